@@ -1,0 +1,1 @@
+//! Explain: statistics of a trace, in one pass.

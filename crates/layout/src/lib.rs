@@ -1,0 +1,1 @@
+//! Which bytes: datatypes, file views, distributed arrays and striping, kept symbolic.

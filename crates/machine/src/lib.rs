@@ -1,0 +1,1 @@
+//! What hardware: typed machine descriptions, read from TOML.

@@ -1,0 +1,1 @@
+//! Apply: MPI-IO under unmodified programs.

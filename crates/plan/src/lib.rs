@@ -1,0 +1,1 @@
+//! Who moves which bytes: the I/O strategies as pure state machines.

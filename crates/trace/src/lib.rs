@@ -1,0 +1,1 @@
+//! What happened: events, the trace file, readers and writers, export.
