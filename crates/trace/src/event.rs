@@ -1,0 +1,135 @@
+//! One recorded call.
+
+use crate::call::{Call, Layer, Op};
+use crate::tables::{DatatypeId, HandleId, ProcessId, ViewId};
+
+/// One recorded call: Miller and Katz's trace record (1991, Figure 1), with what MPI adds to it.
+///
+/// Times are nanoseconds since the start of the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The function that was called.
+    pub call: Call,
+    /// The process that called it.
+    pub process: ProcessId,
+    /// The thread within the process: 0 is the one that called first.
+    pub thread: u32,
+    /// The open file it works on; none for messages and for calls that name a path.
+    pub handle: Option<HandleId>,
+    /// Which bytes of the file, or which other process.
+    pub target: Target,
+    /// The datatype of the memory side, where it is not plain contiguous bytes.
+    pub memory: Option<DatatypeId>,
+    /// Bytes asked for: of data, of a message, or the new size for calls that set one.
+    pub size: u64,
+    /// Bytes moved; or, if negative, minus the error number (POSIX `errno`, or the MPI error class for MPI layers).
+    /// For calls that move nothing: 0 on success.
+    pub result: i64,
+    /// When the call began.
+    pub start_ns: u64,
+    /// How long it took (wall clock).
+    pub elapsed_ns: u64,
+    /// CPU time that the thread used between its previous recorded call and this one (*think time*). 0 for calls that
+    /// an upper layer's call caused.
+    pub think_ns: u64,
+    /// What else is known of it.
+    pub flags: Flags,
+    /// The operation this event *is* or *belongs to*: an MPI-IO call has an id of its own, the POSIX calls and messages
+    /// that it caused carry the same id. Unique within a process, 0 for none.
+    pub operation: u64,
+}
+
+impl Event {
+    /// The kind of operation.
+    pub fn op(&self) -> Op {
+        self.call.op()
+    }
+
+    /// The layer of the call.
+    pub fn layer(&self) -> Layer {
+        self.call.layer()
+    }
+
+    /// When the call returned.
+    pub fn end_ns(&self) -> u64 {
+        self.start_ns.saturating_add(self.elapsed_ns)
+    }
+
+    /// Bytes really moved (0 if it failed).
+    pub fn transferred(&self) -> u64 {
+        u64::try_from(self.result).unwrap_or(0)
+    }
+
+    /// Whether an upper layer's call caused this one (Miller and Katz's *physical* record).
+    pub fn is_physical(&self) -> bool {
+        self.flags.contains(Flags::PHYSICAL)
+    }
+}
+
+/// Which bytes an event is about, or whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Nothing of the kind: open, close, sync.
+    None,
+    /// Contiguous bytes of the file from `offset`.
+    Extent {
+        /// Absolute offset in the file, bytes.
+        offset: u64,
+    },
+    /// Bytes `position .. position + size` of the data that a view shows. `View` operations use it to say which view.
+    View {
+        /// The view in force.
+        view: ViewId,
+        /// First data byte of the view that is meant.
+        position: u64,
+    },
+    /// Another rank (of the communicator used): the destination, source or root of a message.
+    Peer {
+        /// Its rank.
+        rank: u32,
+    },
+}
+
+/// A set of yes-or-no facts about an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No fact.
+    pub const NONE: Flags = Flags(0);
+    /// Caused by a call of an upper layer.
+    pub const PHYSICAL: Flags = Flags(1);
+    /// All ranks of the communicator take part.
+    pub const COLLECTIVE: Flags = Flags(2);
+    /// Returned before the data moved.
+    pub const ASYNC: Flags = Flags(4);
+    /// Opened or used for appending.
+    pub const APPEND: Flags = Flags(8);
+    /// Had not returned when the trace ends: the process was killed inside it.
+    pub const UNFINISHED: Flags = Flags(16);
+
+    /// All bits that mean something.
+    const KNOWN: u8 = 31;
+
+    /// The set as stored.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The set of these bits, unless one of them has no meaning.
+    pub fn from_bits(bits: u8) -> Option<Flags> {
+        (bits & !Self::KNOWN == 0).then_some(Flags(bits))
+    }
+
+    /// Whether every fact of `other` holds.
+    pub fn contains(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl std::ops::BitOr for Flags {
+    type Output = Flags;
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}

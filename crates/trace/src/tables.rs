@@ -1,0 +1,97 @@
+//! The things that events refer to, each stored once.
+
+use pio_layout::{Datatype, View};
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident,)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// As an index into its table.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// Index of a [`Process`] in [`Tables::processes`].
+    ProcessId,
+    /// Index of a [`File`] in [`Tables::files`].
+    FileId,
+    /// Index of a [`Handle`] in [`Tables::handles`].
+    HandleId,
+    /// Index of a view in [`Tables::views`].
+    ViewId,
+    /// Index of a datatype in [`Tables::datatypes`].
+    DatatypeId,
+}
+
+/// A process of the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its rank in `MPI_COMM_WORLD`, if it is an MPI process.
+    pub rank: Option<u32>,
+    /// Its process id on its host.
+    pub pid: u32,
+    /// The host it ran on.
+    pub host: String,
+    /// Its command line, arguments separated by blanks.
+    pub command: String,
+    /// When it started, nanoseconds since the start of the job.
+    pub start_ns: u64,
+    /// When it ended, if it ended by itself; none if it was killed.
+    pub end_ns: Option<u64>,
+}
+
+/// A file that the job named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its absolute path.
+    pub path: String,
+}
+
+/// One open of one file by one process: opening twice gives two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handle {
+    /// The file that was opened.
+    pub file: FileId,
+    /// The process that opened it.
+    pub process: ProcessId,
+    /// Ranks that opened it together: 1 for POSIX, the communicator's size for MPI-IO.
+    pub ranks: u32,
+    /// Equal for the handles that one collective open gave to its ranks, 0 for none.
+    pub collective: u64,
+}
+
+/// All that a job's events refer to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tables {
+    /// Name of the job: the command that was recorded, or the workload and machine that were simulated.
+    pub job: String,
+    /// What the trace says of itself: recorder or simulator version, machine, workload, seed; in order of writing.
+    pub notes: Vec<(String, String)>,
+    /// Start of the job, nanoseconds since 1970-01-01 UTC; 0 for simulated jobs.
+    pub epoch_ns: u64,
+    /// The processes.
+    pub processes: Vec<Process>,
+    /// The files.
+    pub files: Vec<File>,
+    /// The handles.
+    pub handles: Vec<Handle>,
+    /// The file views.
+    pub views: Vec<View>,
+    /// The memory datatypes.
+    pub datatypes: Vec<Datatype>,
+}
+
+impl Tables {
+    /// The file behind a handle. None if either is missing (never for a trace that the reader accepted).
+    pub fn file_of(&self, handle: HandleId) -> Option<&File> {
+        let file = self.handles.get(handle.index())?.file;
+        self.files.get(file.index())
+    }
+}
