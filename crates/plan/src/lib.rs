@@ -1,1 +1,21 @@
-//! Who moves which bytes: the I/O strategies as pure state machines.
+//! *Who moves which bytes*: the I/O strategies, as pure state machines.
+//!
+//! A strategy turns one operation of a program (a read or a write by one rank, or by all ranks of a communicator
+//! together) into messages between ranks and requests to the file system. Here it is written once, as *event in, actions
+//! out*: no clock, socket, thread, file or random number inside. The MPI-IO library drives it with MPI and real files,
+//! the simulator with modelled ones; so what is predicted is what is run.
+//!
+//! A driver makes one [`Machine`] for each operation and rank, hands it [`Event::Start`], carries out the [`Action`]s it
+//! asks for, and hands back what happened, until [`Action::Finish`].
+
+mod hints;
+mod independent;
+mod machine;
+mod message;
+mod two_phase;
+
+pub use hints::{HintError, Hints};
+pub use independent::Independent;
+pub use machine::{Access, Action, Direction, Event, Group, Io, IoError, Machine, Piece, Rank, Strategy};
+pub use message::{Description, Message, MessageError};
+pub use two_phase::TwoPhase;

@@ -1,0 +1,168 @@
+//! What users may ask of a strategy, under the names they know from ROMIO.
+
+use std::fmt::Write as _;
+
+use thiserror::Error;
+
+/// Hints for collective I/O and file layout. Those that are not set leave the choice to us.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// `cb_nodes`: how many ranks aggregate. Default: all of them.
+    pub cb_nodes: Option<u32>,
+    /// `cb_buffer_size`: bytes of an aggregator's collective buffer. Default: 16 MiB.
+    pub cb_buffer_size: Option<u64>,
+    /// `striping_unit`: bytes of a strip. File domains are aligned to it.
+    pub striping_unit: Option<u64>,
+    /// `striping_factor`: servers (or storage targets) that the file is striped over.
+    pub striping_factor: Option<u32>,
+}
+
+/// A hint that cannot be honoured.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum HintError {
+    /// A line of a hint file or an argument is not `key=value`.
+    #[error("hint '{0}': expected key=value")]
+    NotAPair(String),
+    /// The value is no number in the range.
+    #[error("hint {key}: '{value}' is not a number from {least} to {most}")]
+    Value {
+        /// Its key.
+        key: &'static str,
+        /// What was given.
+        value: String,
+        /// Least allowed.
+        least: u64,
+        /// Most allowed.
+        most: u64,
+    },
+    /// Nobody knows this hint.
+    #[error("unknown hint '{0}' (known: cb_nodes, cb_buffer_size, striping_unit, striping_factor)")]
+    Unknown(String),
+}
+
+const MAX_RANKS: u64 = 1 << 24;
+const MIN_BUFFER: u64 = 512;
+const MAX_BUFFER: u64 = 1 << 34;
+const MAX_STRIP: u64 = 1 << 40;
+
+impl Hints {
+    /// Default size of an aggregator's collective buffer, bytes: ROMIO's.
+    pub const DEFAULT_CB_BUFFER_SIZE: u64 = 16 << 20;
+
+    /// Sets the hint `key`. Whether it is one of ours: MPI lets a program give hints that an implementation does not know.
+    ///
+    /// # Errors
+    /// If the value is not a number in its range.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<bool, HintError> {
+        match key {
+            "cb_nodes" => self.cb_nodes = Some(number("cb_nodes", value, 1, MAX_RANKS)? as u32),
+            "cb_buffer_size" => {
+                self.cb_buffer_size = Some(number("cb_buffer_size", value, MIN_BUFFER, MAX_BUFFER)?);
+            }
+            "striping_unit" => self.striping_unit = Some(number("striping_unit", value, 1, MAX_STRIP)?),
+            "striping_factor" => {
+                self.striping_factor = Some(number("striping_factor", value, 1, MAX_RANKS)? as u32);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Reads hints from `key=value` words separated by commas or white space; `#` starts a comment to the end of a line.
+    ///
+    /// # Errors
+    /// Names the first word that is no hint of ours.
+    pub fn parse(text: &str) -> Result<Hints, HintError> {
+        let mut hints = Hints::default();
+        for line in text.lines() {
+            let line = line.split('#').next().unwrap_or_default();
+            for word in line.split([',', ' ', '\t']).filter(|word| !word.is_empty()) {
+                let (key, value) =
+                    word.split_once('=').ok_or_else(|| HintError::NotAPair(word.to_owned()))?;
+                if !hints.set(key.trim(), value.trim())? {
+                    return Err(HintError::Unknown(key.trim().to_owned()));
+                }
+            }
+        }
+        Ok(hints)
+    }
+
+    /// These hints, completed by `others` where nothing is set.
+    pub fn or(&self, others: &Hints) -> Hints {
+        Hints {
+            cb_nodes: self.cb_nodes.or(others.cb_nodes),
+            cb_buffer_size: self.cb_buffer_size.or(others.cb_buffer_size),
+            striping_unit: self.striping_unit.or(others.striping_unit),
+            striping_factor: self.striping_factor.or(others.striping_factor),
+        }
+    }
+
+    /// The hints that are set, as key and value.
+    pub fn pairs(&self) -> Vec<(&'static str, u64)> {
+        [
+            ("cb_nodes", self.cb_nodes.map(u64::from)),
+            ("cb_buffer_size", self.cb_buffer_size),
+            ("striping_unit", self.striping_unit),
+            ("striping_factor", self.striping_factor.map(u64::from)),
+        ]
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)))
+        .collect()
+    }
+
+    /// The same in the form that [`Hints::parse`] reads.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        for (key, value) in self.pairs() {
+            let separator = if text.is_empty() { "" } else { "," };
+            let _ = write!(text, "{separator}{key}={value}");
+        }
+        text
+    }
+
+    /// How many of `ranks` ranks aggregate.
+    pub fn aggregators(&self, ranks: u32) -> u32 {
+        self.cb_nodes.unwrap_or(ranks).clamp(1, ranks.max(1))
+    }
+
+    /// Bytes of a collective buffer.
+    pub fn buffer_size(&self) -> u64 {
+        self.cb_buffer_size.unwrap_or(Self::DEFAULT_CB_BUFFER_SIZE)
+    }
+}
+
+fn number(key: &'static str, value: &str, least: u64, most: u64) -> Result<u64, HintError> {
+    match value.parse::<u64>() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(HintError::Value { key, value: value.to_owned(), least, most }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_goes_there_and_back() {
+        let hints = Hints::parse("cb_nodes=4, cb_buffer_size=65536 # small\nstriping_unit=4096").unwrap();
+        assert_eq!(hints.cb_nodes, Some(4));
+        assert_eq!(hints.striping_factor, None);
+        assert_eq!(Hints::parse(&hints.to_text()).unwrap(), hints);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let message = |text| Hints::parse(text).unwrap_err().to_string();
+        assert_eq!(message("cb_nodes"), "hint 'cb_nodes': expected key=value");
+        assert_eq!(message("cb_nodes=0"), "hint cb_nodes: '0' is not a number from 1 to 16777216");
+        assert!(message("cb_node=4").starts_with("unknown hint 'cb_node' (known: cb_nodes,"));
+    }
+
+    #[test]
+    fn aggregators_are_between_one_and_all() {
+        let with = |cb_nodes| Hints { cb_nodes, ..Hints::default() };
+        assert_eq!(with(None).aggregators(8), 8);
+        assert_eq!(with(Some(3)).aggregators(8), 3);
+        assert_eq!(with(Some(30)).aggregators(8), 8);
+    }
+}

@@ -1,0 +1,258 @@
+//! What the machines of one operation say to each other, and its bytes.
+//!
+//! | message | bytes |
+//! |---|---|
+//! | describe | `1`, data bytes, first offset, end offset, `0` or `1` + view + first position |
+//! | grant | `2`, window index |
+//! | release | `3`, window index |
+//! | acknowledge | `4`, error number or 0 |
+//!
+//! Numbers are LEB128; the view has the one encoding of `pio-layout`. A description is tens of bytes however many pieces
+//! the access has: nobody ever sends a list of pairs.
+
+use std::ops::Range;
+
+use pio_layout::View;
+use thiserror::Error;
+
+use crate::machine::{Access, IoError, Piece, Rank};
+
+/// What a rank says of its part in the operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Description {
+    /// Data bytes.
+    pub bytes: u64,
+    /// The smallest interval of the file that holds them.
+    pub bounds: Range<u64>,
+    /// Which bytes exactly: told to aggregators only.
+    pub access: Option<Access>,
+}
+
+impl Description {
+    /// Of `access`, with or without the exact bytes.
+    pub fn of(access: &Access, exact: bool) -> Description {
+        let tell = exact && access.bytes() > 0;
+        Description { bytes: access.bytes(), bounds: access.bounds(), access: tell.then(|| access.clone()) }
+    }
+
+    /// Whether the data are one contiguous run of the file. (A view never shows a byte twice.)
+    pub fn is_dense(&self) -> bool {
+        self.bounds.end - self.bounds.start == self.bytes
+    }
+}
+
+/// A message between two machines of the same operation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// Which bytes the sender reads or writes.
+    Describe(Description),
+    /// The aggregator's collective buffer is free for the data of this window.
+    Grant {
+        /// Window of the aggregator's file domain.
+        index: u64,
+    },
+    /// The client has taken its data of this window out of the collective buffer.
+    Release {
+        /// Window of the aggregator's file domain.
+        index: u64,
+    },
+    /// All that the client sent is in the file; or why not.
+    Acknowledge {
+        /// The first error of the aggregator.
+        error: Option<IoError>,
+    },
+}
+
+/// Bytes that are no message.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("malformed message: expected {expected}")]
+pub struct MessageError {
+    expected: &'static str,
+}
+
+const DESCRIBE: u8 = 1;
+const GRANT: u8 = 2;
+const RELEASE: u8 = 3;
+const ACKNOWLEDGE: u8 = 4;
+
+impl Message {
+    /// The message as bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(64);
+        match self {
+            Message::Describe(description) => {
+                out.push(DESCRIBE);
+                put(&mut out, description.bytes);
+                put(&mut out, description.bounds.start);
+                put(&mut out, description.bounds.end);
+                match &description.access {
+                    None => out.push(0),
+                    Some(access) => {
+                        out.push(1);
+                        access.view.encode(&mut out);
+                        put(&mut out, access.positions.start);
+                    }
+                }
+            }
+            Message::Grant { index } => put_pair(&mut out, GRANT, *index),
+            Message::Release { index } => put_pair(&mut out, RELEASE, *index),
+            Message::Acknowledge { error } => put_pair(&mut out, ACKNOWLEDGE, errno_of(*error)),
+        }
+        out
+    }
+
+    /// The message in these bytes.
+    ///
+    /// # Errors
+    /// If they are not exactly one valid message.
+    pub fn decode(mut bytes: &[u8]) -> Result<Message, MessageError> {
+        let input = &mut bytes;
+        let message = match take_byte(input, "a kind of message")? {
+            DESCRIBE => Message::Describe(take_description(input)?),
+            GRANT => Message::Grant { index: take(input)? },
+            RELEASE => Message::Release { index: take(input)? },
+            ACKNOWLEDGE => Message::Acknowledge { error: take_error(input)? },
+            _ => return Err(MessageError { expected: "a kind of message from 1 to 4" }),
+        };
+        if bytes.is_empty() { Ok(message) } else { Err(MessageError { expected: "the end" }) }
+    }
+}
+
+impl Piece {
+    /// Appends the piece and what went wrong with it, as the head of a message that carries (or stands for) its data.
+    pub fn encode(&self, error: Option<IoError>, out: &mut Vec<u8>) {
+        put(out, u64::from(self.client.0));
+        put(out, self.index);
+        put(out, self.window.start);
+        put(out, self.window.end);
+        put(out, self.positions.start);
+        put(out, self.positions.end);
+        put(out, errno_of(error));
+    }
+
+    /// Takes a piece off the front of `input`.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn decode(input: &mut &[u8]) -> Result<(Piece, Option<IoError>), MessageError> {
+        let client = u32::try_from(take(input)?).map_err(|_| MessageError { expected: "a rank" })?;
+        let index = take(input)?;
+        let window = take_range(input)?;
+        let positions = take_range(input)?;
+        Ok((Piece { client: Rank(client), index, window, positions }, take_error(input)?))
+    }
+}
+
+fn take_description(input: &mut &[u8]) -> Result<Description, MessageError> {
+    let bytes = take(input)?;
+    let bounds = take_range(input)?;
+    let access = match take_byte(input, "whether a view follows")? {
+        0 => None,
+        1 => {
+            let view = View::decode(input).map_err(|_| MessageError { expected: "a view" })?;
+            let start = take(input)?;
+            let end = start.checked_add(bytes).ok_or(MessageError { expected: "positions in 64 bits" })?;
+            Some(Access { view, positions: start..end })
+        }
+        _ => return Err(MessageError { expected: "0 or 1" }),
+    };
+    let description = Description { bytes, bounds, access };
+    let honest = description.access.as_ref().is_none_or(|access| access.bounds() == description.bounds);
+    if honest && description.bounds.end - description.bounds.start >= bytes {
+        Ok(description)
+    } else {
+        Err(MessageError { expected: "bounds that hold the data" })
+    }
+}
+
+fn put_pair(out: &mut Vec<u8>, kind: u8, value: u64) {
+    out.push(kind);
+    put(out, value);
+}
+
+fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn errno_of(error: Option<IoError>) -> u64 {
+    error.map_or(0, |error| u64::from(error.errno.unsigned_abs()))
+}
+
+fn take_byte(input: &mut &[u8], expected: &'static str) -> Result<u8, MessageError> {
+    let (first, rest) = input.split_first().ok_or(MessageError { expected })?;
+    *input = rest;
+    Ok(*first)
+}
+
+fn take(input: &mut &[u8]) -> Result<u64, MessageError> {
+    let mut value = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let byte = take_byte(input, "a number")?;
+        let bits = u64::from(byte & 0x7f);
+        if bits << shift >> shift != bits {
+            break;
+        }
+        value |= bits << shift;
+        if byte & 0x80 == 0 {
+            return Ok(value);
+        }
+    }
+    Err(MessageError { expected: "a number of 64 bits" })
+}
+
+fn take_range(input: &mut &[u8]) -> Result<Range<u64>, MessageError> {
+    let (start, end) = (take(input)?, take(input)?);
+    if start <= end { Ok(start..end) } else { Err(MessageError { expected: "an interval" }) }
+}
+
+fn take_error(input: &mut &[u8]) -> Result<Option<IoError>, MessageError> {
+    let errno = i32::try_from(take(input)?).map_err(|_| MessageError { expected: "an error number" })?;
+    Ok((errno != 0).then_some(IoError { errno }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn messages_go_there_and_back() {
+        let access = Access { view: View::contiguous(24), positions: 7..1000 };
+        let error = Some(IoError { errno: 28 });
+        for message in [
+            Message::Describe(Description::of(&access, true)),
+            Message::Describe(Description::of(&access, false)),
+            Message::Grant { index: 0 },
+            Message::Release { index: u64::MAX },
+            Message::Acknowledge { error },
+            Message::Acknowledge { error: None },
+        ] {
+            assert_eq!(Message::decode(&message.encode()), Ok(message));
+        }
+        let piece = Piece { client: Rank(9), index: 3, window: 10..900, positions: 1..2 };
+        let mut bytes = Vec::new();
+        piece.encode(error, &mut bytes);
+        assert_eq!(Piece::decode(&mut &bytes[..]), Ok((piece, error)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_decode_or_fail_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let _ = Message::decode(&bytes);
+            let _ = Piece::decode(&mut &bytes[..]);
+        }
+
+        #[test]
+        fn damaged_descriptions_do_not_panic(at in 0usize..64, value in any::<u8>()) {
+            let access = Access { view: View::contiguous(24), positions: 7..1000 };
+            let mut bytes = Message::Describe(Description::of(&access, true)).encode();
+            let at = at % bytes.len();
+            bytes[at] = value;
+            let _ = Message::decode(&bytes);
+        }
+    }
+}
