@@ -1,6 +1,8 @@
 //! Strategies against a byte-by-byte reference: all ranks' machines, stepped by hand, messages delivered in any order
 //! that keeps each pair's own order, on a file that is a vector of bytes.
 
+#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
+
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
