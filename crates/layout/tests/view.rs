@@ -16,7 +16,7 @@ fn part(bytes: &[u64], positions: &Range<u64>) -> Vec<i64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     #[test]
     fn view_is_its_bytes((view, bytes) in view(), positions in range(300), file in range(500)) {
