@@ -1,1 +1,35 @@
 //! Explain: statistics of a trace, in one pass.
+//!
+//! An [`Accumulator`] takes events in order of their start and keeps counters only: per layer and operation, per file,
+//! per handle and per process, and a fixed number of time bins. Its memory does not grow with the number of events.
+//! [`Accumulator::finish`] gives the [`Explanation`], from which reports are made.
+//!
+//! Two *levels* appear everywhere, because MPI-IO has two faces:
+//!
+//! - the **program** level is what the program asked for: every event that no upper layer caused (Miller and Katz's
+//!   *logical* records);
+//! - the **file-system** level is what reached the files: every POSIX and stdio call, whoever made it. It is where
+//!   Thakur et al. counted, inside their I/O library.
+//!
+//! For a program without MPI-IO the two are the same.
+
+mod accumulator;
+mod bins;
+mod explanation;
+mod operations;
+mod pattern;
+mod sizes;
+mod tally;
+mod trouble;
+mod workload;
+
+pub use accumulator::Accumulator;
+pub use explanation::{
+    Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, IoTime, LayerTable, ProcessStatistics,
+};
+pub use operations::{OperationTable, OperationView};
+pub use pattern::Pattern;
+pub use sizes::{SizeClass, Sizes};
+pub use tally::{Amount, Tally, Traffic};
+pub use trouble::{Failure, Trouble};
+pub use workload::{Rates, Workload};

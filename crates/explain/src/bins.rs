@@ -1,0 +1,94 @@
+//! Amounts over time in a fixed number of bins, whose width doubles whenever the job turns out to be longer.
+
+/// Bins kept; between half of them and all are in use.
+const BINS: usize = 256;
+
+/// Some rows of bins over one time axis.
+#[derive(Clone, Debug)]
+pub(crate) struct Bins {
+    bin_ns: u64,
+    rows: Vec<Vec<f64>>,
+}
+
+impl Bins {
+    /// `rows` empty rows.
+    pub(crate) fn new(rows: usize) -> Bins {
+        Bins { bin_ns: 1, rows: vec![vec![0.0; BINS]; rows] }
+    }
+
+    /// Spreads `amount` evenly over `start_ns .. end_ns` (all at `start_ns` if that is empty) of row `row`.
+    pub(crate) fn spread(&mut self, row: usize, start_ns: u64, end_ns: u64, amount: f64) {
+        self.widen(end_ns.max(start_ns));
+        let Some(bins) = self.rows.get_mut(row) else { return };
+        let width = self.bin_ns;
+        let (first, last) = (bin(start_ns, width), bin(end_ns.saturating_sub(1).max(start_ns), width));
+        if first == last {
+            bins[first] += amount;
+            return;
+        }
+        let per_ns = amount / (end_ns - start_ns) as f64;
+        let last_start = last as u64 * width;
+        bins[first] += (first as u64 + 1).saturating_mul(width).saturating_sub(start_ns) as f64 * per_ns;
+        for whole in &mut bins[first + 1..last] {
+            *whole += width as f64 * per_ns;
+        }
+        bins[last] += (end_ns - last_start) as f64 * per_ns;
+    }
+
+    /// The width of a bin, and the rows cut to the bins that `duration_ns` needs.
+    pub(crate) fn finish(mut self, duration_ns: u64) -> (u64, Vec<Vec<f64>>) {
+        self.widen(duration_ns);
+        let used = bin(duration_ns.saturating_sub(1), self.bin_ns) + 1;
+        for row in &mut self.rows {
+            row.truncate(used);
+        }
+        (self.bin_ns, self.rows)
+    }
+
+    /// Doubles the width until `end_ns` falls inside.
+    fn widen(&mut self, end_ns: u64) {
+        while end_ns / self.bin_ns >= BINS as u64 {
+            self.bin_ns *= 2;
+            for row in &mut self.rows {
+                for index in 0..BINS / 2 {
+                    row[index] = row[2 * index] + row[2 * index + 1];
+                }
+                row[BINS / 2..].fill(0.0);
+            }
+        }
+    }
+}
+
+fn bin(time_ns: u64, width_ns: u64) -> usize {
+    (time_ns / width_ns) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_spread_and_kept() {
+        let mut bins = Bins::new(1);
+        bins.spread(0, 0, 1024, 1024.0);
+        bins.spread(0, 1024, 1024, 7.0);
+        bins.spread(0, 100, 2048, 1948.0);
+        let (width, rows) = bins.finish(2048);
+        assert_eq!(width, 16);
+        assert_eq!(rows[0].len(), 128);
+        assert_eq!(rows[0].iter().sum::<f64>(), 1024.0 + 7.0 + 1948.0);
+        assert_eq!(rows[0][0], 16.0);
+        assert_eq!(rows[0][6], 16.0 + 12.0);
+        assert_eq!(rows[0][64], 16.0 + 7.0);
+        assert_eq!(rows[0][127], 16.0);
+    }
+
+    #[test]
+    fn the_end_of_time_is_a_time() {
+        let mut bins = Bins::new(1);
+        bins.spread(0, 0, u64::MAX, 1.0);
+        bins.spread(0, u64::MAX, u64::MAX, 1.0);
+        let (_, rows) = bins.finish(u64::MAX);
+        assert!((rows[0].iter().sum::<f64>() - 2.0).abs() < 1e-9);
+    }
+}

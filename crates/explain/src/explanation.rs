@@ -1,0 +1,198 @@
+//! What a trace amounts to.
+
+use pio_trace::{Call, Event, FileId, Layer, ProcessId, Tables};
+
+use crate::accumulator::Accumulator;
+use crate::operations::{OperationTable, OperationView};
+use crate::pattern::Pattern;
+use crate::tally::{Tally, Traffic};
+use crate::trouble::Trouble;
+use crate::workload::Workload;
+
+/// The statistics of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// Name of the job.
+    pub job: String,
+    /// What the trace says of itself.
+    pub notes: Vec<(String, String)>,
+    /// Whether the processes have ranks.
+    pub is_mpi: bool,
+    /// The processes that the job is measured by: those with a rank if any has one, else those that made a call.
+    pub process_count: u64,
+    /// Number of events.
+    pub events: u64,
+    /// From the start of the job to the end of its last call or process, nanoseconds.
+    pub duration_ns: u64,
+    /// What is wrong with the job or its trace.
+    pub trouble: Trouble,
+    /// Operations by layer, those of the program and those caused by an upper layer apart; only what occurs.
+    pub layers: Vec<LayerTable>,
+    /// Thakur's view of the job.
+    pub operations: OperationView,
+    /// The functions that were called, in order of their numbers.
+    pub calls: Vec<(Call, Tally)>,
+    /// Miller and Katz's view of the job.
+    pub workload: Workload,
+    /// The files that were used, in order of the trace's table.
+    pub files: Vec<FileStatistics>,
+    /// The processes by which the job is measured, in order of rank.
+    pub processes: Vec<ProcessStatistics>,
+    /// How unevenly the processes are loaded; none without processes.
+    pub imbalance: Option<Imbalance>,
+    /// Order of all accesses of the program.
+    pub program_pattern: Pattern,
+    /// Order of all accesses that reached the files.
+    pub file_system_pattern: Pattern,
+    /// Time spent in I/O.
+    pub io_time: IoTime,
+    /// Bytes over time.
+    pub rate: DataRate,
+    /// Who was in I/O when.
+    pub busy: Busy,
+}
+
+impl Explanation {
+    /// The explanation of a trace's tables and events, in order of their start.
+    pub fn of(tables: &Tables, events: impl IntoIterator<Item = Event>) -> Explanation {
+        let mut accumulator = Accumulator::new(tables);
+        for event in events {
+            accumulator.add(&event);
+        }
+        accumulator.finish()
+    }
+
+    /// Duration of the job, seconds.
+    pub fn duration_s(&self) -> f64 {
+        self.duration_ns as f64 / 1e9
+    }
+}
+
+/// The operations of one layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayerTable {
+    /// The layer.
+    pub layer: Layer,
+    /// Whether an upper layer caused these calls; else the program made them.
+    pub physical: bool,
+    /// The operations.
+    pub table: OperationTable,
+}
+
+/// One file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileStatistics {
+    /// Which.
+    pub file: FileId,
+    /// Its path.
+    pub path: String,
+    /// End of the last byte read or written, bytes: its size as far as the trace tells.
+    pub size_bytes: u64,
+    /// Whether it was opened or used by MPI-IO.
+    pub by_mpi_io: bool,
+    /// Processes that opened or used it.
+    pub processes: u64,
+    /// What the program asked for.
+    pub program: Traffic,
+    /// What reached the file.
+    pub file_system: Traffic,
+    /// Order of the program's accesses.
+    pub program_pattern: Pattern,
+    /// Order of the accesses that reached the file.
+    pub file_system_pattern: Pattern,
+}
+
+/// One process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessStatistics {
+    /// Which.
+    pub process: ProcessId,
+    /// Its rank, if it has one.
+    pub rank: Option<u32>,
+    /// Its process id.
+    pub pid: u32,
+    /// Where it ran.
+    pub host: String,
+    /// How long it lived, nanoseconds; up to the end of the job if it was killed.
+    pub lifetime_ns: u64,
+    /// Time with at least one I/O call under way (of any layer but messages), nanoseconds: nested and simultaneous
+    /// calls count once.
+    pub io_ns: u64,
+    /// CPU time between calls, nanoseconds.
+    pub think_ns: u64,
+    /// What the program asked for.
+    pub program: Traffic,
+    /// What reached the files.
+    pub file_system: Traffic,
+    /// Messages, acknowledgements too.
+    pub messages: Tally,
+}
+
+/// Largest over mean, over the processes. 1 is even; the number of processes means that one did everything.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Imbalance {
+    /// Of the bytes that the program read and wrote; none if there are none.
+    pub program_bytes: Option<f64>,
+    /// Of the bytes that reached the files; none if there are none.
+    pub file_system_bytes: Option<f64>,
+    /// Of the time in I/O; none if there is none.
+    pub io_time: Option<f64>,
+}
+
+/// Time spent in I/O calls, nested and simultaneous ones of a process counted once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IoTime {
+    /// Sum over the processes, nanoseconds.
+    pub process_ns: u64,
+    /// Sum of the processes' lifetimes, nanoseconds.
+    pub lifetime_ns: u64,
+    /// Time with at least one process in I/O, nanoseconds.
+    pub any_ns: u64,
+}
+
+impl IoTime {
+    /// Part of their lives that the processes spent in I/O, 0 to 1.
+    pub fn fraction(&self) -> Option<f64> {
+        (self.lifetime_ns > 0).then(|| self.process_ns as f64 / self.lifetime_ns as f64)
+    }
+
+    /// Mean number of processes in I/O, while at least one was.
+    pub fn concurrency(&self) -> Option<f64> {
+        (self.any_ns > 0).then(|| self.process_ns as f64 / self.any_ns as f64)
+    }
+}
+
+/// Bytes moved in each of a number of equal spans of time; a call's bytes are spread evenly over its time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataRate {
+    /// Width of a bin, nanoseconds.
+    pub bin_ns: u64,
+    /// Bytes that the program read.
+    pub program_read: Vec<f64>,
+    /// Bytes that the program wrote.
+    pub program_write: Vec<f64>,
+    /// Bytes read from the files.
+    pub file_system_read: Vec<f64>,
+    /// Bytes written to the files.
+    pub file_system_write: Vec<f64>,
+}
+
+/// Part of its time that each process (or group of processes) spent in I/O.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Busy {
+    /// Width of a bin, nanoseconds.
+    pub bin_ns: u64,
+    /// One row a process, in the order of [`Explanation::processes`]; neighbours share one if there are too many.
+    pub rows: Vec<BusyRow>,
+}
+
+/// A row of [`Busy`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct BusyRow {
+    /// Index of its first process in [`Explanation::processes`].
+    pub first: usize,
+    /// Number of processes it stands for.
+    pub processes: usize,
+    /// Fraction of each bin spent in I/O, 0 to 1.
+    pub fraction: Vec<f64>,
+}

@@ -1,0 +1,132 @@
+//! Counters.
+
+use pio_trace::{Event, Flags, Op};
+
+/// How many, and how many bytes in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Number of calls.
+    pub count: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
+}
+
+impl Amount {
+    /// Counts one more.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+/// What one kind of call amounts to. Sums saturate instead of overflowing: a hostile trace cannot stop the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Number of calls, failed and unfinished ones too.
+    pub count: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Bytes moved: for reads, writes and messages only.
+    pub bytes: u64,
+    /// Sum of the calls' elapsed times, nanoseconds.
+    pub time_ns: u64,
+    /// The longest call, nanoseconds.
+    pub longest_ns: u64,
+}
+
+impl Tally {
+    /// Counts one event.
+    pub(crate) fn add(&mut self, event: &Event) {
+        self.count += 1;
+        self.failed += u64::from(failed(event));
+        self.bytes = self.bytes.saturating_add(moved_bytes(event));
+        self.time_ns = self.time_ns.saturating_add(event.elapsed_ns);
+        self.longest_ns = self.longest_ns.max(event.elapsed_ns);
+    }
+
+    /// Both together.
+    pub fn merged(self, other: Tally) -> Tally {
+        Tally {
+            count: self.count + other.count,
+            failed: self.failed + other.failed,
+            bytes: self.bytes.saturating_add(other.bytes),
+            time_ns: self.time_ns.saturating_add(other.time_ns),
+            longest_ns: self.longest_ns.max(other.longest_ns),
+        }
+    }
+
+    /// Sum of the calls' elapsed times, seconds.
+    pub fn time_s(&self) -> f64 {
+        self.time_ns as f64 / 1e9
+    }
+
+    /// Mean elapsed time of a call, seconds; none if there was no call.
+    pub fn mean_time_s(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.time_s() / self.count as f64)
+    }
+
+    /// Mean bytes moved by a call; none if there was no call.
+    pub fn mean_bytes(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.bytes as f64 / self.count as f64)
+    }
+
+    /// Bytes per second of call time: what one process saw while it waited. None if no time passed.
+    pub fn bandwidth_bytes_per_s(&self) -> Option<f64> {
+        (self.time_ns > 0 && self.bytes > 0).then(|| self.bytes as f64 / self.time_s())
+    }
+}
+
+/// The calls on one file or of one process, at one level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Opens.
+    pub open: Tally,
+    /// Reads.
+    pub read: Tally,
+    /// Writes.
+    pub write: Tally,
+    /// Everything else but messages: close, seek, sync, view, metadata.
+    pub other: Tally,
+}
+
+impl Traffic {
+    /// Counts one event; messages are not file traffic and are left out.
+    pub(crate) fn add(&mut self, event: &Event) {
+        match event.op() {
+            Op::Open => self.open.add(event),
+            Op::Read => self.read.add(event),
+            Op::Write => self.write.add(event),
+            Op::Communicate => {}
+            Op::Close | Op::Seek | Op::Sync | Op::View | Op::Metadata => self.other.add(event),
+        }
+    }
+
+    /// Reads and writes together.
+    pub fn data(&self) -> Tally {
+        self.read.merged(self.write)
+    }
+
+    /// All calls together.
+    pub fn all(&self) -> Tally {
+        self.data().merged(self.open).merged(self.other)
+    }
+}
+
+/// Whether the call returned an error. An unfinished call has no result yet.
+pub(crate) fn failed(event: &Event) -> bool {
+    event.result < 0 && !event.flags.contains(Flags::UNFINISHED)
+}
+
+/// Bytes that a read, write or message moved. A call that returns before its data move is taken at its word.
+pub(crate) fn moved_bytes(event: &Event) -> u64 {
+    match event.op() {
+        Op::Read | Op::Write | Op::Communicate => {
+            if event.result == 0 && event.flags.contains(Flags::ASYNC) {
+                event.size
+            } else {
+                event.transferred()
+            }
+        }
+        Op::Open | Op::Close | Op::Seek | Op::Sync | Op::View | Op::Metadata => 0,
+    }
+}

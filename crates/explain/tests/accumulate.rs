@@ -1,0 +1,336 @@
+//! Small traces made by hand, with every number worked out; then random ones against a naive recomputation.
+
+use pio_explain::{Accumulator, Amount, Explanation, Tally};
+use pio_layout::View;
+use pio_trace::{
+    Call, Event, File, FileId, Flags, Handle, HandleId, Layer, Op, Process, ProcessId, Tables, Target, ViewId,
+};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+
+fn process(rank: Option<u32>, end_ns: Option<u64>) -> Process {
+    Process { rank, pid: 100, host: "node1".into(), command: "app".into(), start_ns: 0, end_ns }
+}
+
+fn handle(file: u32, process: u32, ranks: u32) -> Handle {
+    Handle { file: FileId(file), process: ProcessId(process), ranks, collective: u64::from(ranks > 1) }
+}
+
+fn event(call: Call, process: u32, handle: Option<u32>, start_ns: u64, elapsed_ns: u64) -> Event {
+    Event {
+        call,
+        process: ProcessId(process),
+        thread: 0,
+        handle: handle.map(HandleId),
+        target: Target::None,
+        memory: None,
+        size: 0,
+        result: 0,
+        start_ns,
+        elapsed_ns,
+        think_ns: 0,
+        flags: Flags::NONE,
+        operation: 0,
+    }
+}
+
+fn at(mut event: Event, offset: u64, size: u64) -> Event {
+    event.target = Target::Extent { offset };
+    event.size = size;
+    event.result = size as i64;
+    event
+}
+
+fn physical(mut event: Event) -> Event {
+    event.flags = event.flags | Flags::PHYSICAL;
+    event
+}
+
+/// Two ranks write one file together: rank 1 sends its half to rank 0, which writes all. File 1 is rank 0's own log.
+fn collective_write() -> (Tables, Vec<Event>) {
+    let tables = Tables {
+        job: "app".into(),
+        processes: vec![
+            process(None, Some(120 * MS)),
+            process(Some(0), Some(100 * MS)),
+            process(Some(1), Some(100 * MS)),
+        ],
+        files: vec![File { path: "/data".into() }, File { path: "/log".into() }],
+        handles: vec![handle(0, 1, 2), handle(0, 2, 2), handle(0, 1, 1), handle(1, 1, 1)],
+        views: vec![View::contiguous(0)],
+        ..Tables::default()
+    };
+    let write_all = |process, handle, position| {
+        let mut write = at(event(Call::MpiFileWriteAll, process, Some(handle), 20 * MS, 40 * MS), 0, 1 << 20);
+        write.target = Target::View { view: ViewId(0), position };
+        write.flags = Flags::COLLECTIVE;
+        write.think_ns = 5 * MS;
+        write
+    };
+    let message = |call, process, start, elapsed, size| {
+        let mut message = physical(event(call, process, None, start * MS, elapsed * MS));
+        message.target = Target::Peer { rank: 0 };
+        message.size = size;
+        message.result = size as i64;
+        message
+    };
+    let program_message = |start| event(Call::MpiBarrier, 2, None, start * MS, MS);
+    let events = vec![
+        program_message(0),
+        event(Call::MpiFileOpen, 1, Some(0), 2 * MS, 8 * MS),
+        event(Call::MpiFileOpen, 2, Some(1), 2 * MS, 8 * MS),
+        physical(event(Call::Open, 1, Some(2), 3 * MS, 4 * MS)),
+        program_message(12),
+        write_all(1, 0, 0),
+        write_all(2, 1, 1 << 20),
+        message(Call::StrategyDescribe, 2, 21, 1, 64),
+        message(Call::StrategyData, 2, 23, 7, 1 << 20),
+        physical(at(event(Call::Pwrite, 1, Some(2), 32 * MS, 10 * MS), 0, 1 << 20)),
+        physical(at(event(Call::Pwrite, 1, Some(2), 42 * MS, 12 * MS), 1 << 20, 1 << 20)),
+        message(Call::StrategyAcknowledge, 2, 30, 28, 8),
+        at(event(Call::Write, 1, Some(3), 65 * MS, MS), 0, 30),
+        event(Call::MpiFileClose, 1, Some(0), 70 * MS, 5 * MS),
+        event(Call::MpiFileClose, 2, Some(1), 70 * MS, 5 * MS),
+        physical(event(Call::Close, 1, Some(2), 71 * MS, 2 * MS)),
+        program_message(74),
+        program_message(75),
+    ];
+    (tables, events)
+}
+
+fn tally(count: u64, bytes: u64, time_ms: u64, longest_ms: u64) -> Tally {
+    Tally { count, failed: 0, bytes, time_ns: time_ms * MS, longest_ns: longest_ms * MS }
+}
+
+#[test]
+fn thakurs_view_counts_where_the_library_did() {
+    let (tables, events) = collective_write();
+    let found = Explanation::of(&tables, events);
+    let view = &found.operations;
+    assert_eq!((view.layer, view.processes), (Layer::Posix, 2));
+    let expected = [
+        (Op::Open, tally(1, 0, 4, 4)),
+        (Op::Close, tally(1, 0, 2, 2)),
+        (Op::Write, tally(2, 2 << 20, 22, 12)),
+        // Describe, data, and the barriers at 12 and 74 ms: those before the open and after the close do not count.
+        (Op::Communicate, tally(4, 64 + (1 << 20), 1 + 7 + 1 + 1, 7)),
+    ];
+    assert_eq!(view.table.operations.clone().into_iter().collect::<Vec<_>>(), expected);
+    assert_eq!(view.table.acknowledgements, tally(1, 8, 28, 28));
+    assert_eq!(view.mean_time_per_process_s(Op::Write), Some(0.011));
+    assert_eq!(view.aggregate_bandwidth_bytes_per_s(Op::Write), Some((2 << 20) as f64 / 0.011));
+    assert_eq!(view.aggregate_bandwidth_bytes_per_s(Op::Read), None);
+    let sizes = view.table.write_sizes.classes();
+    assert_eq!((sizes.len(), sizes[0].from_bytes, sizes[0].amount.count), (1, 1 << 20, 2));
+}
+
+#[test]
+fn layers_are_kept_apart() {
+    let (tables, events) = collective_write();
+    let found = Explanation::of(&tables, events);
+    let rows: Vec<_> = found
+        .layers
+        .iter()
+        .map(|row| (row.layer, row.physical, row.table.operations.values().map(|t| t.count).sum()))
+        .collect();
+    let expected: [(Layer, bool, u64); 5] = [
+        (Layer::MpiIo, false, 6),
+        (Layer::Posix, false, 1),
+        (Layer::Posix, true, 4),
+        (Layer::Message, false, 4),
+        (Layer::Message, true, 2),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(found.events, 18);
+    assert_eq!(found.duration_ns, 120 * MS);
+    assert!(found.trouble.is_empty(), "{:?}", found.trouble);
+}
+
+#[test]
+fn miller_and_katz_count_what_the_program_asked_for() {
+    let (tables, events) = collective_write();
+    let workload = Explanation::of(&tables, events).workload;
+    assert_eq!(workload.cpu_s, 0.01);
+    assert_eq!(workload.data_size_bytes, (2 << 20) + 30);
+    assert_eq!((workload.files, workload.large_files), (2, 1));
+    assert_eq!(workload.write, Amount { count: 3, bytes: (2 << 20) + 30 });
+    assert_eq!(workload.large_write, Amount { count: 2, bytes: 2 << 20 });
+    let large = workload.large_per_cpu_second().expect("there is CPU time");
+    assert_eq!(large.writes_per_s, 200.0);
+    assert_eq!(large.write_bytes_per_s, (2 << 20) as f64 / 0.01);
+    assert_eq!(large.mean_io_bytes, Some((1 << 20) as f64));
+    assert_eq!(large.read_write_ratio, Some(0.0));
+}
+
+#[test]
+fn nested_calls_are_io_time_once() {
+    let (tables, events) = collective_write();
+    let found = Explanation::of(&tables, events);
+    // Rank 0: open 8, write 40, log 1, close 5. Rank 1: the same without the log.
+    let io: Vec<_> = found.processes.iter().map(|process| (process.rank, process.io_ns)).collect();
+    assert_eq!(io, [(Some(0), 54 * MS), (Some(1), 53 * MS)]);
+    assert_eq!(found.io_time.any_ns, 54 * MS);
+    assert_eq!(found.io_time.concurrency(), Some(107.0 / 54.0));
+    assert_eq!(found.io_time.fraction(), Some(107.0 / 200.0));
+    let imbalance = found.imbalance.expect("there are processes");
+    assert_eq!(imbalance.file_system_bytes, Some(2.0));
+    assert_eq!(imbalance.io_time, Some(54.0 / 53.5));
+    let busy: f64 = found.busy.rows[0].fraction.iter().sum::<f64>() * found.busy.bin_ns as f64;
+    assert!((busy - 54.0 * MS as f64).abs() < 1.0, "{busy}");
+    let written: f64 = found.rate.file_system_write.iter().sum();
+    assert!((written - ((2 << 20) + 30) as f64).abs() < 1e-3, "{written}");
+}
+
+#[test]
+fn files_and_patterns() {
+    let (tables, events) = collective_write();
+    let found = Explanation::of(&tables, events);
+    let data = &found.files[0];
+    assert_eq!(
+        (data.path.as_str(), data.size_bytes, data.by_mpi_io, data.processes),
+        ("/data", 2 << 20, true, 2)
+    );
+    assert_eq!((data.program.write.count, data.file_system.write.count), (2, 2));
+    assert_eq!((data.program_pattern.first, data.file_system_pattern.consecutive), (2, 1));
+    assert!(!found.files[1].by_mpi_io);
+    assert_eq!(found.file_system_pattern.sequential_fraction(), Some(1.0));
+}
+
+#[test]
+fn without_posix_calls_the_view_is_mpi_io() {
+    let (tables, events) = collective_write();
+    let events = events.into_iter().filter(|event| event.layer() != Layer::Posix);
+    let view = Explanation::of(&tables, events).operations;
+    assert_eq!(view.layer, Layer::MpiIo);
+    assert_eq!(view.table.tally(Op::Write), tally(2, 2 << 20, 80, 40));
+    assert_eq!(view.table.tally(Op::Communicate).count, 4);
+}
+
+#[test]
+fn trouble_is_told() {
+    let tables = Tables {
+        notes: vec![("events dropped".into(), "17".into()), ("events lost".into(), "0".into())],
+        processes: vec![process(None, None)],
+        ..Tables::default()
+    };
+    let mut missing = event(Call::Open, 0, None, 0, 5);
+    missing.result = -2;
+    let mut killed = event(Call::Read, 0, None, 10, 5);
+    killed.flags = Flags::UNFINISHED;
+    killed.result = -4;
+    let mut accumulator = Accumulator::new(&tables);
+    for event in [missing.clone(), missing, killed] {
+        accumulator.add(&event);
+    }
+    accumulator.add_damage("block 3: checksum");
+    let trouble = accumulator.finish().trouble;
+    assert_eq!(trouble.failed(), 2);
+    assert_eq!((trouble.failures[0].call, trouble.failures[0].error), (Call::Open, 2));
+    assert_eq!(trouble.unfinished, [(Call::Read, 1)]);
+    assert_eq!(trouble.killed_processes, 1);
+    assert_eq!(trouble.dropped, ["events dropped: 17"]);
+    assert_eq!(trouble.damage, ["block 3: checksum"]);
+}
+
+#[test]
+fn an_empty_trace_is_explained() {
+    let found = Explanation::of(&Tables::default(), []);
+    assert_eq!((found.events, found.process_count, found.duration_ns), (0, 0, 0));
+    assert_eq!(found.workload.per_cpu_second(), None);
+    assert_eq!(found.imbalance, None);
+}
+
+#[test]
+fn references_to_nothing_are_counted_for_the_job_only() {
+    let mut lost = at(event(Call::Write, 9, Some(9), u64::MAX - 1, 10), u64::MAX, u64::MAX);
+    lost.result = i64::MAX;
+    let found = Explanation::of(&Tables::default(), [lost.clone(), lost]);
+    assert_eq!(found.operations.table.tally(Op::Write).count, 2);
+    assert!(found.files.is_empty() && found.processes.is_empty());
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let call = prop::sample::select(vec![
+        Call::Read,
+        Call::Pwrite,
+        Call::Open,
+        Call::Close,
+        Call::MpiSend,
+        Call::MpiFileRead,
+    ]);
+    (call, 0..3_u32, 0..3_u32, 0..1000_u64, 0..50_u64, 0..100_u64, 0..200_u64, any::<bool>(), 0..10_u64)
+        .prop_map(|(call, process, handle, start, elapsed, size, offset, physical, think)| {
+            let mut event = at(event(call, process, Some(handle), start, elapsed), offset, size);
+            if size % 7 == 3 {
+                event.result = -5;
+            }
+            if physical {
+                event.flags = Flags::PHYSICAL;
+            }
+            event.think_ns = think;
+            event
+        })
+}
+
+proptest! {
+    #[test]
+    fn agrees_with_a_naive_recomputation(mut events in prop::collection::vec(any_event(), 0..60)) {
+        events.sort_by_key(|event| event.start_ns);
+        let tables = Tables {
+            processes: (0..3).map(|rank| process(Some(rank), Some(1100))).collect(),
+            files: vec![File { path: "/a".into() }, File { path: "/b".into() }],
+            handles: vec![handle(0, 0, 1), handle(0, 1, 1), handle(1, 2, 1)],
+            ..Tables::default()
+        };
+        let found = Explanation::of(&tables, events.clone());
+
+        for row in &found.layers {
+            for op in Op::ALL {
+                let chosen = events.iter().filter(|e| e.layer() == row.layer && e.is_physical() == row.physical && e.op() == op);
+                let moves = matches!(op, Op::Read | Op::Write | Op::Communicate);
+                let expected = chosen.fold(Tally::default(), |sum, e| sum.merged(Tally {
+                    count: 1,
+                    failed: u64::from(e.result < 0),
+                    bytes: if moves { e.result.max(0) as u64 } else { 0 },
+                    time_ns: e.elapsed_ns,
+                    longest_ns: e.elapsed_ns,
+                }));
+                prop_assert_eq!(row.table.tally(op), expected);
+            }
+        }
+
+        let is_io = |e: &&Event| e.layer() != Layer::Message;
+        let busy = |process: u32, time: u64| {
+            events.iter().filter(is_io).any(|e| e.process.0 == process && (e.start_ns..e.end_ns()).contains(&time))
+        };
+        let (mut any, mut all) = (0, 0);
+        for time in 0..1100 {
+            let count = (0..3).filter(|&process| busy(process, time)).count() as u64;
+            any += u64::from(count > 0);
+            all += count;
+        }
+        prop_assert_eq!((found.io_time.any_ns, found.io_time.process_ns), (any, all));
+
+        for file in &found.files {
+            let end = events.iter()
+                .filter(|e| e.handle.is_some_and(|h| tables.handles[h.index()].file == file.file))
+                .filter(|e| is_io(e) && matches!(e.op(), Op::Read | Op::Write) && e.result > 0)
+                .filter_map(|e| match e.target { Target::Extent { offset } => Some(offset + e.result as u64), _ => None })
+                .max().unwrap_or(0);
+            prop_assert_eq!(file.size_bytes, end);
+            let pattern = &file.program_pattern;
+            let accesses = events.iter()
+                .filter(|e| e.handle.is_some_and(|h| tables.handles[h.index()].file == file.file))
+                .filter(|e| is_io(e) && !e.is_physical() && matches!(e.op(), Op::Read | Op::Write) && e.result >= 0)
+                .count() as u64;
+            prop_assert_eq!(pattern.first + pattern.consecutive + pattern.strided + pattern.random, accesses);
+        }
+
+        let read: f64 = found.rate.program_read.iter().sum();
+        let expected: i64 = events.iter().filter(|e| e.op() == Op::Read && !e.is_physical()).map(|e| e.result.max(0)).sum();
+        prop_assert!((read - expected as f64).abs() < 1e-6);
+        let think: u64 = events.iter().map(|e| e.think_ns).sum();
+        prop_assert_eq!(found.workload.cpu_s, think as f64 / 1e9);
+    }
+}

@@ -1,0 +1,83 @@
+//! Names from outside, made harmless.
+
+/// For a terminal: control characters (which could move the cursor or change its colours) are spelt out.
+pub(crate) fn terminal(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_unsafe(character) {
+            safe.extend(character.escape_default());
+        } else {
+            safe.push(character);
+        }
+    }
+    safe
+}
+
+/// For text and attributes of HTML and SVG.
+pub(crate) fn html(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            _ if is_unsafe(character) => safe.extend(character.escape_default()),
+            _ => safe.push(character),
+        }
+    }
+    safe
+}
+
+/// A string literal of JSON that may stand inside a `<script>` element: `<` is spelt out, so that neither `</script>`
+/// nor `<!--` can end or change it.
+pub(crate) fn json(text: &str) -> String {
+    let mut literal = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' => literal.push_str("\\\""),
+            '\\' => literal.push_str("\\\\"),
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}' => {
+                literal.push_str(&format!("\\u{:04x}", character as u32));
+            }
+            _ => literal.push(character),
+        }
+    }
+    literal.push('"');
+    literal
+}
+
+/// The end of a name that is too long: what tells files apart is at their end.
+pub(crate) fn shorten(text: &str, columns: usize) -> String {
+    let length = text.chars().count();
+    if length <= columns {
+        return text.to_string();
+    }
+    let end: String = text.chars().skip(length + 1 - columns).collect();
+    format!("…{end}")
+}
+
+/// Control characters, and those that change the direction of text (a name could show as another one).
+fn is_unsafe(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_names_are_harmless() {
+        let name = "a</script><!--\"'&\u{1b}[2J\u{202e}\n";
+        assert_eq!(terminal(name), "a</script><!--\"'&\\u{1b}[2J\\u{202e}\\n");
+        assert_eq!(html(name), "a&lt;/script&gt;&lt;!--&quot;&#39;&amp;\\u{1b}[2J\\u{202e}\\n");
+        assert_eq!(json(name), "\"a\\u003c/script\\u003e\\u003c!--\\\"'\\u0026\\u001b[2J\u{202e}\\u000a\"");
+    }
+
+    #[test]
+    fn long_names_keep_their_end() {
+        assert_eq!(shorten("/data/run/field.0001", 12), "…/field.0001");
+        assert_eq!(shorten("short", 12), "short");
+    }
+}

@@ -1,0 +1,68 @@
+//! Predictions beside measurements.
+
+use crate::table::Table;
+use crate::units;
+
+/// What a machine and a strategy would make of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// The machine.
+    pub machine: String,
+    /// The strategy.
+    pub strategy: String,
+    /// Predicted I/O time, seconds.
+    pub io_time_s: f64,
+    /// Predicted aggregate bandwidth, bytes per second.
+    pub bandwidth_bytes_per_s: f64,
+    /// Parts of the predicted time, seconds, in the order to show.
+    pub breakdown: Vec<(String, f64)>,
+    /// The measured I/O time, seconds, if somebody measured.
+    pub measured_s: Option<f64>,
+}
+
+impl Prediction {
+    /// Predicted minus measured, over measured; none without a measurement.
+    pub fn error(&self) -> Option<f64> {
+        self.measured_s
+            .filter(|measured| *measured > 0.0)
+            .map(|measured| (self.io_time_s - measured) / measured)
+    }
+}
+
+/// Predictions as text for a terminal; empty if there are none.
+pub fn predictions_text(predictions: &[Prediction]) -> String {
+    if predictions.is_empty() { String::new() } else { table(predictions).text() }
+}
+
+pub(crate) fn table(predictions: &[Prediction]) -> Table {
+    let measured = predictions.iter().any(|prediction| prediction.measured_s.is_some());
+    let broken_down = predictions.iter().any(|prediction| !prediction.breakdown.is_empty());
+    let mut columns = vec!["machine", "strategy", ">predicted I/O time", ">bandwidth"];
+    if measured {
+        columns.extend([">measured", ">error"]);
+    }
+    if broken_down {
+        columns.push("where the time goes");
+    }
+    let rows = predictions.iter().map(|prediction| {
+        let mut row = vec![
+            prediction.machine.clone(),
+            prediction.strategy.clone(),
+            units::time_s(prediction.io_time_s),
+            units::rate(prediction.bandwidth_bytes_per_s),
+        ];
+        if measured {
+            row.push(prediction.measured_s.map_or("–".into(), units::time_s));
+            row.push(prediction.error().map_or("–".into(), |error| format!("{:+.0} %", error * 100.0)));
+        }
+        if broken_down {
+            let parts = prediction
+                .breakdown
+                .iter()
+                .map(|(name, time_s)| format!("{name} {}", units::time_s(*time_s)));
+            row.push(parts.collect::<Vec<_>>().join(", "));
+        }
+        row
+    });
+    Table { title: "Predictions".into(), note: String::new(), columns, rows: rows.collect() }
+}

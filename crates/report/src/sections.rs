@@ -1,0 +1,390 @@
+//! The explanation in tables: the same for text and HTML.
+
+use pio_explain::{Amount, Explanation, FileStatistics, Pattern, ProcessStatistics, Rates, Sizes, Tally};
+use pio_trace::{Layer, Op};
+
+use crate::table::Table;
+use crate::units;
+
+/// Rows of long tables that are shown.
+pub(crate) struct Limits {
+    /// Files and processes.
+    pub(crate) rows: usize,
+    /// Columns of a path.
+    pub(crate) path: usize,
+}
+
+/// Thakur's Table 1, with the data and bandwidth of Table 2.
+pub(crate) fn operations(found: &Explanation) -> Table {
+    let view = &found.operations;
+    let row = |name: &str, tally: Tally, bandwidth: Option<f64>| {
+        vec![
+            name.to_string(),
+            units::count(tally.count),
+            units::time_ns(tally.time_ns),
+            units::time_s(tally.time_s() / view.processes.max(1) as f64),
+            if tally.bytes > 0 { units::bytes(tally.bytes as f64) } else { String::new() },
+            bandwidth.map_or(String::new(), units::rate),
+        ]
+    };
+    let mut rows: Vec<_> = view
+        .table
+        .operations
+        .iter()
+        .map(|(&op, &tally)| row(op.name(), tally, view.aggregate_bandwidth_bytes_per_s(op)))
+        .collect();
+    if view.table.acknowledgements.count > 0 {
+        rows.push(row("acknowledgements", view.table.acknowledgements, None));
+    }
+    let (title, note) = match view.layer {
+        Layer::MpiIo => ("Operations as the program asked for them (MPI-IO)", ""),
+        _ if found.files.iter().any(|file| file.by_mpi_io) => (
+            "Operations as the file system saw them",
+            "POSIX calls on the files that the program opened by MPI-IO, and the communication done for them.",
+        ),
+        _ => ("Operations as the file system saw them", ""),
+    };
+    let note = format!(
+        "{note} Aggregate bandwidth is all data over the mean time per process (Thakur et al. 1996, Tables 1 and 2)."
+    );
+    Table {
+        title: title.into(),
+        note: note.trim().into(),
+        columns: vec![
+            "operation",
+            ">calls",
+            ">total time",
+            ">mean per process",
+            ">data",
+            ">aggregate bandwidth",
+        ],
+        rows,
+    }
+}
+
+/// Thakur's Table 2: sizes of single requests.
+pub(crate) fn request_sizes(found: &Explanation) -> Table {
+    let table = &found.operations.table;
+    let mut rows = Vec::new();
+    for (op, sizes) in [(Op::Read, &table.read_sizes), (Op::Write, &table.write_sizes)] {
+        rows.extend(size_rows(op, sizes));
+    }
+    Table {
+        title: "Request sizes".into(),
+        note: String::new(),
+        columns: vec!["operation", ">size", ">requests", ">share", ">bytes asked for", ">share"],
+        rows,
+    }
+}
+
+fn size_rows(op: Op, sizes: &Sizes) -> Vec<Vec<String>> {
+    const SHOWN: usize = 12;
+    let exact = sizes.classes();
+    let classes = if exact.len() > SHOWN { sizes.powers() } else { exact };
+    let total = sizes.total();
+    let share = |part: u64, all: u64| units::percent(part as f64 / all.max(1) as f64);
+    classes
+        .iter()
+        .map(|class| {
+            vec![
+                op.name().to_string(),
+                size_name(class.from_bytes, class.to_bytes),
+                units::count(class.amount.count),
+                share(class.amount.count, total.count),
+                units::bytes(class.amount.bytes as f64),
+                share(class.amount.bytes, total.bytes),
+            ]
+        })
+        .collect()
+}
+
+/// A size, or a power of two: `4 KiB`, `4 KiB – 8 KiB`.
+pub(crate) fn size_name(from_bytes: u64, to_bytes: u64) -> String {
+    if from_bytes == to_bytes {
+        units::bytes(from_bytes as f64)
+    } else {
+        format!("{} – {}", units::bytes(from_bytes as f64), units::bytes(to_bytes as f64 + 1.0))
+    }
+}
+
+/// All layers.
+pub(crate) fn layers(found: &Explanation) -> Table {
+    let mut rows = Vec::new();
+    for layer in &found.layers {
+        let mut name = match (layer.layer, layer.physical) {
+            (layer, false) => layer.name().to_string(),
+            (Layer::Message, true) => "message, for I/O".to_string(),
+            (layer, true) => format!("{}, for MPI-IO", layer.name()),
+        };
+        let acknowledgements = ("acknowledgement", layer.table.acknowledgements);
+        let operations = layer.table.operations.iter().map(|(op, tally)| (op.name(), *tally));
+        for (op, tally) in operations.chain([acknowledgements]).filter(|(_, tally)| tally.count > 0) {
+            rows.push(vec![
+                std::mem::take(&mut name),
+                op.to_string(),
+                units::count(tally.count),
+                units::time_ns(tally.time_ns),
+                tally.mean_time_s().map_or(String::new(), units::time_s),
+                units::time_ns(tally.longest_ns),
+                if tally.bytes > 0 { units::bytes(tally.bytes as f64) } else { String::new() },
+            ]);
+        }
+    }
+    Table {
+        title: "Operations by layer".into(),
+        note: String::new(),
+        columns: vec!["layer", "operation", ">calls", ">total time", ">mean", ">longest", ">data"],
+        rows,
+    }
+}
+
+/// All functions.
+pub(crate) fn calls(found: &Explanation) -> Table {
+    let rows = found.calls.iter().map(|(call, tally)| {
+        vec![
+            call.name().to_string(),
+            call.layer().name().to_string(),
+            units::count(tally.count),
+            if tally.failed > 0 { units::count(tally.failed) } else { String::new() },
+            units::time_ns(tally.time_ns),
+            tally.mean_time_s().map_or(String::new(), units::time_s),
+            if tally.bytes > 0 { units::bytes(tally.bytes as f64) } else { String::new() },
+        ]
+    });
+    Table {
+        title: "Functions".into(),
+        note: String::new(),
+        columns: vec!["function", "layer", ">calls", ">failed", ">total time", ">mean", ">data"],
+        rows: rows.collect(),
+    }
+}
+
+/// Miller and Katz's Tables 1 and 2.
+pub(crate) fn workload(found: &Explanation) -> Table {
+    let workload = &found.workload;
+    let per_second = |name: &str, rates: Option<Rates>, read: Amount, write: Amount, files: u64| {
+        let rates = rates?;
+        Some(vec![
+            name.to_string(),
+            units::count(files),
+            units::rate(rates.read_bytes_per_s),
+            units::rate(rates.write_bytes_per_s),
+            units::significant(rates.reads_per_s),
+            units::significant(rates.writes_per_s),
+            units::bytes((read.bytes + write.bytes) as f64 / (read.count + write.count).max(1) as f64),
+            rates.read_write_ratio.map_or("–".into(), units::significant),
+        ])
+    };
+    let rows = [
+        per_second("CPU time", workload.per_cpu_second(), workload.read, workload.write, workload.files),
+        per_second(
+            "CPU time, large files",
+            workload.large_per_cpu_second().filter(|_| workload.large_files < workload.files),
+            workload.large_read,
+            workload.large_write,
+            workload.large_files,
+        ),
+        per_second(
+            "wall-clock time",
+            workload.per_wall_second(),
+            workload.read,
+            workload.write,
+            workload.files,
+        ),
+    ];
+    let cpu = if workload.cpu_s > 0.0 {
+        format!("{} of CPU time between calls", units::time_s(workload.cpu_s))
+    } else {
+        "no CPU time in the trace".to_string()
+    };
+    Table {
+        title: "What the program asked for, per second".into(),
+        note: format!(
+            "{cpu}; {} of data in files, {} moved in {}, {} each on average (Miller and Katz 1991, Tables 1 and 2; \
+             large: 1 MB or more).",
+            units::bytes(workload.data_size_bytes as f64),
+            units::bytes(workload.io_bytes() as f64),
+            units::things(workload.io_count(), "request", "requests"),
+            units::bytes(workload.mean_io_bytes().unwrap_or(0.0)),
+        ),
+        columns: vec![
+            "per second of",
+            ">files",
+            ">read",
+            ">written",
+            ">reads/s",
+            ">writes/s",
+            ">mean size",
+            ">read/write",
+        ],
+        rows: rows.into_iter().flatten().collect(),
+    }
+}
+
+/// Order of accesses, at both levels.
+pub(crate) fn patterns(found: &Explanation) -> Table {
+    let mut rows = vec![pattern_row("the program", &found.program_pattern)];
+    if found.file_system_pattern != found.program_pattern {
+        rows.push(pattern_row("the file system", &found.file_system_pattern));
+    }
+    rows.retain(|row| row.iter().skip(1).any(|cell| cell != "0" && cell != "–"));
+    Table {
+        title: "Order of accesses".into(),
+        note:
+            "Each access is compared with the one before it through the same handle, reads and writes apart. \
+               Positions of MPI-IO are counted in its view."
+                .into(),
+        columns: vec![
+            "as seen by",
+            ">sequential",
+            ">first",
+            ">consecutive",
+            ">strided",
+            ">random",
+            ">main stride",
+        ],
+        rows,
+    }
+}
+
+fn pattern_row(name: &str, pattern: &Pattern) -> Vec<String> {
+    vec![
+        name.to_string(),
+        pattern.sequential_fraction().map_or("–".into(), units::percent),
+        units::count(pattern.first),
+        units::count(pattern.consecutive),
+        units::count(pattern.strided),
+        units::count(pattern.random),
+        stride(pattern),
+    ]
+}
+
+fn stride(pattern: &Pattern) -> String {
+    pattern.dominant_stride_bytes().map_or("–".into(), |bytes| units::bytes(bytes as f64))
+}
+
+/// Files, those that took the most time first.
+pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
+    let mut files: Vec<&FileStatistics> = found.files.iter().collect();
+    files.sort_by_key(|file| std::cmp::Reverse(traffic(file).time_ns));
+    let shown = files.len().min(limits.rows);
+    let rows = files[..shown].iter().map(|file| {
+        let (traffic, pattern) = if has_posix(file) {
+            (&file.file_system, &file.file_system_pattern)
+        } else {
+            (&file.program, &file.program_pattern)
+        };
+        let amount =
+            |tally: Tally| if tally.count > 0 { units::bytes(tally.bytes as f64) } else { String::new() };
+        vec![
+            crate::escape::shorten(&file.path, limits.path),
+            units::bytes(file.size_bytes as f64),
+            units::count(file.processes),
+            units::count(traffic.data().count),
+            amount(traffic.read),
+            amount(traffic.write),
+            units::time_ns(traffic.all().time_ns),
+            traffic.data().bandwidth_bytes_per_s().map_or(String::new(), units::rate),
+            pattern.sequential_fraction().map_or(String::new(), units::percent),
+        ]
+    });
+    let rest = files.len() - shown;
+    Table {
+        title: "Files".into(),
+        note: if rest > 0 {
+            format!(
+                "The {shown} with the most I/O time; {} more.",
+                units::things(rest as u64, "file", "files")
+            )
+        } else {
+            String::new()
+        },
+        columns: vec![
+            "file",
+            ">size",
+            ">processes",
+            ">requests",
+            ">read",
+            ">written",
+            ">time",
+            ">bandwidth",
+            ">sequential",
+        ],
+        rows: rows.collect(),
+    }
+}
+
+fn has_posix(file: &FileStatistics) -> bool {
+    file.file_system.all().count > 0
+}
+
+fn traffic(file: &FileStatistics) -> Tally {
+    if has_posix(file) { file.file_system.all() } else { file.program.all() }
+}
+
+/// Processes in order of rank; if they are too many, those with the most I/O time.
+pub(crate) fn processes(found: &Explanation, limits: &Limits) -> Table {
+    let mut processes: Vec<&ProcessStatistics> = found.processes.iter().collect();
+    let cut = processes.len() > limits.rows;
+    if cut {
+        processes.sort_by_key(|process| std::cmp::Reverse(process.io_ns));
+        processes.truncate(limits.rows);
+    }
+    let rows = processes.iter().map(|process| {
+        let data = process.program.data();
+        let part = process.io_ns as f64 / process.lifetime_ns.max(1) as f64;
+        vec![
+            process_name(process),
+            process.host.clone(),
+            units::count(data.count),
+            units::bytes(process.program.read.bytes as f64),
+            units::bytes(process.program.write.bytes as f64),
+            units::bytes(process.file_system.data().bytes as f64),
+            units::bytes(process.messages.bytes as f64),
+            units::time_ns(process.io_ns),
+            units::percent(part),
+        ]
+    });
+    let rows = rows.collect();
+    let mut note = found.imbalance.filter(|_| found.process_count > 1).map_or(String::new(), |imbalance| {
+        let times = |value: Option<f64>| value.map_or("–".into(), units::significant);
+        format!(
+            "Largest over mean: {} for the bytes the program moved, {} for those that reached the files, {} for time in \
+             I/O (1 is even).",
+            times(imbalance.program_bytes),
+            times(imbalance.file_system_bytes),
+            times(imbalance.io_time),
+        )
+    });
+    if cut {
+        note = format!(
+            "The {} of {} with the most I/O time. {note}",
+            limits.rows,
+            units::count(found.process_count)
+        );
+    }
+    Table {
+        title: if found.is_mpi { "Ranks".into() } else { "Processes".into() },
+        note: note.trim().into(),
+        columns: vec![
+            if found.is_mpi { "rank" } else { "process" },
+            "host",
+            ">requests",
+            ">read",
+            ">written",
+            ">on files",
+            ">messages",
+            ">time in I/O",
+            ">of its life",
+        ],
+        rows,
+    }
+}
+
+/// `rank 3`, or `pid 4711`.
+pub(crate) fn process_name(process: &ProcessStatistics) -> String {
+    match process.rank {
+        Some(rank) => format!("{rank}"),
+        None => format!("pid {}", process.pid),
+    }
+}

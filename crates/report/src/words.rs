@@ -1,0 +1,155 @@
+//! The explanation in sentences.
+
+use pio_explain::{Explanation, Trouble};
+use pio_trace::{Call, Layer, Op};
+
+use crate::units::{self, things};
+
+/// What happened, in a few sentences, most important first.
+pub(crate) fn summary(found: &Explanation) -> Vec<String> {
+    let mut sentences = vec![who(found)];
+    sentences.extend(data(found));
+    sentences.extend(time(found));
+    sentences.extend(order(found));
+    sentences.extend(balance(found));
+    sentences
+}
+
+fn who(found: &Explanation) -> String {
+    let processes = if found.is_mpi {
+        things(found.process_count, "rank", "ranks")
+    } else {
+        things(found.process_count, "process", "processes")
+    };
+    let mut hosts: Vec<_> = found.processes.iter().map(|process| process.host.as_str()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let hosts = if hosts.len() > 1 { format!(" on {} hosts", hosts.len()) } else { String::new() };
+    let share = match found.io_time.fraction() {
+        Some(part) if found.process_count == 1 => {
+            format!(" and spent {} of that in I/O", units::percent(part))
+        }
+        Some(part) => format!(" and spent {} of that in I/O on average", units::percent(part)),
+        None => String::new(),
+    };
+    format!("{processes}{hosts} ran for {}{share}.", units::time_ns(found.duration_ns))
+}
+
+fn data(found: &Explanation) -> Option<String> {
+    let workload = &found.workload;
+    let moved =
+        |bytes: u64, verb: &str| (bytes > 0).then(|| format!("{verb} {}", units::bytes(bytes as f64)));
+    let parts: Vec<_> = [moved(workload.read.bytes, "read"), moved(workload.write.bytes, "wrote")]
+        .into_iter()
+        .flatten()
+        .collect();
+    if parts.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "The program {} in {} of {} on average, on {}.",
+        parts.join(" and "),
+        things(workload.io_count(), "request", "requests"),
+        units::bytes(workload.mean_io_bytes().unwrap_or(0.0)),
+        things(workload.files, "file", "files"),
+    ))
+}
+
+fn time(found: &Explanation) -> Option<String> {
+    let table = &found.operations.table;
+    let total: f64 = table.operations.values().map(|tally| tally.time_s()).sum();
+    let (op, tally) = table.operations.iter().max_by_key(|(_, tally)| tally.time_ns)?;
+    if total <= 0.0 {
+        return None;
+    }
+    let place = match (found.operations.layer, *op) {
+        (_, Op::Communicate) => "",
+        (Layer::MpiIo, _) => " calls (MPI-IO)",
+        _ => " calls (at the file system)",
+    };
+    let bandwidth = found
+        .operations
+        .aggregate_bandwidth_bytes_per_s(*op)
+        .filter(|_| matches!(op, Op::Read | Op::Write))
+        .map_or(String::new(), |rate| format!(", at an aggregate {}", units::rate(rate)));
+    Some(format!(
+        "Most of the operations' time went to {}{place}: {} of {}{bandwidth}.",
+        op.name(),
+        units::percent(tally.time_s() / total),
+        units::time_s(total),
+    ))
+}
+
+fn order(found: &Explanation) -> Option<String> {
+    let sequential =
+        found.file_system_pattern.sequential_fraction().or(found.program_pattern.sequential_fraction())?;
+    Some(format!(
+        "{} of the accesses continued where the one before, through the same handle, had ended.",
+        units::percent(sequential)
+    ))
+}
+
+fn balance(found: &Explanation) -> Option<String> {
+    if found.process_count < 2 {
+        return None;
+    }
+    let largest = found.imbalance?.io_time?;
+    let concurrency = found.io_time.concurrency()?;
+    let together = format!(
+        "while there was I/O, {} of {} processes took part on average.",
+        units::significant((concurrency * 10.0).round() / 10.0),
+        units::count(found.process_count),
+    );
+    let busiest = if largest < 1.05 {
+        "All processes spent about the same time in I/O".to_string()
+    } else {
+        format!(
+            "The busiest process spent {} times the mean in I/O",
+            units::significant((largest * 100.0).round() / 100.0)
+        )
+    };
+    Some(format!("{busiest}; {together}"))
+}
+
+/// What is wrong, one line each.
+pub(crate) fn trouble(trouble: &Trouble) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend(trouble.damage.iter().map(|damage| format!("The trace is damaged: {damage}")));
+    lines.extend(trouble.dropped.iter().map(|dropped| format!("The trace lacks events: {dropped}")));
+    if trouble.killed_processes > 0 {
+        lines.push(format!(
+            "{} did not end by itself: {} was killed, or the trace was cut.",
+            things(trouble.killed_processes, "process", "processes"),
+            if trouble.killed_processes == 1 { "it" } else { "each" },
+        ));
+    }
+    if !trouble.unfinished.is_empty() {
+        let calls: Vec<_> = trouble.unfinished.iter().map(|(call, count)| times(*call, *count)).collect();
+        lines.push(format!("Calls that never returned: {}", calls.join(", ")));
+    }
+    const SHOWN: usize = 6;
+    for failure in trouble.failures.iter().take(SHOWN) {
+        lines.push(format!(
+            "{} failed: {}",
+            times(failure.call, failure.count),
+            error_name(failure.call.layer(), failure.error)
+        ));
+    }
+    let rest: u64 = trouble.failures.iter().skip(SHOWN).map(|failure| failure.count).sum();
+    if rest > 0 {
+        lines.push(format!("{} more failed with other errors.", things(rest, "call", "calls")));
+    }
+    lines
+}
+
+fn times(call: Call, count: u64) -> String {
+    if count == 1 { call.name().to_string() } else { format!("{} × {}", units::count(count), call.name()) }
+}
+
+/// POSIX error numbers have words; MPI's classes differ from MPI to MPI.
+pub(crate) fn error_name(layer: Layer, error: i64) -> String {
+    match (layer, i32::try_from(error)) {
+        (Layer::Posix | Layer::Stdio, Ok(number)) => std::io::Error::from_raw_os_error(number).to_string(),
+        _ => format!("MPI error class {error}"),
+    }
+}
