@@ -1,1 +1,90 @@
-//! The pioscope command.
+//! The `pioscope` command: record, explain, predict and apply, over one description of I/O.
+//!
+//! A module a verb; each has its arguments and a `run`. What a verb does lives in the crates below.
+
+mod apply;
+mod convert;
+mod explain;
+mod job;
+mod machines;
+mod mpi;
+mod predict;
+mod progress;
+mod record;
+mod reproduce;
+
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Where does my I/O time go, and what would fix it?
+#[derive(Debug, Parser)]
+#[command(name = "pioscope", version, max_term_width = 100, after_help = EXAMPLES)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pioscope record -o run.pio -- mpiexec -n 8 ./collapse --iterations 20
+  pioscope explain run.pio --html report.html
+  pioscope predict run.pio --machine sp-argonne --strategy independent,two-phase
+  pioscope apply --strategy two-phase -- mpiexec -n 8 ./collapse --iterations 20";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run a program, unmodified, and record every I/O call it makes
+    Record(record::Arguments),
+    /// Say what a recorded program does: tables, figures, a report
+    Explain(explain::Arguments),
+    /// Say how long a recorded program's I/O would take on other machines, under other strategies
+    Predict(predict::Arguments),
+    /// Run an MPI program, unmodified, with its MPI-IO carried out under a strategy
+    Apply(apply::Arguments),
+    /// Repeat a published study, and print what was published beside what is computed
+    Reproduce(reproduce::Arguments),
+    /// Write a trace in another format: Parquet, or JSON for Chrome and Perfetto
+    Convert(convert::Arguments),
+    /// List, show and measure machine descriptions
+    Machines(machines::Arguments),
+}
+
+/// Runs the command of this process.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.verb {
+        Verb::Record(arguments) => record::run(arguments),
+        Verb::Explain(arguments) => explain::run(arguments),
+        Verb::Predict(arguments) => predict::run(arguments),
+        Verb::Apply(arguments) => apply::run(arguments),
+        Verb::Reproduce(arguments) => reproduce::run(arguments),
+        Verb::Convert(arguments) => convert::run(arguments),
+        Verb::Machines(arguments) => machines::run(arguments),
+    };
+    match outcome {
+        Ok(code) => code,
+        // Whoever reads our output has seen enough: that is no error.
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("pioscope: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
+}
+
+/// Prints text for people on standard output.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
