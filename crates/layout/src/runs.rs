@@ -60,67 +60,140 @@ impl Layout {
     /// A piece of which only a part is asked for is its own run. Positions past the end are left out.
     pub fn runs(&self, positions: Range<u64>) -> Runs {
         let end = positions.end.min(self.size());
-        Runs { layout: self.clone(), position: positions.start.min(end), end }
+        let position = positions.start.min(end);
+        let mut runs = Runs { layout: self.clone(), position, end, path: Vec::new(), skipped: 0 };
+        if position < end {
+            runs.seek();
+        }
+        runs
     }
 
     /// The extents of the data bytes `positions`, in data order, adjacent ones merged.
     pub fn extents(&self, positions: Range<u64>) -> Extents {
         Extents { runs: self.runs(positions), run: None, last: None }
     }
-
-    /// The longest run that starts at `position` and ends at `end` at the latest; `position < end <= size`.
-    fn run_at(&self, position: u64, end: u64) -> Run {
-        let left = end - position;
-        let (mut offset, mut position, mut shape) = (self.offset, position, &self.shape);
-        let single = |offset: i64, len: u64| Run { offset, len: len.min(left), stride: 0, count: 1 };
-        loop {
-            match &shape.kind {
-                Kind::Block => return single(offset + position as i64, shape.size - position),
-                Kind::Strided { count, stride, inner } => {
-                    let index = position / inner.size;
-                    offset += index as i64 * stride;
-                    position -= index * inner.size;
-                    let whole = (count - index).min(left / inner.size);
-                    if position == 0 && whole >= 2 && matches!(inner.kind, Kind::Block) {
-                        return Run { offset, len: inner.size, stride: *stride, count: whole };
-                    }
-                    shape = inner;
-                }
-                Kind::Indexed { displacements, inner } => {
-                    let index = position / inner.size;
-                    offset += displacements[index as usize];
-                    position -= index * inner.size;
-                    shape = inner;
-                }
-                Kind::Blocks { blocks, starts } => {
-                    let index = part_at(starts, position);
-                    let (start, len) = blocks[index];
-                    position -= starts[index];
-                    return single(offset + start + position as i64, len - position);
-                }
-                Kind::Sequence { parts, starts } => {
-                    let index = part_at(starts, position);
-                    offset += parts[index].offset;
-                    position -= starts[index];
-                    shape = &parts[index].shape;
-                }
-            }
-        }
-    }
 }
 
 /// Iterator over the strided runs of a part of a layout: see [`Layout::runs`].
+///
+/// Keeps the way down to the next piece, so that a step divides and searches nothing.
 #[derive(Debug, Clone)]
 pub struct Runs {
     layout: Layout,
     position: u64,
     end: u64,
+    /// From the root down: which child the way takes, and how many there are. May end early: then it takes the
+    /// first child all the way down.
+    path: Vec<(u64, u64)>,
+    /// Bytes of the next piece that lie before `position`.
+    skipped: u64,
 }
 
 impl Runs {
     /// The position of the first data byte not yet returned.
     pub fn position(&self) -> u64 {
         self.position
+    }
+
+    /// Finds the way down to `position`, which must be within the layout.
+    fn seek(&mut self) {
+        let (mut position, mut shape) = (self.position, &self.layout.shape);
+        loop {
+            let (index, start, inner) = match &shape.kind {
+                Kind::Block => break,
+                Kind::Strided { inner, .. } | Kind::Indexed { inner, .. } => {
+                    let index = position / inner.size;
+                    (index, index * inner.size, Some(inner))
+                }
+                Kind::Blocks { starts, .. } => {
+                    let index = part_at(starts, position);
+                    (index as u64, starts[index], None)
+                }
+                Kind::Sequence { parts, starts } => {
+                    let index = part_at(starts, position);
+                    (index as u64, starts[index], Some(&parts[index].shape))
+                }
+            };
+            self.path.push((index, children(&shape.kind)));
+            position -= start;
+            match inner {
+                Some(inner) => shape = inner,
+                None => break,
+            }
+        }
+        self.skipped = position;
+    }
+
+    /// The longest run from here, and how many children of the lowest node on the way it takes up.
+    fn run(&mut self) -> (Run, u64) {
+        let (skipped, left) = (self.skipped, self.end - self.position);
+        let single = |offset: i64, len: u64| {
+            let offset = offset + skipped as i64;
+            (Run { offset, len: (len - skipped).min(left), stride: 0, count: 1 }, 1)
+        };
+        let (mut offset, mut shape) = (self.layout.offset, &self.layout.shape);
+        for level in 0.. {
+            if matches!(shape.kind, Kind::Block) {
+                break;
+            }
+            if level == self.path.len() {
+                self.path.push((0, children(&shape.kind)));
+            }
+            let (index, count) = self.path[level];
+            match &shape.kind {
+                Kind::Block => break,
+                Kind::Strided { stride, inner, .. } => {
+                    offset += index as i64 * stride;
+                    if skipped == 0 && matches!(inner.kind, Kind::Block) {
+                        let all = count - index;
+                        let whole = if all * inner.size <= left { all } else { left / inner.size };
+                        if whole >= 2 {
+                            return (Run { offset, len: inner.size, stride: *stride, count: whole }, whole);
+                        }
+                    }
+                    shape = inner;
+                }
+                Kind::Indexed { displacements, inner } => {
+                    offset += displacements[index as usize];
+                    shape = inner;
+                }
+                Kind::Blocks { blocks, .. } => {
+                    let (start, len) = blocks[index as usize];
+                    return single(offset + start, len);
+                }
+                Kind::Sequence { parts, .. } => {
+                    let part = &parts[index as usize];
+                    offset += part.offset;
+                    shape = &part.shape;
+                }
+            }
+        }
+        single(offset, shape.size)
+    }
+
+    /// Takes the way past `taken` children of the lowest node.
+    fn advance(&mut self, taken: u64) {
+        self.skipped = 0;
+        let mut taken = taken;
+        while let Some((index, count)) = self.path.last_mut() {
+            *index += taken;
+            if *index < *count {
+                return;
+            }
+            self.path.pop();
+            taken = 1;
+        }
+    }
+}
+
+/// How many children a node has.
+fn children(kind: &Kind) -> u64 {
+    match kind {
+        Kind::Block => 0,
+        Kind::Strided { count, .. } => *count,
+        Kind::Indexed { displacements, .. } => displacements.len() as u64,
+        Kind::Blocks { blocks, .. } => blocks.len() as u64,
+        Kind::Sequence { parts, .. } => parts.len() as u64,
     }
 }
 
@@ -131,8 +204,9 @@ impl Iterator for Runs {
         if self.position >= self.end {
             return None;
         }
-        let run = self.layout.run_at(self.position, self.end);
+        let (run, taken) = self.run();
         self.position += run.size();
+        self.advance(taken);
         Some(run)
     }
 }
