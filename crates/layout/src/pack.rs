@@ -6,6 +6,8 @@
 //! Bounds are checked once a run; inside a run, pieces of the usual sizes are copied by kernels whose piece size is a
 //! constant, so that a piece is one load and one store.
 
+use std::ops::Range;
+
 use crate::error::LayoutError;
 use crate::runs::Run;
 
@@ -86,7 +88,16 @@ pub fn copy(
     let mut left = len;
     while left > 0 {
         let (Some(from), Some(to)) = (source_runs.peek(), target_runs.peek()) else { return Err(short) };
-        if from.count == 1 {
+        if from.count == 1 && to.count == 1 {
+            let len = left.min(from.len).min(to.len);
+            let (Some(from), Some(to)) = (source_runs.take(len), target_runs.take(len)) else {
+                return Err(short);
+            };
+            left -= len;
+            let from = window(&from, source.len(), source_origin)?;
+            let to = window(&to, target.len(), target_origin)?;
+            target[to].copy_from_slice(&source[from]);
+        } else if from.count == 1 {
             let Some(from) = source_runs.take(left.min(size(&to))) else { return Err(short) };
             left -= size(&from);
             let bytes = window(&from, source.len(), source_origin)?;
@@ -179,6 +190,7 @@ impl<I: Iterator<Item = Run>> Cursor<I> {
     }
 
     /// What comes next, as long as there are whole pieces.
+    #[inline]
     fn peek(&mut self) -> Option<Run> {
         while self.run.is_none_or(|run| size(&run) == 0) {
             self.run = Some(self.runs.next()?);
@@ -197,6 +209,7 @@ impl<I: Iterator<Item = Run>> Cursor<I> {
     }
 
     /// Takes at most `most` (at least 1) bytes.
+    #[inline]
     fn take(&mut self, most: u64) -> Option<Run> {
         let next = self.peek()?;
         let run = self.run.as_mut()?;
@@ -220,7 +233,20 @@ fn size(run: &Run) -> u64 {
 }
 
 /// The part of memory from the lowest to the highest byte of the run.
-fn window(run: &Run, available: usize, origin: i64) -> Result<std::ops::Range<usize>, LayoutError> {
+#[inline]
+fn window(run: &Run, available: usize, origin: i64) -> Result<Range<usize>, LayoutError> {
+    if run.count == 1
+        && let Some(start) = run.offset.checked_add(origin)
+        && let Ok(start) = usize::try_from(start)
+        && start <= available
+        && run.len <= (available - start) as u64
+    {
+        return Ok(start..start + run.len as usize);
+    }
+    window_of_pieces(run, available, origin)
+}
+
+fn window_of_pieces(run: &Run, available: usize, origin: i64) -> Result<Range<usize>, LayoutError> {
     // count < 2^64 and |stride| ≤ 2^63: saturate rather than trust.
     let far = (run.count as i128 - 1).saturating_mul(run.stride as i128);
     let offset = (run.offset as i128).saturating_add(far.min(0));
@@ -249,6 +275,7 @@ macro_rules! by_piece_size {
     };
 }
 
+#[inline]
 fn gather(run: &Run, memory: &[u8], origin: i64, stream: &mut [u8]) -> Result<(), LayoutError> {
     if stream.is_empty() {
         return Ok(());
@@ -269,6 +296,7 @@ fn gather(run: &Run, memory: &[u8], origin: i64, stream: &mut [u8]) -> Result<()
     Ok(())
 }
 
+#[inline]
 fn scatter(run: &Run, memory: &mut [u8], origin: i64, stream: &[u8]) -> Result<(), LayoutError> {
     if stream.is_empty() {
         return Ok(());

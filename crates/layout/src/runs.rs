@@ -125,6 +125,7 @@ impl Runs {
     }
 
     /// The longest run from here, and how many children of the lowest node on the way it takes up.
+    #[inline]
     fn run(&mut self) -> (Run, u64) {
         let (skipped, left) = (self.skipped, self.end - self.position);
         let single = |offset: i64, len: u64| {
@@ -172,6 +173,7 @@ impl Runs {
     }
 
     /// Takes the way past `taken` children of the lowest node.
+    #[inline]
     fn advance(&mut self, taken: u64) {
         self.skipped = 0;
         let mut taken = taken;
@@ -200,6 +202,7 @@ fn children(kind: &Kind) -> u64 {
 impl Iterator for Runs {
     type Item = Run;
 
+    #[inline]
     fn next(&mut self) -> Option<Run> {
         if self.position >= self.end {
             return None;
