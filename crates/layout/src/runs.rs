@@ -2,8 +2,9 @@
 
 use std::iter::FusedIterator;
 use std::ops::Range;
+use std::sync::Arc;
 
-use crate::layout::{Kind, Layout, part_at};
+use crate::layout::{Kind, Layout, Shape, part_at};
 
 /// A run of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,7 +62,10 @@ impl Layout {
     pub fn runs(&self, positions: Range<u64>) -> Runs {
         let end = positions.end.min(self.size());
         let position = positions.start.min(end);
-        let mut runs = Runs { layout: self.clone(), position, end, path: Vec::new(), skipped: 0 };
+        let leaf = self.shape.clone();
+        let path = Vec::new();
+        let mut runs =
+            Runs { layout: self.clone(), position, end, path, leaf, base: 0, index: 0, skipped: 0 };
         if position < end {
             runs.seek();
         }
@@ -82,10 +86,15 @@ pub struct Runs {
     layout: Layout,
     position: u64,
     end: u64,
-    /// From the root down: which child the way takes, and how many there are. May end early: then it takes the
-    /// first child all the way down.
+    /// From the root down to the leaf: which child the way takes, and how many there are.
     path: Vec<(u64, u64)>,
-    /// Bytes of the next piece that lie before `position`.
+    /// The node that holds the next piece itself: a block, or a node whose children are blocks.
+    leaf: Arc<Shape>,
+    /// Offset of the leaf.
+    base: i64,
+    /// Which piece of the leaf comes next.
+    index: u64,
+    /// Bytes of that piece that lie before `position`.
     skipped: u64,
 }
 
@@ -97,105 +106,103 @@ impl Runs {
 
     /// Finds the way down to `position`, which must be within the layout.
     fn seek(&mut self) {
-        let (mut position, mut shape) = (self.position, &self.layout.shape);
-        loop {
+        let mut position = self.position;
+        let mut shape = &self.layout.shape;
+        while !shape.is_leaf() {
             let (index, start, inner) = match &shape.kind {
-                Kind::Block => break,
                 Kind::Strided { inner, .. } | Kind::Indexed { inner, .. } => {
                     let index = position / inner.size;
-                    (index, index * inner.size, Some(inner))
-                }
-                Kind::Blocks { starts, .. } => {
-                    let index = part_at(starts, position);
-                    (index as u64, starts[index], None)
+                    (index, index * inner.size, inner)
                 }
                 Kind::Sequence { parts, starts } => {
                     let index = part_at(starts, position);
-                    (index as u64, starts[index], Some(&parts[index].shape))
+                    (index as u64, starts[index], &parts[index].shape)
                 }
+                Kind::Block | Kind::Blocks { .. } => break,
             };
-            self.path.push((index, children(&shape.kind)));
+            self.path.push((index, shape.children()));
             position -= start;
-            match inner {
-                Some(inner) => shape = inner,
-                None => break,
-            }
+            shape = inner;
         }
-        self.skipped = position;
+        (self.index, self.skipped) = match &shape.kind {
+            Kind::Strided { inner, .. } | Kind::Indexed { inner, .. } => {
+                (position / inner.size, position % inner.size)
+            }
+            Kind::Blocks { starts, .. } => {
+                let index = part_at(starts, position);
+                (index as u64, position - starts[index])
+            }
+            Kind::Block | Kind::Sequence { .. } => (0, position),
+        };
+        self.descend();
     }
 
-    /// The longest run from here, and how many children of the lowest node on the way it takes up.
-    #[inline]
-    fn run(&mut self) -> (Run, u64) {
-        let (skipped, left) = (self.skipped, self.end - self.position);
-        let single = |offset: i64, len: u64| {
-            let offset = offset + skipped as i64;
-            (Run { offset, len: (len - skipped).min(left), stride: 0, count: 1 }, 1)
-        };
-        let (mut offset, mut shape) = (self.layout.offset, &self.layout.shape);
-        for level in 0.. {
-            if matches!(shape.kind, Kind::Block) {
-                break;
-            }
+    /// Follows the path down to its leaf, and where it ends early, the first children.
+    fn descend(&mut self) {
+        self.base = self.layout.offset;
+        let mut shape = &self.layout.shape;
+        let mut level = 0;
+        while !shape.is_leaf() {
             if level == self.path.len() {
-                self.path.push((0, children(&shape.kind)));
+                self.path.push((0, shape.children()));
             }
-            let (index, count) = self.path[level];
-            match &shape.kind {
-                Kind::Block => break,
+            let index = self.path[level].0;
+            level += 1;
+            shape = match &shape.kind {
                 Kind::Strided { stride, inner, .. } => {
-                    offset += index as i64 * stride;
-                    if skipped == 0 && matches!(inner.kind, Kind::Block) {
-                        let all = count - index;
-                        let whole = if all * inner.size <= left { all } else { left / inner.size };
-                        if whole >= 2 {
-                            return (Run { offset, len: inner.size, stride: *stride, count: whole }, whole);
-                        }
-                    }
-                    shape = inner;
+                    self.base += index as i64 * stride;
+                    inner
                 }
                 Kind::Indexed { displacements, inner } => {
-                    offset += displacements[index as usize];
-                    shape = inner;
-                }
-                Kind::Blocks { blocks, .. } => {
-                    let (start, len) = blocks[index as usize];
-                    return single(offset + start, len);
+                    self.base += displacements[index as usize];
+                    inner
                 }
                 Kind::Sequence { parts, .. } => {
-                    let part = &parts[index as usize];
-                    offset += part.offset;
-                    shape = &part.shape;
+                    self.base += parts[index as usize].offset;
+                    &parts[index as usize].shape
                 }
-            }
+                Kind::Block | Kind::Blocks { .. } => break,
+            };
         }
-        single(offset, shape.size)
+        // The next leaf is often the last one, elsewhere: then spare the reference counts.
+        if !Arc::ptr_eq(&self.leaf, shape) {
+            self.leaf = shape.clone();
+        }
     }
 
-    /// Takes the way past `taken` children of the lowest node.
-    #[inline]
-    fn advance(&mut self, taken: u64) {
-        self.skipped = 0;
-        let mut taken = taken;
+    /// Goes on to the next leaf, if there is one.
+    #[inline(never)]
+    fn next_leaf(&mut self) {
+        self.index = 0;
         while let Some((index, count)) = self.path.last_mut() {
-            *index += taken;
+            *index += 1;
             if *index < *count {
-                return;
+                return self.descend();
             }
             self.path.pop();
-            taken = 1;
         }
     }
 }
 
-/// How many children a node has.
-fn children(kind: &Kind) -> u64 {
-    match kind {
-        Kind::Block => 0,
-        Kind::Strided { count, .. } => *count,
-        Kind::Indexed { displacements, .. } => displacements.len() as u64,
-        Kind::Blocks { blocks, .. } => blocks.len() as u64,
-        Kind::Sequence { parts, .. } => parts.len() as u64,
+impl Shape {
+    /// True for a block, and for nodes whose children all are blocks.
+    fn is_leaf(&self) -> bool {
+        match &self.kind {
+            Kind::Block | Kind::Blocks { .. } => true,
+            Kind::Strided { inner, .. } | Kind::Indexed { inner, .. } => matches!(inner.kind, Kind::Block),
+            Kind::Sequence { .. } => false,
+        }
+    }
+
+    /// How many children there are; a block is its own.
+    fn children(&self) -> u64 {
+        match &self.kind {
+            Kind::Block => 1,
+            Kind::Strided { count, .. } => *count,
+            Kind::Indexed { displacements, .. } => displacements.len() as u64,
+            Kind::Blocks { blocks, .. } => blocks.len() as u64,
+            Kind::Sequence { parts, .. } => parts.len() as u64,
+        }
     }
 }
 
@@ -207,9 +214,42 @@ impl Iterator for Runs {
         if self.position >= self.end {
             return None;
         }
-        let (run, taken) = self.run();
-        self.position += run.size();
-        self.advance(taken);
+        let left = self.end - self.position;
+        let (offset, len, children) = match &self.leaf.kind {
+            Kind::Block | Kind::Sequence { .. } => (0, self.leaf.size, 1),
+            Kind::Indexed { displacements, inner } => {
+                (displacements[self.index as usize], inner.size, displacements.len())
+            }
+            Kind::Blocks { blocks, .. } => {
+                let (offset, len) = blocks[self.index as usize];
+                (offset, len, blocks.len())
+            }
+            Kind::Strided { count, stride, inner } => {
+                let offset = self.index as i64 * stride;
+                let all = count - self.index;
+                let whole = if all * inner.size <= left { all } else { left / inner.size };
+                if self.skipped == 0 && whole >= 2 {
+                    let run =
+                        Run { offset: self.base + offset, len: inner.size, stride: *stride, count: whole };
+                    self.position += run.size();
+                    self.index += whole;
+                    if whole == all {
+                        self.next_leaf();
+                    }
+                    return Some(run);
+                }
+                (offset, inner.size, *count as usize)
+            }
+        };
+        let skipped = self.skipped;
+        let len = (len - skipped).min(left);
+        let run = Run { offset: self.base + offset + skipped as i64, len, stride: 0, count: 1 };
+        self.position += len;
+        self.index += 1;
+        self.skipped = 0;
+        if self.index >= children as u64 {
+            self.next_leaf();
+        }
         Some(run)
     }
 }
