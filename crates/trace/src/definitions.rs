@@ -146,7 +146,11 @@ fn check_handle(handle: &Handle, tables: &Tables) -> Result<(), Refusal> {
         return Err(Refusal::Unknown { what: "file", id: handle.file.0, known: tables.files.len() });
     }
     if handle.process.index() >= tables.processes.len() {
-        return Err(Refusal::Unknown { what: "process", id: handle.process.0, known: tables.processes.len() });
+        return Err(Refusal::Unknown {
+            what: "process",
+            id: handle.process.0,
+            known: tables.processes.len(),
+        });
     }
     Ok(())
 }
@@ -233,7 +237,8 @@ fn decode_entry(input: &mut &[u8], tables: &mut Tables) -> Result<(), String> {
             tables.datatypes.push(Datatype::decode(input).map_err(|e| format!("a datatype ({e})"))?);
         }
         tag::PROCESS_END => {
-            let (id, end_ns) = varint::take_u32(input).zip(varint::take(input)).ok_or("the end of a process")?;
+            let (id, end_ns) =
+                varint::take_u32(input).zip(varint::take(input)).ok_or("the end of a process")?;
             let running = tables.processes.get_mut(id as usize).filter(|process| process.end_ns.is_none());
             running.ok_or("the end of a running process")?.end_ns = Some(end_ns);
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum TraceError {
     /// The system refused.
-    #[error("{path}: cannot {action}: {source}", path = path.display())]
+    #[error("{path}: cannot {action}: {source}")]
     Io {
         /// The file.
         path: PathBuf,
@@ -19,7 +19,7 @@ pub enum TraceError {
         source: io::Error,
     },
     /// The file is something else.
-    #[error("{path}: not a Pioscope trace (expected the bytes 'PIOTRACE' at 0, found {found})", path = path.display())]
+    #[error("{path}: not a Pioscope trace (expected the bytes 'PIOTRACE' at 0, found {found})")]
     NotATrace {
         /// The file.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum TraceError {
         found: String,
     },
     /// The file was written by a later program.
-    #[error("{path}: version {version} is newer than this program reads ({known}): update Pioscope", path = path.display())]
+    #[error("{path}: version {version} is newer than this program reads ({known}): update Pioscope")]
     TooNew {
         /// The file.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub enum TraceError {
         known: u16,
     },
     /// The bytes at an offset are not what they must be.
-    #[error("{path}: damaged at byte {offset}: expected {expected}", path = path.display())]
+    #[error("{path}: damaged at byte {offset}: expected {expected}")]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -47,7 +47,9 @@ pub enum TraceError {
         expected: String,
     },
     /// An event starts before the one pushed before it.
-    #[error("{path}: event {index} starts at {start_ns} ns, before its predecessor ({previous_ns} ns): events must be pushed in order of their start", path = path.display())]
+    #[error(
+        "{path}: event {index} starts at {start_ns} ns, before its predecessor ({previous_ns} ns): events must be pushed in order of their start"
+    )]
     OutOfOrder {
         /// The file.
         path: PathBuf,
@@ -59,7 +61,7 @@ pub enum TraceError {
         previous_ns: u64,
     },
     /// An event or a table entry names something that the tables do not hold.
-    #[error("{path}: {what} {id} is not in the tables ({known} known)", path = path.display())]
+    #[error("{path}: {what} {id} is not in the tables ({known} known)")]
     Unknown {
         /// The file.
         path: PathBuf,
@@ -71,7 +73,7 @@ pub enum TraceError {
         known: usize,
     },
     /// Table entries that are already in the file were changed or removed.
-    #[error("{path}: {what} changed after being written: tables may only grow (and processes end)", path = path.display())]
+    #[error("{path}: {what} changed after being written: tables may only grow (and processes end)")]
     TablesChanged {
         /// The file.
         path: PathBuf,
@@ -79,7 +81,7 @@ pub enum TraceError {
         what: &'static str,
     },
     /// A limit of the format would be passed.
-    #[error("{path}: {what} takes {bytes} bytes, the trace format allows {limit}", path = path.display())]
+    #[error("{path}: {what} takes {bytes} bytes, the trace format allows {limit}")]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -91,14 +93,14 @@ pub enum TraceError {
         limit: u64,
     },
     /// Writing has failed before: the file ends with the last whole block.
-    #[error("{path}: an earlier write failed: the trace cannot go on", path = path.display())]
+    #[error("{path}: an earlier write failed: the trace cannot go on")]
     Broken {
         /// The file.
         path: PathBuf,
     },
     /// The Parquet library refused.
     #[cfg(feature = "parquet")]
-    #[error("{path}: cannot write Parquet: {source}", path = path.display())]
+    #[error("{path}: cannot write Parquet: {source}")]
     Parquet {
         /// The file being written.
         path: PathBuf,

@@ -60,7 +60,9 @@ pub(crate) enum BlockKind {
 
 impl BlockKind {
     pub(crate) fn from_number(number: u8) -> Option<BlockKind> {
-        [BlockKind::Definitions, BlockKind::Events, BlockKind::Index].into_iter().find(|kind| *kind as u8 == number)
+        [BlockKind::Definitions, BlockKind::Events, BlockKind::Index]
+            .into_iter()
+            .find(|kind| *kind as u8 == number)
     }
 }
 
@@ -134,7 +136,10 @@ impl BlockHeader {
         }
         // Every entry takes at least one byte of the payload.
         if self.count > self.raw_len {
-            return Err(format!("at most {} entries in {} bytes, found {}", self.raw_len, self.raw_len, self.count));
+            return Err(format!(
+                "at most {} entries in {} bytes, found {}",
+                self.raw_len, self.raw_len, self.count
+            ));
         }
         if self.kind == BlockKind::Events && !(1..=MAX_BLOCK_EVENTS).contains(&(self.count as usize)) {
             return Err(format!("a block of 1 to {MAX_BLOCK_EVENTS} events, found {}", self.count));

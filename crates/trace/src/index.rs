@@ -61,5 +61,14 @@ fn take_entry(input: &mut &[u8]) -> Option<BlockHeader> {
     let last_start_ns = first_start_ns.checked_add(varint::take(input)?)?;
     let end_ns = last_start_ns.checked_add(varint::take(input)?)?;
     let kind = BlockKind::from_number(kind).filter(|kind| *kind != BlockKind::Index)?;
-    Some(BlockHeader { kind, stored_len, raw_len, count, payload_checksum, first_start_ns, last_start_ns, end_ns })
+    Some(BlockHeader {
+        kind,
+        stored_len,
+        raw_len,
+        count,
+        payload_checksum,
+        first_start_ns,
+        last_start_ns,
+        end_ns,
+    })
 }

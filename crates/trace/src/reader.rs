@@ -8,8 +8,8 @@ use crate::definitions;
 use crate::error::{Damage, TraceError};
 use crate::event::Event;
 use crate::format::{
-    self, BLOCK_HEADER_LEN, BlockHeader, BlockKind, FILE_HEADER_LEN, HeaderError, MAX_DEFINITIONS_LEN, TRAILER_LEN,
-    VERSION,
+    self, BLOCK_HEADER_LEN, BlockHeader, BlockKind, FILE_HEADER_LEN, HeaderError, MAX_DEFINITIONS_LEN,
+    TRAILER_LEN, VERSION,
 };
 use crate::index::{self, Located};
 use crate::records;
@@ -156,8 +156,15 @@ impl Trace {
         };
         let contents = found.map_err(TraceError::io(&path, "read"))?;
         let Contents { blocks, damage } = contents;
-        let mut trace =
-            Trace { source, path, tables: Tables::default(), blocks: Vec::new(), event_count: 0, duration_ns: 0, damage: None };
+        let mut trace = Trace {
+            source,
+            path,
+            tables: Tables::default(),
+            blocks: Vec::new(),
+            event_count: 0,
+            duration_ns: 0,
+            damage: None,
+        };
         let damage = trace.load(&blocks)?.or(damage);
         trace.damage = damage.map(|(offset, expected)| Damage {
             offset,
@@ -252,7 +259,9 @@ fn check_file_header(source: &Source, path: &Path) -> Result<(), TraceError> {
         match error {
             HeaderError::Magic => TraceError::NotATrace { path, found: describe(&bytes) },
             HeaderError::Version(version) => TraceError::TooNew { path, version, known: VERSION },
-            HeaderError::Damaged(expected) => TraceError::Damaged { path, offset: 0, expected: expected.into() },
+            HeaderError::Damaged(expected) => {
+                TraceError::Damaged { path, offset: 0, expected: expected.into() }
+            }
         }
     })
 }
@@ -274,7 +283,8 @@ struct Contents {
 impl Contents {
     /// What the index says.
     fn from_index(source: &Source) -> Result<Contents, ReadError> {
-        let trailer_offset = source.len().checked_sub(TRAILER_LEN as u64).ok_or_else(|| "a trailer".to_owned())?;
+        let trailer_offset =
+            source.len().checked_sub(TRAILER_LEN as u64).ok_or_else(|| "a trailer".to_owned())?;
         let trailer = source.read(trailer_offset, TRAILER_LEN).map_err(ReadError::System)?;
         let index_offset = trailer
             .first_chunk()

@@ -87,7 +87,13 @@ mod tests {
             assert_eq!(take_signed(&mut input), Some(value as i64));
             assert!(input.is_empty());
         }
-        for bad in [&[][..], &[0x80], &[0x80, 0], &[0xff; 10], &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]] {
+        for bad in [
+            &[][..],
+            &[0x80],
+            &[0x80, 0],
+            &[0xff; 10],
+            &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2],
+        ] {
             assert_eq!(take(&mut &bad[..]), None, "{bad:?}");
         }
     }

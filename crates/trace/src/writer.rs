@@ -8,7 +8,9 @@ use crate::block::{SealError, Sealer, TimeRange};
 use crate::definitions::{DefinitionsEncoder, Refusal};
 use crate::error::TraceError;
 use crate::event::{Event, Target};
-use crate::format::{self, BLOCK_HEADER_LEN, BlockKind, FILE_HEADER_LEN, MAX_BLOCK_EVENTS, MAX_DEFINITIONS_LEN};
+use crate::format::{
+    self, BLOCK_HEADER_LEN, BlockKind, FILE_HEADER_LEN, MAX_BLOCK_EVENTS, MAX_DEFINITIONS_LEN,
+};
 use crate::index;
 use crate::records::Encoder;
 use crate::tables::Tables;
@@ -135,6 +137,13 @@ impl<W: Write> TraceWriter<W> {
         Ok(())
     }
 
+    /// Closes the current block: should this process die, readers get all events up to here. Blocks compress best when
+    /// they are full, so this is for pauses, not for every event.
+    pub fn flush(&mut self) -> Result<(), TraceError> {
+        self.write_events()?;
+        self.out.flush().map_err(TraceError::io(&self.path, "write"))
+    }
+
     /// Writes what is left, and the index that makes the trace complete. A file is then forced to its device.
     pub fn finish(mut self) -> Result<(), TraceError> {
         self.write_events()?;
@@ -214,7 +223,9 @@ impl<W: Write> TraceWriter<W> {
         self.broken = true;
         let (header, block) = match self.sealer.seal(kind, raw, count, times) {
             Ok(sealed) => sealed,
-            Err(SealError::TooLarge(bytes)) => return Err(self.too_large(what, bytes, format::MAX_RAW_LEN as u64)),
+            Err(SealError::TooLarge(bytes)) => {
+                return Err(self.too_large(what, bytes, format::MAX_RAW_LEN as u64));
+            }
             Err(SealError::Compression(error)) => return Err(TraceError::io(&self.path, "compress")(error)),
         };
         self.out.write_all(block).map_err(TraceError::io(&self.path, "write"))?;
@@ -229,7 +240,9 @@ impl<W: Write> TraceWriter<W> {
 /// Whether the tables have all that an event refers to.
 fn check_ids(event: &Event, tables: &Tables, path: &Path) -> Result<(), TraceError> {
     let check = |what, id: Option<u32>, known: usize| match id {
-        Some(id) if id as usize >= known => Err(TraceError::Unknown { path: path.to_path_buf(), what, id, known }),
+        Some(id) if id as usize >= known => {
+            Err(TraceError::Unknown { path: path.to_path_buf(), what, id, known })
+        }
         _ => Ok(()),
     };
     let view = match event.target {

@@ -25,7 +25,9 @@ pub(crate) fn decode(raw: &[u8], block: &BlockHeader, tables: &Tables) -> Result
         return Err(format!("nothing after the {count} events of a block"));
     }
     let first_start_ns = events.first().map_or(0, |event| event.start_ns);
-    if (first_start_ns, decoder.model.start_ns, end_ns) != (block.first_start_ns, block.last_start_ns, block.end_ns) {
+    if (first_start_ns, decoder.model.start_ns, end_ns)
+        != (block.first_start_ns, block.last_start_ns, block.end_ns)
+    {
         return Err("events in the time range that their block names".into());
     }
     Ok(events)
@@ -54,12 +56,16 @@ struct Decoder<'a> {
 impl Decoder<'_> {
     #[inline]
     fn next(&mut self, flags: u8) -> Result<Event, &'static str> {
-        let process = if flags & header::PROCESS != 0 { self.model.next_process() } else { self.take_process()? };
+        let process =
+            if flags & header::PROCESS != 0 { self.model.next_process() } else { self.take_process()? };
         if process == NONE {
             return Err("a process");
         }
-        let shape =
-            if flags & header::SHAPE != 0 { self.model.next_shape(process) } else { self.take_shape(process)? };
+        let shape = if flags & header::SHAPE != 0 {
+            self.model.next_shape(process)
+        } else {
+            self.take_shape(process)?
+        };
         if shape == NONE {
             return Err("a shape");
         }
@@ -147,13 +153,15 @@ impl Decoder<'_> {
         let think_ns = if flags & header::THINK != 0 {
             model.think(shape)
         } else {
-            let difference = varint::take_signed(&mut columns[Column::Think as usize]).ok_or("a think time")?;
+            let difference =
+                varint::take_signed(&mut columns[Column::Think as usize]).ok_or("a think time")?;
             after_base.wrapping_sub(difference as u64)
         };
         let operation = if flags & header::OPERATION != 0 {
             model.operation(process, shape)
         } else {
-            let difference = varint::take_signed(&mut columns[Column::Operation as usize]).ok_or("an operation")?;
+            let difference =
+                varint::take_signed(&mut columns[Column::Operation as usize]).ok_or("an operation")?;
             model.operation_base(process).wrapping_add(difference as u64)
         };
         Ok(Numbers { place, size, result, start_ns, elapsed_ns, think_ns, operation })
@@ -182,7 +190,9 @@ fn take_shape_definition(input: &mut &[u8], tables: &Tables) -> Result<Shape, &'
     let target = match take("the kind of a target")? {
         0 => TargetKind::None,
         1 => TargetKind::Extent,
-        2 => TargetKind::View(ViewId(id_below(take("a view")?, tables.views.len()).ok_or("a view of the tables")?)),
+        2 => TargetKind::View(ViewId(
+            id_below(take("a view")?, tables.views.len()).ok_or("a view of the tables")?,
+        )),
         3 => TargetKind::Peer,
         _ => return Err("a known kind of target"),
     };

@@ -81,7 +81,11 @@ impl Encoder {
     /// Adds an event that starts no earlier than the last one.
     ///
     /// `check` is asked about every process and shape that the block has not seen yet; if it refuses, nothing is added.
-    pub(crate) fn push<E>(&mut self, event: &Event, check: impl FnOnce(&Event) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn push<E>(
+        &mut self,
+        event: &Event,
+        check: impl FnOnce(&Event) -> Result<(), E>,
+    ) -> Result<(), E> {
         let shape = Shape::of(event);
         if self.count() == 0 {
             check(event)?;
