@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 void fail(const char *format, ...)
 {
@@ -16,6 +17,11 @@ void fail(const char *format, ...)
 
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank != 0) {
+        /* What fails on all ranks alike is said once: the first ends the others before they speak. */
+        const struct timespec moment = {.tv_nsec = 300000000};
+        nanosleep(&moment, NULL);
+    }
     fprintf(stderr, "collapse: rank %d: %s\n", rank, message);
     fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, 1);

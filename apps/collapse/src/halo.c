@@ -1,6 +1,7 @@
 #include "halo.h"
 
 #include "fail.h"
+#include "wait.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -202,7 +203,7 @@ void halo_exchange(Halo *halo, double *const field[], int fields)
     }
     for (int f = 0; f < fields; f++)
         copy_own(halo, field[f]);
-    MPI_Waitall((int)(request - halo->request), halo->request, MPI_STATUSES_IGNORE);
+    wait_all((int)(request - halo->request), halo->request);
     for (int p = 0; p < halo->peers; p++) {
         const Peer *peer = &halo->peer[p];
         const double *buffer = peer->incoming_buffer;

@@ -12,6 +12,7 @@
 #include "ppm.h"
 #include "problem.h"
 #include "reduce.h"
+#include "wait.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,6 +43,7 @@ int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     const double begin = MPI_Wtime();
+    wait_prepare();
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     Options options;

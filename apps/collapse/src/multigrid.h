@@ -28,7 +28,7 @@ double *multigrid_source(Multigrid *multigrid);
 
 /*
  * Solves laplacian(potential) = source - mean(source), and leaves the potential with zero mean, to a greatest residual
- * of 1e-9 of the greatest source, or of 1e-12 `scale` if that is more. Returns the number of V-cycles; fails if 60 do
+ * of 1e-8 of the greatest source, or of 1e-12 `scale` if that is more. Returns the number of V-cycles; fails if 60 do
  * not reach it. Collective.
  */
 int multigrid_solve(Multigrid *multigrid, double scale);

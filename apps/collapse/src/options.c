@@ -17,7 +17,7 @@ static const char usage[] =
     "\n"
     "  -m, --mesh NXxNYxNZ     zones along each axis (default 64x64x32); the longest side has length 1\n"
     "  -n, --iterations N      time steps to make (default 20)\n"
-    "  -d, --dump-every N      write all files after every N-th iteration (default 5; 0: never)\n"
+    "  -d, --dump-every N      write all files after every N-th iteration (default 5; 0: none of these)\n"
     "  -i, --dump-initial      write all files before the first iteration, too\n"
     "  -t, --end-time T        stop at time T, if that comes before N iterations, and write all files\n"
     "  -o, --output DIR        folder for the files (default .), made if it does not exist\n"

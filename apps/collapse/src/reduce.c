@@ -1,12 +1,16 @@
 #include "reduce.h"
 
+#include "wait.h"
+
 #include <math.h>
 #include <stdint.h>
 
 double reduce_max(const Mesh *mesh, double value)
 {
     double result;
-    MPI_Allreduce(&value, &result, 1, MPI_DOUBLE, MPI_MAX, mesh->comm);
+    MPI_Request request;
+    MPI_Iallreduce(&value, &result, 1, MPI_DOUBLE, MPI_MAX, mesh->comm, &request);
+    wait_all(1, &request);
     return result;
 }
 
@@ -39,6 +43,8 @@ double reduce_sum(const Mesh *mesh, const Storage *storage, const double *field)
             }
         }
     int64_t sum[2];
-    MPI_Allreduce(half, sum, 2, MPI_INT64_T, MPI_SUM, mesh->comm);
+    MPI_Request request;
+    MPI_Iallreduce(half, sum, 2, MPI_INT64_T, MPI_SUM, mesh->comm, &request);
+    wait_all(1, &request);
     return ldexp(ldexp((double)sum[1], 32) + (double)sum[0], -shift);
 }
