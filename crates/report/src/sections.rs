@@ -302,7 +302,7 @@ pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
         columns: vec![
             "file",
             ">size",
-            ">processes",
+            ">used by",
             ">requests",
             ">read",
             ">written",
