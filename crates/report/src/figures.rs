@@ -12,7 +12,7 @@ use crate::sections::{process_name, size_name};
 use crate::units;
 
 /// Width of every figure in its own units; the page scales it.
-const WIDTH: f64 = 760.0;
+const WIDTH: f64 = 1020.0;
 const LEFT: f64 = 74.0;
 const RIGHT: f64 = 12.0;
 
