@@ -7,7 +7,7 @@ use pio_layout::Layout;
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
 
     /// Everything that can be asked of a layout agrees with the list of its bytes.
     #[test]

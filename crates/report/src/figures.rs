@@ -3,7 +3,7 @@
 //! Each has a `role` and a label that says in words what it shows; the numbers themselves are in the tables.
 
 use pio_explain::{Explanation, ProcessStatistics, Sizes};
-use pio_trace::Op;
+use pio_trace::{Call, Op};
 
 use crate::bars::op_name;
 use crate::escape::html;
@@ -404,11 +404,12 @@ pub(crate) fn figure(title: &str, body: &str, note: &str) -> String {
 }
 
 /// Names of the operations that have a colour, for the legend of the timeline.
-pub(crate) fn op_names(calls: impl Iterator<Item = pio_trace::Call>) -> Vec<&'static str> {
-    let mut names: Vec<(Op, &'static str)> = calls.map(|call| (call.op(), op_name(call))).collect();
+pub(crate) fn op_names(calls: impl Iterator<Item = Call>) -> Vec<&'static str> {
+    let mut names: Vec<_> =
+        calls.map(|call| (call.op(), call == Call::StrategyAcknowledge, op_name(call))).collect();
     names.sort_unstable();
     names.dedup();
-    names.into_iter().map(|(_, name)| name).collect()
+    names.into_iter().map(|(_, _, name)| name).collect()
 }
 
 #[cfg(test)]

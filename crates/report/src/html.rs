@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use pio_explain::Explanation;
-use pio_trace::{Event, Op, Tables};
+use pio_trace::{Event, Op, Tables, Trace};
 
 use crate::bars::MOST_BARS;
 use crate::escape;
@@ -64,6 +64,21 @@ pub fn html(
     out.write_all(SCRIPT.as_bytes())?;
     out.write_all(b"</script>\n</body>\n</html>\n")?;
     out.flush()
+}
+
+/// The same for a trace file; events in damaged blocks are left out, as in [`Explanation::of_trace`].
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn html_of_trace(
+    trace: &Trace,
+    found: &Explanation,
+    predictions: &[Prediction],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let blocks = 0..trace.blocks().len();
+    let events = blocks.filter_map(|block| trace.block(block).ok()).flatten();
+    html(trace.tables(), events, found, predictions, out)
 }
 
 fn head(found: &Explanation, out: &mut impl Write) -> io::Result<()> {

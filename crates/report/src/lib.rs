@@ -15,6 +15,6 @@ mod timeline;
 pub mod units;
 mod words;
 
-pub use html::html;
+pub use html::{html, html_of_trace};
 pub use prediction::{Prediction, predictions_text};
 pub use text::text;

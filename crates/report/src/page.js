@@ -76,7 +76,8 @@
       context.fillStyle = colours.line;
       context.fillRect(at - 0.5, top + 16, 1, 5);
       context.fillStyle = colours.soft;
-      if (at > left - 1 && at < right + 1) context.fillText(tick(k * gap, gap), Math.min(at, right - 16), top + 8);
+      const label = tick(k * gap, gap);
+      if (at > left - 1 && at < right + 1) context.fillText(label, Math.min(at, right - context.measureText(label).width / 2), top + 8);
     }
     return gap;
   };
@@ -91,8 +92,8 @@
   const heat = document.getElementById("busy");
   const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
   const drawHeat = () => {
-    const rowHeight = Math.max(1, Math.min(16, Math.floor(300 / busy.rows))), plot = rowHeight * busy.rows, left = 64;
-    const { context, width } = fit(heat, plot + 24);
+    const rowHeight = Math.max(1, Math.min(16, Math.floor(300 / busy.rows))), plot = rowHeight * busy.rows, left = 64, above = 6;
+    const { context, width } = fit(heat, above + plot + 24);
     const image = new ImageData(busy.bins, busy.rows), low = rgb(colours["heat-0"]), high = rgb(colours["heat-1"]);
     for (let i = 0; i < busy.cells.length; i++) {
       const part = busy.cells[i] / 255;
@@ -106,14 +107,14 @@
     // The last bin may reach beyond the end of the job.
     const scale = (width - left) / total;
     context.save();
-    context.beginPath(); context.rect(left, 0, width - left, plot); context.clip();
-    context.drawImage(small, left, 0, busy.bins * busy.bin_ns * scale, plot);
+    context.beginPath(); context.rect(left, above, width - left, plot); context.clip();
+    context.drawImage(small, left, above, busy.bins * busy.bin_ns * scale, plot);
     context.restore();
     context.fillStyle = colours.soft; context.textAlign = "right";
     const every = Math.ceil(14 / rowHeight);
     const perRow = data.rows.length / busy.rows;
-    for (let row = 0; row < busy.rows; row += every) context.fillText(data.rows[Math.floor(row * perRow)] || "", left - 8, (row + 0.5) * rowHeight);
-    context.save(); context.translate(0, plot);
+    for (let row = 0; row < busy.rows; row += every) context.fillText(data.rows[Math.floor(row * perRow)] || "", left - 8, above + (row + 0.5) * rowHeight);
+    context.save(); context.translate(0, above + plot);
     axis(context, 0, total, (ns) => left + ns * scale, 6, left, width);
     context.restore();
   };
@@ -153,7 +154,7 @@
     const arrange = () => {
       const used = [0, 1, 2].filter((lane) => calls.some((call) => call.lane === lane && shown.layer[call.layer]));
       const sum = used.reduce((all, lane) => all + weights[lane], 0) || 1;
-      const zoomed = Math.max(0.45, Math.min(2, (400 / rows - 5) / sum));
+      const zoomed = Math.max(0.45, Math.min(2.6, (400 / rows - 5) / sum));
       const gap = zoomed < 0.7 ? 2 : 5, places = {};
       let y = 0;
       for (const lane of used) { places[lane] = { y, h: Math.max(2, weights[lane] * zoomed) }; y += places[lane].h + (zoomed > 0.7 ? 1 : 0); }
@@ -170,7 +171,8 @@
       const scale = (width - left) / (to - from), x = (ns) => left + (ns - from) * scale;
       const gap = axis(g, from, to, x, 0, left, width);
       g.save();
-      g.beginPath(); g.rect(0, top, width, layout.plot); g.clip();
+      // A little more than the rows: the first label may be taller than its row.
+      g.beginPath(); g.rect(0, top - 5, width, layout.plot + 5); g.clip();
       const firstRow = Math.floor(scroll / layout.row), lastRow = Math.min(rows - 1, Math.floor((scroll + layout.plot) / layout.row));
       for (let row = firstRow; row <= lastRow; row++) {
         if (row % 2) { g.fillStyle = colours.stripe; g.fillRect(0, top + row * layout.row - scroll, width, layout.row); }
@@ -232,7 +234,7 @@
     };
     const labelColour = (op) => {
       const [r, b, c] = rgb(colours[op]);
-      return r * 0.299 + b * 0.587 + c * 0.114 > 150 ? "#15181b" : "#ffffff";
+      return r * 0.299 + b * 0.587 + c * 0.114 > 135 ? "#15181b" : "#ffffff";
     };
 
     const redraw = () => { if (!queued) { queued = true; requestAnimationFrame(draw); } };

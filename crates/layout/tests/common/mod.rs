@@ -1,7 +1,8 @@
 //! Random layouts, each together with the explicit list of its bytes, built by the definition.
 #![allow(dead_code)] // Each test program uses a part.
+#![allow(clippy::unwrap_used)] // A model that cannot be built is a bug in the test.
 
-use pio_layout::Layout;
+use pio_layout::{Datatype, Layout, View};
 use proptest::prelude::*;
 
 /// A layout and its bytes in data order.
@@ -18,7 +19,7 @@ pub fn offsets(layout: &Layout) -> Vec<i64> {
 /// Any layout: also overlapping, backward, negative.
 pub fn any_layout() -> impl Strategy<Value = Modelled> {
     let leaf = (0u64..6).prop_map(|len| (Layout::bytes(len), (0..len as i64).collect()));
-    leaf.prop_recursive(4, 24, 4, |inner| {
+    leaf.prop_recursive(4, 256, 4, |inner| {
         prop_oneof![
             (0u64..5, -20i64..40, inner.clone())
                 .prop_map(|(count, stride, part)| strided(count, stride, part)),
@@ -51,7 +52,7 @@ pub fn any_layout() -> impl Strategy<Value = Modelled> {
 /// A layout that could be a filetype: offsets strictly increase.
 pub fn monotone_layout() -> impl Strategy<Value = Modelled> {
     let leaf = (1u64..6).prop_map(|len| (Layout::bytes(len), (0..len as i64).collect()));
-    leaf.prop_recursive(4, 24, 4, |inner| {
+    leaf.prop_recursive(4, 256, 4, |inner| {
         prop_oneof![
             (1u64..5, gap(), inner.clone()).prop_map(|(count, gap, part)| {
                 let stride = part.0.upper_bound() - part.0.lower_bound() + gap;
@@ -119,4 +120,38 @@ fn blocks(list: Vec<(i64, u64)>) -> Modelled {
 fn sequence(list: Vec<(i64, Modelled)>) -> Modelled {
     let bytes = list.iter().flat_map(|(at, (_, bytes))| bytes.iter().map(move |byte| byte + at)).collect();
     (Layout::sequence(list.into_iter().map(|(at, (layout, _))| (at, layout)).collect()).unwrap(), bytes)
+}
+
+/// A view, and the absolute offsets of its first bytes: a few tiles.
+pub fn view() -> impl Strategy<Value = (View, Vec<u64>)> {
+    let etype = |(layout, bytes): Modelled| {
+        if bytes.len().is_multiple_of(2) { (layout, bytes, 2) } else { (layout, bytes, 1) }
+    };
+    (monotone_layout().prop_map(etype), gap(), 0u64..50, -5i64..5, 1i64..5).prop_map(
+        |((layout, bytes, etype), gap, above, lower_bound, tiles)| {
+            let extent = layout.upper_bound() - layout.lower_bound() + gap;
+            let displacement = above + (-layout.lower_bound()).max(0) as u64;
+            let filetype = Datatype::structure(&[(1, layout.lower_bound(), dense_parts(&layout))]).unwrap();
+            let filetype = filetype.resized(lower_bound, extent).unwrap();
+            let tile = |index: i64| {
+                bytes.iter().map(move |byte| (byte + displacement as i64 + index * extent) as u64)
+            };
+            let offsets = (0..tiles).flat_map(tile).collect();
+            (View::new(displacement, etype, filetype).unwrap(), offsets)
+        },
+    )
+}
+
+/// A datatype with the bytes of `layout`, its first byte at 0.
+fn dense_parts(layout: &Layout) -> Datatype {
+    let blocks: Vec<(u64, i64)> = layout
+        .extents(0..layout.size())
+        .map(|extent| (extent.len, extent.offset - layout.lower_bound()))
+        .collect();
+    Datatype::hindexed(&blocks, &Datatype::bytes(1)).unwrap()
+}
+
+/// Two positions, the smaller first.
+pub fn range(most: u64) -> impl Strategy<Value = std::ops::Range<u64>> {
+    (0..=most, 0..=most).prop_map(|(a, b)| a.min(b)..a.max(b))
 }

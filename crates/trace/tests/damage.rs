@@ -1,0 +1,139 @@
+//! Whatever happens to a file, its reader gives a prefix of its events or a clear error. It never panics.
+
+mod support;
+
+use pio_trace::{Event, Trace, TraceError};
+use support::{small_job, tables, write};
+
+/// The events up to the first error, whether there was one, and the trace if it opened.
+fn read(bytes: Vec<u8>) -> (Vec<Event>, bool, Result<Trace, TraceError>) {
+    let trace = Trace::from_bytes(bytes, "cut.pio");
+    let mut events = Vec::new();
+    let mut failed = false;
+    if let Ok(trace) = &trace {
+        for event in trace.events() {
+            match event {
+                Ok(event) => events.push(event),
+                Err(_) => failed = true,
+            }
+        }
+    }
+    (events, failed, trace)
+}
+
+#[test]
+fn a_file_cut_anywhere_gives_the_whole_blocks_before() {
+    let events = small_job();
+    let whole = write(tables(), &events, 10);
+    let mut seen = 0;
+    for len in 0..whole.len() {
+        let (found, failed, trace) = read(whole[..len].to_vec());
+        assert!(!failed, "cut at {len}");
+        match trace {
+            Err(TraceError::NotATrace { .. }) => assert!(len < 8),
+            Err(TraceError::Damaged { offset: 0, .. }) => assert!((8..16).contains(&len)),
+            Err(error) => panic!("cut at {len}: {error}"),
+            Ok(trace) => {
+                let damage = trace.damage().unwrap();
+                assert_eq!(damage.events_saved, found.len() as u64);
+                assert_eq!(damage.offset + damage.bytes_lost, len as u64);
+                assert_eq!(found, events[..found.len()]);
+                assert!(found.len() % 10 == 0 || found.len() == events.len());
+                assert!(found.len() >= seen, "a longer file gives no less");
+                seen = found.len();
+            }
+        }
+    }
+    assert_eq!(seen, events.len());
+}
+
+#[test]
+fn a_byte_changed_anywhere_is_noticed() {
+    let events = small_job();
+    let whole = write(tables(), &events, 10);
+    for at in 0..whole.len() {
+        for bit in [1u8, 0x10, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= bit;
+            let (found, failed, trace) = read(bytes);
+            assert_eq!(found, events[..found.len()], "byte {at}");
+            let noticed = failed || trace.as_ref().map_or(true, |trace| trace.damage().is_some());
+            assert!(noticed, "byte {at} changed by {bit:#x} went unnoticed");
+            assert_eq!(trace.is_err(), at < 16, "only the file header is needed to open");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_trace_is_named() {
+    let open = |bytes: &[u8]| Trace::from_bytes(bytes.to_vec(), "run.pio").err().unwrap().to_string();
+    assert_eq!(
+        open(b"#!/bin/sh\nexit 0\n"),
+        "run.pio: not a Pioscope trace (expected the bytes 'PIOTRACE' at 0, found '#!/bin/s')"
+    );
+    assert_eq!(
+        open(b""),
+        "run.pio: not a Pioscope trace (expected the bytes 'PIOTRACE' at 0, found an empty file)"
+    );
+    let mut newer = b"PIOTRACE\x07\0\0\0".to_vec();
+    newer.extend(crc32fast::hash(&newer).to_le_bytes());
+    assert_eq!(open(&newer), "run.pio: version 7 is newer than this program reads (1): update Pioscope");
+}
+
+/// A block as `docs/format.md` draws it, with whatever lengths.
+fn block(kind: u8, stored: &[u8], stored_len: u32, raw_len: u32, count: u32) -> Vec<u8> {
+    let mut bytes = b"PBLK".to_vec();
+    bytes.extend([kind, 0, 0, 0]);
+    for field in [stored_len, raw_len, count, crc32fast::hash(stored)] {
+        bytes.extend(field.to_le_bytes());
+    }
+    bytes.extend([0; 24]);
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    bytes.extend(stored);
+    bytes
+}
+
+/// A trace of these blocks, without an index.
+fn file(blocks: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = b"PIOTRACE\x01\0\0\0".to_vec();
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    bytes.extend(blocks.concat());
+    bytes
+}
+
+fn damage_of(bytes: Vec<u8>) -> String {
+    let trace = Trace::from_bytes(bytes, "hostile.pio").unwrap();
+    assert_eq!(trace.event_count(), 0);
+    trace.damage().unwrap().expected.clone()
+}
+
+#[test]
+fn lengths_that_lie_are_refused() {
+    let zip = |raw: &[u8]| zstd::bulk::compress(raw, 3).unwrap();
+    let far = block(2, b"", u32::MAX, 100, 100);
+    assert_eq!(damage_of(file(&[far])), "a block of 4294967295 bytes, found 0 before the end");
+    let large = block(2, b"", 0, u32::MAX, 100);
+    assert_eq!(damage_of(file(&[large])), "a block of at most 67108864 bytes, found 4294967295");
+    let many = block(2, b"", 0, 100, 101);
+    assert_eq!(damage_of(file(&[many])), "at most 100 entries in 100 bytes, found 101");
+    let most = block(2, b"", 0, 1 << 20, 1 << 20);
+    assert_eq!(damage_of(file(&[most])), "a block of 1 to 65536 events, found 1048576");
+    // A note whose name claims to be 2^60 bytes long.
+    let note = [3, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10];
+    let text = zip(&note);
+    let long = block(1, &text, text.len() as u32, note.len() as u32, 1);
+    assert_eq!(damage_of(file(&[long])), "the name of a note as definition 0 of a block");
+    // More comes out of the payload than the header says.
+    let bomb = zip(&vec![0; 1 << 24]);
+    let small = block(1, &bomb, bomb.len() as u32, 100, 1);
+    assert_eq!(damage_of(file(&[small])), "a block that decompresses to 100 bytes");
+}
+
+#[test]
+fn tables_have_a_limit() {
+    let empty_files = vec![5, 0].repeat(32 << 20);
+    let stored = zstd::bulk::compress(&empty_files, 3).unwrap();
+    // 64 MiB of definitions each: five are more than 256 MiB. The first lies in its count, so that nothing is kept.
+    let lie = block(1, &stored, stored.len() as u32, empty_files.len() as u32, 1);
+    assert_eq!(damage_of(file(&[lie])), "nothing after the 1 definitions of a block, found 67108862 bytes");
+}
