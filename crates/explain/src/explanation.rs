@@ -1,6 +1,6 @@
 //! What a trace amounts to.
 
-use pio_trace::{Call, Event, FileId, Layer, ProcessId, Tables};
+use pio_trace::{Call, Event, FileId, Layer, ProcessId, Tables, Trace, TraceError};
 
 use crate::accumulator::Accumulator;
 use crate::operations::{OperationTable, OperationView};
@@ -60,6 +60,26 @@ impl Explanation {
             accumulator.add(&event);
         }
         accumulator.finish()
+    }
+
+    /// The explanation of a whole trace file. Blocks that are damaged are left out and told of in
+    /// [`Trouble::damage`].
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn of_trace(trace: &Trace) -> Result<Explanation, TraceError> {
+        let mut accumulator = Accumulator::new(trace.tables());
+        if let Some(damage) = trace.damage() {
+            accumulator.add_damage(damage.to_string());
+        }
+        for block in 0..trace.blocks().len() {
+            match trace.block(block) {
+                Ok(events) => events.iter().for_each(|event| accumulator.add(event)),
+                Err(damaged @ TraceError::Damaged { .. }) => accumulator.add_damage(damaged.to_string()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(accumulator.finish())
     }
 
     /// Duration of the job, seconds.

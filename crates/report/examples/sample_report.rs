@@ -1,16 +1,49 @@
-//! Prints the report of a made-up trace: `sample_report checkpoints|copy|long`.
+//! Reports of made-up traces: `sample_report checkpoints|copy|long [FILE.html]` prints the text and writes the page.
 
 #[path = "../tests/synthetic/mod.rs"]
 mod synthetic;
 
-use pio_explain::Explanation;
+use std::fs::File;
+use std::io::BufWriter;
 
-fn main() {
-    let (tables, events) = match std::env::args().nth(1).as_deref() {
-        Some("copy") => synthetic::copy(),
-        Some("long") => synthetic::long_run(64, 1_000_000),
+use pio_explain::Explanation;
+use pio_report::Prediction;
+
+fn main() -> std::io::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let kind = arguments.next().unwrap_or_default();
+    let (tables, events) = match kind.as_str() {
+        "copy" => synthetic::copy(),
+        "long" => synthetic::long_run(64, 1_000_000),
         _ => synthetic::checkpoints(8, 25),
     };
     let explanation = Explanation::of(&tables, events.iter().cloned());
-    print!("{}", pio_report::text(&explanation));
+    let predictions = if kind == "checkpoints" { predictions() } else { Vec::new() };
+    print!("{}\n{}", pio_report::text(&explanation), pio_report::predictions_text(&predictions));
+    if let Some(path) = arguments.next() {
+        pio_report::html(
+            &tables,
+            events,
+            &explanation,
+            &predictions,
+            &mut BufWriter::new(File::create(path)?),
+        )?;
+    }
+    Ok(())
+}
+
+fn predictions() -> Vec<Prediction> {
+    let prediction = |strategy: &str, parts: [f64; 3], measured_s| Prediction {
+        machine: "qsnet-64".into(),
+        strategy: strategy.into(),
+        io_time_s: parts.iter().sum(),
+        bandwidth_bytes_per_s: f64::from(200 << 20) / parts.iter().sum::<f64>(),
+        breakdown: ["network", "disk", "open and close"].map(String::from).into_iter().zip(parts).collect(),
+        measured_s,
+    };
+    vec![
+        prediction("independent", [0.4, 9.1, 0.3], None),
+        prediction("two-phase", [0.9, 1.7, 0.3], Some(2.81)),
+        prediction("ecio", [0.5, 1.6, 0.3], Some(2.31)),
+    ]
 }

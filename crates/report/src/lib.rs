@@ -2,13 +2,19 @@
 //!
 //! [`text`] is for the terminal, [`html`] writes one file that needs nothing else: no network, no library, no font.
 
+mod bars;
+mod columns;
 mod escape;
+mod figures;
+mod html;
 mod prediction;
 mod sections;
 mod table;
 mod text;
+mod timeline;
 pub mod units;
 mod words;
 
+pub use html::{html, html_of_trace};
 pub use prediction::{Prediction, predictions_text};
 pub use text::text;

@@ -290,7 +290,7 @@ pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
     });
     let rest = files.len() - shown;
     Table {
-        title: "Files".into(),
+        title: "Files, by time spent on them".into(),
         note: if rest > 0 {
             format!(
                 "The {shown} with the most I/O time; {} more.",
@@ -302,7 +302,7 @@ pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
         columns: vec![
             "file",
             ">size",
-            ">processes",
+            ">used by",
             ">requests",
             ">read",
             ">written",
@@ -364,7 +364,7 @@ pub(crate) fn processes(found: &Explanation, limits: &Limits) -> Table {
         );
     }
     Table {
-        title: if found.is_mpi { "Ranks".into() } else { "Processes".into() },
+        title: if found.is_mpi { "Ranks, one by one".into() } else { "Processes, one by one".into() },
         note: note.trim().into(),
         columns: vec![
             if found.is_mpi { "rank" } else { "process" },

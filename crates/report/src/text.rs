@@ -8,7 +8,7 @@ use crate::{escape, units, words};
 
 /// An explanation as text, about 100 columns wide, without colours.
 pub fn text(found: &Explanation) -> String {
-    let limits = Limits { rows: 12, path: 24 };
+    let limits = Limits { rows: 12, path: 22 };
     let mut text = format!("{}\n", escape::terminal(&found.job));
     text.push_str(&format!("{}\n\n", "═".repeat(escape::terminal(&found.job).chars().count().clamp(1, 100))));
     let trouble = words::trouble(&found.trouble);

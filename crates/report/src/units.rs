@@ -67,7 +67,7 @@ pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -75,9 +75,12 @@ pub fn count(value: u64) -> String {
     text
 }
 
-/// A part of one, as per cent: `34 %`, `0.2 %`, `100 %`.
+/// A part of one, as per cent: `34 %`, `0.2 %`, `100 %`, `< 0.1 %`.
 pub fn percent(part: f64) -> String {
     let value = part * 100.0;
+    if value > 0.0 && value < 0.05 {
+        return "< 0.1 %".into();
+    }
     if value != 0.0 && value.abs() < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
 }
 
@@ -107,6 +110,8 @@ mod tests {
         assert_eq!(count(1_380_457), "1,380,457");
         assert_eq!(percent(0.344), "34 %");
         assert_eq!(percent(0.002), "0.2 %");
+        assert_eq!(percent(0.000_2), "< 0.1 %");
+        assert_eq!(percent(0.0), "0 %");
         assert_eq!(significant(9.99996), "10");
         assert_eq!(significant(f64::NAN), "–");
     }

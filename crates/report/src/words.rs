@@ -57,7 +57,8 @@ fn data(found: &Explanation) -> Option<String> {
 
 fn time(found: &Explanation) -> Option<String> {
     let table = &found.operations.table;
-    let total: f64 = table.operations.values().map(|tally| tally.time_s()).sum();
+    let total: f64 =
+        table.operations.values().map(|tally| tally.time_s()).sum::<f64>() + table.acknowledgements.time_s();
     let (op, tally) = table.operations.iter().max_by_key(|(_, tally)| tally.time_ns)?;
     if total <= 0.0 {
         return None;

@@ -57,7 +57,7 @@ pub fn checkpoints(ranks: usize, files: usize) -> (Tables, Vec<Event>) {
     let file_bytes = (128 * 128 * 64 * 8) as u64;
     let share = file_bytes / ranks as u64;
     let (mut events, mut handles) = (Vec::new(), Vec::new());
-    let mut operation = vec![0_u64; ranks];
+    let mut operations = vec![0_u64; ranks];
     let mut now = 3 * MS;
     for file in 0..files {
         now += jitter.between(40 * MS, 90 * MS);
@@ -82,13 +82,13 @@ pub fn checkpoints(ranks: usize, files: usize) -> (Tables, Vec<Event>) {
         let opened = now + 6 * MS;
         let write = opened + MS;
         let done = write + jitter.between(90 * MS, 130 * MS);
-        for rank in 0..ranks {
+        for (rank, operation) in operations.iter_mut().enumerate() {
             let mut own = |events: &mut Vec<Event>, mut event: Event, caused: &[Event]| {
-                operation[rank] += 1;
-                event.operation = operation[rank];
+                *operation += 1;
+                event.operation = *operation;
                 events.push(event);
                 for mut inner in caused.iter().cloned() {
-                    inner.operation = operation[rank];
+                    inner.operation = *operation;
                     inner.flags = Flags::PHYSICAL;
                     events.push(inner);
                 }

@@ -1,0 +1,231 @@
+//! The HTML report: one file, no request to anywhere.
+
+use std::io::{self, Write};
+
+use pio_explain::Explanation;
+use pio_trace::{Event, Op, Tables, Trace};
+
+use crate::bars::MOST_BARS;
+use crate::escape;
+use crate::figures::{self, figure};
+use crate::prediction::{self, Prediction};
+use crate::sections::{self, Limits};
+use crate::table::Table;
+use crate::timeline::Timeline;
+use crate::{units, words};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// Nothing may be loaded, whatever the page contains.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+/// Writes the report of a trace as one HTML file that needs nothing else: it can be mailed and opened offline.
+///
+/// `events` are those of `tables`, in order of their start; `found` is their explanation. Beyond a quarter of a million
+/// events the timeline draws neighbours as one, and says so. The same input gives the same bytes.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn html(
+    tables: &Tables,
+    events: impl IntoIterator<Item = Event>,
+    found: &Explanation,
+    predictions: &[Prediction],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let timeline = Timeline::of(tables, events, found, MOST_BARS);
+    head(found, out)?;
+    trouble(found, out)?;
+    summary(found, out)?;
+    section("timeline", "Timeline", &timeline_figure(&timeline), out)?;
+    section("activity", "Activity", &activity(found), out)?;
+    if !predictions.is_empty() {
+        let body = figures::predictions(predictions) + &prediction::table(predictions).html();
+        section("predictions", "Predictions", &body, out)?;
+    }
+    section("operations", "Operations", &operations(found), out)?;
+    let limits = Limits { rows: 100, path: 72 };
+    section("files", "Files", &filled(&sections::files(found, &limits)), out)?;
+    let title = if found.is_mpi { "Ranks" } else { "Processes" };
+    let body = figures::processes(found) + &filled(&sections::processes(found, &limits));
+    section("processes", title, &body, out)?;
+    section(
+        "workload",
+        "Workload",
+        &(filled(&sections::workload(found)) + &filled(&sections::patterns(found))),
+        out,
+    )?;
+    section("about", "About this trace", &about(found), out)?;
+    out.write_all(b"</main>\n<script type=\"application/json\" id=\"data\">")?;
+    out.write_all(timeline.json.as_bytes())?;
+    out.write_all(b"</script>\n<script>\n")?;
+    out.write_all(SCRIPT.as_bytes())?;
+    out.write_all(b"</script>\n</body>\n</html>\n")?;
+    out.flush()
+}
+
+/// The same for a trace file; events in damaged blocks are left out, as in [`Explanation::of_trace`].
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn html_of_trace(
+    trace: &Trace,
+    found: &Explanation,
+    predictions: &[Prediction],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let blocks = 0..trace.blocks().len();
+    let events = blocks.filter_map(|block| trace.block(block).ok()).flatten();
+    html(trace.tables(), events, found, predictions, out)
+}
+
+fn head(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
+    let job = escape::html(&found.job);
+    write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{job} – I/O report</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <header><div><p class=\"kind\">I/O report</p><h1>{job}</h1></div>\
+         <button type=\"button\" id=\"theme\" title=\"Light or dark\">Dark</button></header>\n"
+    )
+}
+
+fn trouble(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
+    let lines = words::trouble(&found.trouble);
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let items: String = lines.iter().map(|line| format!("<li>{}</li>", escape::html(line))).collect();
+    writeln!(
+        out,
+        "<section class=\"trouble\" aria-label=\"Attention\"><h2>Attention</h2><ul>{items}</ul></section>"
+    )
+}
+
+fn summary(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
+    let sentences = escape::html(&words::summary(found).join(" "));
+    let workload = &found.workload;
+    let number = |value: Option<f64>, unit: fn(f64) -> String| value.map_or("–".into(), unit);
+    let bandwidth = |op| found.operations.aggregate_bandwidth_bytes_per_s(op);
+    let cards = [
+        ("duration", units::time_ns(found.duration_ns)),
+        ("of it in I/O", number(found.io_time.fraction(), units::percent)),
+        (if found.is_mpi { "ranks" } else { "processes" }, units::count(found.process_count)),
+        ("files", units::count(workload.files)),
+        ("read", units::bytes(workload.read.bytes as f64)),
+        ("written", units::bytes(workload.write.bytes as f64)),
+        ("read bandwidth", number(bandwidth(Op::Read), units::rate)),
+        ("write bandwidth", number(bandwidth(Op::Write), units::rate)),
+    ];
+    let cards: String = cards
+        .iter()
+        .filter(|(_, value)| value != "–")
+        .map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>"))
+        .collect();
+    write!(out, "<p class=\"summary\">{sentences}</p>\n<dl class=\"cards\">{cards}</dl>\n")?;
+    out.write_all(figures::time_by_operation(found).as_bytes())
+}
+
+fn timeline_figure(timeline: &Timeline) -> String {
+    if timeline.rows == 0 {
+        return String::new();
+    }
+    let layers: String = timeline
+        .layers
+        .iter()
+        .map(|layer| {
+            format!(
+                "<button type=\"button\" data-layer=\"{0}\" aria-pressed=\"true\">{0}</button>",
+                layer.name()
+            )
+        })
+        .collect();
+    let ops: String = timeline
+        .ops
+        .iter()
+        .map(|op| {
+            format!("<button type=\"button\" data-op=\"{op}\" aria-pressed=\"true\"><i class=\"key op-{op}\"></i>{op}</button>")
+        })
+        .collect();
+    let note = if timeline.note.is_empty() { String::new() } else { format!("<p>{}</p>", timeline.note) };
+    format!(
+        "<figure class=\"timeline\"><div class=\"bar\"><div class=\"group\" role=\"group\" aria-label=\"Layers\">{layers}</div>\
+         <div class=\"group\" role=\"group\" aria-label=\"Operations\">{ops}</div>\
+         <div class=\"group end\" role=\"group\" aria-label=\"Zoom\">\
+         <button type=\"button\" id=\"out\" aria-label=\"Zoom out\">−</button>\
+         <button type=\"button\" id=\"in\" aria-label=\"Zoom in\">+</button>\
+         <button type=\"button\" id=\"reset\">Reset</button></div></div>\
+         <div class=\"stage\"><canvas id=\"bars\" tabindex=\"0\" role=\"img\" aria-label=\"Timeline: the calls of {rows} \
+         processes over time, one row a process. The tables below hold the same data.\" aria-describedby=\"keys\"></canvas>\
+         <div id=\"tip\" role=\"status\" hidden></div></div>\
+         <figcaption id=\"keys\"><p>Drag to move. Ctrl + wheel or pinch to zoom; after a click on the timeline the wheel alone \
+         does. Keys: arrows move, + and − zoom, 0 resets. Double-click zooms in.</p>{note}</figcaption></figure>",
+        rows = timeline.rows,
+    )
+}
+
+fn activity(found: &Explanation) -> String {
+    let mut body = figures::data_rate(found);
+    if found.busy.rows.len() > 1 {
+        let label = format!(
+            "Heat map: part of its time that each of {} processes spent in I/O, over {}",
+            found.process_count,
+            units::time_ns(found.duration_ns)
+        );
+        body.push_str(&figure(
+            "Who was in I/O when",
+            &format!(
+                "<div class=\"heat\"><canvas id=\"busy\" role=\"img\" aria-label=\"{}\"></canvas></div>\
+                 <ul class=\"keys\"><li><i class=\"key heat-0\"></i>not in I/O</li>\
+                 <li><i class=\"key heat-1\"></i>all the time</li></ul>",
+                escape::html(&label)
+            ),
+            "",
+        ));
+    }
+    body
+}
+
+fn operations(found: &Explanation) -> String {
+    let mut body = filled(&sections::operations(found));
+    body.push_str(&figures::request_sizes(found));
+    body.push_str(&filled(&sections::request_sizes(found)));
+    body.push_str(&filled(&sections::layers(found)));
+    let calls = filled(&sections::calls(found));
+    if !calls.is_empty() {
+        body.push_str(&format!("<details><summary>All functions</summary>{calls}</details>"));
+    }
+    body
+}
+
+fn about(found: &Explanation) -> String {
+    let mut rows = vec![
+        vec!["job".into(), found.job.clone()],
+        vec!["events".into(), units::count(found.events)],
+        vec!["duration".into(), units::time_ns(found.duration_ns)],
+    ];
+    rows.extend(found.notes.iter().map(|(key, value)| vec![key.clone(), value.clone()]));
+    let table = Table {
+        title: "What the trace says of itself".into(),
+        note: String::new(),
+        columns: vec!["what", "value"],
+        rows,
+    };
+    table.html()
+}
+
+fn filled(table: &Table) -> String {
+    if table.rows.is_empty() { String::new() } else { table.html() }
+}
+
+fn section(id: &str, title: &str, body: &str, out: &mut impl Write) -> io::Result<()> {
+    if body.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>")
+}

@@ -1,0 +1,203 @@
+//! What the page's script draws: bars by process and time, and who was in I/O when.
+
+use std::collections::BTreeMap;
+
+use pio_explain::Explanation;
+use pio_trace::{Call, Event, FileId, Layer, ProcessId, Tables, Target};
+
+use crate::bars::{Bar, Bars, op_name};
+use crate::columns::Column;
+use crate::escape;
+use crate::units;
+
+/// Times in the page are 32-bit counts of a unit: at most this many.
+const MOST_UNITS: u64 = u32::MAX as u64;
+
+/// The data of the timeline, ready to be written into the page.
+pub(crate) struct Timeline {
+    /// JSON, harmless inside a `<script>` element.
+    pub(crate) json: String,
+    /// Operations that occur, for the legend.
+    pub(crate) ops: Vec<&'static str>,
+    /// Layers that occur, top lane first.
+    pub(crate) layers: Vec<Layer>,
+    /// What one must know of it, in words; may be empty.
+    pub(crate) note: String,
+    /// Number of rows.
+    pub(crate) rows: usize,
+}
+
+impl Timeline {
+    /// Of all events, at most `most_bars` bars.
+    pub(crate) fn of(
+        tables: &Tables,
+        events: impl IntoIterator<Item = Event>,
+        found: &Explanation,
+        most_bars: usize,
+    ) -> Timeline {
+        let mut bars = Bars::new(found.duration_ns, most_bars);
+        for event in events {
+            bars.add(&event);
+        }
+        let (bars, span_ns) = bars.finish();
+        let rows = Rows::of(tables, found, &bars);
+        let calls = Index::of(bars.iter().map(|bar| bar.call));
+        let files = Index::of(bars.iter().filter_map(|bar| file_of(tables, bar)));
+        let mut unit_ns = 1;
+        while found.duration_ns / unit_ns > MOST_UNITS {
+            unit_ns *= 10;
+        }
+
+        let mut json = String::from("{");
+        json.push_str(&format!("\"unit_ns\":{unit_ns},\"duration_ns\":{},", found.duration_ns));
+        let call =
+            |call: &Call| format!("[\"{}\",\"{}\",\"{}\"]", call.name(), call.layer().name(), op_name(*call));
+        json.push_str(&format!("\"calls\":[{}],", join(calls.items().map(call))));
+        let path = |file: &FileId| escape::json(tables.files.get(file.index()).map_or("", |file| &file.path));
+        json.push_str(&format!("\"files\":[{}],", join(files.items().map(path))));
+        json.push_str(&format!("\"rows\":[{}],", join(rows.names.iter().map(|name| escape::json(name)))));
+        json.push_str(&format!(
+            "\"columns\":{{{}}},",
+            columns(tables, &bars, &rows, &calls, &files, unit_ns)
+        ));
+        json.push_str(&format!("\"busy\":{}}}", busy(found)));
+
+        let note = if span_ns > 0 {
+            format!(
+                "{} events are drawn as {} bars: calls of the same function by one process that lie within {} are one \
+                 bar here. The tables count every event.",
+                units::count(found.events),
+                units::count(bars.len() as u64),
+                units::time_ns(span_ns),
+            )
+        } else {
+            String::new()
+        };
+        let used: Vec<Call> = calls.items().copied().collect();
+        Timeline {
+            json,
+            ops: crate::figures::op_names(used.iter().copied()),
+            layers: Layer::ALL
+                .into_iter()
+                .filter(|layer| used.iter().any(|call| call.layer() == *layer))
+                .collect(),
+            note,
+            rows: rows.names.len(),
+        }
+    }
+}
+
+/// The row of each process: in the explanation's order, then those by which the job is not measured.
+struct Rows {
+    names: Vec<String>,
+    row_of: BTreeMap<ProcessId, u64>,
+}
+
+impl Rows {
+    fn of(tables: &Tables, found: &Explanation, bars: &[Bar]) -> Rows {
+        let mut rows = Rows { names: Vec::new(), row_of: BTreeMap::new() };
+        let others = Index::of(bars.iter().map(|bar| ProcessId(bar.process)));
+        let measured = found.processes.iter().map(|process| process.process);
+        for process in measured.chain(others.items().copied()) {
+            if rows.row_of.contains_key(&process) {
+                continue;
+            }
+            let name = match tables.processes.get(process.index()) {
+                Some(known) => known.rank.map_or(format!("pid {}", known.pid), |rank| format!("rank {rank}")),
+                None => format!("process {}", process.0),
+            };
+            rows.row_of.insert(process, rows.names.len() as u64);
+            rows.names.push(name);
+        }
+        rows
+    }
+}
+
+/// Distinct things, and their places in order.
+struct Index<T>(BTreeMap<T, u64>);
+
+impl<T: Ord + Copy> Index<T> {
+    fn of(items: impl Iterator<Item = T>) -> Index<T> {
+        let mut places: BTreeMap<T, u64> = items.map(|item| (item, 0)).collect();
+        for (place, value) in places.values_mut().enumerate() {
+            *value = place as u64;
+        }
+        Index(places)
+    }
+
+    fn items(&self) -> impl Iterator<Item = &T> {
+        self.0.keys()
+    }
+
+    fn place(&self, item: T) -> Option<u64> {
+        self.0.get(&item).copied()
+    }
+}
+
+fn file_of(tables: &Tables, bar: &Bar) -> Option<FileId> {
+    bar.handle.and_then(|handle| tables.handles.get(handle.index())).map(|handle| handle.file)
+}
+
+fn columns(
+    tables: &Tables,
+    bars: &[Bar],
+    rows: &Rows,
+    calls: &Index<Call>,
+    files: &Index<FileId>,
+    unit_ns: u64,
+) -> String {
+    let unsigned = |of: &dyn Fn(&Bar) -> u64| Column::Unsigned(bars.iter().map(of).collect());
+    let kind = |bar: &Bar| match bar.target {
+        Target::None => 0,
+        Target::Extent { .. } => 1,
+        Target::View { .. } => 2,
+        Target::Peer { .. } => 3,
+    };
+    let place = |bar: &Bar| match bar.target {
+        Target::None => 0,
+        Target::Extent { offset } => offset,
+        Target::View { position, .. } => position,
+        Target::Peer { rank } => u64::from(rank),
+    };
+    let columns = [
+        ("row", unsigned(&|bar| rows.row_of.get(&ProcessId(bar.process)).copied().unwrap_or(0))),
+        ("call", unsigned(&|bar| calls.place(bar.call).unwrap_or(0))),
+        ("start", unsigned(&|bar| bar.start_ns / unit_ns)),
+        ("elapsed", Column::Float(bars.iter().map(|bar| (bar.end_ns - bar.start_ns) as f32).collect())),
+        // 0 for none.
+        (
+            "file",
+            unsigned(&|bar| {
+                file_of(tables, bar).and_then(|file| files.place(file)).map_or(0, |file| file + 1)
+            }),
+        ),
+        ("kind", unsigned(&kind)),
+        ("place", unsigned(&place)),
+        ("size", unsigned(&|bar| bar.size)),
+        ("result", Column::Signed(bars.iter().map(|bar| bar.result).collect())),
+        ("flags", unsigned(&|bar| u64::from(bar.flags))),
+        ("events", unsigned(&|bar| bar.events)),
+    ];
+    join(columns.iter().map(|(name, column)| format!("\"{name}\":{}", column.json())))
+}
+
+/// Who was in I/O when, in 256 steps.
+fn busy(found: &Explanation) -> String {
+    let bins = found.busy.rows.iter().map(|row| row.fraction.len()).max().unwrap_or(0);
+    let mut cells = Vec::with_capacity(bins * found.busy.rows.len());
+    for row in &found.busy.rows {
+        cells.extend(
+            (0..bins).map(|bin| row.fraction.get(bin).map_or(0, |part| (part * 255.0).round() as u64)),
+        );
+    }
+    format!(
+        "{{\"rows\":{},\"bins\":{bins},\"bin_ns\":{},\"cells\":{}}}",
+        found.busy.rows.len(),
+        found.busy.bin_ns,
+        Column::Unsigned(cells).json()
+    )
+}
+
+fn join(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join(",")
+}
