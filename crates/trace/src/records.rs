@@ -2,11 +2,12 @@
 //!
 //! As in Miller and Katz (1991, section 4.2) a record says only what its predecessors do not tell: one header byte of
 //! eight flags, and a field for each flag that is not set. Encoder and decoder run the same [`model`], which predicts
-//! each field; a set flag means that the prediction is right. Fields of one kind lie together in a column, because
+//! each field; a set flag means that the prediction is right. Fields of one kind lie together in [`columns`], because
 //! zstd then finds more in them than in whole records.
 //!
 //! A block stands alone: the model starts empty in each.
 
+mod columns;
 mod decode;
 mod encode;
 mod model;
@@ -33,24 +34,4 @@ mod header {
     pub(super) const THINK: u8 = 1 << 6;
     /// The operation follows from the process's latest as it did for the previous event of this shape.
     pub(super) const OPERATION: u8 = 1 << 7;
-}
-
-/// Columns of a payload, in order. The header column has one byte an event, the others have their length in front.
-/// Part of the file format.
-#[derive(Clone, Copy)]
-enum Column {
-    Process,
-    Shape,
-    Place,
-    Size,
-    Result,
-    Start,
-    Elapsed,
-    Think,
-    Operation,
-}
-
-impl Column {
-    /// How many there are.
-    const COUNT: usize = 9;
 }

@@ -3,6 +3,9 @@
 //! Signed numbers are folded (0, −1, 1, −2, … become 0, 1, 2, 3, …) so that small ones stay short. Reading is exact:
 //! a number that ends in a zero byte it does not need, or does not fit, is refused, so each number has one encoding.
 
+/// Bytes that a number takes at most.
+pub(crate) const MAX_LEN: usize = 10;
+
 /// Appends a number.
 #[inline]
 pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
@@ -13,10 +16,24 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends a signed number (any difference of two `u64`, wrapped).
+/// Folds a signed number (any difference of two `u64`, wrapped).
 #[inline]
-pub(crate) fn put_signed(out: &mut Vec<u8>, value: i64) {
-    put(out, ((value << 1) ^ (value >> 63)) as u64);
+pub(crate) fn fold(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+/// Undoes [`fold`].
+#[inline]
+pub(crate) fn unfold(folded: u64) -> i64 {
+    (folded >> 1) as i64 ^ -((folded & 1) as i64)
+}
+
+/// Whether `byte` may be the last of a number, at index `i`.
+#[inline]
+pub(crate) fn is_valid_end(byte: u8, i: usize) -> bool {
+    let fits = i < MAX_LEN - 1 || byte == 1;
+    let shortest = i == 0 || byte != 0;
+    fits && shortest
 }
 
 /// Appends a string: its length in bytes, then the bytes.
@@ -26,36 +43,16 @@ pub(crate) fn put_str(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Takes a number from the front.
-#[inline]
 pub(crate) fn take(input: &mut &[u8]) -> Option<u64> {
-    let (&first, rest) = input.split_first()?;
-    if first < 0x80 {
-        *input = rest;
-        return Some(u64::from(first));
-    }
-    take_long(input)
-}
-
-#[inline]
-fn take_long(input: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
-    for (i, &byte) in input.iter().take(10).enumerate() {
+    for (i, &byte) in input.iter().take(MAX_LEN).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * i);
         if byte < 0x80 {
-            let fits = i < 9 || byte == 1;
-            let shortest = byte != 0;
             *input = &input[i + 1..];
-            return (fits && shortest).then_some(value);
+            return is_valid_end(byte, i).then_some(value);
         }
     }
     None
-}
-
-/// Takes a signed number from the front.
-#[inline]
-pub(crate) fn take_signed(input: &mut &[u8]) -> Option<i64> {
-    let folded = take(input)?;
-    Some((folded >> 1) as i64 ^ -((folded & 1) as i64))
 }
 
 /// Takes a number that fits 32 bits from the front.
@@ -81,10 +78,9 @@ mod tests {
         for value in [0, 1, 127, 128, 300, 1 << 35, u64::MAX >> 1, u64::MAX] {
             let mut bytes = Vec::new();
             put(&mut bytes, value);
-            put_signed(&mut bytes, value as i64);
             let mut input = &bytes[..];
             assert_eq!(take(&mut input), Some(value));
-            assert_eq!(take_signed(&mut input), Some(value as i64));
+            assert_eq!(unfold(fold(value as i64)), value as i64);
             assert!(input.is_empty());
         }
         for bad in [

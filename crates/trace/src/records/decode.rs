@@ -1,17 +1,17 @@
 //! Bytes to events.
 
-use super::model::{Model, NONE, Numbers, Shape, TargetKind};
-use super::{Column, header};
+use super::columns::{Column, ColumnReader};
+use super::header;
+use super::model::{Model, NONE, Numbers, Shape, TargetKind, place_unit};
 use crate::call::Call;
 use crate::event::{Event, Flags, Target};
 use crate::format::BlockHeader;
 use crate::tables::{DatatypeId, HandleId, ProcessId, Tables, ViewId};
-use crate::varint;
 
 /// The events of a block, or what was expected instead. Every id in them is in `tables`.
 pub(crate) fn decode(raw: &[u8], block: &BlockHeader, tables: &Tables) -> Result<Vec<Event>, String> {
     let count = block.count as usize;
-    let (headers, columns) = split(raw, count).ok_or("columns that fill their block")?;
+    let (headers, columns) = ColumnReader::split(raw, count).ok_or("columns that fill their block")?;
     let mut decoder = Decoder { model: Model::new(block.first_start_ns), columns, tables };
     // `count` is at most the number of header bytes, and that at most the format's limit.
     let mut events = Vec::with_capacity(count);
@@ -21,7 +21,7 @@ pub(crate) fn decode(raw: &[u8], block: &BlockHeader, tables: &Tables) -> Result
         end_ns = end_ns.max(event.end_ns());
         events.push(event);
     }
-    if decoder.columns.iter().any(|column| !column.is_empty()) {
+    if !decoder.columns.is_empty() {
         return Err(format!("nothing after the {count} events of a block"));
     }
     let first_start_ns = events.first().map_or(0, |event| event.start_ns);
@@ -33,23 +33,9 @@ pub(crate) fn decode(raw: &[u8], block: &BlockHeader, tables: &Tables) -> Result
     Ok(events)
 }
 
-/// The header column and the others.
-fn split(mut raw: &[u8], count: usize) -> Option<(&[u8], [&[u8]; Column::COUNT])> {
-    let mut lens = [0; Column::COUNT];
-    for len in &mut lens {
-        *len = usize::try_from(varint::take(&mut raw)?).ok()?;
-    }
-    let (headers, mut rest) = raw.split_at_checked(count)?;
-    let mut columns = [&[][..]; Column::COUNT];
-    for (column, len) in columns.iter_mut().zip(lens) {
-        (*column, rest) = rest.split_at_checked(len)?;
-    }
-    rest.is_empty().then_some((headers, columns))
-}
-
 struct Decoder<'a> {
     model: Model,
-    columns: [&'a [u8]; Column::COUNT],
+    columns: ColumnReader<'a>,
     tables: &'a Tables,
 }
 
@@ -91,8 +77,7 @@ impl Decoder<'_> {
     }
 
     fn take_process(&mut self) -> Result<u32, &'static str> {
-        let column = &mut self.columns[Column::Process as usize];
-        let slot = varint::take(column).ok_or("the number of a process")?;
+        let slot = self.columns.take(Column::Process).ok_or("the number of a process")?;
         let known = self.model.processes.len() as u64;
         if slot < known {
             return Ok(slot as u32);
@@ -100,16 +85,13 @@ impl Decoder<'_> {
         if slot > known {
             return Err("the number of a process or the next one");
         }
-        let id = varint::take_u32(column).ok_or("the id of a process")?;
-        if id as usize >= self.tables.processes.len() {
-            return Err("a process of the tables");
-        }
+        let id = self.columns.take(Column::Process).ok_or("the id of a process")?;
+        let id = id_below(id, self.tables.processes.len()).ok_or("a process of the tables")?;
         Ok(self.model.add_process(ProcessId(id)))
     }
 
     fn take_shape(&mut self, process: u32) -> Result<u32, &'static str> {
-        let column = &mut self.columns[Column::Shape as usize];
-        let in_process = varint::take(column).ok_or("the number of a shape")?;
+        let in_process = self.columns.take(Column::Shape).ok_or("the number of a shape")?;
         let known = &self.model.processes[process as usize].shapes;
         if in_process < known.len() as u64 {
             return Ok(known[in_process as usize]);
@@ -117,30 +99,34 @@ impl Decoder<'_> {
         if in_process > known.len() as u64 {
             return Err("the number of a shape or the next one");
         }
-        let shape = take_shape_definition(column, self.tables)?;
+        let shape = take_shape_definition(&mut self.columns, self.tables)?;
         Ok(self.model.add_shape(process, shape))
     }
 
     #[inline]
     fn take_numbers(&mut self, flags: u8, process: u32, shape: u32) -> Result<Numbers, &'static str> {
         let Decoder { model, columns, .. } = self;
-        let place = if flags & header::PLACE != 0 {
-            model.place(shape)
-        } else {
-            let difference = varint::take_signed(&mut columns[Column::Place as usize]).ok_or("a place")?;
-            model.place_base(shape).wrapping_add(difference as u64)
-        };
         let size = if flags & header::SIZE != 0 {
             model.size(shape)
         } else {
-            varint::take(&mut columns[Column::Size as usize]).ok_or("a size")?
+            columns.take(Column::Size).ok_or("a size")?
+        };
+        let place = if flags & header::PLACE != 0 {
+            model.place(shape)
+        } else {
+            let unit = place_unit(size);
+            let units = columns.take_signed(Column::Place).ok_or("a place")?;
+            let rest =
+                if unit > 1 { columns.take(Column::PlaceRest).ok_or("the rest of a place")? } else { 0 };
+            let difference = units.wrapping_mul(unit) as u64;
+            model.place_base(shape).wrapping_add(difference).wrapping_add(rest)
         };
         let result = if flags & header::RESULT != 0 {
             model.result(shape, size)
         } else {
-            varint::take_signed(&mut columns[Column::Result as usize]).ok_or("a result")?
+            columns.take_signed(Column::Result).ok_or("a result")?
         };
-        let after_base = varint::take_signed(&mut columns[Column::Start as usize]).ok_or("a start")? as u64;
+        let after_base = columns.take_signed(Column::Start).ok_or("a start")? as u64;
         let start_ns = model.start_base(shape).wrapping_add(after_base);
         if start_ns < model.start_ns {
             return Err("a start no earlier than the previous one");
@@ -148,20 +134,18 @@ impl Decoder<'_> {
         let elapsed_ns = if flags & header::ELAPSED != 0 {
             model.elapsed(shape)
         } else {
-            varint::take(&mut columns[Column::Elapsed as usize]).ok_or("an elapsed time")?
+            columns.take(Column::Elapsed).ok_or("an elapsed time")?
         };
         let think_ns = if flags & header::THINK != 0 {
             model.think(shape)
         } else {
-            let difference =
-                varint::take_signed(&mut columns[Column::Think as usize]).ok_or("a think time")?;
+            let difference = columns.take_signed(Column::Think).ok_or("a think time")?;
             after_base.wrapping_sub(difference as u64)
         };
         let operation = if flags & header::OPERATION != 0 {
             model.operation(process, shape)
         } else {
-            let difference =
-                varint::take_signed(&mut columns[Column::Operation as usize]).ok_or("an operation")?;
+            let difference = columns.take_signed(Column::Operation).ok_or("an operation")?;
             model.operation_base(process).wrapping_add(difference as u64)
         };
         Ok(Numbers { place, size, result, start_ns, elapsed_ns, think_ns, operation })
@@ -179,8 +163,8 @@ fn target(kind: TargetKind, place: u64) -> Result<Target, &'static str> {
     })
 }
 
-fn take_shape_definition(input: &mut &[u8], tables: &Tables) -> Result<Shape, &'static str> {
-    let mut take = |what| varint::take(input).ok_or(what);
+fn take_shape_definition(columns: &mut ColumnReader<'_>, tables: &Tables) -> Result<Shape, &'static str> {
+    let mut take = |what| columns.take(Column::Shape).ok_or(what);
     let call = u16::try_from(take("a call")?).ok().and_then(Call::from_number).ok_or("a known call")?;
     let thread = u32::try_from(take("a thread")?).map_err(|_| "a thread of 32 bits")?;
     let handle = match take("a handle")? {

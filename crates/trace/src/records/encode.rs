@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::model::{Model, NONE, Numbers, Shape, TargetKind, place_of};
-use super::{Column, header};
+use super::columns::{Column, Columns};
+use super::header;
+use super::model::{Model, NONE, Numbers, Shape, TargetKind, place_of, place_unit};
 use crate::event::Event;
 use crate::tables::ProcessId;
-use crate::varint;
 
 /// Collects the events of a block.
 pub(crate) struct Encoder {
@@ -14,7 +14,7 @@ pub(crate) struct Encoder {
     process_of: HashMap<ProcessId, u32>,
     shape_of: HashMap<(u32, Shape), Known>,
     headers: Vec<u8>,
-    columns: [Vec<u8>; Column::COUNT],
+    columns: Columns,
     first_start_ns: u64,
     end_ns: u64,
 }
@@ -34,7 +34,7 @@ impl Encoder {
             process_of: HashMap::new(),
             shape_of: HashMap::new(),
             headers: Vec::new(),
-            columns: Default::default(),
+            columns: Columns::default(),
             first_start_ns: 0,
             end_ns: 0,
         }
@@ -47,7 +47,7 @@ impl Encoder {
 
     /// How many bytes they take so far.
     pub(crate) fn raw_len(&self) -> usize {
-        self.headers.len() + self.columns.iter().map(Vec::len).sum::<usize>()
+        self.headers.len() + self.columns.len()
     }
 
     /// Start of the first event.
@@ -67,13 +67,9 @@ impl Encoder {
 
     /// Appends the payload to `out` and starts a new block.
     pub(crate) fn drain_to(&mut self, out: &mut Vec<u8>) {
-        for column in &self.columns {
-            varint::put(out, column.len() as u64);
-        }
+        self.columns.put_lens(out);
         out.append(&mut self.headers);
-        for column in &mut self.columns {
-            out.append(column);
-        }
+        self.columns.drain_to(out);
         self.process_of.clear();
         self.shape_of.clear();
     }
@@ -126,15 +122,14 @@ impl Encoder {
             *flags |= header::PROCESS;
             return expected;
         }
-        let column = &mut self.columns[Column::Process as usize];
         if let Some(&slot) = self.process_of.get(&id) {
-            varint::put(column, u64::from(slot));
+            self.columns.put(Column::Process, u64::from(slot));
             return slot;
         }
         let slot = self.model.add_process(id);
         self.process_of.insert(id, slot);
-        varint::put(column, u64::from(slot));
-        varint::put(column, u64::from(id.0));
+        self.columns.put(Column::Process, u64::from(slot));
+        self.columns.put(Column::Process, u64::from(id.0));
         slot
     }
 
@@ -144,16 +139,15 @@ impl Encoder {
             *flags |= header::SHAPE;
             return expected;
         }
-        let column = &mut self.columns[Column::Shape as usize];
         if let Some(known) = self.shape_of.get(&(process, shape)) {
-            varint::put(column, u64::from(known.in_process));
+            self.columns.put(Column::Shape, u64::from(known.in_process));
             return known.index;
         }
         let in_process = self.model.processes[process as usize].shapes.len() as u32;
         let index = self.model.add_shape(process, shape);
         self.shape_of.insert((process, shape), Known { index, in_process });
-        varint::put(column, u64::from(in_process));
-        put_shape_definition(column, &shape);
+        self.columns.put(Column::Shape, u64::from(in_process));
+        put_shape_definition(&mut self.columns, &shape);
         index
     }
 
@@ -169,58 +163,63 @@ impl Encoder {
             operation: event.operation,
         };
         let Encoder { model, columns, .. } = self;
+        if numbers.size == model.size(shape) {
+            *flags |= header::SIZE;
+        } else {
+            columns.put(Column::Size, numbers.size);
+        }
         if numbers.place == model.place(shape) {
             *flags |= header::PLACE;
         } else {
             let difference = numbers.place.wrapping_sub(model.place_base(shape)) as i64;
-            varint::put_signed(&mut columns[Column::Place as usize], difference);
-        }
-        if numbers.size == model.size(shape) {
-            *flags |= header::SIZE;
-        } else {
-            varint::put(&mut columns[Column::Size as usize], numbers.size);
+            let unit = place_unit(numbers.size);
+            columns.put_signed(Column::Place, difference.div_euclid(unit));
+            if unit > 1 {
+                columns.put(Column::PlaceRest, difference.rem_euclid(unit) as u64);
+            }
         }
         if numbers.result == model.result(shape, numbers.size) {
             *flags |= header::RESULT;
         } else {
-            varint::put_signed(&mut columns[Column::Result as usize], numbers.result);
+            columns.put_signed(Column::Result, numbers.result);
         }
         let after_base = numbers.start_ns.wrapping_sub(model.start_base(shape));
-        varint::put_signed(&mut columns[Column::Start as usize], after_base as i64);
+        columns.put_signed(Column::Start, after_base as i64);
         if numbers.elapsed_ns == model.elapsed(shape) {
             *flags |= header::ELAPSED;
         } else {
-            varint::put(&mut columns[Column::Elapsed as usize], numbers.elapsed_ns);
+            columns.put(Column::Elapsed, numbers.elapsed_ns);
         }
         if numbers.think_ns == model.think(shape) {
             *flags |= header::THINK;
         } else {
             let difference = after_base.wrapping_sub(numbers.think_ns) as i64;
-            varint::put_signed(&mut columns[Column::Think as usize], difference);
+            columns.put_signed(Column::Think, difference);
         }
         if numbers.operation == model.operation(process, shape) {
             *flags |= header::OPERATION;
         } else {
             let difference = numbers.operation.wrapping_sub(model.operation_base(process)) as i64;
-            varint::put_signed(&mut columns[Column::Operation as usize], difference);
+            columns.put_signed(Column::Operation, difference);
         }
         model.update(process, shape, &numbers);
     }
 }
 
-fn put_shape_definition(out: &mut Vec<u8>, shape: &Shape) {
-    varint::put(out, u64::from(shape.call.number()));
-    varint::put(out, u64::from(shape.thread));
-    varint::put(out, shape.handle.map_or(0, |handle| u64::from(handle.0) + 1));
+fn put_shape_definition(columns: &mut Columns, shape: &Shape) {
+    let mut put = |value| columns.put(Column::Shape, value);
+    put(u64::from(shape.call.number()));
+    put(u64::from(shape.thread));
+    put(shape.handle.map_or(0, |handle| u64::from(handle.0) + 1));
     match shape.target {
-        TargetKind::None => varint::put(out, 0),
-        TargetKind::Extent => varint::put(out, 1),
+        TargetKind::None => put(0),
+        TargetKind::Extent => put(1),
         TargetKind::View(view) => {
-            varint::put(out, 2);
-            varint::put(out, u64::from(view.0));
+            put(2);
+            put(u64::from(view.0));
         }
-        TargetKind::Peer => varint::put(out, 3),
+        TargetKind::Peer => put(3),
     }
-    varint::put(out, shape.memory.map_or(0, |memory| u64::from(memory.0) + 1));
-    varint::put(out, u64::from(shape.flags));
+    put(shape.memory.map_or(0, |memory| u64::from(memory.0) + 1));
+    put(u64::from(shape.flags));
 }

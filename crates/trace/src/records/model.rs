@@ -61,6 +61,12 @@ pub(super) fn place_of(target: &Target) -> u64 {
     }
 }
 
+/// What explicit places are counted in: programs jump by whole records, so the rest of the division is mostly 0.
+#[inline]
+pub(super) fn place_unit(size: u64) -> i64 {
+    i64::try_from(size).unwrap_or(1).max(1)
+}
+
 /// What is known of a shape that occurred.
 pub(super) struct ShapeState {
     pub(super) shape: Shape,
