@@ -147,7 +147,7 @@ fn search_strided(window: &Range<i64>, layouts: Vec<Layout>, found: &mut Vec<Lay
     let mut ends: Vec<i64> = ends.filter(inside).map(|end| end as i64).collect();
     ends.sort_unstable();
     match ends.get(ends.len() / 2) {
-        Some(&middle) if len > 8 * period => {
+        Some(&middle) if len / 8 > period => {
             search(&(window.start..middle), layouts.clone(), found);
             search(&(middle..window.end), layouts, found);
         }
