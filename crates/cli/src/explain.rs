@@ -50,7 +50,7 @@ pub fn explain(trace: &Trace) -> Result<Explanation> {
     let progress = Progress::new("explaining", trace.event_count());
     let mut accumulator = Accumulator::new(trace.tables());
     if let Some(damage) = trace.damage() {
-        accumulator.damaged(damage.to_string());
+        accumulator.add_damage(damage.to_string());
     }
     for (done, event) in trace.events().enumerate() {
         accumulator.add(&event?);
@@ -65,7 +65,7 @@ pub fn explain(trace: &Trace) -> Result<Explanation> {
 pub fn write_html(path: &Path, trace: &Trace, explanation: &Explanation, predictions: &[Prediction]) -> Result<()> {
     let file = File::create(path).with_context(|| format!("{}: cannot create", path.display()))?;
     let mut out = BufWriter::new(file);
-    pio_report::html(trace, explanation, predictions, &mut out)
+    pio_report::html_of_trace(trace, explanation, predictions, &mut out)
         .and_then(|()| out.flush())
         .with_context(|| format!("{}: cannot write the report", path.display()))?;
     eprintln!("pioscope: wrote {}", path.display());

@@ -5,7 +5,6 @@
 mod apply;
 mod convert;
 mod explain;
-mod job;
 mod machines;
 mod mpi;
 mod predict;

@@ -1,0 +1,114 @@
+//! `pioscope apply`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use pio_mpiio::Apply;
+use pio_plan::{Hints, Strategy};
+
+use crate::record::{self, Job};
+use crate::mpi;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pioscope apply --strategy two-phase -- mpiexec -n 8 ./collapse --iterations 20
+  pioscope apply --strategy two-phase --hints cb_nodes=4,cb_buffer_size=4194304 -- mpiexec -n 8 ./collapse
+  pioscope apply --strategy independent --record run.pio -- mpiexec -n 8 ./collapse
+
+Files come out the same, byte for byte. The exit code is the program's own; it is 1 if the program never opened a
+file through MPI-IO, since nothing was applied then.")]
+pub struct Arguments {
+    /// How collective reads and writes are carried out: independent or two-phase
+    #[arg(short, long)]
+    strategy: Strategy,
+    #[command(flatten)]
+    hints: HintArguments,
+    /// Also record the program, as `pioscope record` does
+    #[arg(long, value_name = "TRACE")]
+    record: Option<PathBuf>,
+    #[command(flatten)]
+    job: Job,
+}
+
+/// Hints from the command line.
+#[derive(Debug, Args)]
+pub struct HintArguments {
+    /// Hints, as key=value,…: cb_nodes, cb_buffer_size, striping_unit, striping_factor
+    #[arg(long, value_name = "HINTS")]
+    hints: Option<String>,
+    /// A file of such hints, separated by commas, blanks or new lines; # begins a comment
+    #[arg(long, value_name = "FILE")]
+    hints_file: Option<PathBuf>,
+}
+
+impl HintArguments {
+    /// The hints of the command line, completed by those of the file.
+    pub fn read(&self) -> Result<Hints> {
+        let given = Hints::parse(self.hints.as_deref().unwrap_or_default())?;
+        let Some(path) = &self.hints_file else { return Ok(given) };
+        let text = fs::read_to_string(path).with_context(|| format!("{}: cannot read", path.display()))?;
+        let from_file = Hints::parse(&text).with_context(|| path.display().to_string())?;
+        Ok(given.or(&from_file))
+    }
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode> {
+    run_under(arguments.strategy, &arguments.hints.read()?, &arguments.job, arguments.record)
+}
+
+/// Runs a job with its MPI-IO carried out under a strategy, recorded if a trace is named.
+pub fn run_under(strategy: Strategy, hints: &Hints, job: &Job, trace: Option<PathBuf>) -> Result<ExitCode> {
+    pio_record::check(&job.command)?;
+    let Some(mpicc) = mpi::compiler(job.mpicc.as_deref(), &job.command) else {
+        bail!("no mpicc beside the launcher or on the PATH: name the program's MPI with --mpicc");
+    };
+    let shim = mpi::build(&mpicc, "apply", pio_mpiio::SHIM)?;
+    let core = pio_mpiio::core_library(&std::env::current_exe().context("cannot find this program's own file")?)?;
+    let applied = Applied::new()?;
+    let apply = Apply { strategy, hints: hints.clone(), shim, core, applied: applied.path.clone() };
+    let code = match trace {
+        Some(trace) => {
+            let mut options = job.options(trace)?;
+            options.preload.push(apply.shim.clone());
+            options.environment = apply.variables();
+            record::record(&options)?
+        }
+        None => {
+            let [program, words @ ..] = &job.command[..] else { bail!("no command") };
+            let mut command = Command::new(program);
+            command.args(words).envs(apply.environment());
+            mpi::exit_code(pio_record::run_to_end(&mut command)?)
+        }
+    };
+    if !applied.happened() {
+        bail!("nothing was applied: no process opened a file by MPI-IO (expected an MPI program that calls MPI_File_open)");
+    }
+    Ok(code)
+}
+
+/// A file that the first process to open a file through us creates: how we know that anything was applied at all.
+struct Applied {
+    path: PathBuf,
+}
+
+impl Applied {
+    /// In the working folder, which the hosts of a job share.
+    fn new() -> Result<Applied> {
+        let folder = std::env::current_dir().context("the working folder is gone")?;
+        Ok(Applied { path: folder.join(format!(".pioscope-applied-{}", std::process::id())) })
+    }
+
+    fn happened(&self) -> bool {
+        self.path.exists()
+    }
+}
+
+impl Drop for Applied {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,30 @@
+//! `pioscope reproduce`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+mod thakur;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pioscope reproduce thakur
+  pioscope reproduce thakur --run ./collapse       (also runs the small case for real, on 8 processes)")]
+pub struct Arguments {
+    #[command(subcommand)]
+    study: Study,
+}
+
+#[derive(Debug, Subcommand)]
+enum Study {
+    /// Thakur, Gropp and Lusk 1996: two-phase I/O of a production application on the IBM SP and the Intel Paragon
+    Thakur(thakur::Arguments),
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode> {
+    match arguments.study {
+        Study::Thakur(arguments) => thakur::run(arguments),
+    }
+}
