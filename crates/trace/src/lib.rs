@@ -9,6 +9,7 @@ mod call;
 mod definitions;
 mod error;
 mod event;
+pub mod export;
 mod format;
 mod index;
 mod reader;

@@ -1,0 +1,120 @@
+//! Chrome's trace-event JSON, which Perfetto (ui.perfetto.dev) and chrome://tracing open.
+//!
+//! One complete event ("X") a recorded call. The viewer's processes are the job's, its threads theirs; calls that an
+//! MPI-IO call caused lie within it in time and are drawn below it.
+
+use std::fmt::{self, Write as _};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use crate::error::TraceError;
+use crate::event::{Event, Target};
+use crate::reader::Trace;
+use crate::tables::{Process, Tables};
+
+/// Writes `trace` to the file `path` as Chrome trace-event JSON, in memory that does not grow with its length.
+///
+/// Times are microseconds with three digits behind the point, so no nanosecond is lost.
+pub fn chrome(trace: &Trace, path: &Path) -> Result<(), TraceError> {
+    let file = File::create(path).map_err(TraceError::io(path, "create the file"))?;
+    let mut out = BufWriter::new(file);
+    let tables = trace.tables();
+    write_start(&mut out, tables).map_err(TraceError::io(path, "write"))?;
+    let mut text = String::new();
+    for event in trace.events() {
+        let event = event?;
+        text.clear();
+        // An event has a process, so its name at least stands before.
+        text.push_str(",\n");
+        // Writing to a string cannot fail.
+        let _ = put_event(&mut text, &event, tables);
+        out.write_all(text.as_bytes()).map_err(TraceError::io(path, "write"))?;
+    }
+    out.write_all(b"\n]}\n").and_then(|()| out.flush()).map_err(TraceError::io(path, "write"))
+}
+
+/// What the trace says of itself, and the names of the processes.
+fn write_start(out: &mut impl Write, tables: &Tables) -> io::Result<()> {
+    write!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"job\":{}", Json(&tables.job))?;
+    for (name, value) in &tables.notes {
+        write!(out, ",{}:{}", Json(&format!("note: {name}")), Json(value))?;
+    }
+    write!(out, "}},\"traceEvents\":[")?;
+    for (id, process) in tables.processes.iter().enumerate() {
+        let name = Json(&name_of(process)).to_string();
+        let comma = if id == 0 { "" } else { "," };
+        write!(
+            out,
+            "{comma}\n{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{id},\"args\":{{\"name\":{name}}}}}"
+        )?;
+        let order = process.rank.unwrap_or(u32::MAX);
+        write!(
+            out,
+            ",\n{{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":{id},\"args\":{{\"sort_index\":{order}}}}}"
+        )?;
+    }
+    Ok(())
+}
+
+fn name_of(process: &Process) -> String {
+    let Process { rank, pid, host, command, .. } = process;
+    match rank {
+        Some(rank) => format!("rank {rank} ({host}, pid {pid}): {command}"),
+        None => format!("{host}, pid {pid}: {command}"),
+    }
+}
+
+fn put_event(out: &mut String, event: &Event, tables: &Tables) -> fmt::Result {
+    write!(
+        out,
+        "{{\"ph\":\"X\",\"name\":\"{}\",\"cat\":\"{},{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{",
+        event.call.name(),
+        event.layer().name(),
+        event.op().name(),
+        event.process.0,
+        event.thread,
+        Microseconds(event.start_ns),
+        Microseconds(event.elapsed_ns),
+    )?;
+    if let Some(file) = event.handle.and_then(|handle| tables.file_of(handle)) {
+        write!(out, "\"file\":{},", Json(&file.path))?;
+    }
+    match event.target {
+        Target::None => {}
+        Target::Extent { offset } => write!(out, "\"offset\":{offset},")?,
+        Target::View { view, position } => write!(out, "\"view\":{},\"position\":{position},", view.0)?,
+        Target::Peer { rank } => write!(out, "\"peer\":{rank},")?,
+    }
+    if event.operation != 0 {
+        write!(out, "\"operation\":{},", event.operation)?;
+    }
+    write!(out, "\"size\":{},\"result\":{}}}}}", event.size, event.result)
+}
+
+/// Nanoseconds, written as microseconds.
+struct Microseconds(u64);
+
+impl fmt::Display for Microseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+/// A string, written as JSON.
+struct Json<'a>(&'a str);
+
+impl fmt::Display for Json<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        for char in self.0.chars() {
+            match char {
+                '"' => f.write_str("\\\"")?,
+                '\\' => f.write_str("\\\\")?,
+                control if control < ' ' => write!(f, "\\u{:04x}", u32::from(control))?,
+                other => f.write_char(other)?,
+            }
+        }
+        f.write_char('"')
+    }
+}

@@ -1,0 +1,227 @@
+//! Parquet, one row an event, for DuckDB, Polars, pandas and their like.
+//!
+//! The columns are written with the Parquet library's own column writers: going through Arrow would double the build
+//! time of this crate and give the same file.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, IntType, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{Type, TypePtr};
+
+use crate::error::TraceError;
+use crate::event::{Event, Flags, Target};
+use crate::reader::Trace;
+use crate::tables::{Process, Tables};
+
+/// An event and what it refers to.
+struct Row<'a> {
+    event: &'a Event,
+    tables: &'a Tables,
+}
+
+impl<'a> Row<'a> {
+    fn process(&self) -> Option<&'a Process> {
+        self.tables.processes.get(self.event.process.index())
+    }
+
+    fn flag(&self, flag: Flags) -> bool {
+        self.event.flags.contains(flag)
+    }
+}
+
+/// How a column gets its value from a row.
+enum Get {
+    Text(for<'a> fn(&Row<'a>) -> Option<&'a str>),
+    Unsigned(fn(&Row<'_>) -> Option<u64>),
+    Signed(fn(&Row<'_>) -> i64),
+    Flag(fn(&Row<'_>) -> bool),
+}
+
+/// The columns, in order.
+const COLUMNS: &[(&str, Get)] = &[
+    ("layer", Get::Text(|row| Some(row.event.layer().name()))),
+    ("call", Get::Text(|row| Some(row.event.call.name()))),
+    ("op", Get::Text(|row| Some(row.event.op().name()))),
+    ("process", Get::Unsigned(|row| Some(row.event.process.0.into()))),
+    ("rank", Get::Unsigned(|row| row.process()?.rank.map(u64::from))),
+    ("host", Get::Text(|row| row.process().map(|process| process.host.as_str()))),
+    ("thread", Get::Unsigned(|row| Some(row.event.thread.into()))),
+    ("handle", Get::Unsigned(|row| row.event.handle.map(|handle| handle.0.into()))),
+    ("file", Get::Text(|row| row.tables.file_of(row.event.handle?).map(|file| file.path.as_str()))),
+    (
+        "offset",
+        Get::Unsigned(|row| match row.event.target {
+            Target::Extent { offset } => Some(offset),
+            _ => None,
+        }),
+    ),
+    (
+        "view",
+        Get::Unsigned(|row| match row.event.target {
+            Target::View { view, .. } => Some(view.0.into()),
+            _ => None,
+        }),
+    ),
+    (
+        "position",
+        Get::Unsigned(|row| match row.event.target {
+            Target::View { position, .. } => Some(position),
+            _ => None,
+        }),
+    ),
+    (
+        "peer",
+        Get::Unsigned(|row| match row.event.target {
+            Target::Peer { rank } => Some(rank.into()),
+            _ => None,
+        }),
+    ),
+    ("memory", Get::Unsigned(|row| row.event.memory.map(|memory| memory.0.into()))),
+    ("size", Get::Unsigned(|row| Some(row.event.size))),
+    ("result", Get::Signed(|row| row.event.result)),
+    ("start_ns", Get::Unsigned(|row| Some(row.event.start_ns))),
+    ("elapsed_ns", Get::Unsigned(|row| Some(row.event.elapsed_ns))),
+    ("think_ns", Get::Unsigned(|row| Some(row.event.think_ns))),
+    ("operation", Get::Unsigned(|row| Some(row.event.operation))),
+    ("physical", Get::Flag(|row| row.flag(Flags::PHYSICAL))),
+    ("collective", Get::Flag(|row| row.flag(Flags::COLLECTIVE))),
+    ("async", Get::Flag(|row| row.flag(Flags::ASYNC))),
+    ("append", Get::Flag(|row| row.flag(Flags::APPEND))),
+    ("unfinished", Get::Flag(|row| row.flag(Flags::UNFINISHED))),
+];
+
+/// Writes `trace` to the file `path` as Parquet: zstd, a row group for each block of the trace (at most 65 536 rows).
+///
+/// Names are resolved: `host`, `file`, `call` and the like are dictionary-coded strings. Values that an event does not
+/// have are null. The job's name, its start and its notes are in the file's key-value metadata as `pioscope.job`,
+/// `pioscope.epoch_ns` and `pioscope.note.NAME`.
+pub fn parquet(trace: &Trace, path: &Path) -> Result<(), TraceError> {
+    let refused = |source| TraceError::Parquet { path: path.to_path_buf(), source };
+    let file = File::create(path).map_err(TraceError::io(path, "create the file"))?;
+    let properties = properties(trace.tables()).map_err(refused)?;
+    let schema = schema().map_err(refused)?;
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(refused)?;
+    for block in 0..trace.blocks().len() {
+        let events = trace.block(block)?;
+        write_group(&mut writer, &events, trace.tables()).map_err(refused)?;
+    }
+    writer.close().map_err(refused)?;
+    Ok(())
+}
+
+fn properties(tables: &Tables) -> Result<WriterProperties, ParquetError> {
+    let mut metadata = vec![
+        KeyValue::new("pioscope.job".into(), tables.job.clone()),
+        KeyValue::new("pioscope.epoch_ns".into(), tables.epoch_ns.to_string()),
+    ];
+    let notes = tables.notes.iter();
+    metadata.extend(notes.map(|(name, value)| KeyValue::new(format!("pioscope.note.{name}"), value.clone())));
+    Ok(WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .set_created_by(concat!("pioscope ", env!("CARGO_PKG_VERSION")).into())
+        .set_key_value_metadata(Some(metadata))
+        .build())
+}
+
+fn schema() -> Result<TypePtr, ParquetError> {
+    let integer = |signed| Some(LogicalType::Integer(IntType { bit_width: 64, is_signed: signed }));
+    let mut fields = Vec::new();
+    for (name, get) in COLUMNS {
+        let (physical, logical, repetition) = match get {
+            Get::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::OPTIONAL),
+            Get::Unsigned(_) => (Physical::INT64, integer(false), Repetition::OPTIONAL),
+            Get::Signed(_) => (Physical::INT64, integer(true), Repetition::REQUIRED),
+            Get::Flag(_) => (Physical::BOOLEAN, None, Repetition::REQUIRED),
+        };
+        let field = Type::primitive_type_builder(name, physical)
+            .with_repetition(repetition)
+            .with_logical_type(logical)
+            .build()?;
+        fields.push(Arc::new(field));
+    }
+    Ok(Arc::new(Type::group_type_builder("events").with_fields(fields).build()?))
+}
+
+fn write_group(
+    writer: &mut SerializedFileWriter<File>,
+    events: &[Event],
+    tables: &Tables,
+) -> Result<(), ParquetError> {
+    let mut group = writer.next_row_group()?;
+    for (_, get) in COLUMNS {
+        let Some(mut column) = group.next_column()? else { break };
+        write_column(&mut column, get, events.iter().map(|event| Row { event, tables }))?;
+        column.close()?;
+    }
+    group.close()?;
+    Ok(())
+}
+
+fn write_column<'a>(
+    column: &mut SerializedColumnWriter<'_>,
+    get: &Get,
+    rows: impl Iterator<Item = Row<'a>>,
+) -> Result<(), ParquetError> {
+    match get {
+        Get::Text(get) => {
+            let mut texts = Texts::default();
+            let (values, present) = optional(rows, |row| get(row).map(|text| texts.array(text)));
+            column.typed::<ByteArrayType>().write_batch(&values, Some(&present), None)?;
+        }
+        Get::Unsigned(get) => {
+            let (values, present) = optional(rows, |row| get(row).map(|value| value as i64));
+            column.typed::<Int64Type>().write_batch(&values, Some(&present), None)?;
+        }
+        Get::Signed(get) => {
+            let values: Vec<i64> = rows.map(|row| get(&row)).collect();
+            column.typed::<Int64Type>().write_batch(&values, None, None)?;
+        }
+        Get::Flag(get) => {
+            let values: Vec<bool> = rows.map(|row| get(&row)).collect();
+            column.typed::<BoolType>().write_batch(&values, None, None)?;
+        }
+    }
+    Ok(())
+}
+
+/// The values that there are, and for every row whether there is one (Parquet's definition level).
+fn optional<'a, T>(
+    rows: impl Iterator<Item = Row<'a>>,
+    mut get: impl FnMut(&Row<'a>) -> Option<T>,
+) -> (Vec<T>, Vec<i16>) {
+    let mut values = Vec::new();
+    let present = rows.map(|row| {
+        let value = get(&row);
+        let level = i16::from(value.is_some());
+        values.extend(value);
+        level
+    });
+    let present = present.collect();
+    (values, present)
+}
+
+/// Makes the library's strings, and makes none twice in a row.
+#[derive(Default)]
+struct Texts<'a> {
+    last: Option<(&'a str, ByteArray)>,
+}
+
+impl<'a> Texts<'a> {
+    fn array(&mut self, text: &'a str) -> ByteArray {
+        match &self.last {
+            Some((last, array)) if std::ptr::eq(*last, text) => array.clone(),
+            _ => {
+                let array = ByteArray::from(text.as_bytes().to_vec());
+                self.last = Some((text, array.clone()));
+                array
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Exports, read back by other people's readers.
+
+mod support;
+
+use pio_trace::{Event, Target, Trace, export};
+use support::{small_job, tables, write};
+
+fn trace() -> Trace {
+    Trace::from_bytes(write(tables(), &small_job(), 10), "job.pio").unwrap()
+}
+
+#[test]
+fn chrome_json_has_every_event() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("job.json");
+    export::chrome(&trace(), &path).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(json["otherData"]["job"], "mpiexec -n 2 venus --grid 64");
+    let all = json["traceEvents"].as_array().unwrap();
+    let (calls, names): (Vec<_>, Vec<_>) = all.iter().partition(|entry| entry["ph"] == "X");
+    assert_eq!(names.len(), 4);
+    assert_eq!(names[2]["args"]["name"], "rank 1 (node1, pid 4892): venus --grid 64");
+    let events = small_job();
+    assert_eq!(calls.len(), events.len());
+    for (call, event) in calls.iter().zip(&events) {
+        assert_eq!(call["name"], event.call.name());
+        assert_eq!(call["pid"], event.process.0);
+        assert_eq!(call["tid"], event.thread);
+        assert_eq!((call["ts"].as_f64().unwrap() * 1000.0).round() as u64, event.start_ns);
+        assert_eq!((call["dur"].as_f64().unwrap() * 1000.0).round() as u64, event.elapsed_ns);
+        assert_eq!(call["args"]["size"], event.size);
+        assert_eq!(call["args"]["result"], event.result);
+        let file = event.handle.map(|handle| tables().file_of(handle).unwrap().path.clone());
+        assert_eq!(call["args"].get("file").and_then(|file| file.as_str()), file.as_deref());
+        if let Target::Extent { offset } = event.target {
+            assert_eq!(call["args"]["offset"], offset);
+        }
+    }
+}
+
+#[test]
+fn chrome_json_of_nothing_is_valid() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none.json");
+    export::chrome(&Trace::from_bytes(write(Default::default(), &[], 1), "none.pio").unwrap(), &path)
+        .unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(json["traceEvents"].as_array().unwrap().len(), 0);
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_has_every_event() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("job.parquet");
+    export::parquet(&trace(), &path).unwrap();
+    let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+    let metadata = reader.metadata().file_metadata().key_value_metadata().unwrap();
+    let value =
+        |key: &str| metadata.iter().find(|entry| entry.key == key).and_then(|entry| entry.value.as_deref());
+    assert_eq!(value("pioscope.job"), Some("mpiexec -n 2 venus --grid 64"));
+    assert_eq!(value("pioscope.note.seed"), Some("7"));
+    assert_eq!(reader.num_row_groups(), trace().blocks().len());
+
+    let tables = tables();
+    let events: Vec<Event> = small_job();
+    let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), events.len());
+    for (row, event) in rows.iter().zip(&events) {
+        let cell = |name: &str| row.get_column_iter().find(|(column, _)| *column == name).unwrap().1.clone();
+        let text = |text: &str| Field::Str(text.into());
+        let number = |number: Option<u64>| number.map_or(Field::Null, Field::ULong);
+        assert_eq!(cell("layer"), text(event.layer().name()));
+        assert_eq!(cell("call"), text(event.call.name()));
+        assert_eq!(cell("op"), text(event.op().name()));
+        assert_eq!(cell("rank"), number(Some(event.process.0.into())));
+        assert_eq!(cell("host"), text(&format!("node{}", event.process.0)));
+        assert_eq!(cell("thread"), number(Some(event.thread.into())));
+        let path = event.handle.map(|handle| tables.file_of(handle).unwrap().path.clone());
+        assert_eq!(cell("file"), path.map_or(Field::Null, Field::Str));
+        let (offset, view, position, peer) = match event.target {
+            Target::None => (None, None, None, None),
+            Target::Extent { offset } => (Some(offset), None, None, None),
+            Target::View { view, position } => (None, Some(view.0.into()), Some(position), None),
+            Target::Peer { rank } => (None, None, None, Some(rank.into())),
+        };
+        assert_eq!(cell("offset"), number(offset));
+        assert_eq!(cell("view"), number(view));
+        assert_eq!(cell("position"), number(position));
+        assert_eq!(cell("peer"), number(peer));
+        assert_eq!(cell("memory"), number(event.memory.map(|memory| memory.0.into())));
+        assert_eq!(cell("size"), number(Some(event.size)));
+        assert_eq!(cell("result"), Field::Long(event.result));
+        assert_eq!(cell("start_ns"), number(Some(event.start_ns)));
+        assert_eq!(cell("elapsed_ns"), number(Some(event.elapsed_ns)));
+        assert_eq!(cell("think_ns"), number(Some(event.think_ns)));
+        assert_eq!(cell("operation"), number(Some(event.operation)));
+        assert_eq!(cell("physical"), Field::Bool(event.is_physical()));
+        let flag = |flag| Field::Bool(event.flags.contains(flag));
+        assert_eq!(cell("collective"), flag(pio_trace::Flags::COLLECTIVE));
+        assert_eq!(cell("async"), flag(pio_trace::Flags::ASYNC));
+        assert_eq!(cell("append"), flag(pio_trace::Flags::APPEND));
+        assert_eq!(cell("unfinished"), flag(pio_trace::Flags::UNFINISHED));
+    }
+}
