@@ -3,7 +3,8 @@
 use pio_explain::{Accumulator, Amount, Explanation, Tally};
 use pio_layout::View;
 use pio_trace::{
-    Call, Event, File, FileId, Flags, Handle, HandleId, Layer, Op, Process, ProcessId, Tables, Target, ViewId,
+    Call, Event, File, FileId, Flags, Handle, HandleId, Layer, Op, Process, ProcessId, Tables, Target, Trace,
+    TraceWriter, ViewId,
 };
 use proptest::prelude::*;
 
@@ -333,4 +334,37 @@ proptest! {
         let think: u64 = events.iter().map(|e| e.think_ns).sum();
         prop_assert_eq!(found.workload.cpu_s, think as f64 / 1e9);
     }
+}
+
+#[test]
+fn a_damaged_block_is_left_out_and_told() {
+    let (tables, events) = collective_write();
+    let mut bytes = Vec::new();
+    let mut writer = TraceWriter::new(&mut bytes, tables).expect("the tables are sound");
+    for event in &events[..10] {
+        writer.push(event).expect("events are in order");
+    }
+    writer.flush().expect("memory takes it");
+    let middle = events.len() - 1;
+    for event in &events[middle..] {
+        writer.push(event).expect("events are in order");
+    }
+    writer.finish().expect("memory takes it");
+
+    let whole = Trace::from_bytes(bytes.clone(), "whole").expect("the trace is whole");
+    let found = Explanation::of_trace(&whole).expect("memory can be read");
+    assert_eq!((found.events, found.trouble.damage.len()), (11, 0));
+    assert_eq!(found, Explanation::of(whole.tables(), whole.events().map(|event| event.expect("whole"))));
+
+    // Some byte of the first block: its check fails, and the second one is still good.
+    let mut told = false;
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x40;
+        let Ok(trace) = Trace::from_bytes(damaged, "damaged") else { continue };
+        let found = Explanation::of_trace(&trace).expect("memory can be read");
+        assert!(found.events == 11 || !found.trouble.damage.is_empty(), "byte {at} lost events in silence");
+        told |= found.events == 1 && found.trouble.damage.len() == 1;
+    }
+    assert!(told, "no damage hit the first block alone");
 }

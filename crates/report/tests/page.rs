@@ -1,0 +1,178 @@
+//! The page and the text, for made-up traces.
+
+mod synthetic;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use pio_explain::Explanation;
+use pio_report::Prediction;
+use pio_trace::{Event, Tables};
+
+fn page(tables: &Tables, events: &[Event], predictions: &[Prediction]) -> String {
+    let found = Explanation::of(tables, events.iter().cloned());
+    let mut out = Vec::new();
+    pio_report::html(tables, events.iter().cloned(), &found, predictions, &mut out).expect("memory takes it");
+    String::from_utf8(out).expect("the page is UTF-8")
+}
+
+fn data(page: &str) -> serde_json::Value {
+    let start = "<script type=\"application/json\" id=\"data\">";
+    let (_, rest) = page.split_once(start).expect("there are data");
+    let (json, _) = rest.split_once("</script>").expect("the data end");
+    serde_json::from_str(json).expect("the data are JSON")
+}
+
+fn prediction(name: &str) -> Prediction {
+    Prediction {
+        machine: name.into(),
+        strategy: name.into(),
+        io_time_s: 2.9,
+        bandwidth_bytes_per_s: 72e6,
+        breakdown: vec![(name.into(), 2.0)],
+        measured_s: Some(2.5),
+    }
+}
+
+/// Where the text that a report must print lives; `UPDATE_GOLDEN=1` rewrites it.
+fn check_golden(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, text).expect("the golden file can be written");
+    }
+    let golden = std::fs::read_to_string(&path).expect("the golden file is there");
+    assert_eq!(text, golden, "{name} changed; UPDATE_GOLDEN=1 accepts it");
+}
+
+#[test]
+fn text_is_as_before_and_fits_the_terminal() {
+    for (name, (tables, events)) in
+        [("checkpoints.txt", synthetic::checkpoints(8, 25)), ("copy.txt", synthetic::copy())]
+    {
+        let text = pio_report::text(&Explanation::of(&tables, events));
+        for line in text.lines() {
+            assert!(line.chars().count() <= 110, "too wide: {line}");
+        }
+        check_golden(name, &text);
+    }
+}
+
+#[test]
+fn an_empty_trace_makes_a_report() {
+    let text = pio_report::text(&Explanation::of(&Tables::default(), []));
+    assert!(text.contains("0 processes ran for 0 s"), "{text}");
+    assert_eq!(data(&page(&Tables::default(), &[], &[]))["rows"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn the_page_refers_to_nothing_outside() {
+    let (tables, events) = synthetic::checkpoints(4, 3);
+    let page = page(&tables, &events, &[prediction("two-phase")]).to_lowercase();
+    for forbidden in [
+        "http:",
+        "https:",
+        " src=",
+        " href=",
+        "url(",
+        "@import",
+        "xmlns",
+        "fetch(",
+        "xmlhttprequest",
+        "websocket",
+    ] {
+        assert!(!page.contains(forbidden), "the page contains {forbidden}");
+    }
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    let (tables, events) = synthetic::checkpoints(4, 3);
+    assert_eq!(page(&tables, &events, &[]), page(&tables, &events, &[]));
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let hostile = "/tmp/</script><script>alert(1)</script><!--\"'><img onerror=alert(2)>\u{1b}[2J";
+    let (mut tables, events) = synthetic::checkpoints(2, 1);
+    tables.files[0].path = hostile.into();
+    tables.job = hostile.into();
+    tables.notes = vec![(hostile.into(), hostile.into())];
+    for process in &mut tables.processes {
+        process.host = hostile.into();
+    }
+    let page = page(&tables, &events, &[prediction(hostile)]);
+    assert_eq!(page.matches("<script").count(), 2, "a name became a script");
+    assert_eq!(page.matches("</script>").count(), 2, "a name ended a script");
+    assert!(!page.contains("<img") && !page.contains("<!--") && !page.contains('\u{1b}'));
+    assert_eq!(data(&page)["files"][0], hostile, "the timeline shows the name as it is");
+
+    let found = Explanation::of(&tables, events);
+    assert!(!pio_report::text(&found).contains('\u{1b}'), "a name reached the terminal raw");
+    assert!(!pio_report::predictions_text(&[prediction(hostile)]).contains('\u{1b}'));
+}
+
+#[test]
+fn every_event_is_a_bar_while_they_are_few() {
+    let (tables, events) = synthetic::checkpoints(8, 25);
+    let data = data(&page(&tables, &events, &[]));
+    // A row each, one byte each: base64 of all events.
+    let rows = data["columns"]["row"][1].as_str().expect("base64");
+    assert_eq!(data["columns"]["row"][0], "u8");
+    assert_eq!(rows.trim_end_matches('=').len() * 3 / 4, events.len());
+    assert_eq!(data["rows"][7], "rank 7");
+    assert_eq!(data["duration_ns"].as_u64(), Explanation::of(&tables, events).duration_ns.into());
+}
+
+#[test]
+fn a_million_events_make_a_page_of_bounded_size() {
+    let (tables, events) = synthetic::long_run(64, 1_000_000);
+    let page = page(&tables, &events, &[]);
+    assert!(page.len() < 12_000_000, "{} bytes", page.len());
+    assert!(page.contains("1,000,000 events are drawn as"), "the page must say that it merged");
+}
+
+/// Opens the page in a browser, if there is one: the script must run to its end and complain of nothing.
+#[test]
+fn a_browser_has_nothing_to_complain_of() {
+    let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
+        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+    });
+    let Some(browser) = browser else {
+        eprintln!("skipped: no chromium on the PATH");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder for the page");
+    let empty = (Tables::default(), Vec::new());
+    for (name, (tables, events)) in
+        [("checkpoints", synthetic::checkpoints(8, 25)), ("copy", synthetic::copy()), ("empty", empty)]
+    {
+        let path = folder.path().join(format!("{name}.html"));
+        std::fs::write(&path, page(&tables, &events, &[prediction("ecio")]))
+            .expect("the page can be written");
+        let output = Command::new(browser)
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-background-networking",
+                "--no-first-run",
+            ])
+            .args(["--enable-logging=stderr", "--virtual-time-budget=3000", "--dump-dom"])
+            .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+            .arg(format!("file://{}#t=0.1-0.2", path.display()))
+            .output()
+            .expect("the browser starts");
+        let complaints = String::from_utf8_lossy(&output.stderr);
+        let complaints: Vec<_> = complaints.lines().filter(|line| line.contains("CONSOLE")).collect();
+        assert!(complaints.is_empty(), "{name}: {complaints:?}");
+        let dom = String::from_utf8_lossy(&output.stdout);
+        if name != "empty" {
+            let canvas = dom.split("<canvas id=\"bars\"").nth(1).and_then(|rest| rest.split('>').next());
+            assert!(
+                canvas.is_some_and(|attributes| attributes.contains("height: ")),
+                "{name}: nothing was drawn"
+            );
+        }
+    }
+}
