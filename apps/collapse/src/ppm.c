@@ -149,6 +149,12 @@ static void load(const Bundle *bundle, const double *restrict field, double *res
 static void store(const Bundle *bundle, const double *restrict work, double *restrict field)
 {
     work += GAS_GHOST * LANES;
+    if (bundle->lane_stride == 1 && bundle->lanes == LANES) {
+        double *first = field + bundle->index;
+        for (int m = 0; m < bundle->zones; m++)
+            memcpy(first + m * bundle->zone_stride, work + m * LANES, LANES * sizeof(double));
+        return;
+    }
     for (int l = 0; l < bundle->lanes; l++) {
         double *pencil = field + bundle->index + l * bundle->lane_stride;
         for (int m = 0; m < bundle->zones; m++)
@@ -229,11 +235,11 @@ static void interpolate(Ppm *ppm, int q, size_t begin, size_t end)
         const double upper = at_high + flatten[i] * (a[i] - at_high);
         const double rise = upper - lower;
         const double bend = rise * (6.0 * a[i] - 3.0 * (lower + upper));
-        const double flat = (upper - a[i]) * (a[i] - lower) <= 0.0;
+        const int extremum = (upper - a[i]) * (a[i] - lower) <= 0.0;
         const double steep_low = bend > rise * rise ? 3.0 * a[i] - 2.0 * upper : lower;
         const double steep_high = bend < -(rise * rise) ? 3.0 * a[i] - 2.0 * lower : upper;
-        low[i] = flat != 0.0 ? a[i] : steep_low;
-        high[i] = flat != 0.0 ? a[i] : steep_high;
+        low[i] = extremum ? a[i] : steep_low;
+        high[i] = extremum ? a[i] : steep_high;
     }
 }
 
