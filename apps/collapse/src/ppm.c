@@ -149,6 +149,12 @@ static void load(const Bundle *bundle, const double *restrict field, double *res
 static void store(const Bundle *bundle, const double *restrict work, double *restrict field)
 {
     work += GAS_GHOST * LANES;
+    if (bundle->lane_stride == 1 && bundle->lanes == LANES) {
+        double *first = field + bundle->index;
+        for (int m = 0; m < bundle->zones; m++)
+            memcpy(first + m * bundle->zone_stride, work + m * LANES, LANES * sizeof(double));
+        return;
+    }
     for (int l = 0; l < bundle->lanes; l++) {
         double *pencil = field + bundle->index + l * bundle->lane_stride;
         for (int m = 0; m < bundle->zones; m++)
@@ -168,6 +174,7 @@ static void find_primitives(Ppm *ppm, size_t count, double gamma)
     double *restrict v = ppm->zone[TANGENT_1];
     double *restrict w = ppm->zone[TANGENT_2];
     double *restrict p = ppm->zone[PRESSURE];
+#pragma omp simd
     for (size_t i = 0; i < count; i++) {
         const double inverse = 1.0 / density[i];
         rho[i] = density[i];
@@ -191,6 +198,7 @@ static void find_flattening(Ppm *ppm, size_t begin, size_t end)
     const double *restrict u = ppm->zone[NORMAL];
     double *restrict shock = ppm->shock;
     double *restrict flatten = ppm->flatten;
+#pragma omp simd
     for (size_t i = begin - LANES; i < end + LANES; i++) {
         const double jump = p[i + LANES] - p[i - LANES];
         const double wide_jump = p[i + 2 * LANES] - p[i - 2 * LANES];
@@ -201,6 +209,7 @@ static void find_flattening(Ppm *ppm, size_t begin, size_t end)
         const double if_strong = fabs(jump) > strong * lowest ? limited : 0.0;
         shock[i] = u[i - LANES] > u[i + LANES] ? if_strong : 0.0;
     }
+#pragma omp simd
     for (size_t i = begin; i < end; i++) {
         const double beside = shock[i - LANES] > shock[i + LANES] ? shock[i - LANES] : shock[i + LANES];
         flatten[i] = shock[i] > beside ? shock[i] : beside;
@@ -215,6 +224,7 @@ static void interpolate(Ppm *ppm, int q, size_t begin, size_t end)
     double *restrict slope = ppm->slope;
     double *restrict low = ppm->low[q];
     double *restrict high = ppm->high[q];
+#pragma omp simd
     for (size_t i = begin - LANES; i < end + LANES; i++) {
         const double below = a[i] - a[i - LANES], above = a[i + LANES] - a[i];
         const double central = 0.5 * (below + above);
@@ -222,6 +232,7 @@ static void interpolate(Ppm *ppm, int q, size_t begin, size_t end)
         const double size = fabs(central) < 2.0 * smaller ? fabs(central) : 2.0 * smaller;
         slope[i] = below * above > 0.0 ? copysign(size, central) : 0.0;
     }
+#pragma omp simd
     for (size_t i = begin; i < end; i++) {
         const double at_low = 0.5 * (a[i - LANES] + a[i]) - (slope[i] - slope[i - LANES]) * (1.0 / 6.0);
         const double at_high = 0.5 * (a[i] + a[i + LANES]) - (slope[i + LANES] - slope[i]) * (1.0 / 6.0);
@@ -229,11 +240,11 @@ static void interpolate(Ppm *ppm, int q, size_t begin, size_t end)
         const double upper = at_high + flatten[i] * (a[i] - at_high);
         const double rise = upper - lower;
         const double bend = rise * (6.0 * a[i] - 3.0 * (lower + upper));
-        const double flat = (upper - a[i]) * (a[i] - lower) <= 0.0;
+        const int extremum = (upper - a[i]) * (a[i] - lower) <= 0.0;
         const double steep_low = bend > rise * rise ? 3.0 * a[i] - 2.0 * upper : lower;
         const double steep_high = bend < -(rise * rise) ? 3.0 * a[i] - 2.0 * lower : upper;
-        low[i] = flat != 0.0 ? a[i] : steep_low;
-        high[i] = flat != 0.0 ? a[i] : steep_high;
+        low[i] = extremum ? a[i] : steep_low;
+        high[i] = extremum ? a[i] : steep_high;
     }
 }
 
@@ -265,6 +276,7 @@ static void trace(Ppm *ppm, size_t begin, size_t end, double gamma, double dt_ov
     double *restrict left_u = ppm->left[NORMAL] + LANES, *restrict right_u = ppm->right[NORMAL];
     double *restrict left_p = ppm->left[PRESSURE] + LANES, *restrict right_p = ppm->right[PRESSURE];
 
+#pragma omp simd
     for (size_t i = begin; i < end; i++) {
         const double sound = sqrt(gamma * p[i] / rho[i]);
         const double impedance = rho[i] * sound;
@@ -320,6 +332,7 @@ static void trace(Ppm *ppm, size_t begin, size_t end, double gamma, double dt_ov
     for (int q = TANGENT_1; q <= TANGENT_2; q++) {
         const double *restrict a = ppm->zone[q], *restrict low = ppm->low[q], *restrict high = ppm->high[q];
         double *restrict left = ppm->left[q] + LANES, *restrict right = ppm->right[q];
+#pragma omp simd
         for (size_t i = begin; i < end; i++) {
             const double shift = u[i] * dt_over_width;
             left[i] = average_high(low[i], high[i], a[i], shift > 0.0 ? shift : 0.0);
@@ -333,6 +346,7 @@ static void add_fluxes(Ppm *ppm, size_t begin, size_t end, double dt_over_width)
     for (int q = 0; q < CONSERVED; q++) {
         const double *restrict flux = ppm->flux[q];
         double *restrict conserved = ppm->conserved[q];
+#pragma omp simd
         for (size_t i = begin; i < end; i++)
             conserved[i] -= dt_over_width * (flux[i + LANES] - flux[i]);
     }

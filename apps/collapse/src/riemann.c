@@ -17,6 +17,7 @@ void riemann_flux(size_t count, double gamma, double *const left[PRIMITIVE], dou
     double *restrict f_e = flux[PRESSURE];
     const double inverse_gamma_1 = 1.0 / (gamma - 1.0);
 
+#pragma omp simd
     for (size_t i = 0; i < count; i++) {
         const double energy_l =
             p_l[i] * inverse_gamma_1 + 0.5 * rho_l[i] * (u_l[i] * u_l[i] + v_l[i] * v_l[i] + w_l[i] * w_l[i]);
