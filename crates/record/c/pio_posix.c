@@ -433,9 +433,12 @@ static void finish_copy(const struct pioscope_span *span, int from, uint64_t fro
         uint32_t call;
         int fd;
         uint64_t offset;
-    } side[2] = {{PIO_CALL_READ, from, from_offset}, {PIO_CALL_WRITE, to, to_offset}};
+    } side[2] = {{from_offset == PIO_NO_OFFSET ? PIO_CALL_READ : PIO_CALL_PREAD, from, from_offset},
+                 {to_offset == PIO_NO_OFFSET ? PIO_CALL_WRITE : PIO_CALL_PWRITE, to, to_offset}};
     int saved = errno;
     struct pioscope_span part = *span;
+    if (result >= 0)
+        count = (size_t)result; /* programs ask for "all there is" by absurd counts */
     for (int i = 0; i < 2; i++) {
         if (tracked(side[i].fd)) {
             if (side[i].offset == PIO_NO_OFFSET && result >= 0 && LOAD(&descriptors[side[i].fd]) == EXACT)
