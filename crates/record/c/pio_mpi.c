@@ -98,12 +98,13 @@ static inline void *next_function(void **place, const char *name) {
 
 /* Predefined handles: constants in the MPICH family, addresses of data in Open MPI. */
 #ifdef OPEN_MPI
-static void *predefined(const char *name) {
-    void *found = dlsym(RTLD_DEFAULT, name);
-    return found != NULL || mpi_library() == NULL ? found : dlsym(mpi_library(), name);
-}
-#define WORLD ((MPI_Comm)predefined("ompi_mpi_comm_world"))
-#define NO_DATATYPE ((MPI_Datatype)predefined("ompi_mpi_datatype_null"))
+#define PREDEFINED(name)                                                                                               \
+    ({                                                                                                                 \
+        static void *place;                                                                                            \
+        next_function(&place, name);                                                                                   \
+    })
+#define WORLD ((MPI_Comm)PREDEFINED("ompi_mpi_comm_world"))
+#define NO_DATATYPE ((MPI_Datatype)PREDEFINED("ompi_mpi_datatype_null"))
 #else
 #define WORLD MPI_COMM_WORLD
 #define NO_DATATYPE MPI_DATATYPE_NULL
