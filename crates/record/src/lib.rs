@@ -1,1 +1,25 @@
 //! Record: the preload libraries and the collector that turns their spools into a trace.
+//!
+//! Programs are recorded unmodified. Two small C libraries are loaded into every process of a job: one sees the calls of
+//! the C library ([`POSIX_LIBRARY`]), the other those of MPI ([`MPI_SHIM`], compiled by the user's own `mpicc`). What
+//! they see goes to one *spool* a process, a mapped file that survives any death of the process. When the job is over,
+//! [`collect()`] makes one trace of the spools. [`run()`] does it all.
+
+mod collect;
+mod error;
+mod layouts;
+mod merge;
+mod program;
+mod run;
+mod shim;
+mod signals;
+mod spool;
+mod survey;
+
+pub use collect::{Summary, collect};
+pub use error::Error;
+pub use run::{Options, Outcome, run};
+pub use shim::{MPI_SHIM, compile_mpi_shim};
+
+/// The preload library that records POSIX calls and streams: a shared object for this machine, to be written to a file.
+pub const POSIX_LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libpio_posix.so"));

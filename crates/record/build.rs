@@ -1,0 +1,57 @@
+//! Compiles the POSIX recorder, which the crate embeds, and generates the calls' numbers for C from the trace's table.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+// The table alone: the trace crate's reader and writer are not needed to build C.
+#[allow(dead_code, missing_docs)]
+#[path = "../trace/src/call.rs"]
+mod call;
+
+fn main() {
+    println!("cargo::rerun-if-changed=c");
+    println!("cargo::rerun-if-changed=../trace/src/call.rs");
+    println!("cargo::rerun-if-changed=build.rs");
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    if let Err(error) = fs::write(out.join("pio_calls.h"), calls_header()) {
+        fail(&format!("cannot write pio_calls.h to {}: {error}", out.display()));
+    }
+    compile_posix_library(&out);
+}
+
+fn calls_header() -> String {
+    let mut text = String::from("/* Generated from pio_trace::Call: numbers of calls in spools and traces. */\n");
+    text.push_str("#ifndef PIO_CALLS_H\n#define PIO_CALLS_H\n\nenum pio_call {\n");
+    for call in call::Call::ALL {
+        let _ = writeln!(text, "    PIO_CALL_{} = {},", call.name().to_uppercase(), call.number());
+    }
+    text.push_str("};\n\n#endif\n");
+    text
+}
+
+/// A shared object, which the `cc` crate has no method for: its compiler, flags and target, our last step.
+fn compile_posix_library(out: &Path) {
+    let compiler = cc::Build::new().opt_level(2).warnings(false).cargo_metadata(false).get_compiler();
+    let status = compiler
+        .to_command()
+        .args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-ftls-model=initial-exec"])
+        .args(["-fno-strict-aliasing", "-U_FORTIFY_SOURCE", "-U_FILE_OFFSET_BITS", "-fno-builtin"])
+        .args(["-Wall", "-Wextra", "-Werror", "-Wno-nonnull-compare"])
+        .arg("-I")
+        .arg(out)
+        .args(["-I", "c", "c/pio_posix.c", "-o"])
+        .arg(out.join("libpio_posix.so"))
+        .args(["-Wl,-z,defs", "-ldl", "-lpthread"])
+        .status();
+    match status {
+        Ok(status) if status.success() => {}
+        Ok(status) => fail(&format!("the C compiler failed on c/pio_posix.c: {status}")),
+        Err(error) => fail(&format!("cannot run the C compiler {}: {error}", compiler.path().display())),
+    }
+}
+
+fn fail(message: &str) -> ! {
+    println!("cargo::error={message}");
+    std::process::exit(1);
+}

@@ -1,0 +1,743 @@
+/* The MPI recorder: preloaded, compiled by the user's own mpicc. It records MPI-IO as the program asked for it, and, while
+ * an MPI file is open, the program's messages.
+ *
+ * It is loaded into every process of a job, launchers and shells included, and is not linked to MPI. So:
+ * - it names no MPI data (in some MPIs predefined handles are addresses of data), only functions that resolve when
+ *   called;
+ * - each wrapper calls the next definition of its own MPI_ name, not PMPI_: another library (Pioscope's own MPI-IO, a
+ *   tool) may lie between us and MPI;
+ * - MPI's profiling interface is left to others.
+ *
+ * It adds no communication. The services of the POSIX recorder are found when the process starts; without it, every
+ * wrapper only passes on.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Weak: a process without MPI must not be stopped by them, even where all symbols are bound at start. */
+#pragma weak PMPI_Type_size_x
+#pragma weak PMPI_Type_get_extent_x
+#pragma weak PMPI_Type_get_envelope
+#pragma weak PMPI_Type_get_contents
+#pragma weak PMPI_Type_free
+
+#include "pio_calls.h"
+#include "pio_datatype.h"
+#include "pio_recorder.h"
+#include "pio_spool.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define LOAD(place) __atomic_load_n(place, __ATOMIC_RELAXED)
+#define STORE(place, value) __atomic_store_n(place, value, __ATOMIC_RELAXED)
+
+#if MPI_VERSION >= 4
+#define HAVE_LARGE_COUNTS 1
+#else
+#define HAVE_LARGE_COUNTS 0
+#endif
+
+/* Finding others -------------------------------------------------------------------------------------------------- */
+
+/* Opens the MPI library that a module (Python's, say) has loaded for itself alone, also for us. */
+static int open_mpi_library(struct dl_phdr_info *object, size_t size, void *handle) {
+    (void)size;
+    const char *name = strrchr(object->dlpi_name, '/');
+    if (name == NULL || strncmp(name, "/libmpi", 7) != 0 || strncmp(name, "/libmpifort", 11) == 0)
+        return 0;
+    *(void **)handle = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
+    return *(void **)handle != NULL;
+}
+
+static void *mpi_library(void) {
+    static void *library;
+    void *handle = LOAD(&library);
+    if (handle == NULL) {
+        dl_iterate_phdr(open_mpi_library, &handle);
+        STORE(&library, handle);
+    }
+    return handle;
+}
+
+static void *find_next(const char *name) {
+    void *found = dlsym(RTLD_NEXT, name);
+    if (found == NULL && mpi_library() != NULL)
+        found = dlsym(mpi_library(), name);
+    if (found == NULL) {
+        fprintf(stderr, "pioscope: %s was called, but no MPI library that has it is loaded\n", name);
+        abort();
+    }
+    return found;
+}
+
+static inline void *next_function(void **place, const char *name) {
+    void *found = LOAD(place);
+    if (__builtin_expect(found == NULL, 0)) {
+        found = find_next(name);
+        STORE(place, found);
+    }
+    return found;
+}
+
+/* The next definition of the function `name`. */
+#define NEXT(name)                                                                                                     \
+    ({                                                                                                                 \
+        static void *place;                                                                                            \
+        (__typeof__(&name)) next_function(&place, #name);                                                              \
+    })
+
+/* Predefined handles: constants in the MPICH family, addresses of data in Open MPI. */
+#ifdef OPEN_MPI
+#define PREDEFINED(name)                                                                                               \
+    ({                                                                                                                 \
+        static void *place;                                                                                            \
+        next_function(&place, name);                                                                                   \
+    })
+#define WORLD ((MPI_Comm)PREDEFINED("ompi_mpi_comm_world"))
+#define NO_DATATYPE ((MPI_Datatype)PREDEFINED("ompi_mpi_datatype_null"))
+#else
+#define WORLD MPI_COMM_WORLD
+#define NO_DATATYPE MPI_DATATYPE_NULL
+#endif
+
+/* The POSIX recorder. */
+#define SERVICE(name) static __typeof__(&pioscope_##name) name;
+SERVICE(io_begin)
+SERVICE(io_end)
+SERVICE(message_begin)
+SERVICE(message_end)
+SERVICE(operation_end)
+SERVICE(operation_resume)
+SERVICE(define_datatype)
+SERVICE(define_view)
+SERVICE(set_rank)
+SERVICE(aborted)
+
+static bool present; /* all services are there */
+
+__attribute__((constructor)) static void find_services(void) {
+#define FIND(name) name = (__typeof__(name))dlsym(RTLD_DEFAULT, "pioscope_" #name)
+    FIND(io_begin);
+    FIND(io_end);
+    FIND(message_begin);
+    FIND(message_end);
+    FIND(operation_end);
+    FIND(operation_resume);
+    FIND(define_datatype);
+    FIND(define_view);
+    FIND(set_rank);
+    FIND(aborted);
+    present = io_begin && io_end && message_begin && message_end && operation_end && operation_resume &&
+              define_datatype && define_view && set_rank && aborted;
+}
+
+/* Sizes ------------------------------------------------------------------------------------------------------------ */
+
+static uint64_t type_bytes(MPI_Datatype type) {
+    MPI_Count size = 0;
+    if (type == NO_DATATYPE || NEXT(MPI_Type_size_x)(type, &size) != MPI_SUCCESS || size < 0)
+        return 0;
+    return (uint64_t)size;
+}
+
+static uint64_t bytes_of(MPI_Count count, MPI_Datatype type) {
+    return count <= 0 ? 0 : (uint64_t)count * type_bytes(type);
+}
+
+/* Bytes that a status says were moved: whole elements, or else counted in the basic elements that the type has `size`
+ * bytes of. */
+static int64_t moved_bytes(const MPI_Status *status, MPI_Datatype type, MPI_Count count) {
+    int whole = 0;
+    uint64_t size = type_bytes(type);
+    if (size == 0 || count <= 0)
+        return 0;
+    if (NEXT(MPI_Get_count)(status, type, &whole) == MPI_SUCCESS && whole != MPI_UNDEFINED && whole <= count)
+        return (int64_t)((uint64_t)whole * size);
+    MPI_Count elements = 0;
+    if (NEXT(MPI_Get_elements_x)(status, type, &elements) != MPI_SUCCESS || elements < 0)
+        return 0;
+    /* More whole elements than an int holds, or a part of one: MPI counts in basic elements. All was asked for is the
+     * most there can be. */
+    uint64_t asked = (uint64_t)count * size;
+    return (int64_t)((uint64_t)elements < asked ? (uint64_t)elements : asked);
+}
+
+static int64_t outcome_of(int error, int64_t moved) {
+    int class = error;
+    if (error == MPI_SUCCESS)
+        return moved;
+    NEXT(MPI_Error_class)(error, &class);
+    return class > 0 ? -(int64_t)class : -1;
+}
+
+/* The id of a datatype: PIO_PLAIN if it is contiguous from 0. */
+static uint64_t datatype_id(MPI_Datatype type) {
+    int integers, addresses, types, combiner;
+    if (type == NO_DATATYPE || mpi_library() == NULL ||
+        PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
+        return PIO_PLAIN;
+    MPI_Count lower_bound, extent, true_lower_bound, true_extent;
+    if (combiner == MPI_COMBINER_NAMED ||
+        (NEXT(MPI_Type_get_extent_x)(type, &lower_bound, &extent) == MPI_SUCCESS &&
+         NEXT(MPI_Type_get_true_extent_x)(type, &true_lower_bound, &true_extent) == MPI_SUCCESS && lower_bound == 0 &&
+         true_lower_bound == 0 && extent == true_extent && (uint64_t)extent == type_bytes(type)))
+        return PIO_PLAIN;
+    unsigned char *description;
+    size_t length;
+    if (pio_datatype_describe(type, &description, &length) != MPI_SUCCESS)
+        return PIO_PLAIN;
+    uint64_t id = define_datatype(description, length);
+    free(description);
+    return id;
+}
+
+/* Open files ------------------------------------------------------------------------------------------------------- */
+
+struct open_file {
+    struct open_file *next;
+    MPI_File file;
+    uint32_t number;
+    uint64_t view;
+    uint64_t etype_bytes;
+    uint64_t split; /* the operation of a split collective that has begun */
+};
+
+static struct open_file *open_files;
+static pthread_mutex_t open_files_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t files_so_far;
+
+/* While it is 0, messages cost one load. */
+static uint32_t open_count;
+
+static void add_file(MPI_File file, uint32_t number) {
+    struct open_file *entry = calloc(1, sizeof *entry);
+    if (entry == NULL)
+        return;
+    entry->file = file;
+    entry->number = number;
+    entry->view = PIO_PLAIN;
+    entry->etype_bytes = 1;
+    pthread_mutex_lock(&open_files_lock);
+    entry->next = open_files;
+    open_files = entry;
+    STORE(&open_count, open_count + 1);
+    pthread_mutex_unlock(&open_files_lock);
+}
+
+/* A program uses an open file from one thread at a time where it sets views or closes it: the entry stays valid. */
+static struct open_file *find_file(MPI_File file) {
+    if (!present || LOAD(&open_count) == 0)
+        return NULL;
+    pthread_mutex_lock(&open_files_lock);
+    struct open_file *entry = open_files;
+    while (entry != NULL && entry->file != file)
+        entry = entry->next;
+    pthread_mutex_unlock(&open_files_lock);
+    return entry;
+}
+
+static void remove_file(struct open_file *gone) {
+    pthread_mutex_lock(&open_files_lock);
+    for (struct open_file **place = &open_files; *place != NULL; place = &(*place)->next)
+        if (*place == gone) {
+            *place = gone->next;
+            STORE(&open_count, open_count - 1);
+            break;
+        }
+    pthread_mutex_unlock(&open_files_lock);
+    free(gone);
+}
+
+/* The absolute path of what MPI was asked to open: without the name of a file system ("ufs:/data/x"), and with the
+ * folder's real path, as the POSIX recorder sees it. */
+static void absolute_path(const char *name, char *path) {
+    const char *colon = strchr(name, ':');
+    const char *first_slash = strchr(name, '/');
+    if (colon != NULL && colon > name + 1 && (first_slash == NULL || colon < first_slash))
+        name = colon + 1;
+    char folder[PATH_MAX];
+    const char *last = strrchr(name, '/');
+    size_t folder_length = last == NULL ? 0 : (size_t)(last - name);
+    if (strlen(name) >= PATH_MAX / 2) {
+        path[0] = 0;
+        return;
+    }
+    memcpy(folder, name, folder_length);
+    folder[folder_length] = 0;
+    if (realpath(name, path) != NULL)
+        return;
+    if (realpath(last == NULL ? "." : folder_length == 0 ? "/" : folder, path) == NULL || strlen(path) >= PATH_MAX / 2) {
+        snprintf(path, PATH_MAX, "%s", name);
+        return;
+    }
+    size_t length = strlen(path);
+    snprintf(path + length, PATH_MAX - length, "%s%s", path[length - 1] == '/' ? "" : "/",
+             last == NULL ? name : last + 1);
+}
+
+/* Calls that move no data ------------------------------------------------------------------------------------------ */
+
+/* A call on an open file: `next_call` yields `error`. */
+#define CONTROL_BODY(number_of_call, flags_of_call, size_of_call, next_call)                                           \
+    struct open_file *entry = find_file(file);                                                                         \
+    if (entry == NULL)                                                                                                 \
+        return next_call;                                                                                              \
+    struct pioscope_io io = {.call = number_of_call,                                                                   \
+                             .flags = flags_of_call,                                                                   \
+                             .file = entry->number,                                                                    \
+                             .view = entry->view,                                                                      \
+                             .position = PIO_NO_OFFSET,                                                                \
+                             .size = (uint64_t)(size_of_call)};                                                        \
+    uint64_t operation;                                                                                                \
+    void *record = io_begin(&io, &operation);                                                                          \
+    int error = next_call;                                                                                             \
+    io_end(record, outcome_of(error, 0));                                                                              \
+    return error;
+
+EXPORT int MPI_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file) {
+    if (!present || name == NULL)
+        return NEXT(MPI_File_open)(comm, name, mode, info, file);
+    char path[PATH_MAX];
+    absolute_path(name, path);
+    int ranks = 1;
+    NEXT(MPI_Comm_size)(comm, &ranks);
+    struct pioscope_io io = {.call = PIO_CALL_MPI_FILE_OPEN,
+                             .flags = PIO_COLLECTIVE | (mode & MPI_MODE_APPEND ? PIO_APPEND : 0),
+                             .file = __atomic_add_fetch(&files_so_far, 1, __ATOMIC_RELAXED),
+                             .ranks = (uint32_t)ranks,
+                             .position = PIO_NO_OFFSET,
+                             .path = path};
+    uint64_t operation;
+    void *record = io_begin(&io, &operation);
+    int error = NEXT(MPI_File_open)(comm, name, mode, info, file);
+    if (error == MPI_SUCCESS)
+        add_file(*file, io.file);
+    io_end(record, outcome_of(error, 0));
+    return error;
+}
+
+EXPORT int MPI_File_close(MPI_File *handle) {
+    struct open_file *entry = find_file(*handle);
+    if (entry == NULL)
+        return NEXT(MPI_File_close)(handle);
+    struct pioscope_io io = {.call = PIO_CALL_MPI_FILE_CLOSE,
+                             .flags = PIO_COLLECTIVE,
+                             .file = entry->number,
+                             .position = PIO_NO_OFFSET};
+    /* Before the file is gone: another thread may open one and get the same handle. */
+    remove_file(entry);
+    uint64_t operation;
+    void *record = io_begin(&io, &operation);
+    int error = NEXT(MPI_File_close)(handle);
+    io_end(record, outcome_of(error, 0));
+    return error;
+}
+
+EXPORT int MPI_File_delete(const char *name, MPI_Info info) {
+    if (!present)
+        return NEXT(MPI_File_delete)(name, info);
+    struct pioscope_io io = {.call = PIO_CALL_MPI_FILE_DELETE, .position = PIO_NO_OFFSET};
+    uint64_t operation;
+    void *record = io_begin(&io, &operation);
+    int error = NEXT(MPI_File_delete)(name, info);
+    io_end(record, outcome_of(error, 0));
+    return error;
+}
+
+EXPORT int MPI_File_set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
+                             const char *representation, MPI_Info info) {
+    struct open_file *entry = find_file(file);
+    if (entry == NULL)
+        return NEXT(MPI_File_set_view)(file, displacement, etype, filetype, representation, info);
+    /* MPI_DISPLACEMENT_CURRENT is for sequential files only: their displacement is not known. */
+    uint64_t etype_bytes = type_bytes(etype);
+    uint64_t type = datatype_id(filetype);
+    uint64_t view = displacement == 0 && etype_bytes == 1 && type == PIO_PLAIN
+                        ? PIO_PLAIN
+                        : define_view(displacement < 0 ? 0 : (uint64_t)displacement, etype_bytes, type);
+    struct pioscope_io io = {.call = PIO_CALL_MPI_FILE_SET_VIEW,
+                             .flags = PIO_COLLECTIVE,
+                             .file = entry->number,
+                             .view = view};
+    uint64_t operation;
+    void *record = io_begin(&io, &operation);
+    int error = NEXT(MPI_File_set_view)(file, displacement, etype, filetype, representation, info);
+    if (error == MPI_SUCCESS) {
+        entry->view = view;
+        entry->etype_bytes = etype_bytes;
+    }
+    io_end(record, outcome_of(error, 0));
+    return error;
+}
+
+/* Where the individual file pointer stands, in data bytes of the view. */
+static uint64_t pointer_position(const struct open_file *entry) {
+    MPI_Offset offset = 0;
+    if (NEXT(MPI_File_get_position)(entry->file, &offset) != MPI_SUCCESS || offset < 0)
+        return PIO_NO_OFFSET;
+    return (uint64_t)offset * entry->etype_bytes;
+}
+
+EXPORT int MPI_File_seek(MPI_File file, MPI_Offset offset, int whence) {
+    struct open_file *entry = find_file(file);
+    if (entry == NULL)
+        return NEXT(MPI_File_seek)(file, offset, whence);
+    struct pioscope_io io = {.call = PIO_CALL_MPI_FILE_SEEK,
+                             .file = entry->number,
+                             .view = entry->view,
+                             .position = whence == MPI_SEEK_SET && offset >= 0 ? (uint64_t)offset * entry->etype_bytes
+                                         : whence == MPI_SEEK_CUR
+                                             ? pointer_position(entry) + (uint64_t)offset * entry->etype_bytes
+                                             : PIO_NO_OFFSET};
+    uint64_t operation;
+    void *record = io_begin(&io, &operation);
+    int error = NEXT(MPI_File_seek)(file, offset, whence);
+    io_end(record, outcome_of(error, 0));
+    return error;
+}
+
+EXPORT int MPI_File_sync(MPI_File file) {
+    CONTROL_BODY(PIO_CALL_MPI_FILE_SYNC, PIO_COLLECTIVE, 0, NEXT(MPI_File_sync)(file))
+}
+
+EXPORT int MPI_File_set_size(MPI_File file, MPI_Offset size) {
+    CONTROL_BODY(PIO_CALL_MPI_FILE_SET_SIZE, PIO_COLLECTIVE, size, NEXT(MPI_File_set_size)(file, size))
+}
+
+EXPORT int MPI_File_preallocate(MPI_File file, MPI_Offset size) {
+    CONTROL_BODY(PIO_CALL_MPI_FILE_PREALLOCATE, PIO_COLLECTIVE, size, NEXT(MPI_File_preallocate)(file, size))
+}
+
+EXPORT int MPI_File_get_size(MPI_File file, MPI_Offset *size) {
+    CONTROL_BODY(PIO_CALL_MPI_FILE_GET_SIZE, 0, 0, NEXT(MPI_File_get_size)(file, size))
+}
+
+/* Calls that move data --------------------------------------------------------------------------------------------- */
+
+static void *data_begin(const struct open_file *entry, uint32_t call, uint32_t flags, uint64_t position,
+                        MPI_Count count, MPI_Datatype type, uint64_t *operation) {
+    struct pioscope_io io = {.call = call,
+                             .flags = flags,
+                             .file = entry->number,
+                             .view = entry->view,
+                             .memory = datatype_id(type),
+                             .position = position,
+                             .size = bytes_of(count, type)};
+    return io_begin(&io, operation);
+}
+
+#define AT(offset) (uint64_t)(offset) * entry->etype_bytes
+#define AT_POINTER pointer_position(entry)
+#define AT_SHARED_POINTER PIO_NO_OFFSET /* asking for it would do I/O */
+
+/* A call with a status; ours, if the program wants none. */
+#define BLOCKING_BODY(call, flags, position, next_call_with_status, next_call)                                         \
+    struct open_file *entry = find_file(file);                                                                         \
+    if (entry == NULL)                                                                                                 \
+        return next_call;                                                                                              \
+    MPI_Status own;                                                                                                    \
+    MPI_Status *told = status == MPI_STATUS_IGNORE ? &own : status;                                                    \
+    uint64_t operation;                                                                                                \
+    void *record = data_begin(entry, call, flags, position, count, type, &operation);                                  \
+    int error = next_call_with_status;                                                                                 \
+    io_end(record, outcome_of(error, error == MPI_SUCCESS ? moved_bytes(told, type, count) : 0));                      \
+    return error;
+
+/* A call that may return before the data have moved: what was asked for counts as moved. */
+#define STARTING_BODY(call, flags, position, remember, next_call)                                                      \
+    struct open_file *entry = find_file(file);                                                                         \
+    if (entry == NULL)                                                                                                 \
+        return next_call;                                                                                              \
+    uint64_t operation;                                                                                                \
+    void *record = data_begin(entry, call, PIO_ASYNC | (flags), position, count, type, &operation);                    \
+    remember;                                                                                                          \
+    int error = next_call;                                                                                             \
+    io_end(record, outcome_of(error, (int64_t)bytes_of(count, type)));                                                 \
+    return error;
+
+#define WRAP_BLOCKING(name, call, flags, position, buffer_type, count_type)                                            \
+    EXPORT int name(MPI_File file, buffer_type buffer, count_type count, MPI_Datatype type, MPI_Status *status) {      \
+        BLOCKING_BODY(call, flags, position, NEXT(name)(file, buffer, count, type, told),                              \
+                      NEXT(name)(file, buffer, count, type, status))                                                   \
+    }
+#define WRAP_BLOCKING_AT(name, call, flags, buffer_type, count_type)                                                   \
+    EXPORT int name(MPI_File file, MPI_Offset offset, buffer_type buffer, count_type count, MPI_Datatype type,         \
+                    MPI_Status *status) {                                                                              \
+        BLOCKING_BODY(call, flags, AT(offset), NEXT(name)(file, offset, buffer, count, type, told),                    \
+                      NEXT(name)(file, offset, buffer, count, type, status))                                           \
+    }
+#define WRAP_STARTING(name, call, flags, buffer_type, count_type)                                                      \
+    EXPORT int name(MPI_File file, buffer_type buffer, count_type count, MPI_Datatype type, MPI_Request *request) {    \
+        STARTING_BODY(call, flags, AT_POINTER, , NEXT(name)(file, buffer, count, type, request))                       \
+    }
+#define WRAP_STARTING_AT(name, call, flags, buffer_type, count_type)                                                   \
+    EXPORT int name(MPI_File file, MPI_Offset offset, buffer_type buffer, count_type count, MPI_Datatype type,         \
+                    MPI_Request *request) {                                                                            \
+        STARTING_BODY(call, flags, AT(offset), , NEXT(name)(file, offset, buffer, count, type, request))               \
+    }
+#define WRAP_SPLIT(name, call, buffer_type, count_type)                                                                \
+    EXPORT int name(MPI_File file, buffer_type buffer, count_type count, MPI_Datatype type) {                          \
+        STARTING_BODY(call, PIO_COLLECTIVE, AT_POINTER, entry->split = operation,                                      \
+                      NEXT(name)(file, buffer, count, type))                                                           \
+    }
+#define WRAP_SPLIT_AT(name, call, buffer_type, count_type)                                                             \
+    EXPORT int name(MPI_File file, MPI_Offset offset, buffer_type buffer, count_type count, MPI_Datatype type) {       \
+        STARTING_BODY(call, PIO_COLLECTIVE, AT(offset), entry->split = operation,                                      \
+                      NEXT(name)(file, offset, buffer, count, type))                                                   \
+    }
+/* The second half belongs to the operation that the first began. */
+#define WRAP_SPLIT_END(name, buffer_type)                                                                              \
+    EXPORT int name(MPI_File file, buffer_type buffer, MPI_Status *status) {                                           \
+        struct open_file *entry = find_file(file);                                                                     \
+        if (entry == NULL || entry->split == 0)                                                                        \
+            return NEXT(name)(file, buffer, status);                                                                   \
+        operation_resume(entry->split);                                                                                \
+        entry->split = 0;                                                                                              \
+        int error = NEXT(name)(file, buffer, status);                                                                  \
+        operation_end();                                                                                               \
+        return error;                                                                                                  \
+    }
+
+#define WRAP_DATA(suffix, count_type)                                                                                  \
+    WRAP_BLOCKING(MPI_File_read##suffix, PIO_CALL_MPI_FILE_READ, 0, AT_POINTER, void *, count_type)                    \
+    WRAP_BLOCKING(MPI_File_read_all##suffix, PIO_CALL_MPI_FILE_READ_ALL, PIO_COLLECTIVE, AT_POINTER, void *,           \
+                  count_type)                                                                                          \
+    WRAP_BLOCKING(MPI_File_write##suffix, PIO_CALL_MPI_FILE_WRITE, 0, AT_POINTER, const void *, count_type)            \
+    WRAP_BLOCKING(MPI_File_write_all##suffix, PIO_CALL_MPI_FILE_WRITE_ALL, PIO_COLLECTIVE, AT_POINTER, const void *,   \
+                  count_type)                                                                                          \
+    WRAP_BLOCKING(MPI_File_read_shared##suffix, PIO_CALL_MPI_FILE_READ_SHARED, 0, AT_SHARED_POINTER, void *,           \
+                  count_type)                                                                                          \
+    WRAP_BLOCKING(MPI_File_write_shared##suffix, PIO_CALL_MPI_FILE_WRITE_SHARED, 0, AT_SHARED_POINTER, const void *,   \
+                  count_type)                                                                                          \
+    WRAP_BLOCKING(MPI_File_read_ordered##suffix, PIO_CALL_MPI_FILE_READ_ORDERED, PIO_COLLECTIVE, AT_SHARED_POINTER,    \
+                  void *, count_type)                                                                                  \
+    WRAP_BLOCKING(MPI_File_write_ordered##suffix, PIO_CALL_MPI_FILE_WRITE_ORDERED, PIO_COLLECTIVE, AT_SHARED_POINTER,  \
+                  const void *, count_type)                                                                            \
+    WRAP_BLOCKING_AT(MPI_File_read_at##suffix, PIO_CALL_MPI_FILE_READ_AT, 0, void *, count_type)                       \
+    WRAP_BLOCKING_AT(MPI_File_read_at_all##suffix, PIO_CALL_MPI_FILE_READ_AT_ALL, PIO_COLLECTIVE, void *, count_type)  \
+    WRAP_BLOCKING_AT(MPI_File_write_at##suffix, PIO_CALL_MPI_FILE_WRITE_AT, 0, const void *, count_type)               \
+    WRAP_BLOCKING_AT(MPI_File_write_at_all##suffix, PIO_CALL_MPI_FILE_WRITE_AT_ALL, PIO_COLLECTIVE, const void *,      \
+                     count_type)                                                                                       \
+    WRAP_STARTING(MPI_File_iread##suffix, PIO_CALL_MPI_FILE_IREAD, 0, void *, count_type)                              \
+    WRAP_STARTING(MPI_File_iread_all##suffix, PIO_CALL_MPI_FILE_IREAD_ALL, PIO_COLLECTIVE, void *, count_type)         \
+    WRAP_STARTING(MPI_File_iwrite##suffix, PIO_CALL_MPI_FILE_IWRITE, 0, const void *, count_type)                      \
+    WRAP_STARTING(MPI_File_iwrite_all##suffix, PIO_CALL_MPI_FILE_IWRITE_ALL, PIO_COLLECTIVE, const void *, count_type) \
+    WRAP_STARTING_AT(MPI_File_iread_at##suffix, PIO_CALL_MPI_FILE_IREAD_AT, 0, void *, count_type)                     \
+    WRAP_STARTING_AT(MPI_File_iread_at_all##suffix, PIO_CALL_MPI_FILE_IREAD_AT_ALL, PIO_COLLECTIVE, void *,            \
+                     count_type)                                                                                       \
+    WRAP_STARTING_AT(MPI_File_iwrite_at##suffix, PIO_CALL_MPI_FILE_IWRITE_AT, 0, const void *, count_type)             \
+    WRAP_STARTING_AT(MPI_File_iwrite_at_all##suffix, PIO_CALL_MPI_FILE_IWRITE_AT_ALL, PIO_COLLECTIVE, const void *,    \
+                     count_type)                                                                                       \
+    WRAP_SPLIT(MPI_File_read_all_begin##suffix, PIO_CALL_MPI_FILE_READ_ALL_BEGIN, void *, count_type)                  \
+    WRAP_SPLIT(MPI_File_write_all_begin##suffix, PIO_CALL_MPI_FILE_WRITE_ALL_BEGIN, const void *, count_type)          \
+    WRAP_SPLIT_AT(MPI_File_read_at_all_begin##suffix, PIO_CALL_MPI_FILE_READ_AT_ALL_BEGIN, void *, count_type)         \
+    WRAP_SPLIT_AT(MPI_File_write_at_all_begin##suffix, PIO_CALL_MPI_FILE_WRITE_AT_ALL_BEGIN, const void *, count_type)
+
+WRAP_DATA(, int)
+#if HAVE_LARGE_COUNTS
+WRAP_DATA(_c, MPI_Count)
+#endif
+
+WRAP_SPLIT_END(MPI_File_read_all_end, void *)
+WRAP_SPLIT_END(MPI_File_write_all_end, const void *)
+WRAP_SPLIT_END(MPI_File_read_at_all_end, void *)
+WRAP_SPLIT_END(MPI_File_write_at_all_end, const void *)
+
+/* Messages --------------------------------------------------------------------------------------------------------- */
+
+static inline bool messages_matter(void) {
+    return LOAD(&open_count) != 0;
+}
+
+/* `told`, for those who need it, is the status that the call fills in. */
+#define MESSAGE_BODY(call, peer, bytes, next_call)                                                                     \
+    if (!messages_matter())                                                                                            \
+        return next_call;                                                                                              \
+    struct pioscope_span span;                                                                                         \
+    message_begin(&span);                                                                                              \
+    int error = next_call;                                                                                             \
+    int64_t message_bytes = (int64_t)(bytes);                                                                          \
+    message_end(&span, call, peer, (uint64_t)message_bytes, outcome_of(error, message_bytes));                         \
+    return error;
+
+static int ranks_of(MPI_Comm comm) {
+    int ranks = 1;
+    NEXT(MPI_Comm_size)(comm, &ranks);
+    return ranks;
+}
+
+#define SUM_BODY                                                                                                       \
+    uint64_t sum = 0;                                                                                                  \
+    int ranks = ranks_of(comm);                                                                                        \
+    for (int i = 0; i < ranks; i++)                                                                                    \
+        sum += (uint64_t)counts[i];                                                                                    \
+    return sum * type_bytes(type);
+
+static uint64_t sum_of(const int *counts, MPI_Datatype type, MPI_Comm comm) {
+    SUM_BODY
+}
+
+#if HAVE_LARGE_COUNTS
+static uint64_t sum_of_large(const MPI_Count *counts, MPI_Datatype type, MPI_Comm comm) {
+    SUM_BODY
+}
+#endif
+
+/* Bytes are what this process gives (scatter: gets): for data that stay in place, none. */
+#define GIVEN(count, type) (send == MPI_IN_PLACE ? 0 : bytes_of(count, type))
+
+#define WRAP_MESSAGES(suffix, count_type, displacement_type, sum)                                                      \
+    EXPORT int MPI_Send##suffix(const void *data, count_type count, MPI_Datatype type, int peer, int tag,              \
+                                MPI_Comm comm) {                                                                       \
+        MESSAGE_BODY(PIO_CALL_MPI_SEND, peer, bytes_of(count, type),                                                   \
+                     NEXT(MPI_Send##suffix)(data, count, type, peer, tag, comm))                                       \
+    }                                                                                                                  \
+    EXPORT int MPI_Isend##suffix(const void *data, count_type count, MPI_Datatype type, int peer, int tag,             \
+                                 MPI_Comm comm, MPI_Request *request) {                                                \
+        MESSAGE_BODY(PIO_CALL_MPI_ISEND, peer, bytes_of(count, type),                                                  \
+                     NEXT(MPI_Isend##suffix)(data, count, type, peer, tag, comm, request))                             \
+    }                                                                                                                  \
+    EXPORT int MPI_Irecv##suffix(void *data, count_type count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,    \
+                                 MPI_Request *request) {                                                               \
+        MESSAGE_BODY(PIO_CALL_MPI_IRECV, peer, bytes_of(count, type),                                                  \
+                     NEXT(MPI_Irecv##suffix)(data, count, type, peer, tag, comm, request))                             \
+    }                                                                                                                  \
+    EXPORT int MPI_Recv##suffix(void *data, count_type count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,     \
+                                MPI_Status *status) {                                                                  \
+        MPI_Status own;                                                                                                \
+        MPI_Status *told = messages_matter() && status == MPI_STATUS_IGNORE ? &own : status;                           \
+        MESSAGE_BODY(PIO_CALL_MPI_RECV, error == MPI_SUCCESS ? told->MPI_SOURCE : peer,                                \
+                     error == MPI_SUCCESS ? moved_bytes(told, type, count) : 0,                                        \
+                     NEXT(MPI_Recv##suffix)(data, count, type, peer, tag, comm, told))                                 \
+    }                                                                                                                  \
+    EXPORT int MPI_Sendrecv##suffix(const void *send, count_type send_count, MPI_Datatype send_type, int to,           \
+                                    int send_tag, void *receive, count_type count, MPI_Datatype type, int from,        \
+                                    int tag, MPI_Comm comm, MPI_Status *status) {                                      \
+        MESSAGE_BODY(PIO_CALL_MPI_SENDRECV, to, bytes_of(send_count, send_type),                                       \
+                     NEXT(MPI_Sendrecv##suffix)(send, send_count, send_type, to, send_tag, receive, count, type, from, \
+                                                tag, comm, status))                                                    \
+    }                                                                                                                  \
+    EXPORT int MPI_Bcast##suffix(void *data, count_type count, MPI_Datatype type, int root, MPI_Comm comm) {           \
+        MESSAGE_BODY(PIO_CALL_MPI_BCAST, root, bytes_of(count, type),                                                  \
+                     NEXT(MPI_Bcast##suffix)(data, count, type, root, comm))                                           \
+    }                                                                                                                  \
+    EXPORT int MPI_Reduce##suffix(const void *send, void *receive, count_type count, MPI_Datatype type, MPI_Op op,     \
+                                  int root, MPI_Comm comm) {                                                           \
+        MESSAGE_BODY(PIO_CALL_MPI_REDUCE, root, bytes_of(count, type),                                                 \
+                     NEXT(MPI_Reduce##suffix)(send, receive, count, type, op, root, comm))                             \
+    }                                                                                                                  \
+    EXPORT int MPI_Allreduce##suffix(const void *send, void *receive, count_type count, MPI_Datatype type, MPI_Op op,  \
+                                     MPI_Comm comm) {                                                                  \
+        MESSAGE_BODY(PIO_CALL_MPI_ALLREDUCE, -1, bytes_of(count, type),                                                \
+                     NEXT(MPI_Allreduce##suffix)(send, receive, count, type, op, comm))                                \
+    }                                                                                                                  \
+    EXPORT int MPI_Gather##suffix(const void *send, count_type send_count, MPI_Datatype send_type, void *receive,      \
+                                  count_type count, MPI_Datatype type, int root, MPI_Comm comm) {                      \
+        MESSAGE_BODY(PIO_CALL_MPI_GATHER, root, GIVEN(send_count, send_type),                                          \
+                     NEXT(MPI_Gather##suffix)(send, send_count, send_type, receive, count, type, root, comm))          \
+    }                                                                                                                  \
+    EXPORT int MPI_Gatherv##suffix(const void *send, count_type send_count, MPI_Datatype send_type, void *receive,     \
+                                   const count_type counts[], const displacement_type displacements[],                 \
+                                   MPI_Datatype type, int root, MPI_Comm comm) {                                       \
+        MESSAGE_BODY(PIO_CALL_MPI_GATHERV, root, GIVEN(send_count, send_type),                                         \
+                     NEXT(MPI_Gatherv##suffix)(send, send_count, send_type, receive, counts, displacements, type,      \
+                                               root, comm))                                                            \
+    }                                                                                                                  \
+    EXPORT int MPI_Allgather##suffix(const void *send, count_type send_count, MPI_Datatype send_type, void *receive,   \
+                                     count_type count, MPI_Datatype type, MPI_Comm comm) {                             \
+        MESSAGE_BODY(PIO_CALL_MPI_ALLGATHER, -1,                                                                       \
+                     send == MPI_IN_PLACE ? bytes_of(count, type) : bytes_of(send_count, send_type),                   \
+                     NEXT(MPI_Allgather##suffix)(send, send_count, send_type, receive, count, type, comm))             \
+    }                                                                                                                  \
+    EXPORT int MPI_Allgatherv##suffix(const void *send, count_type send_count, MPI_Datatype send_type, void *receive,  \
+                                      const count_type counts[], const displacement_type displacements[],              \
+                                      MPI_Datatype type, MPI_Comm comm) {                                              \
+        MESSAGE_BODY(PIO_CALL_MPI_ALLGATHERV, -1, GIVEN(send_count, send_type),                                        \
+                     NEXT(MPI_Allgatherv##suffix)(send, send_count, send_type, receive, counts, displacements, type,   \
+                                                  comm))                                                               \
+    }                                                                                                                  \
+    EXPORT int MPI_Scatter##suffix(const void *send, count_type send_count, MPI_Datatype send_type, void *receive,     \
+                                   count_type count, MPI_Datatype type, int root, MPI_Comm comm) {                     \
+        MESSAGE_BODY(PIO_CALL_MPI_SCATTER, root, receive == MPI_IN_PLACE ? 0 : bytes_of(count, type),                  \
+                     NEXT(MPI_Scatter##suffix)(send, send_count, send_type, receive, count, type, root, comm))         \
+    }                                                                                                                  \
+    EXPORT int MPI_Scatterv##suffix(const void *send, const count_type counts[],                                       \
+                                    const displacement_type displacements[], MPI_Datatype send_type, void *receive,    \
+                                    count_type count, MPI_Datatype type, int root, MPI_Comm comm) {                    \
+        MESSAGE_BODY(PIO_CALL_MPI_SCATTERV, root, receive == MPI_IN_PLACE ? 0 : bytes_of(count, type),                 \
+                     NEXT(MPI_Scatterv##suffix)(send, counts, displacements, send_type, receive, count, type, root,    \
+                                                comm))                                                                 \
+    }                                                                                                                  \
+    EXPORT int MPI_Alltoall##suffix(const void *send, count_type send_count, MPI_Datatype send_type, void *receive,    \
+                                    count_type count, MPI_Datatype type, MPI_Comm comm) {                              \
+        MESSAGE_BODY(PIO_CALL_MPI_ALLTOALL, -1,                                                                        \
+                     (uint64_t)ranks_of(comm) *                                                                        \
+                         (send == MPI_IN_PLACE ? bytes_of(count, type) : bytes_of(send_count, send_type)),             \
+                     NEXT(MPI_Alltoall##suffix)(send, send_count, send_type, receive, count, type, comm))              \
+    }                                                                                                                  \
+    EXPORT int MPI_Alltoallv##suffix(const void *send, const count_type send_counts[],                                 \
+                                     const displacement_type send_displacements[], MPI_Datatype send_type,             \
+                                     void *receive, const count_type counts[], const displacement_type displacements[],\
+                                     MPI_Datatype type, MPI_Comm comm) {                                               \
+        MESSAGE_BODY(PIO_CALL_MPI_ALLTOALLV, -1,                                                                       \
+                     send == MPI_IN_PLACE ? sum(counts, type, comm) : sum(send_counts, send_type, comm),               \
+                     NEXT(MPI_Alltoallv##suffix)(send, send_counts, send_displacements, send_type, receive, counts,    \
+                                                 displacements, type, comm))                                           \
+    }
+
+WRAP_MESSAGES(, int, int, sum_of)
+#if HAVE_LARGE_COUNTS
+WRAP_MESSAGES(_c, MPI_Count, MPI_Aint, sum_of_large)
+#endif
+
+EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status) {
+    MESSAGE_BODY(PIO_CALL_MPI_WAIT, -1, 0, NEXT(MPI_Wait)(request, status))
+}
+
+EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+    MESSAGE_BODY(PIO_CALL_MPI_WAITALL, -1, 0, NEXT(MPI_Waitall)(count, requests, statuses))
+}
+
+EXPORT int MPI_Barrier(MPI_Comm comm) {
+    MESSAGE_BODY(PIO_CALL_MPI_BARRIER, -1, 0, NEXT(MPI_Barrier)(comm))
+}
+
+/* Start and end ---------------------------------------------------------------------------------------------------- */
+
+static void tell_rank(int error) {
+    int rank = -1, ranks = 0;
+    if (!present || error != MPI_SUCCESS)
+        return;
+    mpi_library(); /* from here on, functions that we call directly resolve */
+    NEXT(MPI_Comm_rank)(WORLD, &rank);
+    NEXT(MPI_Comm_size)(WORLD, &ranks);
+    set_rank(rank, ranks);
+}
+
+EXPORT int MPI_Init(int *count, char ***arguments) {
+    int error = NEXT(MPI_Init)(count, arguments);
+    tell_rank(error);
+    return error;
+}
+
+EXPORT int MPI_Init_thread(int *count, char ***arguments, int required, int *provided) {
+    int error = NEXT(MPI_Init_thread)(count, arguments, required, provided);
+    tell_rank(error);
+    return error;
+}
+
+EXPORT int MPI_Abort(MPI_Comm comm, int code) {
+    if (present)
+        aborted();
+    return NEXT(MPI_Abort)(comm, code);
+}

@@ -1,0 +1,189 @@
+/* What the other libraries of the process may ask of the recorder (pio_recorder.h). Part of pio_posix.c: it writes with
+ * the same thread state. */
+
+EXPORT uint64_t pioscope_operation_begin(void) {
+    if (!recording())
+        return 0;
+    meet_thread();
+    if (self.depth++ == 0)
+        self.operation = __atomic_add_fetch(&spool.operations, 1, __ATOMIC_RELAXED);
+    return self.operation;
+}
+
+EXPORT void pioscope_operation_resume(uint64_t operation) {
+    if (!recording())
+        return;
+    meet_thread();
+    if (self.depth++ == 0)
+        self.operation = operation;
+}
+
+EXPORT void pioscope_operation_end(void) {
+    int saved = errno;
+    meet_thread();
+    if (self.depth > 0 && --self.depth == 0) {
+        self.operation = 0;
+        span_over();
+    }
+    errno = saved;
+}
+
+EXPORT void pioscope_record_message(uint32_t call, int32_t peer, uint64_t bytes, uint64_t start_ns, uint64_t end_ns,
+                                    int64_t result) {
+    if (!recording())
+        return;
+    int saved = errno;
+    meet_thread();
+    struct pioscope_span span = {start_ns, 0};
+    record_call(&span, end_ns < start_ns ? start_ns : end_ns,
+                (struct outcome){call, 0, peer, PIO_NO_OFFSET, bytes, result}, NULL, 0);
+    errno = saved;
+}
+
+EXPORT void pioscope_message_begin(struct pioscope_span *span) {
+    int saved = errno;
+    span_begin(span);
+    errno = saved;
+}
+
+EXPORT void pioscope_message_end(const struct pioscope_span *span, uint32_t call, int32_t peer, uint64_t bytes,
+                                 int64_t result) {
+    if (!recording())
+        return;
+    int saved = errno;
+    record_call(span, clock_ns(CLOCK_MONOTONIC), (struct outcome){call, 0, peer, PIO_NO_OFFSET, bytes, result}, NULL, 0);
+    span_over();
+    errno = saved;
+}
+
+EXPORT void *pioscope_io_begin(const struct pioscope_io *io, uint64_t *operation) {
+    *operation = 0;
+    if (!recording())
+        return NULL;
+    int saved = errno;
+    struct pioscope_span span;
+    span_begin(&span);
+    uint32_t flags = io->flags | (self.operation != 0 ? PIO_PHYSICAL : 0);
+    *operation = pioscope_operation_begin();
+    size_t path_bytes = io->path == NULL ? 0 : strnlen(io->path, PATH_MAX);
+    unsigned units = 2 + (unsigned)((path_bytes + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
+    struct pio_record *record = reserve(units);
+    if (record != NULL) {
+        struct pio_mpi_part *part = (struct pio_mpi_part *)(record + 1);
+        record->fd = (int32_t)io->file;
+        record->start_ns = span.start_ns;
+        record->think_ns = span.think_ns;
+        record->offset = io->position;
+        record->size = io->size;
+        record->operation = *operation;
+        part->view = io->view;
+        part->memory = io->memory;
+        part->ranks = io->ranks;
+        part->path_bytes = (uint32_t)path_bytes;
+        if (path_bytes > 0)
+            memcpy(part + 1, io->path, path_bytes);
+        publish(record, io->call, units, flags | PIO_UNFINISHED);
+    }
+    errno = saved;
+    return record;
+}
+
+EXPORT void pioscope_io_end(void *token, int64_t result) {
+    int saved = errno;
+    struct pio_record *record = token;
+    if (record != NULL) {
+        record->elapsed_ns = clock_ns(CLOCK_MONOTONIC) - record->start_ns;
+        record->result = result;
+        RELEASE(&record->word, LOAD(&record->word) & ~(PIO_UNFINISHED << 24));
+    }
+    pioscope_operation_end();
+    errno = saved;
+}
+
+/* What was defined already: a set of ids. Where two threads race, or the set is full, a content is written twice: the
+ * collector does not mind. */
+static uint64_t defined[4096];
+
+static bool is_defined(uint64_t id) {
+    for (size_t probe = 0; probe < 16; probe++) {
+        uint64_t *place = &defined[(id + probe) % (sizeof defined / sizeof defined[0])];
+        uint64_t seen = LOAD(place);
+        if (seen == id)
+            return true;
+        if (seen == 0) {
+            STORE(place, id);
+            return false;
+        }
+    }
+    return false;
+}
+
+/* FNV-1a with a final mix, never 0. */
+static uint64_t content_id(const unsigned char *bytes, size_t length, uint64_t seed) {
+    uint64_t hash = 0xcbf29ce484222325u ^ seed;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    hash ^= hash >> 32;
+    hash *= 0xd6e8feb86659fd93u;
+    hash ^= hash >> 32;
+    return hash == 0 ? 1 : hash;
+}
+
+EXPORT uint64_t pioscope_define_datatype(const unsigned char *description, size_t length) {
+    if (!recording() || length == 0)
+        return PIO_PLAIN;
+    uint64_t id = content_id(description, length, PIO_RECORD_DATATYPE);
+    if (is_defined(id))
+        return id;
+    int saved = errno;
+    const size_t most = PIO_CHUNK_BYTES - 2 * PIO_UNIT_BYTES;
+    for (size_t done = 0; done < length;) {
+        size_t piece = length - done < most ? length - done : most;
+        unsigned units = 1 + (unsigned)((piece + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
+        struct pio_record *record = reserve(units);
+        if (record == NULL)
+            break;
+        record->offset = id;
+        record->size = length;
+        record->result = (int64_t)done;
+        record->think_ns = piece;
+        memcpy(record + 1, description + done, piece);
+        publish(record, PIO_RECORD_DATATYPE, units, 0);
+        done += piece;
+    }
+    errno = saved;
+    return id;
+}
+
+EXPORT uint64_t pioscope_define_view(uint64_t displacement, uint64_t etype_bytes, uint64_t filetype) {
+    if (!recording())
+        return PIO_PLAIN;
+    struct pio_view view = {.displacement = displacement, .etype_bytes = etype_bytes, .filetype = filetype};
+    uint64_t id = content_id((const unsigned char *)&view, sizeof view, PIO_RECORD_VIEW);
+    if (is_defined(id))
+        return id;
+    int saved = errno;
+    struct pio_record *record = reserve(2);
+    if (record != NULL) {
+        record->offset = id;
+        memcpy(record + 1, &view, sizeof view);
+        publish(record, PIO_RECORD_VIEW, 2, 0);
+    }
+    errno = saved;
+    return id;
+}
+
+EXPORT void pioscope_set_rank(int32_t rank, int32_t ranks) {
+    int saved = errno;
+    if (recording() && is_owner() && spool_is_open()) {
+        spool.header->rank = rank;
+        spool.header->ranks = ranks;
+    }
+    errno = saved;
+}
+
+EXPORT void pioscope_aborted(void) {
+    int saved = errno;
+    mark_ended(PIO_ENDED_BY_MPI_ABORT);
+    errno = saved;
+}

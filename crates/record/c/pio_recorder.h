@@ -1,0 +1,63 @@
+/* What the POSIX recorder offers to the other libraries in the process: the MPI recorder, and Pioscope's own MPI-IO.
+ *
+ * Find these by dlsym(RTLD_DEFAULT, name): they are absent when nothing is recorded. All may be called at any time, from
+ * any thread; they leave errno alone.
+ */
+#ifndef PIO_RECORDER_H
+#define PIO_RECORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* When a call began, and the CPU time its thread used since its last recorded call. */
+struct pioscope_span {
+    uint64_t start_ns; /* CLOCK_MONOTONIC */
+    uint64_t think_ns;
+};
+
+/* An MPI-IO call. */
+struct pioscope_io {
+    uint32_t call;     /* PIO_CALL_MPI_FILE_... */
+    uint32_t flags;    /* PIO_COLLECTIVE, PIO_ASYNC, PIO_APPEND */
+    uint32_t file;     /* this process's number for the MPI file */
+    uint32_t ranks;    /* open: size of the communicator */
+    uint64_t view;     /* id by pioscope_define_view */
+    uint64_t memory;   /* id by pioscope_define_datatype */
+    uint64_t position; /* first data byte in the view, or PIO_NO_OFFSET */
+    uint64_t size;     /* bytes asked for */
+    const char *path;  /* open: absolute path */
+};
+
+/* From begin to end, the thread's POSIX calls and messages belong to one operation, whose id begin returns. An operation
+ * within an operation is the same one. */
+uint64_t pioscope_operation_begin(void);
+void pioscope_operation_end(void);
+
+/* Goes on with an operation that began earlier (the second half of a split collective). */
+void pioscope_operation_resume(uint64_t operation);
+
+/* A message that was sent or received: times by CLOCK_MONOTONIC, peer -1 for none, result as in pio_trace::Event. */
+void pioscope_record_message(uint32_t call, int32_t peer, uint64_t bytes, uint64_t start_ns, uint64_t end_ns,
+                             int64_t result);
+
+/* A message call around which nothing else is recorded. */
+void pioscope_message_begin(struct pioscope_span *span);
+void pioscope_message_end(const struct pioscope_span *span, uint32_t call, int32_t peer, uint64_t bytes,
+                          int64_t result);
+
+/* An MPI-IO call: an operation whose record is visible, as unfinished, from begin on. Pass begin's result to end, with
+ * the bytes moved (or minus the error class). The operation's id is stored in *operation. */
+void *pioscope_io_begin(const struct pioscope_io *io, uint64_t *operation);
+void pioscope_io_end(void *record, int64_t result);
+
+/* Ids of what calls refer to: each content is written once. */
+uint64_t pioscope_define_datatype(const unsigned char *description, size_t length);
+uint64_t pioscope_define_view(uint64_t displacement, uint64_t etype_bytes, uint64_t filetype);
+
+/* Rank in and size of MPI_COMM_WORLD. */
+void pioscope_set_rank(int32_t rank, int32_t ranks);
+
+/* MPI_Abort was called: the process did not end by itself. */
+void pioscope_aborted(void);
+
+#endif

@@ -1,0 +1,331 @@
+//! The collector: turns the spools of a job into one trace.
+//!
+//! Two passes over the spools, neither of which keeps records in memory. The first ([`Survey`]) finds what events refer
+//! to, so that all tables are known before the first event is written. The second ([`Merge`]) takes the records in order
+//! of time, works out which handle and which bytes each is about, and writes it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use pio_trace::{
+    Call, Event, File, FileId, Flags, Handle, HandleId, Layer, Op, Process, ProcessId, Tables, Target, TraceWriter,
+};
+
+use crate::error::Error;
+use crate::layouts::{Interner, Known};
+use crate::merge::{Merge, Thread};
+use crate::spool::{NO_OFFSET, Record, Spool, Unusable};
+use crate::survey::Survey;
+
+/// What the collector found, and what it could not save.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Events in the trace.
+    pub events: u64,
+    /// Processes in the trace.
+    pub processes: usize,
+    /// Of them, MPI processes.
+    pub ranks: usize,
+    /// Calls that were made but not recorded: the disk was full, or a signal interrupted the recorder itself.
+    pub lost_calls: u64,
+    /// Processes of which nothing is left: no room for the start of their spool, or it is no spool any more.
+    pub lost_processes: usize,
+    /// Places in spools that hold what cannot be; the records after each are lost up to the next chunk.
+    pub damaged: u64,
+    /// MPI-IO operations in which a process was killed.
+    pub unfinished: u64,
+    /// Views and datatypes that could not be understood: their events say no layout.
+    pub unknown_layouts: u64,
+    /// Events whose start had to be moved to keep the order of time (of damaged spools only).
+    pub moved: u64,
+}
+
+/// Reads every spool in `folder` and writes the trace `output` of the job named `job`.
+pub fn collect(folder: &Path, output: &Path, job: &str) -> Result<Summary, Error> {
+    let mut summary = Summary::default();
+    let mut tables = Tables { job: job.to_owned(), ..Tables::default() };
+    tables.notes.push(("recorder".to_owned(), concat!("pioscope ", env!("CARGO_PKG_VERSION")).to_owned()));
+
+    let mut members = survey_folder(folder, &mut summary)?;
+    drop_plumbing(&mut members);
+    // By rank; then what is no rank, by time.
+    members.sort_by_key(|m| (m.spool.header.rank.unwrap_or(u32::MAX), m.start_ns(), m.spool.header.pid));
+
+    let mut interner = Interner::default();
+    let epoch_ns = members.iter().map(Member::start_ns).min().unwrap_or(0);
+    tables.epoch_ns = u64::try_from(epoch_ns).unwrap_or(0);
+    let states = fill_tables(&mut members, epoch_ns, &mut interner, &mut tables);
+    summary.processes = members.len();
+    summary.ranks = members.iter().filter(|m| m.spool.header.rank.is_some()).count();
+    summary.lost_calls = members.iter().fold(0, |sum: u64, m| sum.saturating_add(m.spool.header.dropped));
+    summary.unknown_layouts = interner.invalid;
+
+    let mut writer = TraceWriter::create(output, tables)?;
+    write_events(folder, members, states, epoch_ns, &mut writer, &mut summary)?;
+    writer.finish()?;
+    Ok(summary)
+}
+
+/// A process of the job.
+struct Member {
+    spool: Spool,
+    survey: Survey,
+    /// Wall clock minus the boot's clock: one for all processes of a boot, so that their order is exact.
+    shift_ns: i128,
+}
+
+impl Member {
+    fn start_ns(&self) -> i128 {
+        i128::from(self.spool.header.start_ns) + self.shift_ns
+    }
+}
+
+fn survey_folder(folder: &Path, summary: &mut Summary) -> Result<Vec<Member>, Error> {
+    let mut members = Vec::new();
+    let mut shifts: HashMap<(String, String), i128> = HashMap::new();
+    for path in spool_paths(folder)? {
+        let spool = match Spool::open(&path) {
+            Ok(spool) => spool,
+            Err(Unusable::NotASpool) => {
+                summary.lost_processes += 1;
+                continue;
+            }
+            Err(Unusable::System(error)) => return Err(Error::io(&path, "read the spool")(error)),
+        };
+        let survey = Survey::of(&spool).map_err(Error::io(&path, "read the spool"))?;
+        summary.damaged += survey.damaged;
+        let header = &spool.header;
+        let own_ns = i128::from(header.realtime_ns) - i128::from(header.monotonic_ns);
+        let clock = match header.boot_id.as_str() {
+            "" => (String::new(), header.host.clone()),
+            boot => (boot.to_owned(), String::new()),
+        };
+        let shift_ns = *shifts.entry(clock).or_insert(own_ns);
+        members.push(Member { spool, survey, shift_ns });
+    }
+    Ok(members)
+}
+
+fn spool_paths(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(Error::io(folder, "list the folder of spools"))? {
+        let path = entry.map_err(Error::io(folder, "list the folder of spools"))?.path();
+        if path.extension().is_some_and(|extension| extension == "spool") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Programs that start MPI jobs: what they read and write is not the job's I/O.
+const LAUNCHERS: [&str; 10] = [
+    "mpiexec", "mpirun", "mpiexec.hydra", "mpiexec.gforker", "hydra_pmi_proxy", "hydra_bstrap_proxy", "prterun",
+    "prted", "orterun", "orted",
+];
+
+/// Leaves out the processes that did nothing to files, and in MPI jobs the launchers.
+fn drop_plumbing(members: &mut Vec<Member>) {
+    let is_mpi = members.iter().any(|m| m.spool.header.rank.is_some());
+    members.retain(|member| {
+        let header = &member.spool.header;
+        let program = header.command.split(' ').next().unwrap_or("").rsplit('/').next().unwrap_or("");
+        header.rank.is_some() || (member.survey.has_files() && !(is_mpi && LAUNCHERS.contains(&program)))
+    });
+}
+
+/// What the second pass knows of a process.
+struct State {
+    /// Handles of the survey's open files, and where each descriptor stands.
+    open_files: Vec<(HandleId, u64)>,
+    mpi_files: HashMap<i32, HandleId>,
+    known: Known,
+}
+
+fn fill_tables(members: &mut [Member], epoch_ns: i128, interner: &mut Interner, tables: &mut Tables) -> Vec<State> {
+    let ends = process_ends(members);
+    let mut files = HashMap::new();
+    let mut collectives = HashMap::new();
+    let mut states = Vec::new();
+    for (index, member) in members.iter_mut().enumerate() {
+        let process = ProcessId(index as u32);
+        let header = &member.spool.header;
+        tables.processes.push(Process {
+            rank: header.rank,
+            pid: header.pid,
+            host: header.host.clone(),
+            command: header.command.clone(),
+            start_ns: since(epoch_ns, i128::from(header.start_ns) + member.shift_ns),
+            end_ns: ends[index].map(|end_ns| since(epoch_ns, end_ns)),
+        });
+        let mut add = |path: &str, ranks: u32, collective: u64| {
+            let next = FileId(files.len() as u32);
+            let file = *files.entry(path.to_owned()).or_insert_with(|| {
+                tables.files.push(File { path: path.to_owned() });
+                next
+            });
+            tables.handles.push(Handle { file, process, ranks, collective });
+            HandleId(tables.handles.len() as u32 - 1)
+        };
+        let mut opens_so_far: HashMap<(&str, u32), u64> = HashMap::new();
+        let mut mpi_files = HashMap::new();
+        for (number, file) in &member.survey.mpi_files {
+            let collective = if file.ranks > 1 {
+                // No rank can tell the others which open it was; but the n-th of a file by as many ranks is the same.
+                let nth = opens_so_far.entry((&file.path, file.ranks)).or_default();
+                *nth += 1;
+                let next = collectives.len() as u64 + 1;
+                *collectives.entry((file.path.clone(), file.ranks, *nth)).or_insert(next)
+            } else {
+                0
+            };
+            mpi_files.insert(*number, add(&file.path, file.ranks, collective));
+        }
+        let open_files =
+            member.survey.open_files.iter().map(|file| (add(&file.path, 1, 0), file.position)).collect();
+        let layouts = std::mem::take(&mut member.survey.layouts);
+        states.push(State { open_files, mpi_files, known: interner.intern(layouts, tables) });
+    }
+    states
+}
+
+/// When each process ended by itself: by its own word, or because the same process went on as another program.
+fn process_ends(members: &[Member]) -> Vec<Option<i128>> {
+    let mut images: BTreeMap<(&str, &str, u32), Vec<i128>> = BTreeMap::new();
+    for member in members {
+        let header = &member.spool.header;
+        images.entry((&header.boot_id, &header.host, header.pid)).or_default().push(member.start_ns());
+    }
+    let end_of = |member: &Member| {
+        let header = &member.spool.header;
+        if header.ended_normally {
+            return Some(i128::from(header.end_ns) + member.shift_ns);
+        }
+        let starts = images.get(&(header.boot_id.as_str(), header.host.as_str(), header.pid))?;
+        starts.iter().copied().filter(|&start_ns| start_ns > member.start_ns()).min()
+    };
+    members.iter().map(end_of).collect()
+}
+
+fn write_events(
+    folder: &Path,
+    members: Vec<Member>,
+    mut states: Vec<State>,
+    epoch_ns: i128,
+    writer: &mut TraceWriter<std::fs::File>,
+    summary: &mut Summary,
+) -> Result<(), Error> {
+    let mut threads = Vec::new();
+    let mut spools = Vec::new();
+    let mut surveys = Vec::new();
+    for (process, mut member) in members.into_iter().enumerate() {
+        for (number, (first_ns, chunks)) in std::mem::take(&mut member.survey.threads) {
+            if first_ns < u64::MAX {
+                threads.push((first_ns, Thread::new(process, number, member.shift_ns, chunks)));
+            }
+        }
+        spools.push(member.spool);
+        surveys.push(member.survey);
+    }
+    let mut merge = Merge::new(&spools, threads);
+    let mut last_ns = 0;
+    while let Some((thread, start_ns, record)) = merge.next().map_err(Error::io(folder, "read a spool of"))? {
+        let state = &mut states[thread.process];
+        let Some(mut event) = event_of(&record, &surveys[thread.process], state) else { continue };
+        event.process = ProcessId(thread.process as u32);
+        event.thread = thread.number;
+        event.start_ns = since(epoch_ns, start_ns);
+        if event.start_ns < last_ns {
+            event.start_ns = last_ns;
+            summary.moved += 1;
+        }
+        last_ns = event.start_ns;
+        summary.unfinished += u64::from(event.flags.contains(Flags::UNFINISHED));
+        summary.events += 1;
+        writer.push(&event)?;
+    }
+    Ok(())
+}
+
+/// Nanoseconds of the job; what a damaged clock puts before its start is put at its start.
+fn since(epoch_ns: i128, at_ns: i128) -> u64 {
+    u64::try_from(at_ns - epoch_ns).unwrap_or(0)
+}
+
+/// The event of a record, but for its process, thread and start. None for what is no call, or about no file of the job.
+fn event_of(record: &Record, survey: &Survey, state: &mut State) -> Option<Event> {
+    let call = Call::from_number(record.call)?;
+    let mut event = Event {
+        call,
+        process: ProcessId(0),
+        thread: 0,
+        handle: None,
+        target: Target::None,
+        memory: None,
+        size: record.size,
+        result: record.result,
+        start_ns: 0,
+        elapsed_ns: record.elapsed_ns,
+        think_ns: record.think_ns,
+        flags: Flags::from_bits(record.flags)?,
+        operation: record.operation,
+    };
+    match call.layer() {
+        Layer::Posix | Layer::Stdio => locate_posix(&mut event, record, survey, state),
+        Layer::MpiIo => locate_mpi_io(&mut event, record, state),
+        Layer::Message => event.target = u32::try_from(record.fd).map_or(Target::None, |rank| Target::Peer { rank }),
+    }
+    Some(event)
+}
+
+fn locate_posix(event: &mut Event, record: &Record, survey: &Survey, state: &mut State) {
+    let call = event.call;
+    // An open stands for its descriptor from its end on.
+    let at_ns = match call.op() {
+        Op::Open => record.start_ns.saturating_add(record.elapsed_ns),
+        _ => record.start_ns,
+    };
+    match call.op() {
+        Op::Open => event.size = 0,
+        _ if call == Call::Dup => event.result = event.result.min(0),
+        _ => {}
+    }
+    let Some(open_file) = survey.open_file_at(record.fd, at_ns) else { return };
+    let Some((handle, position)) = state.open_files.get_mut(open_file) else { return };
+    event.handle = Some(*handle);
+    let moved = u64::try_from(record.result).unwrap_or(0);
+    match call.op() {
+        Op::Read | Op::Write => {
+            let offset = if record.offset == NO_OFFSET { *position } else { record.offset };
+            event.target = Target::Extent { offset };
+            if record.offset == NO_OFFSET || moves_position(call) {
+                *position = offset.saturating_add(moved);
+            }
+        }
+        Op::Seek => {
+            if record.result >= 0 && record.offset != NO_OFFSET {
+                *position = record.offset;
+                event.target = Target::Extent { offset: record.offset };
+            }
+        }
+        _ if call == Call::Fallocate => event.target = Target::Extent { offset: record.offset },
+        _ => {}
+    }
+}
+
+/// Calls that work at the descriptor's position, even where the recorder asked for it.
+fn moves_position(call: Call) -> bool {
+    matches!(call, Call::Read | Call::Readv | Call::Write | Call::Writev)
+}
+
+fn locate_mpi_io(event: &mut Event, record: &Record, state: &State) {
+    event.handle = state.mpi_files.get(&record.fd).copied();
+    event.memory = state.known.datatype(record.memory);
+    let shows_view = matches!(event.op(), Op::Read | Op::Write | Op::Seek | Op::View);
+    if shows_view
+        && record.offset != NO_OFFSET
+        && let Some(view) = state.known.view(record.view)
+    {
+        event.target = Target::View { view, position: record.offset };
+    }
+}

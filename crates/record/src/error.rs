@@ -1,0 +1,89 @@
+//! What can go wrong with recording.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pio_trace::TraceError;
+
+/// Why a job could not be recorded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Nothing to run.
+    #[error("no command to record: give the program and its arguments")]
+    NoCommand,
+    /// The program is nowhere.
+    #[error("{program}: not found (neither a file nor in the PATH)", program = program.display())]
+    NotFound {
+        /// As it was asked for.
+        program: PathBuf,
+    },
+    /// The program may not be run.
+    #[error("{program}: not executable (expected a program file with execute permission)", program = program.display())]
+    NotExecutable {
+        /// The file.
+        program: PathBuf,
+    },
+    /// The program does not load libraries, so that no recorder gets into it.
+    #[error(
+        "{program}: statically linked, so its calls cannot be seen: link it dynamically, or run it under strace and import that",
+        program = program.display()
+    )]
+    Static {
+        /// The file.
+        program: PathBuf,
+    },
+    /// The trace could not be written where it should go.
+    #[error("{path}: cannot write the trace there: {source}", path = path.display())]
+    Output {
+        /// The trace.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The system refused.
+    #[error("{path}: cannot {action}: {source}", path = path.display())]
+    Io {
+        /// The file, folder or program.
+        path: PathBuf,
+        /// What was being done.
+        action: &'static str,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A path that cannot be passed on in an environment variable.
+    #[error("{path}: {reason}", path = path.display())]
+    UnusablePath {
+        /// The path.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The MPI recorder does not compile.
+    #[error("{compiler}: cannot compile the MPI recorder: {message}", compiler = compiler.display())]
+    Compile {
+        /// The compiler.
+        compiler: PathBuf,
+        /// What it said first.
+        message: String,
+    },
+    /// The job ran, but its trace was not written.
+    #[error("{source}; what was recorded is kept in {spool}", spool = spool.display())]
+    Collect {
+        /// The folder of spools.
+        spool: PathBuf,
+        /// Why.
+        source: Box<Error>,
+    },
+    /// The trace could not be written.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+}
+
+impl Error {
+    /// Wraps an error of the system.
+    pub(crate) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Error {
+        let path = path.to_path_buf();
+        move |source| Error::Io { path, action, source }
+    }
+}

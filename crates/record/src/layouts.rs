@@ -1,0 +1,141 @@
+//! Datatypes and views: a process's own ids, made one with every other process's.
+
+use std::collections::{HashMap, HashSet};
+
+use pio_layout::{Datatype, View};
+use pio_trace::{DatatypeId, Tables, ViewId};
+
+use crate::spool::PLAIN;
+
+/// What one process defined. Contents are kept until [`Interner::intern`] takes them.
+#[derive(Debug, Default)]
+pub struct Layouts {
+    descriptions: HashMap<u64, Vec<u8>>,
+    /// Those of which not every piece has been seen, by the thread that writes them.
+    partial: HashMap<(u32, u64), Vec<u8>>,
+    views: HashMap<u64, (u64, u64, u64)>,
+    /// Descriptions that calls use for memory: the others are views' filetypes.
+    memory: HashSet<u64>,
+}
+
+impl Layouts {
+    /// A piece of a description, `total` bytes long in all. Pieces of one thread come in order.
+    pub fn add_piece(&mut self, thread: u32, id: u64, total: u64, start: u64, piece: &[u8]) {
+        let partial = self.partial.entry((thread, id)).or_default();
+        if start != partial.len() as u64 {
+            return;
+        }
+        partial.extend_from_slice(piece);
+        if partial.len() as u64 == total {
+            let whole = self.partial.remove(&(thread, id)).unwrap_or_default();
+            self.descriptions.entry(id).or_insert(whole);
+        }
+    }
+
+    /// A call uses this datatype for memory.
+    pub fn uses(&mut self, id: u64) {
+        if id != PLAIN {
+            self.memory.insert(id);
+        }
+    }
+
+    /// A view of a filetype.
+    pub fn add_view(&mut self, id: u64, displacement: u64, etype_bytes: u64, filetype: u64) {
+        self.views.entry(id).or_insert((displacement, etype_bytes, filetype));
+    }
+}
+
+/// The ids in the trace of what one process defined.
+#[derive(Debug, Default)]
+pub struct Known {
+    datatypes: HashMap<u64, DatatypeId>,
+    views: HashMap<u64, ViewId>,
+}
+
+impl Known {
+    /// The memory datatype of a process's id; none for plain bytes.
+    pub fn datatype(&self, id: u64) -> Option<DatatypeId> {
+        self.datatypes.get(&id).copied()
+    }
+
+    /// The view of a process's id; none if it cannot be.
+    pub fn view(&self, id: u64) -> Option<ViewId> {
+        self.views.get(&id).copied()
+    }
+}
+
+/// Gives equal contents one id in the trace.
+#[derive(Debug, Default)]
+pub struct Interner {
+    datatypes: HashMap<Vec<u8>, DatatypeId>,
+    views: HashMap<(u64, u64, Vec<u8>), ViewId>,
+    /// Contents that describe no datatype or no view.
+    pub invalid: u64,
+}
+
+impl Interner {
+    /// Puts what a process defined into the tables, where it is not there yet.
+    pub fn intern(&mut self, layouts: Layouts, tables: &mut Tables) -> Known {
+        let mut known = Known::default();
+        let mut views: Vec<_> = layouts.views.into_iter().collect();
+        views.push((PLAIN, (0, 1, PLAIN)));
+        views.sort_unstable();
+        for (id, (displacement, etype_bytes, filetype)) in views {
+            let empty = Vec::new();
+            let description = match filetype {
+                PLAIN => Some(&empty),
+                _ => layouts.descriptions.get(&filetype),
+            };
+            let Some(description) = description else {
+                self.invalid += 1;
+                continue;
+            };
+            if let Some(view) = self.view(displacement, etype_bytes, description, tables) {
+                known.views.insert(id, view);
+            }
+        }
+        let mut descriptions: Vec<_> = layouts.descriptions.into_iter().collect();
+        descriptions.retain(|(id, _)| layouts.memory.contains(id));
+        descriptions.sort_unstable();
+        for (id, description) in descriptions {
+            if let Some(datatype) = self.datatype(description, tables) {
+                known.datatypes.insert(id, datatype);
+            }
+        }
+        known
+    }
+
+    fn view(&mut self, displacement: u64, etype_bytes: u64, description: &[u8], tables: &mut Tables) -> Option<ViewId> {
+        let key = (displacement, etype_bytes, description.to_vec());
+        if let Some(id) = self.views.get(&key) {
+            return Some(*id);
+        }
+        let filetype = match description {
+            [] => Ok(Datatype::bytes(1)),
+            description => Datatype::from_description(description),
+        };
+        let view = filetype.ok().and_then(|filetype| View::new(displacement, etype_bytes, filetype).ok());
+        let Some(view) = view else {
+            self.invalid += 1;
+            return None;
+        };
+        let id = ViewId(tables.views.len() as u32);
+        tables.views.push(view);
+        self.views.insert(key, id);
+        Some(id)
+    }
+
+    fn datatype(&mut self, description: Vec<u8>, tables: &mut Tables) -> Option<DatatypeId> {
+        if let Some(id) = self.datatypes.get(&description) {
+            return Some(*id);
+        }
+        let Ok(datatype) = Datatype::from_description(&description) else {
+            self.invalid += 1;
+            return None;
+        };
+        let id = DatatypeId(tables.datatypes.len() as u32);
+        tables.datatypes.push(datatype);
+        self.datatypes.insert(description, id);
+        Some(id)
+    }
+}

@@ -1,0 +1,139 @@
+//! Runs a job under the recorder and collects its trace.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+
+use crate::collect::{Summary, collect};
+use crate::error::Error;
+use crate::signals::Forwarding;
+use crate::{POSIX_LIBRARY, program};
+
+/// What to record, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// The trace to write.
+    pub output: PathBuf,
+    /// The compiled MPI recorder ([`crate::compile_mpi_shim`]); without it, MPI calls are not recorded.
+    pub mpi_shim: Option<PathBuf>,
+    /// Other libraries to load into the job, after the recorders (so that the recorders see what the program asks of
+    /// them).
+    pub preload: Vec<PathBuf>,
+    /// Other environment variables for the job.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Folder for the spools, which every host of the job must reach: beside the trace if none is given.
+    pub spool: Option<PathBuf>,
+}
+
+/// How a recorded job went.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Of the command.
+    pub status: ExitStatus,
+    /// Of its trace.
+    pub summary: Summary,
+}
+
+/// Runs the command, passing SIGINT and SIGTERM on to it, and writes its trace however it ends.
+pub fn run(options: &Options) -> Result<Outcome, Error> {
+    program::check(&options.command)?;
+    check_output(&options.output)?;
+    let spool = make_spool_folder(options)?;
+    let status = match start(options, &spool).and_then(|child| wait(child, options)) {
+        Ok(status) => status,
+        Err(error) => {
+            // Nothing has been recorded yet: nothing is lost.
+            let _ = fs::remove_dir_all(&spool);
+            return Err(error);
+        }
+    };
+    let job = options.command.iter().map(|a| a.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    let summary = collect(&spool, &options.output, &job)
+        .map_err(|error| Error::Collect { spool: spool.clone(), source: Box::new(error) })?;
+    fs::remove_dir_all(&spool).map_err(Error::io(&spool, "remove the folder of spools"))?;
+    Ok(Outcome { status, summary })
+}
+
+/// The trace's place must be writable now, rather than after hours of work.
+fn check_output(output: &Path) -> Result<(), Error> {
+    let fails = |source| Error::Output { path: output.to_path_buf(), source };
+    if output.file_name().is_none() || output.is_dir() {
+        return Err(fails(io::Error::from(io::ErrorKind::IsADirectory)));
+    }
+    let existed = output.exists();
+    let file = fs::OpenOptions::new().append(true).create(true).open(output).map_err(fails)?;
+    drop(file);
+    if !existed {
+        fs::remove_file(output).map_err(fails)?;
+    }
+    Ok(())
+}
+
+/// A new folder with the POSIX recorder in it: writing that also shows that the disk has room.
+fn make_spool_folder(options: &Options) -> Result<PathBuf, Error> {
+    let beside = || {
+        let mut name = OsString::from(".");
+        name.push(options.output.file_name().unwrap_or_default());
+        name.push(format!(".{}.spool", std::process::id()));
+        options.output.with_file_name(name)
+    };
+    let folder = options.spool.clone().unwrap_or_else(beside);
+    fs::create_dir_all(&folder).map_err(Error::io(&folder, "create the folder of spools"))?;
+    let folder = folder.canonicalize().map_err(Error::io(&folder, "find the folder of spools"))?;
+    if let Err(error) = fs::write(posix_library(&folder), POSIX_LIBRARY) {
+        let _ = fs::remove_dir_all(&folder);
+        return Err(Error::io(&folder, "write the recorder to")(error));
+    }
+    Ok(folder)
+}
+
+fn posix_library(spool: &Path) -> PathBuf {
+    spool.join("libpio_posix.so")
+}
+
+fn start(options: &Options, spool: &Path) -> Result<Child, Error> {
+    let [program, arguments @ ..] = options.command.as_slice() else { return Err(Error::NoCommand) };
+    Command::new(program)
+        .args(arguments)
+        .env("LD_PRELOAD", preload_list(options, spool)?)
+        .env("PIOSCOPE_SPOOL", spool)
+        .envs(options.environment.iter().map(|(name, value)| (name, value)))
+        .spawn()
+        .map_err(Error::io(Path::new(program), "start the program"))
+}
+
+/// Ours first, then what the user preloads anyway. The MPI recorder comes before the POSIX one: it asks it for services,
+/// and both come before libraries whose calls are to be seen.
+fn preload_list(options: &Options, spool: &Path) -> Result<OsString, Error> {
+    let posix = posix_library(spool);
+    let mut list = OsString::new();
+    let ours = options.mpi_shim.iter().chain([&posix]).chain(&options.preload);
+    for path in ours {
+        if path.as_os_str().as_bytes().iter().any(|b| matches!(b, b' ' | b':')) {
+            let reason = "contains a blank or a colon, which LD_PRELOAD cannot hold: choose another folder";
+            return Err(Error::UnusablePath { path: path.clone(), reason });
+        }
+        if !list.is_empty() {
+            list.push(":");
+        }
+        list.push(path);
+    }
+    if let Some(existing) = std::env::var_os("LD_PRELOAD").filter(|value| !value.is_empty()) {
+        list.push(OsStr::new(":"));
+        list.push(existing);
+    }
+    Ok(list)
+}
+
+fn wait(mut child: Child, options: &Options) -> Result<ExitStatus, Error> {
+    let forwarding = Forwarding::to(child.id());
+    let status = child.wait();
+    drop(forwarding);
+    let program = options.command.first().map_or(Path::new(""), Path::new);
+    status.map_err(Error::io(program, "wait for the program"))
+}

@@ -1,0 +1,57 @@
+//! Passes the signals that end a job on to the job, so that we outlive it and collect its trace.
+#![allow(unsafe_code)] // Signal handlers and kill(2) exist in C only.
+
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// The process that gets the signals; 0 for none.
+static TARGET: AtomicI32 = AtomicI32::new(0);
+
+/// What a terminal's interrupt and a batch system's end of time send.
+const FORWARDED: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
+
+/// While it lives, SIGINT and SIGTERM go to another process.
+pub struct Forwarding {
+    previous: Vec<(libc::c_int, libc::sigaction)>,
+}
+
+impl Forwarding {
+    /// To the process `pid`.
+    pub fn to(pid: u32) -> Forwarding {
+        TARGET.store(pid as i32, Ordering::SeqCst);
+        Forwarding { previous: FORWARDED.iter().filter_map(|&signal| install(signal)).collect() }
+    }
+}
+
+impl Drop for Forwarding {
+    fn drop(&mut self) {
+        TARGET.store(0, Ordering::SeqCst);
+        for (signal, previous) in &self.previous {
+            // SAFETY: `previous` is what sigaction filled in for this signal.
+            unsafe { libc::sigaction(*signal, previous, std::ptr::null_mut()) };
+        }
+    }
+}
+
+fn install(signal: libc::c_int) -> Option<(libc::c_int, libc::sigaction)> {
+    let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = forward;
+    // SAFETY: all-zero is a valid sigaction; the handler has the type that SA_SIGINFO promises, and makes only
+    // async-signal-safe calls.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        let mut previous: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESTART | libc::SA_SIGINFO;
+        (libc::sigaction(signal, &action, &mut previous) == 0).then_some((signal, previous))
+    }
+}
+
+/// A terminal sends SIGINT to the whole foreground group: the job has it already. A signal from a process is for us alone.
+extern "C" fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    let target = TARGET.load(Ordering::SeqCst);
+    // SAFETY: the kernel passes a valid siginfo to an SA_SIGINFO handler; kill is async-signal-safe.
+    unsafe {
+        if target > 0 && (*info).si_code != libc::SI_KERNEL {
+            libc::kill(target, signal);
+        }
+    }
+}

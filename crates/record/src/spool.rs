@@ -1,0 +1,324 @@
+//! The bytes of a spool: what one process left behind.
+//!
+//! `c/pio_spool.h` draws them and says how they come to be. A spool may end anywhere and hold anything (the process may
+//! have been killed while it wrote, the disk may have been full, the file may be something else): whatever it holds,
+//! reading it gives the whole records up to the first that is not, and counts the rest as damage.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Where the recorder's own records begin; below are the numbers of [`pio_trace::Call`].
+pub const ADOPT: u16 = 0xf001;
+/// A piece of the description of a datatype.
+pub const DATATYPE: u16 = 0xf002;
+/// A view.
+pub const VIEW: u16 = 0xf003;
+
+/// No offset was given: the call worked at the descriptor's own position.
+pub const NO_OFFSET: u64 = u64::MAX;
+/// The id of plain contiguous bytes.
+pub const PLAIN: u64 = 0;
+
+const MAGIC: &[u8; 8] = b"PIOSPOOL";
+const VERSION: u32 = 1;
+const CHUNK_MAGIC: u32 = 0x4b4e_4843;
+const HEADER_BYTES: usize = 4096;
+const CHUNK_STEP: usize = 4096;
+const MAX_CHUNK_BYTES: usize = 16384;
+const UNIT_BYTES: usize = 64;
+
+const ENDED_NORMALLY: u32 = 1;
+const ENDED_BY_MPI_ABORT: u32 = 2;
+
+/// What a process said of itself.
+#[derive(Clone, Debug)]
+pub struct Header {
+    /// Its id on its host.
+    pub pid: u32,
+    /// In `MPI_COMM_WORLD`, if it is an MPI process.
+    pub rank: Option<u32>,
+    /// Whether it ended by itself.
+    pub ended_normally: bool,
+    /// Records lost for want of room.
+    pub dropped: u64,
+    /// Both clocks, read together: wall clock since 1970 and the boot's own.
+    pub realtime_ns: u64,
+    /// See `realtime_ns`.
+    pub monotonic_ns: u64,
+    /// Boot's clock when the process was first seen.
+    pub start_ns: u64,
+    /// Boot's clock when it ended normally.
+    pub end_ns: u64,
+    /// Where the next chunk would have gone.
+    next: u64,
+    /// Names the clock.
+    pub boot_id: String,
+    /// Host name.
+    pub host: String,
+    /// Arguments, separated by blanks.
+    pub command: String,
+}
+
+/// One record, as the process wrote it.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Number of the call, or one of the recorder's own.
+    pub call: u16,
+    /// Bits of [`pio_trace::Flags`].
+    pub flags: u8,
+    /// Descriptor, number of the MPI file, or peer.
+    pub fd: i32,
+    /// By the boot's clock.
+    pub start_ns: u64,
+    /// Until it returned.
+    pub elapsed_ns: u64,
+    /// CPU time before.
+    pub think_ns: u64,
+    /// In the file, or [`NO_OFFSET`].
+    pub offset: u64,
+    /// Bytes asked for (length of the path for opens).
+    pub size: u64,
+    /// Bytes moved or minus the error.
+    pub result: i64,
+    /// Operation it is or belongs to.
+    pub operation: u64,
+    /// View in force (MPI-IO).
+    pub view: u64,
+    /// Memory datatype (MPI-IO).
+    pub memory: u64,
+}
+
+/// A chunk: records of one thread, in the order in which their room was taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunk {
+    /// Where in the file.
+    pub offset: u64,
+    /// In order of first record.
+    pub thread: u32,
+    /// How-many-th of its thread.
+    pub sequence: u32,
+    bytes: usize,
+}
+
+/// A spool file, opened anew for each read: a job may have more processes than a process may have files.
+#[derive(Clone, Debug)]
+pub struct Spool {
+    path: PathBuf,
+    /// What the process said of itself.
+    pub header: Header,
+    length: u64,
+}
+
+/// Why a file is not used.
+#[derive(Debug)]
+pub enum Unusable {
+    /// It is no spool, or one whose process had no room for even the header.
+    NotASpool,
+    /// The system refused.
+    System(io::Error),
+}
+
+impl Spool {
+    /// Reads the header of the spool `path`.
+    pub fn open(path: &Path) -> Result<Spool, Unusable> {
+        let file = File::open(path).map_err(Unusable::System)?;
+        let length = file.metadata().map_err(Unusable::System)?.len();
+        let mut bytes = vec![0; HEADER_BYTES];
+        file.read_exact_at(&mut bytes, 0).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => Unusable::NotASpool,
+            _ => Unusable::System(error),
+        })?;
+        if &bytes[..8] != MAGIC || u32_at(&bytes, 8) != VERSION {
+            return Err(Unusable::NotASpool);
+        }
+        Ok(Spool { path: path.to_path_buf(), header: Header::decode(&bytes), length })
+    }
+
+    /// Every chunk, with its records. Returns how many places were damaged.
+    pub fn scan(&self, mut visit: impl FnMut(Chunk, &[u8])) -> io::Result<u64> {
+        let file = File::open(&self.path)?;
+        let end = self.header.next.min(self.length);
+        let mut buffer = vec![0; MAX_CHUNK_BYTES];
+        let mut damaged = 0;
+        let mut offset = HEADER_BYTES as u64;
+        while offset < end {
+            let filled = read_up_to(&file, &mut buffer, offset)?;
+            match chunk_at(&buffer[..filled], offset) {
+                Some(chunk) => {
+                    visit(chunk, &buffer[UNIT_BYTES..chunk.bytes]);
+                    offset += chunk.bytes as u64;
+                }
+                None => {
+                    // Room that was taken but never used is zero; and so is what a short chunk leaves of a segment.
+                    damaged += u64::from(filled >= 4 && u32_at(&buffer, 0) != 0);
+                    offset += CHUNK_STEP as u64;
+                }
+            }
+        }
+        Ok(damaged)
+    }
+
+    /// The records of one chunk that `scan` found.
+    pub fn read_chunk(&self, chunk: Chunk) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; chunk.bytes - UNIT_BYTES];
+        File::open(&self.path)?.read_exact_at(&mut bytes, chunk.offset + UNIT_BYTES as u64)?;
+        Ok(bytes)
+    }
+}
+
+/// The records in the bytes of a chunk, each with what follows it. Ends before the first that is not whole.
+pub fn records(bytes: &[u8]) -> Records<'_> {
+    Records { bytes, damaged: false }
+}
+
+/// Iterator of [`records`].
+pub struct Records<'a> {
+    bytes: &'a [u8],
+    /// Whether it ended because of something that cannot be.
+    pub damaged: bool,
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = (Record, &'a [u8]);
+
+    fn next(&mut self) -> Option<(Record, &'a [u8])> {
+        let word = if self.bytes.len() < UNIT_BYTES { 0 } else { u32_at(self.bytes, 0) };
+        if word == 0 {
+            return None;
+        }
+        let bytes = usize::from((word >> 16) as u8) * UNIT_BYTES;
+        let number = word as u16;
+        let known = number >= ADOPT && number <= VIEW || pio_trace::Call::from_number(number).is_some();
+        if bytes == 0 || bytes > self.bytes.len() || !known {
+            self.damaged = true;
+            self.bytes = &[];
+            return None;
+        }
+        let (record, rest) = self.bytes.split_at(bytes);
+        self.bytes = rest;
+        Some(decode_record(word, record))
+    }
+}
+
+fn decode_record(word: u32, bytes: &[u8]) -> (Record, &[u8]) {
+    let (head, payload) = bytes.split_at(UNIT_BYTES);
+    let mut record = Record {
+        call: word as u16,
+        flags: (word >> 24) as u8,
+        fd: u32_at(head, 4) as i32,
+        start_ns: u64_at(head, 8),
+        elapsed_ns: u64_at(head, 16),
+        think_ns: u64_at(head, 24),
+        offset: u64_at(head, 32),
+        size: u64_at(head, 40),
+        result: u64_at(head, 48) as i64,
+        operation: u64_at(head, 56),
+        view: PLAIN,
+        memory: PLAIN,
+    };
+    if is_mpi_io(record.call) && payload.len() >= UNIT_BYTES {
+        record.view = u64_at(payload, 0);
+        record.memory = u64_at(payload, 8);
+    }
+    (record, payload)
+}
+
+fn is_mpi_io(number: u16) -> bool {
+    pio_trace::Call::from_number(number).is_some_and(|call| call.layer() == pio_trace::Layer::MpiIo)
+}
+
+impl Record {
+    /// The path after the record of an open or an adoption.
+    pub fn path(&self, payload: &[u8]) -> Option<String> {
+        let (text, length) = match is_mpi_io(self.call) {
+            true if payload.len() >= UNIT_BYTES => (&payload[UNIT_BYTES..], u32_at(payload, 20) as usize),
+            true => return None,
+            false => (payload, usize::try_from(self.size).ok()?),
+        };
+        let text = text.get(..length)?;
+        (!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// Ranks of the communicator that opened an MPI file.
+    pub fn ranks(&self, payload: &[u8]) -> u32 {
+        if payload.len() >= UNIT_BYTES { u32_at(payload, 16).max(1) } else { 1 }
+    }
+
+    /// The piece of a description: where it starts, and its bytes.
+    pub fn datatype_piece<'a>(&self, payload: &'a [u8]) -> Option<(u64, &'a [u8])> {
+        let start = u64::try_from(self.result).ok()?;
+        Some((start, payload.get(..usize::try_from(self.think_ns).ok()?)?))
+    }
+
+    /// Displacement, bytes of the etype, id of the filetype.
+    pub fn view_parts(&self, payload: &[u8]) -> Option<(u64, u64, u64)> {
+        (payload.len() >= UNIT_BYTES).then(|| (u64_at(payload, 0), u64_at(payload, 8), u64_at(payload, 16)))
+    }
+}
+
+impl Header {
+    fn decode(bytes: &[u8]) -> Header {
+        let ended = u32_at(bytes, 28);
+        let command_bytes = (u32_at(bytes, 224) as usize).min(HEADER_BYTES - 240);
+        Header {
+            pid: u32_at(bytes, 12),
+            rank: u32::try_from(u32_at(bytes, 20) as i32).ok(),
+            ended_normally: ended & ENDED_NORMALLY != 0 && ended & ENDED_BY_MPI_ABORT == 0,
+            next: u64_at(bytes, 32),
+            dropped: u64_at(bytes, 40),
+            realtime_ns: u64_at(bytes, 48),
+            monotonic_ns: u64_at(bytes, 56),
+            start_ns: u64_at(bytes, 64),
+            end_ns: u64_at(bytes, 72),
+            boot_id: text(&bytes[80..120]),
+            host: text(&bytes[120..224]),
+            command: command(&bytes[240..240 + command_bytes]),
+        }
+    }
+}
+
+fn command(bytes: &[u8]) -> String {
+    let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
+    String::from_utf8_lossy(bytes).replace('\0', " ")
+}
+
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
+}
+
+fn chunk_at(bytes: &[u8], offset: u64) -> Option<Chunk> {
+    if bytes.len() < UNIT_BYTES || u32_at(bytes, 0) != CHUNK_MAGIC {
+        return None;
+    }
+    let size = u32_at(bytes, 4) as usize;
+    let whole = size >= CHUNK_STEP && size.is_multiple_of(CHUNK_STEP) && size <= bytes.len();
+    whole.then(|| Chunk { offset, thread: u32_at(bytes, 8), sequence: u32_at(bytes, 12), bytes: size })
+}
+
+fn read_up_to(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(&mut buffer[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}

@@ -1,0 +1,166 @@
+//! The first pass over a spool: what its events will refer to.
+//!
+//! A descriptor's number says nothing by itself: which open it stands for depends on the moment. The survey turns the
+//! opens, duplications and adoptions of a process into one timeline a descriptor. It also finds the paths of MPI files,
+//! the definitions of datatypes and views, and where the chunks of each thread are.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+
+use pio_trace::Call;
+
+use crate::layouts::Layouts;
+use crate::spool::{self, Chunk, Record, Spool};
+
+/// One open of one file by a descriptor, whatever its numbers.
+#[derive(Clone, Debug)]
+pub struct OpenFile {
+    /// Absolute path.
+    pub path: String,
+    /// Where the descriptor stood at first.
+    pub position: u64,
+}
+
+/// One open of one file by MPI.
+#[derive(Clone, Debug)]
+pub struct MpiFile {
+    /// Absolute path.
+    pub path: String,
+    /// Size of the communicator.
+    pub ranks: u32,
+}
+
+/// What a process's events refer to.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Opens, in order of time.
+    pub open_files: Vec<OpenFile>,
+    /// By descriptor: from when on it stood for which of `open_files`, in order of time.
+    timelines: HashMap<i32, Vec<(u64, usize)>>,
+    /// By the process's own number, which is in order of opening.
+    pub mpi_files: BTreeMap<i32, MpiFile>,
+    /// Chunks of each thread, in order, and when the first call in them began.
+    pub threads: BTreeMap<u32, (u64, Vec<Chunk>)>,
+    /// This process's ids of layouts.
+    pub layouts: Layouts,
+    /// Places that hold what cannot be.
+    pub damaged: u64,
+}
+
+/// A change of what a descriptor stands for.
+struct Change {
+    at_ns: u64,
+    fd: i32,
+    to: Meaning,
+}
+
+enum Meaning {
+    Opened(OpenFile),
+    SameAs(i32),
+}
+
+impl Survey {
+    /// Reads the whole spool.
+    pub fn of(spool: &Spool) -> io::Result<Survey> {
+        let mut survey = Survey::default();
+        let mut changes = Vec::new();
+        let mut damaged_chunks = 0;
+        let damaged = spool.scan(|chunk, bytes| {
+            let mut records = spool::records(bytes);
+            let thread = survey.threads.entry(chunk.thread).or_insert((u64::MAX, Vec::new()));
+            thread.1.push(chunk);
+            let first_ns = &mut thread.0;
+            for (record, payload) in records.by_ref() {
+                if record.call < spool::ADOPT {
+                    *first_ns = (*first_ns).min(record.start_ns);
+                    survey.layouts.uses(record.memory);
+                }
+                note(&record, payload, chunk.thread, &mut changes, &mut survey.mpi_files, &mut survey.layouts);
+            }
+            damaged_chunks += u64::from(records.damaged);
+        })?;
+        survey.damaged = damaged + damaged_chunks;
+        for (_, chunks) in survey.threads.values_mut() {
+            chunks.sort_by_key(|chunk| (chunk.sequence, chunk.offset));
+        }
+        changes.sort_by_key(|change| change.at_ns);
+        survey.apply(changes);
+        Ok(survey)
+    }
+
+    /// Which of `open_files` a descriptor stands for at a moment.
+    pub fn open_file_at(&self, fd: i32, at_ns: u64) -> Option<usize> {
+        let timeline = self.timelines.get(&fd)?;
+        let later = timeline.partition_point(|&(from_ns, _)| from_ns <= at_ns);
+        Some(timeline.get(later.checked_sub(1)?)?.1)
+    }
+
+    /// Whether the process worked on any file.
+    pub fn has_files(&self) -> bool {
+        !self.open_files.is_empty() || !self.mpi_files.is_empty()
+    }
+
+    fn apply(&mut self, changes: Vec<Change>) {
+        for Change { at_ns, fd, to } in changes {
+            let index = match to {
+                Meaning::Opened(file) => {
+                    self.open_files.push(file);
+                    self.open_files.len() - 1
+                }
+                Meaning::SameAs(other) => match self.open_file_at(other, at_ns) {
+                    Some(index) => index,
+                    None => continue,
+                },
+            };
+            self.timelines.entry(fd).or_default().push((at_ns, index));
+        }
+    }
+}
+
+fn note(
+    record: &Record,
+    payload: &[u8],
+    thread: u32,
+    changes: &mut Vec<Change>,
+    mpi_files: &mut BTreeMap<i32, MpiFile>,
+    layouts: &mut Layouts,
+) {
+    let end_ns = record.start_ns.saturating_add(record.elapsed_ns);
+    match record.call {
+        spool::ADOPT => {
+            if let Some(path) = record.path(payload) {
+                let file = OpenFile { path, position: record.offset };
+                changes.push(Change { at_ns: record.start_ns, fd: record.fd, to: Meaning::Opened(file) });
+            }
+        }
+        spool::DATATYPE => {
+            if let Some((start, piece)) = record.datatype_piece(payload) {
+                layouts.add_piece(thread, record.offset, record.size, start, piece);
+            }
+        }
+        spool::VIEW => {
+            if let Some((displacement, etype_bytes, filetype)) = record.view_parts(payload) {
+                layouts.add_view(record.offset, displacement, etype_bytes, filetype);
+            }
+        }
+        number => match Call::from_number(number) {
+            Some(Call::Open | Call::Creat | Call::Fopen) if record.fd >= 0 => {
+                if let Some(path) = record.path(payload) {
+                    let file = OpenFile { path, position: 0 };
+                    changes.push(Change { at_ns: end_ns, fd: record.fd, to: Meaning::Opened(file) });
+                }
+            }
+            Some(Call::Dup) => {
+                if let Ok(copy) = i32::try_from(record.result) {
+                    changes.push(Change { at_ns: end_ns, fd: copy, to: Meaning::SameAs(record.fd) });
+                }
+            }
+            Some(Call::MpiFileOpen) if record.result >= 0 => {
+                if let Some(path) = record.path(payload) {
+                    mpi_files.insert(record.fd, MpiFile { path, ranks: record.ranks(payload) });
+                }
+            }
+            _ => {}
+        },
+    }
+}
