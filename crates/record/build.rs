@@ -21,7 +21,8 @@ fn main() {
 }
 
 fn calls_header() -> String {
-    let mut text = String::from("/* Generated from pio_trace::Call: numbers of calls in spools and traces. */\n");
+    let mut text =
+        String::from("/* Generated from pio_trace::Call: numbers of calls in spools and traces. */\n");
     text.push_str("#ifndef PIO_CALLS_H\n#define PIO_CALLS_H\n\nenum pio_call {\n");
     for call in call::Call::ALL {
         let _ = writeln!(text, "    PIO_CALL_{} = {},", call.name().to_uppercase(), call.number());

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use pio_trace::{
-    Call, Event, File, FileId, Flags, Handle, HandleId, Layer, Op, Process, ProcessId, Tables, Target, TraceWriter,
+    Call, Event, File, FileId, Flags, Handle, HandleId, Layer, Op, Process, ProcessId, Tables, Target,
+    TraceWriter,
 };
 
 use crate::error::Error;
@@ -38,6 +39,31 @@ pub struct Summary {
     pub unknown_layouts: u64,
     /// Events whose start had to be moved to keep the order of time (of damaged spools only).
     pub moved: u64,
+}
+
+impl Summary {
+    /// What could not be saved, a sentence each; empty if all was.
+    pub fn problems(&self) -> Vec<String> {
+        let lost_processes = self.lost_processes as u64;
+        [
+            (
+                self.lost_calls,
+                "calls were made but not recorded: the disk was full, or a signal came at a bad moment",
+            ),
+            (lost_processes, "processes left nothing that can be read"),
+            (
+                self.damaged,
+                "places in the spools are damaged; what follows each is lost up to the next chunk",
+            ),
+            (self.unfinished, "MPI-IO operations had not ended when their process was killed"),
+            (self.unknown_layouts, "views or datatypes could not be understood; their events say no layout"),
+            (self.moved, "events had to be moved in time to keep their order"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect()
+    }
 }
 
 /// Reads every spool in `folder` and writes the trace `output` of the job named `job`.
@@ -120,8 +146,16 @@ fn spool_paths(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 
 /// Programs that start MPI jobs: what they read and write is not the job's I/O.
 const LAUNCHERS: [&str; 10] = [
-    "mpiexec", "mpirun", "mpiexec.hydra", "mpiexec.gforker", "hydra_pmi_proxy", "hydra_bstrap_proxy", "prterun",
-    "prted", "orterun", "orted",
+    "mpiexec",
+    "mpirun",
+    "mpiexec.hydra",
+    "mpiexec.gforker",
+    "hydra_pmi_proxy",
+    "hydra_bstrap_proxy",
+    "prterun",
+    "prted",
+    "orterun",
+    "orted",
 ];
 
 /// Leaves out the processes that did nothing to files, and in MPI jobs the launchers.
@@ -142,7 +176,12 @@ struct State {
     known: Known,
 }
 
-fn fill_tables(members: &mut [Member], epoch_ns: i128, interner: &mut Interner, tables: &mut Tables) -> Vec<State> {
+fn fill_tables(
+    members: &mut [Member],
+    epoch_ns: i128,
+    interner: &mut Interner,
+    tables: &mut Tables,
+) -> Vec<State> {
     let ends = process_ends(members);
     let mut files = HashMap::new();
     let mut collectives = HashMap::new();
@@ -273,7 +312,9 @@ fn event_of(record: &Record, survey: &Survey, state: &mut State) -> Option<Event
     match call.layer() {
         Layer::Posix | Layer::Stdio => locate_posix(&mut event, record, survey, state),
         Layer::MpiIo => locate_mpi_io(&mut event, record, state),
-        Layer::Message => event.target = u32::try_from(record.fd).map_or(Target::None, |rank| Target::Peer { rank }),
+        Layer::Message => {
+            event.target = u32::try_from(record.fd).map_or(Target::None, |rank| Target::Peer { rank })
+        }
     }
     Some(event)
 }

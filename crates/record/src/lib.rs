@@ -18,7 +18,8 @@ mod survey;
 
 pub use collect::{Summary, collect};
 pub use error::Error;
-pub use run::{Options, Outcome, run};
+pub use program::check;
+pub use run::{Options, Outcome, run, run_to_end};
 pub use shim::{MPI_SHIM, compile_mpi_shim};
 
 /// The preload library that records POSIX calls and streams: a shared object for this machine, to be written to a file.

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 
 use crate::collect::{Summary, collect};
 use crate::error::Error;
@@ -44,7 +44,7 @@ pub fn run(options: &Options) -> Result<Outcome, Error> {
     program::check(&options.command)?;
     check_output(&options.output)?;
     let spool = make_spool_folder(options)?;
-    let status = match start(options, &spool).and_then(|child| wait(child, options)) {
+    let status = match job(options, &spool).and_then(|mut job| run_to_end(&mut job)) {
         Ok(status) => status,
         Err(error) => {
             // Nothing has been recorded yet: nothing is lost.
@@ -96,15 +96,26 @@ fn posix_library(spool: &Path) -> PathBuf {
     spool.join("libpio_posix.so")
 }
 
-fn start(options: &Options, spool: &Path) -> Result<Child, Error> {
+/// Runs a command and waits for it, passing SIGINT and SIGTERM on to it.
+pub fn run_to_end(command: &mut Command) -> Result<ExitStatus, Error> {
+    let program = PathBuf::from(command.get_program());
+    let mut child = command.spawn().map_err(Error::io(&program, "start the program"))?;
+    let forwarding = Forwarding::to(child.id());
+    let status = child.wait();
+    drop(forwarding);
+    status.map_err(Error::io(&program, "wait for the program"))
+}
+
+/// The job's command, with the recorders in its environment.
+fn job(options: &Options, spool: &Path) -> Result<Command, Error> {
     let [program, arguments @ ..] = options.command.as_slice() else { return Err(Error::NoCommand) };
-    Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(arguments)
         .env("LD_PRELOAD", preload_list(options, spool)?)
         .env("PIOSCOPE_SPOOL", spool)
-        .envs(options.environment.iter().map(|(name, value)| (name, value)))
-        .spawn()
-        .map_err(Error::io(Path::new(program), "start the program"))
+        .envs(options.environment.iter().map(|(name, value)| (name, value)));
+    Ok(command)
 }
 
 /// Ours first, then what the user preloads anyway. The MPI recorder comes before the POSIX one: it asks it for services,
@@ -128,12 +139,4 @@ fn preload_list(options: &Options, spool: &Path) -> Result<OsString, Error> {
         list.push(existing);
     }
     Ok(list)
-}
-
-fn wait(mut child: Child, options: &Options) -> Result<ExitStatus, Error> {
-    let forwarding = Forwarding::to(child.id());
-    let status = child.wait();
-    drop(forwarding);
-    let program = options.command.first().map_or(Path::new(""), Path::new);
-    status.map_err(Error::io(program, "wait for the program"))
 }

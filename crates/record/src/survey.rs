@@ -75,7 +75,14 @@ impl Survey {
                     *first_ns = (*first_ns).min(record.start_ns);
                     survey.layouts.uses(record.memory);
                 }
-                note(&record, payload, chunk.thread, &mut changes, &mut survey.mpi_files, &mut survey.layouts);
+                note(
+                    &record,
+                    payload,
+                    chunk.thread,
+                    &mut changes,
+                    &mut survey.mpi_files,
+                    &mut survey.layouts,
+                );
             }
             damaged_chunks += u64::from(records.damaged);
         })?;
