@@ -2,8 +2,8 @@
 
 use crate::format::{BLOCK_HEADER_LEN, BlockHeader, BlockKind, MAX_RAW_LEN};
 
-/// Level 3 is zstd's default: on event columns level 1 saves a fifth of the time and costs a tenth of the size, while
-/// levels above 6 gain less than a hundredth.
+/// Measured on recorded times (`examples/measure.rs`): level 1 makes files 4 to 8 % larger, level 6 none smaller by more
+/// than 1 %, and writes at half the speed.
 const ZSTD_LEVEL: i32 = 3;
 
 /// The times in a block header.

@@ -15,7 +15,7 @@ use crate::index;
 use crate::records::Encoder;
 use crate::tables::Tables;
 
-/// Writes a trace, event by event, in memory that does not grow with the number of events (but for some 20 bytes a
+/// Writes a trace, event by event, in memory that does not grow with the number of events (but for some 30 bytes a
 /// block of 65 536).
 ///
 /// ```no_run

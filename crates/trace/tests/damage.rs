@@ -131,9 +131,62 @@ fn lengths_that_lie_are_refused() {
 
 #[test]
 fn tables_have_a_limit() {
-    let empty_files = vec![5, 0].repeat(32 << 20);
-    let stored = zstd::bulk::compress(&empty_files, 3).unwrap();
-    // 64 MiB of definitions each: five are more than 256 MiB. The first lies in its count, so that nothing is kept.
-    let lie = block(1, &stored, stored.len() as u32, empty_files.len() as u32, 1);
-    assert_eq!(damage_of(file(&[lie])), "nothing after the 1 definitions of a block, found 67108862 bytes");
+    // The name of the job, over and over: each fits, but a reader must not have to go on for ever.
+    let len = 60 << 20;
+    let mut name = vec![1, 0x80, 0x80, 0x80, 0x1e];
+    name.resize(name.len() + len, b' ');
+    let stored = zstd::bulk::compress(&name, 3).unwrap();
+    let names = block(1, &stored, stored.len() as u32, name.len() as u32, 1);
+    let trace = Trace::from_bytes(file(&[names.clone(), names.clone()]), "names.pio").unwrap();
+    assert_eq!(trace.tables().job.len(), len);
+    assert_eq!(damage_of(file(&vec![names; 5])), "at most 268435456 bytes of definitions");
+}
+
+/// The blocks of a file: header and decompressed payload.
+fn blocks(bytes: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut rest = &bytes[16..];
+    let mut blocks = Vec::new();
+    while rest.starts_with(b"PBLK") {
+        let number = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().unwrap()) as usize;
+        let (stored_len, raw_len) = (number(8), number(12));
+        let raw = zstd::bulk::decompress(&rest[52..52 + stored_len], raw_len).unwrap();
+        blocks.push((rest[..52].to_vec(), raw));
+        rest = &rest[52 + stored_len..];
+    }
+    blocks
+}
+
+/// A block of this header and another payload, its lengths and checksums right.
+fn reseal(header: &[u8], raw: &[u8]) -> Vec<u8> {
+    let stored = zstd::bulk::compress(raw, 3).unwrap();
+    let mut bytes = header[..48].to_vec();
+    bytes[8..12].copy_from_slice(&(stored.len() as u32).to_le_bytes());
+    bytes[12..16].copy_from_slice(&(raw.len() as u32).to_le_bytes());
+    bytes[20..24].copy_from_slice(&crc32fast::hash(&stored).to_le_bytes());
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    bytes.extend(stored);
+    bytes
+}
+
+/// Checksums catch accidents, not intent: here they are right and the payload is wrong.
+#[test]
+fn a_payload_changed_anywhere_is_decoded_safely() {
+    let whole = write(tables(), &small_job(), 40);
+    let parts = blocks(&whole);
+    for changed in 0..parts.len() {
+        for at in 0..parts[changed].1.len() {
+            for bit in [1u8, 0x10, 0x80, 0xff] {
+                let mut altered = parts.clone();
+                altered[changed].1[at] ^= bit;
+                let sealed: Vec<_> = altered.iter().map(|(header, raw)| reseal(header, raw)).collect();
+                let (events, _, trace) = read(file(&sealed));
+                let tables = trace.as_ref().unwrap().tables();
+                for event in events {
+                    assert!(event.process.index() < tables.processes.len());
+                    assert!(event.handle.is_none_or(|handle| tables.file_of(handle).is_some()));
+                    assert!(event.memory.is_none_or(|memory| memory.index() < tables.datatypes.len()));
+                }
+            }
+        }
+    }
 }

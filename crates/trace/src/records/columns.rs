@@ -1,7 +1,7 @@
 //! Columns of numbers, split so that zstd sees bytes of equal meaning together.
 //!
 //! Numbers are varints, but the first bytes of all numbers of a column lie together, then the second bytes, and so on:
-//! the *planes*. In times the low bytes are noise and the high ones repeat; apart, each gets a code of its own (a fifth
+//! the *planes*. In times the low bytes are noise and the high ones repeat; apart, each gets a code of its own (a sixth
 //! less space for recorded times than whole varints in a row).
 
 use crate::varint;

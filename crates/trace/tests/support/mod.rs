@@ -1,6 +1,7 @@
 //! Traces to test with.
 
 #![allow(dead_code, reason = "every test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "these are tests")]
 
 use pio_layout::{Datatype, View};
 use pio_trace::{

@@ -1,0 +1,38 @@
+//! Files of earlier versions stay readable.
+
+mod support;
+
+use std::path::Path;
+
+use pio_trace::{Trace, TraceWriter};
+use support::{all_events, small_job, tables};
+
+/// Makes the golden file, which must never change once a version is out:
+/// `cargo test -p pio-trace --test compatibility -- --ignored`
+#[test]
+#[ignore = "writes the golden file"]
+fn make_version_1() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-1.pio");
+    let mut writer = TraceWriter::create(&path, tables()).unwrap();
+    for (i, event) in small_job().iter().enumerate() {
+        if i == 40 {
+            writer.flush().unwrap();
+            writer.tables_mut().processes[0].end_ns = Some(3_000_000);
+        }
+        writer.push(event).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn version_1_is_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-1.pio");
+    let trace = Trace::open(&path).unwrap();
+    let mut expected = tables();
+    expected.processes[0].end_ns = Some(3_000_000);
+    assert_eq!(trace.tables(), &expected);
+    assert_eq!(trace.damage(), None);
+    assert_eq!(trace.blocks().len(), 2);
+    assert_eq!(trace.duration_ns(), 3_000_000);
+    assert_eq!(all_events(&trace), small_job());
+}
