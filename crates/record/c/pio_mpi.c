@@ -98,10 +98,21 @@ static inline void *next_function(void **place, const char *name) {
 
 /* Predefined handles: constants in the MPICH family, addresses of data in Open MPI. */
 #ifdef OPEN_MPI
+static void *find_predefined(void **place, const char *name) {
+    void *found = LOAD(place);
+    if (found == NULL) {
+        /* The first in the process, not the next: a program may have its own copy, to which MPI itself refers. */
+        found = dlsym(RTLD_DEFAULT, name);
+        if (found == NULL && mpi_library() != NULL)
+            found = dlsym(mpi_library(), name);
+        STORE(place, found);
+    }
+    return found;
+}
 #define PREDEFINED(name)                                                                                               \
     ({                                                                                                                 \
         static void *place;                                                                                            \
-        next_function(&place, name);                                                                                   \
+        find_predefined(&place, name);                                                                                 \
     })
 #define WORLD ((MPI_Comm)PREDEFINED("ompi_mpi_comm_world"))
 #define NO_DATATYPE ((MPI_Datatype)PREDEFINED("ompi_mpi_datatype_null"))
@@ -116,6 +127,7 @@ SERVICE(io_begin)
 SERVICE(io_end)
 SERVICE(message_begin)
 SERVICE(message_end)
+SERVICE(operation_begin)
 SERVICE(operation_end)
 SERVICE(operation_resume)
 SERVICE(define_datatype)
@@ -131,13 +143,14 @@ __attribute__((constructor)) static void find_services(void) {
     FIND(io_end);
     FIND(message_begin);
     FIND(message_end);
+    FIND(operation_begin);
     FIND(operation_end);
     FIND(operation_resume);
     FIND(define_datatype);
     FIND(define_view);
     FIND(set_rank);
     FIND(aborted);
-    present = io_begin && io_end && message_begin && message_end && operation_end && operation_resume &&
+    present = io_begin && io_end && message_begin && message_end && operation_begin && operation_end && operation_resume &&
               define_datatype && define_view && set_rank && aborted;
 }
 
@@ -724,16 +737,27 @@ static void tell_rank(int error) {
     set_rank(rank, ranks);
 }
 
-EXPORT int MPI_Init(int *count, char ***arguments) {
-    int error = NEXT(MPI_Init)(count, arguments);
-    tell_rank(error);
+/* What MPI itself reads and writes when it starts and ends (its settings, its shared memory) is not the program's: it
+ * belongs to an operation, too. */
+#define OWN_IO_BODY(after, next_call)                                                                                  \
+    if (present)                                                                                                       \
+        operation_begin();                                                                                             \
+    int error = next_call;                                                                                             \
+    if (present)                                                                                                       \
+        operation_end();                                                                                               \
+    after;                                                                                                             \
     return error;
+
+EXPORT int MPI_Init(int *count, char ***arguments) {
+    OWN_IO_BODY(tell_rank(error), NEXT(MPI_Init)(count, arguments))
 }
 
 EXPORT int MPI_Init_thread(int *count, char ***arguments, int required, int *provided) {
-    int error = NEXT(MPI_Init_thread)(count, arguments, required, provided);
-    tell_rank(error);
-    return error;
+    OWN_IO_BODY(tell_rank(error), NEXT(MPI_Init_thread)(count, arguments, required, provided))
+}
+
+EXPORT int MPI_Finalize(void) {
+    OWN_IO_BODY(, NEXT(MPI_Finalize)())
 }
 
 EXPORT int MPI_Abort(MPI_Comm comm, int code) {

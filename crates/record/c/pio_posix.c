@@ -47,6 +47,8 @@ size_t __fread_unlocked_chk(void *buffer, size_t room, size_t size, size_t count
 char *__fgets_chk(char *buffer, size_t room, int count, FILE *stream);
 int __fprintf_chk(FILE *stream, int flag, const char *format, ...);
 int __vfprintf_chk(FILE *stream, int flag, const char *format, va_list arguments);
+int __printf_chk(int flag, const char *format, ...);
+int __vprintf_chk(int flag, const char *format, va_list arguments);
 
 /* Descriptors ---------------------------------------------------------------------------------------------------- */
 
@@ -739,6 +741,37 @@ EXPORT int __fprintf_chk(FILE *stream, int flag, const char *format, ...) {
     return result;
 }
 
+/* The same on standard output. */
+EXPORT int vprintf(const char *format, va_list arguments) {
+    return vfprintf(stdout, format, arguments);
+}
+
+EXPORT int printf(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int result = vfprintf(stdout, format, arguments);
+    va_end(arguments);
+    return result;
+}
+
+EXPORT int __vprintf_chk(int flag, const char *format, va_list arguments) {
+    return __vfprintf_chk(stdout, flag, format, arguments);
+}
+
+EXPORT int __printf_chk(int flag, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int result = __vfprintf_chk(stdout, flag, format, arguments);
+    va_end(arguments);
+    return result;
+}
+
+DECLARE_NEXT(puts)
+EXPORT int puts(const char *text) {
+    FILE *stream = stdout;
+    STREAM_BODY(PIO_CALL_FWRITE, int, strlen(text) + 1, result < 0 ? -1 : (int64_t)strlen(text) + 1, NEXT(puts)(text))
+}
+
 #define HOOK_FSEEK(name, offset_type)                                                                                  \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name(FILE *stream, offset_type offset, int whence) {                                                    \
@@ -784,6 +817,34 @@ HOOK_FFLUSH(fflush_unlocked)
 
 HOOK_SPAWN(posix_spawn)
 HOOK_SPAWN(posix_spawnp)
+
+/* A program that a child of vfork becomes shares them, too; and the child still works in our memory. */
+#define HOOK_EXEC(name, parameters, arguments)                                                                         \
+    DECLARE_NEXT(name)                                                                                                 \
+    EXPORT int name parameters {                                                                                       \
+        if (recording() && !is_owner())                                                                                \
+            descriptors_are_shared();                                                                                  \
+        return NEXT(name) arguments;                                                                                   \
+    }
+
+HOOK_EXEC(execve, (const char *path, char *const words[], char *const environment[]), (path, words, environment))
+HOOK_EXEC(execv, (const char *path, char *const words[]), (path, words))
+HOOK_EXEC(execvp, (const char *name, char *const words[]), (name, words))
+HOOK_EXEC(execvpe, (const char *name, char *const words[], char *const environment[]), (name, words, environment))
+
+DECLARE_NEXT(system)
+EXPORT int system(const char *line) {
+    if (recording())
+        descriptors_are_shared();
+    return NEXT(system)(line);
+}
+
+DECLARE_NEXT(popen)
+EXPORT FILE *popen(const char *line, const char *mode) {
+    if (recording())
+        descriptors_are_shared();
+    return NEXT(popen)(line, mode);
+}
 
 #define HOOK_EXIT(name)                                                                                                \
     DECLARE_NEXT(name)                                                                                                 \

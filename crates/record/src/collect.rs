@@ -313,10 +313,17 @@ fn event_of(record: &Record, survey: &Survey, state: &mut State) -> Option<Event
         Layer::Posix | Layer::Stdio => locate_posix(&mut event, record, survey, state),
         Layer::MpiIo => locate_mpi_io(&mut event, record, state),
         Layer::Message => {
-            event.target = u32::try_from(record.fd).map_or(Target::None, |rank| Target::Peer { rank })
+            event.target = u32::try_from(record.fd).map_or(Target::None, |rank| Target::Peer { rank });
+            if is_collective_message(call) {
+                event.flags = event.flags | Flags::COLLECTIVE;
+            }
         }
     }
     Some(event)
+}
+
+fn is_collective_message(call: Call) -> bool {
+    (Call::MpiBarrier.number()..=Call::MpiAlltoallv.number()).contains(&call.number())
 }
 
 fn locate_posix(event: &mut Event, record: &Record, survey: &Survey, state: &mut State) {

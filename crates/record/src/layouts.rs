@@ -32,10 +32,13 @@ impl Layouts {
         }
     }
 
-    /// A call uses this datatype for memory.
-    pub fn uses(&mut self, id: u64) {
-        if id != PLAIN {
-            self.memory.insert(id);
+    /// An MPI-IO call uses this view, and this datatype for memory.
+    pub fn uses(&mut self, view: u64, memory: u64) {
+        if view == PLAIN {
+            self.views.insert(PLAIN, (0, 1, PLAIN));
+        }
+        if memory != PLAIN {
+            self.memory.insert(memory);
         }
     }
 
@@ -78,7 +81,6 @@ impl Interner {
     pub fn intern(&mut self, layouts: Layouts, tables: &mut Tables) -> Known {
         let mut known = Known::default();
         let mut views: Vec<_> = layouts.views.into_iter().collect();
-        views.push((PLAIN, (0, 1, PLAIN)));
         views.sort_unstable();
         for (id, (displacement, etype_bytes, filetype)) in views {
             let empty = Vec::new();

@@ -230,6 +230,11 @@ fn is_mpi_io(number: u16) -> bool {
 }
 
 impl Record {
+    /// Whether it is an MPI-IO call.
+    pub fn is_mpi_io(&self) -> bool {
+        is_mpi_io(self.call)
+    }
+
     /// The path after the record of an open or an adoption.
     pub fn path(&self, payload: &[u8]) -> Option<String> {
         let (text, length) = match is_mpi_io(self.call) {

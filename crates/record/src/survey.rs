@@ -73,7 +73,9 @@ impl Survey {
             for (record, payload) in records.by_ref() {
                 if record.call < spool::ADOPT {
                     *first_ns = (*first_ns).min(record.start_ns);
-                    survey.layouts.uses(record.memory);
+                    if record.is_mpi_io() {
+                        survey.layouts.uses(record.view, record.memory);
+                    }
                 }
                 note(
                     &record,

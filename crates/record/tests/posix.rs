@@ -1,0 +1,171 @@
+//! Every hook, with exact counts, offsets and sizes.
+
+mod common;
+
+use common::{Job, command, compile, counts, folder, record_in};
+use pio_trace::{Call, Event, Flags, Op, Target};
+
+fn hooks() -> Job {
+    let folder = folder();
+    let program = compile("cc", "hooks", folder.path(), &[]);
+    let work = folder.path().to_path_buf();
+    let job = record_in(folder, vec![program.into(), work.into()], |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    job
+}
+
+fn extents(events: &[&Event], op: Op) -> Vec<(&'static str, u64, u64, i64)> {
+    let of_op = events.iter().filter(|e| e.op() == op);
+    of_op.map(|e| (e.call.name(), offset(e), e.size, e.result)).collect()
+}
+
+fn offset(event: &Event) -> u64 {
+    match event.target {
+        Target::Extent { offset } => offset,
+        other => panic!("{event:?} has {other:?}"),
+    }
+}
+
+#[test]
+fn every_hook_is_recorded_with_its_offset_and_size() {
+    let job = hooks();
+
+    assert_eq!(counts(&job.on("/opens")), [("open", 8), ("creat", 2), ("close", 10)]);
+    let handles = job.trace.tables().handles.iter().filter(|h| job.trace.tables().files[h.file.index()].path.ends_with("/opens"));
+    assert_eq!(handles.count(), 10, "opening ten times gives ten handles");
+
+    let data = job.on("/data");
+    assert_eq!(
+        extents(&data, Op::Write),
+        [
+            ("write", 0, 1000, 1000),
+            ("writev", 1000, 30, 30),
+            ("pwrite", 2000, 7, 7),
+            ("pwrite", 3000, 8, 8),
+            ("pwritev", 4000, 30, 30),
+            ("pwritev", 4100, 30, 30),
+            ("pwritev", 4200, 30, 30),
+            ("pwritev", 1030, 30, 30),
+            ("write", 1060, 5, 5),
+        ]
+    );
+    assert_eq!(
+        extents(&data, Op::Read),
+        [
+            ("read", 200, 11, 11),
+            ("read", 211, 12, 12),
+            ("readv", 223, 30, 30),
+            ("pread", 300, 13, 13),
+            ("pread", 301, 14, 14),
+            ("pread", 302, 15, 15),
+            ("pread", 303, 16, 16),
+            ("preadv", 304, 30, 30),
+            ("preadv", 305, 30, 30),
+            ("preadv", 306, 30, 30),
+            ("preadv", 253, 30, 30),
+            ("read", 283, 17, 17),
+            ("read", 300, 18, 18),
+            ("read", 318, 1, -14),
+            // Another open of the file, by which it is copied.
+            ("read", 0, 100, 100),
+            ("read", 100, 200, 200),
+            ("pread", 1000, 300, 300),
+        ]
+    );
+    assert_eq!(extents(&data, Op::Seek), [("lseek", 100, 0, 0), ("lseek", 200, 0, 0)]);
+    let rest = data.iter().filter(|e| !matches!(e.op(), Op::Read | Op::Write | Op::Seek)).copied().collect::<Vec<_>>();
+    assert_eq!(
+        counts(&rest),
+        [("open", 2), ("close", 7), ("fsync", 1), ("fdatasync", 1), ("ftruncate", 2), ("dup", 5), ("fallocate", 2)]
+    );
+
+    let append = extents(&job.on("/append"), Op::Write);
+    assert_eq!(append, [("pwrite", 0, 50, 50), ("write", 50, 6, 6), ("pwrite", 100, 50, 50), ("write", 150, 6, 6)]);
+    let opened = job.on("/append").into_iter().find(|e| e.call == Call::Open).expect("an open");
+    assert!(opened.flags.contains(Flags::APPEND));
+
+    let copied = extents(&job.on("/copy"), Op::Write);
+    assert_eq!(copied, [("write", 0, 100, 100), ("write", 100, 200, 200), ("write", 300, 300, 300)]);
+
+    assert_eq!(
+        extents(&job.on("/stream"), Op::Write),
+        [
+            ("fwrite", 0, 200, 200),
+            ("fwrite", 200, 3, 3),
+            ("fwrite", 203, 6, 6),
+            ("fwrite", 209, 6, 6),
+            ("fwrite", 215, 2, 2)
+        ]
+    );
+    assert_eq!(
+        extents(&job.on("/stream"), Op::Read),
+        [("fread", 5, 9, 9), ("fread", 14, 8, 8), ("fread", 22, 7, 7), ("fread", 203, 99, 6), ("fread", 209, 6, 6)]
+    );
+
+    let named: Vec<_> = job.events.iter().filter(|e| e.handle.is_none()).collect();
+    assert_eq!(counts(&named), [("open", 1), ("truncate", 2), ("unlink", 2), ("rename", 1)]);
+    let missing = named.iter().find(|e| e.call == Call::Open).expect("the failed open");
+    assert_eq!(missing.result, -i64::from(libc::ENOENT));
+    assert!(job.trace.tables().files.iter().all(|f| !f.path.starts_with("/proc") && !f.path.starts_with("/dev")));
+}
+
+#[test]
+fn times_and_processes_make_sense() {
+    let job = hooks();
+    let [process] = job.trace.tables().processes.as_slice() else { panic!("one process") };
+    let end_ns = process.end_ns.expect("it ended normally");
+    assert_eq!(process.rank, None);
+    assert!(process.command.contains("hooks"), "{}", process.command);
+    let mut last_end_ns = 0;
+    for event in &job.events {
+        assert!(event.start_ns >= last_end_ns, "calls of one thread do not overlap: {event:?}");
+        assert!(event.think_ns <= event.start_ns - last_end_ns + process_start_slack(last_end_ns), "{event:?}");
+        last_end_ns = event.end_ns();
+    }
+    assert!(last_end_ns <= end_ns);
+    let now_ns = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_nanos();
+    let age_ns = now_ns - u128::from(job.trace.tables().epoch_ns);
+    assert!(age_ns < 600_000_000_000, "the job began {age_ns} ns ago");
+}
+
+/// The first call's think time counts from the start of the process, before its first instruction is ours to see.
+fn process_start_slack(last_end_ns: u64) -> u64 {
+    if last_end_ns == 0 { 10_000_000_000 } else { 0 }
+}
+
+fn shell(line: &str) -> Job {
+    let folder = folder();
+    let script = format!("cd {} && {line}", folder.path().display());
+    let job = record_in(folder, command(&["sh", "-c", &script]), |_| {});
+    assert!(job.outcome.status.success(), "{line}: {:?}", job.outcome);
+    job
+}
+
+#[test]
+fn everyday_programs_have_the_right_totals() {
+    let job = shell("dd if=/dev/zero of=a bs=4096 count=25 2>/dev/null && cp a b && sort b > c && cat a b > d");
+    assert_eq!(job.bytes("/a", Op::Write), 102_400);
+    assert_eq!(job.bytes("/a", Op::Read), 2 * 102_400, "by cp and cat");
+    assert_eq!(job.bytes("/b", Op::Write), 102_400);
+    assert_eq!(job.bytes("/b", Op::Read), 2 * 102_400, "by sort and cat");
+    // Zeros are one line without an end: sort adds it.
+    assert_eq!(job.bytes("/c", Op::Write), 102_401);
+    assert_eq!(job.bytes("/d", Op::Write), 204_800);
+}
+
+#[test]
+fn output_that_was_redirected_before_the_program_began_is_its_own() {
+    let job = shell("(printf one; cat /etc/hostname; printf two) > out");
+    let size = std::fs::metadata(job.folder.path().join("out")).expect("out").len();
+    assert_eq!(job.bytes("/out", Op::Write), size);
+    // Shell and cat write in turn at one position, and neither sees the other.
+    let mut extents: Vec<_> =
+        job.on("/out").iter().filter(|e| e.op() == Op::Write).map(|e| (offset(e), e.transferred())).collect();
+    extents.sort_unstable();
+    let mut next = 0;
+    for (offset, bytes) in extents {
+        assert_eq!(offset, next);
+        next += bytes;
+    }
+    assert_eq!(next, size);
+}
