@@ -135,13 +135,17 @@
     const startNs = (i) => col.start[i] * data.unit_ns, endNs = (i) => col.start[i] * data.unit_ns + col.elapsed[i];
 
     // Bars of each row and lane, in order of start, with the latest end so far: where to begin is a binary search.
-    const lanes = Array.from({ length: rows * 3 }, () => ({ bars: [], latest: null }));
-    for (let i = 0; i < n; i++) lanes[col.row[i] * 3 + calls[col.call[i]].lane].bars.push(i);
-    for (const lane of lanes) {
-      lane.latest = new Float64Array(lane.bars.length);
-      let end = 0;
-      lane.bars.forEach((i, k) => { end = Math.max(end, endNs(i)); lane.latest[k] = end; });
+    const sizes = new Uint32Array(rows * 3), laneIndex = (i) => col.row[i] * 3 + calls[col.call[i]].lane;
+    for (let i = 0; i < n; i++) sizes[laneIndex(i)]++;
+    const lanes = Array.from(sizes, (size) => ({ size: 0, bars: new Uint32Array(size), starts: new Float64Array(size), latest: new Float64Array(size) }));
+    for (let i = 0; i < n; i++) {
+      const lane = lanes[laneIndex(i)], k = lane.size++;
+      lane.bars[k] = i;
+      lane.starts[k] = startNs(i);
+      lane.latest[k] = Math.max(endNs(i), k ? lane.latest[k - 1] : 0);
     }
+    const ops = [...new Set(calls.map((call) => call.op))];
+    const opOf = Uint8Array.from(calls, (call) => ops.indexOf(call.op)), callShown = new Uint8Array(calls.length);
     const firstReaching = (lane, ns) => {
       let low = 0, high = lane.latest.length;
       while (low < high) { const middle = (low + high) >> 1; if (lane.latest[middle] < ns) low = middle + 1; else high = middle; }
@@ -165,6 +169,7 @@
     const draw = () => {
       queued = false;
       layout = arrange();
+      calls.forEach((call, k) => { callShown[k] = shown.op[call.op] && shown.layer[call.layer] ? 1 : 0; });
       scroll = Math.max(0, Math.min(layout.deepest, scroll));
       const fitted = fit(canvas, layout.height), g = fitted.context;
       width = fitted.width;
@@ -204,33 +209,50 @@
       }
     };
 
+    const inPixel = new Float64Array(ops.length);
     const drawLane = (g, lane, place, rowY, x, scale) => {
-      const y = rowY + place.y, h = place.h, filled = {};
+      const y = rowY + place.y, h = place.h;
+      // Bars thinner than a pixel: each pixel gets the operation that took most of it; equal neighbours are one box.
+      let pixel = -1, runOp = -1, runFrom = 0, runTo = 0;
+      const flush = () => {
+        if (runOp >= 0) { g.fillStyle = colours[ops[runOp]]; g.fillRect(runFrom, y, runTo - runFrom, h); }
+        runOp = -1;
+      };
+      const settle = () => {
+        if (pixel < 0) return;
+        let most = 0;
+        for (let op = 1; op < inPixel.length; op++) if (inPixel[op] > inPixel[most]) most = op;
+        inPixel.fill(0);
+        if (runOp !== most || runTo !== pixel) { flush(); runOp = most; runFrom = pixel; }
+        runTo = pixel + 1;
+        pixel = -1;
+      };
       g.textAlign = "left";
-      for (let k = firstReaching(lane, from); k < lane.bars.length; k++) {
-        const i = lane.bars[k], start = startNs(i);
+      for (let k = firstReaching(lane, from); k < lane.size; k++) {
+        const start = lane.starts[k];
         if (start > to) break;
-        const call = calls[col.call[i]];
-        if (!shown.op[call.op] || !shown.layer[call.layer]) continue;
-        const elapsed = col.elapsed[i], x0 = Math.max(left - 2, x(start)), x1 = Math.min(width + 2, x(start + elapsed));
-        if (x1 < left) continue;
-        // What is thinner than a pixel is drawn once a pixel and colour.
-        if (x1 - x0 < 1) {
-          const pixel = Math.floor(x0);
-          if (filled[call.op] === pixel) continue;
-          filled[call.op] = pixel;
-          g.fillStyle = colours[call.op];
-          g.fillRect(pixel, y, 1, h);
+        const i = lane.bars[k], call = col.call[i];
+        if (!callShown[call]) continue;
+        const elapsed = col.elapsed[i], exact = x(start), wide = elapsed * scale;
+        if (exact + wide < left) continue;
+        if (wide < 1) {
+          const at = Math.max(left, Math.floor(exact));
+          if (at !== pixel) { settle(); pixel = at; }
+          inPixel[opOf[call]] += elapsed + 1e-3;
           continue;
         }
-        g.fillStyle = colours[call.op];
-        const gap = x1 - x0 > 4 ? 0.75 : 0;
-        g.fillRect(x0, y, x1 - x0 - gap, h);
-        if (h >= 11 && x1 - x0 > 76) {
-          const text = call.name.replace("MPI_File_", "");
-          if (g.measureText(text).width < x1 - x0 - 10) { g.fillStyle = labelColour(call.op); g.fillText(text, x0 + 5, y + h / 2 + 0.5); }
+        settle();
+        flush();
+        const x0 = Math.max(left - 2, exact), x1 = Math.min(width + 2, exact + wide);
+        g.fillStyle = colours[ops[opOf[call]]];
+        g.fillRect(x0, y, x1 - x0 - (wide > 4 ? 0.75 : 0), h);
+        if (h >= 11 && x1 - x0 > 46) {
+          const text = calls[call].name.replace("MPI_File_", "");
+          if (g.measureText(text).width < x1 - x0 - 10) { g.fillStyle = labelColour(calls[call].op); g.fillText(text, Math.max(x0, left) + 5, y + h / 2 + 0.5); }
         }
       }
+      settle();
+      flush();
     };
     const labelColour = (op) => {
       const [r, b, c] = rgb(colours[op]);
@@ -325,10 +347,10 @@
       if (lane === undefined) return -1;
       const bars = lanes[row * 3 + +lane], slack = ((to - from) * 2) / (width - left);
       let best = -1;
-      for (let k = firstReaching(bars, ns - slack); k < bars.bars.length; k++) {
-        const i = bars.bars[k], call = calls[col.call[i]];
+      for (let k = firstReaching(bars, ns - slack); k < bars.size; k++) {
+        const i = bars.bars[k];
         if (startNs(i) > ns + slack) break;
-        if (endNs(i) < ns - slack || !shown.op[call.op] || !shown.layer[call.layer]) continue;
+        if (endNs(i) < ns - slack || !callShown[col.call[i]]) continue;
         if (startNs(i) <= ns || best < 0) best = i;
       }
       return best;
