@@ -1,0 +1,115 @@
+//! The launcher's side: which environment makes a program's MPI-IO ours.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use pio_plan::{Hints, Strategy};
+use thiserror::Error;
+
+/// Sources of the shim, name and text: to be compiled together by the user's own `mpicc` into a library that is *not*
+/// linked to MPI.
+pub const SHIM: &[(&str, &str)] = &[
+    ("pio_mpiio.c", include_str!("../c/pio_mpiio.c")),
+    ("pio_native.c", include_str!("../c/pio_native.c")),
+    ("pio_native.h", include_str!("../c/pio_native.h")),
+    ("pio_mpiio.h", include_str!("../c/pio_mpiio.h")),
+    ("pio_datatype.h", pio_layout::DATATYPE_HEADER),
+];
+
+/// File name of the core.
+const CORE_FILE: &str = "libpio_mpiio.so";
+
+/// How a program's MPI-IO is to be carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Apply {
+    /// The strategy of collective operations.
+    pub strategy: Strategy,
+    /// Hints; those that the program gives itself come first.
+    pub hints: Hints,
+    /// The compiled [`SHIM`].
+    pub shim: PathBuf,
+    /// The core: see [`core_library`].
+    pub core: PathBuf,
+}
+
+impl Apply {
+    /// The variables to set for the program, `LD_PRELOAD` included: the shim comes after what this process's own
+    /// `LD_PRELOAD` holds, so that a recorder that is already there sees the program's calls first.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        let preload = extended(std::env::var_os("LD_PRELOAD").as_deref(), &self.shim);
+        let mut variables = vec![
+            ("LD_PRELOAD".into(), preload),
+            ("PIOSCOPE_MPIIO_CORE".into(), self.core.clone().into_os_string()),
+            ("PIOSCOPE_STRATEGY".into(), self.strategy.name().into()),
+        ];
+        let hints = self.hints.to_text();
+        if !hints.is_empty() {
+            variables.push(("PIOSCOPE_HINTS".into(), hints.into()));
+        }
+        variables
+    }
+}
+
+/// The core is not where it is installed or built.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{CORE_FILE} not found: expected it as {}", .0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or "))]
+pub struct CoreNotFound(Vec<PathBuf>);
+
+/// Finds the core for the command at `executable`: beside it (where cargo builds both), or in `../lib/pioscope`.
+///
+/// # Errors
+/// If it is in neither place.
+pub fn core_library(executable: &Path) -> Result<PathBuf, CoreNotFound> {
+    let folder = executable.parent().unwrap_or(Path::new("."));
+    // Test programs are one folder deeper than what they test.
+    let places = [
+        folder.join(CORE_FILE),
+        folder.join("../lib/pioscope").join(CORE_FILE),
+        folder.join("..").join(CORE_FILE),
+    ];
+    match places.iter().find(|path| path.is_file()) {
+        Some(path) => Ok(path.canonicalize().unwrap_or_else(|_| path.clone())),
+        None => Err(CoreNotFound(places.to_vec())),
+    }
+}
+
+/// `LD_PRELOAD` with one more library at its end.
+fn extended(preload: Option<&OsStr>, library: &Path) -> OsString {
+    let mut extended = preload.unwrap_or_default().to_owned();
+    if !extended.is_empty() {
+        extended.push(":");
+    }
+    extended.push(library);
+    extended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shim_comes_after_other_libraries() {
+        assert_eq!(extended(None, Path::new("/a.so")), "/a.so");
+        assert_eq!(extended(Some(OsStr::new("")), Path::new("/a.so")), "/a.so");
+        assert_eq!(extended(Some(OsStr::new("/r.so /s.so")), Path::new("/a.so")), "/r.so /s.so:/a.so");
+    }
+
+    #[test]
+    fn hints_and_strategy_go_into_the_environment() {
+        let hints = Hints { cb_nodes: Some(2), ..Hints::default() };
+        let apply = Apply { strategy: Strategy::TwoPhase, hints, shim: "/s.so".into(), core: "/c.so".into() };
+        let environment = apply.environment();
+        let value =
+            |name: &str| environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        assert_eq!(value("PIOSCOPE_HINTS"), Some("cb_nodes=2".into()));
+        assert_eq!(value("PIOSCOPE_STRATEGY"), Some("two-phase".into()));
+        assert_eq!(value("PIOSCOPE_MPIIO_CORE"), Some("/c.so".into()));
+    }
+
+    #[test]
+    fn a_missing_core_is_named_with_its_places() {
+        let error = core_library(Path::new("/nowhere/bin/pioscope")).unwrap_err().to_string();
+        assert!(error.contains("/nowhere/bin/libpio_mpiio.so"), "{error}");
+        assert!(error.contains("lib/pioscope/libpio_mpiio.so"), "{error}");
+    }
+}

@@ -1,0 +1,365 @@
+//! The other side of `c/pio_mpiio.h`: what the shim calls, and what it lets us call.
+//!
+//! No panic crosses it: one that we did not foresee becomes an internal error of the operation.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+
+use pio_layout::Datatype;
+use pio_plan::{Direction, Hints};
+
+use super::cache::Cache;
+use super::file::{File, Place, Whence};
+use super::memory::Memory;
+use super::settings::Settings;
+use super::status::Status;
+use super::storage::{self, Mode};
+
+/// `PIO_VERSION`.
+const VERSION: u32 = 1;
+
+/// `struct pio_mpi`: what the shim does for us.
+#[derive(Debug)]
+#[repr(C)]
+pub struct MpiTable {
+    pub duplicate: unsafe extern "C" fn(*const c_void, *mut *mut c_void) -> c_int,
+    pub release: unsafe extern "C" fn(*mut c_void, c_int),
+    pub size: unsafe extern "C" fn(*const c_void, *mut c_int, *mut c_int) -> c_int,
+    pub node: unsafe extern "C" fn(*const c_void, *mut c_int) -> c_int,
+    pub send: unsafe extern "C" fn(*const c_void, c_int, c_int, *const c_void, u64, *mut u64) -> c_int,
+    pub test: unsafe extern "C" fn(*mut u64, *mut c_int) -> c_int,
+    pub probe:
+        unsafe extern "C" fn(*const c_void, c_int, *mut c_int, *mut c_int, *mut u64, *mut u64) -> c_int,
+    pub receive: unsafe extern "C" fn(*mut u64, *mut c_void, u64) -> c_int,
+    pub broadcast: unsafe extern "C" fn(*const c_void, *mut c_void, u64, c_int, *mut u64) -> c_int,
+    pub barrier: unsafe extern "C" fn(*const c_void, *mut u64) -> c_int,
+    pub gather: unsafe extern "C" fn(*const c_void, *const c_void, *mut c_void, u64, *mut u64) -> c_int,
+}
+
+const KEY_BYTES: usize = 32;
+const VALUE_BYTES: usize = 96;
+
+/// `struct pio_hint`.
+#[repr(C)]
+struct Hint {
+    key: [c_char; KEY_BYTES],
+    value: [c_char; VALUE_BYTES],
+}
+
+/// `struct pio_memory`.
+#[repr(C)]
+struct MemoryGiven {
+    address: *mut c_void,
+    count: u64,
+    datatype: *const Datatype,
+}
+
+/// `struct pio_core`: what we do for the shim.
+#[repr(C)]
+struct CoreTable {
+    open: unsafe extern "C" fn(
+        *const c_void,
+        *mut *const Cache,
+        *const c_char,
+        c_int,
+        *const Hint,
+        u64,
+        *mut *mut File,
+        *mut *const c_void,
+    ) -> c_int,
+    close: unsafe extern "C" fn(*mut File) -> c_int,
+    remove: unsafe extern "C" fn(*const c_char) -> c_int,
+    forget: unsafe extern "C" fn(*const Cache, c_int),
+    type_create: unsafe extern "C" fn(*const u8, u64) -> *mut Datatype,
+    type_free: unsafe extern "C" fn(*mut Datatype),
+    set_view: unsafe extern "C" fn(
+        *const File,
+        i64,
+        *const Datatype,
+        *const Datatype,
+        *const c_char,
+        *const Hint,
+        u64,
+    ) -> c_int,
+    displacement: unsafe extern "C" fn(*const File, *mut i64) -> c_int,
+    transfer: unsafe extern "C" fn(*const File, c_int, i64, *const MemoryGiven, c_int, *mut u64) -> c_int,
+    seek: unsafe extern "C" fn(*const File, i64, c_int) -> c_int,
+    position: unsafe extern "C" fn(*const File, *mut i64) -> c_int,
+    byte_offset: unsafe extern "C" fn(*const File, i64, *mut i64) -> c_int,
+    sync: unsafe extern "C" fn(*const File) -> c_int,
+    get_size: unsafe extern "C" fn(*const File, *mut i64) -> c_int,
+    set_size: unsafe extern "C" fn(*const File, i64) -> c_int,
+    preallocate: unsafe extern "C" fn(*const File, i64) -> c_int,
+    set_hints: unsafe extern "C" fn(*const File, *const Hint, u64) -> c_int,
+    get_hints: unsafe extern "C" fn(*const File, *mut Hint, c_int) -> c_int,
+}
+
+static CORE: CoreTable = CoreTable {
+    open,
+    close,
+    remove,
+    forget,
+    type_create,
+    type_free,
+    set_view,
+    displacement,
+    transfer,
+    seek,
+    position,
+    byte_offset,
+    sync,
+    get_size,
+    set_size,
+    preallocate,
+    set_hints,
+    get_hints,
+};
+
+struct Attached {
+    mpi: &'static MpiTable,
+    settings: Settings,
+}
+
+static ATTACHED: OnceLock<Attached> = OnceLock::new();
+
+/// The one symbol that the shim looks up: takes its table, gives ours; null, and the reason on the standard error
+/// output, if the core cannot work.
+///
+/// # Safety
+/// `mpi` must point to a `struct pio_mpi` of this version that stays.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pio_mpiio_attach(version: u32, mpi: *const MpiTable) -> *const c_void {
+    if version != VERSION {
+        eprintln!("pioscope: the shim has version {version}, the core {VERSION}: rebuild the shim");
+        return std::ptr::null();
+    }
+    match Settings::from_environment() {
+        // SAFETY: by contract.
+        Ok(settings) => ATTACHED.get_or_init(|| Attached { mpi: unsafe { &*mpi }, settings }),
+        Err(error) => {
+            eprintln!("pioscope: {error}");
+            return std::ptr::null();
+        }
+    };
+    std::ptr::from_ref(&CORE).cast()
+}
+
+/// Runs `work`; what it says, or that it panicked, as a number for the shim.
+fn guarded(work: impl FnOnce() -> Result<(), Status>) -> c_int {
+    Status::number(catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Status::Internal)))
+}
+
+unsafe extern "C" fn open(
+    communicator: *const c_void,
+    cache: *mut *const Cache,
+    path: *const c_char,
+    mode: c_int,
+    hints: *const Hint,
+    hint_count: u64,
+    file: *mut *mut File,
+    own: *mut *const c_void,
+) -> c_int {
+    guarded(|| {
+        let Attached { mpi, settings } = ATTACHED.get().ok_or(Status::Internal)?;
+        // SAFETY: the shim's pointers are valid; `cache` is null or what we left there at an earlier open.
+        unsafe {
+            if (*cache).is_null() {
+                *cache = Arc::into_raw(Cache::new(mpi, communicator, settings.shared_memory)?);
+            }
+            Arc::increment_strong_count(*cache);
+            let kept = Arc::from_raw(*cache);
+            let opened = File::open(
+                &kept,
+                settings,
+                CStr::from_ptr(path),
+                Mode(mode),
+                &hints_from(hints, hint_count),
+            )?;
+            *own = opened.communicator();
+            *file = Box::into_raw(Box::new(opened));
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn close(file: *mut File) -> c_int {
+    // SAFETY: from `open`, and not used again.
+    guarded(|| unsafe { Box::from_raw(file) }.close())
+}
+
+unsafe extern "C" fn remove(path: *const c_char) -> c_int {
+    // SAFETY: the program's path is a C string.
+    guarded(|| Ok(storage::remove(unsafe { CStr::from_ptr(path) })?))
+}
+
+unsafe extern "C" fn forget(cache: *const Cache, communicate: c_int) {
+    guarded(|| {
+        // SAFETY: from `open`; the communicator's reference to it ends here.
+        unsafe { Arc::from_raw(cache) }.forget(communicate != 0);
+        Ok(())
+    });
+}
+
+unsafe extern "C" fn type_create(description: *const u8, length: u64) -> *mut Datatype {
+    // SAFETY: the shim's bytes, so many.
+    let description = unsafe { std::slice::from_raw_parts(description, length as usize) };
+    match catch_unwind(|| Datatype::from_description(description)) {
+        Ok(Ok(datatype)) => Box::into_raw(Box::new(datatype)),
+        _ => std::ptr::null_mut(),
+    }
+}
+
+unsafe extern "C" fn type_free(datatype: *mut Datatype) {
+    // SAFETY: from `type_create`, and not used again.
+    drop(unsafe { Box::from_raw(datatype) });
+}
+
+unsafe extern "C" fn set_view(
+    file: *const File,
+    displacement: i64,
+    etype: *const Datatype,
+    filetype: *const Datatype,
+    representation: *const c_char,
+    hints: *const Hint,
+    hint_count: u64,
+) -> c_int {
+    // SAFETY: the file is from `open`, the types from `type_create` or null, the rest the program's.
+    guarded(|| unsafe {
+        let types = etype.as_ref().zip(filetype.as_ref());
+        let hints = hints_from(hints, hint_count);
+        (*file).set_view(displacement, types, CStr::from_ptr(representation), &hints)
+    })
+}
+
+unsafe extern "C" fn displacement(file: *const File, displacement: *mut i64) -> c_int {
+    // SAFETY: the file is from `open`; the shim's pointer is valid.
+    guarded(|| unsafe { put(displacement, (*file).displacement()) })
+}
+
+unsafe extern "C" fn transfer(
+    file: *const File,
+    how: c_int,
+    offset: i64,
+    given: *const MemoryGiven,
+    error: c_int,
+    moved: *mut u64,
+) -> c_int {
+    const WRITE: c_int = 1;
+    const COLLECTIVE: c_int = 2;
+    const EXPLICIT_OFFSET: c_int = 4;
+    guarded(|| {
+        // SAFETY: the shim's pointer is valid; the type, if there is no error, is from `type_create`; the memory is
+        // what the program gave MPI for this operation.
+        let memory = Status::check(error).and_then(|()| unsafe {
+            let MemoryGiven { address, count, datatype } = &*given;
+            let datatype = datatype.as_ref().ok_or(Status::Type)?;
+            Memory::new(address.cast(), *count, datatype).map_err(|_| Status::Argument)
+        });
+        let direction = if how & WRITE != 0 { Direction::Write } else { Direction::Read };
+        let place = if how & EXPLICIT_OFFSET != 0 { Place::Explicit(offset) } else { Place::Pointer };
+        // SAFETY: the file is from `open`; the shim's pointer is valid.
+        unsafe {
+            *moved = (*file).transfer(direction, how & COLLECTIVE != 0, place, memory)?;
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn seek(file: *const File, offset: i64, whence: c_int) -> c_int {
+    guarded(|| {
+        let whence = match whence {
+            0 => Whence::Start,
+            1 => Whence::Current,
+            2 => Whence::End,
+            _ => return Err(Status::Argument),
+        };
+        // SAFETY: the file is from `open`.
+        unsafe { (*file).seek(offset, whence) }
+    })
+}
+
+unsafe extern "C" fn position(file: *const File, position: *mut i64) -> c_int {
+    // SAFETY: the file is from `open`; the shim's pointer is valid.
+    guarded(|| unsafe { put(position, (*file).position()) })
+}
+
+unsafe extern "C" fn byte_offset(file: *const File, offset: i64, byte: *mut i64) -> c_int {
+    // SAFETY: the file is from `open`; the shim's pointer is valid.
+    guarded(|| unsafe { put(byte, (*file).byte_offset(offset)?) })
+}
+
+unsafe extern "C" fn sync(file: *const File) -> c_int {
+    // SAFETY: the file is from `open`.
+    guarded(|| unsafe { (*file).sync() })
+}
+
+unsafe extern "C" fn get_size(file: *const File, size: *mut i64) -> c_int {
+    // SAFETY: the file is from `open`; the shim's pointer is valid.
+    guarded(|| unsafe { put(size, (*file).size()?) })
+}
+
+unsafe extern "C" fn set_size(file: *const File, size: i64) -> c_int {
+    // SAFETY: the file is from `open`.
+    guarded(|| unsafe { (*file).set_size(size) })
+}
+
+unsafe extern "C" fn preallocate(file: *const File, size: i64) -> c_int {
+    // SAFETY: the file is from `open`.
+    guarded(|| unsafe { (*file).preallocate(size) })
+}
+
+unsafe extern "C" fn set_hints(file: *const File, hints: *const Hint, hint_count: u64) -> c_int {
+    // SAFETY: the file is from `open`; the shim has so many hints.
+    guarded(|| unsafe { (*file).set_hints(&hints_from(hints, hint_count)) })
+}
+
+unsafe extern "C" fn get_hints(file: *const File, hints: *mut Hint, capacity: c_int) -> c_int {
+    // SAFETY: the file is from `open`; the shim has room for so many hints.
+    let (file, hints) = unsafe { (&*file, std::slice::from_raw_parts_mut(hints, capacity as usize)) };
+    let pairs = catch_unwind(AssertUnwindSafe(|| file.hints().pairs())).unwrap_or_default();
+    let mut count = 0;
+    for ((key, value), hint) in pairs.iter().zip(hints) {
+        put_text(key, &mut hint.key);
+        put_text(&value.to_string(), &mut hint.value);
+        count += 1;
+    }
+    count
+}
+
+/// # Safety
+/// `target` must be valid.
+unsafe fn put(target: *mut i64, value: u64) -> Result<(), Status> {
+    let value = i64::try_from(value).map_err(|_| Status::Argument)?;
+    // SAFETY: by contract.
+    unsafe { *target = value };
+    Ok(())
+}
+
+/// Hints from the program. Values that make no sense are passed over, as MPI wants it.
+///
+/// # Safety
+/// `hints` must point to so many.
+unsafe fn hints_from(hints: *const Hint, count: u64) -> Hints {
+    let mut known = Hints::default();
+    if count == 0 {
+        return known;
+    }
+    // SAFETY: by contract.
+    for hint in unsafe { std::slice::from_raw_parts(hints, count as usize) } {
+        let _ = known.set(&text_of(&hint.key), &text_of(&hint.value));
+    }
+    known
+}
+
+fn text_of(chars: &[c_char]) -> String {
+    let bytes: Vec<u8> = chars.iter().map(|char| *char as u8).take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).trim().to_owned()
+}
+
+fn put_text(text: &str, chars: &mut [c_char]) {
+    let most = chars.len() - 1;
+    for (char, byte) in chars.iter_mut().zip(text.bytes().take(most).chain([0])) {
+        *char = byte as c_char;
+    }
+}

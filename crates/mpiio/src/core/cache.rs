@@ -1,0 +1,129 @@
+//! What stays with the program's communicator from one open to the next: a communicator of our own, where the ranks
+//! are, and channels that are free.
+
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::boundary::MpiTable;
+use super::channel::Channel;
+use super::communicator::Communicator;
+use super::segment::{self, Segment};
+use super::status::Status;
+
+/// Kept as an attribute of the program's communicator, and by the files that are open on it.
+#[derive(Debug)]
+pub struct Cache {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// For opening; gone with the program's communicator.
+    control: Option<Communicator>,
+    /// For each rank, the least rank that shares memory with it; none if memory is not shared.
+    node: Option<Vec<u32>>,
+    free: Vec<Channel>,
+    made: u64,
+}
+
+/// Instead of the number of a free channel: make a new one.
+const NEW: u64 = u64::MAX;
+
+impl Cache {
+    /// For a communicator of the program's. Collective.
+    ///
+    /// # Safety
+    /// `original` must be the shim's pointer to a communicator.
+    pub unsafe fn new(
+        mpi: &'static MpiTable,
+        original: *const c_void,
+        shared_memory: bool,
+    ) -> Result<Arc<Cache>, Status> {
+        // SAFETY: by contract.
+        let control = unsafe { Communicator::duplicate_of(mpi, original) }?;
+        let node = if shared_memory && control.ranks() > 1 { nodes(&control)? } else { None };
+        Ok(Arc::new(Cache {
+            state: Mutex::new(State { control: Some(control), node, free: Vec::new(), made: 0 }),
+        }))
+    }
+
+    /// Rank 0 says something to all ranks, and offers a channel; returns the channel that all take. Collective.
+    pub fn open<const N: usize>(&self, words: &mut [u64; N]) -> Result<Channel, Status> {
+        let mut state = self.lock();
+        let State { control: Some(control), .. } = &*state else { return Err(Status::Communicator) };
+        let choice = state.free.last().map_or(NEW, |channel| channel.id);
+        let mut bytes = Vec::with_capacity((N + 1) * 8);
+        bytes.extend(words.iter().chain([&choice]).flat_map(|word| word.to_ne_bytes()));
+        control.broadcast(&mut bytes)?;
+        let mut said = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+        words.iter_mut().zip(&mut said).for_each(|(word, said)| *word = said);
+        let choice = said.next().unwrap_or(NEW);
+        if choice != NEW {
+            let place = state.free.iter().position(|channel| channel.id == choice).ok_or(Status::Internal)?;
+            return Ok(state.free.swap_remove(place));
+        }
+        let communicator = control.duplicate()?;
+        let id = state.made;
+        state.made += 1;
+        Channel::new(id, communicator, state.node.as_deref())
+    }
+
+    /// Whether this rank is the one that opens first.
+    pub fn is_first(&self) -> Result<bool, Status> {
+        self.lock().control.as_ref().map(|control| control.rank() == 0).ok_or(Status::Communicator)
+    }
+
+    /// A file gives its channel back. Collective if the program's communicator is gone.
+    pub fn put_back(&self, channel: Channel) {
+        let mut state = self.lock();
+        if state.control.is_some() {
+            state.free.push(channel);
+        } else {
+            channel.communicator.release(true);
+        }
+    }
+
+    /// The program's communicator goes. Collective, if `communicate`.
+    pub fn forget(&self, communicate: bool) {
+        let mut state = self.lock();
+        if let Some(control) = state.control.take() {
+            control.release(communicate);
+        }
+        // In one order on all ranks.
+        state.free.sort_by_key(|channel| channel.id);
+        for channel in std::mem::take(&mut state.free) {
+            channel.communicator.release(communicate);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Which ranks share memory, if all that should can: containers may forbid it.
+fn nodes(control: &Communicator) -> Result<Option<Vec<u32>>, Status> {
+    let node = u64::from(control.node()?);
+    let test = Segment::shared();
+    let mine = match &test {
+        Ok((_, address)) => [node, u64::from(address.process), u64::from(address.descriptor), address.inode],
+        Err(_) => [node, 0, 0, 0],
+    };
+    let all = control.gather(mine)?;
+    // Each rank tries its successor on the node, so that every one is tried by one.
+    let ranks = all.len();
+    let me = control.rank() as usize;
+    let successor = (1..ranks).map(|step| (me + step) % ranks).find(|rank| all[*rank][0] == node);
+    let works = test.is_ok()
+        && successor.is_none_or(|rank| {
+            let [_, process, descriptor, inode] = all[rank];
+            segment::is_reachable(segment::Address {
+                process: process as u32,
+                descriptor: descriptor as u32,
+                inode,
+            })
+        });
+    // This also keeps each test segment until all have tried.
+    let all_work = control.gather([u64::from(works)])?.into_iter().all(|[works]| works == 1);
+    Ok(all_work.then(|| all.into_iter().map(|[node, ..]| node as u32).collect()))
+}

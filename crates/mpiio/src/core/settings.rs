@@ -1,0 +1,68 @@
+//! What the launcher asked for, by environment variables.
+
+use pio_plan::{Hints, Strategy};
+
+/// How collective operations are carried out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// `PIOSCOPE_STRATEGY`; two-phase if not set.
+    pub strategy: Strategy,
+    /// `PIOSCOPE_HINTS`: where the program gives none.
+    pub hints: Hints,
+    /// Not `PIOSCOPE_SHARED_MEMORY=off`: whether ranks of one node exchange data through shared memory.
+    pub shared_memory: bool,
+}
+
+impl Settings {
+    /// From the environment.
+    ///
+    /// # Errors
+    /// The text names the variable and what it should be.
+    pub fn from_environment() -> Result<Settings, String> {
+        Settings::from(|name| std::env::var(name).ok())
+    }
+
+    fn from(value_of: impl Fn(&str) -> Option<String>) -> Result<Settings, String> {
+        let strategy = match value_of("PIOSCOPE_STRATEGY") {
+            Some(name) => name.parse().map_err(|error| format!("PIOSCOPE_STRATEGY: {error}"))?,
+            None => Strategy::TwoPhase,
+        };
+        let hints = value_of("PIOSCOPE_HINTS").unwrap_or_default();
+        let hints = Hints::parse(&hints).map_err(|error| format!("PIOSCOPE_HINTS: {error}"))?;
+        let shared_memory = match value_of("PIOSCOPE_SHARED_MEMORY").as_deref() {
+            None | Some("on") => true,
+            Some("off") => false,
+            Some(other) => return Err(format!("PIOSCOPE_SHARED_MEMORY: '{other}' (expected on or off)")),
+        };
+        Ok(Settings { strategy, hints, shared_memory })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &str, value: &str) -> Result<Settings, String> {
+        Settings::from(|asked| (asked == name).then(|| value.to_owned()))
+    }
+
+    #[test]
+    fn nothing_set_is_two_phase_through_shared_memory() {
+        let settings = Settings::from(|_| None).unwrap();
+        assert_eq!(settings.strategy, Strategy::TwoPhase);
+        assert!(settings.shared_memory);
+        assert_eq!(settings.hints, Hints::default());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_variable() {
+        assert!(
+            with("PIOSCOPE_STRATEGY", "fast").unwrap_err().starts_with("PIOSCOPE_STRATEGY: unknown strategy")
+        );
+        assert!(
+            with("PIOSCOPE_HINTS", "cb_nodes=0").unwrap_err().starts_with("PIOSCOPE_HINTS: hint cb_nodes")
+        );
+        assert!(with("PIOSCOPE_SHARED_MEMORY", "no").unwrap_err().contains("expected on or off"));
+        assert!(!with("PIOSCOPE_SHARED_MEMORY", "off").unwrap().shared_memory);
+    }
+}
