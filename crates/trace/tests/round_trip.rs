@@ -1,5 +1,7 @@
 //! What is written is what is read.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 mod support;
 
 use pio_trace::{
