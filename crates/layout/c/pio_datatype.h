@@ -53,35 +53,104 @@ static int pio_datatype_put(pio_datatype_buffer *buffer, long long value) {
   return MPI_SUCCESS;
 }
 
-static int pio_datatype_put_ints(pio_datatype_buffer *buffer, const int *values, int count) {
-  int i, error = MPI_SUCCESS;
-  for (i = 0; i < count && error == MPI_SUCCESS; i++) error = pio_datatype_put(buffer, values[i]);
-  return error;
+/* What a type was made from. `numbers` are MPI's integers, then its addresses, in the order of MPI's tables; types made
+ * with large counts have their large counts there instead. */
+typedef struct {
+  int combiner;
+  size_t number_count;
+  size_t type_count;
+  long long *numbers;
+  MPI_Datatype *types;
+} pio_datatype_contents;
+
+/* The four counts of an envelope, and the combiner. */
+typedef struct {
+  MPI_Count ints, addresses, large_counts, types;
+  int combiner;
+} pio_datatype_envelope;
+
+static int pio_datatype_get_envelope(MPI_Datatype type, pio_datatype_envelope *envelope) {
+#if MPI_VERSION >= 4
+  return PMPI_Type_get_envelope_c(type, &envelope->ints, &envelope->addresses, &envelope->large_counts,
+                                  &envelope->types, &envelope->combiner);
+#else
+  int ints, addresses, types;
+  int error = PMPI_Type_get_envelope(type, &ints, &addresses, &types, &envelope->combiner);
+  if (error != MPI_SUCCESS) return error;
+  envelope->ints = ints;
+  envelope->addresses = addresses;
+  envelope->large_counts = 0;
+  envelope->types = types;
+  return MPI_SUCCESS;
+#endif
 }
 
-static int pio_datatype_put_addresses(pio_datatype_buffer *buffer, const MPI_Aint *values, int count) {
-  int i, error = MPI_SUCCESS;
-  for (i = 0; i < count && error == MPI_SUCCESS; i++) error = pio_datatype_put(buffer, values[i]);
+static void pio_datatype_free_contents(pio_datatype_contents *contents) {
+  free(contents->numbers);
+  free(contents->types);
+  contents->numbers = NULL;
+  contents->types = NULL;
+}
+
+/* Fills `contents`, whose arrays the caller frees whatever is returned. */
+static int pio_datatype_get_contents(MPI_Datatype type, const pio_datatype_envelope *envelope,
+                                     pio_datatype_contents *contents) {
+  size_t ints_count = (size_t)envelope->ints, addresses_count = (size_t)envelope->addresses;
+  size_t large_count = (size_t)envelope->large_counts, numbers, first, i;
+  int error;
+  /* One more of each: the result of malloc(0) may be NULL. */
+  int *ints = (int *)malloc((ints_count + 1) * sizeof(int));
+  MPI_Aint *addresses = (MPI_Aint *)malloc((addresses_count + 1) * sizeof(MPI_Aint));
+  MPI_Count *large = (MPI_Count *)malloc((large_count + 1) * sizeof(MPI_Count));
+
+  contents->combiner = envelope->combiner;
+  contents->type_count = (size_t)envelope->types;
+  contents->number_count = ints_count + addresses_count + large_count;
+  contents->numbers = (long long *)malloc((contents->number_count + 1) * sizeof(long long));
+  contents->types = (MPI_Datatype *)malloc((contents->type_count + 1) * sizeof(MPI_Datatype));
+  if (ints == NULL || addresses == NULL || large == NULL || contents->numbers == NULL || contents->types == NULL) {
+    error = MPI_ERR_NO_MEM;
+  } else {
+#if MPI_VERSION >= 4
+    error = PMPI_Type_get_contents_c(type, envelope->ints, envelope->addresses, envelope->large_counts,
+                                     envelope->types, ints, addresses, large, contents->types);
+#else
+    error = PMPI_Type_get_contents(type, (int)ints_count, (int)addresses_count, (int)contents->type_count, ints,
+                                   addresses, contents->types);
+#endif
+  }
+  if (error == MPI_SUCCESS) {
+    /* With large counts, arrays keep small integers around the sizes: the first 1 or 3, then the others. */
+    first = ints_count;
+    if (large_count > 0 && contents->combiner == MPI_COMBINER_SUBARRAY) first = 1;
+    if (large_count > 0 && contents->combiner == MPI_COMBINER_DARRAY) first = 3;
+    numbers = 0;
+    for (i = 0; i < first; i++) contents->numbers[numbers++] = ints[i];
+    for (i = 0; i < large_count; i++) contents->numbers[numbers++] = large[i];
+    for (i = first; i < ints_count; i++) contents->numbers[numbers++] = ints[i];
+    for (i = 0; i < addresses_count; i++) contents->numbers[numbers++] = addresses[i];
+  } else {
+    contents->type_count = 0;
+  }
+  free(large);
+  free(addresses);
+  free(ints);
   return error;
 }
 
 /* MPI's constants differ from one MPI to the next: the description has its own. */
-static long long pio_datatype_order(int order) { return order == MPI_ORDER_FORTRAN; }
-
-static int pio_datatype_put_distributions(pio_datatype_buffer *buffer, const int *values, int count) {
-  int i, error = MPI_SUCCESS;
-  for (i = 0; i < count && error == MPI_SUCCESS; i++) {
-    long long value = values[i] == MPI_DISTRIBUTE_BLOCK ? 1 : values[i] == MPI_DISTRIBUTE_CYCLIC ? 2 : 0;
-    error = pio_datatype_put(buffer, value);
+static void pio_datatype_translate(pio_datatype_contents *contents) {
+  long long *numbers = contents->numbers;
+  size_t last = contents->number_count - 1, n, i;
+  if (contents->combiner == MPI_COMBINER_SUBARRAY) numbers[last] = numbers[last] == MPI_ORDER_FORTRAN;
+  if (contents->combiner == MPI_COMBINER_DARRAY) {
+    numbers[last] = numbers[last] == MPI_ORDER_FORTRAN;
+    n = (size_t)numbers[2];
+    for (i = 3 + n; i < 3 + 2 * n; i++)
+      numbers[i] = numbers[i] == MPI_DISTRIBUTE_BLOCK ? 1 : numbers[i] == MPI_DISTRIBUTE_CYCLIC ? 2 : 0;
+    for (i = 3 + 2 * n; i < 3 + 3 * n; i++)
+      if (numbers[i] == MPI_DISTRIBUTE_DFLT_DARG) numbers[i] = -1;
   }
-  return error;
-}
-
-static int pio_datatype_put_arguments(pio_datatype_buffer *buffer, const int *values, int count) {
-  int i, error = MPI_SUCCESS;
-  for (i = 0; i < count && error == MPI_SUCCESS; i++)
-    error = pio_datatype_put(buffer, values[i] == MPI_DISTRIBUTE_DFLT_DARG ? -1 : values[i]);
-  return error;
 }
 
 static int pio_datatype_put_named(pio_datatype_buffer *buffer, MPI_Datatype type) {
@@ -94,7 +163,7 @@ static int pio_datatype_put_named(pio_datatype_buffer *buffer, MPI_Datatype type
   return error;
 }
 
-/* True if the combiner makes a type without others inside that counts as a basic one. */
+/* True if a type with this combiner counts as a basic one. The F90 ones are predefined, too: never to be freed. */
 static int pio_datatype_is_basic(int combiner) {
   return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
          combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER
@@ -106,124 +175,72 @@ static int pio_datatype_is_basic(int combiner) {
 
 static int pio_datatype_put_type(pio_datatype_buffer *buffer, MPI_Datatype type, int depth);
 
-/* Appends everything before the types inside, given what MPI_Type_get_contents says. */
-static int pio_datatype_put_head(pio_datatype_buffer *buffer, MPI_Datatype type, int combiner, const int *ints,
-                                 const MPI_Aint *addresses) {
-  int n, error = MPI_SUCCESS;
-  MPI_Count lower_bound, extent;
+/* The description's number for what MPI calls a combiner; 0 for a duplicate, which is not told; -1 if unknown. */
+static int pio_datatype_constructor(int combiner) {
   switch (combiner) {
-    case MPI_COMBINER_DUP:
-      break;
-    case MPI_COMBINER_CONTIGUOUS:
-      if (!error) error = pio_datatype_put(buffer, 2);
-      if (!error) error = pio_datatype_put(buffer, ints[0]);
-      break;
-    case MPI_COMBINER_VECTOR:
-      if (!error) error = pio_datatype_put(buffer, 10);
-      if (!error) error = pio_datatype_put_ints(buffer, ints, 3);
-      break;
-    case MPI_COMBINER_HVECTOR:
-      if (!error) error = pio_datatype_put(buffer, 3);
-      if (!error) error = pio_datatype_put_ints(buffer, ints, 2);
-      if (!error) error = pio_datatype_put(buffer, addresses[0]);
-      break;
-    case MPI_COMBINER_INDEXED:
-      n = ints[0];
-      if (!error) error = pio_datatype_put(buffer, 11);
-      if (!error) error = pio_datatype_put_ints(buffer, ints, 1 + 2 * n);
-      break;
-    case MPI_COMBINER_HINDEXED:
-      n = ints[0];
-      if (!error) error = pio_datatype_put(buffer, 4);
-      if (!error) error = pio_datatype_put_ints(buffer, ints, 1 + n);
-      if (!error) error = pio_datatype_put_addresses(buffer, addresses, n);
-      break;
-    case MPI_COMBINER_INDEXED_BLOCK:
-      n = ints[0];
-      if (!error) error = pio_datatype_put(buffer, 12);
-      if (!error) error = pio_datatype_put_ints(buffer, ints, 2 + n);
-      break;
-    case MPI_COMBINER_HINDEXED_BLOCK:
-      n = ints[0];
-      if (!error) error = pio_datatype_put(buffer, 5);
-      if (!error) error = pio_datatype_put_ints(buffer, ints, 2);
-      if (!error) error = pio_datatype_put_addresses(buffer, addresses, n);
-      break;
-    case MPI_COMBINER_STRUCT:
-      n = ints[0];
-      error = PMPI_Type_get_extent_x(type, &lower_bound, &extent);
-      if (!error) error = pio_datatype_put(buffer, 7);
-      if (!error) error = pio_datatype_put(buffer, lower_bound);
-      if (!error) error = pio_datatype_put(buffer, extent);
-      if (!error) error = pio_datatype_put(buffer, 6);
-      if (!error) error = pio_datatype_put_ints(buffer, ints, 1 + n);
-      if (!error) error = pio_datatype_put_addresses(buffer, addresses, n);
-      break;
-    case MPI_COMBINER_RESIZED:
-      if (!error) error = pio_datatype_put(buffer, 7);
-      if (!error) error = pio_datatype_put_addresses(buffer, addresses, 2);
-      break;
-    case MPI_COMBINER_SUBARRAY:
-      n = ints[0];
-      if (!error) error = pio_datatype_put(buffer, 8);
-      if (!error) error = pio_datatype_put_ints(buffer, ints, 1 + 3 * n);
-      if (!error) error = pio_datatype_put(buffer, pio_datatype_order(ints[1 + 3 * n]));
-      break;
-    case MPI_COMBINER_DARRAY:
-      n = ints[2];
-      if (!error) error = pio_datatype_put(buffer, 9);
-      if (!error) error = pio_datatype_put_ints(buffer, ints, 3 + n);
-      if (!error) error = pio_datatype_put_distributions(buffer, ints + 3 + n, n);
-      if (!error) error = pio_datatype_put_arguments(buffer, ints + 3 + 2 * n, n);
-      if (!error) error = pio_datatype_put_ints(buffer, ints + 3 + 3 * n, n);
-      if (!error) error = pio_datatype_put(buffer, pio_datatype_order(ints[3 + 4 * n]));
-      break;
-    default:
-      error = MPI_ERR_TYPE;
+    case MPI_COMBINER_DUP: return 0;
+    case MPI_COMBINER_CONTIGUOUS: return 2;
+    case MPI_COMBINER_HVECTOR: return 3;
+    case MPI_COMBINER_HINDEXED: return 4;
+    case MPI_COMBINER_HINDEXED_BLOCK: return 5;
+    case MPI_COMBINER_STRUCT: return 6;
+    case MPI_COMBINER_RESIZED: return 7;
+    case MPI_COMBINER_SUBARRAY: return 8;
+    case MPI_COMBINER_DARRAY: return 9;
+    case MPI_COMBINER_VECTOR: return 10;
+    case MPI_COMBINER_INDEXED: return 11;
+    case MPI_COMBINER_INDEXED_BLOCK: return 12;
+    default: return -1;
   }
+}
+
+/* Appends everything before the types inside. */
+static int pio_datatype_put_head(pio_datatype_buffer *buffer, MPI_Datatype type, pio_datatype_contents *contents) {
+  int constructor = pio_datatype_constructor(contents->combiner), error = MPI_SUCCESS;
+  size_t i;
+  if (constructor < 0) return MPI_ERR_TYPE;
+  if (constructor == 0) return MPI_SUCCESS;
+  if (contents->combiner == MPI_COMBINER_STRUCT) {
+    MPI_Count lower_bound, extent;
+    error = PMPI_Type_get_extent_x(type, &lower_bound, &extent);
+    if (error == MPI_SUCCESS) error = pio_datatype_put(buffer, 7);
+    if (error == MPI_SUCCESS) error = pio_datatype_put(buffer, lower_bound);
+    if (error == MPI_SUCCESS) error = pio_datatype_put(buffer, extent);
+  }
+  if (error == MPI_SUCCESS) error = pio_datatype_put(buffer, constructor);
+  pio_datatype_translate(contents);
+  for (i = 0; i < contents->number_count && error == MPI_SUCCESS; i++)
+    error = pio_datatype_put(buffer, contents->numbers[i]);
   return error;
 }
 
 /* Frees a type that MPI_Type_get_contents handed out: derived ones are ours, predefined ones are not. */
 static int pio_datatype_release(MPI_Datatype *type) {
-  int ints, addresses, types, combiner;
-  int error = PMPI_Type_get_envelope(*type, &ints, &addresses, &types, &combiner);
+  pio_datatype_envelope envelope;
+  int error = pio_datatype_get_envelope(*type, &envelope);
   if (error != MPI_SUCCESS) return error;
-  /* F90 types are predefined, too: they must not be freed. */
-  return pio_datatype_is_basic(combiner) ? MPI_SUCCESS : PMPI_Type_free(type);
+  return pio_datatype_is_basic(envelope.combiner) ? MPI_SUCCESS : PMPI_Type_free(type);
 }
 
 static int pio_datatype_put_type(pio_datatype_buffer *buffer, MPI_Datatype type, int depth) {
-  int int_count, address_count, type_count, combiner, i, error;
-  int *ints;
-  MPI_Aint *addresses;
-  MPI_Datatype *types;
+  pio_datatype_envelope envelope;
+  pio_datatype_contents contents;
+  size_t i;
+  int error, released;
 
   if (depth > PIO_DATATYPE_MAX_DEPTH) return MPI_ERR_TYPE;
-  error = PMPI_Type_get_envelope(type, &int_count, &address_count, &type_count, &combiner);
+  error = pio_datatype_get_envelope(type, &envelope);
   if (error != MPI_SUCCESS) return error;
-  if (pio_datatype_is_basic(combiner)) return pio_datatype_put_named(buffer, type);
+  if (pio_datatype_is_basic(envelope.combiner)) return pio_datatype_put_named(buffer, type);
 
-  ints = (int *)malloc((size_t)(int_count + 1) * sizeof(int));
-  addresses = (MPI_Aint *)malloc((size_t)(address_count + 1) * sizeof(MPI_Aint));
-  types = (MPI_Datatype *)malloc((size_t)(type_count + 1) * sizeof(MPI_Datatype));
-  if (ints == NULL || addresses == NULL || types == NULL) {
-    error = MPI_ERR_NO_MEM;
-  } else {
-    error = PMPI_Type_get_contents(type, int_count, address_count, type_count, ints, addresses, types);
-    if (error == MPI_SUCCESS) {
-      error = pio_datatype_put_head(buffer, type, combiner, ints, addresses);
-      for (i = 0; i < type_count; i++) {
-        int freed;
-        if (error == MPI_SUCCESS) error = pio_datatype_put_type(buffer, types[i], depth + 1);
-        freed = pio_datatype_release(&types[i]);
-        if (error == MPI_SUCCESS) error = freed;
-      }
-    }
+  error = pio_datatype_get_contents(type, &envelope, &contents);
+  if (error == MPI_SUCCESS) error = pio_datatype_put_head(buffer, type, &contents);
+  for (i = 0; i < contents.type_count; i++) {
+    if (error == MPI_SUCCESS) error = pio_datatype_put_type(buffer, contents.types[i], depth + 1);
+    released = pio_datatype_release(&contents.types[i]);
+    if (error == MPI_SUCCESS) error = released;
   }
-  free(types);
-  free(addresses);
-  free(ints);
+  pio_datatype_free_contents(&contents);
   return error;
 }
 

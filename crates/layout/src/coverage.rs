@@ -2,7 +2,8 @@
 //!
 //! A two-phase aggregator must know whether the pieces of all ranks cover its window: if not, it has to read before
 //! it writes. The pieces of P ranks usually interleave with one period, so the answer for one period, which costs
-//! O(P log P), is the answer for all. Only what has no period in common is merged extent by extent.
+//! O(P log P), is the answer for all. Only what has no period in common, at most a quarter of the window, is merged
+//! extent by extent: so keep windows to the size of a buffer where layouts come from anywhere.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -147,7 +148,7 @@ fn search_strided(window: &Range<i64>, layouts: Vec<Layout>, found: &mut Vec<Lay
     let mut ends: Vec<i64> = ends.filter(inside).map(|end| end as i64).collect();
     ends.sort_unstable();
     match ends.get(ends.len() / 2) {
-        Some(&middle) if len > 8 * period => {
+        Some(&middle) if len / 8 > period => {
             search(&(window.start..middle), layouts.clone(), found);
             search(&(middle..window.end), layouts, found);
         }

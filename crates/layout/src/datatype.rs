@@ -9,14 +9,14 @@ use crate::error::{LayoutError, overflow};
 use crate::layout::Layout;
 
 /// A layout, a lower bound and an extent: the k-th of a row of such data lies k × extent further.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Datatype {
     layout: Layout,
     bounds: Bounds,
 }
 
 /// Lower and upper bound, and whether they were set explicitly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Bounds {
     lower: i64,
     extent: i64,

@@ -5,6 +5,7 @@
 //! the offset of a byte that the layout touches: what [`Shape::checked`] found to fit always fits.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::error::{LayoutError, overflow};
@@ -15,7 +16,7 @@ pub const MAX_DEPTH: usize = 64;
 /// A symbolic, ordered, finite set of bytes. Data order is traversal order.
 ///
 /// Built by the constructors in normal form: equal byte sequences, in the common cases, are equal layouts.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// Offset of the first data byte; 0 if there is none.
     pub(crate) offset: i64,
@@ -34,7 +35,7 @@ pub(crate) struct Shape {
     pub(crate) monotone: bool,
 }
 
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     /// `size` bytes in one block. The only kind that may be empty.
     Block,
@@ -260,6 +261,13 @@ impl PartialEq for Shape {
 }
 
 impl Eq for Shape {}
+
+impl Hash for Shape {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.size.hash(state);
+        self.kind.hash(state);
+    }
+}
 
 impl fmt::Debug for Layout {
     /// Writes the tree on one line, such as `12 + 3 × 16 of [4]`.

@@ -6,6 +6,8 @@
 //! Bounds are checked once a run; inside a run, pieces of the usual sizes are copied by kernels whose piece size is a
 //! constant, so that a piece is one load and one store.
 
+use std::ops::Range;
+
 use crate::error::LayoutError;
 use crate::runs::Run;
 
@@ -64,8 +66,8 @@ pub fn unpack(
 
 /// Copies `len` bytes from the first runs in one memory to the first in another, in data order.
 ///
-/// Straight where one of the two sides is contiguous; through a scratch that stays in the first-level cache where
-/// neither is.
+/// Straight where one of the two sides is contiguous or both have pieces of the same size; else through a scratch that
+/// stays in the first-level cache.
 ///
 /// # Errors
 /// If a run lies outside its memory, or one of the sides has fewer than `len` bytes. The target may then have been
@@ -86,7 +88,16 @@ pub fn copy(
     let mut left = len;
     while left > 0 {
         let (Some(from), Some(to)) = (source_runs.peek(), target_runs.peek()) else { return Err(short) };
-        if from.count == 1 {
+        if from.count == 1 && to.count == 1 {
+            let len = left.min(from.len).min(to.len);
+            let (Some(from), Some(to)) = (source_runs.take(len), target_runs.take(len)) else {
+                return Err(short);
+            };
+            left -= len;
+            let from = window(&from, source.len(), source_origin)?;
+            let to = window(&to, target.len(), target_origin)?;
+            target[to].copy_from_slice(&source[from]);
+        } else if from.count == 1 {
             let Some(from) = source_runs.take(left.min(size(&to))) else { return Err(short) };
             left -= size(&from);
             let bytes = window(&from, source.len(), source_origin)?;
@@ -96,6 +107,14 @@ pub fn copy(
             left -= size(&to);
             let bytes = window(&to, target.len(), target_origin)?;
             get(&mut source_runs, source, source_origin, &mut target[bytes])?;
+        } else if let Some(len) = in_step(&from, &to, left) {
+            let (Some(from), Some(to)) = (source_runs.take(len), target_runs.take(len)) else {
+                return Err(short);
+            };
+            left -= len;
+            let from_window = window(&from, source.len(), source_origin)?;
+            let to_window = window(&to, target.len(), target_origin)?;
+            move_pieces(&from, &source[from_window], &to, &mut target[to_window]);
         } else {
             let block = left.min(size(&from)).min(size(&to)).min(SCRATCH_BYTES as u64);
             left -= block;
@@ -105,6 +124,17 @@ pub fn copy(
         }
     }
     Ok(())
+}
+
+/// How many of the next `left` bytes go piece by piece from one run to the other: at least two pieces, equally long on
+/// both sides, forward and without overlap.
+fn in_step(from: &Run, to: &Run, left: u64) -> Option<u64> {
+    let count = from.count.min(to.count).min(left / from.len);
+    (from.len == to.len && count >= 2 && is_forward(from) && is_forward(to)).then_some(count * from.len)
+}
+
+fn is_forward(run: &Run) -> bool {
+    run.stride > 0 && run.stride as u64 >= run.len
 }
 
 /// Fills `stream` from the next bytes of the cursor.
@@ -160,6 +190,7 @@ impl<I: Iterator<Item = Run>> Cursor<I> {
     }
 
     /// What comes next, as long as there are whole pieces.
+    #[inline]
     fn peek(&mut self) -> Option<Run> {
         while self.run.is_none_or(|run| size(&run) == 0) {
             self.run = Some(self.runs.next()?);
@@ -178,6 +209,7 @@ impl<I: Iterator<Item = Run>> Cursor<I> {
     }
 
     /// Takes at most `most` (at least 1) bytes.
+    #[inline]
     fn take(&mut self, most: u64) -> Option<Run> {
         let next = self.peek()?;
         let run = self.run.as_mut()?;
@@ -201,7 +233,20 @@ fn size(run: &Run) -> u64 {
 }
 
 /// The part of memory from the lowest to the highest byte of the run.
-fn window(run: &Run, available: usize, origin: i64) -> Result<std::ops::Range<usize>, LayoutError> {
+#[inline]
+fn window(run: &Run, available: usize, origin: i64) -> Result<Range<usize>, LayoutError> {
+    if run.count == 1
+        && let Some(start) = run.offset.checked_add(origin)
+        && let Ok(start) = usize::try_from(start)
+        && start <= available
+        && run.len <= (available - start) as u64
+    {
+        return Ok(start..start + run.len as usize);
+    }
+    window_of_pieces(run, available, origin)
+}
+
+fn window_of_pieces(run: &Run, available: usize, origin: i64) -> Result<Range<usize>, LayoutError> {
     // count < 2^64 and |stride| ≤ 2^63: saturate rather than trust.
     let far = (run.count as i128 - 1).saturating_mul(run.stride as i128);
     let offset = (run.offset as i128).saturating_add(far.min(0));
@@ -214,57 +259,85 @@ fn window(run: &Run, available: usize, origin: i64) -> Result<std::ops::Range<us
     Ok(start_index as usize..end_index as usize)
 }
 
+/// Calls `$kernel::<N>` with the piece size `$len` for N, if there is a kernel for it; else evaluates `$other`.
+macro_rules! by_piece_size {
+    ($len:expr, $kernel:ident $arguments:tt, $other:expr, $($size:literal)*) => {
+        match $len {
+            $($size => by_piece_size!(@call $kernel $size $arguments),)*
+            _ => $other,
+        }
+    };
+    ($len:expr, $kernel:ident $arguments:tt, $other:expr) => {
+        by_piece_size!($len, $kernel $arguments, $other, 1 2 4 8 12 16 24 32)
+    };
+    (@call $kernel:ident $size:literal ($($argument:expr),*)) => {
+        $kernel::<$size>($($argument),*)
+    };
+}
+
+#[inline]
 fn gather(run: &Run, memory: &[u8], origin: i64, stream: &mut [u8]) -> Result<(), LayoutError> {
     if stream.is_empty() {
         return Ok(());
     }
     let memory = &memory[window(run, memory.len(), origin)?];
-    match run.len {
-        _ if run.count == 1 => stream.copy_from_slice(memory),
-        len if run.stride < 0 || (run.stride as u64) < len => gather_any(run, memory, stream),
-        1 => gather_pieces::<1>(run, memory, stream),
-        2 => gather_pieces::<2>(run, memory, stream),
-        4 => gather_pieces::<4>(run, memory, stream),
-        8 => gather_pieces::<8>(run, memory, stream),
-        12 => gather_pieces::<12>(run, memory, stream),
-        16 => gather_pieces::<16>(run, memory, stream),
-        24 => gather_pieces::<24>(run, memory, stream),
-        32 => gather_pieces::<32>(run, memory, stream),
-        len => {
-            let pieces = memory.chunks(run.stride as usize);
-            for (to, from) in stream.chunks_exact_mut(len as usize).zip(pieces) {
-                to.copy_from_slice(&from[..len as usize]);
+    if run.count == 1 {
+        stream.copy_from_slice(memory);
+    } else if !is_forward(run) {
+        gather_any(run, memory, stream);
+    } else {
+        by_piece_size!(run.len, gather_pieces(run, memory, stream), {
+            let len = run.len as usize;
+            for (to, from) in stream.chunks_exact_mut(len).zip(memory.chunks(run.stride as usize)) {
+                to.copy_from_slice(&from[..len]);
             }
-        }
+        });
     }
     Ok(())
 }
 
+#[inline]
 fn scatter(run: &Run, memory: &mut [u8], origin: i64, stream: &[u8]) -> Result<(), LayoutError> {
     if stream.is_empty() {
         return Ok(());
     }
     let window = window(run, memory.len(), origin)?;
     let memory = &mut memory[window];
-    match run.len {
-        _ if run.count == 1 => memory.copy_from_slice(stream),
-        len if run.stride < 0 || (run.stride as u64) < len => scatter_any(run, memory, stream),
-        1 => scatter_pieces::<1>(run, memory, stream),
-        2 => scatter_pieces::<2>(run, memory, stream),
-        4 => scatter_pieces::<4>(run, memory, stream),
-        8 => scatter_pieces::<8>(run, memory, stream),
-        12 => scatter_pieces::<12>(run, memory, stream),
-        16 => scatter_pieces::<16>(run, memory, stream),
-        24 => scatter_pieces::<24>(run, memory, stream),
-        32 => scatter_pieces::<32>(run, memory, stream),
-        len => {
-            let pieces = memory.chunks_mut(run.stride as usize);
-            for (from, to) in stream.chunks_exact(len as usize).zip(pieces) {
-                to[..len as usize].copy_from_slice(from);
+    if run.count == 1 {
+        memory.copy_from_slice(stream);
+    } else if !is_forward(run) {
+        scatter_any(run, memory, stream);
+    } else {
+        by_piece_size!(run.len, scatter_pieces(run, memory, stream), {
+            let len = run.len as usize;
+            for (from, to) in stream.chunks_exact(len).zip(memory.chunks_mut(run.stride as usize)) {
+                to[..len].copy_from_slice(from);
             }
-        }
+        });
     }
     Ok(())
+}
+
+/// Copies as many pieces as both runs have, in step: see [`in_step`]. Both memories end with their last piece.
+fn move_pieces(from: &Run, source: &[u8], to: &Run, target: &mut [u8]) {
+    by_piece_size!(from.len, move_pieces_of(from, source, to, target), {
+        let len = from.len as usize;
+        for (to, from) in target.chunks_mut(to.stride as usize).zip(source.chunks(from.stride as usize)) {
+            to[..len].copy_from_slice(&from[..len]);
+        }
+    });
+}
+
+fn move_pieces_of<const N: usize>(from: &Run, source: &[u8], to: &Run, target: &mut [u8]) {
+    let pieces = source.chunks_exact(from.stride as usize);
+    for (to, from) in target.chunks_exact_mut(to.stride as usize).zip(pieces) {
+        if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk::<N>()) {
+            *to = *from;
+        }
+    }
+    if let (Some(to), Some(from)) = (target.last_chunk_mut::<N>(), source.last_chunk::<N>()) {
+        *to = *from;
+    }
 }
 
 /// Pieces of N bytes that do not overlap, first to last; `memory` ends with the last piece.

@@ -8,6 +8,7 @@ use crate::view::View;
 
 /// How a file is dealt out to `factor` servers in strips of `unit` bytes; strip 0 is on server `first`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive] // Built by `new` only, which refuses what has no meaning.
 pub struct Striping {
     /// Bytes in a strip.
     pub unit: u64,
@@ -236,17 +237,14 @@ impl Dealt {
             let start = self.start + (first + index) * self.stripe;
             self.clip(block, start)
         };
-        let (head, tail) = (strip(0), strip(strips - 1));
-        parts.push(head);
-        if strips > 2 {
-            let middle = strip(1);
-            let offset = middle.offset;
-            match Layout::strided(strips as u64 - 2, self.stripe as i64, at(0, &middle.shape)) {
-                Ok(all) => parts.push(at(offset, &all.shape)),
-                Err(_) => return self.by_strip(block, parts),
-            }
+        let between = match strips {
+            2 => Ok(Layout::empty()),
+            _ => Layout::strided(strips as u64 - 2, self.stripe as i64, strip(1)),
+        };
+        match between {
+            Ok(between) => parts.extend([strip(0), between, strip(strips - 1)]),
+            Err(_) => self.by_strip(block, parts),
         }
-        parts.push(tail);
     }
 
     /// Strip after strip, jumping over those that hold nothing.
@@ -259,7 +257,8 @@ impl Dealt {
             if !part.is_empty() {
                 parts.push(part);
             }
-            position = layout.position_at_or_after(clamp(start + self.unit));
+            // Onward in any case, even if a caller breaks the promise of order.
+            position = layout.position_at_or_after(clamp(start + self.unit)).max(position + 1);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::runs::{Extents, Runs};
 use crate::slice::cut_tiles;
 
 /// Displacement, etype and filetype: MPI's view of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct View {
     displacement: u64,
     etype_size: u64,

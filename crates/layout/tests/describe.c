@@ -136,6 +136,41 @@ int main(int argc, char **argv) {
     }
   }
 
+#if MPI_VERSION >= 4
+  {
+    MPI_Count large_lens[3] = {2, 0, 3}, large_at[3] = {40, 1, -12};
+    MPI_Count sizes[2] = {5, 4}, subsizes[2] = {2, 3}, starts[2] = {1, 0};
+    int kinds[2] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_BLOCK}, grid[2] = {2, 2};
+    int arguments[2] = {2, MPI_DISTRIBUTE_DFLT_DARG};
+    MPI_Type_contiguous_c(5, a, &b);
+    show("contiguous_large", b);
+    MPI_Type_vector_c(3, 2, 9, a, &b);
+    show("vector_large", b);
+    MPI_Type_create_hvector_c(3, 2, 200, a, &b);
+    show("hvector_large", b);
+    MPI_Type_indexed_c(3, large_lens, large_at, MPI_INT, &b);
+    show("indexed_large", b);
+    MPI_Type_create_hindexed_c(3, large_lens, large_at, MPI_INT, &b);
+    show("hindexed_large", b);
+    MPI_Type_create_indexed_block_c(3, 2, large_at, MPI_INT, &b);
+    show("indexed_block_large", b);
+    MPI_Type_create_hindexed_block_c(3, 2, large_at, MPI_INT, &b);
+    show("hindexed_block_large", b);
+    MPI_Type_create_struct_c(2, large_lens, large_at, types, &b);
+    show("struct_large", b);
+    MPI_Type_create_resized_c(a, -4, 120, &b);
+    show("resized_large", b);
+    MPI_Type_create_subarray_c(2, sizes, subsizes, starts, MPI_ORDER_FORTRAN, MPI_INT, &b);
+    show("subarray_large", b);
+    for (j = 0; j < 4; j++) {
+      char name[40];
+      MPI_Type_create_darray_c(4, j, 2, sizes, kinds, arguments, grid, MPI_ORDER_C, MPI_INT, &b);
+      sprintf(name, "darray_large_%d", j);
+      show(name, b);
+    }
+  }
+#endif
+
   /* Describing must not use up the types inside. */
   for (i = 0; i < 10000; i++) {
     unsigned char *description;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{any_layout, monotone_layout, offsets};
-use pio_layout::Layout;
+use pio_layout::{Layout, LayoutError, MAX_DEPTH};
 use proptest::prelude::*;
 
 proptest! {
@@ -60,4 +60,62 @@ proptest! {
             prop_assert_eq!(rest, &[0xaa]);
         }
     }
+}
+
+/// Equal byte sequences that come about in different ways are equal layouts, in the smallest form.
+#[test]
+fn the_normal_form_is_the_smallest() {
+    let (four, column) = (Layout::bytes(4), |count| Layout::strided(count, 16, Layout::bytes(4)).unwrap());
+    assert_eq!(Layout::strided(5, 4, four.clone()).unwrap(), Layout::bytes(20));
+    assert_eq!(Layout::strided(3, 64, column(4)).unwrap(), column(12));
+    assert_eq!(Layout::strided(0, 4, four.clone()).unwrap(), Layout::bytes(0));
+    assert_eq!(Layout::strided(1, 99, column(4)).unwrap(), column(4));
+    assert_eq!(Layout::indexed((0..12).map(|i| i * 16).collect(), four.clone()).unwrap(), column(12));
+    assert_eq!(Layout::blocks((0..12).map(|i| (i * 16, 4)).collect()).unwrap(), column(12));
+    assert_eq!(
+        Layout::sequence(vec![(0, column(5)), (7, Layout::bytes(0)), (80, column(7))]).unwrap(),
+        column(12)
+    );
+    assert_eq!(Layout::sequence(vec![(0, four.clone()), (16, column(11))]).unwrap(), column(12));
+    assert_eq!(
+        Layout::blocks(vec![(8, 4), (12, 0), (12, 8)]).unwrap(),
+        Layout::bytes(12).shifted(8).unwrap()
+    );
+    // Explicit lists of regular groups become symbolic, too.
+    let listed = (0..1000).flat_map(|plane| (0..50).map(move |row| (plane * 4096 + row * 16, 4))).collect();
+    assert_eq!(Layout::blocks(listed).unwrap(), Layout::strided(1000, 4096, column(50)).unwrap());
+    assert_eq!(format!("{:?}", column(12).shifted(3).unwrap()), "3 + 12 × 16 of [4]");
+}
+
+#[test]
+fn nesting_and_numbers_have_limits() {
+    let mut deep = Layout::bytes(1);
+    for level in (0..MAX_DEPTH).step_by(2) {
+        assert_eq!(deep.depth(), level);
+        let mixed = Layout::sequence(vec![(0, deep), (-9, Layout::bytes(2))]).unwrap();
+        deep = Layout::strided(2, -1, mixed).unwrap();
+    }
+    let error = Layout::strided(2, -1, deep.clone());
+    assert_eq!(error, Err(LayoutError::TooDeep { depth: MAX_DEPTH + 1, limit: MAX_DEPTH }));
+    // What is as deep as can be can still be cut and written down.
+    let size = deep.size();
+    let slice = deep.slice(1..size - 1);
+    assert_eq!(slice.size(), size - 2);
+    let mut bytes = Vec::new();
+    slice.encode(&mut bytes);
+    assert_eq!(Layout::decode(&mut &bytes[..]), Ok(slice));
+    let too_far = |made: Result<Layout, LayoutError>| {
+        assert!(matches!(made, Err(LayoutError::Overflow { .. })), "{made:?}")
+    };
+    let big = Layout::bytes(1 << 62);
+    too_far(Layout::strided(2, 1 << 62, big.clone()));
+    too_far(Layout::strided(u64::MAX, 0, big.clone()));
+    too_far(Layout::strided(3, i64::MIN, Layout::bytes(1)));
+    too_far(Layout::indexed(vec![i64::MIN, i64::MAX - 1], Layout::bytes(1)));
+    too_far(Layout::blocks(vec![(i64::MAX, 1)]));
+    too_far(Layout::blocks(vec![(i64::MIN, 1 << 62), (0, u64::MAX)]));
+    too_far(Layout::sequence(vec![(0, big.clone()), (0, big.clone()), (0, big.clone())]));
+    too_far(big.shifted(1 << 62));
+    assert!(Layout::bytes(1).shifted(i64::MIN).is_ok());
+    assert_eq!(Layout::bytes(u64::MAX).size(), i64::MAX as u64);
 }

@@ -238,3 +238,30 @@ fn holes_stay_symbolic() {
     let expected = Layout::strided(1_000_000, 16, Layout::bytes(4)).unwrap().shifted(8).unwrap();
     assert_eq!(coverage::holes(0..4 * size, &parts), expected);
 }
+
+/// Windows and strips as wide as offsets go.
+#[test]
+fn the_whole_range_of_offsets() {
+    let end = i64::MAX as u64;
+    let column = View::new(0, 4, Datatype::bytes(4).resized(0, 16).unwrap()).unwrap();
+    let other = View::new(8, 8, Datatype::bytes(8).resized(0, 1 << 61).unwrap()).unwrap();
+    let parts = [(&column, 0..u64::MAX), (&other, 0..u64::MAX)];
+    assert!(!coverage::covers(0..u64::MAX, &parts));
+    let holes = coverage::holes(0..u64::MAX, &parts);
+    let touched = column.limit() + other.limit();
+    assert_eq!(holes.size(), end - touched);
+    assert!(coverage::covers(0..u64::MAX, &[(&View::contiguous(0), 0..u64::MAX)]));
+    let backward = Range { start: 9, end: 7 };
+    assert!(coverage::covers(7..7, &[]) && coverage::covers(backward, &[]) && !coverage::covers(7..8, &[]));
+    for unit in [1 << 20, 1 << 60] {
+        let striping = Striping::new(unit, 7, 2).unwrap();
+        assert_eq!(striping.bytes_per_server(&column, 0..u64::MAX).iter().sum::<u64>(), column.limit());
+        let parts: Vec<u64> = (0..7).map(|server| striping.len_of_server(server, end)).collect();
+        assert_eq!(parts.iter().sum::<u64>(), end);
+        for server in 0..7 {
+            assert_eq!(striping.layout_of_server(server, end).size(), parts[server as usize]);
+        }
+    }
+    assert!(Striping::new(1 << 62, 7, 2).is_err() && Striping::new(0, 1, 0).is_err());
+    assert!(Striping::new(1, 0, 0).is_err() && Striping::new(1, 2, 2).is_err());
+}
