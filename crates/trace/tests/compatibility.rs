@@ -1,5 +1,7 @@
 //! Files of earlier versions stay readable.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 mod support;
 
 use std::path::Path;

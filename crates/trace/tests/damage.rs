@@ -1,5 +1,7 @@
 //! Whatever happens to a file, its reader gives a prefix of its events or a clear error. It never panics.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 mod support;
 
 use pio_trace::{Event, Trace, TraceError};

@@ -1,5 +1,7 @@
 //! Exports, read back by other people's readers.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 mod support;
 
 use pio_trace::{Event, Target, Trace, export};

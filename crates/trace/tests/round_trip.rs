@@ -1,5 +1,7 @@
 //! What is written is what is read.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 mod support;
 
 use pio_trace::{
@@ -109,7 +111,8 @@ fn tables_grow_while_events_are_written() {
 
 #[test]
 fn written_entries_must_stay() {
-    let changes: [(fn(&mut Tables), &str); 6] = [
+    type Change = fn(&mut Tables);
+    let changes: [(Change, &str); 6] = [
         (|t| t.job.push('x'), "the job's name"),
         (|t| t.epoch_ns += 1, "the job's start"),
         (|t| t.notes[0].1.clear(), "the list of notes"),
