@@ -30,6 +30,8 @@ pub struct Apply {
     pub shim: PathBuf,
     /// The core: see [`core_library`].
     pub core: PathBuf,
+    /// A file that is created when a process of the job opens its first file through us: without it, nothing was applied.
+    pub applied: PathBuf,
 }
 
 impl Apply {
@@ -37,8 +39,15 @@ impl Apply {
     /// `LD_PRELOAD` holds, so that a recorder that is already there sees the program's calls first.
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
         let preload = extended(std::env::var_os("LD_PRELOAD").as_deref(), &self.shim);
+        let mut variables = vec![("LD_PRELOAD".into(), preload)];
+        variables.append(&mut self.settings());
+        variables
+    }
+
+    /// The variables without `LD_PRELOAD`, for a launcher that preloads other libraries, too.
+    pub fn settings(&self) -> Vec<(OsString, OsString)> {
         let mut variables = vec![
-            ("LD_PRELOAD".into(), preload),
+            ("PIOSCOPE_APPLIED".into(), self.applied.clone().into_os_string()),
             ("PIOSCOPE_MPIIO_CORE".into(), self.core.clone().into_os_string()),
             ("PIOSCOPE_STRATEGY".into(), self.strategy.name().into()),
         ];
@@ -97,7 +106,13 @@ mod tests {
     #[test]
     fn hints_and_strategy_go_into_the_environment() {
         let hints = Hints { cb_nodes: Some(2), ..Hints::default() };
-        let apply = Apply { strategy: Strategy::TwoPhase, hints, shim: "/s.so".into(), core: "/c.so".into() };
+        let apply = Apply {
+            strategy: Strategy::TwoPhase,
+            hints,
+            shim: "/s.so".into(),
+            core: "/c.so".into(),
+            applied: "/a".into(),
+        };
         let environment = apply.environment();
         let value =
             |name: &str| environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
