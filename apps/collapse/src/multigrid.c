@@ -25,14 +25,14 @@
  * hold the whole mesh and compute the same.
  */
 enum {
-    STEPS = 2,             /* smoothing steps before and after each coarse correction */
-    COARSEST_ROUNDS = 5,   /* smoothings on the coarsest level, which replace its solution */
-    COARSEST_ZONES = 4,    /* the coarsest level has at most so many zones along any axis */
+    STEPS = 2,              /* smoothing steps before and after each coarse correction */
+    COARSEST_ROUNDS = 5,    /* smoothings on the coarsest level, which replace its solution */
+    COARSEST_ZONES = 4,     /* the coarsest level has at most so many zones along any axis */
     GATHERED_ZONES = 32768, /* a level of at most so many zones is held whole by all processes */
-    GATHERED_BLOCK = 4,    /* so is one with blocks of fewer zones along any axis */
+    GATHERED_BLOCK = 4,     /* so is one with blocks of fewer zones along any axis */
     MOST_CYCLES = 60,
-    KEPT = 1,              /* ghost zones valid after smoothing: for interpolation and for the residual's norm */
-    SUPPORT = 3            /* most fine zones along an axis that a coarse zone's residual is made from */
+    KEPT = 1,               /* ghost zones valid after smoothing: for interpolation and for the residual's norm */
+    SUPPORT = 3             /* most fine zones along an axis that a coarse zone's residual is made from */
 };
 
 /* How one axis of a level relates to the next coarser one. */
@@ -48,23 +48,22 @@ typedef struct {
 typedef struct {
     Mesh mesh;
     Storage storage;
-    int divided;             /* among processes; otherwise this process holds it all */
+    int divided;                 /* among processes; otherwise this process holds it all */
     double inverse_square[AXES]; /* of the zone width; 0 along an axis of one zone */
     double step_weight[STEPS];
     double *potential, *source, *scratch;
-    Halo *before, *after;    /* for the smoothing before and after the coarse correction */
+    double *row;          /* a line of zones */
+    Halo *before, *after; /* for the smoothing before and after the coarse correction */
 
     /* Towards the next coarser level; not on the coarsest. */
     Transfer transfer[AXES];
-    int reach;               /* how far beyond the own zones restriction reads the residual */
-    Mesh restricted;         /* the coarse zones whose residual this process computes */
-    double *row;             /* a line of zones */
+    int reach;       /* how far beyond the own zones restriction reads the residual */
+    Mesh restricted; /* the coarse zones whose residual this process computes */
     double *gathered, *contribution;
     int *gathered_count, *gathered_offset;
 } Level;
 
 struct Multigrid {
-    MPI_Comm comm;
     Level *level;
     int levels;
 };
@@ -510,7 +509,6 @@ Multigrid *multigrid_create(const Mesh *mesh, double zone_width)
 {
     enum { MOST_LEVELS = 32 };
     Multigrid *multigrid = allocate(1, sizeof *multigrid);
-    multigrid->comm = mesh->comm;
     multigrid->level = allocate(MOST_LEVELS, sizeof(Level));
 
     const double box[AXES] = {mesh->zones[0] * zone_width, mesh->zones[1] * zone_width, mesh->zones[2] * zone_width};

@@ -26,7 +26,7 @@ static const char usage[] =
 
 static const char usage_end[] =
     "  -g, --gamma X           ratio of specific heats, greater than 1 (default 5/3; sod 1.4)\n"
-    "  -c, --sound-speed X     of the gas in collapse (default 0.05) and jeans (default 0.3)\n"
+    "  -c, --sound-speed X     of the gas in collapse (default 0.1) and jeans (default 0.3)\n"
     "  -G, --no-gravity        leave self-gravity out\n"
     "  -h, --help              print this\n"
     "\n"

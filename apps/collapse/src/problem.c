@@ -5,7 +5,7 @@
 static const double PI = 3.14159265358979323846;
 
 const ProblemTraits problem_traits[PROBLEMS] = {
-    [PROBLEM_COLLAPSE] = {"collapse", 5.0 / 3.0, 1.0, 0.05, "a perturbed cloud that falls together under its own gravity"},
+    [PROBLEM_COLLAPSE] = {"collapse", 5.0 / 3.0, 1.0, 0.1, "a perturbed cloud that falls together under its own gravity"},
     [PROBLEM_SOD] = {"sod", 1.4, 0.0, 0.0, "Sod's shock tube, and its mirror image, at 3/4 and 1/4 of the longest axis"},
     [PROBLEM_JEANS] = {"jeans", 5.0 / 3.0, 1.0, 0.3, "a plane wave of 0.1 % along the longest axis, in uniform gas of density 1"},
     [PROBLEM_ENTROPY] = {"entropy", 5.0 / 3.0, 0.0, 0.0, "a smooth density wave, carried along the longest axis at speed 1"},
@@ -58,9 +58,9 @@ void problem_fill(Problem problem, Gas *gas, double gravity, double sound_speed)
 }
 
 /*
- * A cloud of density 1 in thin gas of the same pressure, both at rest. Its diameter, 0.7 of the shortest side, is
- * several Jeans lengths, sound speed * sqrt(pi / G), at the default sound speed (given for a side of 1/2; it scales
- * with the side, so that meshes of any shape behave alike). Waves of 10 % break the symmetry.
+ * A cloud of density 1 in thin gas of the same pressure, both at rest. Its diameter, 0.7 of the shortest side, is two
+ * Jeans lengths, sound speed * sqrt(pi / G), at the default sound speed (given for a side of 1/2; it scales with the
+ * side, so that meshes of any shape behave alike). Waves of 10 % break the symmetry.
  */
 static State cloud(const Setting *setting, const double position[AXES])
 {
