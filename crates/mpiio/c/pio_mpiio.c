@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The header that takes datatypes apart calls MPI by name: here, through the table. */
 #define PMPI_Type_free pio.Type_free
@@ -169,6 +170,12 @@ static MPI_Errhandler pio_inherited_errhandler(void) {
   return pio_default_errhandler_set ? pio_default_errhandler : pio.errors_return;
 }
 
+/* Ends the job. Some MPIs' MPI_Abort returns before the launcher's signal comes. */
+static void pio_abort(MPI_Comm comm, int code) {
+  pio.Abort(comm, code);
+  _exit(EXIT_FAILURE);
+}
+
 /* Calls the error handler of `file`, or of MPI_FILE_NULL, and gives the code to return. */
 static int pio_raise(struct pio_file *file, const char *function, int code) {
   MPI_Errhandler handle = file != NULL ? file->errhandler : pio_inherited_errhandler();
@@ -187,7 +194,7 @@ static int pio_raise(struct pio_file *file, const char *function, int code) {
     int length = 0;
     if (pio.Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
     fprintf(stderr, "pioscope: %s: %.*s: the file's error handler ends the program\n", function, length, text);
-    pio.Abort(file != NULL && handle == pio.errors_abort ? file->communicator->comm : pio.comm_world, code);
+    pio_abort(file != NULL && handle == pio.errors_abort ? file->communicator->comm : pio.comm_world, code);
   }
   return code;
 }
@@ -241,8 +248,7 @@ static void pio_load(void) {
     }
     if (core == NULL || pio.Comm_create_keyval(pio_comm_copied, pio_comm_deleted, &pio_comm_keyval, NULL) ||
         pio.Type_create_keyval(pio_type_copied, pio_type_deleted, &pio_type_keyval, NULL)) {
-      pio.Abort(pio.comm_world, MPI_ERR_OTHER);
-      abort();
+      pio_abort(pio.comm_world, MPI_ERR_OTHER);
     }
     pio_core = core;
   }
