@@ -43,7 +43,7 @@ pub struct Accumulator<'a> {
     communication_mpi: OperationTable,
     communication_any: OperationTable,
     files: Vec<FileCounters>,
-    handles: Vec<HandleCursors>,
+    handles: Vec<HandleCounters>,
     processes: Vec<ProcessCounters>,
     /// Row of each process in `busy`.
     busy_rows: Vec<Option<usize>>,
@@ -67,11 +67,13 @@ struct FileCounters {
     file_system_pattern: Pattern,
 }
 
-/// Where the previous read and write through a handle were, at both levels.
+/// Where the previous read and write through a handle were, and the bytes moved so far, at both levels.
 #[derive(Clone, Default)]
-struct HandleCursors {
+struct HandleCounters {
     program: [Option<Cursor>; 2],
     file_system: [Option<Cursor>; 2],
+    program_bytes: u64,
+    file_system_bytes: u64,
 }
 
 #[derive(Clone, Default)]
@@ -144,7 +146,7 @@ impl<'a> Accumulator<'a> {
             communication_mpi: OperationTable::default(),
             communication_any: OperationTable::default(),
             files,
-            handles: vec![HandleCursors::default(); tables.handles.len()],
+            handles: vec![HandleCounters::default(); tables.handles.len()],
             processes: vec![ProcessCounters::default(); tables.processes.len()],
             busy_rows,
             busy: Bins::new(rows),
@@ -197,7 +199,7 @@ impl<'a> Accumulator<'a> {
             any_ns: self.any_ns,
         };
         let workload = self.workload(duration_ns);
-        let operations = self.operations(process_count);
+        let (operations, asked_operations) = self.operations(process_count);
         let busy = self.take_busy(&measured, duration_ns);
         let rate = data_rate(std::mem::replace(&mut self.rate, Bins::new(0)), duration_ns);
         let merged = |pick: fn(&FileCounters) -> &Pattern| {
@@ -224,10 +226,11 @@ impl<'a> Accumulator<'a> {
             trouble: self.trouble,
             layers,
             operations,
+            asked_operations,
             calls: self.calls.into_iter().collect(),
             workload,
             imbalance: imbalance(&processes),
-            files: file_statistics(self.tables, self.files),
+            files: file_statistics(self.tables, self.files, &self.handles),
             processes,
             program_pattern,
             file_system_pattern,
@@ -349,9 +352,11 @@ impl<'a> Accumulator<'a> {
         }
         let cursors = &mut self.handles[handle_id.index()];
         if program {
+            cursors.program_bytes = cursors.program_bytes.saturating_add(length);
             file.program_pattern.add(&mut cursors.program[direction], view, start, length);
         }
         if file_system {
+            cursors.file_system_bytes = cursors.file_system_bytes.saturating_add(length);
             file.file_system_pattern.add(&mut cursors.file_system[direction], view, start, length);
         }
     }
@@ -382,19 +387,22 @@ impl<'a> Accumulator<'a> {
         }
     }
 
-    fn operations(&self, processes: u64) -> OperationView {
-        let mpi_io = self.layers.get(&(Layer::MpiIo, false));
-        let (layer, files, communication) = match mpi_io {
-            Some(_) if !self.on_mpi_files.is_empty() => {
-                (Layer::Posix, &self.on_mpi_files, &self.communication_mpi)
-            }
-            Some(table) => (Layer::MpiIo, table, &self.communication_mpi),
-            None => (Layer::Posix, &self.file_system, &self.communication_any),
+    /// Thakur's view, and that of MPI-IO where it is another one.
+    fn operations(&self, processes: u64) -> (OperationView, Option<OperationView>) {
+        let view = |layer, files: &OperationTable, communication: &OperationTable| {
+            let mut table = files.clone();
+            table.operations.extend(communication.operations.iter().map(|(&op, &tally)| (op, tally)));
+            table.acknowledgements = communication.acknowledgements;
+            OperationView { layer, processes, table }
         };
-        let mut table = files.clone();
-        table.operations.extend(communication.operations.iter().map(|(&op, &tally)| (op, tally)));
-        table.acknowledgements = communication.acknowledgements;
-        OperationView { layer, processes, table }
+        let Some(mpi_io) = self.layers.get(&(Layer::MpiIo, false)) else {
+            return (view(Layer::Posix, &self.file_system, &self.communication_any), None);
+        };
+        if self.on_mpi_files.is_empty() {
+            return (view(Layer::MpiIo, mpi_io, &self.communication_mpi), None);
+        }
+        let asked = view(Layer::MpiIo, mpi_io, &OperationTable::default());
+        (view(Layer::Posix, &self.on_mpi_files, &self.communication_mpi), Some(asked))
     }
 
     fn workload(&self, duration_ns: u64) -> Workload {
@@ -536,7 +544,12 @@ fn data_rate(bins: Bins, duration_ns: u64) -> DataRate {
     }
 }
 
-fn file_statistics(tables: &Tables, files: Vec<FileCounters>) -> Vec<FileStatistics> {
+fn file_statistics(
+    tables: &Tables,
+    files: Vec<FileCounters>,
+    handles: &[HandleCounters],
+) -> Vec<FileStatistics> {
+    let imbalances = file_imbalances(tables, handles);
     let named = tables.files.iter().zip(files).enumerate().filter(|(_, (_, counted))| counted.used);
     named
         .map(|(index, (file, counted))| FileStatistics {
@@ -545,6 +558,7 @@ fn file_statistics(tables: &Tables, files: Vec<FileCounters>) -> Vec<FileStatist
             size_bytes: counted.size_bytes,
             by_mpi_io: counted.by_mpi_io,
             processes: counted.processes.len() as u64,
+            imbalance: imbalances.get(index).copied().flatten(),
             program: counted.program,
             file_system: counted.file_system,
             program_pattern: counted.program_pattern,
@@ -553,19 +567,38 @@ fn file_statistics(tables: &Tables, files: Vec<FileCounters>) -> Vec<FileStatist
         .collect()
 }
 
+/// Largest over mean of the bytes that each of a file's processes moved.
+fn file_imbalances(tables: &Tables, handles: &[HandleCounters]) -> Vec<Option<f64>> {
+    let mut shares: Vec<BTreeMap<ProcessId, [u64; 2]>> = vec![BTreeMap::new(); tables.files.len()];
+    for (handle, counted) in tables.handles.iter().zip(handles) {
+        if let Some(shares) = shares.get_mut(handle.file.index()) {
+            let [program, file_system] = shares.entry(handle.process).or_default();
+            *program = program.saturating_add(counted.program_bytes);
+            *file_system = file_system.saturating_add(counted.file_system_bytes);
+        }
+    }
+    let imbalance = |shares: &BTreeMap<ProcessId, [u64; 2]>| {
+        let of = |level: usize| largest_over_mean(shares.values().map(move |bytes| bytes[level]));
+        of(1).or(of(0))
+    };
+    shares.iter().map(imbalance).collect()
+}
+
+/// None if all are 0, or there are none.
+fn largest_over_mean(values: impl Iterator<Item = u64> + Clone) -> Option<f64> {
+    let largest = values.clone().max()? as f64;
+    let mean = values.clone().map(|value| value as f64).sum::<f64>() / values.count() as f64;
+    (mean > 0.0).then(|| largest / mean)
+}
+
 fn imbalance(processes: &[ProcessStatistics]) -> Option<Imbalance> {
     if processes.is_empty() {
         return None;
     }
-    let largest_over_mean = |value: fn(&ProcessStatistics) -> u64| {
-        let largest = processes.iter().map(value).max()? as f64;
-        let mean =
-            processes.iter().map(|process| value(process) as f64).sum::<f64>() / processes.len() as f64;
-        (mean > 0.0).then(|| largest / mean)
-    };
+    let of = |value: fn(&ProcessStatistics) -> u64| largest_over_mean(processes.iter().map(value));
     Some(Imbalance {
-        program_bytes: largest_over_mean(|process| process.program.data().bytes),
-        file_system_bytes: largest_over_mean(|process| process.file_system.data().bytes),
-        io_time: largest_over_mean(|process| process.io_ns),
+        program_bytes: of(|process| process.program.data().bytes),
+        file_system_bytes: of(|process| process.file_system.data().bytes),
+        io_time: of(|process| process.io_ns),
     })
 }

@@ -28,8 +28,10 @@ pub struct Explanation {
     pub trouble: Trouble,
     /// Operations by layer, those of the program and those caused by an upper layer apart; only what occurs.
     pub layers: Vec<LayerTable>,
-    /// Thakur's view of the job.
+    /// Thakur's view of the job: at the file system, where there is one.
     pub operations: OperationView,
+    /// The same of what the program asked for by MPI-IO, where `operations` is not that already.
+    pub asked_operations: Option<OperationView>,
     /// The functions that were called, in order of their numbers.
     pub calls: Vec<(Call, Tally)>,
     /// Miller and Katz's view of the job.
@@ -100,7 +102,7 @@ pub struct LayerTable {
 }
 
 /// One file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FileStatistics {
     /// Which.
     pub file: FileId,
@@ -112,6 +114,8 @@ pub struct FileStatistics {
     pub by_mpi_io: bool,
     /// Processes that opened or used it.
     pub processes: u64,
+    /// Largest over mean of the bytes that its processes moved, at the file system if it saw them; none without bytes.
+    pub imbalance: Option<f64>,
     /// What the program asked for.
     pub program: Traffic,
     /// What reached the file.

@@ -124,6 +124,12 @@ fn thakurs_view_counts_where_the_library_did() {
     assert_eq!(view.aggregate_bandwidth_bytes_per_s(Op::Read), None);
     let sizes = view.table.write_sizes.classes();
     assert_eq!((sizes.len(), sizes[0].from_bytes, sizes[0].amount.count), (1, 1 << 20, 2));
+
+    let asked = found.asked_operations.expect("the program used MPI-IO");
+    assert_eq!(asked.layer, Layer::MpiIo);
+    assert_eq!(asked.table.tally(Op::Open), tally(2, 0, 16, 8));
+    assert_eq!(asked.table.tally(Op::Write), tally(2, 2 << 20, 80, 40));
+    assert_eq!(asked.aggregate_bandwidth_bytes_per_s(Op::Write), Some((2 << 20) as f64 / 0.04));
 }
 
 #[test]
@@ -193,6 +199,7 @@ fn files_and_patterns() {
         ("/data", 2 << 20, true, 2)
     );
     assert_eq!((data.program.write.count, data.file_system.write.count), (2, 2));
+    assert_eq!(data.imbalance, Some(2.0), "rank 0 wrote all");
     assert_eq!((data.program_pattern.first, data.file_system_pattern.consecutive), (2, 1));
     assert!(!found.files[1].by_mpi_io);
     assert_eq!(found.file_system_pattern.sequential_fraction(), Some(1.0));

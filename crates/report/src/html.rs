@@ -46,7 +46,7 @@ pub fn html(
         section("predictions", "Predictions", &body, out)?;
     }
     section("operations", "Operations", &operations(found), out)?;
-    let limits = Limits { rows: 100, path: 72 };
+    let limits = Limits { rows: 100, path: 72, wide: true };
     section("files", "Files", &filled(&sections::files(found, &limits)), out)?;
     let title = if found.is_mpi { "Ranks" } else { "Processes" };
     let body = figures::processes(found) + &filled(&sections::processes(found, &limits));
@@ -193,6 +193,7 @@ fn activity(found: &Explanation) -> String {
 
 fn operations(found: &Explanation) -> String {
     let mut body = filled(&sections::operations(found));
+    body.push_str(&filled(&sections::asked_operations(found)));
     body.push_str(&figures::request_sizes(found));
     body.push_str(&filled(&sections::request_sizes(found)));
     body.push_str(&filled(&sections::layers(found)));

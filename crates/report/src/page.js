@@ -112,8 +112,7 @@
     context.restore();
     context.fillStyle = colours.soft; context.textAlign = "right";
     const every = Math.ceil(14 / rowHeight);
-    const perRow = data.rows.length / busy.rows;
-    for (let row = 0; row < busy.rows; row += every) context.fillText(data.rows[Math.floor(row * perRow)] || "", left - 8, above + (row + 0.5) * rowHeight);
+    for (let row = 0; row < busy.rows; row += every) context.fillText(data.rows[busy.first[row]], left - 8, above + (row + 0.5) * rowHeight);
     context.save(); context.translate(0, above + plot);
     axis(context, 0, total, (ns) => left + ns * scale, 6, left, width);
     context.restore();

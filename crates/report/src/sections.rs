@@ -1,6 +1,8 @@
 //! The explanation in tables: the same for text and HTML.
 
-use pio_explain::{Amount, Explanation, FileStatistics, Pattern, ProcessStatistics, Rates, Sizes, Tally};
+use pio_explain::{
+    Amount, Explanation, FileStatistics, OperationView, Pattern, ProcessStatistics, Rates, Sizes, Tally,
+};
 use pio_trace::{Layer, Op};
 
 use crate::table::Table;
@@ -12,11 +14,30 @@ pub(crate) struct Limits {
     pub(crate) rows: usize,
     /// Columns of a path.
     pub(crate) path: usize,
+    /// Whether there is room for what is less asked for.
+    pub(crate) wide: bool,
 }
 
 /// Thakur's Table 1, with the data and bandwidth of Table 2.
 pub(crate) fn operations(found: &Explanation) -> Table {
-    let view = &found.operations;
+    let place = if found.asked_operations.is_some() {
+        "POSIX calls on the files that the program opened by MPI-IO, and the communication done for them. "
+    } else {
+        ""
+    };
+    let mut table = operation_table(&found.operations);
+    table.note = format!(
+        "{place}Aggregate bandwidth is all data over the mean time per process (Thakur et al. 1996, Tables 1 and 2)."
+    );
+    table
+}
+
+/// The same of what the program asked for, if that is something else.
+pub(crate) fn asked_operations(found: &Explanation) -> Table {
+    found.asked_operations.as_ref().map(operation_table).unwrap_or_default()
+}
+
+fn operation_table(view: &OperationView) -> Table {
     let row = |name: &str, tally: Tally, bandwidth: Option<f64>| {
         vec![
             name.to_string(),
@@ -36,20 +57,13 @@ pub(crate) fn operations(found: &Explanation) -> Table {
     if view.table.acknowledgements.count > 0 {
         rows.push(row("acknowledgements", view.table.acknowledgements, None));
     }
-    let (title, note) = match view.layer {
-        Layer::MpiIo => ("Operations as the program asked for them (MPI-IO)", ""),
-        _ if found.files.iter().any(|file| file.by_mpi_io) => (
-            "Operations as the file system saw them",
-            "POSIX calls on the files that the program opened by MPI-IO, and the communication done for them.",
-        ),
-        _ => ("Operations as the file system saw them", ""),
+    let title = match view.layer {
+        Layer::MpiIo => "Operations as the program asked for them (MPI-IO)",
+        _ => "Operations as the file system saw them",
     };
-    let note = format!(
-        "{note} Aggregate bandwidth is all data over the mean time per process (Thakur et al. 1996, Tables 1 and 2)."
-    );
     Table {
         title: title.into(),
-        note: note.trim().into(),
+        note: String::new(),
         columns: vec![
             "operation",
             ">calls",
@@ -62,17 +76,31 @@ pub(crate) fn operations(found: &Explanation) -> Table {
     }
 }
 
-/// Thakur's Table 2: sizes of single requests.
+/// Thakur's Table 2: sizes of single requests, at the file system and as asked for.
 pub(crate) fn request_sizes(found: &Explanation) -> Table {
-    let table = &found.operations.table;
     let mut rows = Vec::new();
-    for (op, sizes) in [(Op::Read, &table.read_sizes), (Op::Write, &table.write_sizes)] {
-        rows.extend(size_rows(op, sizes));
+    let views = [Some(&found.operations), found.asked_operations.as_ref()];
+    for view in views.into_iter().flatten() {
+        let mut level = if view.layer == Layer::MpiIo { "MPI-IO" } else { "file system" }.to_string();
+        for (op, sizes) in [(Op::Read, &view.table.read_sizes), (Op::Write, &view.table.write_sizes)] {
+            for mut row in size_rows(op, sizes) {
+                row.insert(0, std::mem::take(&mut level));
+                rows.push(row);
+            }
+        }
     }
     Table {
         title: "Request sizes".into(),
         note: String::new(),
-        columns: vec!["operation", ">size", ">requests", ">share", ">bytes asked for", ">share"],
+        columns: vec![
+            "as seen by",
+            "operation",
+            ">size",
+            ">requests",
+            ">share",
+            ">bytes asked for",
+            ">share",
+        ],
         rows,
     }
 }
@@ -276,7 +304,7 @@ pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
         };
         let amount =
             |tally: Tally| if tally.count > 0 { units::bytes(tally.bytes as f64) } else { String::new() };
-        vec![
+        let mut row = vec![
             crate::escape::shorten(&file.path, limits.path),
             units::bytes(file.size_bytes as f64),
             units::count(file.processes),
@@ -286,8 +314,26 @@ pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
             units::time_ns(traffic.all().time_ns),
             traffic.data().bandwidth_bytes_per_s().map_or(String::new(), units::rate),
             pattern.sequential_fraction().map_or(String::new(), units::percent),
-        ]
+        ];
+        if limits.wide {
+            row.push(file.imbalance.map_or(String::new(), units::significant));
+        }
+        row
     });
+    let mut columns = vec![
+        "file",
+        ">size",
+        ">used by",
+        ">requests",
+        ">read",
+        ">written",
+        ">time",
+        ">bandwidth",
+        ">sequential",
+    ];
+    if limits.wide {
+        columns.push(">max/mean");
+    }
     let rest = files.len() - shown;
     Table {
         title: "Files, by time spent on them".into(),
@@ -299,17 +345,7 @@ pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
         } else {
             String::new()
         },
-        columns: vec![
-            "file",
-            ">size",
-            ">used by",
-            ">requests",
-            ">read",
-            ">written",
-            ">time",
-            ">bandwidth",
-            ">sequential",
-        ],
+        columns,
         rows: rows.collect(),
     }
 }
@@ -333,7 +369,7 @@ pub(crate) fn processes(found: &Explanation, limits: &Limits) -> Table {
     let rows = processes.iter().map(|process| {
         let data = process.program.data();
         let part = process.io_ns as f64 / process.lifetime_ns.max(1) as f64;
-        vec![
+        let mut row = vec![
             process_name(process),
             process.host.clone(),
             units::count(data.count),
@@ -343,7 +379,12 @@ pub(crate) fn processes(found: &Explanation, limits: &Limits) -> Table {
             units::bytes(process.messages.bytes as f64),
             units::time_ns(process.io_ns),
             units::percent(part),
-        ]
+        ];
+        if limits.wide {
+            let bandwidth = data.bytes as f64 / (process.io_ns.max(1) as f64 / 1e9);
+            row.push(if data.bytes > 0 { units::rate(bandwidth) } else { String::new() });
+        }
+        row
     });
     let rows = rows.collect();
     let mut note = found.imbalance.filter(|_| found.process_count > 1).map_or(String::new(), |imbalance| {
@@ -356,6 +397,20 @@ pub(crate) fn processes(found: &Explanation, limits: &Limits) -> Table {
             times(imbalance.io_time),
         )
     });
+    let mut columns = vec![
+        if found.is_mpi { "rank" } else { "process" },
+        "host",
+        ">requests",
+        ">read",
+        ">written",
+        ">on files",
+        ">messages",
+        ">time in I/O",
+        ">of its life",
+    ];
+    if limits.wide {
+        columns.push(">bandwidth");
+    }
     if cut {
         note = format!(
             "The {} of {} with the most I/O time. {note}",
@@ -366,17 +421,7 @@ pub(crate) fn processes(found: &Explanation, limits: &Limits) -> Table {
     Table {
         title: if found.is_mpi { "Ranks, one by one".into() } else { "Processes, one by one".into() },
         note: note.trim().into(),
-        columns: vec![
-            if found.is_mpi { "rank" } else { "process" },
-            "host",
-            ">requests",
-            ">read",
-            ">written",
-            ">on files",
-            ">messages",
-            ">time in I/O",
-            ">of its life",
-        ],
+        columns,
         rows,
     }
 }

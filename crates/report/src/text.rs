@@ -8,7 +8,7 @@ use crate::{escape, units, words};
 
 /// An explanation as text, about 100 columns wide, without colours.
 pub fn text(found: &Explanation) -> String {
-    let limits = Limits { rows: 12, path: 22 };
+    let limits = Limits { rows: 12, path: 22, wide: false };
     let mut text = format!("{}\n", escape::terminal(&found.job));
     text.push_str(&format!("{}\n\n", "═".repeat(escape::terminal(&found.job).chars().count().clamp(1, 100))));
     let trouble = words::trouble(&found.trouble);
@@ -26,6 +26,7 @@ pub fn text(found: &Explanation) -> String {
     text.push_str(&activity(found));
     let tables = [
         sections::operations(found),
+        sections::asked_operations(found),
         sections::request_sizes(found),
         sections::layers(found),
         sections::workload(found),

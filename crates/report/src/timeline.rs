@@ -190,8 +190,10 @@ fn busy(found: &Explanation) -> String {
             (0..bins).map(|bin| row.fraction.get(bin).map_or(0, |part| (part * 255.0).round() as u64)),
         );
     }
+    // A row's first process is also the timeline's row of that number.
+    let first = join(found.busy.rows.iter().map(|row| row.first.to_string()));
     format!(
-        "{{\"rows\":{},\"bins\":{bins},\"bin_ns\":{},\"cells\":{}}}",
+        "{{\"rows\":{},\"first\":[{first}],\"bins\":{bins},\"bin_ns\":{},\"cells\":{}}}",
         found.busy.rows.len(),
         found.busy.bin_ns,
         Column::Unsigned(cells).json()

@@ -74,7 +74,7 @@ fn time(found: &Explanation) -> Option<String> {
         .filter(|_| matches!(op, Op::Read | Op::Write))
         .map_or(String::new(), |rate| format!(", at an aggregate {}", units::rate(rate)));
     Some(format!(
-        "Most of the operations' time went to {}{place}: {} of {}{bandwidth}.",
+        "The largest part of the operations' time went to {}{place}: {} of {}{bandwidth}.",
         op.name(),
         units::percent(tally.time_s() / total),
         units::time_s(total),

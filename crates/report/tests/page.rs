@@ -65,6 +65,21 @@ fn an_empty_trace_makes_a_report() {
 }
 
 #[test]
+fn the_largest_numbers_make_a_report() {
+    let (mut tables, mut events) = synthetic::checkpoints(2, 1);
+    tables.processes[0].start_ns = u64::MAX;
+    for (index, event) in events.iter_mut().enumerate() {
+        event.start_ns = u64::MAX / 40 * index as u64;
+        event.elapsed_ns = u64::MAX;
+        event.size = u64::MAX;
+        event.result = if index % 3 == 0 { i64::MIN } else { i64::MAX };
+        event.think_ns = u64::MAX;
+    }
+    assert!(pio_report::text(&Explanation::of(&tables, events.clone())).contains("ran for 5124095 h"));
+    assert_eq!(data(&page(&tables, &events, &[]))["columns"]["size"][0], "f64");
+}
+
+#[test]
 fn the_page_refers_to_nothing_outside() {
     let (tables, events) = synthetic::checkpoints(4, 3);
     let page = page(&tables, &events, &[prediction("two-phase")]).to_lowercase();
