@@ -21,7 +21,8 @@ fn main() {
 }
 
 fn calls_header() -> String {
-    let mut text = String::from("/* Generated from pio_trace::Call: numbers of calls in spools and traces. */\n");
+    let mut text =
+        String::from("/* Generated from pio_trace::Call: numbers of calls in spools and traces. */\n");
     text.push_str("#ifndef PIO_CALLS_H\n#define PIO_CALLS_H\n\nenum pio_call {\n");
     for call in call::Call::ALL {
         let _ = writeln!(text, "    PIO_CALL_{} = {},", call.name().to_uppercase(), call.number());
@@ -32,7 +33,8 @@ fn calls_header() -> String {
 
 /// A shared object, which the `cc` crate has no method for: its compiler, flags and target, our last step.
 fn compile_posix_library(out: &Path) {
-    let compiler = cc::Build::new().opt_level(2).warnings(false).cargo_metadata(false).get_compiler();
+    let compiler =
+        cc::Build::new().opt_level(2).debug(false).warnings(false).cargo_metadata(false).get_compiler();
     let status = compiler
         .to_command()
         .args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-ftls-model=initial-exec"])

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use pio_trace::{
-    Call, Event, File, FileId, Flags, Handle, HandleId, Layer, Op, Process, ProcessId, Tables, Target, TraceWriter,
+    Call, Event, File, FileId, Flags, Handle, HandleId, Layer, Op, Process, ProcessId, Tables, Target,
+    TraceWriter,
 };
 
 use crate::error::Error;
@@ -120,8 +121,16 @@ fn spool_paths(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 
 /// Programs that start MPI jobs: what they read and write is not the job's I/O.
 const LAUNCHERS: [&str; 10] = [
-    "mpiexec", "mpirun", "mpiexec.hydra", "mpiexec.gforker", "hydra_pmi_proxy", "hydra_bstrap_proxy", "prterun",
-    "prted", "orterun", "orted",
+    "mpiexec",
+    "mpirun",
+    "mpiexec.hydra",
+    "mpiexec.gforker",
+    "hydra_pmi_proxy",
+    "hydra_bstrap_proxy",
+    "prterun",
+    "prted",
+    "orterun",
+    "orted",
 ];
 
 /// Leaves out the processes that did nothing to files, and in MPI jobs the launchers.
@@ -142,7 +151,12 @@ struct State {
     known: Known,
 }
 
-fn fill_tables(members: &mut [Member], epoch_ns: i128, interner: &mut Interner, tables: &mut Tables) -> Vec<State> {
+fn fill_tables(
+    members: &mut [Member],
+    epoch_ns: i128,
+    interner: &mut Interner,
+    tables: &mut Tables,
+) -> Vec<State> {
     let ends = process_ends(members);
     let mut files = HashMap::new();
     let mut collectives = HashMap::new();
@@ -311,11 +325,9 @@ fn locate_posix(event: &mut Event, record: &Record, survey: &Survey, state: &mut
                 *position = offset.saturating_add(moved);
             }
         }
-        Op::Seek => {
-            if record.result >= 0 && record.offset != NO_OFFSET {
-                *position = record.offset;
-                event.target = Target::Extent { offset: record.offset };
-            }
+        Op::Seek if record.result >= 0 && record.offset != NO_OFFSET => {
+            *position = record.offset;
+            event.target = Target::Extent { offset: record.offset };
         }
         _ if call == Call::Fallocate => event.target = Target::Extent { offset: record.offset },
         _ => {}

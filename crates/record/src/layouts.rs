@@ -107,7 +107,13 @@ impl Interner {
         known
     }
 
-    fn view(&mut self, displacement: u64, etype_bytes: u64, description: &[u8], tables: &mut Tables) -> Option<ViewId> {
+    fn view(
+        &mut self,
+        displacement: u64,
+        etype_bytes: u64,
+        description: &[u8],
+        tables: &mut Tables,
+    ) -> Option<ViewId> {
         let key = (displacement, etype_bytes, description.to_vec());
         if let Some(id) = self.views.get(&key) {
             return Some(*id);

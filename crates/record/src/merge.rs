@@ -42,7 +42,8 @@ impl Thread {
             && let Some(chunk) = self.chunks.pop_front()
         {
             let bytes = spool.read_chunk(chunk)?;
-            let calls = spool::records(&bytes).map(|(record, _)| record).filter(|record| record.call < spool::ADOPT);
+            let calls =
+                spool::records(&bytes).map(|(record, _)| record).filter(|record| record.call < spool::ADOPT);
             self.window.extend(calls);
         }
         // Stable: calls that start together stay in their order.

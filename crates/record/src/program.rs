@@ -11,8 +11,20 @@ use crate::error::Error;
 
 /// Programs that start the program in their arguments.
 const LAUNCHERS: [&str; 14] = [
-    "mpiexec", "mpirun", "mpiexec.hydra", "mpiexec.gforker", "prterun", "orterun", "srun", "env", "time", "nice",
-    "timeout", "nohup", "taskset", "numactl",
+    "mpiexec",
+    "mpirun",
+    "mpiexec.hydra",
+    "mpiexec.gforker",
+    "prterun",
+    "orterun",
+    "srun",
+    "env",
+    "time",
+    "nice",
+    "timeout",
+    "nohup",
+    "taskset",
+    "numactl",
 ];
 
 /// Checks `command[0]`; and, if it is a launcher, the first program among its arguments.
@@ -47,7 +59,10 @@ fn find(program: &OsStr) -> Result<PathBuf, Error> {
         };
     }
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| is_executable(path)).ok_or_else(not_found)
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(program))
+        .find(|path| is_executable(path))
+        .ok_or_else(not_found)
 }
 
 fn is_executable(path: &Path) -> bool {

@@ -27,8 +27,12 @@ pub fn compile_mpi_shim(mpicc: &Path, folder: &Path) -> Result<PathBuf, Error> {
     }
     let object = folder.join("pio_mpi.o");
     let library = folder.join("libpio_mpi.so");
-    let compile = ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-Wall", "-Wextra"];
-    run(mpicc, Command::new(mpicc).args(compile).arg("-c").arg(folder.join(MPI_SHIM[0].0)).arg("-o").arg(&object))?;
+    let compile =
+        ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-Wall", "-Wextra"];
+    run(
+        mpicc,
+        Command::new(mpicc).args(compile).arg("-c").arg(folder.join(MPI_SHIM[0].0)).arg("-o").arg(&object),
+    )?;
     let linker = plain_compiler(mpicc);
     let link = ["-shared", "-Wl,-z,lazy", "-ldl", "-lpthread"];
     run(&linker, Command::new(&linker).arg(&object).arg("-o").arg(&library).args(link))?;
@@ -51,5 +55,8 @@ fn run(compiler: &Path, command: &mut Command) -> Result<(), Error> {
     }
     let text = String::from_utf8_lossy(&stderr);
     let first = text.lines().find(|line| line.contains("error")).or_else(|| text.lines().next());
-    Err(Error::Compile { compiler: compiler.to_path_buf(), message: first.unwrap_or("no message").to_owned() })
+    Err(Error::Compile {
+        compiler: compiler.to_path_buf(),
+        message: first.unwrap_or("no message").to_owned(),
+    })
 }

@@ -77,7 +77,14 @@ impl Survey {
                         survey.layouts.uses(record.view, record.memory);
                     }
                 }
-                note(&record, payload, chunk.thread, &mut changes, &mut survey.mpi_files, &mut survey.layouts);
+                note(
+                    &record,
+                    payload,
+                    chunk.thread,
+                    &mut changes,
+                    &mut survey.mpi_files,
+                    &mut survey.layouts,
+                );
             }
             damaged_chunks += u64::from(records.damaged);
         })?;

@@ -30,7 +30,10 @@ fn spools() -> &'static [(String, Vec<u8>)] {
             .expect("it runs");
         assert!(status.success());
         let read = |path: PathBuf| {
-            (path.file_name().expect("a name").to_string_lossy().into_owned(), fs::read(&path).expect("a spool"))
+            (
+                path.file_name().expect("a name").to_string_lossy().into_owned(),
+                fs::read(&path).expect("a spool"),
+            )
         };
         fs::read_dir(&spool).expect("spools").map(|entry| read(entry.expect("an entry").path())).collect()
     })
@@ -76,7 +79,9 @@ fn a_cut_spool_gives_its_whole_chunks() {
     // The first chunk is 4096 bytes after a header as long; the second chunk is cut.
     let (_, some) = collect_bytes(&whole()[..3 * 4096]);
     assert!(!some.is_empty() && some.len() < all.len());
-    let shape = |events: &[Event]| events.iter().map(|e| (e.call, e.start_ns, e.target, e.result)).collect::<Vec<_>>();
+    let shape = |events: &[Event]| {
+        events.iter().map(|e| (e.call, e.start_ns, e.target, e.result)).collect::<Vec<_>>()
+    };
     assert_eq!(shape(&some), shape(&all[..some.len()]), "a prefix");
 }
 

@@ -17,7 +17,8 @@ const RANKS: u64 = 4;
 
 /// The command that starts `ranks` ranks, and whether it is Open MPI; none (and a message) without MPI.
 fn launcher(ranks: u64) -> Option<(Vec<OsString>, bool)> {
-    let Some(version) = Command::new("mpiexec").arg("--version").output().ok().filter(|o| o.status.success()) else {
+    let Some(version) = Command::new("mpiexec").arg("--version").output().ok().filter(|o| o.status.success())
+    else {
         println!("skipped: no mpiexec in the PATH");
         return None;
     };
@@ -45,7 +46,8 @@ fn matrix(victim: Option<u64>) -> Option<(Job, bool)> {
     let (mut words, open_mpi) = launcher(RANKS)?;
     let folder = folder();
     let program = compile("mpicc", "matrix", folder.path(), &[]);
-    let shim = compile_mpi_shim(Path::new("mpicc"), &folder.path().join("shim")).expect("the MPI recorder compiles");
+    let shim =
+        compile_mpi_shim(Path::new("mpicc"), &folder.path().join("shim")).expect("the MPI recorder compiles");
     words.extend([program.into(), folder.path().join("matrix.dat").into()]);
     words.extend(victim.map(|rank| OsString::from(rank.to_string())));
     Some((record_in(folder, words, |options| options.mpi_shim = Some(shim)), open_mpi))
@@ -78,7 +80,12 @@ fn views_positions_and_sizes_are_what_the_program_set() {
     let Some(job) = whole_matrix() else { return };
     assert!(job.outcome.status.success(), "{:?}", job.outcome);
     let tables = job.trace.tables();
-    assert_eq!(tables.processes.len(), RANKS as usize, "the launcher is not in the trace: {:?}", tables.processes);
+    assert_eq!(
+        tables.processes.len(),
+        RANKS as usize,
+        "the launcher is not in the trace: {:?}",
+        tables.processes
+    );
     let whole = View::new(0, 4, Datatype::bytes(4)).expect("a view");
     let block_bytes = LOCAL * LOCAL * 8;
     for rank in 0..RANKS {
@@ -86,13 +93,22 @@ fn views_positions_and_sizes_are_what_the_program_set() {
         let calls: Vec<Call> = events.iter().map(|e| e.call).collect();
         use Call::*;
         let expected = [
-            MpiFileOpen, MpiFileSetView, MpiFileWriteAll, MpiFileWriteAtAll, MpiFileSeek, MpiFileReadAll,
-            MpiFileSetView, MpiFileWriteAt, MpiFileClose,
+            MpiFileOpen,
+            MpiFileSetView,
+            MpiFileWriteAll,
+            MpiFileWriteAtAll,
+            MpiFileSeek,
+            MpiFileReadAll,
+            MpiFileSetView,
+            MpiFileWriteAt,
+            MpiFileClose,
         ];
         assert_eq!(calls, expected, "rank {rank}");
 
         let block = block_view(rank);
-        for (index, position, size) in [(1, 0, 0), (2, 0, block_bytes), (3, block_bytes, block_bytes), (4, 0, 0), (5, 0, block_bytes)] {
+        for (index, position, size) in
+            [(1, 0, 0), (2, 0, block_bytes), (3, block_bytes, block_bytes), (4, 0, 0), (5, 0, block_bytes)]
+        {
             let event = events[index];
             let (view, at) = job.view_of(event);
             assert_eq!((view, at), (&block, position), "rank {rank}: {event:?}");
@@ -141,7 +157,9 @@ fn physical_writes_belong_to_their_operation() {
         let causes: Vec<_> = job
             .events
             .iter()
-            .filter(|e| e.layer() == Layer::MpiIo && e.process == write.process && e.operation == write.operation)
+            .filter(|e| {
+                e.layer() == Layer::MpiIo && e.process == write.process && e.operation == write.operation
+            })
             .collect();
         let [cause] = causes.as_slice() else { panic!("{write:?} is caused by {causes:?}") };
         assert!(cause.start_ns <= write.start_ns && write.end_ns() <= cause.end_ns(), "{cause:?} {write:?}");
@@ -187,10 +205,15 @@ fn an_operation_that_never_returned_is_unfinished() {
     let Some((mut words, _)) = launcher(2) else { return };
     let folder = folder();
     let program = compile("mpicc", "stuck", folder.path(), &[]);
-    let shim = compile_mpi_shim(Path::new("mpicc"), &folder.path().join("shim")).expect("the MPI recorder compiles");
+    let shim =
+        compile_mpi_shim(Path::new("mpicc"), &folder.path().join("shim")).expect("the MPI recorder compiles");
     words.extend([program.into(), folder.path().join("stuck.dat").into()]);
     let job = record_in(folder, words, |options| options.mpi_shim = Some(shim));
-    let stuck = job.of_rank(0, Layer::MpiIo).into_iter().find(|e| e.call == Call::MpiFileWriteAtAll).expect("it began");
+    let stuck = job
+        .of_rank(0, Layer::MpiIo)
+        .into_iter()
+        .find(|e| e.call == Call::MpiFileWriteAtAll)
+        .expect("it began");
     assert!(stuck.flags.contains(Flags::UNFINISHED), "{stuck:?}");
     assert_eq!((stuck.size, stuck.result, job.view_of(stuck).1), (800, 0, 80));
     assert!(job.outcome.summary.unfinished >= 1);

@@ -32,7 +32,8 @@ fn programs_that_are_not_there_or_not_programs() {
     fs::write(&text, "hello").expect("a file");
     fs::set_permissions(&text, fs::Permissions::from_mode(0o644)).expect("permissions");
     assert!(matches!(refusal(&[text.to_str().expect("utf-8")], &output), Error::NotExecutable { .. }));
-    let names: Vec<_> = fs::read_dir(folder.path()).expect("the folder").map(|e| e.expect("an entry").file_name()).collect();
+    let names: Vec<_> =
+        fs::read_dir(folder.path()).expect("the folder").map(|e| e.expect("an entry").file_name()).collect();
     assert_eq!(names, ["text"], "nothing is left behind");
 }
 
@@ -41,7 +42,12 @@ fn static_programs_alone_and_behind_a_launcher() {
     let folder = folder();
     let program = folder.path().join("still");
     let source = program_source("threads.c");
-    let compiled = Command::new("cc").args(["-static", "-pthread", "-o"]).arg(&program).arg(source).status().expect("cc");
+    let compiled = Command::new("cc")
+        .args(["-static", "-pthread", "-o"])
+        .arg(&program)
+        .arg(source)
+        .status()
+        .expect("cc");
     if !compiled.success() {
         println!("skipped: no static C library here");
         return;
@@ -81,7 +87,8 @@ struct SmallDisk(tempfile::TempDir);
 impl SmallDisk {
     fn new() -> Option<SmallDisk> {
         let folder = folder();
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(folder.path()).output();
+        let mount =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(folder.path()).output();
         mount.is_ok_and(|output| output.status.success()).then_some(SmallDisk(folder))
     }
 }

@@ -1,4 +1,4 @@
-/* Rank 0 begins a collective write in which it is killed: rank 1 never joins, but kills it. argv: the file. */
+/* Rank 0 begins a collective call in which it is killed: rank 1 never joins, but kills it. argv: the file. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,5 +23,6 @@ int main(int argc, char **argv) {
         sleep(10);
     }
     MPI_File_write_at_all(file, 10, data, 100, MPI_DOUBLE, MPI_STATUS_IGNORE);
+    MPI_File_close(&file); /* where the write is not collective, this is */
     return 0;
 }
