@@ -177,7 +177,7 @@ static __attribute__((noinline)) void finish_open(const struct pioscope_span *sp
     if (fd < 0) {
         if (saved != EFAULT && saved != ENAMETOOLONG && !is_foreign_path(name)) {
             record_call(span, end_ns, (struct outcome){call, append, -1, PIO_NO_OFFSET, 0, -(int64_t)saved}, NULL, 0);
-            span_over(span, end_ns);
+            span_over(span, clock_ns(CLOCK_MONOTONIC)); /* our own work is not thinking */
         }
     } else {
         size_t length = path_of_descriptor(fd, path);
@@ -186,7 +186,7 @@ static __attribute__((noinline)) void finish_open(const struct pioscope_span *sp
             if (append)
                 set_descriptor(fd, EXACT);
             record_call(span, end_ns, (struct outcome){call, append, fd, 0, length, 0}, path, length);
-            span_over(span, end_ns);
+            span_over(span, clock_ns(CLOCK_MONOTONIC)); /* our own work is not thinking */
         }
     }
     errno = saved;
@@ -454,7 +454,7 @@ static void finish_copy(const struct pioscope_span *span, int from, uint64_t fro
         }
         part.start_ns += half_ns;
     }
-    span_over(span, part.start_ns);
+    span_over(span, clock_ns(CLOCK_MONOTONIC));
     errno = saved;
 }
 
