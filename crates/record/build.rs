@@ -33,7 +33,8 @@ fn calls_header() -> String {
 
 /// A shared object, which the `cc` crate has no method for: its compiler, flags and target, our last step.
 fn compile_posix_library(out: &Path) {
-    let compiler = cc::Build::new().opt_level(2).warnings(false).cargo_metadata(false).get_compiler();
+    let compiler =
+        cc::Build::new().opt_level(2).debug(false).warnings(false).cargo_metadata(false).get_compiler();
     let status = compiler
         .to_command()
         .args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-ftls-model=initial-exec"])

@@ -120,7 +120,7 @@ static __attribute__((noinline)) bool adopt(int fd) {
     int saved = errno;
     size_t length = path_of_descriptor(fd, path);
     if (length > 0) {
-        struct pioscope_span now = {clock_ns(CLOCK_MONOTONIC), 0};
+        struct pioscope_span now = {clock_ns(CLOCK_MONOTONIC), 0, 0};
         off_t position = (off_t)syscall(SYS_lseek, fd, 0, SEEK_CUR);
         long mode = syscall(SYS_fcntl, fd, F_GETFL);
         record_call(&now, now.start_ns,
@@ -156,7 +156,7 @@ static void finish(const struct pioscope_span *span, struct outcome outcome) {
             outcome.offset = (uint64_t)(position - outcome.result);
     }
     record_call(span, end_ns, outcome, NULL, 0);
-    span_over();
+    span_over(span, end_ns);
     errno = saved;
 }
 
@@ -177,7 +177,7 @@ static __attribute__((noinline)) void finish_open(const struct pioscope_span *sp
     if (fd < 0) {
         if (saved != EFAULT && saved != ENAMETOOLONG && !is_foreign_path(name)) {
             record_call(span, end_ns, (struct outcome){call, append, -1, PIO_NO_OFFSET, 0, -(int64_t)saved}, NULL, 0);
-            span_over();
+            span_over(span, clock_ns(CLOCK_MONOTONIC)); /* our own work is not thinking */
         }
     } else {
         size_t length = path_of_descriptor(fd, path);
@@ -186,7 +186,7 @@ static __attribute__((noinline)) void finish_open(const struct pioscope_span *sp
             if (append)
                 set_descriptor(fd, EXACT);
             record_call(span, end_ns, (struct outcome){call, append, fd, 0, length, 0}, path, length);
-            span_over();
+            span_over(span, clock_ns(CLOCK_MONOTONIC)); /* our own work is not thinking */
         }
     }
     errno = saved;
@@ -296,8 +296,9 @@ static void finish_dup(const struct pioscope_span *span, int fd, int copy) {
     if (state < TRACKED)
         return;
     int saved = errno;
-    record_call(span, clock_ns(CLOCK_MONOTONIC), (struct outcome){PIO_CALL_DUP, 0, fd, PIO_NO_OFFSET, 0, copy}, NULL, 0);
-    span_over();
+    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC);
+    record_call(span, end_ns, (struct outcome){PIO_CALL_DUP, 0, fd, PIO_NO_OFFSET, 0, copy}, NULL, 0);
+    span_over(span, end_ns);
     errno = saved;
 }
 
@@ -453,7 +454,7 @@ static void finish_copy(const struct pioscope_span *span, int from, uint64_t fro
         }
         part.start_ns += half_ns;
     }
-    span_over();
+    span_over(span, clock_ns(CLOCK_MONOTONIC));
     errno = saved;
 }
 

@@ -23,7 +23,8 @@ EXPORT void pioscope_operation_end(void) {
     meet_thread();
     if (self.depth > 0 && --self.depth == 0) {
         self.operation = 0;
-        span_over();
+        struct pioscope_span unread = {0, 0, 0};
+        span_over(&unread, clock_ns(CLOCK_MONOTONIC));
     }
     errno = saved;
 }
@@ -34,7 +35,7 @@ EXPORT void pioscope_record_message(uint32_t call, int32_t peer, uint64_t bytes,
         return;
     int saved = errno;
     meet_thread();
-    struct pioscope_span span = {start_ns, 0};
+    struct pioscope_span span = {start_ns, 0, 0};
     record_call(&span, end_ns < start_ns ? start_ns : end_ns,
                 (struct outcome){call, 0, peer, PIO_NO_OFFSET, bytes, result}, NULL, 0);
     errno = saved;
@@ -51,8 +52,9 @@ EXPORT void pioscope_message_end(const struct pioscope_span *span, uint32_t call
     if (!recording())
         return;
     int saved = errno;
-    record_call(span, clock_ns(CLOCK_MONOTONIC), (struct outcome){call, 0, peer, PIO_NO_OFFSET, bytes, result}, NULL, 0);
-    span_over();
+    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC);
+    record_call(span, end_ns, (struct outcome){call, 0, peer, PIO_NO_OFFSET, bytes, result}, NULL, 0);
+    span_over(span, end_ns);
     errno = saved;
 }
 

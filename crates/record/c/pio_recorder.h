@@ -13,6 +13,7 @@
 struct pioscope_span {
     uint64_t start_ns; /* CLOCK_MONOTONIC */
     uint64_t think_ns;
+    uint64_t cpu_ns; /* the thread's CPU clock at the start, 0 if it was not read */
 };
 
 /* An MPI-IO call. */

@@ -48,6 +48,10 @@
 /* Threads whose gap between two calls is shorter than this had no time to sleep: the gap is their CPU time. */
 #define SHORT_GAP_NS 1000u
 
+/* The CPU clock costs as much as a small write. So it is read at the end of a call only if it was last read longer than
+ * this ago; what lies between counts as used. This bounds the error of a think time. */
+#define SAMPLE_NS 20000u
+
 /* The process ------------------------------------------------------------------------------------------------------ */
 
 static char spool_folder[PATH_MAX];
@@ -82,8 +86,9 @@ static struct writer_thread {
     bool busy;      /* inside a reservation: a signal handler must not make another */
     char *cursor;
     char *end;
-    uint64_t cpu_ns; /* thread's CPU clock after its last recorded call */
-    uint64_t end_ns; /* CLOCK_MONOTONIC at the same moment */
+    uint64_t end_ns;    /* CLOCK_MONOTONIC after its last recorded call */
+    uint64_t cpu_ns;    /* thread's CPU clock when last read */
+    uint64_t sample_ns; /* CLOCK_MONOTONIC at the same moment */
     uint64_t operation;
 } __attribute__((aligned(64)));
 
@@ -359,6 +364,7 @@ static inline void publish(struct pio_record *record, uint32_t call, unsigned un
 static inline void span_begin(struct pioscope_span *span) {
     meet_thread();
     span->think_ns = 0;
+    span->cpu_ns = 0;
     span->start_ns = clock_ns(CLOCK_MONOTONIC);
     if (self.operation != 0)
         return;
@@ -367,17 +373,26 @@ static inline void span_begin(struct pioscope_span *span) {
         span->think_ns = gap;
         return;
     }
-    uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    span->think_ns = cpu_ns > self.cpu_ns ? cpu_ns - self.cpu_ns : 0;
+    uint64_t accounted_ns = self.cpu_ns + (self.end_ns - self.sample_ns);
+    span->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    span->think_ns = span->cpu_ns > accounted_ns ? span->cpu_ns - accounted_ns : 0;
     span->start_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
-/* After the record of an outermost call: think time begins. */
-static inline void span_over(void) {
+/* After the record of an outermost call: think time begins. A call that is not recorded has no such end, and counts as
+ * thinking. */
+static inline void span_over(const struct pioscope_span *span, uint64_t end_ns) {
     if (self.operation != 0)
         return;
-    self.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    self.end_ns = clock_ns(CLOCK_MONOTONIC);
+    if (span->cpu_ns != 0) {
+        self.cpu_ns = span->cpu_ns;
+        self.sample_ns = span->start_ns;
+    }
+    if (end_ns - self.sample_ns >= SAMPLE_NS) {
+        self.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        end_ns = self.sample_ns = clock_ns(CLOCK_MONOTONIC);
+    }
+    self.end_ns = end_ns;
 }
 
 struct outcome {

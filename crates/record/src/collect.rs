@@ -350,11 +350,9 @@ fn locate_posix(event: &mut Event, record: &Record, survey: &Survey, state: &mut
                 *position = offset.saturating_add(moved);
             }
         }
-        Op::Seek => {
-            if record.result >= 0 && record.offset != NO_OFFSET {
-                *position = record.offset;
-                event.target = Target::Extent { offset: record.offset };
-            }
+        Op::Seek if record.result >= 0 && record.offset != NO_OFFSET => {
+            *position = record.offset;
+            event.target = Target::Extent { offset: record.offset };
         }
         _ if call == Call::Fallocate => event.target = Target::Extent { offset: record.offset },
         _ => {}

@@ -119,7 +119,8 @@ impl Interner {
             return Some(*id);
         }
         let filetype = match description {
-            [] => Ok(Datatype::bytes(1)),
+            // Contiguous: how long a tile is makes no difference.
+            [] => Ok(Datatype::bytes(etype_bytes)),
             description => Datatype::from_description(description),
         };
         let view = filetype.ok().and_then(|filetype| View::new(displacement, etype_bytes, filetype).ok());

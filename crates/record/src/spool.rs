@@ -190,7 +190,7 @@ impl<'a> Iterator for Records<'a> {
         }
         let bytes = usize::from((word >> 16) as u8) * UNIT_BYTES;
         let number = word as u16;
-        let known = number >= ADOPT && number <= VIEW || pio_trace::Call::from_number(number).is_some();
+        let known = (ADOPT..=VIEW).contains(&number) || pio_trace::Call::from_number(number).is_some();
         if bytes == 0 || bytes > self.bytes.len() || !known {
             self.damaged = true;
             self.bytes = &[];

@@ -31,7 +31,12 @@ fn every_hook_is_recorded_with_its_offset_and_size() {
     let job = hooks();
 
     assert_eq!(counts(&job.on("/opens")), [("open", 8), ("creat", 2), ("close", 10)]);
-    let handles = job.trace.tables().handles.iter().filter(|h| job.trace.tables().files[h.file.index()].path.ends_with("/opens"));
+    let handles = job
+        .trace
+        .tables()
+        .handles
+        .iter()
+        .filter(|h| job.trace.tables().files[h.file.index()].path.ends_with("/opens"));
     assert_eq!(handles.count(), 10, "opening ten times gives ten handles");
 
     let data = job.on("/data");
@@ -73,14 +78,29 @@ fn every_hook_is_recorded_with_its_offset_and_size() {
         ]
     );
     assert_eq!(extents(&data, Op::Seek), [("lseek", 100, 0, 0), ("lseek", 200, 0, 0)]);
-    let rest = data.iter().filter(|e| !matches!(e.op(), Op::Read | Op::Write | Op::Seek)).copied().collect::<Vec<_>>();
+    let rest = data
+        .iter()
+        .filter(|e| !matches!(e.op(), Op::Read | Op::Write | Op::Seek))
+        .copied()
+        .collect::<Vec<_>>();
     assert_eq!(
         counts(&rest),
-        [("open", 2), ("close", 7), ("fsync", 1), ("fdatasync", 1), ("ftruncate", 2), ("dup", 5), ("fallocate", 2)]
+        [
+            ("open", 2),
+            ("close", 7),
+            ("fsync", 1),
+            ("fdatasync", 1),
+            ("ftruncate", 2),
+            ("dup", 5),
+            ("fallocate", 2)
+        ]
     );
 
     let append = extents(&job.on("/append"), Op::Write);
-    assert_eq!(append, [("pwrite", 0, 50, 50), ("write", 50, 6, 6), ("pwrite", 100, 50, 50), ("write", 150, 6, 6)]);
+    assert_eq!(
+        append,
+        [("pwrite", 0, 50, 50), ("write", 50, 6, 6), ("pwrite", 100, 50, 50), ("write", 150, 6, 6)]
+    );
     let opened = job.on("/append").into_iter().find(|e| e.call == Call::Open).expect("an open");
     assert!(opened.flags.contains(Flags::APPEND));
 
@@ -99,14 +119,22 @@ fn every_hook_is_recorded_with_its_offset_and_size() {
     );
     assert_eq!(
         extents(&job.on("/stream"), Op::Read),
-        [("fread", 5, 9, 9), ("fread", 14, 8, 8), ("fread", 22, 7, 7), ("fread", 203, 99, 6), ("fread", 209, 6, 6)]
+        [
+            ("fread", 5, 9, 9),
+            ("fread", 14, 8, 8),
+            ("fread", 22, 7, 7),
+            ("fread", 203, 99, 6),
+            ("fread", 209, 6, 6)
+        ]
     );
 
     let named: Vec<_> = job.events.iter().filter(|e| e.handle.is_none()).collect();
     assert_eq!(counts(&named), [("open", 1), ("truncate", 2), ("unlink", 2), ("rename", 1)]);
     let missing = named.iter().find(|e| e.call == Call::Open).expect("the failed open");
     assert_eq!(missing.result, -i64::from(libc::ENOENT));
-    assert!(job.trace.tables().files.iter().all(|f| !f.path.starts_with("/proc") && !f.path.starts_with("/dev")));
+    assert!(
+        job.trace.tables().files.iter().all(|f| !f.path.starts_with("/proc") && !f.path.starts_with("/dev"))
+    );
 }
 
 #[test]
@@ -119,18 +147,20 @@ fn times_and_processes_make_sense() {
     let mut last_end_ns = 0;
     for event in &job.events {
         assert!(event.start_ns >= last_end_ns, "calls of one thread do not overlap: {event:?}");
-        assert!(event.think_ns <= event.start_ns - last_end_ns + process_start_slack(last_end_ns), "{event:?}");
+        assert!(event.think_ns <= event.start_ns - last_end_ns + slack_ns(last_end_ns), "{event:?}");
         last_end_ns = event.end_ns();
     }
     assert!(last_end_ns <= end_ns);
-    let now_ns = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_nanos();
+    let now_ns =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_nanos();
     let age_ns = now_ns - u128::from(job.trace.tables().epoch_ns);
     assert!(age_ns < 600_000_000_000, "the job began {age_ns} ns ago");
 }
 
-/// The first call's think time counts from the start of the process, before its first instruction is ours to see.
-fn process_start_slack(last_end_ns: u64) -> u64 {
-    if last_end_ns == 0 { 10_000_000_000 } else { 0 }
+/// The CPU clock is read so rarely that think times are exact to 20 microseconds only; and the first one counts from the
+/// start of the process, before its first instruction is ours to see.
+fn slack_ns(last_end_ns: u64) -> u64 {
+    if last_end_ns == 0 { 10_000_000_000 } else { 20_000 }
 }
 
 fn shell(line: &str) -> Job {
@@ -143,7 +173,8 @@ fn shell(line: &str) -> Job {
 
 #[test]
 fn everyday_programs_have_the_right_totals() {
-    let job = shell("dd if=/dev/zero of=a bs=4096 count=25 2>/dev/null && cp a b && sort b > c && cat a b > d");
+    let job =
+        shell("dd if=/dev/zero of=a bs=4096 count=25 2>/dev/null && cp a b && sort b > c && cat a b > d");
     assert_eq!(job.bytes("/a", Op::Write), 102_400);
     assert_eq!(job.bytes("/a", Op::Read), 2 * 102_400, "by cp and cat");
     assert_eq!(job.bytes("/b", Op::Write), 102_400);

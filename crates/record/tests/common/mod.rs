@@ -46,7 +46,11 @@ pub fn command(words: &[&str]) -> Vec<OsString> {
 }
 
 /// Records a command whose trace goes into `folder`.
-pub fn record_in(folder: tempfile::TempDir, command: Vec<OsString>, change: impl FnOnce(&mut Options)) -> Job {
+pub fn record_in(
+    folder: tempfile::TempDir,
+    command: Vec<OsString>,
+    change: impl FnOnce(&mut Options),
+) -> Job {
     let mut options = Options { command, output: folder.path().join("job.pio"), ..Options::default() };
     change(&mut options);
     let outcome = run(&options).expect("the job is recorded");

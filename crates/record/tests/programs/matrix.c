@@ -57,8 +57,8 @@ int main(int argc, char **argv) {
             MPI_Abort(MPI_COMM_WORLD, 3);
         }
 
-    CHECK(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
-    CHECK(MPI_File_write_at(file, 4 * rank, &rank, 1, MPI_INT, MPI_STATUS_IGNORE));
+    CHECK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    CHECK(MPI_File_write_at(file, rank, &rank, 1, MPI_INT, MPI_STATUS_IGNORE));
     int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks, got;
     MPI_Request request;
     MPI_Irecv(&got, 1, MPI_INT, from, 7, MPI_COMM_WORLD, &request);

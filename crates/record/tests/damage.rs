@@ -1,0 +1,118 @@
+//! A spool may hold anything: the collector never panics, and saves what lies before the damage.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use common::{compile, folder};
+use pio_record::{POSIX_LIBRARY, Summary, collect};
+use pio_trace::{Event, Trace};
+use proptest::prelude::*;
+
+/// Spools of a real program, recorded once: their bytes by name.
+fn spools() -> &'static [(String, Vec<u8>)] {
+    static SPOOLS: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
+    SPOOLS.get_or_init(|| {
+        let folder = folder();
+        let program = compile("cc", "hooks", folder.path(), &[]);
+        let library = folder.path().join("recorder.so");
+        fs::write(&library, POSIX_LIBRARY).expect("the library");
+        let spool = folder.path().join("spool");
+        fs::create_dir(&spool).expect("a folder");
+        let status = Command::new(program)
+            .arg(folder.path())
+            .env("LD_PRELOAD", library)
+            .env("PIOSCOPE_SPOOL", &spool)
+            .status()
+            .expect("it runs");
+        assert!(status.success());
+        let read = |path: PathBuf| {
+            (
+                path.file_name().expect("a name").to_string_lossy().into_owned(),
+                fs::read(&path).expect("a spool"),
+            )
+        };
+        fs::read_dir(&spool).expect("spools").map(|entry| read(entry.expect("an entry").path())).collect()
+    })
+}
+
+fn collect_bytes(bytes: &[u8]) -> (Summary, Vec<Event>) {
+    let folder = folder();
+    fs::write(folder.path().join("host-1-1.spool"), bytes).expect("a spool");
+    let output = folder.path().join("job.pio");
+    let summary = collect(folder.path(), &output, "damaged").expect("damage is no error");
+    (summary, read(&output))
+}
+
+fn read(trace: &Path) -> Vec<Event> {
+    let trace = Trace::open(trace).expect("the trace opens");
+    assert!(trace.damage().is_none());
+    trace.events().map(|event| event.expect("an event")).collect()
+}
+
+fn whole() -> &'static [u8] {
+    let [(_, bytes)] = spools() else { panic!("one process, one spool") };
+    bytes
+}
+
+#[test]
+fn a_whole_spool_has_no_damage() {
+    let (summary, events) = collect_bytes(whole());
+    assert_eq!((summary.damaged, summary.lost_calls, summary.lost_processes, summary.moved), (0, 0, 0, 0));
+    assert!(events.len() > 90, "{}", events.len());
+}
+
+#[test]
+fn empty_and_foreign_files_are_counted() {
+    for bytes in [&b""[..], &[0; 65536], b"PIOSPOOL"] {
+        let (summary, events) = collect_bytes(bytes);
+        assert_eq!((summary.lost_processes, events.len()), (1, 0));
+    }
+}
+
+#[test]
+fn a_cut_spool_gives_its_whole_chunks() {
+    let (_, all) = collect_bytes(whole());
+    // The first chunk is 4096 bytes after a header as long; the second chunk is cut.
+    let (_, some) = collect_bytes(&whole()[..3 * 4096]);
+    assert!(!some.is_empty() && some.len() < all.len());
+    let shape = |events: &[Event]| {
+        events.iter().map(|e| (e.call, e.start_ns, e.target, e.result)).collect::<Vec<_>>()
+    };
+    assert_eq!(shape(&some), shape(&all[..some.len()]), "a prefix");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_anywhere_do_no_harm(
+        changes in prop::collection::vec((0usize..24_000, any::<u8>()), 1..40),
+        length in 0usize..70_000,
+    ) {
+        let mut bytes = whole().to_vec();
+        for (at, value) in changes {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = value;
+            }
+        }
+        bytes.truncate(length);
+        let (summary, events) = collect_bytes(&bytes);
+        prop_assert_eq!(summary.events, events.len() as u64);
+    }
+
+    #[test]
+    fn any_words_in_records_do_no_harm(
+        changes in prop::collection::vec((128usize..1500, prop_oneof![Just(u64::MAX), Just(0), Just(1 << 63), any::<u64>()]), 1..20),
+    ) {
+        let mut bytes = whole().to_vec();
+        for (word, value) in changes {
+            bytes[8 * word..8 * word + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        let (summary, events) = collect_bytes(&bytes);
+        prop_assert_eq!(summary.events, events.len() as u64);
+    }
+}
