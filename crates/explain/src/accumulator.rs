@@ -33,7 +33,8 @@ pub struct Accumulator<'a> {
     trouble: Trouble,
     failures: BTreeMap<(Call, i64), u64>,
     unfinished: BTreeMap<Call, u64>,
-    calls: BTreeMap<Call, Tally>,
+    /// By number: this is looked up for every event.
+    calls: Vec<Tally>,
     layers: BTreeMap<(Layer, bool), OperationTable>,
     /// POSIX calls on files that the program opened by MPI-IO.
     on_mpi_files: OperationTable,
@@ -59,6 +60,8 @@ struct FileCounters {
     used: bool,
     size_bytes: u64,
     processes: BTreeSet<ProcessId>,
+    /// Already in `processes`: most events of a file come from the same process as the one before.
+    latest_process: Option<ProcessId>,
     program: Traffic,
     file_system: Traffic,
     program_read: Amount,
@@ -139,7 +142,7 @@ impl<'a> Accumulator<'a> {
             },
             failures: BTreeMap::new(),
             unfinished: BTreeMap::new(),
-            calls: BTreeMap::new(),
+            calls: vec![Tally::default(); Call::ALL.last().map_or(0, |last| usize::from(last.number()) + 1)],
             layers: BTreeMap::new(),
             on_mpi_files: OperationTable::default(),
             file_system: OperationTable::default(),
@@ -165,7 +168,7 @@ impl<'a> Accumulator<'a> {
     pub fn add(&mut self, event: &Event) {
         self.events += 1;
         self.last_end_ns = self.last_end_ns.max(event.end_ns());
-        self.calls.entry(event.call).or_default().add(event);
+        self.calls[usize::from(event.call.number())].add(event);
         self.layers.entry((event.layer(), event.is_physical())).or_default().add(event);
         self.add_trouble(event);
         if event.layer() == Layer::Message {
@@ -227,7 +230,11 @@ impl<'a> Accumulator<'a> {
             layers,
             operations,
             asked_operations,
-            calls: self.calls.into_iter().collect(),
+            calls: Call::ALL
+                .iter()
+                .map(|&call| (call, self.calls[usize::from(call.number())]))
+                .filter(|(_, tally)| tally.count > 0)
+                .collect(),
             workload,
             imbalance: imbalance(&processes),
             files: file_statistics(self.tables, self.files, &self.handles),
@@ -326,7 +333,10 @@ impl<'a> Accumulator<'a> {
         let Some(file) = self.files.get_mut(handle.file.index()) else { return };
         file.used = true;
         file.by_mpi_io |= event.layer() == Layer::MpiIo;
-        file.processes.insert(event.process);
+        if file.latest_process != Some(event.process) {
+            file.processes.insert(event.process);
+            file.latest_process = Some(event.process);
+        }
         if program {
             file.program.add(event);
         }

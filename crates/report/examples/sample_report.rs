@@ -1,17 +1,29 @@
-//! Reports of made-up traces: `sample_report checkpoints|copy|long [FILE.html]` prints the text and writes the page.
+//! Reports of made-up traces, or of a trace file: `sample_report checkpoints|copy|long|FILE.pio [FILE.html]` prints the
+//! text and writes the page.
 
 #[path = "../tests/synthetic/mod.rs"]
 mod synthetic;
 
+use std::error::Error;
 use std::fs::File;
 use std::io::BufWriter;
 
 use pio_explain::Explanation;
 use pio_report::Prediction;
+use pio_trace::Trace;
 
-fn main() -> std::io::Result<()> {
+fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let kind = arguments.next().unwrap_or_default();
+    if kind.ends_with(".pio") {
+        let trace = Trace::open(kind.as_ref())?;
+        let explanation = Explanation::of_trace(&trace)?;
+        print!("{}", pio_report::text(&explanation));
+        if let Some(path) = arguments.next() {
+            pio_report::html_of_trace(&trace, &explanation, &[], &mut BufWriter::new(File::create(path)?))?;
+        }
+        return Ok(());
+    }
     let (tables, events) = match kind.as_str() {
         "copy" => synthetic::copy(),
         "long" => synthetic::long_run(64, 1_000_000),
