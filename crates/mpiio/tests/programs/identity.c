@@ -297,7 +297,9 @@ static MPI_Offset run_writes(MPI_File ours, MPI_File theirs, MPI_Offset end) {
     need(PMPI_File_get_byte_offset(theirs, bytes - 1, &native_last), "get_byte_offset");
     if (last != native_last) fail("get_byte_offset");
   }
-  MPI_Allreduce(MPI_IN_PLACE, &last, 1, MPI_OFFSET, MPI_MAX, MPI_COMM_WORLD);
+  /* Not -1: some MPIs take an MPI_OFFSET for unsigned. */
+  MPI_Offset written = last + 1;
+  MPI_Allreduce(MPI_IN_PLACE, &written, 1, MPI_OFFSET, MPI_MAX, MPI_COMM_WORLD);
   for (int part = 0; part < parts; part++) {
     int from = part * bytes / parts, to = (part + 1) * bytes / parts, moved = -1;
     struct buffer buffer = make_buffer(to - from, next(&own_state));
@@ -322,7 +324,7 @@ static MPI_Offset run_writes(MPI_File ours, MPI_File theirs, MPI_Offset end) {
     MPI_Barrier(MPI_COMM_WORLD);
   }
   MPI_Type_free(&view.type);
-  return last + 1 > end ? last + 1 : end;
+  return written > end ? written : end;
 }
 
 static void run_reads(MPI_File ours, MPI_File theirs, long long size) {
