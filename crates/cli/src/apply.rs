@@ -74,7 +74,7 @@ pub fn run_under(strategy: Strategy, hints: &Hints, job: &Job, trace: Option<Pat
         Some(trace) => {
             let mut options = job.options(trace)?;
             options.preload.push(apply.shim.clone());
-            options.environment = apply.variables();
+            options.environment = apply.settings();
             record::record(&options)?
         }
         None => {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use pio_explain::{Accumulator, Explanation};
+use pio_explain::Explanation;
 use pio_report::Prediction;
 use pio_trace::Trace;
 
@@ -48,17 +48,7 @@ pub fn open(path: &Path) -> Result<Trace> {
 /// The statistics of a trace.
 pub fn explain(trace: &Trace) -> Result<Explanation> {
     let progress = Progress::new("explaining", trace.event_count());
-    let mut accumulator = Accumulator::new(trace.tables());
-    if let Some(damage) = trace.damage() {
-        accumulator.add_damage(damage.to_string());
-    }
-    for (done, event) in trace.events().enumerate() {
-        accumulator.add(&event?);
-        if done % 65_536 == 0 {
-            progress.set(done as u64);
-        }
-    }
-    Ok(accumulator.finish())
+    Ok(Explanation::of_trace(trace, &mut |done| progress.set(done))?)
 }
 
 /// Writes the HTML report.

@@ -65,16 +65,19 @@ impl Explanation {
     }
 
     /// The explanation of a whole trace file. Blocks that are damaged are left out and told of in
-    /// [`Trouble::damage`].
+    /// [`Trouble::damage`]. `progress` is told the number of events that are done, now and then.
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn of_trace(trace: &Trace) -> Result<Explanation, TraceError> {
+    pub fn of_trace(trace: &Trace, progress: &mut dyn FnMut(u64)) -> Result<Explanation, TraceError> {
         let mut accumulator = Accumulator::new(trace.tables());
         if let Some(damage) = trace.damage() {
             accumulator.add_damage(damage.to_string());
         }
-        for block in 0..trace.blocks().len() {
+        let mut done = 0;
+        for (block, about) in trace.blocks().iter().enumerate() {
+            progress(done);
+            done += about.event_count() as u64;
             match trace.block(block) {
                 Ok(events) => events.iter().for_each(|event| accumulator.add(event)),
                 Err(damaged @ TraceError::Damaged { .. }) => accumulator.add_damage(damaged.to_string()),

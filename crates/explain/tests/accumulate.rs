@@ -359,7 +359,7 @@ fn a_damaged_block_is_left_out_and_told() {
     writer.finish().expect("memory takes it");
 
     let whole = Trace::from_bytes(bytes.clone(), "whole").expect("the trace is whole");
-    let found = Explanation::of_trace(&whole).expect("memory can be read");
+    let found = Explanation::of_trace(&whole, &mut |_| {}).expect("memory can be read");
     assert_eq!((found.events, found.trouble.damage.len()), (11, 0));
     assert_eq!(found, Explanation::of(whole.tables(), whole.events().map(|event| event.expect("whole"))));
 
@@ -369,7 +369,7 @@ fn a_damaged_block_is_left_out_and_told() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x40;
         let Ok(trace) = Trace::from_bytes(damaged, "damaged") else { continue };
-        let found = Explanation::of_trace(&trace).expect("memory can be read");
+        let found = Explanation::of_trace(&trace, &mut |_| {}).expect("memory can be read");
         assert!(found.events == 11 || !found.trouble.damage.is_empty(), "byte {at} lost events in silence");
         told |= found.events == 1 && found.trouble.damage.len() == 1;
     }

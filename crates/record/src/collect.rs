@@ -88,6 +88,13 @@ pub fn collect(folder: &Path, output: &Path, job: &str) -> Result<Summary, Error
 
     let mut writer = TraceWriter::create(output, tables)?;
     write_events(folder, members, states, epoch_ns, &mut writer, &mut summary)?;
+    // What is not there must not look as if it never was: reports show these notes first.
+    let lost_processes = summary.lost_processes as u64;
+    for (what, count) in [("lost calls", summary.lost_calls), ("lost processes", lost_processes)] {
+        if count > 0 {
+            writer.tables_mut().notes.push((what.to_owned(), count.to_string()));
+        }
+    }
     writer.finish()?;
     Ok(summary)
 }

@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let kind = arguments.next().unwrap_or_default();
     if kind.ends_with(".pio") {
         let trace = Trace::open(kind.as_ref())?;
-        let explanation = Explanation::of_trace(&trace)?;
+        let explanation = Explanation::of_trace(&trace, &mut |_| {})?;
         print!("{}", pio_report::text(&explanation));
         if let Some(path) = arguments.next() {
             pio_report::html_of_trace(&trace, &explanation, &[], &mut BufWriter::new(File::create(path)?))?;

@@ -1,0 +1,197 @@
+//! `pioscope reproduce thakur`: the study of Thakur, Gropp and Lusk (1996).
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use comfy_table::{CellAlignment, Table, presets};
+use pio_explain::{Explanation, OperationTable, Sizes};
+use pio_plan::{Hints, Strategy};
+use pio_sim::thakur::{self, Basis, Row};
+use pio_trace::Op;
+
+use crate::record::Job;
+use crate::{apply, explain, mpi};
+
+/// Processes of the small case.
+const PROCESSES: u32 = 8;
+
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The application [default: apps/collapse, if it is built]
+    #[arg(long, value_name = "COLLAPSE")]
+    program: Option<PathBuf>,
+    /// Only simulate; run nothing
+    #[arg(long)]
+    simulate_only: bool,
+    /// Folder for the files of the run [default: a temporary one, removed afterwards]
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode> {
+    let mut text = String::new();
+    let mut equal = true;
+    if !arguments.simulate_only {
+        let found = run_small_case(&arguments)?;
+        let checks = checks(&found.operations.table);
+        equal = checks.iter().all(|check| check.published == check.found);
+        text.push_str(&format!(
+            "The small case, run here: 128 x 128 x 64 mesh, {PROCESSES} processes, 20 iterations, dumps every 5,\n\
+             restarted first, under two-phase. Counts (Tables 1 and 2):\n\n{}\n\n",
+            checks_table(&checks)
+        ));
+        text.push_str(
+            "The paper's 1225 seeks have no counterpart: MPI-IO gives each request its offset. Acknowledgements, with\n\
+             which a rank learns that its data are in the file, are no part of the published protocol and are counted\n\
+             apart.\n\n",
+        );
+    }
+    text.push_str("The same application on simulated machines. Times in seconds, totals over all processes:\n\n");
+    text.push_str(&rows_table(&thakur::reproduce()?));
+    text.push_str(
+        "\n\nexact: follows from application and strategy alone. calibrated: a parameter was fitted to the number.\n\
+         predicted: nothing was fitted to it. papers/thakur-1996/README.md says what rests on what.\n",
+    );
+    crate::print(&text)?;
+    if !equal {
+        bail!("the run's counts are not the published ones");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the application for real, restarted, under two-phase with every process an aggregator, and explains the trace.
+fn run_small_case(arguments: &Arguments) -> Result<Explanation> {
+    let program = program(arguments.program.as_deref())?;
+    let Some(mpiexec) = mpi::on_path(OsStr::new("mpiexec")) else {
+        bail!("no mpiexec on the PATH (--simulate-only runs nothing)");
+    };
+    let temporary = match &arguments.folder {
+        Some(folder) => tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?,
+        None => tempfile::tempdir().context("no temporary folder")?,
+    };
+    let folder = temporary.path();
+    let launch = |words: &[&OsStr]| -> Vec<OsString> {
+        let ranks = PROCESSES.to_string();
+        let start = [mpiexec.as_os_str(), OsStr::new("-n"), OsStr::new(&ranks), program.as_os_str()];
+        start.iter().chain(words).map(|word| (*word).to_owned()).collect()
+    };
+    let mesh = [OsStr::new("--mesh"), OsStr::new("128x128x64"), OsStr::new("--iterations")];
+
+    eprintln!("pioscope: making the restart file");
+    let start = folder.join("start");
+    let initial = [OsStr::new("0"), OsStr::new("--dump-initial"), OsStr::new("--output"), start.as_os_str()];
+    let words = launch(&[&mesh[..], &initial].concat());
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).stdout(Stdio::null());
+    if !pio_record::run_to_end(&mut command)?.success() {
+        bail!("{}: could not make the restart file", program.display());
+    }
+
+    eprintln!("pioscope: running 20 iterations on {PROCESSES} processes, which can take a minute or two");
+    let (restart, output, trace) = (start.join("restart.dat"), folder.join("run"), folder.join("run.pio"));
+    let rest = ["20", "--dump-every", "5", "--restart"].map(OsStr::new);
+    let command =
+        launch(&[&mesh[..], &rest, &[restart.as_os_str(), OsStr::new("--output"), output.as_os_str()]].concat());
+    let hints = Hints { cb_nodes: Some(PROCESSES), ..Hints::default() };
+    let job = Job { mpicc: None, spool: None, command };
+    if apply::run_under(Strategy::TwoPhase, &hints, &job, Some(trace.clone()))? != ExitCode::SUCCESS {
+        bail!("{}: failed", program.display());
+    }
+    explain::explain(&explain::open(&trace)?)
+}
+
+/// The application: as given, or where this tree builds it.
+fn program(given: Option<&Path>) -> Result<PathBuf> {
+    if let Some(path) = given {
+        return Ok(path.to_owned());
+    }
+    let own = std::env::current_exe().context("cannot find this program's own file")?;
+    let built = own.ancestors().nth(3).map(|root| root.join("apps/collapse/build/collapse"));
+    built.filter(|path| path.is_file()).or_else(|| mpi::on_path(OsStr::new("collapse"))).context(
+        "collapse is not built: build apps/collapse and name it with --program (--simulate-only runs nothing)",
+    )
+}
+
+/// A count that must be the published one.
+struct Check {
+    what: String,
+    published: u64,
+    found: u64,
+}
+
+fn checks(table: &OperationTable) -> Vec<Check> {
+    let mut checks: Vec<Check> = [(Op::Open, 200), (Op::Close, 200), (Op::Read, 49), (Op::Write, 536), (Op::Communicate, 5608)]
+        .map(|(op, published)| Check { what: op.name().to_owned(), published, found: table.tally(op).count })
+        .into();
+    for (what, sizes, size, published) in [
+        ("reads", &table.read_sizes, 24, 1),
+        ("reads", &table.read_sizes, 128 << 10, 0),
+        ("reads", &table.read_sizes, 512 << 10, 48),
+        ("writes", &table.write_sizes, 24, 24),
+        ("writes", &table.write_sizes, 128 << 10, 128),
+        ("writes", &table.write_sizes, 512 << 10, 384),
+    ] {
+        let name = if size == 24 { "24 B".to_owned() } else { format!("{} KB", size >> 10) };
+        checks.push(Check { what: format!("{what} of {name}"), published, found: requests_of(sizes, size) });
+    }
+    checks
+}
+
+fn requests_of(sizes: &Sizes, size: u64) -> u64 {
+    let classes = sizes.classes();
+    let class = classes.iter().find(|class| (class.from_bytes, class.to_bytes) == (size, size));
+    class.map_or(0, |class| class.amount.count)
+}
+
+fn checks_table(checks: &[Check]) -> String {
+    let mut table = new_table(&["", "published", "here", ""]);
+    for check in checks {
+        let verdict = if check.found == check.published { "equal" } else { "DIFFERENT" };
+        table.add_row([check.what.clone(), check.published.to_string(), check.found.to_string(), verdict.to_owned()]);
+    }
+    right(&mut table, &[1, 2]);
+    table.to_string()
+}
+
+fn rows_table(rows: &[Row]) -> String {
+    let mut table = new_table(&["machine", "case", "", "published", "computed", "error", "basis"]);
+    for row in rows {
+        let number = |value: f64| {
+            let digits = if row.unit.is_empty() { 0 } else { 3 };
+            format!("{value:.digits$} {}", row.unit).trim_end().to_owned()
+        };
+        let basis = match row.basis {
+            Basis::Exact => "exact",
+            Basis::Calibrated => "calibrated",
+            Basis::Predicted => "predicted",
+        };
+        table.add_row([
+            row.machine.to_owned(),
+            row.case.to_owned(),
+            row.what.clone(),
+            row.published.map_or("–".into(), number),
+            number(row.computed),
+            row.error().map_or("–".into(), |error| format!("{:+.1} %", error * 100.0)),
+            basis.to_owned(),
+        ]);
+    }
+    right(&mut table, &[3, 4, 5]);
+    table.to_string()
+}
+
+fn new_table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(header.iter().copied());
+    table
+}
+
+fn right(table: &mut Table, columns: &[usize]) {
+    for column in columns {
+        if let Some(column) = table.column_mut(*column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
