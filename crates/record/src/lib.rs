@@ -4,6 +4,10 @@
 //! the C library ([`POSIX_LIBRARY`]), the other those of MPI ([`MPI_SHIM`], compiled by the user's own `mpicc`). What
 //! they see goes to one *spool* a process, a mapped file that survives any death of the process. When the job is over,
 //! [`collect()`] makes one trace of the spools. [`run()`] does it all.
+//!
+//! What is not seen: programs without the C library's symbols (static ones, Go, raw system calls), `mmap`ed access, aio and
+//! io_uring, characters that the stream macros (`putc`, `getc`) move in line, and MPI-IO from Fortran where its bindings
+//! call `PMPI_` names (Open MPI's do). A file that is copied inside the kernel counts as read and written.
 
 mod collect;
 mod error;

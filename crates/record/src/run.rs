@@ -26,7 +26,7 @@ pub struct Options {
     pub preload: Vec<PathBuf>,
     /// Other environment variables for the job.
     pub environment: Vec<(OsString, OsString)>,
-    /// Folder for the spools, which every host of the job must reach: beside the trace if none is given.
+    /// Where to make the folder of spools, which every host of the job must reach: beside the trace if none is given.
     pub spool: Option<PathBuf>,
 }
 
@@ -76,20 +76,39 @@ fn check_output(output: &Path) -> Result<(), Error> {
 
 /// A new folder with the POSIX recorder in it: writing that also shows that the disk has room.
 fn make_spool_folder(options: &Options) -> Result<PathBuf, Error> {
-    let beside = || {
-        let mut name = OsString::from(".");
-        name.push(options.output.file_name().unwrap_or_default());
-        name.push(format!(".{}.spool", std::process::id()));
-        options.output.with_file_name(name)
+    let parent = match &options.spool {
+        Some(folder) => folder.clone(),
+        None => match options.output.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+            _ => PathBuf::from("."),
+        },
     };
-    let folder = options.spool.clone().unwrap_or_else(beside);
-    fs::create_dir_all(&folder).map_err(Error::io(&folder, "create the folder of spools"))?;
+    fs::create_dir_all(&parent).map_err(Error::io(&parent, "create the folder of spools"))?;
+    let folder = new_folder(&parent, options)?;
     let folder = folder.canonicalize().map_err(Error::io(&folder, "find the folder of spools"))?;
     if let Err(error) = fs::write(posix_library(&folder), POSIX_LIBRARY) {
         let _ = fs::remove_dir_all(&folder);
         return Err(Error::io(&folder, "write the recorder to")(error));
     }
     Ok(folder)
+}
+
+/// A folder that was not there before: what an earlier job left must not get into this trace, and nothing but our own is
+/// removed in the end.
+fn new_folder(parent: &Path, options: &Options) -> Result<PathBuf, Error> {
+    let name = options.output.file_name().unwrap_or_default();
+    let mut attempt = 0;
+    loop {
+        let mut unique = OsString::from(".");
+        unique.push(name);
+        unique.push(format!(".{}.{attempt}.spool", std::process::id()));
+        let folder = parent.join(unique);
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
+            Err(error) => return Err(Error::io(&folder, "create the folder of spools")(error)),
+        }
+    }
 }
 
 fn posix_library(spool: &Path) -> PathBuf {

@@ -112,6 +112,8 @@ fn a_full_disk_loses_calls_and_says_how_many() {
         options.spool = Some(disk.0.path().join("spool"));
     });
     assert!(job.outcome.status.success(), "the program does not notice: {:?}", job.outcome);
+    let left = fs::read_dir(disk.0.path().join("spool")).expect("the folder given stays").count();
+    assert_eq!(left, 0, "but for what the recorder put there");
     let summary = &job.outcome.summary;
     assert!(summary.lost_calls > 0, "{summary:?}");
     assert_eq!(summary.events + summary.lost_calls, 1001, "an open and 1000 writes");
