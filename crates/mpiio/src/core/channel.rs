@@ -55,11 +55,6 @@ impl Channel {
         self.others.get(rank as usize).is_some_and(Option::is_some)
     }
 
-    /// How many ranks aggregate, unless hints say it.
-    pub fn default_aggregators(&self) -> u32 {
-        self.communicator.ranks()
-    }
-
     /// The first bytes of another rank's collective buffer.
     pub fn buffer_of(&mut self, rank: u32, len: u64) -> Result<&mut [u8], IoError> {
         match self.others.get_mut(rank as usize) {

@@ -346,7 +346,7 @@ fn hints_of(words: &[u64]) -> Hints {
 fn in_force(hints: Hints, channel: &Channel) -> Hints {
     let ranks = channel.communicator.ranks();
     Hints {
-        cb_nodes: Some(hints.cb_nodes.unwrap_or_else(|| channel.default_aggregators()).min(ranks)),
+        cb_nodes: Some(hints.aggregators(ranks)),
         cb_buffer_size: Some(hints.buffer_size().min(segment::MOST_BYTES)),
         ..hints
     }
