@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 /// Finds the MPI compiler of the job: `--mpicc`, else the one beside the job's launcher, else the one on the PATH.
 ///
@@ -38,33 +38,10 @@ pub fn build(mpicc: &Path, name: &str, sources: &[(&str, &str)]) -> Result<PathB
         return Ok(library);
     }
     let work = tempfile::tempdir_in(&folder).with_context(|| format!("{}: cannot create a folder", folder.display()))?;
-    let mut objects = Vec::new();
-    for (file, text) in sources {
-        fs::write(work.path().join(file), text).with_context(|| format!("{}: cannot write", work.path().display()))?;
-    }
-    for (file, _) in sources.iter().filter(|(file, _)| file.ends_with(".c")) {
-        let object = work.path().join(file).with_extension("o");
-        let mut compile = Command::new(mpicc);
-        compile.args(["-c", "-fPIC", "-O2", "-std=gnu11", "-o"]).arg(&object).arg(work.path().join(file));
-        run(&mut compile)?;
-        objects.push(object);
-    }
-    let built = work.path().join("built.so");
-    let mut link = Command::new("cc");
-    link.args(["-shared", "-Wl,-z,lazy", "-o"]).arg(&built).args(&objects).args(["-ldl", "-lpthread"]);
-    run(&mut link)?;
+    let built = pio_record::compile_shim(mpicc, sources, work.path())?;
     // A rename, so that two jobs that start at once never see half a library.
     fs::rename(&built, &library).with_context(|| format!("{}: cannot create", library.display()))?;
     Ok(library)
-}
-
-fn run(command: &mut Command) -> Result<()> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().with_context(|| format!("cannot run {program}"))?;
-    if !output.status.success() {
-        bail!("{program} failed:\n{}", String::from_utf8_lossy(&output.stderr).trim_end());
-    }
-    Ok(())
 }
 
 /// What the library depends on: the sources, and which MPI and compiler stand behind `mpicc`.

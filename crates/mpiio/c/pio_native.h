@@ -8,7 +8,10 @@
 #ifndef PIO_NATIVE_H
 #define PIO_NATIVE_H
 
+/* What mpi.h declares is what we define for the program to find, even where the rest is compiled to stay hidden. */
+#pragma GCC visibility push(default)
 #include <mpi.h>
+#pragma GCC visibility pop
 
 #include "pio_mpiio.h"
 

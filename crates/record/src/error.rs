@@ -59,8 +59,8 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// The MPI recorder does not compile.
-    #[error("{compiler}: cannot compile the MPI recorder: {message}", compiler = compiler.display())]
+    /// What the user's own MPI compiler must compile, does not.
+    #[error("{compiler}: cannot compile what must fit the program's MPI: {message}", compiler = compiler.display())]
     Compile {
         /// The compiler.
         compiler: PathBuf,

@@ -24,7 +24,7 @@ pub use collect::{Summary, collect};
 pub use error::Error;
 pub use program::check;
 pub use run::{Options, Outcome, run, run_to_end};
-pub use shim::{MPI_SHIM, compile_mpi_shim};
+pub use shim::{MPI_SHIM, compile_shim};
 
 /// The preload library that records POSIX calls and streams: a shared object for this machine, to be written to a file.
 pub const POSIX_LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libpio_posix.so"));

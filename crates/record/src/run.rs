@@ -19,7 +19,7 @@ pub struct Options {
     pub command: Vec<OsString>,
     /// The trace to write.
     pub output: PathBuf,
-    /// The compiled MPI recorder ([`crate::compile_mpi_shim`]); without it, MPI calls are not recorded.
+    /// The compiled MPI recorder ([`crate::compile_shim`]); without it, MPI calls are not recorded.
     pub mpi_shim: Option<PathBuf>,
     /// Other libraries to load into the job, after the recorders (so that the recorders see what the program asks of
     /// them).

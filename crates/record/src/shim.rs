@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use crate::error::Error;
 
-/// The sources of the MPI recorder: file name and text. The first is the one to compile.
+/// The sources of the MPI recorder: file name and text.
 pub const MPI_SHIM: &[(&str, &str)] = &[
     ("pio_mpi.c", include_str!("../c/pio_mpi.c")),
     ("pio_calls.h", include_str!(concat!(env!("OUT_DIR"), "/pio_calls.h"))),
@@ -15,27 +15,30 @@ pub const MPI_SHIM: &[(&str, &str)] = &[
     ("pio_datatype.h", pio_layout::DATATYPE_HEADER),
 ];
 
-/// Compiles the MPI recorder with `mpicc` into `folder` (its sources go there, too) and returns the shared object.
+/// Compiles `sources` (file name and text; of an MPI library of ours, such as [`MPI_SHIM`]) with `mpicc` into `folder`,
+/// where the sources go, too, and returns the shared object.
 ///
-/// In two steps: the MPI's compiler for the object, the plain compiler beneath it for the link. The library must not be
+/// In two steps: the MPI's compiler for the objects, the plain compiler beneath it for the link. The library must not be
 /// linked to MPI, for it is loaded into every process of the job, shells and launchers included.
-pub fn compile_mpi_shim(mpicc: &Path, folder: &Path) -> Result<PathBuf, Error> {
+pub fn compile_shim(mpicc: &Path, sources: &[(&str, &str)], folder: &Path) -> Result<PathBuf, Error> {
     fs::create_dir_all(folder).map_err(Error::io(folder, "create the folder"))?;
-    for (name, text) in MPI_SHIM {
+    let mut objects = Vec::new();
+    for (name, text) in sources {
         let path = folder.join(name);
         fs::write(&path, text).map_err(Error::io(&path, "write"))?;
+        if path.extension().is_some_and(|extension| extension == "c") {
+            objects.push((path.with_extension("o"), path));
+        }
     }
-    let object = folder.join("pio_mpi.o");
-    let library = folder.join("libpio_mpi.so");
-    let compile =
-        ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-Wall", "-Wextra"];
-    run(
-        mpicc,
-        Command::new(mpicc).args(compile).arg("-c").arg(folder.join(MPI_SHIM[0].0)).arg("-o").arg(&object),
-    )?;
+    let compile = ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-Wall", "-Wextra"];
+    for (object, source) in &objects {
+        run(mpicc, Command::new(mpicc).args(compile).arg("-c").arg(source).arg("-o").arg(object))?;
+    }
+    let library = folder.join("shim.so");
     let linker = plain_compiler(mpicc);
     let link = ["-shared", "-Wl,-z,lazy", "-ldl", "-lpthread"];
-    run(&linker, Command::new(&linker).arg(&object).arg("-o").arg(&library).args(link))?;
+    let objects = objects.iter().map(|(object, _)| object);
+    run(&linker, Command::new(&linker).args(objects).arg("-o").arg(&library).args(link))?;
     Ok(library)
 }
 

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use common::{Job, command, compile, counts, folder, record_in};
 use pio_layout::{Datatype, Order, View};
-use pio_record::compile_mpi_shim;
+use pio_record::{MPI_SHIM, compile_shim};
 use pio_trace::{Call, Event, Flags, Layer, Op, Target};
 
 const LOCAL: u64 = 8;
@@ -47,7 +47,7 @@ fn matrix(victim: Option<u64>) -> Option<(Job, bool)> {
     let folder = folder();
     let program = compile("mpicc", "matrix", folder.path(), &[]);
     let shim =
-        compile_mpi_shim(Path::new("mpicc"), &folder.path().join("shim")).expect("the MPI recorder compiles");
+        compile_shim(Path::new("mpicc"), MPI_SHIM, &folder.path().join("shim")).expect("the MPI recorder compiles");
     words.extend([program.into(), folder.path().join("matrix.dat").into()]);
     words.extend(victim.map(|rank| OsString::from(rank.to_string())));
     Some((record_in(folder, words, |options| options.mpi_shim = Some(shim)), open_mpi))
@@ -206,7 +206,7 @@ fn an_operation_that_never_returned_is_unfinished() {
     let folder = folder();
     let program = compile("mpicc", "stuck", folder.path(), &[]);
     let shim =
-        compile_mpi_shim(Path::new("mpicc"), &folder.path().join("shim")).expect("the MPI recorder compiles");
+        compile_shim(Path::new("mpicc"), MPI_SHIM, &folder.path().join("shim")).expect("the MPI recorder compiles");
     words.extend([program.into(), folder.path().join("stuck.dat").into()]);
     let job = record_in(folder, words, |options| options.mpi_shim = Some(shim));
     let events = job.of_rank(0, Layer::MpiIo);
