@@ -67,10 +67,24 @@ pub fn main() -> ExitCode {
         // Whoever reads our output has seen enough: that is no error.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("pioscope: {error:#}");
+            eprintln!("pioscope: {}", one_line(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// An error and its causes, each once: some errors already say their cause in their own words.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if line.is_empty() {
+            line = cause;
+        } else if !line.contains(&cause) {
+            line.push_str(": ");
+            line.push_str(&cause);
+        }
+    }
+    line
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
