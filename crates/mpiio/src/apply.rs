@@ -64,18 +64,14 @@ impl Apply {
 #[error("{CORE_FILE} not found: expected it as {}", .0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or "))]
 pub struct CoreNotFound(Vec<PathBuf>);
 
-/// Finds the core for the command at `executable`: beside it (where cargo builds both), or in `../lib/pioscope`.
+/// Finds the core for the command at `executable`: beside it or in `deps` (where cargo builds both), or in
+/// `../lib/pioscope` (where it is installed).
 ///
 /// # Errors
-/// If it is in neither place.
+/// If it is in none of these places.
 pub fn core_library(executable: &Path) -> Result<PathBuf, CoreNotFound> {
     let folder = executable.parent().unwrap_or(Path::new("."));
-    // Test programs are one folder deeper than what they test.
-    let places = [
-        folder.join(CORE_FILE),
-        folder.join("../lib/pioscope").join(CORE_FILE),
-        folder.join("..").join(CORE_FILE),
-    ];
+    let places = ["", "deps", "../lib/pioscope"].map(|place| folder.join(place).join(CORE_FILE));
     match places.iter().find(|path| path.is_file()) {
         Some(path) => Ok(path.canonicalize().unwrap_or_else(|_| path.clone())),
         None => Err(CoreNotFound(places.to_vec())),

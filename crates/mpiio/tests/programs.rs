@@ -3,6 +3,9 @@
 //!
 //! They need the `mpicc` and `mpiexec` of an MPI on the PATH; without, the tests say so and pass.
 
+// A test stops at what is wrong.
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -43,6 +46,12 @@ fn eight_ranks_agree_with_the_mpi() {
 fn ranks_without_shared_memory_agree_with_the_mpi() {
     identity(2, 6, 15, &[("PIOSCOPE_SHARED_MEMORY", "off")]);
     identity(4, 7, 4, &[("PIOSCOPE_SHARED_MEMORY", "off")]);
+}
+
+/// MPICH can pretend that even and odd ranks are on two nodes; other MPIs pass over the variable.
+#[test]
+fn ranks_on_two_nodes_agree_with_the_mpi() {
+    identity(4, 9, 5, &[("MPIR_CVAR_ODD_EVEN_CLIQUES", "1")]);
 }
 
 #[test]
