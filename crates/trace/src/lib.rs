@@ -4,10 +4,23 @@
 //! [`Tables`]) and its [`Event`]s in order of their start. It is Miller and Katz's record (1991, Figure 1), kept whole
 //! and extended to MPI. `docs/format.md` draws the bytes.
 
+mod block;
 mod call;
+mod definitions;
+mod error;
 mod event;
+mod format;
+mod index;
+mod reader;
+mod records;
+mod source;
 mod tables;
+mod varint;
+mod writer;
 
 pub use call::{Call, Layer, Op};
+pub use error::{Damage, TraceError};
 pub use event::{Event, Flags, Target};
+pub use reader::{Block, Events, Trace};
 pub use tables::{DatatypeId, File, FileId, Handle, HandleId, Process, ProcessId, Tables, ViewId};
+pub use writer::TraceWriter;

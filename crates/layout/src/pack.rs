@@ -1,0 +1,314 @@
+//! Moving bytes: gather into a stream, scatter from one, and directly from layout to layout.
+//!
+//! `origin` is the index in `memory` of a layout's offset 0. It may be negative: a window of a file that begins at
+//! file offset w has origin −w.
+//!
+//! Bounds are checked once a run; inside a run, pieces of the usual sizes are copied by kernels whose piece size is a
+//! constant, so that a piece is one load and one store.
+
+use crate::error::LayoutError;
+use crate::runs::Run;
+
+/// Bytes moved at a time when neither side is contiguous: half of a usual first-level cache.
+const SCRATCH_BYTES: usize = 16 << 10;
+
+/// Copies the bytes of `runs` from `memory` into `stream`, in data order.
+///
+/// # Errors
+/// If a run lies outside the memory, or the runs do not hold exactly `stream.len()` bytes. `stream` may then have been
+/// written in part.
+pub fn pack(
+    runs: impl Iterator<Item = Run>,
+    memory: &[u8],
+    origin: i64,
+    stream: &mut [u8],
+) -> Result<(), LayoutError> {
+    let len = stream.len() as u64;
+    let mut rest = stream;
+    for run in runs {
+        let (now, later) = match usize::try_from(size(&run)) {
+            Ok(size) if size <= rest.len() => rest.split_at_mut(size),
+            _ => return Err(LayoutError::Length { runs: "more than", stream: len }),
+        };
+        gather(&run, memory, origin, now)?;
+        rest = later;
+    }
+    if rest.is_empty() { Ok(()) } else { Err(LayoutError::Length { runs: "fewer than", stream: len }) }
+}
+
+/// Copies `stream` to the bytes of `runs` in `memory`, in data order.
+///
+/// # Errors
+/// As [`pack`]; `memory` may have been written in part.
+pub fn unpack(
+    runs: impl Iterator<Item = Run>,
+    memory: &mut [u8],
+    origin: i64,
+    stream: &[u8],
+) -> Result<(), LayoutError> {
+    let mut rest = stream;
+    for run in runs {
+        let (now, later) = match usize::try_from(size(&run)) {
+            Ok(size) if size <= rest.len() => rest.split_at(size),
+            _ => return Err(LayoutError::Length { runs: "more than", stream: stream.len() as u64 }),
+        };
+        scatter(&run, memory, origin, now)?;
+        rest = later;
+    }
+    if rest.is_empty() {
+        Ok(())
+    } else {
+        Err(LayoutError::Length { runs: "fewer than", stream: stream.len() as u64 })
+    }
+}
+
+/// Copies `len` bytes from the first runs in one memory to the first in another, in data order.
+///
+/// Straight where one of the two sides is contiguous; through a scratch that stays in the first-level cache where
+/// neither is.
+///
+/// # Errors
+/// If a run lies outside its memory, or one of the sides has fewer than `len` bytes. The target may then have been
+/// written in part.
+pub fn copy(
+    source_runs: impl Iterator<Item = Run>,
+    source: &[u8],
+    source_origin: i64,
+    target_runs: impl Iterator<Item = Run>,
+    target: &mut [u8],
+    target_origin: i64,
+    len: u64,
+) -> Result<(), LayoutError> {
+    let short = LayoutError::Length { runs: "fewer than", stream: len };
+    let mut source_runs = Cursor::new(source_runs);
+    let mut target_runs = Cursor::new(target_runs);
+    let mut scratch = [0; SCRATCH_BYTES];
+    let mut left = len;
+    while left > 0 {
+        let (Some(from), Some(to)) = (source_runs.peek(), target_runs.peek()) else { return Err(short) };
+        if from.count == 1 {
+            let Some(from) = source_runs.take(left.min(size(&to))) else { return Err(short) };
+            left -= size(&from);
+            let bytes = window(&from, source.len(), source_origin)?;
+            put(&mut target_runs, target, target_origin, &source[bytes])?;
+        } else if to.count == 1 {
+            let Some(to) = target_runs.take(left.min(size(&from))) else { return Err(short) };
+            left -= size(&to);
+            let bytes = window(&to, target.len(), target_origin)?;
+            get(&mut source_runs, source, source_origin, &mut target[bytes])?;
+        } else {
+            let block = left.min(size(&from)).min(size(&to)).min(SCRATCH_BYTES as u64);
+            left -= block;
+            let block = &mut scratch[..block as usize];
+            get(&mut source_runs, source, source_origin, block)?;
+            put(&mut target_runs, target, target_origin, block)?;
+        }
+    }
+    Ok(())
+}
+
+/// Fills `stream` from the next bytes of the cursor.
+fn get(
+    runs: &mut Cursor<impl Iterator<Item = Run>>,
+    memory: &[u8],
+    origin: i64,
+    stream: &mut [u8],
+) -> Result<(), LayoutError> {
+    let len = stream.len() as u64;
+    let mut rest = stream;
+    while !rest.is_empty() {
+        let Some(run) = runs.take(rest.len() as u64) else {
+            return Err(LayoutError::Length { runs: "fewer than", stream: len });
+        };
+        let (now, later) = rest.split_at_mut(size(&run) as usize);
+        gather(&run, memory, origin, now)?;
+        rest = later;
+    }
+    Ok(())
+}
+
+/// Writes `stream` to the next bytes of the cursor.
+fn put(
+    runs: &mut Cursor<impl Iterator<Item = Run>>,
+    memory: &mut [u8],
+    origin: i64,
+    stream: &[u8],
+) -> Result<(), LayoutError> {
+    let mut rest = stream;
+    while !rest.is_empty() {
+        let Some(run) = runs.take(rest.len() as u64) else {
+            return Err(LayoutError::Length { runs: "fewer than", stream: stream.len() as u64 });
+        };
+        let (now, later) = rest.split_at(size(&run) as usize);
+        scatter(&run, memory, origin, now)?;
+        rest = later;
+    }
+    Ok(())
+}
+
+/// Runs that can be taken in parts.
+struct Cursor<I> {
+    runs: I,
+    /// What is left of the current run, less `skipped` bytes of its first piece.
+    run: Option<Run>,
+    skipped: u64,
+}
+
+impl<I: Iterator<Item = Run>> Cursor<I> {
+    fn new(runs: I) -> Cursor<I> {
+        Cursor { runs, run: None, skipped: 0 }
+    }
+
+    /// What comes next, as long as there are whole pieces.
+    fn peek(&mut self) -> Option<Run> {
+        while self.run.is_none_or(|run| size(&run) == 0) {
+            self.run = Some(self.runs.next()?);
+            self.skipped = 0;
+        }
+        let run = self.run?;
+        Some(match self.skipped {
+            0 => run,
+            skipped => Run {
+                offset: run.offset.wrapping_add(skipped as i64),
+                len: run.len - skipped,
+                stride: 0,
+                count: 1,
+            },
+        })
+    }
+
+    /// Takes at most `most` (at least 1) bytes.
+    fn take(&mut self, most: u64) -> Option<Run> {
+        let next = self.peek()?;
+        let run = self.run.as_mut()?;
+        let taken = if next.len > most {
+            self.skipped += most;
+            Run { len: most, stride: 0, count: 1, ..next }
+        } else {
+            let count = next.count.min(most / next.len);
+            self.skipped = 0;
+            run.offset = run.offset.wrapping_add((count as i64).wrapping_mul(run.stride));
+            run.count -= count;
+            Run { count, ..next }
+        };
+        Some(taken)
+    }
+}
+
+/// The run's bytes; a run from outside may be nonsense, which no stream is as long as.
+fn size(run: &Run) -> u64 {
+    run.len.saturating_mul(run.count)
+}
+
+/// The part of memory from the lowest to the highest byte of the run.
+fn window(run: &Run, available: usize, origin: i64) -> Result<std::ops::Range<usize>, LayoutError> {
+    // count < 2^64 and |stride| ≤ 2^63: saturate rather than trust.
+    let far = (run.count as i128 - 1).saturating_mul(run.stride as i128);
+    let offset = (run.offset as i128).saturating_add(far.min(0));
+    let end = (run.offset as i128).saturating_add(far.max(0)).saturating_add(run.len as i128);
+    let (start_index, end_index) =
+        (offset.saturating_add(origin as i128), end.saturating_add(origin as i128));
+    if start_index < 0 || end_index > available as i128 {
+        return Err(LayoutError::OutOfBounds { offset, end, origin, available });
+    }
+    Ok(start_index as usize..end_index as usize)
+}
+
+fn gather(run: &Run, memory: &[u8], origin: i64, stream: &mut [u8]) -> Result<(), LayoutError> {
+    if stream.is_empty() {
+        return Ok(());
+    }
+    let memory = &memory[window(run, memory.len(), origin)?];
+    match run.len {
+        _ if run.count == 1 => stream.copy_from_slice(memory),
+        len if run.stride < 0 || (run.stride as u64) < len => gather_any(run, memory, stream),
+        1 => gather_pieces::<1>(run, memory, stream),
+        2 => gather_pieces::<2>(run, memory, stream),
+        4 => gather_pieces::<4>(run, memory, stream),
+        8 => gather_pieces::<8>(run, memory, stream),
+        12 => gather_pieces::<12>(run, memory, stream),
+        16 => gather_pieces::<16>(run, memory, stream),
+        24 => gather_pieces::<24>(run, memory, stream),
+        32 => gather_pieces::<32>(run, memory, stream),
+        len => {
+            let pieces = memory.chunks(run.stride as usize);
+            for (to, from) in stream.chunks_exact_mut(len as usize).zip(pieces) {
+                to.copy_from_slice(&from[..len as usize]);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn scatter(run: &Run, memory: &mut [u8], origin: i64, stream: &[u8]) -> Result<(), LayoutError> {
+    if stream.is_empty() {
+        return Ok(());
+    }
+    let window = window(run, memory.len(), origin)?;
+    let memory = &mut memory[window];
+    match run.len {
+        _ if run.count == 1 => memory.copy_from_slice(stream),
+        len if run.stride < 0 || (run.stride as u64) < len => scatter_any(run, memory, stream),
+        1 => scatter_pieces::<1>(run, memory, stream),
+        2 => scatter_pieces::<2>(run, memory, stream),
+        4 => scatter_pieces::<4>(run, memory, stream),
+        8 => scatter_pieces::<8>(run, memory, stream),
+        12 => scatter_pieces::<12>(run, memory, stream),
+        16 => scatter_pieces::<16>(run, memory, stream),
+        24 => scatter_pieces::<24>(run, memory, stream),
+        32 => scatter_pieces::<32>(run, memory, stream),
+        len => {
+            let pieces = memory.chunks_mut(run.stride as usize);
+            for (from, to) in stream.chunks_exact(len as usize).zip(pieces) {
+                to[..len as usize].copy_from_slice(from);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Pieces of N bytes that do not overlap, first to last; `memory` ends with the last piece.
+fn gather_pieces<const N: usize>(run: &Run, memory: &[u8], stream: &mut [u8]) {
+    let (pieces, _) = stream.as_chunks_mut::<N>();
+    // The last piece has no gap behind it: all others do, and make whole chunks.
+    for (to, from) in pieces.iter_mut().zip(memory.chunks_exact(run.stride as usize)) {
+        if let Some(from) = from.first_chunk::<N>() {
+            *to = *from;
+        }
+    }
+    if let (Some(to), Some(from)) = (pieces.last_mut(), memory.last_chunk::<N>()) {
+        *to = *from;
+    }
+}
+
+fn scatter_pieces<const N: usize>(run: &Run, memory: &mut [u8], stream: &[u8]) {
+    let (pieces, _) = stream.as_chunks::<N>();
+    for (from, to) in pieces.iter().zip(memory.chunks_exact_mut(run.stride as usize)) {
+        if let Some(to) = to.first_chunk_mut::<N>() {
+            *to = *from;
+        }
+    }
+    if let (Some(from), Some(to)) = (pieces.last(), memory.last_chunk_mut::<N>()) {
+        *to = *from;
+    }
+}
+
+/// Backward, overlapping or repeated pieces, one by one. `memory` begins with the run's lowest byte.
+fn gather_any(run: &Run, memory: &[u8], stream: &mut [u8]) {
+    for (to, start) in stream.chunks_exact_mut(run.len as usize).zip(starts(run)) {
+        to.copy_from_slice(&memory[start..start + run.len as usize]);
+    }
+}
+
+fn scatter_any(run: &Run, memory: &mut [u8], stream: &[u8]) {
+    for (from, start) in stream.chunks_exact(run.len as usize).zip(starts(run)) {
+        memory[start..start + run.len as usize].copy_from_slice(from);
+    }
+}
+
+/// Where the pieces begin, from the run's lowest byte.
+fn starts(run: &Run) -> impl Iterator<Item = usize> {
+    let (count, stride) = (run.count as i64, run.stride);
+    let first = if stride < 0 { (1 - count) * stride } else { 0 };
+    (0..count).map(move |index| (first + index * stride) as usize)
+}

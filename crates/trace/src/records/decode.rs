@@ -1,0 +1,204 @@
+//! Bytes to events.
+
+use super::model::{Model, NONE, Numbers, Shape, TargetKind};
+use super::{Column, header};
+use crate::call::Call;
+use crate::event::{Event, Flags, Target};
+use crate::format::BlockHeader;
+use crate::tables::{DatatypeId, HandleId, ProcessId, Tables, ViewId};
+use crate::varint;
+
+/// The events of a block, or what was expected instead. Every id in them is in `tables`.
+pub(crate) fn decode(raw: &[u8], block: &BlockHeader, tables: &Tables) -> Result<Vec<Event>, String> {
+    let count = block.count as usize;
+    let (headers, columns) = split(raw, count).ok_or("columns that fill their block")?;
+    let mut decoder = Decoder { model: Model::new(block.first_start_ns), columns, tables };
+    // `count` is at most the number of header bytes, and that at most the format's limit.
+    let mut events = Vec::with_capacity(count);
+    let mut end_ns = 0;
+    for (i, &flags) in headers.iter().enumerate() {
+        let event = decoder.next(flags).map_err(|expected| format!("{expected} in event {i} of a block"))?;
+        end_ns = end_ns.max(event.end_ns());
+        events.push(event);
+    }
+    if decoder.columns.iter().any(|column| !column.is_empty()) {
+        return Err(format!("nothing after the {count} events of a block"));
+    }
+    let first_start_ns = events.first().map_or(0, |event| event.start_ns);
+    if (first_start_ns, decoder.model.start_ns, end_ns) != (block.first_start_ns, block.last_start_ns, block.end_ns) {
+        return Err("events in the time range that their block names".into());
+    }
+    Ok(events)
+}
+
+/// The header column and the others.
+fn split(mut raw: &[u8], count: usize) -> Option<(&[u8], [&[u8]; Column::COUNT])> {
+    let mut lens = [0; Column::COUNT];
+    for len in &mut lens {
+        *len = usize::try_from(varint::take(&mut raw)?).ok()?;
+    }
+    let (headers, mut rest) = raw.split_at_checked(count)?;
+    let mut columns = [&[][..]; Column::COUNT];
+    for (column, len) in columns.iter_mut().zip(lens) {
+        (*column, rest) = rest.split_at_checked(len)?;
+    }
+    rest.is_empty().then_some((headers, columns))
+}
+
+struct Decoder<'a> {
+    model: Model,
+    columns: [&'a [u8]; Column::COUNT],
+    tables: &'a Tables,
+}
+
+impl Decoder<'_> {
+    #[inline]
+    fn next(&mut self, flags: u8) -> Result<Event, &'static str> {
+        let process = if flags & header::PROCESS != 0 { self.model.next_process() } else { self.take_process()? };
+        if process == NONE {
+            return Err("a process");
+        }
+        let shape =
+            if flags & header::SHAPE != 0 { self.model.next_shape(process) } else { self.take_shape(process)? };
+        if shape == NONE {
+            return Err("a shape");
+        }
+        let numbers = self.take_numbers(flags, process, shape)?;
+        let of = self.model.shapes[shape as usize].shape;
+        let event = Event {
+            call: of.call,
+            process: self.model.processes[process as usize].id,
+            thread: of.thread,
+            handle: of.handle,
+            target: target(of.target, numbers.place)?,
+            memory: of.memory,
+            size: numbers.size,
+            result: numbers.result,
+            start_ns: numbers.start_ns,
+            elapsed_ns: numbers.elapsed_ns,
+            think_ns: numbers.think_ns,
+            flags: Flags::from_bits(of.flags).unwrap_or_default(),
+            operation: numbers.operation,
+        };
+        self.model.update(process, shape, &numbers);
+        Ok(event)
+    }
+
+    fn take_process(&mut self) -> Result<u32, &'static str> {
+        let column = &mut self.columns[Column::Process as usize];
+        let slot = varint::take(column).ok_or("the number of a process")?;
+        let known = self.model.processes.len() as u64;
+        if slot < known {
+            return Ok(slot as u32);
+        }
+        if slot > known {
+            return Err("the number of a process or the next one");
+        }
+        let id = varint::take_u32(column).ok_or("the id of a process")?;
+        if id as usize >= self.tables.processes.len() {
+            return Err("a process of the tables");
+        }
+        Ok(self.model.add_process(ProcessId(id)))
+    }
+
+    fn take_shape(&mut self, process: u32) -> Result<u32, &'static str> {
+        let column = &mut self.columns[Column::Shape as usize];
+        let in_process = varint::take(column).ok_or("the number of a shape")?;
+        let known = &self.model.processes[process as usize].shapes;
+        if in_process < known.len() as u64 {
+            return Ok(known[in_process as usize]);
+        }
+        if in_process > known.len() as u64 {
+            return Err("the number of a shape or the next one");
+        }
+        let shape = take_shape_definition(column, self.tables)?;
+        Ok(self.model.add_shape(process, shape))
+    }
+
+    #[inline]
+    fn take_numbers(&mut self, flags: u8, process: u32, shape: u32) -> Result<Numbers, &'static str> {
+        let Decoder { model, columns, .. } = self;
+        let place = if flags & header::PLACE != 0 {
+            model.place(shape)
+        } else {
+            let difference = varint::take_signed(&mut columns[Column::Place as usize]).ok_or("a place")?;
+            model.place_base(shape).wrapping_add(difference as u64)
+        };
+        let size = if flags & header::SIZE != 0 {
+            model.size(shape)
+        } else {
+            varint::take(&mut columns[Column::Size as usize]).ok_or("a size")?
+        };
+        let result = if flags & header::RESULT != 0 {
+            model.result(shape, size)
+        } else {
+            varint::take_signed(&mut columns[Column::Result as usize]).ok_or("a result")?
+        };
+        let after_base = varint::take_signed(&mut columns[Column::Start as usize]).ok_or("a start")? as u64;
+        let start_ns = model.start_base(shape).wrapping_add(after_base);
+        if start_ns < model.start_ns {
+            return Err("a start no earlier than the previous one");
+        }
+        let elapsed_ns = if flags & header::ELAPSED != 0 {
+            model.elapsed(shape)
+        } else {
+            varint::take(&mut columns[Column::Elapsed as usize]).ok_or("an elapsed time")?
+        };
+        let think_ns = if flags & header::THINK != 0 {
+            model.think(shape)
+        } else {
+            let difference = varint::take_signed(&mut columns[Column::Think as usize]).ok_or("a think time")?;
+            after_base.wrapping_sub(difference as u64)
+        };
+        let operation = if flags & header::OPERATION != 0 {
+            model.operation(process, shape)
+        } else {
+            let difference = varint::take_signed(&mut columns[Column::Operation as usize]).ok_or("an operation")?;
+            model.operation_base(process).wrapping_add(difference as u64)
+        };
+        Ok(Numbers { place, size, result, start_ns, elapsed_ns, think_ns, operation })
+    }
+}
+
+#[inline]
+fn target(kind: TargetKind, place: u64) -> Result<Target, &'static str> {
+    Ok(match kind {
+        TargetKind::None if place == 0 => Target::None,
+        TargetKind::None => return Err("no place"),
+        TargetKind::Extent => Target::Extent { offset: place },
+        TargetKind::View(view) => Target::View { view, position: place },
+        TargetKind::Peer => Target::Peer { rank: u32::try_from(place).map_err(|_| "a rank of 32 bits")? },
+    })
+}
+
+fn take_shape_definition(input: &mut &[u8], tables: &Tables) -> Result<Shape, &'static str> {
+    let mut take = |what| varint::take(input).ok_or(what);
+    let call = u16::try_from(take("a call")?).ok().and_then(Call::from_number).ok_or("a known call")?;
+    let thread = u32::try_from(take("a thread")?).map_err(|_| "a thread of 32 bits")?;
+    let handle = match take("a handle")? {
+        0 => None,
+        above => Some(HandleId(id_below(above - 1, tables.handles.len()).ok_or("a handle of the tables")?)),
+    };
+    let target = match take("the kind of a target")? {
+        0 => TargetKind::None,
+        1 => TargetKind::Extent,
+        2 => TargetKind::View(ViewId(id_below(take("a view")?, tables.views.len()).ok_or("a view of the tables")?)),
+        3 => TargetKind::Peer,
+        _ => return Err("a known kind of target"),
+    };
+    let memory = match take("a memory datatype")? {
+        0 => None,
+        above => {
+            let id = id_below(above - 1, tables.datatypes.len()).ok_or("a datatype of the tables")?;
+            Some(DatatypeId(id))
+        }
+    };
+    let bits = u8::try_from(take("flags")?).ok();
+    let flags = bits.and_then(Flags::from_bits).ok_or("known flags")?.bits();
+    Ok(Shape { call, thread, handle, target, memory, flags })
+}
+
+/// The id, if the table of `len` entries has it.
+fn id_below(id: u64, len: usize) -> Option<u32> {
+    if id < len as u64 { u32::try_from(id).ok() } else { None }
+}

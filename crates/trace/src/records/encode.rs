@@ -1,0 +1,222 @@
+//! Events to bytes.
+
+use std::collections::HashMap;
+
+use super::model::{Model, NONE, Numbers, Shape, TargetKind, place_of};
+use super::{Column, header};
+use crate::event::Event;
+use crate::tables::ProcessId;
+use crate::varint;
+
+/// Collects the events of a block.
+pub(crate) struct Encoder {
+    model: Model,
+    process_of: HashMap<ProcessId, u32>,
+    shape_of: HashMap<(u32, Shape), Known>,
+    headers: Vec<u8>,
+    columns: [Vec<u8>; Column::COUNT],
+    first_start_ns: u64,
+    end_ns: u64,
+}
+
+/// Where a shape stands among all the block's shapes, and among its process's.
+#[derive(Clone, Copy)]
+struct Known {
+    index: u32,
+    in_process: u32,
+}
+
+impl Encoder {
+    /// An encoder without events.
+    pub(crate) fn new() -> Encoder {
+        Encoder {
+            model: Model::new(0),
+            process_of: HashMap::new(),
+            shape_of: HashMap::new(),
+            headers: Vec::new(),
+            columns: Default::default(),
+            first_start_ns: 0,
+            end_ns: 0,
+        }
+    }
+
+    /// How many events it holds.
+    pub(crate) fn count(&self) -> usize {
+        self.headers.len()
+    }
+
+    /// How many bytes they take so far.
+    pub(crate) fn raw_len(&self) -> usize {
+        self.headers.len() + self.columns.iter().map(Vec::len).sum::<usize>()
+    }
+
+    /// Start of the first event.
+    pub(crate) fn first_start_ns(&self) -> u64 {
+        self.first_start_ns
+    }
+
+    /// Start of the last event.
+    pub(crate) fn last_start_ns(&self) -> u64 {
+        self.model.start_ns
+    }
+
+    /// Latest return of any event.
+    pub(crate) fn end_ns(&self) -> u64 {
+        self.end_ns
+    }
+
+    /// Appends the payload to `out` and starts a new block.
+    pub(crate) fn drain_to(&mut self, out: &mut Vec<u8>) {
+        for column in &self.columns {
+            varint::put(out, column.len() as u64);
+        }
+        out.append(&mut self.headers);
+        for column in &mut self.columns {
+            out.append(column);
+        }
+        self.process_of.clear();
+        self.shape_of.clear();
+    }
+
+    /// Adds an event that starts no earlier than the last one.
+    ///
+    /// `check` is asked about every process and shape that the block has not seen yet; if it refuses, nothing is added.
+    pub(crate) fn push<E>(&mut self, event: &Event, check: impl FnOnce(&Event) -> Result<(), E>) -> Result<(), E> {
+        let shape = Shape::of(event);
+        if self.count() == 0 {
+            check(event)?;
+            self.model = Model::new(event.start_ns);
+            self.first_start_ns = event.start_ns;
+            self.end_ns = 0;
+        } else if !self.knows(event.process, shape) {
+            check(event)?;
+        }
+        let mut flags = 0;
+        let process = self.put_process(event.process, &mut flags);
+        let shape = self.put_shape(process, shape, &mut flags);
+        self.put_numbers(event, process, shape, &mut flags);
+        self.headers.push(flags);
+        self.end_ns = self.end_ns.max(event.end_ns());
+        Ok(())
+    }
+
+    fn knows(&self, process: ProcessId, shape: Shape) -> bool {
+        let Some(process) = self.slot(process) else { return false };
+        let expected = self.model.next_shape(process);
+        self.model.shapes.get(expected as usize).is_some_and(|state| state.shape == shape)
+            || self.shape_of.contains_key(&(process, shape))
+    }
+
+    /// The process's number in this block.
+    fn slot(&self, id: ProcessId) -> Option<u32> {
+        let expected = self.model.next_process();
+        match self.model.processes.get(expected as usize) {
+            Some(process) if process.id == id => Some(expected),
+            _ => self.process_of.get(&id).copied(),
+        }
+    }
+
+    fn put_process(&mut self, id: ProcessId, flags: &mut u8) -> u32 {
+        let expected = self.model.next_process();
+        if self.model.processes.get(expected as usize).is_some_and(|process| process.id == id) {
+            *flags |= header::PROCESS;
+            return expected;
+        }
+        let column = &mut self.columns[Column::Process as usize];
+        if let Some(&slot) = self.process_of.get(&id) {
+            varint::put(column, u64::from(slot));
+            return slot;
+        }
+        let slot = self.model.add_process(id);
+        self.process_of.insert(id, slot);
+        varint::put(column, u64::from(slot));
+        varint::put(column, u64::from(id.0));
+        slot
+    }
+
+    fn put_shape(&mut self, process: u32, shape: Shape, flags: &mut u8) -> u32 {
+        let expected = self.model.next_shape(process);
+        if expected != NONE && self.model.shapes[expected as usize].shape == shape {
+            *flags |= header::SHAPE;
+            return expected;
+        }
+        let column = &mut self.columns[Column::Shape as usize];
+        if let Some(known) = self.shape_of.get(&(process, shape)) {
+            varint::put(column, u64::from(known.in_process));
+            return known.index;
+        }
+        let in_process = self.model.processes[process as usize].shapes.len() as u32;
+        let index = self.model.add_shape(process, shape);
+        self.shape_of.insert((process, shape), Known { index, in_process });
+        varint::put(column, u64::from(in_process));
+        put_shape_definition(column, &shape);
+        index
+    }
+
+    #[inline]
+    fn put_numbers(&mut self, event: &Event, process: u32, shape: u32, flags: &mut u8) {
+        let numbers = Numbers {
+            place: place_of(&event.target),
+            size: event.size,
+            result: event.result,
+            start_ns: event.start_ns,
+            elapsed_ns: event.elapsed_ns,
+            think_ns: event.think_ns,
+            operation: event.operation,
+        };
+        let Encoder { model, columns, .. } = self;
+        if numbers.place == model.place(shape) {
+            *flags |= header::PLACE;
+        } else {
+            let difference = numbers.place.wrapping_sub(model.place_base(shape)) as i64;
+            varint::put_signed(&mut columns[Column::Place as usize], difference);
+        }
+        if numbers.size == model.size(shape) {
+            *flags |= header::SIZE;
+        } else {
+            varint::put(&mut columns[Column::Size as usize], numbers.size);
+        }
+        if numbers.result == model.result(shape, numbers.size) {
+            *flags |= header::RESULT;
+        } else {
+            varint::put_signed(&mut columns[Column::Result as usize], numbers.result);
+        }
+        let after_base = numbers.start_ns.wrapping_sub(model.start_base(shape));
+        varint::put_signed(&mut columns[Column::Start as usize], after_base as i64);
+        if numbers.elapsed_ns == model.elapsed(shape) {
+            *flags |= header::ELAPSED;
+        } else {
+            varint::put(&mut columns[Column::Elapsed as usize], numbers.elapsed_ns);
+        }
+        if numbers.think_ns == model.think(shape) {
+            *flags |= header::THINK;
+        } else {
+            let difference = after_base.wrapping_sub(numbers.think_ns) as i64;
+            varint::put_signed(&mut columns[Column::Think as usize], difference);
+        }
+        if numbers.operation == model.operation(process, shape) {
+            *flags |= header::OPERATION;
+        } else {
+            let difference = numbers.operation.wrapping_sub(model.operation_base(process)) as i64;
+            varint::put_signed(&mut columns[Column::Operation as usize], difference);
+        }
+        model.update(process, shape, &numbers);
+    }
+}
+
+fn put_shape_definition(out: &mut Vec<u8>, shape: &Shape) {
+    varint::put(out, u64::from(shape.call.number()));
+    varint::put(out, u64::from(shape.thread));
+    varint::put(out, shape.handle.map_or(0, |handle| u64::from(handle.0) + 1));
+    match shape.target {
+        TargetKind::None => varint::put(out, 0),
+        TargetKind::Extent => varint::put(out, 1),
+        TargetKind::View(view) => {
+            varint::put(out, 2);
+            varint::put(out, u64::from(view.0));
+        }
+        TargetKind::Peer => varint::put(out, 3),
+    }
+    varint::put(out, shape.memory.map_or(0, |memory| u64::from(memory.0) + 1));
+    varint::put(out, u64::from(shape.flags));
+}
