@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use pio_layout::{Extent, View};
+use pio_layout::{Layout, View};
 
 use crate::hints::Hints;
 use crate::independent::Independent;
@@ -175,16 +175,16 @@ pub enum Io {
     WriteParts {
         /// File offset of the first byte of the collective buffer.
         origin: u64,
-        /// Which bytes of the file, ascending.
-        parts: Vec<Extent>,
+        /// Which bytes of the file (absolute offsets, ascending).
+        parts: Layout,
     },
     /// Complete the collective buffer with what the file holds in the gaps between the ranks' data (bytes beyond the end
     /// of the file read as zero), then write the whole window: read, modify, write.
     FillAndWrite {
         /// Which bytes of the file the collective buffer holds.
         file: Range<u64>,
-        /// The gaps, ascending.
-        holes: Vec<Extent>,
+        /// The gaps (absolute offsets, ascending).
+        holes: Layout,
     },
 }
 

@@ -18,7 +18,7 @@
 
 use std::ops::Range;
 
-use pio_layout::{Extent, coverage};
+use pio_layout::coverage;
 
 use crate::hints::Hints;
 use crate::machine::{Access, Action, Direction, Event, Group, Io, IoError, Machine, Piece, Rank};
@@ -288,15 +288,16 @@ impl TwoPhase {
             .map(|access| (&access.view, access.within(file.clone())))
             .collect();
         let holes = coverage::holes(file.clone(), &parts);
-        actions.push(Action::Io(if holes.is_empty() {
+        actions.push(Action::Io(if holes.size() == 0 {
             Io::Window { direction: Direction::Write, origin, file }
         } else {
             // Filling gaps is safe only while no rank can have left the operation and be writing into them: that is
             // what the acknowledgements of a sparse operation, which go to all ranks, are for. (Overlapping accesses can
             // hide a gap from the sum that tells a sparse operation.)
-            let parts = between(&file, &holes);
-            let covered: u64 = parts.iter().map(|part| part.len).sum();
-            if !sparse || covered / parts.len().max(1) as u64 >= PART_BYTES {
+            let interval = file.start as i64..file.end as i64;
+            let parts = coverage::holes_of_layouts(interval, vec![holes.clone()]);
+            let most = (parts.size() / PART_BYTES) as usize;
+            if !sparse || parts.extents(0..parts.size()).take(most + 1).count() <= most {
                 Io::WriteParts { origin, parts }
             } else {
                 Io::FillAndWrite { file, holes }
@@ -604,17 +605,4 @@ fn first_offset(access: &Access, file: Range<u64>) -> Option<u64> {
 fn last_offset(access: &Access, file: Range<u64>) -> Option<u64> {
     let positions = access.within(file);
     if positions.is_empty() { None } else { access.view.offset_of(positions.end - 1) }
-}
-
-/// What is left of `file` between the holes.
-fn between(file: &Range<u64>, holes: &[Extent]) -> Vec<Extent> {
-    let mut parts = Vec::with_capacity(holes.len() + 1);
-    let mut at = file.start as i64;
-    for hole in holes.iter().copied().chain([Extent { offset: file.end as i64, len: 0 }]) {
-        if hole.offset > at {
-            parts.push(Extent { offset: at, len: (hole.offset - at) as u64 });
-        }
-        at = hole.offset + hole.len as i64;
-    }
-    parts
 }

@@ -1,0 +1,61 @@
+# One door. Every target does its own set-up; nothing needs root.
+
+# The user's own MPI if there is one, else the mpich wheel in a virtual environment.
+MPICC := $(shell command -v mpicc 2>/dev/null)
+ifeq ($(MPICC),)
+MPI_READY := .venv/.mpi-ready
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+endif
+export MPIEXEC_TIMEOUT ?= 900
+NP ?= 4
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-rust test-apps test-mpi test-openmpi test-slow lint bench build release preflight clean
+
+help: ## this text
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: release ## one real program through all four verbs, with a report at the end
+	python3 tools/demo.py
+
+test: test-rust test-apps ## every test that ends within minutes
+	@echo "all tests passed"
+
+test-rust: build
+	cargo test --workspace
+
+test-apps: collapse
+	python3 apps/collapse/check.py
+
+test-mpi: build collapse ## Pioscope's MPI-IO against the MPI's own, byte for byte, on NP ranks (make test-mpi NP=8)
+	python3 tools/identity.py --ranks $(NP)
+
+lint: preflight ## formatting, clippy, C warnings, forbidden words
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	python3 tools/lint.py
+
+bench: release ## ratios: two-phase against the MPI's own, recording against not recording
+	python3 tools/bench.py
+
+build: preflight $(MPI_READY)
+	cargo build --workspace
+
+release: preflight $(MPI_READY)
+	cargo build --release --workspace
+	$(MAKE) --no-print-directory collapse
+
+collapse: $(MPI_READY)
+	$(MAKE) --no-print-directory -C apps/collapse CC=mpicc
+
+preflight:
+	@sh tools/preflight.sh
+
+.venv/.mpi-ready:
+	@echo "no mpicc on the PATH: installing the mpich wheel into .venv"
+	python3 -m venv .venv
+	.venv/bin/pip install --quiet mpich
+	@touch $@
+
+clean: ## remove what the build made
+	rm -rf target demo .venv apps/collapse/build
