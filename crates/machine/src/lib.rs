@@ -7,12 +7,14 @@
 //! Some descriptions are built in ([`Machine::built_in`]); [`calibrate`] measures the machine it runs on.
 
 mod built_in;
+mod calibrate;
 mod describe;
 mod error;
 mod machine;
 mod quantity;
 mod section;
 
+pub use calibrate::{CalibrateError, calibrate};
 pub use error::MachineError;
 pub use machine::{
     Access, Calls, Copy, IoNodes, Link, Machine, Messages, Network, Nodes, Placement, Service, Storage,

@@ -109,6 +109,9 @@ pub(crate) fn size_text(bytes: u64) -> String {
 
 impl fmt::Display for Duration {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.picoseconds == 0 {
+            return out.write_str("0 s");
+        }
         out.write_str(&in_units(self.picoseconds, TIMES))
     }
 }

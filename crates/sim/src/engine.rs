@@ -243,6 +243,7 @@ impl<'a> Engine<'a> {
             bytes_written: self.tally.bytes_written,
             operations: self.tally.totals.into_values().collect(),
             sizes: self.tally.sizes,
+            servers: self.hardware.servers.iter().map(|server| server.done).collect(),
             simulated_events,
         }
     }
@@ -480,7 +481,10 @@ impl<'a> Engine<'a> {
     fn advance(&mut self, rank: u32) {
         loop {
             let process = &mut self.processes[rank as usize];
-            if let Running::Broadcast { key, children } = &mut process.running {
+            if let Running::Broadcast { key, has_data, children } = &mut process.running {
+                if !*has_data {
+                    return self.take_next(rank);
+                }
                 let (key, child) = (*key, children.pop_front());
                 match child {
                     Some(to) => return self.pass_on(rank, to, key),
@@ -517,17 +521,21 @@ impl<'a> Engine<'a> {
 
     fn take(&mut self, rank: u32, delivery: Delivery) {
         let process = &mut self.processes[rank as usize];
-        let mut actions = Vec::new();
-        if let Running::Operation { machine, group, .. } = &mut process.running {
-            let members = &self.workload.groups[*group as usize];
-            let from = Rank(members.binary_search(&delivery.from).unwrap_or(0) as u32);
-            let event = match delivery.what {
-                Content::Message(message) => PlanEvent::Received { from, message },
-                Content::Data(piece, error) => PlanEvent::Data { from, piece, error },
-                Content::Broadcast => return,
-            };
-            machine.handle(event, &mut actions);
-            process.actions.extend(actions);
+        match (&mut process.running, delivery.what) {
+            (Running::Broadcast { has_data, .. }, _) => *has_data = true,
+            (Running::Operation { machine, group, .. }, what) => {
+                let members = &self.workload.groups[*group as usize];
+                let from = Rank(members.binary_search(&delivery.from).unwrap_or(0) as u32);
+                let event = match what {
+                    Content::Message(message) => PlanEvent::Received { from, message },
+                    Content::Data(piece, error) => PlanEvent::Data { from, piece, error },
+                    Content::Broadcast => return,
+                };
+                let mut actions = Vec::new();
+                machine.handle(event, &mut actions);
+                process.actions.extend(actions);
+            }
+            (Running::Nothing | Running::Simple, _) => {}
         }
         self.advance(rank);
     }
@@ -661,8 +669,8 @@ impl<'a> Engine<'a> {
         let children = children.take_while(|child| *child < u64::from(ranks));
         let children: VecDeque<u32> =
             children.map(|child| ((child + u64::from(root % ranks)) % u64::from(ranks)) as u32).collect();
-        self.processes[rank as usize].running = Running::Broadcast { key, children };
-        if number == 0 { self.advance(rank) } else { self.take_next(rank) }
+        self.processes[rank as usize].running = Running::Broadcast { key, has_data: number == 0, children };
+        self.advance(rank);
     }
 
     fn pass_on(&mut self, rank: u32, to: u32, key: Key) {

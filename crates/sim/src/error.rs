@@ -1,6 +1,7 @@
 //! Why there is no prediction.
 
 use pio_layout::LayoutError;
+use pio_machine::MachineError;
 use pio_trace::TraceError;
 use thiserror::Error;
 
@@ -54,4 +55,10 @@ pub enum SimError {
         /// The machine.
         machine: String,
     },
+    /// A machine description is wrong or unknown.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// The published numbers cannot be read.
+    #[error("papers/thakur-1996/published.toml: {0}")]
+    Published(#[from] toml::de::Error),
 }

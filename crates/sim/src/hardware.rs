@@ -7,6 +7,7 @@ use pio_layout::Striping;
 use pio_machine::{Bandwidth, Duration, Machine, Placement, Service, Storage, Topology};
 use pio_plan::Direction;
 
+use crate::prediction::ServerTotal;
 use crate::time::Time;
 
 /// The machine at work.
@@ -43,9 +44,7 @@ struct Core {
 pub(crate) struct Server {
     pub(crate) node: u32,
     queue: Queue,
-    pub(crate) bytes_read: u64,
-    pub(crate) bytes_written: u64,
-    pub(crate) requests: u64,
+    pub(crate) done: ServerTotal,
 }
 
 /// First come, first served.
@@ -91,9 +90,7 @@ impl Hardware {
         let server = |node: &u32| Server {
             node: *node,
             queue: Queue::default(),
-            bytes_read: 0,
-            bytes_written: 0,
-            requests: 0,
+            done: ServerTotal { requests: 0, bytes_read: 0, bytes_written: 0 },
         };
         Hardware {
             nodes: (0..total).map(node).collect(),
@@ -161,10 +158,10 @@ impl Hardware {
         bytes: u64,
     ) -> Time {
         let server = &mut self.servers[server as usize];
-        server.requests += 1;
+        server.done.requests += 1;
         match direction {
-            Direction::Read => server.bytes_read += bytes,
-            Direction::Write => server.bytes_written += bytes,
+            Direction::Read => server.done.bytes_read += bytes,
+            Direction::Write => server.done.bytes_written += bytes,
         }
         let moving = service.bandwidth.time_of(bytes).picoseconds();
         let busy = Duration::from_picoseconds(moving.saturating_add(service.request.picoseconds()));

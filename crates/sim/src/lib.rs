@@ -10,16 +10,16 @@
 mod engine;
 mod error;
 mod events;
-//mod from_trace;
+mod from_trace;
 mod hardware;
 mod output;
 mod prediction;
 mod process;
+pub mod thakur;
 mod time;
-//pub mod thakur;
 pub mod workload;
 
 pub use engine::{Options, Progress, simulate};
 pub use error::SimError;
-pub use prediction::{OperationTotal, Prediction};
+pub use prediction::{OperationTotal, Prediction, ServerTotal};
 pub use workload::Workload;

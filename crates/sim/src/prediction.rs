@@ -34,8 +34,21 @@ pub struct Prediction {
     pub operations: Vec<OperationTotal>,
     /// Requests of each size: (read or write, bytes) and how many.
     pub sizes: BTreeMap<(Op, u64), u64>,
+    /// What each I/O server did; none where storage is local.
+    pub servers: Vec<ServerTotal>,
     /// Events that were simulated: a measure of the work it took.
     pub simulated_events: u64,
+}
+
+/// The work of one I/O server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerTotal {
+    /// Requests, or parts of requests that were dealt out to several servers.
+    pub requests: u64,
+    /// Bytes read from it.
+    pub bytes_read: u64,
+    /// Bytes written to it.
+    pub bytes_written: u64,
 }
 
 /// All calls of a kind, of all ranks together.

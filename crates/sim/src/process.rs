@@ -60,6 +60,8 @@ pub(crate) enum Running {
     Broadcast {
         /// Which one.
         key: Key,
+        /// Whether this rank has the data.
+        has_data: bool,
         /// The ranks it is passed on to.
         children: VecDeque<u32>,
     },
