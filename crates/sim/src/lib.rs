@@ -1,1 +1,25 @@
-//! Predict: a discrete-event simulator that drives the strategies on a machine description.
+//! *Predict*: how long a workload's I/O would take on a described machine, with which strategy.
+//!
+//! A discrete-event simulator in which every rank is a process that runs the very state machines of `pio-plan` that the
+//! real MPI-IO library runs: only what a message, a copy, a request cost is modelled. What it did comes back as a
+//! [`Prediction`] and, if asked for, as a trace like a recorded one, to be explained by the same means.
+//!
+//! Time is whole picoseconds, events at the same time happen in the order in which they were made, and nothing is
+//! random: same machine, workload, strategy and hints, same bytes out.
+
+mod engine;
+mod error;
+mod events;
+mod from_trace;
+mod hardware;
+mod output;
+mod prediction;
+mod process;
+pub mod thakur;
+mod time;
+pub mod workload;
+
+pub use engine::{Options, Progress, simulate};
+pub use error::SimError;
+pub use prediction::{OperationTotal, Prediction, ServerTotal};
+pub use workload::Workload;

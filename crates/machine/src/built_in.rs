@@ -1,0 +1,44 @@
+//! The descriptions that come with us: `machines/*.toml`.
+
+use crate::error::MachineError;
+use crate::machine::Machine;
+
+const TEXTS: &[(&str, &str)] = &[
+    ("paragon-caltech", include_str!("../../../machines/paragon-caltech.toml")),
+    ("sp-argonne", include_str!("../../../machines/sp-argonne.toml")),
+];
+
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    TEXTS.iter().map(|(name, _)| *name)
+}
+
+pub(crate) fn find(name: &str) -> Result<Machine, MachineError> {
+    match TEXTS.iter().find(|(known, _)| *known == name) {
+        Some((_, text)) => Machine::parse(&format!("machines/{name}.toml"), text),
+        None => Err(MachineError::UnknownMachine {
+            name: name.to_owned(),
+            known: names().collect::<Vec<_>>().join(", "),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_can_be_read_and_are_called_what_their_file_is() {
+        for name in names() {
+            assert_eq!(find(name).unwrap().name, name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_those_known() {
+        let message = find("cray").unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "no machine 'cray' (a path of a .toml file, or one of: paragon-caltech, sp-argonne)"
+        );
+    }
+}

@@ -1,0 +1,353 @@
+//! Measures the machine that it runs on.
+//!
+//! Everything is measured from user space in a few seconds: memory copies, messages between two threads, and calls on a
+//! file in a folder of the caller's choice. Each number is the median of several runs. The data stay in the page cache:
+//! what a disk behind it takes is not measured (and a program that writes less than the cache does not notice it).
+
+use std::fs::{File, OpenOptions};
+use std::hint::{black_box, spin_loop};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use thiserror::Error;
+
+use crate::machine::{Access, Calls, Copy, Link, Machine, Messages, Network, Nodes, Storage, Topology};
+use crate::quantity::{Bandwidth, Duration};
+
+/// A measurement that failed.
+#[derive(Debug, Error)]
+#[error("{what}: {source}")]
+pub struct CalibrateError {
+    what: String,
+    source: io::Error,
+}
+
+const RUNS: usize = 5;
+const BLOCK: usize = 1 << 20;
+/// Bytes of the file that each writer writes: well above processor caches, well below what makes a kernel write back.
+const FILE_BLOCKS: u64 = 48;
+const SMALL_CALLS: u64 = 20_000;
+const SMALL_BYTES: usize = 8;
+const OPENS: u64 = 500;
+const HOPS: u64 = 20_000;
+const PIPE_HOPS: u64 = 4_000;
+const PIECE: usize = 64;
+const PIECE_STRIDE: usize = 256;
+
+/// Measures this machine, with files in `folder`, and tells `progress` what is being measured.
+///
+/// # Errors
+/// If a file in the folder cannot be created, written or read, or a thread cannot be started.
+pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machine, CalibrateError> {
+    let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    progress("copying memory");
+    let copy = measure_copy();
+    progress("passing messages between threads");
+    let hop = measure_hop(cores);
+    let switch = measure_switch(hop).map_err(failed("a pipe between two threads".to_owned()))?;
+    let scratch = Scratch { path: folder.join(format!(".pioscope-calibrate-{}", std::process::id())) };
+    let on_file = || failed(scratch.path.display().to_string());
+    progress("opening and closing files");
+    let (open, close) = measure_open(&scratch.path).map_err(on_file())?;
+    progress("seeking, writing and reading");
+    let (seek, write, read) = measure_calls(&scratch.path).map_err(on_file())?;
+    progress("writing one file from several threads");
+    let exclusive_writes = cores == 1 || measure_exclusion(&scratch.path).map_err(on_file())?;
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let third = Duration::from_picoseconds(hop.picoseconds() / 3);
+    Ok(Machine {
+        name: "this-machine".to_owned(),
+        source: format!("measured on host '{}', files in {}", host.trim(), folder.display()),
+        nodes: Nodes { count: 1, cores, switch, copy: copy.clone() },
+        messages: Messages { send: third, receive: third, local_latency: third },
+        // One node: no message crosses a link.
+        network: Network {
+            topology: Topology::Flat,
+            link: Link { bandwidth: copy.bandwidth, latency: Duration::ZERO },
+        },
+        storage: Storage::Local { exclusive_writes },
+        calls: Calls { open, close, seek, read, write },
+    })
+}
+
+impl Machine {
+    /// How [`calibrate`] found the numbers, to stand above them in a file.
+    pub fn how_measured() -> &'static str {
+        "Measured by calibrating the machine itself; every number is the median of several runs.\n\
+         nodes.copy: 1 MiB copies, and what pieces of 64 bytes cost beyond their bytes.\n\
+         nodes.switch: a byte through a pipe from thread to thread, less the two calls.\n\
+         messages: a number passed between two spinning threads, in three equal shares; an MPI library adds to it.\n\
+         calls: 8-byte and 1 MiB calls on a file in the page cache; the disk behind it is not measured.\n\
+         storage.exclusive-writes: whether two threads write one file slower than two files."
+    }
+}
+
+fn measure_copy() -> Copy {
+    let from = vec![1_u8; 32 * BLOCK];
+    let mut to = vec![0_u8; 32 * BLOCK];
+    let whole = median(|| {
+        let start = Instant::now();
+        for (to, from) in to.chunks_exact_mut(BLOCK).zip(from.chunks_exact(BLOCK)) {
+            black_box(to).copy_from_slice(black_box(from));
+        }
+        start.elapsed().as_secs_f64() / from.len() as f64
+    });
+    let pieces = median(|| {
+        let start = Instant::now();
+        let places = to.chunks_exact_mut(PIECE).zip(from.chunks_exact(PIECE_STRIDE));
+        let mut count = 0_u32;
+        for (to, from) in places {
+            black_box(to).copy_from_slice(black_box(&from[..PIECE]));
+            count += 1;
+        }
+        start.elapsed().as_secs_f64() / f64::from(count)
+    });
+    let bandwidth = rate(whole);
+    Copy { bandwidth, piece: time(pieces - PIECE as f64 * whole) }
+}
+
+/// A message between two threads that wait for it actively: one way.
+fn measure_hop(cores: u32) -> Duration {
+    let baton = AtomicU64::new(0);
+    let wait_for = |turn: u64| {
+        let mut spins = 0_u32;
+        while baton.load(Ordering::Acquire) != turn {
+            spins += 1;
+            // With one core the other thread needs it.
+            if cores == 1 || spins > 10_000 {
+                thread::yield_now();
+            } else {
+                spin_loop();
+            }
+        }
+    };
+    time(median(|| {
+        baton.store(0, Ordering::Release);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for hop in 0..HOPS {
+                    wait_for(2 * hop + 1);
+                    baton.store(2 * hop + 2, Ordering::Release);
+                }
+            });
+            let start = Instant::now();
+            for hop in 0..HOPS {
+                baton.store(2 * hop + 1, Ordering::Release);
+                wait_for(2 * hop + 2);
+            }
+            start.elapsed().as_secs_f64() / (2 * HOPS) as f64
+        })
+    }))
+}
+
+/// A change of process on a core: a byte through a pipe to a thread that sleeps, less the calls.
+fn measure_switch(hop: Duration) -> io::Result<Duration> {
+    let (mut there_out, mut there_in) = io::pipe()?;
+    let (mut back_out, mut back_in) = io::pipe()?;
+    let one_way = thread::scope(|scope| {
+        let echo = scope.spawn(move || -> io::Result<()> {
+            let mut byte = [0];
+            while there_out.read(&mut byte)? > 0 {
+                back_in.write_all(&byte)?;
+            }
+            Ok(())
+        });
+        let mut byte = [0];
+        let mut runs = Vec::with_capacity(RUNS);
+        for _ in 0..RUNS {
+            let start = Instant::now();
+            for _ in 0..PIPE_HOPS {
+                there_in.write_all(&byte)?;
+                back_out.read_exact(&mut byte)?;
+            }
+            runs.push(start.elapsed().as_secs_f64() / (2 * PIPE_HOPS) as f64);
+        }
+        drop(there_in);
+        match echo.join() {
+            Ok(result) => result?,
+            Err(_) => return Err(io::Error::other("the echoing thread ended early")),
+        }
+        Ok(middle(runs))
+    })?;
+    // The two calls alone: to oneself, nobody sleeps.
+    let (mut out, mut input) = io::pipe()?;
+    let mut runs = Vec::with_capacity(RUNS);
+    for _ in 0..RUNS {
+        let mut byte = [0];
+        let start = Instant::now();
+        for _ in 0..PIPE_HOPS {
+            input.write_all(&byte)?;
+            out.read_exact(&mut byte)?;
+        }
+        runs.push(start.elapsed().as_secs_f64() / PIPE_HOPS as f64);
+    }
+    Ok(time(one_way - middle(runs) - hop.seconds()))
+}
+
+fn measure_open(path: &Path) -> io::Result<(Duration, Duration)> {
+    let (mut opens, mut closes) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let (mut open, mut close) = (0.0, 0.0);
+        for _ in 0..OPENS {
+            let start = Instant::now();
+            let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+            let opened = Instant::now();
+            drop(file);
+            open += opened.duration_since(start).as_secs_f64();
+            close += opened.elapsed().as_secs_f64();
+        }
+        opens.push(open / OPENS as f64);
+        closes.push(close / OPENS as f64);
+    }
+    Ok((time(middle(opens)), time(middle(closes))))
+}
+
+fn measure_calls(path: &Path) -> io::Result<(Duration, Access, Access)> {
+    let mut block = vec![1_u8; BLOCK];
+    let mut small = [1_u8; SMALL_BYTES];
+    let (mut seeks, mut writes, mut small_writes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut reads, mut small_reads) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let mut file = fresh(path)?;
+        writes.push(each(FILE_BLOCKS, |index| file.write_all_at(&block, index * BLOCK as u64))?);
+        reads.push(each(FILE_BLOCKS, |index| file.read_exact_at(&mut block, index * BLOCK as u64))?);
+        let place = |index: u64| index * 4096 % (FILE_BLOCKS * BLOCK as u64);
+        small_writes.push(each(SMALL_CALLS, |index| file.write_all_at(&small, place(index)))?);
+        small_reads.push(each(SMALL_CALLS, |index| file.read_exact_at(&mut small, place(index)))?);
+        seeks.push(each(SMALL_CALLS, |index| {
+            io::Seek::seek(&mut file, io::SeekFrom::Start(index)).map(drop)
+        })?);
+    }
+    let access = |large: f64, small: f64| {
+        let per_byte = (large - small).max(0.0) / (BLOCK - SMALL_BYTES) as f64;
+        Access { call: time(small - per_byte * SMALL_BYTES as f64), bandwidth: rate(per_byte) }
+    };
+    let write = access(middle(writes), middle(small_writes));
+    let read = access(middle(reads), middle(small_reads));
+    Ok((time(middle(seeks)), write, read))
+}
+
+/// Whether the kernel lets one thread wait while another writes the same file: two threads, one file against two.
+fn measure_exclusion(path: &Path) -> io::Result<bool> {
+    let second = Scratch { path: path.with_extension("second") };
+    let mut ratios = Vec::new();
+    for _ in 0..RUNS {
+        let apart = together(&fresh(path)?, &fresh(&second.path)?)?;
+        let file = fresh(path)?;
+        ratios.push(together(&file, &file)? / apart);
+    }
+    // Without exclusion the ratio is near 1, with it near 2.
+    Ok(middle(ratios) > 1.4)
+}
+
+/// Two threads write, each its own half of the offsets. Seconds.
+fn together(first: &File, second: &File) -> io::Result<f64> {
+    let block = vec![1_u8; BLOCK];
+    let ready = Barrier::new(2);
+    let write = |file: &File, half: u64| {
+        ready.wait();
+        let start = Instant::now();
+        let base = half * FILE_BLOCKS;
+        (base..base + FILE_BLOCKS).try_for_each(|index| file.write_all_at(&block, index * BLOCK as u64))?;
+        Ok(start.elapsed().as_secs_f64())
+    };
+    thread::scope(|scope| {
+        let other = scope.spawn(|| write(second, 1));
+        let mine: io::Result<f64> = write(first, 0);
+        let others = other.join().unwrap_or_else(|_| Err(io::Error::other("the second writer ended early")));
+        Ok(mine?.max(others?))
+    })
+}
+
+fn fresh(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).truncate(true).read(true).write(true).open(path)
+}
+
+/// Seconds of one call.
+fn each(count: u64, mut call: impl FnMut(u64) -> io::Result<()>) -> io::Result<f64> {
+    let start = Instant::now();
+    (0..count).try_for_each(&mut call)?;
+    Ok(start.elapsed().as_secs_f64() / count as f64)
+}
+
+fn median(mut run: impl FnMut() -> f64) -> f64 {
+    middle((0..RUNS).map(|_| run()).collect())
+}
+
+fn middle(mut runs: Vec<f64>) -> f64 {
+    runs.sort_by(f64::total_cmp);
+    runs[runs.len() / 2]
+}
+
+/// Three digits: more is noise.
+fn time(seconds: f64) -> Duration {
+    Duration::from_seconds(three_digits(seconds))
+}
+
+fn rate(seconds_per_byte: f64) -> Bandwidth {
+    // Faster than anything: the range of descriptions ends there.
+    let bytes_per_second = (1.0 / seconds_per_byte.max(1e-13)).clamp(1e3, 1e13);
+    Bandwidth::from_bytes_per_second(three_digits(bytes_per_second) as u64)
+}
+
+fn three_digits(number: f64) -> f64 {
+    if number <= 0.0 {
+        return 0.0;
+    }
+    let scale = 10_f64.powi(2 - number.log10().floor() as i32);
+    (number * scale).round() / scale
+}
+
+fn failed(what: String) -> impl FnOnce(io::Error) -> CalibrateError {
+    move |source| CalibrateError { what, source }
+}
+
+/// A file that goes when it is not needed any more.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // It may not exist yet, and there is nobody to tell.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_measured_written_and_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut told = Vec::new();
+        let machine = calibrate(folder.path(), &mut |what| told.push(what.to_owned())).unwrap();
+        assert_eq!(told.len(), 5);
+        let text = machine.to_toml(Machine::how_measured());
+        assert_eq!(Machine::parse("this", &text).unwrap(), machine, "{text}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a scratch file is left");
+        // Any machine that can build this copies faster than 50 MB/s and opens a file in less than a second.
+        assert!(machine.nodes.copy.bandwidth.bytes_per_second() > 50_000_000, "{text}");
+        assert!(machine.calls.open > Duration::ZERO && machine.calls.open.seconds() < 1.0, "{text}");
+        assert!(machine.calls.write.call > Duration::ZERO, "{text}");
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let error = calibrate(Path::new("/no/such/folder"), &mut |_| {}).unwrap_err().to_string();
+        assert!(error.starts_with("/no/such/folder/.pioscope-calibrate-"), "{error}");
+    }
+
+    #[test]
+    fn numbers_keep_three_digits() {
+        assert_eq!(time(1.234_56e-6).picoseconds(), 1_230_000);
+        assert_eq!(time(-1.0), Duration::ZERO);
+        assert_eq!(rate(0.0).bytes_per_second(), 10_000_000_000_000);
+    }
+}

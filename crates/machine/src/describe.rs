@@ -1,0 +1,102 @@
+//! A machine as the text that describes it.
+
+use std::fmt::Write as _;
+
+use crate::machine::{Machine, Placement, Storage, Topology};
+use crate::quantity::size_text;
+
+impl Machine {
+    /// The description as TOML, after a comment of these lines. [`Machine::parse`] reads the same machine from it.
+    pub fn to_toml(&self, comment: &str) -> String {
+        let mut text = String::new();
+        for line in comment.lines() {
+            text.push_str(format!("# {line}").trim_end());
+            text.push('\n');
+        }
+        // Writing to a String cannot fail.
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        writeln!(out, "name = {}", quoted(&self.name))?;
+        writeln!(out, "source = {}", quoted(&self.source))?;
+        let nodes = &self.nodes;
+        writeln!(out, "\n[nodes]\ncount = {}\ncores = {}", nodes.count, nodes.cores)?;
+        writeln!(out, "switch = \"{}\"", nodes.switch)?;
+        writeln!(
+            out,
+            "copy = {{ bandwidth = \"{}\", piece = \"{}\" }}",
+            nodes.copy.bandwidth, nodes.copy.piece
+        )?;
+        let messages = &self.messages;
+        writeln!(out, "\n[messages]\nsend = \"{}\"\nreceive = \"{}\"", messages.send, messages.receive)?;
+        writeln!(out, "local-latency = \"{}\"", messages.local_latency)?;
+        match self.network.topology {
+            Topology::Flat => writeln!(out, "\n[network]\nkind = \"flat\"")?,
+            Topology::Omega { radix } => writeln!(out, "\n[network]\nkind = \"omega\"\nradix = {radix}")?,
+            Topology::Mesh { width } => writeln!(out, "\n[network]\nkind = \"mesh\"\nwidth = {width}")?,
+        }
+        let link = &self.network.link;
+        writeln!(out, "link = {{ bandwidth = \"{}\", latency = \"{}\" }}", link.bandwidth, link.latency)?;
+        match &self.storage {
+            Storage::Local { exclusive_writes } => {
+                writeln!(out, "\n[storage]\nkind = \"local\"\nexclusive-writes = {exclusive_writes}")?;
+            }
+            Storage::Striped { io, strip, read, write, open, close } => {
+                let placement = match io.placement {
+                    Placement::Distributed => "distributed",
+                    Placement::Clustered => "clustered",
+                };
+                writeln!(out, "\n[storage]\nkind = \"striped\"")?;
+                writeln!(
+                    out,
+                    "io = {{ count = {}, placement = \"{placement}\", dedicated = {} }}",
+                    io.count, io.dedicated
+                )?;
+                writeln!(out, "strip = \"{}\"", size_text(*strip))?;
+                for (name, service) in [("read", read), ("write", write)] {
+                    let (request, bandwidth) = (service.request, service.bandwidth);
+                    writeln!(out, "{name} = {{ request = \"{request}\", bandwidth = \"{bandwidth}\" }}")?;
+                }
+                writeln!(out, "open = \"{open}\"\nclose = \"{close}\"")?;
+            }
+        }
+        let calls = &self.calls;
+        writeln!(
+            out,
+            "\n[calls]\nopen = \"{}\"\nclose = \"{}\"\nseek = \"{}\"",
+            calls.open, calls.close, calls.seek
+        )?;
+        for (name, access) in [("read", &calls.read), ("write", &calls.write)] {
+            writeln!(out, "{name} = {{ call = \"{}\", bandwidth = \"{}\" }}", access.call, access.bandwidth)?;
+        }
+        Ok(())
+    }
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_machine_is_written_and_read_again() {
+        for name in Machine::built_in_names() {
+            let machine = Machine::built_in(name).unwrap();
+            let text = machine.to_toml("measured\n\ntoday");
+            assert!(text.starts_with("# measured\n#\n# today\nname = "), "{text}");
+            assert_eq!(Machine::parse(name, &text).unwrap(), machine);
+        }
+    }
+
+    #[test]
+    fn names_may_hold_quotes_and_line_ends() {
+        let mut machine = Machine::built_in("sp-argonne").unwrap();
+        machine.source = "a \"quoted\"\nname \\ with all".to_owned();
+        assert_eq!(Machine::parse("x", &machine.to_toml("")).unwrap(), machine);
+    }
+}

@@ -1,0 +1,74 @@
+//! What can be wrong with a machine description.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// A machine description that cannot be used.
+#[derive(Debug, Error)]
+pub enum MachineError {
+    /// The file cannot be read.
+    #[error("{path}: {source}", path = path.display())]
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The text is not TOML.
+    #[error("{file}:{line}: {message}")]
+    Syntax {
+        /// The file, or the name of the text.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// What the parser says.
+        message: String,
+    },
+    /// A key that no machine has.
+    #[error("{file}:{line}: unknown key '{key}' (known here: {known})")]
+    UnknownKey {
+        /// The file, or the name of the text.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// The key with its tables.
+        key: String,
+        /// What may stand there.
+        known: String,
+    },
+    /// A key that every machine of this kind needs.
+    #[error("{file}:{line}: '{key}' is missing (expected {expected})")]
+    MissingKey {
+        /// The file, or the name of the text.
+        file: String,
+        /// The line of the table that lacks it, from 1.
+        line: usize,
+        /// The key with its tables.
+        key: String,
+        /// What should stand there.
+        expected: String,
+    },
+    /// A value of the wrong kind or outside its range.
+    #[error("{file}:{line}: {key} = {found}: expected {expected}")]
+    Value {
+        /// The file, or the name of the text.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// The key with its tables.
+        key: String,
+        /// What stands there.
+        found: String,
+        /// The allowed range or the known words.
+        expected: String,
+    },
+    /// No description of this name is built in.
+    #[error("no machine '{name}' (a path of a .toml file, or one of: {known})")]
+    UnknownMachine {
+        /// What was asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+}

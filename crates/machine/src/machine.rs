@@ -1,0 +1,353 @@
+//! The description itself. Its text and the meaning of every key: `docs/machines.md`.
+
+use std::path::Path;
+
+use toml::de::DeTable;
+
+use crate::built_in;
+use crate::error::MachineError;
+use crate::quantity::{Bandwidth, Duration};
+use crate::section::{Section, Source};
+
+/// What I/O costs on one computer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Short name.
+    pub name: String,
+    /// Where the numbers come from.
+    pub source: String,
+    /// The compute nodes.
+    pub nodes: Nodes,
+    /// What a message costs the processors.
+    pub messages: Messages,
+    /// What connects the nodes.
+    pub network: Network,
+    /// Where files are.
+    pub storage: Storage,
+    /// What calls cost the process that makes them.
+    pub calls: Calls,
+}
+
+/// The compute nodes, all alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nodes {
+    /// How many.
+    pub count: u32,
+    /// Processor cores of each.
+    pub cores: u32,
+    /// Time to put another process on a core.
+    pub switch: Duration,
+    /// Copying within a node's memory.
+    pub copy: Copy,
+}
+
+/// Copying within memory: packing, unpacking, and messages within a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copy {
+    /// Bytes copied a second by one core.
+    pub bandwidth: Bandwidth,
+    /// Added for every contiguous piece.
+    pub piece: Duration,
+}
+
+/// What a message costs the processors at its ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Messages {
+    /// Processor time of the sender.
+    pub send: Duration,
+    /// Processor time of the receiver.
+    pub receive: Duration,
+    /// Time on the way between two processes of one node.
+    pub local_latency: Duration,
+}
+
+/// What connects the nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// Its shape.
+    pub topology: Topology,
+    /// Each of its links.
+    pub link: Link,
+}
+
+/// The shape of a network: how many links a message crosses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// One switch: every node is one link away from it.
+    Flat,
+    /// Stages of switches with so many ports on either side, as many stages as the nodes need.
+    Omega {
+        /// Ports on one side of a switch.
+        radix: u32,
+    },
+    /// A two-dimensional mesh, so many nodes wide, numbered row by row; messages go along the row, then the column.
+    Mesh {
+        /// Nodes in a row.
+        width: u32,
+    },
+}
+
+/// A link: each node has one in and one out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Bytes a second, each way.
+    pub bandwidth: Bandwidth,
+    /// Time of the first byte on one link.
+    pub latency: Duration,
+}
+
+/// Where files are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// In the file system of the node's own kernel: calls cost what [`Calls`] says and nothing else.
+    Local {
+        /// Whether the kernel lets only one process at a time write a file (the inode lock of most Linux file systems).
+        exclusive_writes: bool,
+    },
+    /// On I/O nodes, dealt out in strips.
+    Striped {
+        /// The nodes that serve.
+        io: IoNodes,
+        /// Bytes of a strip.
+        strip: u64,
+        /// What a read costs a server.
+        read: Service,
+        /// What a write costs a server.
+        write: Service,
+        /// Time the directory server is busy with one open.
+        open: Duration,
+        /// Time the directory server is busy with one close.
+        close: Duration,
+    },
+}
+
+/// Which nodes are I/O nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IoNodes {
+    /// How many.
+    pub count: u32,
+    /// Where they are among the nodes.
+    pub placement: Placement,
+    /// Whether they are nodes of their own, added to the compute nodes, or compute nodes serve beside their work.
+    pub dedicated: bool,
+}
+
+/// Where the I/O nodes are among the nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// At equal distances.
+    Distributed,
+    /// The last ones.
+    Clustered,
+}
+
+/// How long a server is busy with a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// For each request.
+    pub request: Duration,
+    /// And for its bytes.
+    pub bandwidth: Bandwidth,
+}
+
+/// What calls cost the process that makes them, in processor time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Calls {
+    /// One open.
+    pub open: Duration,
+    /// One close.
+    pub close: Duration,
+    /// One seek.
+    pub seek: Duration,
+    /// Reads.
+    pub read: Access,
+    /// Writes.
+    pub write: Access,
+}
+
+/// What a read or write call costs the process that makes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// For each call.
+    pub call: Duration,
+    /// And for its bytes.
+    pub bandwidth: Bandwidth,
+}
+
+const MOST_NODES: u32 = 1 << 20;
+const MOST_CORES: u32 = 4096;
+const STRIPS: std::ops::RangeInclusive<u64> = 512..=1 << 30;
+
+impl Machine {
+    /// Reads a description from a file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or something in it is wrong: names file, line, and what is allowed.
+    pub fn load(path: &Path) -> Result<Machine, MachineError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| MachineError::File { path: path.to_owned(), source })?;
+        Machine::parse(&path.display().to_string(), &text)
+    }
+
+    /// Reads a description from a text; `file` is its name in errors.
+    ///
+    /// # Errors
+    /// If something in it is wrong: names file, line, and what is allowed.
+    pub fn parse(file: &str, text: &str) -> Result<Machine, MachineError> {
+        let source = Source { file, text };
+        let table = DeTable::parse(text).map_err(|error| MachineError::Syntax {
+            file: file.to_owned(),
+            line: source.line(error.span().map_or(0, |span| span.start)),
+            message: error.message().replace('\n', ", "),
+        })?;
+        let mut root = Section::root(&source, table.get_ref());
+        let (name, description) = (root.text("name")?, root.text("source")?);
+        let nodes = nodes(root.section("nodes")?)?;
+        let storage = storage(root.section("storage")?, nodes.count)?;
+        let machine = Machine {
+            name,
+            source: description,
+            nodes,
+            messages: messages(root.section("messages")?)?,
+            network: network(root.section("network")?)?,
+            storage,
+            calls: calls(root.section("calls")?)?,
+        };
+        root.finish()?;
+        Ok(machine)
+    }
+
+    /// The description that is built in under this name.
+    ///
+    /// # Errors
+    /// If there is none: names those there are.
+    pub fn built_in(name: &str) -> Result<Machine, MachineError> {
+        built_in::find(name)
+    }
+
+    /// The names of the descriptions that are built in.
+    pub fn built_in_names() -> impl Iterator<Item = &'static str> {
+        built_in::names()
+    }
+
+    /// The description of this name, or in this file if it has a path's or a `.toml` file's looks.
+    ///
+    /// # Errors
+    /// As [`Machine::built_in`] and [`Machine::load`].
+    pub fn find(name_or_path: &str) -> Result<Machine, MachineError> {
+        if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
+            Machine::load(Path::new(name_or_path))
+        } else {
+            Machine::built_in(name_or_path)
+        }
+    }
+}
+
+fn nodes(mut section: Section<'_>) -> Result<Nodes, MachineError> {
+    let nodes = Nodes {
+        count: section.number("count", 1..=MOST_NODES)?,
+        cores: section.number("cores", 1..=MOST_CORES)?,
+        switch: section.duration("switch", "1 s")?,
+        copy: {
+            let mut copy = section.section("copy")?;
+            let read =
+                Copy { bandwidth: copy.bandwidth("bandwidth")?, piece: copy.duration("piece", "1 s")? };
+            copy.finish()?;
+            read
+        },
+    };
+    section.finish()?;
+    Ok(nodes)
+}
+
+fn messages(mut section: Section<'_>) -> Result<Messages, MachineError> {
+    let messages = Messages {
+        send: section.duration("send", "1 s")?,
+        receive: section.duration("receive", "1 s")?,
+        local_latency: section.duration("local-latency", "1 s")?,
+    };
+    section.finish()?;
+    Ok(messages)
+}
+
+fn network(mut section: Section<'_>) -> Result<Network, MachineError> {
+    #[derive(Clone, Copy)]
+    enum Kind {
+        Flat,
+        Omega,
+        Mesh,
+    }
+    let kinds = [("flat", Kind::Flat), ("omega", Kind::Omega), ("mesh", Kind::Mesh)];
+    let topology = match section.word("kind", &kinds)? {
+        Kind::Flat => Topology::Flat,
+        Kind::Omega => Topology::Omega { radix: section.number("radix", 2..=1024)? },
+        Kind::Mesh => Topology::Mesh { width: section.number("width", 1..=MOST_NODES)? },
+    };
+    let mut link = section.section("link")?;
+    let network = Network {
+        topology,
+        link: Link { bandwidth: link.bandwidth("bandwidth")?, latency: link.duration("latency", "1 s")? },
+    };
+    link.finish()?;
+    section.finish()?;
+    Ok(network)
+}
+
+fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError> {
+    let storage = if section.word("kind", &[("local", true), ("striped", false)])? {
+        Storage::Local { exclusive_writes: section.flag("exclusive-writes")? }
+    } else {
+        Storage::Striped {
+            io: io_nodes(section.section("io")?, nodes)?,
+            strip: section.size("strip", STRIPS)?,
+            read: service(section.section("read")?)?,
+            write: service(section.section("write")?)?,
+            open: section.duration("open", "1000 s")?,
+            close: section.duration("close", "1000 s")?,
+        }
+    };
+    section.finish()?;
+    Ok(storage)
+}
+
+fn io_nodes(mut section: Section<'_>, nodes: u32) -> Result<IoNodes, MachineError> {
+    let placements = [("distributed", Placement::Distributed), ("clustered", Placement::Clustered)];
+    let io = IoNodes {
+        count: section.number("count", 1..=MOST_NODES)?,
+        placement: section.word("placement", &placements)?,
+        dedicated: section.flag("dedicated")?,
+    };
+    if !io.dedicated && io.count > nodes {
+        let expected = format!("at most nodes.count = {nodes}, as they are not dedicated");
+        return Err(section.conflict("count", expected));
+    }
+    section.finish()?;
+    Ok(io)
+}
+
+fn service(mut section: Section<'_>) -> Result<Service, MachineError> {
+    let service = Service {
+        request: section.duration("request", "1000 s")?,
+        bandwidth: section.bandwidth("bandwidth")?,
+    };
+    section.finish()?;
+    Ok(service)
+}
+
+fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
+    let access = |mut section: Section<'_>| -> Result<Access, MachineError> {
+        let access =
+            Access { call: section.duration("call", "1000 s")?, bandwidth: section.bandwidth("bandwidth")? };
+        section.finish()?;
+        Ok(access)
+    };
+    let calls = Calls {
+        open: section.duration("open", "1000 s")?,
+        close: section.duration("close", "1000 s")?,
+        seek: section.duration("seek", "1000 s")?,
+        read: access(section.section("read")?)?,
+        write: access(section.section("write")?)?,
+    };
+    section.finish()?;
+    Ok(calls)
+}

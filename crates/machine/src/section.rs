@@ -1,0 +1,174 @@
+//! A table of a machine description that is being read: knows file and line of everything, and which keys were asked
+//! for, so that the rest can be refused.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::MachineError;
+use crate::quantity::{Bandwidth, Duration, parse_size, size_text};
+
+/// The text that is being read.
+pub(crate) struct Source<'t> {
+    pub(crate) file: &'t str,
+    pub(crate) text: &'t str,
+}
+
+/// One table of it.
+pub(crate) struct Section<'t> {
+    source: &'t Source<'t>,
+    table: &'t DeTable<'t>,
+    /// Where the table begins in the text.
+    at: usize,
+    /// Its name with a dot behind it; empty for the whole file.
+    prefix: String,
+    asked: BTreeSet<&'static str>,
+}
+
+impl Source<'_> {
+    pub(crate) fn line(&self, at: usize) -> usize {
+        1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count()
+    }
+}
+
+impl<'t> Section<'t> {
+    pub(crate) fn root(source: &'t Source<'t>, table: &'t DeTable<'t>) -> Section<'t> {
+        Section { source, table, at: 0, prefix: String::new(), asked: BTreeSet::new() }
+    }
+
+    /// The table under `key`.
+    pub(crate) fn section(&mut self, key: &'static str) -> Result<Section<'t>, MachineError> {
+        let value = self.value(key, "a table")?;
+        match value.get_ref() {
+            DeValue::Table(table) => Ok(Section {
+                source: self.source,
+                table,
+                at: value.span().start,
+                prefix: format!("{}{key}.", self.prefix),
+                asked: BTreeSet::new(),
+            }),
+            _ => Err(self.wrong(key, value, "a table".to_owned())),
+        }
+    }
+
+    pub(crate) fn text(&mut self, key: &'static str) -> Result<String, MachineError> {
+        let value = self.value(key, "a text")?;
+        match value.get_ref().as_str() {
+            Some(text) if !text.trim().is_empty() => Ok(text.to_owned()),
+            _ => Err(self.wrong(key, value, "a text that is not empty".to_owned())),
+        }
+    }
+
+    pub(crate) fn flag(&mut self, key: &'static str) -> Result<bool, MachineError> {
+        let value = self.value(key, "true or false")?;
+        value.get_ref().as_bool().ok_or_else(|| self.wrong(key, value, "true or false".to_owned()))
+    }
+
+    pub(crate) fn number(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u32>,
+    ) -> Result<u32, MachineError> {
+        let expected = format!("a whole number from {} to {}", range.start(), range.end());
+        let value = self.value(key, &expected)?;
+        let number = value.get_ref().as_integer().and_then(|digits| {
+            u32::from_str_radix(digits.as_str(), digits.radix()).ok().filter(|number| range.contains(number))
+        });
+        number.ok_or_else(|| self.wrong(key, value, expected))
+    }
+
+    /// One of these words.
+    pub(crate) fn word<T: Copy>(
+        &mut self,
+        key: &'static str,
+        words: &[(&'static str, T)],
+    ) -> Result<T, MachineError> {
+        let names: Vec<String> = words.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+        let expected = names.join(" or ");
+        let value = self.value(key, &expected)?;
+        let found = value.get_ref().as_str().and_then(|text| words.iter().find(|(name, _)| *name == text));
+        found.map(|(_, meaning)| *meaning).ok_or_else(|| self.wrong(key, value, expected))
+    }
+
+    pub(crate) fn duration(&mut self, key: &'static str, most: &str) -> Result<Duration, MachineError> {
+        let expected = format!("a time from \"0 s\" to \"{most}\" with its unit (s, ms, us, ns, ps)");
+        let limit = Duration::parse(most);
+        self.quantity(key, expected, |text| Duration::parse(text).filter(|found| Some(*found) <= limit))
+    }
+
+    pub(crate) fn bandwidth(&mut self, key: &'static str) -> Result<Bandwidth, MachineError> {
+        const LEAST: &str = "1 kB/s";
+        const MOST: &str = "10000 GB/s";
+        let expected =
+            format!("a bandwidth from \"{LEAST}\" to \"{MOST}\" with its unit (B/s, kB/s, MiB/s, ...)");
+        let (least, most) = (Bandwidth::parse(LEAST), Bandwidth::parse(MOST));
+        let allowed = |found: &Bandwidth| (least..=most).contains(&Some(*found));
+        self.quantity(key, expected, |text| Bandwidth::parse(text).filter(allowed))
+    }
+
+    pub(crate) fn size(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+    ) -> Result<u64, MachineError> {
+        let (least, most) = (size_text(*range.start()), size_text(*range.end()));
+        let expected = format!("a size from \"{least}\" to \"{most}\" with its unit (B, KiB, MB, ...)");
+        self.quantity(key, expected, |text| parse_size(text).filter(|found| range.contains(found)))
+    }
+
+    /// Refuses every key that was not asked for.
+    pub(crate) fn finish(self) -> Result<(), MachineError> {
+        let unknown = self.table.keys().find(|key| !self.asked.contains(key.get_ref().as_ref()));
+        let Some(key) = unknown else { return Ok(()) };
+        Err(MachineError::UnknownKey {
+            file: self.source.file.to_owned(),
+            line: self.source.line(key.span().start),
+            key: format!("{}{}", self.prefix, key.get_ref()),
+            known: self.asked.iter().copied().collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    /// The error for a value of `key` that does not go with others.
+    pub(crate) fn conflict(&self, key: &'static str, expected: String) -> MachineError {
+        match self.table.get(key) {
+            Some(value) => self.wrong(key, value, expected),
+            None => self.missing(key, &expected),
+        }
+    }
+
+    fn quantity<T>(
+        &mut self,
+        key: &'static str,
+        expected: String,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, MachineError> {
+        let value = self.value(key, &expected)?;
+        value.get_ref().as_str().and_then(parse).ok_or_else(|| self.wrong(key, value, expected))
+    }
+
+    fn value(&mut self, key: &'static str, expected: &str) -> Result<&'t Spanned<DeValue<'t>>, MachineError> {
+        self.asked.insert(key);
+        self.table.get(key).ok_or_else(|| self.missing(key, expected))
+    }
+
+    fn missing(&self, key: &'static str, expected: &str) -> MachineError {
+        MachineError::MissingKey {
+            file: self.source.file.to_owned(),
+            line: self.source.line(self.at),
+            key: format!("{}{key}", self.prefix),
+            expected: expected.to_owned(),
+        }
+    }
+
+    fn wrong(&self, key: &'static str, value: &Spanned<DeValue<'t>>, expected: String) -> MachineError {
+        MachineError::Value {
+            file: self.source.file.to_owned(),
+            line: self.source.line(value.span().start),
+            key: format!("{}{key}", self.prefix),
+            found: self.source.text.get(value.span()).unwrap_or_default().to_owned(),
+            expected,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What is wrong with a description is named: file, line, and what is allowed.
+
+use pio_machine::Machine;
+
+/// A built-in description with one line replaced.
+fn message(line: &str, instead: &str) -> String {
+    let text = include_str!("../../../machines/sp-argonne.toml");
+    assert!(text.contains(line), "the description has no '{line}'");
+    Machine::parse("my.toml", &text.replace(line, instead)).unwrap_err().to_string()
+}
+
+fn line_of(line: &str) -> usize {
+    let text = include_str!("../../../machines/sp-argonne.toml");
+    1 + text.lines().position(|found| found.starts_with(line)).unwrap()
+}
+
+#[test]
+fn an_absurd_value_is_refused_with_the_range() {
+    let line = line_of("count = 120");
+    let expected = format!("my.toml:{line}: nodes.count = 0: expected a whole number from 1 to 1048576");
+    assert_eq!(message("count = 120", "count = 0"), expected);
+    let found = message("strip = \"32 KiB\"", "strip = \"32 TiB\"");
+    assert!(
+        found.ends_with("expected a size from \"512 B\" to \"1 GiB\" with its unit (B, KiB, MB, ...)"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_number_without_unit_is_refused() {
+    let found = message("strip = \"32 KiB\"", "strip = 32768");
+    assert!(
+        found.starts_with(&format!("my.toml:{}: storage.strip = 32768: expected", line_of("strip"))),
+        "{found}"
+    );
+    let found = message("radix = 4", "radix = \"4 MB\"");
+    assert!(found.contains("network.radix = \"4 MB\": expected a whole number from 2 to 1024"), "{found}");
+}
+
+#[test]
+fn an_unknown_key_is_answered_with_those_known() {
+    let found = message("radix = 4", "radix = 4\nports = 8");
+    let line = line_of("radix") + 1;
+    let expected = format!("my.toml:{line}: unknown key 'network.ports' (known here: kind, link, radix)");
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_missing_key_is_named_with_what_should_stand_there() {
+    let found = message("strip = \"32 KiB\"\n", "");
+    let line = line_of("[storage]");
+    assert!(
+        found.starts_with(&format!("my.toml:{line}: 'storage.strip' is missing (expected a size from")),
+        "{found}"
+    );
+}
+
+#[test]
+fn servers_on_compute_nodes_need_as_many() {
+    let found = message(
+        "count = 8, placement = \"clustered\", dedicated = true",
+        "count = 121, placement = \"clustered\", dedicated = false",
+    );
+    assert!(
+        found.ends_with(
+            "storage.io.count = 121: expected at most nodes.count = 120, as they are not dedicated"
+        ),
+        "{found}"
+    );
+}
+
+#[test]
+fn what_is_no_toml_names_its_line() {
+    let found = Machine::parse("my.toml", "name = \"x\"\n[nodes\n").unwrap_err().to_string();
+    assert!(found.starts_with("my.toml:2: "), "{found}");
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let found = Machine::find("no/such.toml").unwrap_err().to_string();
+    assert!(found.starts_with("no/such.toml: "), "{found}");
+}

@@ -1,0 +1,64 @@
+//! Why there is no prediction.
+
+use pio_layout::LayoutError;
+use pio_machine::MachineError;
+use pio_trace::TraceError;
+use thiserror::Error;
+
+/// Why a workload could not be built or simulated.
+#[derive(Debug, Error)]
+pub enum SimError {
+    /// A trace could not be read or written.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The workload has no process.
+    #[error("workload {workload}: has no process (expected a trace of at least one)")]
+    NoProcess {
+        /// Its name.
+        workload: String,
+    },
+    /// The workload's numbers do not go together.
+    #[error("workload {workload}: {what} = {found}: expected {expected}")]
+    Workload {
+        /// Its name.
+        workload: String,
+        /// Which number.
+        what: &'static str,
+        /// What it is.
+        found: String,
+        /// What it could be.
+        expected: String,
+    },
+    /// A layout of the workload cannot be.
+    #[error("workload {workload}: {source}")]
+    Layout {
+        /// Its name.
+        workload: String,
+        /// What is wrong.
+        source: LayoutError,
+    },
+    /// Ranks wait for others that never come: a collective call that not all of them made.
+    #[error(
+        "rank {rank} waits forever in step {step} of {steps} (a collective call that not all ranks make?)"
+    )]
+    Stuck {
+        /// The first rank that waits.
+        rank: u32,
+        /// The step of its program, from 1.
+        step: usize,
+        /// How many it has.
+        steps: usize,
+    },
+    /// More than 213 days of simulated time.
+    #[error("the simulated job takes longer than 213 days: is a bandwidth of machine {machine} far too low?")]
+    TooLong {
+        /// The machine.
+        machine: String,
+    },
+    /// A machine description is wrong or unknown.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// The published numbers cannot be read.
+    #[error("papers/thakur-1996/published.toml: {0}")]
+    Published(#[from] toml::de::Error),
+}

@@ -1,0 +1,286 @@
+//! What the processes share: cores, links, servers. Each is first come, first served.
+//!
+//! Events are handled in order of time, so a server needs no queue: when it will be free says all there is to know of
+//! those that wait.
+
+use pio_layout::Striping;
+use pio_machine::{Bandwidth, Duration, Machine, Placement, Service, Storage, Topology};
+use pio_plan::Direction;
+
+use crate::prediction::ServerTotal;
+use crate::time::Time;
+
+/// The machine at work.
+#[derive(Debug)]
+pub(crate) struct Hardware {
+    nodes: Vec<Node>,
+    topology: Topology,
+    /// Switches that a message of an omega network crosses.
+    stages: u64,
+    bandwidth: Bandwidth,
+    latency: Duration,
+    switch: Duration,
+    /// Node of each compute node's number.
+    compute: Vec<u32>,
+    pub(crate) servers: Vec<Server>,
+    directory: Queue,
+}
+
+#[derive(Debug)]
+struct Node {
+    cores: Vec<Core>,
+    outgoing: Queue,
+    incoming: Queue,
+}
+
+#[derive(Debug)]
+struct Core {
+    queue: Queue,
+    last: Option<u32>,
+}
+
+/// An I/O server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) node: u32,
+    queue: Queue,
+    pub(crate) done: ServerTotal,
+}
+
+/// First come, first served.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queue {
+    free: Time,
+}
+
+impl Queue {
+    /// Takes in what comes at `now` and needs `service`. When its service begins and ends.
+    pub(crate) fn serve(&mut self, now: Time, service: Duration) -> (Time, Time) {
+        let begin = self.free.max(now);
+        self.free = begin + service;
+        (begin, self.free)
+    }
+}
+
+impl Hardware {
+    pub(crate) fn new(machine: &Machine) -> Hardware {
+        let io = match &machine.storage {
+            Storage::Striped { io, .. } => Some(io),
+            Storage::Local { .. } => None,
+        };
+        let dedicated = io.filter(|io| io.dedicated).map_or(0, |io| io.count);
+        let total = machine.nodes.count + dedicated;
+        let servers: Vec<u32> = io.map_or_else(Vec::new, |io| {
+            let place = |server: u32| match io.placement {
+                Placement::Clustered => total - io.count + server,
+                // The middle of the server's share of the nodes.
+                Placement::Distributed => {
+                    ((u64::from(server) * 2 + 1) * u64::from(total) / (u64::from(io.count) * 2)) as u32
+                }
+            };
+            (0..io.count).map(place).collect()
+        });
+        let is_apart = |node: &u32| dedicated == 0 || servers.binary_search(node).is_err();
+        let core = || Core { queue: Queue::default(), last: None };
+        let node = |_| Node {
+            cores: (0..machine.nodes.cores).map(|_| core()).collect(),
+            outgoing: Queue::default(),
+            incoming: Queue::default(),
+        };
+        let server = |node: &u32| Server {
+            node: *node,
+            queue: Queue::default(),
+            done: ServerTotal { requests: 0, bytes_read: 0, bytes_written: 0 },
+        };
+        Hardware {
+            nodes: (0..total).map(node).collect(),
+            topology: machine.network.topology,
+            stages: stages(machine.network.topology, total),
+            bandwidth: machine.network.link.bandwidth,
+            latency: machine.network.link.latency,
+            switch: machine.nodes.switch,
+            compute: (0..total).filter(is_apart).collect(),
+            servers: servers.iter().map(server).collect(),
+            directory: Queue::default(),
+        }
+    }
+
+    /// The node that is compute node `number`.
+    pub(crate) fn compute_node(&self, number: u32) -> u32 {
+        self.compute[number as usize]
+    }
+
+    /// Keeps a core of `node` busy for `rank`. When it is done.
+    pub(crate) fn compute(&mut self, node: u32, rank: u32, now: Time, duration: Duration) -> Time {
+        let switch = self.switch;
+        let cores = &mut self.nodes[node as usize].cores;
+        // The core that is free first; among equals the one this rank had last, then the first.
+        let earliest = cores.iter().map(|core| core.queue.free.max(now)).min().unwrap_or(now);
+        let ready = |core: &Core| core.queue.free.max(now) == earliest;
+        let own = cores.iter().position(|core| ready(core) && core.last == Some(rank));
+        let Some(index) = own.or_else(|| cores.iter().position(ready)) else { return now + duration };
+        let core = &mut cores[index];
+        let changes = core.last.replace(rank).is_some_and(|last| last != rank);
+        let extra = if changes { switch } else { Duration::ZERO };
+        core.queue
+            .serve(
+                now,
+                Duration::from_picoseconds(duration.picoseconds().saturating_add(extra.picoseconds())),
+            )
+            .1
+    }
+
+    /// Time of the first byte from node to node.
+    pub(crate) fn latency(&self, from: u32, to: u32) -> Duration {
+        Duration::from_picoseconds(self.latency.picoseconds().saturating_mul(self.links(from, to)))
+    }
+
+    /// A message leaves `from` for `to`: when its first byte is there.
+    pub(crate) fn send(&mut self, from: u32, to: u32, now: Time, bytes: u64) -> Time {
+        let duration = self.bandwidth.time_of(bytes);
+        let (begin, _) = self.nodes[from as usize].outgoing.serve(now, duration);
+        begin + self.latency(from, to)
+    }
+
+    /// The first byte of a message is at `node`: when the last one is in.
+    pub(crate) fn receive(&mut self, node: u32, now: Time, bytes: u64) -> Time {
+        let duration = self.bandwidth.time_of(bytes);
+        self.nodes[node as usize].incoming.serve(now, duration).1
+    }
+
+    /// A server does its part of a request: when it is done.
+    pub(crate) fn access(
+        &mut self,
+        server: u32,
+        now: Time,
+        direction: Direction,
+        service: &Service,
+        bytes: u64,
+    ) -> Time {
+        let server = &mut self.servers[server as usize];
+        server.done.requests += 1;
+        match direction {
+            Direction::Read => server.done.bytes_read += bytes,
+            Direction::Write => server.done.bytes_written += bytes,
+        }
+        let moving = service.bandwidth.time_of(bytes).picoseconds();
+        let busy = Duration::from_picoseconds(moving.saturating_add(service.request.picoseconds()));
+        server.queue.serve(now, busy).1
+    }
+
+    /// The directory server opens or closes a file: when it is done.
+    pub(crate) fn directory(&mut self, now: Time, service: Duration) -> Time {
+        self.directory.serve(now, service).1
+    }
+
+    /// How many links lie between two nodes.
+    fn links(&self, from: u32, to: u32) -> u64 {
+        match self.topology {
+            Topology::Flat | Topology::Omega { .. } => self.stages,
+            Topology::Mesh { width } => {
+                let far = |one: u32, other: u32| u64::from(one.abs_diff(other));
+                far(from % width, to % width) + far(from / width, to / width)
+            }
+        }
+    }
+}
+
+/// Links from node to node where they are the same between all: one into each switch, and one out of the last.
+fn stages(topology: Topology, nodes: u32) -> u64 {
+    match topology {
+        Topology::Flat => 2,
+        Topology::Omega { radix } => {
+            let mut stages = 1;
+            let mut reached = u64::from(radix);
+            while reached < u64::from(nodes) {
+                reached *= u64::from(radix);
+                stages += 1;
+            }
+            stages + 1
+        }
+        Topology::Mesh { .. } => 0,
+    }
+}
+
+/// The parts of the interval from `offset` that each server has, as server and bytes: one part a server, as the strips
+/// that follow each other on a server are contiguous there.
+pub(crate) fn parts(
+    striping: &Striping,
+    offset: u64,
+    bytes: u64,
+) -> impl Iterator<Item = (u32, u64)> + use<> {
+    let striping = *striping;
+    let end = offset.saturating_add(bytes);
+    let strips = if bytes == 0 { 0 } else { (end - 1) / striping.unit - offset / striping.unit + 1 };
+    let first = striping.server_of(offset);
+    let touched = strips.min(u64::from(striping.factor)) as u32;
+    (0..touched).map(move |step| {
+        if touched == 1 {
+            return (first, bytes);
+        }
+        let server = (first + step) % striping.factor;
+        (server, striping.len_of_server(server, end) - striping.len_of_server(server, offset))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_under_an_even_load_is_exact() {
+        // D/D/1: one arrival every 10, service 8: nobody waits. Every 10, service 12: the k-th waits 2 k.
+        let mut queue = Queue::default();
+        for number in 0..100 {
+            let (begin, end) = queue.serve(Time(number * 10), Duration::from_picoseconds(8));
+            assert_eq!((begin, end), (Time(number * 10), Time(number * 10 + 8)));
+        }
+        let mut queue = Queue::default();
+        for number in 0..100 {
+            let (begin, _) = queue.serve(Time(number * 10), Duration::from_picoseconds(12));
+            assert_eq!(begin, Time(number * 12));
+        }
+    }
+
+    #[test]
+    fn parts_are_the_strips_summed_by_server() {
+        for (unit, factor, first) in [(10, 4, 0), (10, 4, 3), (7, 1, 0), (1, 5, 2)] {
+            let striping = Striping::new(unit, factor, first).unwrap();
+            for offset in [0, 3, 10, 39, 41, 200] {
+                for bytes in [0, 1, 7, 10, 38, 40, 41, 99] {
+                    let mut expected = vec![0; factor as usize];
+                    for strip in striping.strips(offset..offset + bytes) {
+                        expected[strip.server as usize] += strip.len;
+                    }
+                    let mut found = vec![0; factor as usize];
+                    for (server, part) in parts(&striping, offset, bytes) {
+                        assert!(part > 0 && found[server as usize] == 0);
+                        found[server as usize] = part;
+                    }
+                    assert_eq!(found, expected, "{striping:?} {offset} {bytes}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn hops_follow_the_shape() {
+        let mut machine = Machine::built_in("paragon-caltech").unwrap();
+        machine.network.topology = Topology::Mesh { width: 16 };
+        let hardware = Hardware::new(&machine);
+        assert_eq!(hardware.links(0, 0), 0);
+        assert_eq!(hardware.links(0, 17), 2);
+        assert_eq!(hardware.links(15, 16), 16);
+        assert_eq!(stages(Topology::Flat, 1000), 2);
+        assert_eq!(stages(Topology::Omega { radix: 4 }, 128), 5);
+        assert_eq!(stages(Topology::Omega { radix: 2 }, 2), 2);
+    }
+
+    #[test]
+    fn dedicated_servers_are_no_compute_nodes() {
+        let machine = Machine::built_in("sp-argonne").unwrap();
+        let hardware = Hardware::new(&machine);
+        assert_eq!(hardware.compute.len(), 120);
+        assert!(hardware.servers.iter().all(|server| !hardware.compute.contains(&server.node)));
+    }
+}

@@ -1,0 +1,125 @@
+//! What a simulation found.
+
+use std::collections::BTreeMap;
+
+use pio_machine::Duration;
+use pio_plan::Strategy;
+use pio_trace::{Call, Op};
+
+/// How long a workload's I/O takes on a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// Name of the workload.
+    pub workload: String,
+    /// Name of the machine.
+    pub machine: String,
+    /// The strategy of the collective operations.
+    pub strategy: Strategy,
+    /// The hints, as `key=value` words.
+    pub hints: String,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// When the last rank is done.
+    pub makespan: Duration,
+    /// Time in I/O calls (MPI-IO, or POSIX where the program calls it itself): mean of the ranks.
+    pub io_time_mean: Duration,
+    /// The same: the rank that has most.
+    pub io_time_max: Duration,
+    /// Bytes that the program read.
+    pub bytes_read: u64,
+    /// Bytes that the program wrote.
+    pub bytes_written: u64,
+    /// What the calls did, all ranks together: what reaches the file system, and the messages. In the order of
+    /// [`Op::ALL`], those that occur.
+    pub operations: Vec<OperationTotal>,
+    /// Requests of each size: (read or write, bytes) and how many.
+    pub sizes: BTreeMap<(Op, u64), u64>,
+    /// What each I/O server did; none where storage is local.
+    pub servers: Vec<ServerTotal>,
+    /// Events that were simulated: a measure of the work it took.
+    pub simulated_events: u64,
+}
+
+/// The work of one I/O server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerTotal {
+    /// Requests, or parts of requests that were dealt out to several servers.
+    pub requests: u64,
+    /// Bytes read from it.
+    pub bytes_read: u64,
+    /// Bytes written to it.
+    pub bytes_written: u64,
+}
+
+/// All calls of a kind, of all ranks together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationTotal {
+    /// The kind.
+    pub op: Op,
+    /// How many. Messages: those that carry descriptions, data or grants; acknowledgements are not counted.
+    pub count: u64,
+    /// Acknowledgements, for [`Op::Communicate`].
+    pub acknowledgements: u64,
+    /// How long they took together. Communication includes waiting, and acknowledgements.
+    pub time: Duration,
+}
+
+impl OperationTotal {
+    /// Time, mean of the ranks, seconds.
+    pub fn mean_seconds(&self, ranks: u32) -> f64 {
+        self.time.seconds() / f64::from(ranks.max(1))
+    }
+}
+
+impl Prediction {
+    /// The totals of one kind of operation; nothing if there was none.
+    pub fn operation(&self, op: Op) -> OperationTotal {
+        let none = OperationTotal { op, count: 0, acknowledgements: 0, time: Duration::ZERO };
+        self.operations.iter().copied().find(|total| total.op == op).unwrap_or(none)
+    }
+
+    /// Bytes read and written, over the I/O time of the rank that has most, in bytes a second. 0 if there was no I/O.
+    pub fn bandwidth_bytes_per_s(&self) -> f64 {
+        let seconds = self.io_time_max.seconds();
+        if seconds > 0.0 { (self.bytes_read + self.bytes_written) as f64 / seconds } else { 0.0 }
+    }
+}
+
+/// Sums while a simulation runs.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) totals: BTreeMap<Op, OperationTotal>,
+    pub(crate) sizes: BTreeMap<(Op, u64), u64>,
+    /// Time in I/O calls, picoseconds, of each rank.
+    pub(crate) io_time: Vec<u64>,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
+}
+
+impl Tally {
+    /// A request to the file system, a message, or another call that no other call stands for.
+    pub(crate) fn count(&mut self, call: Call, bytes: u64, time: Duration) {
+        let op = call.op();
+        let none = OperationTotal { op, count: 0, acknowledgements: 0, time: Duration::ZERO };
+        let total = self.totals.entry(op).or_insert(none);
+        match call {
+            Call::StrategyAcknowledge => total.acknowledgements += 1,
+            _ => total.count += 1,
+        }
+        total.time = Duration::from_picoseconds(total.time.picoseconds().saturating_add(time.picoseconds()));
+        if matches!(op, Op::Read | Op::Write) {
+            *self.sizes.entry((op, bytes)).or_insert(0) += 1;
+        }
+    }
+
+    /// A call of the program.
+    pub(crate) fn called(&mut self, rank: u32, op: Op, bytes: u64, time: Duration) {
+        let sum = &mut self.io_time[rank as usize];
+        *sum = sum.saturating_add(time.picoseconds());
+        match op {
+            Op::Read => self.bytes_read += bytes,
+            Op::Write => self.bytes_written += bytes,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! One rank: what it is doing, and what waits for it.
+
+use std::collections::VecDeque;
+
+use pio_layout::Extents;
+use pio_plan::{Action, Direction, IoError, Machine, Message, Piece};
+use pio_trace::{Call, HandleId};
+
+use crate::time::Time;
+
+/// A rank's state.
+#[derive(Default)]
+pub(crate) struct Process {
+    pub(crate) node: u32,
+    /// Steps of its program that it has begun.
+    pub(crate) begun: usize,
+    /// When the call began that it is in.
+    pub(crate) since: Time,
+    /// Time it computed before that call.
+    pub(crate) think_ns: u64,
+    /// What it is in.
+    pub(crate) running: Running,
+    /// What the strategy still asks for.
+    pub(crate) actions: VecDeque<Action>,
+    /// Messages that have arrived, in order.
+    pub(crate) mailbox: VecDeque<u32>,
+    /// What follows when the core, the disk or the delay it waits for is done.
+    pub(crate) then: Then,
+    /// Whether it waits for a message.
+    pub(crate) idle: bool,
+    /// The requests that it is making.
+    pub(crate) transfer: Option<Transfer>,
+    /// The message it sent last, to which the time counts until it does something else.
+    pub(crate) sending: Option<Sending>,
+    /// Number of its last MPI-IO call.
+    pub(crate) operation: u64,
+    pub(crate) finished: bool,
+}
+
+/// What a rank is in.
+#[derive(Default)]
+pub(crate) enum Running {
+    /// Between two calls.
+    #[default]
+    Nothing,
+    /// A call that does one thing.
+    Simple,
+    /// A read or write that a strategy carries out.
+    Operation {
+        /// The strategy's machine.
+        machine: Box<dyn Machine + Send>,
+        /// Which operation: messages carry it.
+        key: Key,
+        /// The ranks of the group, in the order of their numbers in it.
+        group: u32,
+        /// This rank's number in it.
+        number: u32,
+    },
+    /// A broadcast.
+    Broadcast {
+        /// Which one.
+        key: Key,
+        /// Whether this rank has the data.
+        has_data: bool,
+        /// The ranks it is passed on to.
+        children: VecDeque<u32>,
+    },
+}
+
+/// Which collective operation a message belongs to: the group's or handle's number, and a count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key {
+    /// The collective open whose operations are counted; [`Key::WORLD`] for broadcasts.
+    pub(crate) of: u64,
+    pub(crate) count: u64,
+}
+
+impl Key {
+    pub(crate) const WORLD: u64 = u64::MAX;
+}
+
+/// What follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Carry on.
+    #[default]
+    Continue,
+    /// The message goes off.
+    Depart(u32),
+    /// The message has been taken in.
+    Take(u32),
+    /// The call before a request is made: the request goes off.
+    Issue,
+    /// The data of a request are in memory.
+    Complete,
+    /// The request to the directory goes off, if there is one; then the call is over.
+    Directory,
+    /// The call begins.
+    Begin,
+    /// The call is over.
+    End,
+}
+
+/// A message under way.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) key: Key,
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) bytes: u64,
+    pub(crate) what: Content,
+}
+
+/// What it says.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Message(Message),
+    Data(Piece, Option<IoError>),
+    Broadcast,
+}
+
+/// A message event that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sending {
+    pub(crate) call: Call,
+    pub(crate) peer: u32,
+    pub(crate) bytes: u64,
+    pub(crate) start: Time,
+}
+
+/// Requests that a rank makes one after the other.
+pub(crate) struct Transfer {
+    /// Those to come.
+    pub(crate) requests: Requests,
+    /// The one under way.
+    pub(crate) current: Option<Request>,
+    /// Its parts that are still on servers.
+    pub(crate) parts_left: u32,
+    /// Bytes of the operation's data moved so far.
+    pub(crate) moved: u64,
+    pub(crate) file: u32,
+    /// The handle for the trace.
+    pub(crate) handle: HandleId,
+    /// The function for the trace; none: `pread` and `pwrite`.
+    pub(crate) call: Option<Call>,
+    /// Whether an MPI-IO operation makes it.
+    pub(crate) physical: bool,
+}
+
+/// A contiguous request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    pub(crate) direction: Direction,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+    pub(crate) start: Time,
+}
+
+/// Requests to come, never as a list.
+pub(crate) enum Requests {
+    /// One for each extent.
+    Extents(Direction, Extents),
+    /// Reads the span of the gaps, then writes the whole.
+    FillAndWrite { gaps: Option<(u64, u64)>, whole: Option<(u64, u64)> },
+}
+
+impl Iterator for Requests {
+    type Item = (Direction, u64, u64);
+
+    fn next(&mut self) -> Option<(Direction, u64, u64)> {
+        match self {
+            Requests::Extents(direction, extents) => {
+                extents.next().map(|extent| (*direction, extent.offset as u64, extent.len))
+            }
+            Requests::FillAndWrite { gaps, whole } => match gaps.take() {
+                Some((offset, bytes)) => Some((Direction::Read, offset, bytes)),
+                None => whole.take().map(|(offset, bytes)| (Direction::Write, offset, bytes)),
+            },
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! What can be computed by hand: the simulator gives it to the picosecond.
+
+use pio_layout::{Datatype, View};
+use pio_machine::{Duration, Machine};
+use pio_plan::{Direction, Hints, Strategy};
+use pio_sim::workload::{Open, Step, What, Workload};
+use pio_sim::{Options, Prediction, SimError, simulate};
+use pio_trace::{Call, File, HandleId, Op, ViewId};
+
+/// Numbers that add up in one's head: 1 GB/s is 1 ns a byte.
+const MACHINE: &str = r#"
+name = "by-hand"
+source = "made up"
+[nodes]
+count = 8
+cores = 2
+switch = "0 s"
+copy = { bandwidth = "1 GB/s", piece = "10 ns" }
+[messages]
+send = "3 us"
+receive = "4 us"
+local-latency = "500 ns"
+[network]
+kind = "flat"
+link = { bandwidth = "1 GB/s", latency = "100 ns" }
+[storage]
+kind = "striped"
+io = { count = 2, placement = "clustered", dedicated = true }
+strip = "1 KiB"
+read = { request = "20 us", bandwidth = "1 GB/s" }
+write = { request = "10 us", bandwidth = "0.5 GB/s" }
+open = "7 us"
+close = "0 s"
+[calls]
+open = "5 us"
+close = "2 us"
+seek = "1 us"
+read = { call = "1 us", bandwidth = "1 GB/s" }
+write = { call = "1 us", bandwidth = "1 GB/s" }
+"#;
+
+const LOCAL: &str = "[storage]\nkind = \"local\"\nexclusive-writes = true\n[calls]";
+
+fn machine(changes: &[(&str, &str)]) -> Machine {
+    let mut text = MACHINE.to_owned();
+    for (from, to) in changes {
+        assert!(text.contains(from), "no {from}");
+        text = text.replace(from, to);
+    }
+    Machine::parse("by-hand.toml", &text).unwrap()
+}
+
+fn local_machine(exclusive: bool) -> Machine {
+    let start = MACHINE.find("[storage]").unwrap();
+    let end = MACHINE.find("[calls]").unwrap();
+    let storage = LOCAL.replace("true", if exclusive { "true" } else { "false" });
+    machine(&[(&MACHINE[start..end + "[calls]".len()], &storage)])
+}
+
+/// Ranks with these programs, all on one file that each has open (through MPI, together).
+fn workload(programs: Vec<Vec<What>>) -> Workload {
+    let ranks = programs.len() as u32;
+    let steps =
+        |program: Vec<What>| program.into_iter().map(|what| Step { think: Duration::ZERO, what }).collect();
+    Workload {
+        name: "test".to_owned(),
+        files: vec![File { path: "/f".to_owned() }],
+        handles: (0..ranks).map(|rank| Open { file: 0, rank, group: Some(0), collective: 1 }).collect(),
+        views: vec![View::contiguous(0)],
+        groups: vec![(0..ranks).collect()],
+        programs: programs.into_iter().map(steps).collect(),
+    }
+}
+
+fn request(rank: u32, direction: Direction, offset: u64, bytes: u64) -> What {
+    let call = if direction == Direction::Read { Call::Pread } else { Call::Pwrite };
+    What::Request { handle: HandleId(rank), call, direction, offset, bytes }
+}
+
+fn predict(machine: &Machine, workload: &Workload, options: Options) -> Result<Prediction, SimError> {
+    let hints = Hints::default();
+    simulate(machine, workload, Strategy::TwoPhase, &hints, &options, None, &mut |_| {})
+}
+
+fn nanoseconds(machine: &Machine, programs: Vec<Vec<What>>) -> u64 {
+    let found = predict(machine, &workload(programs), Options::default()).unwrap();
+    assert_eq!(found.makespan.picoseconds() % 1000, 0);
+    found.makespan.picoseconds() / 1000
+}
+
+#[test]
+fn one_write_costs_its_way_there_and_back() {
+    let program = vec![request(0, Direction::Write, 0, 1000)];
+    // Call 1000 and its bytes 1000, two links 200, the bytes 1000, service 10000 + 2000, back 200.
+    assert_eq!(nanoseconds(&machine(&[]), vec![program]), 15_400);
+}
+
+#[test]
+fn one_read_costs_its_way_there_and_back() {
+    let program = vec![request(0, Direction::Read, 0, 1000)];
+    // Call 1000, two links 200, service 20000 + 1000, back 200, the bytes 1000, and the caller's 1000.
+    assert_eq!(nanoseconds(&machine(&[]), vec![program]), 24_400);
+}
+
+#[test]
+fn a_request_over_two_servers_is_served_by_both_at_once() {
+    let program = vec![request(0, Direction::Write, 24, 2000)];
+    // Server 0 has bytes 24..1024 (1000), server 1 bytes 1024..2024 (1000): the second part leaves 1000 later.
+    assert_eq!(nanoseconds(&machine(&[]), vec![program]), 1000 + 2000 + 1000 + 200 + 1000 + 12_000 + 200);
+}
+
+#[test]
+fn many_ranks_at_one_server_take_the_sum_of_its_service() {
+    let program = |rank| vec![request(rank, Direction::Write, 0, 1000)];
+    let programs = (0..5).map(program).collect();
+    // As for one, but the last is served after the four others.
+    assert_eq!(nanoseconds(&machine(&[]), programs), 15_400 + 4 * 12_000);
+}
+
+#[test]
+fn a_link_carries_no_more_than_its_bandwidth() {
+    let fast = machine(&[(
+        "write = { request = \"10 us\", bandwidth = \"0.5 GB/s\" }",
+        "write = { request = \"0 s\", bandwidth = \"1000 GB/s\" }",
+    )]);
+    let program = |rank| vec![request(rank, Direction::Write, 0, 1000)];
+    let programs = (0..8).map(program).collect();
+    // All eight arrive at once at the one link into the server, which then serves in 1 ns.
+    assert_eq!(nanoseconds(&fast, programs), 2000 + 200 + 8 * 1000 + 1 + 200);
+}
+
+#[test]
+fn an_open_waits_for_the_directory() {
+    let open = |rank| vec![What::Open(HandleId(rank))];
+    // Call 5000, there 200, service 7000, back 200; three at once wait for each other.
+    assert_eq!(nanoseconds(&machine(&[]), vec![open(0)]), 12_400);
+    assert_eq!(nanoseconds(&machine(&[]), (0..3).map(open).collect()), 12_400 + 2 * 7000);
+}
+
+#[test]
+fn one_message_costs_both_processors_and_the_wire() {
+    let program = || vec![What::Broadcast { root: 0, bytes: 1000 }];
+    // Send 3000, two links 200, bytes 1000, receive 4000.
+    assert_eq!(nanoseconds(&machine(&[]), vec![program(), program()]), 8200);
+}
+
+#[test]
+fn a_message_within_a_node_is_copied_once() {
+    let program = || vec![What::Broadcast { root: 0, bytes: 1000 }];
+    let options = Options { ranks_per_node: Some(2), ..Options::default() };
+    let found = predict(&machine(&[]), &workload(vec![program(), program()]), options).unwrap();
+    // Send 3000, on the way 500, receive 4000, copy 1000 and 10 for its one piece.
+    assert_eq!(found.makespan.picoseconds(), 8_510_000);
+}
+
+#[test]
+fn ranks_that_share_a_core_take_turns() {
+    let seek = |rank| vec![What::Seek(HandleId(rank), Call::Lseek)];
+    let programs = || workload((0..4).map(seek).collect());
+    let options = Options { ranks_per_node: Some(4), ..Options::default() };
+    let on = |switch: &str| {
+        let one =
+            machine(&[("cores = 2", "cores = 1"), ("switch = \"0 s\"", &format!("switch = \"{switch}\""))]);
+        predict(&one, &programs(), options).unwrap().makespan.picoseconds()
+    };
+    assert_eq!(on("0 s"), 4_000_000);
+    // Three changes from one rank to the next.
+    assert_eq!(on("100 ns"), 4_300_000);
+    let two = predict(&machine(&[]), &programs(), options).unwrap();
+    assert_eq!(two.makespan.picoseconds(), 2_000_000);
+}
+
+#[test]
+fn writers_of_one_local_file_exclude_each_other_where_the_kernel_does() {
+    let options = Options { ranks_per_node: Some(2), ..Options::default() };
+    let write = |rank| vec![request(rank, Direction::Write, u64::from(rank) * 4000, 4000)];
+    let read = |rank| vec![request(rank, Direction::Read, u64::from(rank) * 4000, 4000)];
+    let time = |exclusive, program: &dyn Fn(u32) -> Vec<What>| {
+        let programs = workload((0..2).map(program).collect());
+        predict(&local_machine(exclusive), &programs, options).unwrap().makespan.picoseconds()
+    };
+    assert_eq!(time(true, &write), 10_000_000);
+    assert_eq!(time(false, &write), 5_000_000);
+    assert_eq!(time(true, &read), 5_000_000);
+}
+
+#[test]
+fn every_byte_written_is_on_a_server_and_evenly_so() {
+    let program = |rank: u32| {
+        vec![
+            request(rank, Direction::Write, u64::from(rank) * 10_240, 10_240),
+            request(rank, Direction::Read, 0, 2048),
+        ]
+    };
+    let found = predict(&machine(&[]), &workload((0..4).map(program).collect()), Options::default()).unwrap();
+    assert_eq!((found.bytes_written, found.bytes_read), (40_960, 8192));
+    let servers: Vec<(u64, u64)> =
+        found.servers.iter().map(|server| (server.bytes_written, server.bytes_read)).collect();
+    assert_eq!(servers, [(20_480, 4096), (20_480, 4096)]);
+}
+
+#[test]
+fn independent_makes_one_request_for_each_piece() {
+    let filetype = Datatype::vector(1000, 4, 10, &Datatype::bytes(1)).unwrap();
+    let mut workload = workload(vec![vec![What::Access {
+        handle: HandleId(0),
+        call: Call::MpiFileWriteAll,
+        direction: Direction::Write,
+        view: ViewId(0),
+        positions: 2..3998,
+        collective: true,
+    }]]);
+    workload.views = vec![View::new(0, 1, filetype).unwrap()];
+    let hints = Hints::default();
+    let options = Options::default();
+    let found =
+        simulate(&machine(&[]), &workload, Strategy::Independent, &hints, &options, None, &mut |_| {})
+            .unwrap();
+    assert_eq!(found.operation(Op::Write).count, 1000);
+    let sizes: Vec<((Op, u64), u64)> = found.sizes.into_iter().collect();
+    assert_eq!(sizes, [((Op::Write, 2), 2), ((Op::Write, 4), 998)]);
+}
+
+#[test]
+fn a_collective_call_that_not_all_make_is_named() {
+    let access = What::Access {
+        handle: HandleId(0),
+        call: Call::MpiFileWriteAll,
+        direction: Direction::Write,
+        view: ViewId(0),
+        positions: 0..10,
+        collective: true,
+    };
+    let workload = workload(vec![vec![What::Open(HandleId(0)), access], vec![What::Open(HandleId(1))]]);
+    let error = predict(&machine(&[]), &workload, Options::default()).unwrap_err().to_string();
+    assert!(error.starts_with("rank 0 waits forever in step 2 of 2"), "{error}");
+}
+
+#[test]
+fn too_few_ranks_a_node_are_refused() {
+    let programs = vec![Vec::new(); 9];
+    let options = Options { ranks_per_node: Some(1), ..Options::default() };
+    let error = predict(&machine(&[]), &workload(programs), options).unwrap_err().to_string();
+    assert!(error.ends_with("ranks_per_node = 1: expected at least 2, as 9 ranks share 8 nodes"), "{error}");
+}
