@@ -9,8 +9,8 @@ use clap::Args;
 use pio_mpiio::Apply;
 use pio_plan::{Hints, Strategy};
 
-use crate::record::{self, Job};
 use crate::mpi;
+use crate::record::{self, Job};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -67,7 +67,8 @@ pub fn run_under(strategy: Strategy, hints: &Hints, job: &Job, trace: Option<Pat
         bail!("no mpicc beside the launcher or on the PATH: name the program's MPI with --mpicc");
     };
     let shim = mpi::build(&mpicc, "apply", pio_mpiio::SHIM)?;
-    let core = pio_mpiio::core_library(&std::env::current_exe().context("cannot find this program's own file")?)?;
+    let core =
+        pio_mpiio::core_library(&std::env::current_exe().context("cannot find this program's own file")?)?;
     let applied = Applied::new()?;
     let apply = Apply { strategy, hints: hints.clone(), shim, core, applied: applied.path.clone() };
     let code = match trace {
@@ -85,7 +86,9 @@ pub fn run_under(strategy: Strategy, hints: &Hints, job: &Job, trace: Option<Pat
         }
     };
     if !applied.happened() {
-        bail!("nothing was applied: no process opened a file by MPI-IO (expected an MPI program that calls MPI_File_open)");
+        bail!(
+            "nothing was applied: no process opened a file by MPI-IO (expected an MPI program that calls MPI_File_open)"
+        );
     }
     Ok(code)
 }

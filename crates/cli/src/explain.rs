@@ -52,7 +52,12 @@ pub fn explain(trace: &Trace) -> Result<Explanation> {
 }
 
 /// Writes the HTML report.
-pub fn write_html(path: &Path, trace: &Trace, explanation: &Explanation, predictions: &[Prediction]) -> Result<()> {
+pub fn write_html(
+    path: &Path,
+    trace: &Trace,
+    explanation: &Explanation,
+    predictions: &[Prediction],
+) -> Result<()> {
     let file = File::create(path).with_context(|| format!("{}: cannot create", path.display()))?;
     let mut out = BufWriter::new(file);
     pio_report::html_of_trace(trace, explanation, predictions, &mut out)

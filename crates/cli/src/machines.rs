@@ -3,13 +3,12 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use pio_machine::Machine;
-use pio_sim::calibrate;
-
-use crate::progress::Progress;
+use indicatif::ProgressBar;
+use pio_machine::{Machine, calibrate};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -55,11 +54,14 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
             crate::print(&Machine::find(&machine)?.to_toml(""))?;
         }
         What::Calibrate { folder, output } => {
-            let name = output.file_stem().map_or("here".into(), |stem| stem.to_string_lossy().into_owned());
-            let progress = Progress::new("measuring this machine", 100);
-            let calibration = calibrate::measure(&folder, &name, |percent| progress.set(percent))?;
-            drop(progress);
-            fs::write(&output, calibration.machine.to_toml(&calibration.comment))
+            let spinner = ProgressBar::new_spinner();
+            spinner.enable_steady_tick(Duration::from_millis(100));
+            let mut machine = calibrate(&folder, &mut |what| spinner.set_message(what.to_owned()))?;
+            spinner.finish_and_clear();
+            if let Some(name) = output.file_stem() {
+                machine.name = name.to_string_lossy().into_owned();
+            }
+            fs::write(&output, machine.to_toml(Machine::how_measured()))
                 .with_context(|| format!("{}: cannot write", output.display()))?;
             eprintln!("pioscope: wrote {}", output.display());
         }

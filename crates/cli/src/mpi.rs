@@ -6,8 +6,8 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
@@ -37,7 +37,8 @@ pub fn build(mpicc: &Path, name: &str, sources: &[(&str, &str)]) -> Result<PathB
     if library.is_file() {
         return Ok(library);
     }
-    let work = tempfile::tempdir_in(&folder).with_context(|| format!("{}: cannot create a folder", folder.display()))?;
+    let work = tempfile::tempdir_in(&folder)
+        .with_context(|| format!("{}: cannot create a folder", folder.display()))?;
     let built = pio_record::compile_shim(mpicc, sources, work.path())?;
     // A rename, so that two jobs that start at once never see half a library.
     fs::rename(&built, &library).with_context(|| format!("{}: cannot create", library.display()))?;
@@ -60,7 +61,8 @@ fn fingerprint(mpicc: &Path, sources: &[(&str, &str)]) -> Result<u64> {
 
 /// `$XDG_CACHE_HOME/pioscope` or `~/.cache/pioscope`, else a folder of the user's own in the temporary folder.
 fn cache_folder() -> Result<PathBuf> {
-    let home = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home =
+        |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     let candidates = [home("XDG_CACHE_HOME"), home("HOME").map(|home| home.join(".cache"))];
     for base in candidates.into_iter().flatten() {
         let folder = base.join("pioscope");
@@ -68,7 +70,8 @@ fn cache_folder() -> Result<PathBuf> {
             return Ok(folder);
         }
     }
-    let fresh = tempfile::Builder::new().prefix("pioscope-").tempdir().context("no folder for compiled libraries")?;
+    let fresh =
+        tempfile::Builder::new().prefix("pioscope-").tempdir().context("no folder for compiled libraries")?;
     Ok(fresh.keep())
 }
 

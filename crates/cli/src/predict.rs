@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use pio_explain::{Explanation, Tally};
 use pio_machine::Machine;
 use pio_plan::{Hints, Strategy};
 use pio_report::Prediction;
-use pio_sim::Workload;
+use pio_sim::{Options, Workload};
 use pio_trace::Op;
 
 use crate::apply::HintArguments;
@@ -106,9 +106,18 @@ fn measure<'a>(measured: &'a [Measured], machines: &[Machine]) -> Result<BTreeMa
 }
 
 /// Simulates one combination and explains the trace that comes of it: the very same way as a recorded one.
-fn predict(machine: &Machine, workload: &Workload, strategy: Strategy, hints: &Hints, path: &Path) -> Result<Prediction> {
-    let progress = Progress::new(&format!("{} under {strategy}", machine.name), workload.steps());
-    pio_sim::simulate(machine, workload, strategy, hints, path, |done| progress.set(done))
+fn predict(
+    machine: &Machine,
+    workload: &Workload,
+    strategy: Strategy,
+    hints: &Hints,
+    path: &Path,
+) -> Result<Prediction> {
+    let calls = workload.programs.iter().map(|program| program.len() as u64).sum();
+    let progress = Progress::new(&format!("{} under {strategy}", machine.name), calls);
+    let options = Options::default();
+    let mut tell = |state: pio_sim::Progress| progress.set(state.calls_begun);
+    pio_sim::simulate(machine, workload, strategy, hints, &options, Some(path), &mut tell)
         .with_context(|| format!("{} under {strategy}", machine.name))?;
     drop(progress);
     let found = explain::explain(&explain::open(path)?)?;
@@ -132,9 +141,10 @@ fn prediction(machine: &str, strategy: Strategy, found: &Explanation) -> Predict
 fn breakdown(found: &Explanation, io_time_s: f64) -> Vec<(String, f64)> {
     let per_process = |tally: Tally| tally.time_s() / found.process_count.max(1) as f64;
     let table = &found.operations.table;
-    let mut parts: Vec<(String, f64)> = [Op::Open, Op::Close, Op::Read, Op::Write, Op::Seek, Op::Sync, Op::Communicate]
-        .map(|op| (op.name().to_owned(), per_process(table.tally(op))))
-        .into();
+    let mut parts: Vec<(String, f64)> =
+        [Op::Open, Op::Close, Op::Read, Op::Write, Op::Seek, Op::Sync, Op::Communicate]
+            .map(|op| (op.name().to_owned(), per_process(table.tally(op))))
+            .into();
     parts.push(("acknowledgement".to_owned(), per_process(table.acknowledgements)));
     let rest = io_time_s - parts.iter().map(|(_, seconds)| seconds).sum::<f64>();
     parts.push(("other".to_owned(), rest));

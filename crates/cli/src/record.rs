@@ -50,7 +50,13 @@ impl Job {
             Some(mpicc) => Some(mpi::build(&mpicc, "record", pio_record::MPI_SHIM)?),
             None => None,
         };
-        Ok(Options { command: self.command.clone(), output, mpi_shim, spool: self.spool.clone(), ..Options::default() })
+        Ok(Options {
+            command: self.command.clone(),
+            output,
+            mpi_shim,
+            spool: self.spool.clone(),
+            ..Options::default()
+        })
     }
 }
 

@@ -17,4 +17,5 @@ mod words;
 
 pub use html::{html, html_of_trace};
 pub use prediction::{Prediction, predictions_text};
+pub use table::Table;
 pub use text::text;

@@ -6,20 +6,20 @@ use crate::escape;
 
 /// Rows of text under headings. Cells are plain text, whatever they hold: each output escapes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Table {
+pub struct Table {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// What one must know to read it; may be empty.
-    pub(crate) note: String,
+    pub note: String,
     /// Headings; those of numbers start with `>` (to the right).
-    pub(crate) columns: Vec<&'static str>,
+    pub columns: Vec<&'static str>,
     /// Cells.
-    pub(crate) rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// As text for a terminal, each line indented by two blanks.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let mut table = TextTable::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
         table.set_header(self.columns.iter().map(|name| name.trim_start_matches('>')));

@@ -6,9 +6,9 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use comfy_table::{CellAlignment, Table, presets};
 use pio_explain::{Explanation, OperationTable, Sizes};
 use pio_plan::{Hints, Strategy};
+use pio_report::Table;
 use pio_sim::thakur::{self, Basis, Row};
 use pio_trace::Op;
 
@@ -38,23 +38,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         let found = run_small_case(&arguments)?;
         let checks = checks(&found.operations.table);
         equal = checks.iter().all(|check| check.published == check.found);
-        text.push_str(&format!(
-            "The small case, run here: 128 x 128 x 64 mesh, {PROCESSES} processes, 20 iterations, dumps every 5,\n\
-             restarted first, under two-phase. Counts (Tables 1 and 2):\n\n{}\n\n",
-            checks_table(&checks)
-        ));
-        text.push_str(
-            "The paper's 1225 seeks have no counterpart: MPI-IO gives each request its offset. Acknowledgements, with\n\
-             which a rank learns that its data are in the file, are no part of the published protocol and are counted\n\
-             apart.\n\n",
-        );
+        text.push_str(&checks_table(&checks).text());
+        text.push('\n');
     }
-    text.push_str("The same application on simulated machines. Times in seconds, totals over all processes:\n\n");
-    text.push_str(&rows_table(&thakur::reproduce()?));
-    text.push_str(
-        "\n\nexact: follows from application and strategy alone. calibrated: a parameter was fitted to the number.\n\
-         predicted: nothing was fitted to it. papers/thakur-1996/README.md says what rests on what.\n",
-    );
+    text.push_str(&rows_table(&thakur::reproduce()?).text());
     crate::print(&text)?;
     if !equal {
         bail!("the run's counts are not the published ones");
@@ -69,7 +56,9 @@ fn run_small_case(arguments: &Arguments) -> Result<Explanation> {
         bail!("no mpiexec on the PATH (--simulate-only runs nothing)");
     };
     let temporary = match &arguments.folder {
-        Some(folder) => tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?,
+        Some(folder) => {
+            tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?
+        }
         None => tempfile::tempdir().context("no temporary folder")?,
     };
     let folder = temporary.path();
@@ -93,8 +82,9 @@ fn run_small_case(arguments: &Arguments) -> Result<Explanation> {
     eprintln!("pioscope: running 20 iterations on {PROCESSES} processes, which can take a minute or two");
     let (restart, output, trace) = (start.join("restart.dat"), folder.join("run"), folder.join("run.pio"));
     let rest = ["20", "--dump-every", "5", "--restart"].map(OsStr::new);
-    let command =
-        launch(&[&mesh[..], &rest, &[restart.as_os_str(), OsStr::new("--output"), output.as_os_str()]].concat());
+    let command = launch(
+        &[&mesh[..], &rest, &[restart.as_os_str(), OsStr::new("--output"), output.as_os_str()]].concat(),
+    );
     let hints = Hints { cb_nodes: Some(PROCESSES), ..Hints::default() };
     let job = Job { mpicc: None, spool: None, command };
     if apply::run_under(Strategy::TwoPhase, &hints, &job, Some(trace.clone()))? != ExitCode::SUCCESS {
@@ -123,9 +113,14 @@ struct Check {
 }
 
 fn checks(table: &OperationTable) -> Vec<Check> {
-    let mut checks: Vec<Check> = [(Op::Open, 200), (Op::Close, 200), (Op::Read, 49), (Op::Write, 536), (Op::Communicate, 5608)]
-        .map(|(op, published)| Check { what: op.name().to_owned(), published, found: table.tally(op).count })
-        .into();
+    let mut checks: Vec<Check> =
+        [(Op::Open, 200), (Op::Close, 200), (Op::Read, 49), (Op::Write, 536), (Op::Communicate, 5608)]
+            .map(|(op, published)| Check {
+                what: op.name().to_owned(),
+                published,
+                found: table.tally(op).count,
+            })
+            .into();
     for (what, sizes, size, published) in [
         ("reads", &table.read_sizes, 24, 1),
         ("reads", &table.read_sizes, 128 << 10, 0),
@@ -146,52 +141,55 @@ fn requests_of(sizes: &Sizes, size: u64) -> u64 {
     class.map_or(0, |class| class.amount.count)
 }
 
-fn checks_table(checks: &[Check]) -> String {
-    let mut table = new_table(&["", "published", "here", ""]);
-    for check in checks {
-        let verdict = if check.found == check.published { "equal" } else { "DIFFERENT" };
-        table.add_row([check.what.clone(), check.published.to_string(), check.found.to_string(), verdict.to_owned()]);
+fn checks_table(checks: &[Check]) -> Table {
+    let verdict = |check: &Check| if check.found == check.published { "equal" } else { "DIFFERENT" };
+    let row = |check: &Check| {
+        vec![
+            check.what.clone(),
+            check.published.to_string(),
+            check.found.to_string(),
+            verdict(check).to_owned(),
+        ]
+    };
+    Table {
+        title: "The small case, run here (Tables 1 and 2, counts)".to_owned(),
+        note: "128 x 128 x 64 mesh on 8 processes, 20 iterations, dumps every 5, restarted first; two-phase, every \
+               process an aggregator. The paper's 1225 seeks have no counterpart, since MPI-IO gives each request its \
+               offset. Acknowledgements, by which a rank learns that its data are in the file, are no part of the \
+               published protocol and are not counted."
+            .to_owned(),
+        columns: vec!["count", ">published", ">here", ""],
+        rows: checks.iter().map(row).collect(),
     }
-    right(&mut table, &[1, 2]);
-    table.to_string()
 }
 
-fn rows_table(rows: &[Row]) -> String {
-    let mut table = new_table(&["machine", "case", "", "published", "computed", "error", "basis"]);
-    for row in rows {
-        let number = |value: f64| {
-            let digits = if row.unit.is_empty() { 0 } else { 3 };
-            format!("{value:.digits$} {}", row.unit).trim_end().to_owned()
-        };
-        let basis = match row.basis {
-            Basis::Exact => "exact",
-            Basis::Calibrated => "calibrated",
-            Basis::Predicted => "predicted",
-        };
-        table.add_row([
+fn rows_table(rows: &[Row]) -> Table {
+    let number = |row: &Row, value: f64| {
+        let digits = if row.unit.is_empty() { 0 } else { 3 };
+        format!("{value:.digits$} {}", row.unit).trim_end().to_owned()
+    };
+    let basis = |row: &Row| match row.basis {
+        Basis::Exact => "exact",
+        Basis::Calibrated => "calibrated",
+        Basis::Predicted => "predicted",
+    };
+    let cells = |row: &Row| {
+        vec![
             row.machine.to_owned(),
             row.case.to_owned(),
             row.what.clone(),
-            row.published.map_or("–".into(), number),
-            number(row.computed),
+            row.published.map_or("–".into(), |value| number(row, value)),
+            number(row, row.computed),
             row.error().map_or("–".into(), |error| format!("{:+.1} %", error * 100.0)),
-            basis.to_owned(),
-        ]);
-    }
-    right(&mut table, &[3, 4, 5]);
-    table.to_string()
-}
-
-fn new_table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(header.iter().copied());
-    table
-}
-
-fn right(table: &mut Table, columns: &[usize]) {
-    for column in columns {
-        if let Some(column) = table.column_mut(*column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
+            basis(row).to_owned(),
+        ]
+    };
+    Table {
+        title: "The same application on simulated machines, all processes together".to_owned(),
+        note: "exact: follows from application and strategy alone. calibrated: a parameter was fitted to the number. \
+               predicted: nothing was fitted to it. papers/thakur-1996/README.md says what rests on what."
+            .to_owned(),
+        columns: vec!["machine", "case", "what", ">published", ">computed", ">error", "basis"],
+        rows: rows.iter().map(cells).collect(),
     }
 }
