@@ -100,7 +100,7 @@ pub(crate) fn parse_size(text: &str) -> Option<u64> {
 pub(crate) fn size_text(bytes: u64) -> String {
     let binary = SIZES.iter().filter(|(unit, _)| unit.contains('i') || *unit == "B");
     for (unit, scale) in binary {
-        if bytes > 0 && bytes % scale == 0 {
+        if bytes > 0 && bytes.is_multiple_of(*scale) {
             return format!("{} {unit}", bytes / scale);
         }
     }

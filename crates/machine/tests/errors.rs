@@ -1,5 +1,8 @@
 //! What is wrong with a description is named: file, line, and what is allowed.
 
+// A test that cannot set up its scene fails there.
+#![allow(clippy::unwrap_used)]
+
 use pio_machine::Machine;
 
 /// A built-in description with one line replaced.

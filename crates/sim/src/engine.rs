@@ -4,9 +4,10 @@
 //! the file system, or waits for a message. Everything that takes time ends with an event; what follows it is in the
 //! rank's [`Then`].
 //!
-//! In the trace, the time of a collective operation outside file requests belongs to messages: a message event lasts
-//! from when its sending begins until the rank sends the next one, makes a request, or leaves the operation. The last
-//! description thus includes waiting for the others' descriptions, the last data waiting for the others' data.
+//! In the trace, as in the real library's, a message event lasts from when its sending begins until the rank sends the
+//! next one, makes a request to the file system, or leaves the operation. The last description thus includes waiting for
+//! the others' descriptions, the last data waiting for the others' data. What a rank does after a request and before it
+//! sends again belongs to no event.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -17,7 +18,7 @@ use pio_plan::{
     Access, Action, Direction, Event as PlanEvent, Group, Hints, Independent, Io, Message, Piece, Rank,
     Strategy,
 };
-use pio_trace::{Call, Event, Flags, HandleId, ProcessId, Tables, Target};
+use pio_trace::{Call, Event, Flags, HandleId, Layer, ProcessId, Tables, Target};
 
 use crate::error::SimError;
 use crate::events::Events;
@@ -212,7 +213,7 @@ impl<'a> Engine<'a> {
             self.now = time;
             self.happen(happening);
             handled += 1;
-            if handled % PROGRESS_EVENTS == 0 {
+            if handled.is_multiple_of(PROGRESS_EVENTS) {
                 let calls_begun = self.processes.iter().map(|process| process.begun as u64).sum();
                 let simulated_seconds = time.since(Time::default()).seconds();
                 progress(Progress { simulated_seconds, calls_begun, calls });
@@ -221,7 +222,9 @@ impl<'a> Engine<'a> {
         }
         self.check_finished()?;
         if let Some(output) = self.output.take() {
-            output.finish()?;
+            output.finish(
+                &self.processes.iter().map(|process| process.since.nanoseconds()).collect::<Vec<_>>(),
+            )?;
         }
         Ok(self.prediction(handled))
     }
@@ -349,6 +352,7 @@ impl<'a> Engine<'a> {
         let process = &mut self.processes[rank as usize];
         let Some(step) = self.workload.programs[rank as usize].get(process.begun) else {
             process.finished = true;
+            process.since = self.now;
             return;
         };
         process.begun += 1;
@@ -437,7 +441,11 @@ impl<'a> Engine<'a> {
             What::Seek(handle, call) => {
                 self.tally.count(*call, 0, elapsed);
                 self.tally.called(rank, call.op(), 0, elapsed);
-                event.operation = 0;
+                if call.layer() == Layer::MpiIo {
+                    self.processes[rank as usize].operation = operation;
+                } else {
+                    event.operation = 0;
+                }
                 self.write(Event { call: *call, handle: Some(*handle), ..event });
             }
             What::Access { handle, call, view, positions, collective, .. } => {

@@ -58,8 +58,8 @@ impl Output {
         Ok(())
     }
 
-    /// Writes everything.
-    pub(crate) fn finish(mut self) -> Result<(), TraceError> {
+    /// Writes everything. Process `i` ended at `ends_ns[i]`.
+    pub(crate) fn finish(mut self, ends_ns: &[u64]) -> Result<(), TraceError> {
         self.waiting.sort_by_key(place);
         let parts = std::mem::take(&mut self.parts);
         let written = self.merge(&parts);
@@ -68,6 +68,9 @@ impl Output {
             let _ = std::fs::remove_file(part);
         }
         written?;
+        for (process, end_ns) in self.writer.tables_mut().processes.iter_mut().zip(ends_ns) {
+            process.end_ns = Some(*end_ns);
+        }
         self.writer.finish()
     }
 
@@ -165,8 +168,9 @@ mod tests {
         }
         output.push(event(0));
         assert_eq!(output.parts.len(), 2);
-        output.finish().unwrap();
+        output.finish(&[count]).unwrap();
         let trace = Trace::open(&path).unwrap();
+        assert_eq!(trace.tables().processes[0].end_ns, Some(count));
         let starts: Vec<u64> = trace.events().map(|event| event.unwrap().start_ns).collect();
         assert_eq!(starts.len() as u64, count + 1);
         assert!(starts.is_sorted());

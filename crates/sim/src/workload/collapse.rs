@@ -58,7 +58,7 @@ impl Collapse {
         let grid = self.grid();
         let uneven = |dimension: usize| {
             let points = self.mesh[dimension];
-            points == 0 || points > 1 << 16 || points % grid[dimension] != 0
+            points == 0 || points > 1 << 16 || !points.is_multiple_of(grid[dimension])
         };
         if (0..3).any(uneven) {
             let expected = format!("multiples of {grid:?} up to 65536");
