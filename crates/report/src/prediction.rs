@@ -34,6 +34,16 @@ pub fn predictions_text(predictions: &[Prediction]) -> String {
     if predictions.is_empty() { String::new() } else { table(predictions).text() }
 }
 
+/// The parts of the time that are at least one percent of it, largest first.
+fn parts(prediction: &Prediction) -> String {
+    let share = |time_s: f64| time_s / prediction.io_time_s.max(f64::MIN_POSITIVE);
+    let mut parts: Vec<_> =
+        prediction.breakdown.iter().filter(|(_, time_s)| share(*time_s) >= 0.01).collect();
+    parts.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let parts = parts.iter().map(|(name, time_s)| format!("{name} {}", units::percent(share(*time_s))));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
 pub(crate) fn table(predictions: &[Prediction]) -> Table {
     let measured = predictions.iter().any(|prediction| prediction.measured_s.is_some());
     let broken_down = predictions.iter().any(|prediction| !prediction.breakdown.is_empty());
@@ -56,11 +66,7 @@ pub(crate) fn table(predictions: &[Prediction]) -> Table {
             row.push(prediction.error().map_or("–".into(), |error| format!("{:+.0} %", error * 100.0)));
         }
         if broken_down {
-            let parts = prediction
-                .breakdown
-                .iter()
-                .map(|(name, time_s)| format!("{name} {}", units::time_s(*time_s)));
-            row.push(parts.collect::<Vec<_>>().join(", "));
+            row.push(parts(prediction));
         }
         row
     });
