@@ -1,0 +1,175 @@
+//! Whole MPI jobs through the command: recorded, applied, killed.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
+
+mod support;
+
+use std::fs;
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use pio_trace::{Op, Trace};
+use support::{Place, has_mpi};
+
+/// Each rank writes its quarter of every row of 4 KiB, `rows` times, then tells and waits if it is asked to.
+const WRITER: &str = r#"
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int count, char **words) {
+  int rank, ranks, rows = atoi(words[2]), wait = count > 3;
+  MPI_File file;
+  MPI_Datatype row, piece;
+  static char data[1024];
+  MPI_Init(&count, &words);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  for (int i = 0; i < 1024; i++) data[i] = (char)(rank * 31 + i);
+  if (MPI_File_open(MPI_COMM_WORLD, words[1], MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file)) {
+    fprintf(stderr, "cannot open\n");
+    MPI_Abort(MPI_COMM_WORLD, 3);
+  }
+  MPI_Type_contiguous(1024, MPI_BYTE, &piece);
+  MPI_Type_create_resized(piece, 0, 1024 * ranks, &row);
+  MPI_Type_commit(&row);
+  MPI_File_set_view(file, rank * 1024, MPI_BYTE, row, "native", MPI_INFO_NULL);
+  for (int i = 0; i < rows; i++) {
+    int code = MPI_File_write_all(file, data, 1024, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (code) {
+      char text[MPI_MAX_ERROR_STRING];
+      int length;
+      MPI_Error_string(code, text, &length);
+      fprintf(stderr, "rank %d: %s\n", rank, text);
+      MPI_Abort(MPI_COMM_WORLD, 4);
+    }
+  }
+  if (wait) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) printf("%d\n", (int)getpid()), fflush(stdout);
+    sleep(60);
+  }
+  MPI_File_close(&file);
+  MPI_Finalize();
+  return 0;
+}
+"#;
+
+#[test]
+fn strategies_write_the_same_bytes_and_are_recorded() {
+    if !has_mpi() {
+        return;
+    }
+    let place = Place::new();
+    place.compile("mpicc", "writer", WRITER, &[]);
+    place
+        .pioscope(["record", "-o", "own.pio", "--", "mpiexec", "-n", "4", "./writer", "own.dat", "20"])
+        .succeeds();
+    let own = fs::read(place.join("own.dat")).unwrap();
+    assert_eq!(own.len(), 20 * 4096);
+    for strategy in ["independent", "two-phase"] {
+        let words = [
+            "apply", "-s", strategy, "--record", "ours.pio", "--", "mpiexec", "-n", "4", "./writer",
+            "ours.dat", "20",
+        ];
+        place.pioscope(words).succeeds();
+        assert_eq!(fs::read(place.join("ours.dat")).unwrap(), own, "{strategy}");
+        fs::remove_file(place.join("ours.dat")).unwrap();
+    }
+    // What was asked for is the same, whoever carries it out.
+    let asked = |name: &str| {
+        let trace = Trace::open(&place.join(name)).unwrap();
+        let writes = trace
+            .events()
+            .map(|event| event.unwrap())
+            .filter(|event| event.op() == Op::Write && !event.is_physical());
+        writes.map(|event| event.size).collect::<Vec<_>>()
+    };
+    assert_eq!(asked("own.pio").len(), 80);
+    assert_eq!(asked("own.pio"), asked("ours.pio"));
+}
+
+#[test]
+fn a_killed_job_leaves_all_it_did() {
+    if !has_mpi() {
+        return;
+    }
+    for victim in ["rank", "launcher"] {
+        let place = Place::new();
+        place.compile("mpicc", "writer", WRITER, &[]);
+        let mut job = Command::new(env!("CARGO_BIN_EXE_pioscope"))
+            .args(["record", "-o", "run.pio", "--", "mpiexec", "-n", "4", "./writer", "data", "50", "wait"])
+            .current_dir(place.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+            .env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
+            .spawn()
+            .unwrap();
+        let mut pid = String::new();
+        let mut out = job.stdout.take().unwrap();
+        let mut byte = [0];
+        while out.read(&mut byte).unwrap() == 1 && byte != *b"\n" {
+            pid.push(char::from(byte[0]));
+        }
+        let kill = |pid: &str| {
+            assert!(Command::new("kill").args(["-9", pid]).status().unwrap().success());
+        };
+        match victim {
+            "rank" => kill(&pid),
+            _ => {
+                // Its proxy ends the ranks; what they did is there all the same.
+                kill(&child_of(job.id()));
+            }
+        }
+        assert!(!job.wait().unwrap().success(), "{victim}");
+        let trace = Trace::open(&place.join("run.pio")).unwrap();
+        assert!(trace.damage().is_none());
+        let events: Vec<_> = trace.events().map(|event| event.unwrap()).collect();
+        let writes = events
+            .iter()
+            .filter(|event| event.op() == Op::Write && !event.is_physical() && event.handle.is_some());
+        assert_eq!(writes.filter(|event| event.size == 1024).count(), 4 * 50, "{victim}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_of_the_program() {
+    if !has_mpi() {
+        return;
+    }
+    let place = Place::new();
+    place.compile("mpicc", "writer", WRITER, &[]);
+    let small = place.join("small");
+    fs::create_dir(&small).unwrap();
+    let mount =
+        Command::new("mount").args(["-t", "tmpfs", "-o", "size=256k", "none"]).arg(&small).output().unwrap();
+    if !mount.status.success() {
+        eprintln!("skipped: may not mount a small file system");
+        return;
+    }
+    let outcome = place.pioscope([
+        "apply",
+        "-s",
+        "two-phase",
+        "--",
+        "mpiexec",
+        "-n",
+        "4",
+        "./writer",
+        "small/data",
+        "500",
+    ]);
+    let held = fs::metadata(small.join("data")).map(|data| data.len());
+    assert!(Command::new("umount").arg(&small).status().unwrap().success());
+    assert_eq!(outcome.code, Some(4), "{}", outcome.err);
+    assert!(outcome.err.to_lowercase().contains("space"), "{}", outcome.err);
+    assert!(held.unwrap() > 0, "what was there is gone");
+}
+
+/// The one child of a process.
+fn child_of(pid: u32) -> String {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    children.split_whitespace().next().unwrap().to_owned()
+}

@@ -1,0 +1,96 @@
+//! Runs the command as a user would, in a folder of its own.
+
+#![allow(dead_code)] // Each test program uses its part.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// What a command printed, and how it ended.
+pub struct Transcript {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Transcript {
+    /// It failed with one line that begins with the command's name and contains `expected`.
+    #[track_caller]
+    pub fn fails_with(&self, expected: &str) {
+        assert_ne!(self.code, Some(0), "it succeeded: {}", self.err);
+        let ours: Vec<&str> = self.err.lines().filter(|line| line.starts_with("pioscope:")).collect();
+        assert!(
+            matches!(&ours[..], [line] if line.contains(expected)),
+            "expected one line with '{expected}': {}",
+            self.err
+        );
+    }
+
+    /// It succeeded.
+    #[track_caller]
+    pub fn succeeds(self) -> Transcript {
+        assert_eq!(self.code, Some(0), "{}\n{}", self.out, self.err);
+        self
+    }
+}
+
+/// A folder to run commands in.
+pub struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        Place { folder: tempfile::tempdir().expect("a temporary folder") }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// Runs `pioscope` with these words.
+    pub fn pioscope<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Transcript {
+        self.run(Command::new(env!("CARGO_BIN_EXE_pioscope")).args(words))
+    }
+
+    pub fn run(&self, command: &mut Command) -> Transcript {
+        for name in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
+            command.env(name, "1");
+        }
+        command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
+        let output = command.current_dir(self.path()).env("XDG_CACHE_HOME", cache()).output();
+        let Output { status, stdout, stderr } = output.expect("the command starts");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Transcript { code: status.code(), out: text(stdout), err: text(stderr) }
+    }
+
+    /// Compiles a C program with `compiler`.
+    pub fn compile(&self, compiler: &str, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+        let (program, file) = (self.join(name), self.join(&format!("{name}.c")));
+        fs::write(&file, source).expect("the folder is writable");
+        let mut command = Command::new(compiler);
+        self.run(command.arg("-O1").args(flags).arg("-o").arg(&program).arg(&file)).succeeds();
+        program
+    }
+}
+
+/// One cache of compiled shims for all tests of this build.
+fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
+}
+
+/// Whether there is an MPI to test with; says so if not.
+pub fn has_mpi() -> bool {
+    let found = Command::new("mpicc").arg("-show").output().is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("skipped: no mpicc on the PATH");
+    }
+    found
+}
