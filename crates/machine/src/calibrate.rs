@@ -30,12 +30,12 @@ pub struct CalibrateError {
 const RUNS: usize = 5;
 const BLOCK: usize = 1 << 20;
 /// Bytes of the file that each writer writes: well above processor caches, well below what makes a kernel write back.
-const FILE_BLOCKS: u64 = 48;
+const FILE_BLOCKS: u64 = 32;
 const SMALL_CALLS: u64 = 20_000;
 const SMALL_BYTES: usize = 8;
 const OPENS: u64 = 500;
-const HOPS: u64 = 20_000;
-const PIPE_HOPS: u64 = 4_000;
+const HOPS: u64 = 5_000;
+const PIPE_HOPS: u64 = 2_000;
 const PIECE: usize = 64;
 const PIECE_STRIDE: usize = 256;
 

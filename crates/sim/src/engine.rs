@@ -59,7 +59,7 @@ pub struct Progress {
 /// and then.
 ///
 /// # Errors
-/// If the workload cannot end (ranks wait for each other), or the trace cannot be written.
+/// If the workload names what it does not have, or cannot end (ranks wait for each other), or the trace cannot be written.
 pub fn simulate(
     machine: &Machine,
     workload: &Workload,
@@ -69,9 +69,7 @@ pub fn simulate(
     trace: Option<&Path>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Prediction, SimError> {
-    if workload.programs.is_empty() {
-        return Err(SimError::NoProcess { workload: workload.name.clone() });
-    }
+    workload.check()?;
     let mut engine = Engine::new(machine, workload, strategy, hints, options)?;
     if let Some(path) = trace {
         engine.output = Some(Output::create(path, engine.tables())?);

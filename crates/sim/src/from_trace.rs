@@ -182,7 +182,8 @@ fn handles_of(tables: &Tables, survey: &Survey, ranks: &BTreeMap<u32, u32>) -> (
     for (index, handle) in tables.handles.iter().enumerate() {
         let rank = rank_of(handle).unwrap_or(0);
         let mut open = Open { file: handle.file.0, rank, group: None, collective: handle.collective };
-        if survey.mpi_handles.contains(&HandleId(index as u32)) {
+        let takes_part = rank_of(handle).is_some();
+        if takes_part && survey.mpi_handles.contains(&HandleId(index as u32)) {
             let members: Vec<u32> = match together.get(&handle.collective) {
                 Some(members) => members.iter().copied().collect(),
                 None => {

@@ -19,9 +19,9 @@ pub const MACHINES: [&str; 2] = ["sp-argonne", "paragon-caltech"];
 /// One compared number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The machine.
+    /// The machine, or `both`.
     pub machine: &'static str,
-    /// `small` or `large`.
+    /// `small` or `large`, or `both`.
     pub case: &'static str,
     /// What is compared.
     pub what: String,
@@ -76,7 +76,7 @@ impl Seats {
     pub fn of(machine: &str) -> Seats {
         match machine {
             "sp-argonne" => Seats { open: Seat::Server, data: Seat::Server },
-            _ => Seats { open: Seat::Caller, data: Seat::Caller },
+            _ => Seats { open: Seat::Caller, data: Seat::Server },
         }
     }
 }
@@ -109,7 +109,15 @@ struct Line {
 struct Published {
     sp_argonne: Table,
     paragon_caltech: Table,
+    highest: Highest,
     sizes: Vec<Size>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Highest {
+    read: f64,
+    write: f64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -143,6 +151,19 @@ pub fn reproduce() -> Result<Vec<Row>, SimError> {
         small_rows(machine, &small, &published, &mut rows);
         let large = run(&description, &Collapse::LARGE)?;
         large_rows(machine, &large, &mut rows);
+    }
+    for (what, published) in [("read", published.highest.read), ("write", published.highest.write)] {
+        let what = format!("aggregate {what} bandwidth");
+        let found = rows.iter().filter(|row| row.what == what).map(|row| row.computed);
+        rows.push(Row {
+            machine: "both",
+            case: "both",
+            computed: found.fold(0.0, f64::max),
+            what: format!("highest {what}"),
+            unit: "MiB/s",
+            published: Some(published),
+            basis: Basis::Predicted,
+        });
     }
     Ok(rows)
 }

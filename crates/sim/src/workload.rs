@@ -9,6 +9,8 @@ use pio_machine::Duration;
 use pio_plan::Direction;
 use pio_trace::{Call, File, HandleId, ViewId};
 
+use crate::error::SimError;
+
 pub use collapse::{Collapse, collapse};
 
 /// The I/O of a program: files, handles, views, and each rank's calls.
@@ -102,5 +104,60 @@ impl Workload {
     /// Number of ranks.
     pub fn ranks(&self) -> u32 {
         self.programs.len() as u32
+    }
+
+    /// Whether all that the programs name is there, so that the simulator can take it for granted.
+    pub(crate) fn check(&self) -> Result<(), SimError> {
+        if self.programs.is_empty() {
+            return Err(SimError::NoProcess { workload: self.name.clone() });
+        }
+        let wrong = |what, found: String, expected: String| {
+            Err(SimError::Workload { workload: self.name.clone(), what, found, expected })
+        };
+        let ranks = self.ranks();
+        let is_in_order =
+            |group: &Vec<u32>| group.is_sorted_by(|one, next| one < next) && group.last() < Some(&ranks);
+        if let Some(group) = self.groups.iter().find(|group| group.is_empty() || !is_in_order(group)) {
+            return wrong("group", format!("{group:?}"), format!("ascending ranks below {ranks}"));
+        }
+        for (rank, program) in self.programs.iter().enumerate() {
+            for step in program {
+                let Some((handle, view)) = step.what.names() else { continue };
+                let open =
+                    self.handles.get(handle.index()).filter(|open| (open.file as usize) < self.files.len());
+                let Some(open) = open else {
+                    let expected = format!(
+                        "one of {} handles, of one of {} files",
+                        self.handles.len(),
+                        self.files.len()
+                    );
+                    return wrong("handle", handle.0.to_string(), expected);
+                };
+                let members = open.group.and_then(|group| self.groups.get(group as usize));
+                let is_member = members.is_some_and(|members| members.binary_search(&(rank as u32)).is_ok());
+                let goes_through_mpi = view.is_some() || open.group.is_some();
+                if goes_through_mpi && !is_member {
+                    let expected = format!("a handle whose group has rank {rank}, which uses it");
+                    return wrong("handle", handle.0.to_string(), expected);
+                }
+                if let Some(view) = view.filter(|view| view.index() >= self.views.len()) {
+                    let expected = format!("one of {} views", self.views.len());
+                    return wrong("view", view.0.to_string(), expected);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl What {
+    /// The handle that a call uses, and its view, if it goes through one.
+    fn names(&self) -> Option<(HandleId, Option<ViewId>)> {
+        match self {
+            What::Open(handle) | What::Close(handle) | What::Seek(handle, _) => Some((*handle, None)),
+            What::SetView(handle, view) | What::Access { handle, view, .. } => Some((*handle, Some(*view))),
+            What::Request { handle, .. } => Some((*handle, None)),
+            What::Broadcast { .. } => None,
+        }
     }
 }

@@ -240,6 +240,25 @@ fn a_collective_call_that_not_all_make_is_named() {
 }
 
 #[test]
+fn what_a_workload_does_not_have_is_named() {
+    let message = |change: &dyn Fn(&mut Workload)| {
+        let mut workload = workload(vec![vec![What::SetView(HandleId(0), ViewId(0))], Vec::new()]);
+        change(&mut workload);
+        predict(&machine(&[]), &workload, Options::default()).unwrap_err().to_string()
+    };
+    let found = message(&|workload| workload.views.clear());
+    assert_eq!(found, "workload test: view = 0: expected one of 0 views");
+    let found = message(&|workload| workload.handles.clear());
+    assert_eq!(found, "workload test: handle = 0: expected one of 0 handles, of one of 1 files");
+    let found = message(&|workload| workload.groups = vec![vec![1]]);
+    assert_eq!(found, "workload test: handle = 0: expected a handle whose group has rank 0, which uses it");
+    let found = message(&|workload| workload.groups = vec![vec![0, 2]]);
+    assert_eq!(found, "workload test: group = [0, 2]: expected ascending ranks below 2");
+    let found = message(&|workload| workload.programs.clear());
+    assert_eq!(found, "workload test: has no process (expected a trace of at least one)");
+}
+
+#[test]
 fn too_few_ranks_a_node_are_refused() {
     let programs = vec![Vec::new(); 9];
     let options = Options { ranks_per_node: Some(1), ..Options::default() };

@@ -139,3 +139,31 @@ fn time_in_a_collective_operation_is_messages_and_requests() {
         assert!(left_ns <= allowed_ns, "{left_ns} ns of {operation:?} belong to no event");
     }
 }
+
+/// Independent I/O of the small case: more than a million requests, written to a trace as they come.
+#[test]
+fn a_million_requests_are_no_burden() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("million.pio");
+    let machine = Machine::built_in("sp-argonne").unwrap();
+    let workload = collapse(&Collapse::SMALL).unwrap();
+    let (hints, options) = (Hints::default(), Options::default());
+    let start = std::time::Instant::now();
+    let mut told = Vec::new();
+    let mut progress = |progress: pio_sim::Progress| told.push(progress.simulated_seconds);
+    let strategy = Strategy::Independent;
+    let found = simulate(&machine, &workload, strategy, &hints, &options, None, &mut progress).unwrap();
+    let requests = found.operation(Op::Read).count + found.operation(Op::Write).count;
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{requests} requests, {} events in {seconds:.2} s", found.simulated_events);
+    assert_eq!(requests, 70 * 8 * 2048 + 25);
+    assert!(told.len() > 10 && told.is_sorted(), "progress goes forward");
+    let traced = simulate(&machine, &workload, strategy, &hints, &options, Some(&path), &mut |_| {}).unwrap();
+    assert_eq!(traced, found);
+    println!("with the trace {:.2} s", start.elapsed().as_secs_f64() - seconds);
+    let trace = Trace::open(&path).unwrap();
+    assert!(trace.damage().is_none());
+    // Requests; opens, closes and accesses of both layers; views; messages.
+    let calls = 2 * 400 + 70 * 8 * 2 + 25 + 8;
+    assert_eq!(trace.event_count(), requests + calls);
+}
