@@ -33,10 +33,9 @@ pub struct Apply {
 }
 
 impl Apply {
-    /// The variables to set for the program, `LD_PRELOAD` included: the shim comes after what this process's own
-    /// `LD_PRELOAD` holds, so that a recorder that is already there sees the program's calls first.
+    /// The variables to set for the program, `LD_PRELOAD` included: this process's own, and the shim after it.
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
-        let preload = extended(std::env::var_os("LD_PRELOAD").as_deref(), &self.shim);
+        let preload = self.preload(std::env::var_os("LD_PRELOAD").as_deref());
         let mut variables = vec![
             ("LD_PRELOAD".into(), preload),
             ("PIOSCOPE_MPIIO_CORE".into(), self.core.clone().into_os_string()),
@@ -47,6 +46,17 @@ impl Apply {
             variables.push(("PIOSCOPE_HINTS".into(), hints.into()));
         }
         variables
+    }
+
+    /// `LD_PRELOAD` for the program: `others`, and the shim after them, so that a recorder among them sees the
+    /// program's calls first.
+    pub fn preload(&self, others: Option<&OsStr>) -> OsString {
+        let mut preload = others.unwrap_or_default().to_owned();
+        if !preload.is_empty() {
+            preload.push(":");
+        }
+        preload.push(&self.shim);
+        preload
     }
 }
 
@@ -69,32 +79,25 @@ pub fn core_library(executable: &Path) -> Result<PathBuf, CoreNotFound> {
     }
 }
 
-/// `LD_PRELOAD` with one more library at its end.
-fn extended(preload: Option<&OsStr>, library: &Path) -> OsString {
-    let mut extended = preload.unwrap_or_default().to_owned();
-    if !extended.is_empty() {
-        extended.push(":");
-    }
-    extended.push(library);
-    extended
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn apply(hints: Hints) -> Apply {
+        Apply { strategy: Strategy::TwoPhase, hints, shim: "/s.so".into(), core: "/c.so".into() }
+    }
+
     #[test]
     fn the_shim_comes_after_other_libraries() {
-        assert_eq!(extended(None, Path::new("/a.so")), "/a.so");
-        assert_eq!(extended(Some(OsStr::new("")), Path::new("/a.so")), "/a.so");
-        assert_eq!(extended(Some(OsStr::new("/r.so /s.so")), Path::new("/a.so")), "/r.so /s.so:/a.so");
+        let apply = apply(Hints::default());
+        assert_eq!(apply.preload(None), "/s.so");
+        assert_eq!(apply.preload(Some(OsStr::new(""))), "/s.so");
+        assert_eq!(apply.preload(Some(OsStr::new("/q.so /r.so"))), "/q.so /r.so:/s.so");
     }
 
     #[test]
     fn hints_and_strategy_go_into_the_environment() {
-        let hints = Hints { cb_nodes: Some(2), ..Hints::default() };
-        let apply = Apply { strategy: Strategy::TwoPhase, hints, shim: "/s.so".into(), core: "/c.so".into() };
-        let environment = apply.environment();
+        let environment = apply(Hints { cb_nodes: Some(2), ..Hints::default() }).environment();
         let value =
             |name: &str| environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         assert_eq!(value("PIOSCOPE_HINTS"), Some("cb_nodes=2".into()));
