@@ -35,10 +35,9 @@ pub struct Apply {
 }
 
 impl Apply {
-    /// The variables to set for the program, `LD_PRELOAD` included: the shim comes after what this process's own
-    /// `LD_PRELOAD` holds, so that a recorder that is already there sees the program's calls first.
+    /// The variables to set for the program, `LD_PRELOAD` included: this process's own, and the shim after it.
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
-        let preload = extended(std::env::var_os("LD_PRELOAD").as_deref(), &self.shim);
+        let preload = self.preload(std::env::var_os("LD_PRELOAD").as_deref());
         let mut variables = vec![("LD_PRELOAD".into(), preload)];
         variables.append(&mut self.settings());
         variables
@@ -56,6 +55,17 @@ impl Apply {
             variables.push(("PIOSCOPE_HINTS".into(), hints.into()));
         }
         variables
+    }
+
+    /// `LD_PRELOAD` for the program: `others`, and the shim after them, so that a recorder among them sees the
+    /// program's calls first.
+    pub fn preload(&self, others: Option<&OsStr>) -> OsString {
+        let mut preload = others.unwrap_or_default().to_owned();
+        if !preload.is_empty() {
+            preload.push(":");
+        }
+        preload.push(&self.shim);
+        preload
     }
 }
 
@@ -78,38 +88,31 @@ pub fn core_library(executable: &Path) -> Result<PathBuf, CoreNotFound> {
     }
 }
 
-/// `LD_PRELOAD` with one more library at its end.
-fn extended(preload: Option<&OsStr>, library: &Path) -> OsString {
-    let mut extended = preload.unwrap_or_default().to_owned();
-    if !extended.is_empty() {
-        extended.push(":");
-    }
-    extended.push(library);
-    extended
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_shim_comes_after_other_libraries() {
-        assert_eq!(extended(None, Path::new("/a.so")), "/a.so");
-        assert_eq!(extended(Some(OsStr::new("")), Path::new("/a.so")), "/a.so");
-        assert_eq!(extended(Some(OsStr::new("/r.so /s.so")), Path::new("/a.so")), "/r.so /s.so:/a.so");
-    }
-
-    #[test]
-    fn hints_and_strategy_go_into_the_environment() {
-        let hints = Hints { cb_nodes: Some(2), ..Hints::default() };
-        let apply = Apply {
+    fn apply(hints: Hints) -> Apply {
+        Apply {
             strategy: Strategy::TwoPhase,
             hints,
             shim: "/s.so".into(),
             core: "/c.so".into(),
             applied: "/a".into(),
-        };
-        let environment = apply.environment();
+        }
+    }
+
+    #[test]
+    fn the_shim_comes_after_other_libraries() {
+        let apply = apply(Hints::default());
+        assert_eq!(apply.preload(None), "/s.so");
+        assert_eq!(apply.preload(Some(OsStr::new(""))), "/s.so");
+        assert_eq!(apply.preload(Some(OsStr::new("/q.so /r.so"))), "/q.so /r.so:/s.so");
+    }
+
+    #[test]
+    fn hints_and_strategy_go_into_the_environment() {
+        let environment = apply(Hints { cb_nodes: Some(2), ..Hints::default() }).environment();
         let value =
             |name: &str| environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         assert_eq!(value("PIOSCOPE_HINTS"), Some("cb_nodes=2".into()));

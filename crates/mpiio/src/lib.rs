@@ -11,6 +11,27 @@
 //! which the shim loads at the first `MPI_File_open`. The core sees MPI through a table of functions, so one core serves
 //! every MPI. It drives the strategies of `pio-plan` with real messages, shared memory and files.
 //!
+//! # What is carried out
+//!
+//! Opening, views, sizes, positions, hints, error handlers; blocking reads and writes, independent and collective, with
+//! and without explicit offsets; split collective and nonblocking independent ones (done at once, which MPI allows).
+//! Nonblocking collective operations, shared file pointers, atomic mode and sequential mode are refused with
+//! `MPI_ERR_UNSUPPORTED_OPERATION` and a line that names the function. Handles that the MPI opened itself (through
+//! `PMPI_File_open`) stay the MPI's; a handle of ours must not be given to a `PMPI_File_` function.
+//!
+//! Independent operations, and all operations under the strategy *independent*, make one request for each contiguous
+//! piece of the file. Reading past the end moves the file pointer by what was asked for, as MPI's text says (4.1,
+//! section 14.4.1), not by what was there.
+//!
+//! # Environment
+//!
+//! | variable | says |
+//! |---|---|
+//! | `PIOSCOPE_MPIIO_CORE` | where the core is |
+//! | `PIOSCOPE_STRATEGY` | the strategy of collective operations: `two-phase` or `independent` |
+//! | `PIOSCOPE_HINTS` | hints where the program gives none: `cb_nodes=4,cb_buffer_size=65536` |
+//! | `PIOSCOPE_SHARED_MEMORY` | `off`: data go in messages between ranks of one node, too |
+//!
 //! As a Rust library, the crate is for the launcher: [`Apply`] says which environment makes a program use it.
 
 // The core talks to C (the shim and the system) and works on the program's memory and on shared memory.

@@ -152,6 +152,15 @@ fn a_recorder_sees_each_request_and_message_once() {
     assert!(text.lines().all(|line| !line.starts_with("COUNTED") || line.ends_with("overlaps 0")), "{text}");
 }
 
+#[test]
+fn an_mpi_that_is_loaded_privately_is_found() {
+    let Some(mpi) = Mpi::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let library = mpi.folder.path().join("libdumps.so");
+    let arguments = [library.to_str().unwrap(), folder.path().to_str().unwrap(), "5"];
+    assert_says(&mpi.run(2, "loader", &arguments, &[]), "0 wrong");
+}
+
 /// Random operations, by us and by the MPI.
 fn identity(ranks: u32, seed: u32, cases: u32, variables: &[(&str, &str)]) {
     let Some(mpi) = Mpi::get() else { return };
@@ -214,23 +223,17 @@ impl Mpi {
         }
         check(link.args(["-ldl", "-lpthread"]));
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+        let compile = |compiler: &str, source: &str, options: &[&str], result: &str| {
+            let mut compiler = Command::new(compiler);
+            compiler.args(["-O1"]).args(warnings).args(options).arg("-o").arg(folder.path().join(result));
+            check(compiler.arg(sources.join(source)).arg("-ldl"));
+        };
+        compile("cc", "recorder.c", &["-shared", "-fPIC"], "recorder.so");
+        compile("cc", "loader.c", &[], "loader");
+        compile("mpicc", "dumps.c", &["-shared", "-fPIC", "-Dmain=work"], "libdumps.so");
         for name in ["identity", "semantics", "dumps"] {
-            let program = folder.path().join(name);
-            let source = sources.join(name).with_extension("c");
-            check(
-                Command::new("mpicc").args(["-O1", "-g"]).args(warnings).arg("-o").arg(program).arg(source),
-            );
+            compile("mpicc", &format!("{name}.c"), &["-g"], name);
         }
-        let recorder = folder.path().join("recorder.so");
-        let source = sources.join("recorder.c");
-        check(
-            Command::new("cc")
-                .args(["-shared", "-fPIC", "-O1"])
-                .args(warnings)
-                .arg("-o")
-                .arg(recorder)
-                .arg(source),
-        );
         let core = core_library(&std::env::current_exe().unwrap()).unwrap();
         Mpi { folder, shim, core, is_open_mpi }
     }

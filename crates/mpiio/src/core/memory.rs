@@ -43,17 +43,19 @@ impl Memory {
 
     /// Data bytes `positions`, if they are contiguous in memory.
     pub fn contiguous(&mut self, positions: Range<u64>) -> Option<&mut [u8]> {
-        let start = if self.layout.is_dense() {
-            positions.start as usize
-        } else {
-            let mut runs = self.layout.runs(positions.clone());
-            let first = runs.next()?;
-            if first.size() != positions.end - positions.start || first.count > 1 {
-                return None;
-            }
-            (first.offset + self.origin) as usize
-        };
-        self.bytes_mut().get_mut(start..start + (positions.end - positions.start) as usize)
+        let place = self.place_of(positions)?;
+        self.bytes_mut().get_mut(place)
+    }
+
+    /// Where in memory data bytes `positions` are, if they are contiguous.
+    fn place_of(&self, positions: Range<u64>) -> Option<Range<usize>> {
+        let len = positions.end - positions.start;
+        if self.layout.is_dense() {
+            return Some(positions.start as usize..positions.end as usize);
+        }
+        let first = self.layout.runs(positions).next()?;
+        let start = (first.offset + self.origin) as usize;
+        (first.size() == len && first.count == 1).then_some(start..start + len as usize)
     }
 
     /// Copies data bytes `positions` into `stream`.
@@ -78,8 +80,12 @@ impl Memory {
         window: u64,
     ) -> Result<(), LayoutError> {
         let len = positions.end - positions.start;
+        let window = -(window as i64);
+        if let Some(stream) = self.place_of(start..start + len).and_then(|place| self.bytes().get(place)) {
+            return pack::unpack(view.runs(positions), buffer, window, stream);
+        }
         let own = self.layout.runs(start..start + len);
-        pack::copy(own, self.bytes(), self.origin, view.runs(positions), buffer, -(window as i64), len)
+        pack::copy(own, self.bytes(), self.origin, view.runs(positions), buffer, window, len)
     }
 
     /// The other way round.
@@ -92,9 +98,13 @@ impl Memory {
         window: u64,
     ) -> Result<(), LayoutError> {
         let len = positions.end - positions.start;
+        let window = -(window as i64);
+        if let Some(stream) = self.contiguous(start..start + len) {
+            return pack::pack(view.runs(positions), buffer, window, stream);
+        }
         let own = self.layout.runs(start..start + len);
         let origin = self.origin;
-        pack::copy(view.runs(positions), buffer, -(window as i64), own, self.bytes_mut(), origin, len)
+        pack::copy(view.runs(positions), buffer, window, own, self.bytes_mut(), origin, len)
     }
 
     fn bytes(&self) -> &[u8] {
