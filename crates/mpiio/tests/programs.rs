@@ -242,6 +242,7 @@ impl Mpi {
         let apply = Apply {
             strategy: Strategy::TwoPhase,
             hints: Hints::default(),
+            applied: self.folder.path().join("applied"),
             shim: self.shim.clone(),
             core: self.core.clone(),
         };
