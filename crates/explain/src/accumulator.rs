@@ -248,7 +248,7 @@ impl<'a> Accumulator<'a> {
     }
 
     fn add_trouble(&mut self, event: &Event) {
-        if failed(event) {
+        if failed(event) && !is_search(event) {
             *self.failures.entry((event.call, event.result.saturating_neg())).or_default() += 1;
         }
         if event.flags.contains(Flags::UNFINISHED) {
@@ -520,6 +520,13 @@ fn end_offset(tables: &Tables, view: Option<ViewId>, start: u64, length: u64) ->
 fn merge(sum: &mut Amount, amount: Amount) {
     sum.count += amount.count;
     sum.bytes = sum.bytes.saturating_add(amount.bytes);
+}
+
+/// Looking for a file that is not there: how programs and libraries search for their settings, and no trouble below
+/// MPI-IO, where a program names the file it means.
+fn is_search(event: &Event) -> bool {
+    const NO_SUCH_FILE: i64 = -2;
+    event.op() == Op::Open && event.layer() != Layer::MpiIo && event.result == NO_SUCH_FILE
 }
 
 fn failures(counts: &BTreeMap<(Call, i64), u64>) -> Vec<Failure> {

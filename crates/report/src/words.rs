@@ -9,7 +9,7 @@ use crate::units::{self, things};
 pub(crate) fn summary(found: &Explanation) -> Vec<String> {
     let mut sentences = vec![who(found)];
     sentences.extend(data(found));
-    sentences.extend(time(found));
+    sentences.extend(inside_mpi(found).or_else(|| time(found)));
     sentences.extend(order(found));
     sentences.extend(balance(found));
     sentences
@@ -52,6 +52,27 @@ fn data(found: &Explanation) -> Option<String> {
         things(workload.io_count(), "request", "requests"),
         units::bytes(workload.mean_io_bytes().unwrap_or(0.0)),
         things(workload.files, "file", "files"),
+    ))
+}
+
+/// Whether most of the time in MPI-IO calls was spent neither at the files nor in messages that the trace shows: then it
+/// went by inside the MPI library, in its own exchange and in waiting for other ranks.
+fn inside_mpi(found: &Explanation) -> Option<String> {
+    let program = found.layers.iter().find(|table| table.layer == Layer::MpiIo && !table.physical)?;
+    let asked: f64 = program.table.operations.values().map(|tally| tally.time_s()).sum();
+    let below = found.layers.iter().filter(|table| table.physical);
+    let seen: f64 = below
+        .flat_map(|table| table.table.operations.values().chain([&table.table.acknowledgements]))
+        .map(|tally| tally.time_s())
+        .sum();
+    if asked <= 0.0 || seen > asked / 2.0 {
+        return None;
+    }
+    Some(format!(
+        "Of {} in MPI-IO calls, all processes together, only {} went by at the files; the rest went by inside the MPI \
+         library, exchanging data and waiting for other ranks.",
+        units::time_s(asked),
+        units::percent(seen / asked),
     ))
 }
 
