@@ -584,6 +584,8 @@ static struct pio_file *pio_numbered(int number) {
   return file;
 }
 
+/* The standard ABI's header has none of Fortran's. */
+#ifndef MPI_H_ABI
 MPI_Fint MPI_File_c2f(MPI_File file) {
   int number;
   pio_find_mpi(PIO_CALLER);
@@ -597,6 +599,7 @@ MPI_File MPI_File_f2c(MPI_Fint number) {
   file = pio_numbered((int)number);
   return file != NULL ? (MPI_File)(void *)file : PIO_NATIVE(MPI_File_f2c)(number);
 }
+#endif
 
 #if MPI_VERSION >= 5
 int MPI_File_toint(MPI_File file) {

@@ -48,6 +48,9 @@ pub struct Driver<'a> {
     log: MessageLog,
     /// File offset of the first byte of this rank's collective buffer, as the pieces in it say.
     window: u64,
+    /// Data that could not be put where they belong, for want of memory. The rank goes on taking part, or the others
+    /// would wait for ever; nothing more is written.
+    failure: Option<IoError>,
 }
 
 impl<'a> Driver<'a> {
@@ -62,7 +65,20 @@ impl<'a> Driver<'a> {
         let tag = channel.next_tag();
         let me = Rank(channel.communicator.rank());
         let (actions, fresh, log) = (VecDeque::new(), Vec::new(), MessageLog::new());
-        Driver { channel, storage, memory, machine, direction, me, tag, actions, fresh, log, window: 0 }
+        Driver {
+            channel,
+            storage,
+            memory,
+            machine,
+            direction,
+            me,
+            tag,
+            actions,
+            fresh,
+            log,
+            window: 0,
+            failure: None,
+        }
     }
 
     /// Runs the operation to its end: bytes moved to or from this rank's memory.
@@ -80,13 +96,19 @@ impl<'a> Driver<'a> {
                 match action {
                     Action::Send { to, message } => self.say(to, &message)?,
                     Action::SendData { to, piece, error } => self.send_data(to, &piece, error)?,
-                    Action::Copy { piece } => self.copy(&piece)?,
+                    Action::Copy { piece } => {
+                        let copied = self.copy(&piece);
+                        self.note(copied);
+                    }
                     Action::Io(io) => {
                         self.log.pause();
-                        let result = self.request(&io);
+                        let result = match self.failure {
+                            Some(error) if self.direction == Direction::Write => Err(error),
+                            _ => self.request(&io),
+                        };
                         self.tell(Event::IoDone { result });
                     }
-                    Action::Finish { result } => return result,
+                    Action::Finish { result } => return self.failure.map_or(result, Err),
                 }
             }
             let event = self.next_event()?;
@@ -97,6 +119,10 @@ impl<'a> Driver<'a> {
     fn tell(&mut self, event: Event) {
         self.machine.handle(event, &mut self.fresh);
         self.actions.extend(self.fresh.drain(..));
+    }
+
+    fn note(&mut self, result: Result<(), IoError>) {
+        self.failure = self.failure.or(result.err());
     }
 
     // --- Messages ---
@@ -170,14 +196,18 @@ impl<'a> Driver<'a> {
         }
         let (piece, error) = Piece::decode(&mut rest).map_err(|_| PROTOCOL_ERROR)?;
         if error.is_none() {
-            match (*kind, self.direction) {
-                // The client put them where they belong.
-                (DATA_IN_PLACE, Direction::Write) => self.window = piece.window.start,
-                (DATA_IN_PLACE, Direction::Read) => self.take_in_place(from, &piece)?,
-                (DATA, Direction::Write) => self.put_into_own(from, &piece, rest)?,
-                (DATA, Direction::Read) => self.put_into_memory(&piece, rest)?,
+            let placed = match (*kind, self.direction) {
+                (DATA_IN_PLACE, Direction::Write) => {
+                    // The client put them where they belong.
+                    self.window = piece.window.start;
+                    Ok(())
+                }
+                (DATA_IN_PLACE, Direction::Read) => self.take_in_place(from, &piece),
+                (DATA, Direction::Write) => self.put_into_own(from, &piece, rest),
+                (DATA, Direction::Read) => self.put_into_memory(&piece, rest),
                 _ => return Err(PROTOCOL_ERROR),
-            }
+            };
+            self.note(placed);
         }
         Ok(Event::Data { from, piece, error })
     }
@@ -199,10 +229,11 @@ impl<'a> Driver<'a> {
         if !in_place {
             let head = bytes.len();
             bytes.resize(head + len as usize, 0);
-            match self.direction {
-                Direction::Write => self.pack_from_memory(piece, &mut bytes[head..])?,
-                Direction::Read => self.pack_from_own(to, piece, &mut bytes[head..])?,
-            }
+            let packed = match self.direction {
+                Direction::Write => self.pack_from_memory(piece, &mut bytes[head..]),
+                Direction::Read => self.pack_from_own(to, piece, &mut bytes[head..]),
+            };
+            self.note(packed);
         }
         self.send(to, bytes)?;
         self.log.sent(Call::Data, to.0, if error.is_some() { 0 } else { len }, start_ns);
