@@ -181,7 +181,9 @@ pub enum Io {
     /// Complete the collective buffer with what the file holds in the gaps between the ranks' data (bytes beyond the end
     /// of the file read as zero), then write the whole window: read, modify, write.
     FillAndWrite {
-        /// Which bytes of the file the collective buffer holds.
+        /// File offset of the first byte of the collective buffer.
+        origin: u64,
+        /// Which bytes of the file to write.
         file: Range<u64>,
         /// The gaps (absolute offsets, ascending).
         holes: Layout,

@@ -300,7 +300,7 @@ impl TwoPhase {
             if !sparse || parts.extents(0..parts.size()).take(most + 1).count() <= most {
                 Io::WriteParts { origin, parts }
             } else {
-                Io::FillAndWrite { file, holes }
+                Io::FillAndWrite { origin, file, holes }
             }
         }));
     }

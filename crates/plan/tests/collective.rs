@@ -256,7 +256,7 @@ impl World {
                 self.buffers[rank.index()].clear();
                 Ok(parts.size())
             }
-            Io::FillAndWrite { file, holes } => {
+            Io::FillAndWrite { file, holes, .. } => {
                 for hole in holes.extents(0..holes.size()) {
                     for offset in hole.offset as u64..hole.offset as u64 + hole.len {
                         assert!(!self.buffers[rank.index()].contains_key(&offset), "a hole holds data");

@@ -30,7 +30,8 @@ pub fn compile_shim(mpicc: &Path, sources: &[(&str, &str)], folder: &Path) -> Re
             objects.push((path.with_extension("o"), path));
         }
     }
-    let compile = ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-Wall", "-Wextra"];
+    let compile =
+        ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-Wall", "-Wextra"];
     for (object, source) in &objects {
         run(mpicc, Command::new(mpicc).args(compile).arg("-c").arg(source).arg("-o").arg(object))?;
     }

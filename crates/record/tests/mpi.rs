@@ -46,8 +46,8 @@ fn matrix(victim: Option<u64>) -> Option<(Job, bool)> {
     let (mut words, open_mpi) = launcher(RANKS)?;
     let folder = folder();
     let program = compile("mpicc", "matrix", folder.path(), &[]);
-    let shim =
-        compile_shim(Path::new("mpicc"), MPI_SHIM, &folder.path().join("shim")).expect("the MPI recorder compiles");
+    let shim = compile_shim(Path::new("mpicc"), MPI_SHIM, &folder.path().join("shim"))
+        .expect("the MPI recorder compiles");
     words.extend([program.into(), folder.path().join("matrix.dat").into()]);
     words.extend(victim.map(|rank| OsString::from(rank.to_string())));
     Some((record_in(folder, words, |options| options.mpi_shim = Some(shim)), open_mpi))
@@ -205,8 +205,8 @@ fn an_operation_that_never_returned_is_unfinished() {
     let Some((mut words, _)) = launcher(2) else { return };
     let folder = folder();
     let program = compile("mpicc", "stuck", folder.path(), &[]);
-    let shim =
-        compile_shim(Path::new("mpicc"), MPI_SHIM, &folder.path().join("shim")).expect("the MPI recorder compiles");
+    let shim = compile_shim(Path::new("mpicc"), MPI_SHIM, &folder.path().join("shim"))
+        .expect("the MPI recorder compiles");
     words.extend([program.into(), folder.path().join("stuck.dat").into()]);
     let job = record_in(folder, words, |options| options.mpi_shim = Some(shim));
     let events = job.of_rank(0, Layer::MpiIo);

@@ -633,7 +633,7 @@ impl<'a> Engine<'a> {
             Io::WriteParts { parts, .. } => {
                 Requests::Extents(Direction::Write, parts.extents(0..parts.size()))
             }
-            Io::FillAndWrite { file, holes } => {
+            Io::FillAndWrite { file, holes, .. } => {
                 let (first, last) = (holes.lower_bound() as u64, holes.upper_bound() as u64);
                 Requests::FillAndWrite {
                     gaps: Some((first, last - first)),

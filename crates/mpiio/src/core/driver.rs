@@ -46,8 +46,6 @@ pub struct Driver<'a> {
     actions: VecDeque<Action>,
     fresh: Vec<Action>,
     log: MessageLog,
-    /// File offset of the first byte of this rank's collective buffer, as the pieces in it say.
-    window: u64,
     /// Data that could not be put where they belong, for want of memory. The rank goes on taking part, or the others
     /// would wait for ever; nothing more is written.
     failure: Option<IoError>,
@@ -65,20 +63,7 @@ impl<'a> Driver<'a> {
         let tag = channel.next_tag();
         let me = Rank(channel.communicator.rank());
         let (actions, fresh, log) = (VecDeque::new(), Vec::new(), MessageLog::new());
-        Driver {
-            channel,
-            storage,
-            memory,
-            machine,
-            direction,
-            me,
-            tag,
-            actions,
-            fresh,
-            log,
-            window: 0,
-            failure: None,
-        }
+        Driver { channel, storage, memory, machine, direction, me, tag, actions, fresh, log, failure: None }
     }
 
     /// Runs the operation to its end: bytes moved to or from this rank's memory.
@@ -197,11 +182,8 @@ impl<'a> Driver<'a> {
         let (piece, error) = Piece::decode(&mut rest).map_err(|_| PROTOCOL_ERROR)?;
         if error.is_none() {
             let placed = match (*kind, self.direction) {
-                (DATA_IN_PLACE, Direction::Write) => {
-                    // The client put them where they belong.
-                    self.window = piece.window.start;
-                    Ok(())
-                }
+                // The client put them where they belong.
+                (DATA_IN_PLACE, Direction::Write) => Ok(()),
                 (DATA_IN_PLACE, Direction::Read) => self.take_in_place(from, &piece),
                 (DATA, Direction::Write) => self.put_into_own(from, &piece, rest),
                 (DATA, Direction::Read) => self.put_into_memory(&piece, rest),
@@ -248,7 +230,6 @@ impl<'a> Driver<'a> {
         if positions.is_empty() {
             return Ok(());
         }
-        self.window = window;
         let buffer = self.channel.own.bytes(piece.window.end - window)?;
         match self.direction {
             Direction::Write => self.memory.copy_to(start, &access.view, positions, buffer, window),
@@ -303,7 +284,6 @@ impl<'a> Driver<'a> {
     fn put_into_own(&mut self, client: Rank, piece: &Piece, stream: &[u8]) -> Result<(), IoError> {
         let access = self.machine.access_of(client).ok_or(PROTOCOL_ERROR)?;
         let window = piece.window.start;
-        self.window = window;
         let buffer = self.channel.own.bytes(piece.window.end - window)?;
         let runs = access.view.runs(piece.positions.clone());
         pack::unpack(runs, buffer, -(window as i64), stream).map_err(out_of_place)
@@ -334,7 +314,7 @@ impl<'a> Driver<'a> {
                 }
             }
             Io::WriteParts { origin, parts } => self.write_parts(*origin, parts),
-            Io::FillAndWrite { file, holes } => self.fill_and_write(file.clone(), holes),
+            Io::FillAndWrite { origin, file, holes } => self.fill_and_write(*origin, file.clone(), holes),
         }
     }
 
@@ -350,8 +330,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Completes the window with what the file holds in the holes, and writes it with one request.
-    fn fill_and_write(&mut self, file: Range<u64>, holes: &Layout) -> Result<u64, IoError> {
-        let origin = self.window;
+    fn fill_and_write(&mut self, origin: u64, file: Range<u64>, holes: &Layout) -> Result<u64, IoError> {
         if !self.storage.is_readable() {
             let parts = coverage::holes_of_layouts(file.start as i64..file.end as i64, vec![holes.clone()]);
             self.write_parts(origin, &parts)?;
