@@ -1,12 +1,17 @@
 """One real program through all four verbs: record, explain, predict, apply; and a report of it all."""
 
+import os
 import shutil
+import subprocess
 import sys
 import time
+from pathlib import Path
 
-from tree import COLLAPSE, ROOT, mpiexec, pioscope, run
+from tree import ROOT, environment, pioscope
 
-DEMO = ROOT / "demo"
+# As a user types them, in the folder of this tree.
+DEMO = Path("demo")
+COLLAPSE = "apps/collapse/build/collapse"
 RANKS = 8
 MESH = "64x64x64"
 MACHINES = ["sp-argonne", "paragon-caltech"]
@@ -15,34 +20,35 @@ STRATEGIES = ["independent", "two-phase"]
 
 def main():
     began = time.monotonic()
+    os.chdir(ROOT)
     shutil.rmtree(DEMO, ignore_errors=True)
     DEMO.mkdir()
     work = ["--mesh", MESH, "--iterations", 10, "--dump-every", 5]
     restart = ["--restart", DEMO / "start/restart.dat"]
-    job = [*mpiexec(RANKS), COLLAPSE, *work, *restart, "--output"]
+    job = ["mpiexec", "-n", RANKS, COLLAPSE, *work, *restart, "--output"]
 
     say("A gas cloud collapses under its own gravity, on 8 processes. First, a restart file to begin from:")
-    step(*mpiexec(RANKS), COLLAPSE, "--mesh", MESH, "--iterations", 0, "--dump-initial", "--output", DEMO / "start")
+    step("mpiexec", "-n", RANKS, COLLAPSE, "--mesh", MESH, "--iterations", 0, "--dump-initial", "--output", DEMO / "start")
 
     say("RECORD: the same program, unmodified, with every I/O call of every process kept:")
-    step(pioscope(), "record", "-o", DEMO / "run.pio", "--", *job, DEMO / "out")
+    step("pioscope", "record", "-o", DEMO / "run.pio", "--", *job, DEMO / "out")
 
     say("EXPLAIN: where does its I/O time go?")
-    step(pioscope(), "explain", DEMO / "run.pio", "--html", DEMO / "run.html")
+    step("pioscope", "explain", DEMO / "run.pio", "--html", DEMO / "run.html")
 
     say("APPLY: the program under two strategies, recorded again, to see what they do here:")
     for strategy in STRATEGIES:
         trace = DEMO / f"{strategy}.pio"
-        step(pioscope(), "apply", "--strategy", strategy, "--record", trace, "--", *job, DEMO / f"out-{strategy}")
+        step("pioscope", "apply", "--strategy", strategy, "--record", trace, "--", *job, DEMO / f"out-{strategy}")
         for file in sorted((DEMO / "out").iterdir()):
             if file.read_bytes() != (DEMO / f"out-{strategy}" / file.name).read_bytes():
                 sys.exit(f"{file.name} differs under {strategy}")
         print(f"every file is identical to the one that the MPI's own MPI-IO wrote ({strategy})")
 
     say("PREDICT: the recorded run on three machines, under both strategies; here beside what was measured:")
-    step(pioscope(), "machines", "calibrate", "--folder", DEMO, "-o", DEMO / "here.toml")
+    step("pioscope", "machines", "calibrate", "--folder", DEMO, "-o", DEMO / "here.toml")
     measured = [word for strategy in STRATEGIES for word in ("--measured", f"here/{strategy}={DEMO / strategy}.pio")]
-    step(pioscope(), "predict", DEMO / "run.pio", "--machine", ",".join([*MACHINES, str(DEMO / "here.toml")]),
+    step("pioscope", "predict", DEMO / "run.pio", "--machine", ",".join([*MACHINES, str(DEMO / "here.toml")]),
          "--strategy", ",".join(STRATEGIES), *measured, "--output", DEMO / "predicted", "--html", DEMO / "report.html")
 
     minutes = (time.monotonic() - began) / 60
@@ -54,7 +60,14 @@ def say(text):
 
 
 def step(*words):
-    run(words, show=True, quiet=False, timeout=600)
+    """Shows a command and runs it."""
+    words = [str(word) for word in words]
+    print("\n$ " + " ".join(words), flush=True)
+    found = environment() | {"PATH": f"{pioscope().parent}{os.pathsep}{os.environ['PATH']}"}
+    # The program itself is looked up in this process's path.
+    words[0] = shutil.which(words[0], path=found["PATH"])
+    if subprocess.run(words, env=found, timeout=600).returncode != 0:
+        sys.exit("the demo stops here")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the tools here share: where things are, how to run them, how to show it."""
+"""What the tools here share: where things are, and how to run them."""
 
 import os
 import shutil
@@ -34,20 +34,11 @@ def mpiexec(ranks):
     return [launcher, "-n", str(ranks)]
 
 
-def run(words, show=False, quiet=True, **options):
-    """Runs a command; on failure shows what it printed and stops. `show` prints the command as a user would type it."""
+def run(words, **options):
+    """Runs a command and gives what it printed; on failure shows that and stops."""
     words = [str(word) for word in words]
-    if show:
-        print("\n$ " + " ".join(spell(word) for word in words), flush=True)
-    kept = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True} if quiet else {}
+    kept = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     outcome = subprocess.run(words, env=environment(), **kept, **options)
     if outcome.returncode != 0:
-        sys.exit(f"{' '.join(words)}\nfailed with exit code {outcome.returncode}\n{outcome.stdout or ''}")
+        sys.exit(f"{' '.join(words)}\nfailed with exit code {outcome.returncode}\n{outcome.stdout}")
     return outcome.stdout
-
-
-def spell(word):
-    """A word of a command line, short: paths in this tree relative to it, the launcher and the command by name."""
-    if word.endswith(("/mpiexec", "/pioscope")):
-        return Path(word).name
-    return os.path.relpath(word, ROOT) if word.startswith(str(ROOT)) else word

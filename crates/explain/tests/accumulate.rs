@@ -222,19 +222,22 @@ fn trouble_is_told() {
         processes: vec![process(None, None)],
         ..Tables::default()
     };
+    let mut refused = event(Call::Open, 0, None, 0, 5);
+    refused.result = -13;
+    // Libraries look for files in many places: not finding one is no trouble.
     let mut missing = event(Call::Open, 0, None, 0, 5);
     missing.result = -2;
     let mut killed = event(Call::Read, 0, None, 10, 5);
     killed.flags = Flags::UNFINISHED;
     killed.result = -4;
     let mut accumulator = Accumulator::new(&tables);
-    for event in [missing.clone(), missing, killed] {
+    for event in [refused.clone(), missing, refused, killed] {
         accumulator.add(&event);
     }
     accumulator.add_damage("block 3: checksum");
     let trouble = accumulator.finish().trouble;
     assert_eq!(trouble.failed(), 2);
-    assert_eq!((trouble.failures[0].call, trouble.failures[0].error), (Call::Open, 2));
+    assert_eq!((trouble.failures[0].call, trouble.failures[0].error), (Call::Open, 13));
     assert_eq!(trouble.unfinished, [(Call::Read, 1)]);
     assert_eq!(trouble.killed_processes, 1);
     assert_eq!(trouble.dropped, ["events dropped: 17"]);

@@ -259,6 +259,12 @@ fn name_of(found: &Explanation, rank: Option<u32>, name: &str) -> String {
     if found.is_mpi && rank.is_some() { format!("rank {name}") } else { name.to_string() }
 }
 
+/// The style of a part of a predicted time: an operation has the same colour everywhere.
+fn part_class(name: &str) -> String {
+    let known = name == "acknowledgement" || Op::ALL.iter().any(|op| op.name() == name);
+    format!("op-{}", if known { name } else { "other" })
+}
+
 /// Predicted times beside measured ones.
 pub(crate) fn predictions(predictions: &[Prediction]) -> String {
     let longest = predictions
@@ -284,9 +290,9 @@ pub(crate) fn predictions(predictions: &[Prediction]) -> String {
         body.push_str(&small(left - 10.0, top + 27.0, &prediction.machine));
         let mut at = 0.0_f64;
         for (name, time_s) in &prediction.breakdown {
-            let colour = parts.iter().position(|part| part == name).unwrap_or(0) % 8;
+            let colour = part_class(name);
             body.push_str(&format!(
-                "<rect class=\"part-{colour}\" x=\"{:.2}\" y=\"{}\" width=\"{:.2}\" height=\"13\"><title>{}: {}</title></rect>",
+                "<rect class=\"{colour}\" x=\"{:.2}\" y=\"{}\" width=\"{:.2}\" height=\"13\"><title>{}: {}</title></rect>",
                 left + x(at.min(prediction.io_time_s)),
                 top + 4.0,
                 x(time_s.min(prediction.io_time_s - at).max(0.0)),
@@ -325,8 +331,7 @@ pub(crate) fn predictions(predictions: &[Prediction]) -> String {
     }
     let mut keys: String = parts
         .iter()
-        .enumerate()
-        .map(|(index, name)| format!("<li><i class=\"key part-{}\"></i>{}</li>", index % 8, html(name)))
+        .map(|name| format!("<li><i class=\"key {}\"></i>{}</li>", part_class(name), html(name)))
         .collect();
     if parts.is_empty() {
         keys.push_str("<li><i class=\"key predicted\"></i>predicted</li>");

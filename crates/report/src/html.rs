@@ -111,7 +111,9 @@ fn summary(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
     let sentences = escape::html(&words::summary(found).join(" "));
     let workload = &found.workload;
     let number = |value: Option<f64>, unit: fn(f64) -> String| value.map_or("–".into(), unit);
-    let bandwidth = |op| found.operations.aggregate_bandwidth_bytes_per_s(op);
+    // What the program got, where the file system's own rate is another.
+    let operations = found.asked_operations.as_ref().unwrap_or(&found.operations);
+    let bandwidth = |op| operations.aggregate_bandwidth_bytes_per_s(op);
     let cards = [
         ("duration", units::time_ns(found.duration_ns)),
         ("of it in I/O", number(found.io_time.fraction(), units::percent)),
