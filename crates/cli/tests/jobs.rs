@@ -162,7 +162,8 @@ fn a_full_disk_is_an_error_of_the_program() {
         "500",
     ]);
     let held = fs::metadata(small.join("data")).map(|data| data.len());
-    assert!(Command::new("umount").arg(&small).status().unwrap().success());
+    // Ranks that were aborted may hold it a moment longer.
+    assert!(Command::new("umount").arg("--lazy").arg(&small).status().unwrap().success());
     assert_eq!(outcome.code, Some(4), "{}", outcome.err);
     assert!(outcome.err.to_lowercase().contains("space"), "{}", outcome.err);
     assert!(held.unwrap() > 0, "what was there is gone");

@@ -16,7 +16,9 @@
 /* The header that takes datatypes apart calls MPI by name: here, through the table. */
 #define PMPI_Type_free pio.Type_free
 #define PMPI_Type_get_contents pio.Type_get_contents
+#define PMPI_Type_get_contents_c pio.Type_get_contents_c
 #define PMPI_Type_get_envelope pio.Type_get_envelope
+#define PMPI_Type_get_envelope_c pio.Type_get_envelope_c
 #define PMPI_Type_get_extent_x pio.Type_get_extent_x
 #define PMPI_Type_size_x pio.Type_size_x
 #include "pio_datatype.h"
