@@ -20,13 +20,11 @@
 #if MPI_VERSION >= 4
 #define PIO_LARGE_COUNT 1
 #define PIO_STATUS_SET_ELEMENTS Status_set_elements_c
-#define PIO_TYPE_GET_CONTENTS Type_get_contents_c
-#define PIO_TYPE_GET_ENVELOPE Type_get_envelope_c
+#define PIO_LARGE_TYPES(X) X(Type_get_contents_c) X(Type_get_envelope_c)
 #else
 #define PIO_LARGE_COUNT 0
 #define PIO_STATUS_SET_ELEMENTS Status_set_elements_x
-#define PIO_TYPE_GET_CONTENTS Type_get_contents
-#define PIO_TYPE_GET_ENVELOPE Type_get_envelope
+#define PIO_LARGE_TYPES(X)
 #endif
 
 #define PIO_FUNCTIONS(X)    \
@@ -63,8 +61,9 @@
   X(Type_dup)               \
   X(Type_free)              \
   X(Type_get_attr)          \
-  X(PIO_TYPE_GET_CONTENTS)  \
-  X(PIO_TYPE_GET_ENVELOPE)  \
+  X(Type_get_contents)      \
+  X(Type_get_envelope)      \
+  PIO_LARGE_TYPES(X)        \
   X(Type_get_extent)        \
   X(Type_get_extent_x)      \
   X(Type_set_attr)          \
