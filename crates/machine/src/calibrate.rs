@@ -6,7 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::hint::{black_box, spin_loop};
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
@@ -35,7 +35,7 @@ const SMALL_CALLS: u64 = 20_000;
 const SMALL_BYTES: usize = 8;
 const OPENS: u64 = 500;
 const HOPS: u64 = 5_000;
-const PIPE_HOPS: u64 = 2_000;
+const YIELDS: u64 = 20_000;
 const PIECE: usize = 64;
 const PIECE_STRIDE: usize = 256;
 
@@ -49,7 +49,7 @@ pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machin
     let copy = measure_copy();
     progress("passing messages between threads");
     let hop = measure_hop(cores);
-    let switch = measure_switch(hop).map_err(failed("a pipe between two threads".to_owned()))?;
+    let switch = measure_switch(cores);
     let scratch = Scratch { path: folder.join(format!(".pioscope-calibrate-{}", std::process::id())) };
     let on_file = || failed(scratch.path.display().to_string());
     progress("opening and closing files");
@@ -80,7 +80,7 @@ impl Machine {
     pub fn how_measured() -> &'static str {
         "Measured by calibrating the machine itself; every number is the median of several runs.\n\
          nodes.copy: 1 MiB copies, and what pieces of 64 bytes cost beyond their bytes.\n\
-         nodes.switch: a byte through a pipe from thread to thread, less the two calls.\n\
+         nodes.switch: threads, two a core, that do nothing but let each other go first.\n\
          messages: a number passed between two spinning threads, in three equal shares; an MPI library adds to it.\n\
          calls: 8-byte and 1 MiB calls on a file in the page cache; the disk behind it is not measured.\n\
          storage.exclusive-writes: whether two threads write one file slower than two files."
@@ -145,48 +145,26 @@ fn measure_hop(cores: u32) -> Duration {
     }))
 }
 
-/// A change of process on a core: a byte through a pipe to a thread that sleeps, less the calls.
-fn measure_switch(hop: Duration) -> io::Result<Duration> {
-    let (mut there_out, mut there_in) = io::pipe()?;
-    let (mut back_out, mut back_in) = io::pipe()?;
-    let one_way = thread::scope(|scope| {
-        let echo = scope.spawn(move || -> io::Result<()> {
-            let mut byte = [0];
-            while there_out.read(&mut byte)? > 0 {
-                back_in.write_all(&byte)?;
-            }
-            Ok(())
-        });
-        let mut byte = [0];
-        let mut runs = Vec::with_capacity(RUNS);
-        for _ in 0..RUNS {
-            let start = Instant::now();
-            for _ in 0..PIPE_HOPS {
-                there_in.write_all(&byte)?;
-                back_out.read_exact(&mut byte)?;
-            }
-            runs.push(start.elapsed().as_secs_f64() / (2 * PIPE_HOPS) as f64);
-        }
-        drop(there_in);
-        match echo.join() {
-            Ok(result) => result?,
-            Err(_) => return Err(io::Error::other("the echoing thread ended early")),
-        }
-        Ok(middle(runs))
-    })?;
-    // The two calls alone: to oneself, nobody sleeps.
-    let (mut out, mut input) = io::pipe()?;
-    let mut runs = Vec::with_capacity(RUNS);
-    for _ in 0..RUNS {
-        let mut byte = [0];
+/// A change of process on a core: threads, twice as many as cores, that do nothing but let others go first, as ranks do
+/// that wait for messages.
+fn measure_switch(cores: u32) -> Duration {
+    let threads = 2 * cores;
+    let ready = Barrier::new(threads as usize);
+    let give_way = || {
+        ready.wait();
         let start = Instant::now();
-        for _ in 0..PIPE_HOPS {
-            input.write_all(&byte)?;
-            out.read_exact(&mut byte)?;
-        }
-        runs.push(start.elapsed().as_secs_f64() / PIPE_HOPS as f64);
-    }
-    Ok(time(one_way - middle(runs) - hop.seconds()))
+        (0..YIELDS).for_each(|_| thread::yield_now());
+        start.elapsed().as_secs_f64()
+    };
+    let runs = (0..RUNS).map(|_| {
+        let times = thread::scope(|scope| {
+            let started: Vec<_> = (0..threads).map(|_| scope.spawn(give_way)).collect();
+            started.into_iter().filter_map(|thread| thread.join().ok()).collect::<Vec<f64>>()
+        });
+        // Each core makes this many changes in this time.
+        middle(times) * f64::from(cores) / (u64::from(threads) * YIELDS) as f64
+    });
+    time(middle(runs.collect()))
 }
 
 fn measure_open(path: &Path) -> io::Result<(Duration, Duration)> {
