@@ -44,11 +44,14 @@ pub(crate) struct Costs {
     pub(crate) write: Service,
 }
 
-/// A part that is being served, and how many of its bytes are done when the strip is that it waits for.
+/// A part, and how much of it is done when the strip is that it waits for.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     part: Part,
+    /// Bytes.
     served: u64,
+    /// How long these take the server, picoseconds.
+    moving: u64,
 }
 
 impl Server {
@@ -64,7 +67,7 @@ impl Server {
             Direction::Read => self.done.bytes_read += part.bytes,
             Direction::Write => self.done.bytes_written += part.bytes,
         }
-        self.waiting.push_back(Turn { part, served: 0 });
+        self.waiting.push_back(Turn { part, served: 0, moving: 0 });
         if self.current.is_some() { None } else { self.begin_strip() }
     }
 
@@ -81,19 +84,22 @@ impl Server {
 
     fn begin_strip(&mut self) -> Option<Duration> {
         let mut turn = self.waiting.pop_front()?;
-        let Turn { part, served } = turn;
+        let part = &turn.part;
         let service = match part.direction {
             Direction::Read => &self.costs.read,
             Direction::Write => &self.costs.write,
         };
-        let strip = if served == 0 { part.first_strip } else { self.costs.strip };
-        turn.served = served.saturating_add(strip).min(part.bytes);
+        let (strip, request) = match turn.served {
+            0 => (part.first_strip, service.request.picoseconds()),
+            _ => (self.costs.strip, 0),
+        };
+        turn.served = turn.served.saturating_add(strip).min(part.bytes);
         // The difference, so that the strips' times add up to the picosecond to that of the whole.
-        let moved = |bytes| service.bandwidth.time_of(bytes).picoseconds();
-        let moving = moved(turn.served) - moved(served);
-        let request = if served == 0 { service.request.picoseconds() } else { 0 };
+        let before = turn.moving;
+        turn.moving = service.bandwidth.time_of(turn.served).picoseconds();
+        let busy = Duration::from_picoseconds((turn.moving - before).saturating_add(request));
         self.current = Some(turn);
-        Some(Duration::from_picoseconds(moving.saturating_add(request)))
+        Some(busy)
     }
 }
 
