@@ -10,6 +10,7 @@ mod built_in;
 mod calibrate;
 mod describe;
 mod error;
+mod keys;
 mod machine;
 mod quantity;
 mod section;

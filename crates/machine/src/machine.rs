@@ -6,6 +6,7 @@ use toml::de::DeTable;
 
 use crate::built_in;
 use crate::error::MachineError;
+use crate::keys;
 use crate::quantity::{Bandwidth, Duration};
 use crate::section::{Section, Source};
 
@@ -200,21 +201,11 @@ impl Machine {
             line: source.line(error.span().map_or(0, |span| span.start)),
             message: error.message().replace('\n', ", "),
         })?;
-        let mut root = Section::root(&source, table.get_ref());
-        let (name, description) = (root.text("name")?, root.text("source")?);
-        let nodes = nodes(root.section("nodes")?)?;
-        let storage = storage(root.section("storage")?, nodes.count)?;
-        let machine = Machine {
-            name,
-            source: description,
-            nodes,
-            messages: messages(root.section("messages")?)?,
-            network: network(root.section("network")?)?,
-            storage,
-            calls: calls(root.section("calls")?)?,
-        };
-        root.finish()?;
-        Ok(machine)
+        machine(Section::root(&source, table.get_ref())).map_err(|error| match error {
+            // A key that is misspelt is unknown and missing: the misspelt one is what its author must find.
+            MachineError::MissingKey { .. } => keys::unknown(&source, table.get_ref()).unwrap_or(error),
+            _ => error,
+        })
     }
 
     /// The description that is built in under this name.
@@ -241,6 +232,23 @@ impl Machine {
             Machine::built_in(name_or_path)
         }
     }
+}
+
+fn machine(mut root: Section<'_>) -> Result<Machine, MachineError> {
+    let (name, description) = (root.text("name")?, root.text("source")?);
+    let nodes = nodes(root.section("nodes")?)?;
+    let storage = storage(root.section("storage")?, nodes.count)?;
+    let machine = Machine {
+        name,
+        source: description,
+        nodes,
+        messages: messages(root.section("messages")?)?,
+        network: network(root.section("network")?)?,
+        storage,
+        calls: calls(root.section("calls")?)?,
+    };
+    root.finish()?;
+    Ok(machine)
 }
 
 fn nodes(mut section: Section<'_>) -> Result<Nodes, MachineError> {

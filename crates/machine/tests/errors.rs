@@ -59,6 +59,45 @@ fn a_missing_key_is_named_with_what_should_stand_there() {
 }
 
 #[test]
+fn a_misspelt_key_is_named_before_the_one_that_is_missing() {
+    let line = line_of("strip");
+    let known = "kind, exclusive-writes, io, strip, read, write, open, close";
+    assert_eq!(
+        message("strip = \"32 KiB\"", "stripe = \"32 KiB\""),
+        format!("my.toml:{line}: unknown key 'storage.stripe' (known here: {known})"),
+    );
+    // Also that of a table; and also if what is missing is elsewhere, and read earlier.
+    let found = message("[calls]", "[call]");
+    assert!(
+        found.starts_with(&format!("my.toml:{}: unknown key 'call' (known", line_of("[calls]"))),
+        "{found}"
+    );
+    let text = include_str!("../../../machines/sp-argonne.toml");
+    let text = text.replace("switch = \"0 s\"", "").replace("read = { call", "read = { cal");
+    let found = Machine::parse("my.toml", &text).unwrap_err().to_string();
+    assert!(found.contains(": unknown key 'calls.read.cal' (known here: call, bandwidth)"), "{found}");
+    // A key that other kinds have is no misspelling.
+    let found = message("radix = 4", "width = 4");
+    assert!(found.contains(": 'network.radix' is missing (expected a whole number"), "{found}");
+}
+
+/// What is missing is reported as such, table by table: so no key of a description is taken for a misspelt one.
+#[test]
+fn every_key_is_known() {
+    let local = "[storage]\nkind = \"local\"\nexclusive-writes = true\n\n[calls]";
+    let sp = Machine::built_in("sp-argonne").unwrap().to_toml("");
+    let paragon = Machine::built_in("paragon-caltech").unwrap().to_toml("");
+    let (before, after) = sp.split_at(sp.find("[storage]").unwrap());
+    let on_local = format!("{before}{local}{}", after.split_once("[calls]").unwrap().1);
+    Machine::parse("local.toml", &on_local).unwrap();
+    for text in [sp, paragon, on_local] {
+        let name = text.lines().find(|line| line.starts_with("name = ")).unwrap();
+        let found = Machine::parse("my.toml", &text.replace(name, "")).unwrap_err().to_string();
+        assert!(found.contains("'name' is missing"), "{found}");
+    }
+}
+
+#[test]
 fn servers_on_compute_nodes_need_as_many() {
     let found = message(
         "count = 8, placement = \"clustered\", dedicated = true",

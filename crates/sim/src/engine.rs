@@ -26,6 +26,7 @@ use crate::hardware::{Hardware, parts};
 use crate::output::Output;
 use crate::prediction::{Prediction, Tally};
 use crate::process::{Content, Delivery, Key, Process, Request, Requests, Running, Sending, Then, Transfer};
+use crate::server::Part;
 use crate::time::Time;
 use crate::workload::{What, Workload};
 
@@ -114,23 +115,14 @@ enum Happening {
     AtServer(Part),
     /// All of it is: the server can take it up.
     Serve(Part),
-    /// The server is done with it.
-    Served(Part),
+    /// A server is done with a strip.
+    EndStrip(u32),
     /// The first byte of the answer is at the rank's node.
     Answer(Part),
     /// The part is done.
     Answered(Part),
     /// A request is at the directory server: which takes so long.
     Directory(u32, Duration),
-}
-
-/// A rank's request, as far as one server has it.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    rank: u32,
-    server: u32,
-    bytes: u64,
-    direction: Direction,
 }
 
 struct FileState {
@@ -291,12 +283,16 @@ impl<'a> Engine<'a> {
                 let there = self.hardware.receive(node, self.now, part.bytes);
                 self.events.add(there, Happening::Serve(part));
             }
-            Happening::Serve(part) => self.serve(part),
-            Happening::Served(part) => {
-                let from = self.hardware.servers[part.server as usize].node;
-                let to = self.processes[part.rank as usize].node;
-                let there = self.hardware.send(from, to, self.now, part.bytes);
-                self.events.add(there, Happening::Answer(part));
+            Happening::Serve(part) => {
+                let busy = self.hardware.servers[part.server as usize].take_in(part);
+                self.serve_strip(part.server, busy);
+            }
+            Happening::EndStrip(server) => {
+                let (done, next) = self.hardware.servers[server as usize].end_strip();
+                if let Some(part) = done {
+                    self.served(part);
+                }
+                self.serve_strip(server, next);
             }
             Happening::Answer(part) => {
                 let node = self.processes[part.rank as usize].node;
@@ -816,8 +812,8 @@ impl<'a> Engine<'a> {
         };
         let node = self.processes[rank as usize].node;
         let mut count = 0;
-        for (server, bytes) in parts(&striping, request.offset, request.bytes) {
-            let part = Part { rank, server, bytes, direction: request.direction };
+        for (server, bytes, first_strip) in parts(&striping, request.offset, request.bytes) {
+            let part = Part { rank, server, direction: request.direction, bytes, first_strip };
             let server_node = self.hardware.servers[server as usize].node;
             match request.direction {
                 Direction::Write => {
@@ -837,19 +833,25 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn serve(&mut self, part: Part) {
-        let Storage::Striped { read, write, .. } = &self.machine.storage else { return };
-        let service = match part.direction {
-            Direction::Read => read,
-            Direction::Write => write,
-        };
-        let done = self.hardware.access(part.server, self.now, part.direction, service, part.bytes);
+    /// A server is busy for so long, if it is.
+    fn serve_strip(&mut self, server: u32, busy: Option<Duration>) {
+        if let Some(busy) = busy {
+            self.events.add(self.now + busy, Happening::EndStrip(server));
+        }
+    }
+
+    /// A server has its part of a request done: the bytes that were read, or the word that all is written, go back.
+    fn served(&mut self, part: Part) {
+        let from = self.hardware.servers[part.server as usize].node;
+        let to = self.processes[part.rank as usize].node;
         match part.direction {
-            Direction::Read => self.events.add(done, Happening::Served(part)),
+            Direction::Read => {
+                let there = self.hardware.send(from, to, self.now, part.bytes);
+                self.events.add(there, Happening::Answer(part));
+            }
             Direction::Write => {
-                let from = self.hardware.servers[part.server as usize].node;
-                let back = self.hardware.latency(from, self.processes[part.rank as usize].node);
-                self.events.add(done + back, Happening::Answered(part));
+                let there = self.now + self.hardware.latency(from, to);
+                self.events.add(there, Happening::Answered(part));
             }
         }
     }

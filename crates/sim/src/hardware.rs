@@ -1,13 +1,12 @@
-//! What the processes share: cores, links, servers. Each is first come, first served.
+//! What the processes share: cores, links, the directory, and the I/O servers.
 //!
-//! Events are handled in order of time, so a server needs no queue: when it will be free says all there is to know of
-//! those that wait.
+//! All but the I/O servers (see [`crate::server`]) are first come, first served. As events are handled in order of time,
+//! such a one needs no line of those that wait: when it will be free says all there is to know of them.
 
 use pio_layout::Striping;
-use pio_machine::{Bandwidth, Duration, Machine, Placement, Service, Storage, Topology};
-use pio_plan::Direction;
+use pio_machine::{Bandwidth, Duration, Machine, Placement, Storage, Topology};
 
-use crate::prediction::ServerTotal;
+use crate::server::{Costs, Server};
 use crate::time::Time;
 
 /// The machine at work.
@@ -39,14 +38,6 @@ struct Core {
     last: Option<u32>,
 }
 
-/// An I/O server.
-#[derive(Debug)]
-pub(crate) struct Server {
-    pub(crate) node: u32,
-    queue: Queue,
-    pub(crate) done: ServerTotal,
-}
-
 /// First come, first served.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
@@ -64,9 +55,11 @@ impl Queue {
 
 impl Hardware {
     pub(crate) fn new(machine: &Machine) -> Hardware {
-        let io = match &machine.storage {
-            Storage::Striped { io, .. } => Some(io),
-            Storage::Local { .. } => None,
+        let (io, costs) = match &machine.storage {
+            Storage::Striped { io, strip, read, write, .. } => {
+                (Some(io), Some(Costs { strip: *strip, read: read.clone(), write: write.clone() }))
+            }
+            Storage::Local { .. } => (None, None),
         };
         let dedicated = io.filter(|io| io.dedicated).map_or(0, |io| io.count);
         let total = machine.nodes.count + dedicated;
@@ -87,11 +80,7 @@ impl Hardware {
             outgoing: Queue::default(),
             incoming: Queue::default(),
         };
-        let server = |node: &u32| Server {
-            node: *node,
-            queue: Queue::default(),
-            done: ServerTotal { requests: 0, bytes_read: 0, bytes_written: 0 },
-        };
+        let server = |node: &u32| costs.clone().map(|costs| Server::new(*node, costs));
         Hardware {
             nodes: (0..total).map(node).collect(),
             topology: machine.network.topology,
@@ -100,7 +89,7 @@ impl Hardware {
             latency: machine.network.link.latency,
             switch: machine.nodes.switch,
             compute: (0..total).filter(is_apart).collect(),
-            servers: servers.iter().map(server).collect(),
+            servers: servers.iter().filter_map(server).collect(),
             directory: Queue::default(),
         }
     }
@@ -148,26 +137,6 @@ impl Hardware {
         self.nodes[node as usize].incoming.serve(now, duration).1
     }
 
-    /// A server does its part of a request: when it is done.
-    pub(crate) fn access(
-        &mut self,
-        server: u32,
-        now: Time,
-        direction: Direction,
-        service: &Service,
-        bytes: u64,
-    ) -> Time {
-        let server = &mut self.servers[server as usize];
-        server.done.requests += 1;
-        match direction {
-            Direction::Read => server.done.bytes_read += bytes,
-            Direction::Write => server.done.bytes_written += bytes,
-        }
-        let moving = service.bandwidth.time_of(bytes).picoseconds();
-        let busy = Duration::from_picoseconds(moving.saturating_add(service.request.picoseconds()));
-        server.queue.serve(now, busy).1
-    }
-
     /// The directory server opens or closes a file: when it is done.
     pub(crate) fn directory(&mut self, now: Time, service: Duration) -> Time {
         self.directory.serve(now, service).1
@@ -202,13 +171,13 @@ fn stages(topology: Topology, nodes: u32) -> u64 {
     }
 }
 
-/// The parts of the interval from `offset` that each server has, as server and bytes: one part a server, as the strips
-/// that follow each other on a server are contiguous there.
+/// The parts of the interval from `offset` that each server has, as server, bytes, and those of them in its first strip:
+/// one part a server, as the strips that follow each other on a server are contiguous there.
 pub(crate) fn parts(
     striping: &Striping,
     offset: u64,
     bytes: u64,
-) -> impl Iterator<Item = (u32, u64)> + use<> {
+) -> impl Iterator<Item = (u32, u64, u64)> + use<> {
     let striping = *striping;
     let end = offset.saturating_add(bytes);
     let strips = if bytes == 0 { 0 } else { (end - 1) / striping.unit - offset / striping.unit + 1 };
@@ -216,10 +185,12 @@ pub(crate) fn parts(
     let touched = strips.min(u64::from(striping.factor)) as u32;
     (0..touched).map(move |step| {
         if touched == 1 {
-            return (first, bytes);
+            return (first, bytes, bytes.min(striping.unit - offset % striping.unit));
         }
         let server = (first + step) % striping.factor;
-        (server, striping.len_of_server(server, end) - striping.len_of_server(server, offset))
+        let part = striping.len_of_server(server, end) - striping.len_of_server(server, offset);
+        let begins = if step == 0 { offset % striping.unit } else { 0 };
+        (server, part, part.min(striping.unit - begins))
     })
 }
 
@@ -248,14 +219,18 @@ mod tests {
             let striping = Striping::new(unit, factor, first).unwrap();
             for offset in [0, 3, 10, 39, 41, 200] {
                 for bytes in [0, 1, 7, 10, 38, 40, 41, 99] {
-                    let mut expected = vec![0; factor as usize];
+                    let mut expected = vec![(0, 0); factor as usize];
                     for strip in striping.strips(offset..offset + bytes) {
-                        expected[strip.server as usize] += strip.len;
+                        let (part, first) = &mut expected[strip.server as usize];
+                        if *part == 0 {
+                            *first = strip.len;
+                        }
+                        *part += strip.len;
                     }
-                    let mut found = vec![0; factor as usize];
-                    for (server, part) in parts(&striping, offset, bytes) {
-                        assert!(part > 0 && found[server as usize] == 0);
-                        found[server as usize] = part;
+                    let mut found = vec![(0, 0); factor as usize];
+                    for (server, part, first) in parts(&striping, offset, bytes) {
+                        assert!(part > 0 && found[server as usize] == (0, 0));
+                        found[server as usize] = (part, first);
                     }
                     assert_eq!(found, expected, "{striping:?} {offset} {bytes}");
                 }

@@ -15,6 +15,7 @@ mod hardware;
 mod output;
 mod prediction;
 mod process;
+mod server;
 pub mod thakur;
 mod time;
 pub mod workload;

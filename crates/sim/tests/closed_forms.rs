@@ -121,6 +121,26 @@ fn many_ranks_at_one_server_take_the_sum_of_its_service() {
 }
 
 #[test]
+fn long_requests_of_many_ranks_end_together() {
+    let slow = machine(&[(
+        "read = { request = \"20 us\", bandwidth = \"1 GB/s\" }",
+        "read = { request = \"20 us\", bandwidth = \"0.25 GB/s\" }",
+    )]);
+    for ranks in [1, 2, 5] {
+        let program = |rank| vec![request(rank, Direction::Read, 0, 4096)];
+        let found = predict(&slow, &workload((0..ranks).map(program).collect()), Options::default()).unwrap();
+        // Of each, both servers have two strips, which take 4096 each. The strips take turns: the last rank is served
+        // when all are, each other one a strip before the next.
+        let served = |rank: u32| u64::from(ranks) * (20_000 + 8192) - u64::from(ranks - 1 - rank) * 4096;
+        // Call 1000, two links 200, back 200, the bytes 4096 by one link, and the caller's 4096.
+        let all: u64 = (0..ranks).map(|rank| 1200 + served(rank) + 200 + 4096 + 4096).sum();
+        assert_eq!(found.operation(Op::Read).time.picoseconds(), all * 1000, "{ranks} ranks");
+        let last = 1200 + u64::from(ranks) * 28_192 + 200 + 4096 + 4096;
+        assert_eq!(found.makespan.picoseconds(), last * 1000, "{ranks} ranks");
+    }
+}
+
+#[test]
 fn a_link_carries_no_more_than_its_bandwidth() {
     let fast = machine(&[(
         "write = { request = \"10 us\", bandwidth = \"0.5 GB/s\" }",

@@ -1,0 +1,52 @@
+//! Every key that a description can have, whatever its kind: tells a misspelt key from one that is missing.
+
+use toml::de::{DeTable, DeValue};
+
+use crate::error::MachineError;
+use crate::section::Source;
+
+/// The keys of each table, by the table's name.
+const KEYS: [(&str, &[&str]); 13] = [
+    ("", &["name", "source", "nodes", "messages", "network", "storage", "calls"]),
+    ("nodes", &["count", "cores", "switch", "copy"]),
+    ("nodes.copy", &["bandwidth", "piece"]),
+    ("messages", &["send", "receive", "local-latency"]),
+    ("network", &["kind", "radix", "width", "link"]),
+    ("network.link", &["bandwidth", "latency"]),
+    ("storage", &["kind", "exclusive-writes", "io", "strip", "read", "write", "open", "close"]),
+    ("storage.io", &["count", "placement", "dedicated"]),
+    ("storage.read", &["request", "bandwidth"]),
+    ("storage.write", &["request", "bandwidth"]),
+    ("calls", &["open", "close", "seek", "read", "write"]),
+    ("calls.read", &["call", "bandwidth"]),
+    ("calls.write", &["call", "bandwidth"]),
+];
+
+/// The error for the first key in the text that no kind of machine has, if there is one.
+pub(crate) fn unknown(source: &Source<'_>, root: &DeTable<'_>) -> Option<MachineError> {
+    let (start, key, known) = first_unknown(root, "")?;
+    Some(MachineError::UnknownKey {
+        file: source.file.to_owned(),
+        line: source.line(start),
+        key,
+        known: known.join(", "),
+    })
+}
+
+/// Where in the text it is, its whole name, and the keys of its table.
+fn first_unknown(table: &DeTable<'_>, name: &str) -> Option<(usize, String, &'static [&'static str])> {
+    // What stands where no table belongs is a wrong value, not a wrong key.
+    let known = KEYS.iter().find(|(table, _)| *table == name)?.1;
+    let find = |key: &toml::Spanned<std::borrow::Cow<'_, str>>, value: &DeValue<'_>| {
+        let dot = if name.is_empty() { "" } else { "." };
+        let whole = format!("{name}{dot}{}", key.get_ref());
+        if !known.contains(&key.get_ref().as_ref()) {
+            return Some((key.span().start, whole, known));
+        }
+        match value {
+            DeValue::Table(inner) => first_unknown(inner, &whole),
+            _ => None,
+        }
+    };
+    table.iter().filter_map(|(key, value)| find(key, value.get_ref())).min_by_key(|found| found.0)
+}

@@ -1,0 +1,199 @@
+//! An I/O server: serves strip by strip, and the requests that wait take turns.
+//!
+//! A server's part of a request is a run of strips. The server is busy with one strip at a time; then the request goes
+//! to the back of the line of those that wait, behind what came meanwhile. What a request costs as such (to take it in,
+//! to find its bytes) it costs once, before its first strip. So a request that is alone takes as long as if it were
+//! served in one go, and of those that come together the last is done when it would be first come, first served; but
+//! long ones end together, where first come, first served they would end evenly spread over that time.
+
+use std::collections::VecDeque;
+
+use pio_machine::{Duration, Service};
+use pio_plan::Direction;
+
+use crate::prediction::ServerTotal;
+
+/// A rank's request, as far as one server has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) rank: u32,
+    pub(crate) server: u32,
+    pub(crate) direction: Direction,
+    pub(crate) bytes: u64,
+    /// Those of them in its first strip here, which it may have only the end of. The others begin at their strip's start.
+    pub(crate) first_strip: u64,
+}
+
+/// An I/O server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) node: u32,
+    pub(crate) done: ServerTotal,
+    costs: Costs,
+    /// Whose strip it is busy with.
+    current: Option<Turn>,
+    /// Who is next, in this order.
+    waiting: VecDeque<Turn>,
+}
+
+/// How long servers are busy.
+#[derive(Clone, Debug)]
+pub(crate) struct Costs {
+    pub(crate) strip: u64,
+    pub(crate) read: Service,
+    pub(crate) write: Service,
+}
+
+/// A part, and how much of it is done when the strip is that it waits for.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    part: Part,
+    /// Bytes.
+    served: u64,
+    /// How long these take the server, picoseconds.
+    moving: u64,
+}
+
+impl Server {
+    pub(crate) fn new(node: u32, costs: Costs) -> Server {
+        let done = ServerTotal { requests: 0, bytes_read: 0, bytes_written: 0 };
+        Server { node, done, costs, current: None, waiting: VecDeque::new() }
+    }
+
+    /// Takes in a part, behind those that wait. If the server was idle: how long it is now busy with the first strip.
+    pub(crate) fn take_in(&mut self, part: Part) -> Option<Duration> {
+        self.done.requests += 1;
+        match part.direction {
+            Direction::Read => self.done.bytes_read += part.bytes,
+            Direction::Write => self.done.bytes_written += part.bytes,
+        }
+        self.waiting.push_back(Turn { part, served: 0, moving: 0 });
+        if self.current.is_some() { None } else { self.begin_strip() }
+    }
+
+    /// The strip that the server was busy with is done. The part, if that was its last one; and how long the server is
+    /// now busy with the next strip, if there is any.
+    pub(crate) fn end_strip(&mut self) -> (Option<Part>, Option<Duration>) {
+        let Some(turn) = self.current.take() else { return (None, None) };
+        let is_whole = turn.served == turn.part.bytes;
+        if !is_whole {
+            self.waiting.push_back(turn);
+        }
+        (is_whole.then_some(turn.part), self.begin_strip())
+    }
+
+    fn begin_strip(&mut self) -> Option<Duration> {
+        let mut turn = self.waiting.pop_front()?;
+        let part = &turn.part;
+        let service = match part.direction {
+            Direction::Read => &self.costs.read,
+            Direction::Write => &self.costs.write,
+        };
+        let (strip, request) = match turn.served {
+            0 => (part.first_strip, service.request.picoseconds()),
+            _ => (self.costs.strip, 0),
+        };
+        turn.served = turn.served.saturating_add(strip).min(part.bytes);
+        // The difference, so that the strips' times add up to the picosecond to that of the whole.
+        let before = turn.moving;
+        turn.moving = service.bandwidth.time_of(turn.served).picoseconds();
+        let busy = Duration::from_picoseconds((turn.moving - before).saturating_add(request));
+        self.current = Some(turn);
+        Some(busy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pio_machine::Bandwidth;
+
+    use super::*;
+
+    /// Strips of 10 bytes; a byte takes 1 ns to read and 2 ns to write, a request 5 ns and 7 ns.
+    fn server() -> Server {
+        let service = |nanoseconds: u64, bytes_per_second| Service {
+            request: Duration::from_picoseconds(nanoseconds * 1000),
+            bandwidth: Bandwidth::from_bytes_per_second(bytes_per_second),
+        };
+        let costs = Costs { strip: 10, read: service(5, 1_000_000_000), write: service(7, 500_000_000) };
+        Server::new(0, costs)
+    }
+
+    fn part(rank: u32, direction: Direction, bytes: u64, first_strip: u64) -> Part {
+        Part { rank, server: 0, direction, bytes, first_strip }
+    }
+
+    /// When parts, each of which arrives at a time, are done: rank and nanosecond. An arrival comes before a strip's end
+    /// of the same time.
+    fn ends(arrivals: &[(u64, Part)]) -> Vec<(u32, u64)> {
+        let mut server = server();
+        let mut found = Vec::new();
+        let mut arrivals = arrivals.iter().peekable();
+        let mut busy_until = None;
+        loop {
+            let arrives = arrivals.next_if(|(time, _)| busy_until.is_none_or(|end: u64| time * 1000 <= end));
+            if let Some((time, part)) = arrives {
+                if let Some(busy) = server.take_in(*part) {
+                    assert!(busy_until.is_none());
+                    busy_until = Some(time * 1000 + busy.picoseconds());
+                }
+            } else if let Some(end) = busy_until {
+                let (done, next) = server.end_strip();
+                found.extend(done.map(|part| (part.rank, end / 1000)));
+                busy_until = next.map(|busy| end + busy.picoseconds());
+            } else {
+                assert_eq!(server.end_strip(), (None, None));
+                return found;
+            }
+        }
+    }
+
+    #[test]
+    fn one_that_is_alone_is_served_in_one_go() {
+        assert_eq!(ends(&[(3, part(0, Direction::Read, 35, 4))]), [(0, 3 + 5 + 35)]);
+        assert_eq!(ends(&[(0, part(0, Direction::Write, 7, 7))]), [(0, 7 + 14)]);
+    }
+
+    #[test]
+    fn two_that_come_together_end_one_strip_apart() {
+        let two = [(0, part(0, Direction::Read, 30, 10)), (0, part(1, Direction::Read, 30, 10))];
+        assert_eq!(ends(&two), [(0, 2 * (5 + 30) - 10), (1, 2 * (5 + 30))]);
+    }
+
+    #[test]
+    fn the_last_of_many_is_done_when_all_are() {
+        let many: Vec<_> = (0..64).map(|rank| (0, part(rank, Direction::Write, 40, 10))).collect();
+        let all = 64 * (7 + 80);
+        // The last round is one strip of each.
+        let expected: Vec<_> = (0..64).map(|rank| (rank, all - (63 - u64::from(rank)) * 20)).collect();
+        assert_eq!(ends(&many), expected);
+    }
+
+    #[test]
+    fn a_short_one_waits_for_a_strip_and_not_for_all_of_a_long_one() {
+        let long = (0, part(0, Direction::Read, 1000, 10));
+        // Comes in the long one's second strip, which ends at 25.
+        let short = (17, part(1, Direction::Read, 6, 6));
+        assert_eq!(ends(&[long, short]), [(1, 25 + 5 + 6), (0, 5 + 1000 + 5 + 6)]);
+    }
+
+    #[test]
+    fn what_comes_goes_behind_what_waits_and_before_what_was_just_served() {
+        let one = |rank, bytes| part(rank, Direction::Read, bytes, bytes.min(10));
+        // Rank 0 until 15; 1 until 30, in which 2 comes; 0 until 40 and done; 2 until 55; 1 until 65.
+        let three = [(0, one(0, 20)), (1, one(1, 20)), (20, one(2, 10))];
+        assert_eq!(ends(&three), [(0, 40), (2, 55), (1, 65)]);
+    }
+
+    #[test]
+    fn rounding_does_not_add_up() {
+        let mut server = server();
+        server.costs.read.bandwidth = Bandwidth::from_bytes_per_second(3_000_000_007);
+        let whole = server.costs.read.bandwidth.time_of(1_000_003).picoseconds() + 5000;
+        let mut sum = server.take_in(part(0, Direction::Read, 1_000_003, 1)).unwrap().picoseconds();
+        while let (None, Some(busy)) = server.end_strip() {
+            sum += busy.picoseconds();
+        }
+        assert_eq!(sum, whole);
+    }
+}
