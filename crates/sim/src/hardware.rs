@@ -3,6 +3,8 @@
 //! All but the I/O servers (see [`crate::server`]) are first come, first served. As events are handled in order of time,
 //! such a one needs no line of those that wait: when it will be free says all there is to know of them.
 
+use std::collections::BTreeMap;
+
 use pio_layout::Striping;
 use pio_machine::{Bandwidth, Duration, Machine, Placement, Storage, Topology};
 
@@ -23,6 +25,8 @@ pub(crate) struct Hardware {
     compute: Vec<u32>,
     pub(crate) servers: Vec<Server>,
     directory: Queue,
+    /// For each rank: when it last stopped computing.
+    computed: BTreeMap<u32, Time>,
 }
 
 #[derive(Debug)]
@@ -91,6 +95,7 @@ impl Hardware {
             compute: (0..total).filter(is_apart).collect(),
             servers: servers.iter().filter_map(server).collect(),
             directory: Queue::default(),
+            computed: BTreeMap::new(),
         }
     }
 
@@ -110,13 +115,14 @@ impl Hardware {
         let Some(index) = own.or_else(|| cores.iter().position(ready)) else { return now + duration };
         let core = &mut cores[index];
         let changes = core.last.replace(rank).is_some_and(|last| last != rank);
-        let extra = if changes { switch } else { Duration::ZERO };
-        core.queue
-            .serve(
-                now,
-                Duration::from_picoseconds(duration.picoseconds().saturating_add(extra.picoseconds())),
-            )
-            .1
+        // A rank that goes on computing where it left off has its core for a slice of milliseconds, many calls long: that
+        // we make ranks take turns call by call is for fairness alone, and costs it nothing.
+        let goes_on = self.computed.get(&rank) == Some(&now);
+        let extra = if changes && !goes_on { switch } else { Duration::ZERO };
+        let busy = Duration::from_picoseconds(duration.picoseconds().saturating_add(extra.picoseconds()));
+        let end = core.queue.serve(now, busy).1;
+        self.computed.insert(rank, end);
+        end
     }
 
     /// Time of the first byte from node to node.
