@@ -11,7 +11,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-mpi test-openmpi test-slow lint bench build release collapse preflight clean
+.PHONY: help demo test test-rust test-apps test-study test-mpi test-openmpi test-slow lint bench build release collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,13 +19,17 @@ help: ## this text
 demo: release ## one real program through all four verbs, with a report at the end
 	python3 tools/demo.py
 
-test: test-rust test-apps test-mpi test-openmpi ## every test but the slow ones
+test: test-rust test-apps test-study test-mpi test-openmpi ## every test but the slow ones
 
 test-rust: build
 	cargo test --workspace
 
 test-apps: collapse
 	python3 apps/collapse/check.py
+
+# The published counts, from a real run.
+test-study: build collapse
+	target/debug/pioscope reproduce thakur
 
 test-mpi: build collapse ## collapse under Pioscope's MPI-IO and the MPI's own, byte for byte (one size: make test-mpi NP=8)
 	python3 tools/identity.py --ranks $(NP)
