@@ -1,12 +1,12 @@
 //! `pioscope record`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use pio_record::{Options, Outcome};
+use pio_record::{Options, Outcome, Summary};
 
 use crate::mpi;
 
@@ -67,10 +67,15 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
 /// Runs and records a job, and says on standard error what came of it.
 pub fn record(options: &Options) -> Result<ExitCode> {
     let Outcome { status, summary } = pio_record::run(options)?;
-    let output = options.output.display();
+    tell(&options.output, &summary);
+    Ok(mpi::exit_code(status))
+}
+
+/// Says what a trace holds and what is missing in it.
+pub fn tell(output: &Path, summary: &Summary) {
+    let output = output.display();
     eprintln!("pioscope: {output}: {} events of {} processes", summary.events, summary.processes);
     for problem in summary.problems() {
         eprintln!("pioscope: {output}: {problem}");
     }
-    Ok(mpi::exit_code(status))
 }

@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -94,7 +95,7 @@ fn a_killed_job_leaves_all_it_did() {
     if !has_mpi() {
         return;
     }
-    for victim in ["rank", "launcher"] {
+    for victim in ["rank", "launcher", "recorder"] {
         let place = Place::new();
         place.compile("mpicc", "writer", WRITER, &[]);
         let mut job = Command::new(env!("CARGO_BIN_EXE_pioscope"))
@@ -118,12 +119,22 @@ fn a_killed_job_leaves_all_it_did() {
         };
         match victim {
             "rank" => kill(&pid),
+            "recorder" => job.kill().unwrap(),
             _ => {
                 // Its proxy ends the ranks; what they did is there all the same.
                 kill(&child_of(job.id()));
             }
         }
         assert!(!job.wait().unwrap().success(), "{victim}");
+        if victim == "recorder" {
+            // The job has lost its recorder, and we make the trace of what it left, while the ranks still run.
+            let spool = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());
+            let spool = spool.into_iter().find(|path| path.is_dir()).unwrap();
+            place
+                .pioscope([OsStr::new("convert"), spool.as_os_str(), OsStr::new("-o"), OsStr::new("run.pio")])
+                .succeeds();
+            kill(&pid);
+        }
         let trace = Trace::open(&place.join("run.pio")).unwrap();
         assert!(trace.damage().is_none());
         let events: Vec<_> = trace.events().map(|event| event.unwrap()).collect();
