@@ -3,7 +3,7 @@
 
 One line a check; ends with the number passed and failed; the exit code is 0 if none failed. Standard library only.
 
-    python3 check.py --program build/collapse
+    python3 check.py --program build-openmpi/collapse
     python3 check.py --mpiexec "mpiexec --oversubscribe" --ranks 1,2,4
 """
 
@@ -372,7 +372,7 @@ def check_errors(checker):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", default="build/collapse", help="default: %(default)s")
+    parser.add_argument("--program", default=Path(__file__).parent / "build/collapse", help="default: %(default)s")
     parser.add_argument("--mpiexec", default="mpiexec", help="how to start MPI programs, with options (default: %(default)s)")
     parser.add_argument("--ranks", default="1,2,4,8", help="numbers of processes to compare (default: %(default)s)")
     options = parser.parse_args()
