@@ -21,13 +21,13 @@ use pio_plan::{
 use pio_trace::{Call, Event, Flags, HandleId, Layer, ProcessId, Tables, Target};
 
 use crate::error::SimError;
-use crate::events::Events;
+
 use crate::hardware::{Hardware, parts};
 use crate::output::Output;
 use crate::prediction::{Prediction, Tally};
 use crate::process::{Content, Delivery, Key, Process, Request, Requests, Running, Sending, Then, Transfer};
 use crate::server::Part;
-use crate::time::Time;
+use crate::kernel::{Events, Time};
 use crate::workload::{What, Workload};
 
 /// What can be chosen beside machine and strategy.
@@ -196,7 +196,7 @@ impl<'a> Engine<'a> {
             self.next_step(rank);
         }
         let mut handled = 0_u64;
-        while let Some((time, happening)) = self.events.next() {
+        while let Some((time, happening)) = self.events.pop() {
             if time == Time::NEVER {
                 return Err(SimError::TooLong { machine: self.machine.name.clone() });
             }

@@ -9,7 +9,7 @@ use pio_layout::Striping;
 use pio_machine::{Bandwidth, Duration, Machine, Placement, Storage, Topology};
 
 use crate::server::{Costs, Server};
-use crate::time::Time;
+use crate::kernel::Time;
 
 /// The machine at work.
 #[derive(Debug)]

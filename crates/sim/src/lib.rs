@@ -9,15 +9,15 @@
 
 mod engine;
 mod error;
-mod events;
 mod from_trace;
 mod hardware;
+pub mod kernel;
+pub mod network;
 mod output;
 mod prediction;
 mod process;
 mod server;
 pub mod thakur;
-mod time;
 pub mod workload;
 
 pub use engine::{Options, Progress, simulate};

@@ -6,7 +6,7 @@ use pio_layout::Extents;
 use pio_plan::{Action, Direction, IoError, Machine, Message, Piece};
 use pio_trace::{Call, HandleId};
 
-use crate::time::Time;
+use crate::kernel::Time;
 
 /// A rank's state.
 #[derive(Default)]

@@ -6,19 +6,19 @@ use pio_machine::Duration;
 
 /// A moment: picoseconds since the start of the simulated job. 64 bits last 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Time(pub(crate) u64);
+pub struct Time(pub u64);
 
 impl Time {
     /// The end of simulated time: no result reaches it.
-    pub(crate) const NEVER: Time = Time(u64::MAX);
+    pub const NEVER: Time = Time(u64::MAX);
 
     /// Whole nanoseconds, as traces have them.
-    pub(crate) fn nanoseconds(self) -> u64 {
+    pub fn nanoseconds(self) -> u64 {
         self.0 / 1000
     }
 
     /// How long after `earlier` it is.
-    pub(crate) fn since(self, earlier: Time) -> Duration {
+    pub fn since(self, earlier: Time) -> Duration {
         Duration::from_picoseconds(self.0.saturating_sub(earlier.0))
     }
 }

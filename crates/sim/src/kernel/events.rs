@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::time::Time;
+use crate::kernel::Time;
 
 /// Happenings in order of time; those of the same time in the order in which they were added.
 #[derive(Debug)]
-pub(crate) struct Events<T> {
+pub struct Events<T> {
     heap: BinaryHeap<Entry<T>>,
     added: u64,
 }
@@ -20,17 +20,31 @@ struct Entry<T> {
 }
 
 impl<T> Events<T> {
-    pub(crate) fn new() -> Events<T> {
+    /// None yet.
+    pub fn new() -> Events<T> {
         Events { heap: BinaryHeap::new(), added: 0 }
     }
 
-    pub(crate) fn add(&mut self, time: Time, what: T) {
+    /// Adds what is to happen at `time`.
+    pub fn add(&mut self, time: Time, what: T) {
         self.heap.push(Entry { time, number: self.added, what });
         self.added += 1;
     }
 
-    pub(crate) fn next(&mut self) -> Option<(Time, T)> {
+    /// When something happens next; nothing if there is nothing left.
+    pub fn next_time(&self) -> Option<Time> {
+        self.heap.peek().map(|entry| entry.time)
+    }
+
+    /// Takes out what happens next.
+    pub fn pop(&mut self) -> Option<(Time, T)> {
         self.heap.pop().map(|entry| (entry.time, entry.what))
+    }
+}
+
+impl<T> Default for Events<T> {
+    fn default() -> Events<T> {
+        Events::new()
     }
 }
 
@@ -65,7 +79,7 @@ mod tests {
         for (time, what) in [(5, 'd'), (1, 'a'), (5, 'e'), (1, 'b'), (3, 'c')] {
             events.add(Time(time), what);
         }
-        let order: String = std::iter::from_fn(|| events.next()).map(|(_, what)| what).collect();
+        let order: String = std::iter::from_fn(|| events.pop()).map(|(_, what)| what).collect();
         assert_eq!(order, "abcde");
     }
 }
