@@ -23,11 +23,11 @@ use pio_trace::{Call, Event, Flags, HandleId, Layer, ProcessId, Tables, Target};
 use crate::error::SimError;
 
 use crate::hardware::{Hardware, parts};
+use crate::kernel::{Events, Time};
 use crate::output::Output;
 use crate::prediction::{Prediction, Tally};
 use crate::process::{Content, Delivery, Key, Process, Request, Requests, Running, Sending, Then, Transfer};
 use crate::server::Part;
-use crate::kernel::{Events, Time};
 use crate::workload::{What, Workload};
 
 /// What can be chosen beside machine and strategy.

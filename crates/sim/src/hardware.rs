@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use pio_layout::Striping;
 use pio_machine::{Bandwidth, Duration, Machine, Placement, Storage, Topology};
 
-use crate::server::{Costs, Server};
 use crate::kernel::Time;
+use crate::server::{Costs, Server};
 
 /// The machine at work.
 #[derive(Debug)]
