@@ -24,6 +24,7 @@ use crate::error::SimError;
 
 use crate::hardware::{Hardware, parts};
 use crate::kernel::{Events, Time};
+use crate::network::{self, Links, MessageId, Network};
 use crate::output::Output;
 use crate::prediction::{Prediction, Tally};
 use crate::process::{Content, Delivery, Key, Process, Request, Requests, Running, Sending, Then, Transfer};
@@ -90,6 +91,12 @@ struct Engine<'a> {
     now: Time,
     events: Events<Happening>,
     hardware: Hardware,
+    network: Box<dyn Network>,
+    /// What the network carries, and the places that are free.
+    cargo: Vec<Option<Cargo>>,
+    free_cargo: Vec<u32>,
+    /// What has arrived; kept only for its room.
+    delivered: Vec<network::Delivery>,
     processes: Vec<Process>,
     files: Vec<FileState>,
     /// Messages under way or in a mailbox, and the places that are free.
@@ -107,22 +114,27 @@ struct Engine<'a> {
 enum Happening {
     /// What a rank waited for is done.
     Resume(u32),
-    /// The first byte of a message is at its node.
-    Arrive(u32),
-    /// A message is there.
-    Deliver(u32),
-    /// The first byte of a rank's request is at a server.
-    AtServer(Part),
-    /// All of it is: the server can take it up.
-    Serve(Part),
+    /// What the network carried, or what need not leave its node, is there.
+    Arrived(Cargo),
     /// A server is done with a strip.
     EndStrip(u32),
-    /// The first byte of the answer is at the rank's node.
+    /// The directory server is done with a rank's request.
+    DirectoryDone(u32),
+}
+
+/// What goes from node to node.
+#[derive(Clone, Copy, Debug)]
+enum Cargo {
+    /// A message between ranks.
+    Message(u32),
+    /// A rank's request, on its way to the server: with the data, if it is a write.
+    Request(Part),
+    /// The server's answer: with the data, if it is a read.
     Answer(Part),
-    /// The part is done.
-    Answered(Part),
-    /// A request is at the directory server: which takes so long.
+    /// A request to the directory server, which is busy with it for so long.
     Directory(u32, Duration),
+    /// Its answer.
+    DirectoryAnswer(u32),
 }
 
 struct FileState {
@@ -180,6 +192,10 @@ impl<'a> Engine<'a> {
             events: Events::new(),
             processes,
             files: (0..workload.files.len()).map(file).collect(),
+            network: Box::new(Links::new(&machine.network, hardware.nodes())),
+            cargo: Vec::new(),
+            free_cargo: Vec::new(),
+            delivered: Vec::new(),
             hardware,
             deliveries: Vec::new(),
             free_deliveries: Vec::new(),
@@ -196,12 +212,10 @@ impl<'a> Engine<'a> {
             self.next_step(rank);
         }
         let mut handled = 0_u64;
-        while let Some((time, happening)) = self.events.pop() {
+        while let Some(time) = self.next() {
             if time == Time::NEVER {
                 return Err(SimError::TooLong { machine: self.machine.name.clone() });
             }
-            self.now = time;
-            self.happen(happening);
             handled += 1;
             if handled.is_multiple_of(PROGRESS_EVENTS) {
                 let calls_begun = self.processes.iter().map(|process| process.begun as u64).sum();
@@ -217,6 +231,28 @@ impl<'a> Engine<'a> {
             )?;
         }
         Ok(self.prediction(handled))
+    }
+
+    /// Lets what comes first happen: in the network, or here. When that was.
+    fn next(&mut self) -> Option<Time> {
+        let own = self.events.next_time();
+        if self.network.next_time().is_some_and(|time| own.is_none_or(|own| time <= own)) {
+            let mut delivered = std::mem::take(&mut self.delivered);
+            self.network.advance(own.unwrap_or(Time::NEVER), &mut delivered);
+            for delivery in delivered.drain(..) {
+                self.now = delivery.last_byte;
+                if let Some(cargo) = self.cargo[delivery.message.0 as usize].take() {
+                    self.free_cargo.push(delivery.message.0);
+                    self.arrived(cargo);
+                }
+            }
+            self.delivered = delivered;
+            return Some(self.now);
+        }
+        let (time, happening) = self.events.pop()?;
+        self.now = time;
+        self.happen(happening);
+        Some(time)
     }
 
     fn prediction(self, simulated_events: u64) -> Prediction {
@@ -261,31 +297,10 @@ impl<'a> Engine<'a> {
     fn happen(&mut self, happening: Happening) {
         match happening {
             Happening::Resume(rank) => self.resume(rank),
-            Happening::Arrive(id) => {
-                let Some((to, bytes)) = self.deliveries[id as usize].as_ref().map(|it| (it.to, it.bytes))
-                else {
-                    return;
-                };
-                let node = self.processes[to as usize].node;
-                let there = self.hardware.receive(node, self.now, bytes);
-                self.events.add(there, Happening::Deliver(id));
-            }
-            Happening::Deliver(id) => {
-                let Some(to) = self.deliveries[id as usize].as_ref().map(|it| it.to) else { return };
-                let process = &mut self.processes[to as usize];
-                process.mailbox.push_back(id);
-                if std::mem::take(&mut process.idle) {
-                    self.advance(to);
-                }
-            }
-            Happening::AtServer(part) => {
-                let node = self.hardware.servers[part.server as usize].node;
-                let there = self.hardware.receive(node, self.now, part.bytes);
-                self.events.add(there, Happening::Serve(part));
-            }
-            Happening::Serve(part) => {
-                let busy = self.hardware.servers[part.server as usize].take_in(part);
-                self.serve_strip(part.server, busy);
+            Happening::Arrived(cargo) => self.arrived(cargo),
+            Happening::DirectoryDone(rank) => {
+                let node = self.processes[rank as usize].node;
+                self.ship(self.directory_node(), node, 0, Cargo::DirectoryAnswer(rank));
             }
             Happening::EndStrip(server) => {
                 let (done, next) = self.hardware.servers[server as usize].end_strip();
@@ -294,17 +309,47 @@ impl<'a> Engine<'a> {
                 }
                 self.serve_strip(server, next);
             }
-            Happening::Answer(part) => {
-                let node = self.processes[part.rank as usize].node;
-                let there = self.hardware.receive(node, self.now, part.bytes);
-                self.events.add(there, Happening::Answered(part));
+        }
+    }
+
+    /// Sends what has so many bytes from node to node. What stays in its node does not cross the network.
+    fn ship(&mut self, from: u32, to: u32, bytes: u64, cargo: Cargo) {
+        if from == to {
+            let there = self.now + self.machine.messages.local_latency;
+            return self.events.add(there, Happening::Arrived(cargo));
+        }
+        let id = match self.free_cargo.pop() {
+            Some(id) => id,
+            None => {
+                self.cargo.push(None);
+                self.cargo.len() as u32 - 1
             }
-            Happening::Answered(part) => self.answered(part),
-            Happening::Directory(rank, service) => {
+        };
+        self.cargo[id as usize] = Some(cargo);
+        self.network.send(self.now, MessageId(id), from, to, bytes);
+    }
+
+    /// All of it is at its node.
+    fn arrived(&mut self, cargo: Cargo) {
+        match cargo {
+            Cargo::Message(id) => {
+                let Some(to) = self.deliveries[id as usize].as_ref().map(|it| it.to) else { return };
+                let process = &mut self.processes[to as usize];
+                process.mailbox.push_back(id);
+                if std::mem::take(&mut process.idle) {
+                    self.advance(to);
+                }
+            }
+            Cargo::Request(part) => {
+                let busy = self.hardware.servers[part.server as usize].take_in(part);
+                self.serve_strip(part.server, busy);
+            }
+            Cargo::Answer(part) => self.answered(part),
+            Cargo::Directory(rank, service) => {
                 let done = self.hardware.directory(self.now, service);
-                let latency = self.directory_latency(rank);
-                self.events.add(done + latency, Happening::Resume(rank));
+                self.events.add(done, Happening::DirectoryDone(rank));
             }
+            Cargo::DirectoryAnswer(rank) => self.resume(rank),
         }
     }
 
@@ -701,13 +746,7 @@ impl<'a> Engine<'a> {
         let Some(delivery) = &self.deliveries[id as usize] else { return };
         let (from, to) =
             (self.processes[delivery.from as usize].node, self.processes[delivery.to as usize].node);
-        if from == to {
-            let there = self.now + self.machine.messages.local_latency;
-            self.events.add(there, Happening::Deliver(id));
-        } else {
-            let there = self.hardware.send(from, to, self.now, delivery.bytes);
-            self.events.add(there, Happening::Arrive(id));
-        }
+        self.ship(from, to, delivery.bytes, Cargo::Message(id));
     }
 
     /// The receiver's processor time: the message's own, unpacking data into a collective buffer, and, within a node,
@@ -815,16 +854,8 @@ impl<'a> Engine<'a> {
         for (server, bytes, first_strip) in parts(&striping, request.offset, request.bytes) {
             let part = Part { rank, server, direction: request.direction, bytes, first_strip };
             let server_node = self.hardware.servers[server as usize].node;
-            match request.direction {
-                Direction::Write => {
-                    let there = self.hardware.send(node, server_node, self.now, bytes);
-                    self.events.add(there, Happening::AtServer(part));
-                }
-                Direction::Read => {
-                    let there = self.now + self.hardware.latency(node, server_node);
-                    self.events.add(there, Happening::Serve(part));
-                }
-            }
+            let sent = if request.direction == Direction::Write { bytes } else { 0 };
+            self.ship(node, server_node, sent, Cargo::Request(part));
             count += 1;
         }
         match &mut self.processes[rank as usize].transfer {
@@ -844,16 +875,8 @@ impl<'a> Engine<'a> {
     fn served(&mut self, part: Part) {
         let from = self.hardware.servers[part.server as usize].node;
         let to = self.processes[part.rank as usize].node;
-        match part.direction {
-            Direction::Read => {
-                let there = self.hardware.send(from, to, self.now, part.bytes);
-                self.events.add(there, Happening::Answer(part));
-            }
-            Direction::Write => {
-                let there = self.now + self.hardware.latency(from, to);
-                self.events.add(there, Happening::Answered(part));
-            }
-        }
+        let bytes = if part.direction == Direction::Read { part.bytes } else { 0 };
+        self.ship(from, to, bytes, Cargo::Answer(part));
     }
 
     fn answered(&mut self, part: Part) {
@@ -939,17 +962,13 @@ impl<'a> Engine<'a> {
             return self.end(rank, 0);
         }
         self.processes[rank as usize].then = Then::End;
-        let there = self.now + self.directory_latency(rank);
-        self.events.add(there, Happening::Directory(rank, service));
+        let node = self.processes[rank as usize].node;
+        self.ship(node, self.directory_node(), 0, Cargo::Directory(rank, service));
     }
 
     /// The directory is on the first server's node.
-    fn directory_latency(&self, rank: u32) -> Duration {
-        let node = self.processes[rank as usize].node;
-        self.hardware
-            .servers
-            .first()
-            .map_or(Duration::ZERO, |server| self.hardware.latency(node, server.node))
+    fn directory_node(&self) -> u32 {
+        self.hardware.servers.first().map_or(0, |server| server.node)
     }
 
     // --- The trace ---

@@ -1,4 +1,4 @@
-//! What the processes share: cores, links, the directory, and the I/O servers.
+//! What the processes share: cores, the directory, and the I/O servers.
 //!
 //! All but the I/O servers (see [`crate::server`]) are first come, first served. As events are handled in order of time,
 //! such a one needs no line of those that wait: when it will be free says all there is to know of them.
@@ -6,20 +6,16 @@
 use std::collections::BTreeMap;
 
 use pio_layout::Striping;
-use pio_machine::{Bandwidth, Duration, Machine, Placement, Storage, Topology};
+use pio_machine::{Duration, Machine, Placement, Storage};
 
-use crate::kernel::Time;
+use crate::kernel::{Queue, Time};
 use crate::server::{Costs, Server};
 
 /// The machine at work.
 #[derive(Debug)]
 pub(crate) struct Hardware {
-    nodes: Vec<Node>,
-    topology: Topology,
-    /// Switches that a message of an omega network crosses.
-    stages: u64,
-    bandwidth: Bandwidth,
-    latency: Duration,
+    /// Of each node.
+    cores: Vec<Vec<Core>>,
     switch: Duration,
     /// Node of each compute node's number.
     compute: Vec<u32>,
@@ -30,31 +26,9 @@ pub(crate) struct Hardware {
 }
 
 #[derive(Debug)]
-struct Node {
-    cores: Vec<Core>,
-    outgoing: Queue,
-    incoming: Queue,
-}
-
-#[derive(Debug)]
 struct Core {
     queue: Queue,
     last: Option<u32>,
-}
-
-/// First come, first served.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Queue {
-    free: Time,
-}
-
-impl Queue {
-    /// Takes in what comes at `now` and needs `service`. When its service begins and ends.
-    pub(crate) fn serve(&mut self, now: Time, service: Duration) -> (Time, Time) {
-        let begin = self.free.max(now);
-        self.free = begin + service;
-        (begin, self.free)
-    }
 }
 
 impl Hardware {
@@ -79,24 +53,21 @@ impl Hardware {
         });
         let is_apart = |node: &u32| dedicated == 0 || servers.binary_search(node).is_err();
         let core = || Core { queue: Queue::default(), last: None };
-        let node = |_| Node {
-            cores: (0..machine.nodes.cores).map(|_| core()).collect(),
-            outgoing: Queue::default(),
-            incoming: Queue::default(),
-        };
+        let cores = |_| (0..machine.nodes.cores).map(|_| core()).collect();
         let server = |node: &u32| costs.clone().map(|costs| Server::new(*node, costs));
         Hardware {
-            nodes: (0..total).map(node).collect(),
-            topology: machine.network.topology,
-            stages: stages(machine.network.topology, total),
-            bandwidth: machine.network.link.bandwidth,
-            latency: machine.network.link.latency,
+            cores: (0..total).map(cores).collect(),
             switch: machine.nodes.switch,
             compute: (0..total).filter(is_apart).collect(),
             servers: servers.iter().filter_map(server).collect(),
             directory: Queue::default(),
             computed: BTreeMap::new(),
         }
+    }
+
+    /// Compute nodes and I/O nodes.
+    pub(crate) fn nodes(&self) -> u32 {
+        self.cores.len() as u32
     }
 
     /// The node that is compute node `number`.
@@ -107,10 +78,10 @@ impl Hardware {
     /// Keeps a core of `node` busy for `rank`. When it is done.
     pub(crate) fn compute(&mut self, node: u32, rank: u32, now: Time, duration: Duration) -> Time {
         let switch = self.switch;
-        let cores = &mut self.nodes[node as usize].cores;
+        let cores = &mut self.cores[node as usize];
         // The core that is free first; among equals the one this rank had last, then the first.
-        let earliest = cores.iter().map(|core| core.queue.free.max(now)).min().unwrap_or(now);
-        let ready = |core: &Core| core.queue.free.max(now) == earliest;
+        let earliest = cores.iter().map(|core| core.queue.free().max(now)).min().unwrap_or(now);
+        let ready = |core: &Core| core.queue.free().max(now) == earliest;
         let own = cores.iter().position(|core| ready(core) && core.last == Some(rank));
         let Some(index) = own.or_else(|| cores.iter().position(ready)) else { return now + duration };
         let core = &mut cores[index];
@@ -125,55 +96,9 @@ impl Hardware {
         end
     }
 
-    /// Time of the first byte from node to node.
-    pub(crate) fn latency(&self, from: u32, to: u32) -> Duration {
-        Duration::from_picoseconds(self.latency.picoseconds().saturating_mul(self.links(from, to)))
-    }
-
-    /// A message leaves `from` for `to`: when its first byte is there.
-    pub(crate) fn send(&mut self, from: u32, to: u32, now: Time, bytes: u64) -> Time {
-        let duration = self.bandwidth.time_of(bytes);
-        let (begin, _) = self.nodes[from as usize].outgoing.serve(now, duration);
-        begin + self.latency(from, to)
-    }
-
-    /// The first byte of a message is at `node`: when the last one is in.
-    pub(crate) fn receive(&mut self, node: u32, now: Time, bytes: u64) -> Time {
-        let duration = self.bandwidth.time_of(bytes);
-        self.nodes[node as usize].incoming.serve(now, duration).1
-    }
-
     /// The directory server opens or closes a file: when it is done.
     pub(crate) fn directory(&mut self, now: Time, service: Duration) -> Time {
         self.directory.serve(now, service).1
-    }
-
-    /// How many links lie between two nodes.
-    fn links(&self, from: u32, to: u32) -> u64 {
-        match self.topology {
-            Topology::Flat | Topology::Omega { .. } => self.stages,
-            Topology::Mesh { width } => {
-                let far = |one: u32, other: u32| u64::from(one.abs_diff(other));
-                far(from % width, to % width) + far(from / width, to / width)
-            }
-        }
-    }
-}
-
-/// Links from node to node where they are the same between all: one into each switch, and one out of the last.
-fn stages(topology: Topology, nodes: u32) -> u64 {
-    match topology {
-        Topology::Flat => 2,
-        Topology::Omega { radix } => {
-            let mut stages = 1;
-            let mut reached = u64::from(radix);
-            while reached < u64::from(nodes) {
-                reached *= u64::from(radix);
-                stages += 1;
-            }
-            stages + 1
-        }
-        Topology::Mesh { .. } => 0,
     }
 }
 
@@ -205,21 +130,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_under_an_even_load_is_exact() {
-        // D/D/1: one arrival every 10, service 8: nobody waits. Every 10, service 12: the k-th waits 2 k.
-        let mut queue = Queue::default();
-        for number in 0..100 {
-            let (begin, end) = queue.serve(Time(number * 10), Duration::from_picoseconds(8));
-            assert_eq!((begin, end), (Time(number * 10), Time(number * 10 + 8)));
-        }
-        let mut queue = Queue::default();
-        for number in 0..100 {
-            let (begin, _) = queue.serve(Time(number * 10), Duration::from_picoseconds(12));
-            assert_eq!(begin, Time(number * 12));
-        }
-    }
-
-    #[test]
     fn parts_are_the_strips_summed_by_server() {
         for (unit, factor, first) in [(10, 4, 0), (10, 4, 3), (7, 1, 0), (1, 5, 2)] {
             let striping = Striping::new(unit, factor, first).unwrap();
@@ -242,19 +152,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn hops_follow_the_shape() {
-        let mut machine = Machine::built_in("paragon-caltech").unwrap();
-        machine.network.topology = Topology::Mesh { width: 16 };
-        let hardware = Hardware::new(&machine);
-        assert_eq!(hardware.links(0, 0), 0);
-        assert_eq!(hardware.links(0, 17), 2);
-        assert_eq!(hardware.links(15, 16), 16);
-        assert_eq!(stages(Topology::Flat, 1000), 2);
-        assert_eq!(stages(Topology::Omega { radix: 4 }, 128), 5);
-        assert_eq!(stages(Topology::Omega { radix: 2 }, 2), 2);
     }
 
     #[test]

@@ -4,7 +4,9 @@
 //! [`Events`] of its own kind of happening, so that nothing is allocated for one.
 
 mod events;
+mod queue;
 mod time;
 
 pub use events::Events;
+pub(crate) use queue::Queue;
 pub use time::Time;
