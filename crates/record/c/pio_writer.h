@@ -375,8 +375,12 @@ static inline void span_begin(struct pioscope_span *span) {
     }
     uint64_t accounted_ns = self.cpu_ns + (self.end_ns - self.sample_ns);
     span->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    span->think_ns = span->cpu_ns > accounted_ns ? span->cpu_ns - accounted_ns : 0;
+    uint64_t used_ns = span->cpu_ns > accounted_ns ? span->cpu_ns - accounted_ns : 0;
     span->start_ns = clock_ns(CLOCK_MONOTONIC);
+    /* What the processor did between the reading of the two clocks (an interrupt, another guest of the machine) counts
+     * twice; but no thread uses more than the time that passed. */
+    gap = span->start_ns - self.end_ns;
+    span->think_ns = used_ns < gap ? used_ns : gap;
 }
 
 /* After the record of an outermost call: think time begins. A call that is not recorded has no such end, and counts as
