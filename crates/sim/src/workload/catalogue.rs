@@ -1,7 +1,7 @@
 //! The generated workloads by name: `pioscope workload NAME`.
 
 use super::parameter::{Kind, Parameter, Values};
-use super::{Collapse, Workload, collapse};
+use super::{Collapse, Workload, bt_io, checkpoint, collapse, flash_io, hacc_io, ior, s3d_io};
 use crate::error::SimError;
 
 /// A workload that can be generated.
@@ -16,12 +16,21 @@ pub struct Entry {
     /// What can be chosen.
     pub parameters: &'static [Parameter],
     /// Builds it from parameters that are all there and in their ranges.
-    pub(super) build: fn(&Values) -> Result<Workload, SimError>,
+    pub(crate) build: fn(&Values) -> Result<Workload, SimError>,
 }
 
 /// Every workload that can be generated.
 pub fn catalogue() -> &'static [Entry] {
-    const ENTRIES: &[Entry] = &[COLLAPSE];
+    const ENTRIES: &[Entry] = &[
+        bt_io::ENTRY,
+        checkpoint::ENTRY,
+        COLLAPSE,
+        flash_io::ENTRY,
+        hacc_io::ENTRY,
+        ior::EASY,
+        ior::HARD,
+        s3d_io::ENTRY,
+    ];
     ENTRIES
 }
 
