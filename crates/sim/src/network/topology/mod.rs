@@ -271,6 +271,11 @@ impl Topology {
         self.routing.waypoint(from, to, draw)
     }
 
+    /// The waypoint of the static route.
+    pub fn static_waypoint(&self, from: u32, to: u32) -> Option<u32> {
+        self.waypoint(from, to, pair_draw(from, to))
+    }
+
     /// Whether a packet that has come to `switch` is past its waypoint, and heads for its destination.
     pub fn is_past(&self, switch: u32, waypoint: u32) -> bool {
         self.routing.is_past(switch, waypoint)
@@ -299,7 +304,7 @@ impl Topology {
 
     /// Goes along the static route.
     fn walk(&self, from: u32, to: u32, mut step: impl FnMut(ChannelId)) {
-        let mut waypoint = self.waypoint(from, to, pair_draw(from, to));
+        let mut waypoint = self.static_waypoint(from, to);
         let mut next = self.outgoing(Device::Node(from))[0];
         loop {
             step(next);
