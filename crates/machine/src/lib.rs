@@ -22,4 +22,4 @@ pub use machine::{Access, Calls, Copy, IoNodes, Machine, Messages, Nodes, Placem
 pub use network::{
     Dragonfly, DragonflyRouting, Flow, FlowRoutes, GraphSwitch, Link, Network, Switching, Topology,
 };
-pub use quantity::{Bandwidth, Duration};
+pub use quantity::{Bandwidth, Duration, parse_size};
