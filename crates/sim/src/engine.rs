@@ -192,7 +192,7 @@ impl<'a> Engine<'a> {
             events: Events::new(),
             processes,
             files: (0..workload.files.len()).map(file).collect(),
-            network: Box::new(Links::new(&machine.network, hardware.nodes())),
+            network: Box::new(Links::new(&machine.network, hardware.nodes())?),
             cargo: Vec::new(),
             free_cargo: Vec::new(),
             delivered: Vec::new(),

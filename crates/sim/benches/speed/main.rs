@@ -4,12 +4,13 @@
 //! `cargo bench -p pio-sim --bench speed [-- PART …]`; without names, all parts.
 
 mod events;
+mod flow;
 mod measure;
 mod queueing;
 
 use measure::Part;
 
-const PARTS: &[Part] = &[events::PART, queueing::PART];
+const PARTS: &[Part] = &[events::PART, flow::PART, queueing::PART];
 
 fn main() {
     // Cargo passes `--bench`.

@@ -4,9 +4,11 @@
 //! bytes take, its first byte is at the other end after the latency of every link on the way, and it then occupies the
 //! receiver's. Inside, messages do not meet. An empty message occupies nothing and waits for nothing.
 
-use pio_machine::{Bandwidth, Duration, Network as Description, Topology};
+use pio_machine::{Bandwidth, Duration, Network as Description, Topology as Shape};
 
+use super::topology::Topology;
 use super::{Delivery, MessageId, Network};
+use crate::error::SimError;
 use crate::kernel::{Events, Queue, Time};
 
 /// A network of end links.
@@ -14,9 +16,7 @@ use crate::kernel::{Events, Queue, Time};
 pub struct Links {
     outgoing: Vec<Queue>,
     incoming: Vec<Queue>,
-    topology: Topology,
-    /// Links between any two nodes, where they are the same between all.
-    stages: u64,
+    distance: Distance,
     bandwidth: Bandwidth,
     latency: Duration,
     events: Events<Happening>,
@@ -32,32 +32,23 @@ enum Happening {
 
 impl Links {
     /// Such a network between `nodes` nodes.
-    pub fn new(description: &Description, nodes: u32) -> Links {
-        Links {
+    ///
+    /// # Errors
+    /// If the description's topology has no room for them.
+    pub fn new(description: &Description, nodes: u32) -> Result<Links, SimError> {
+        Ok(Links {
             outgoing: vec![Queue::default(); nodes as usize],
             incoming: vec![Queue::default(); nodes as usize],
-            topology: description.topology,
-            stages: stages(description.topology, nodes),
+            distance: Distance::new(&description.topology, nodes)?,
             bandwidth: description.link.bandwidth,
             latency: description.link.latency,
             events: Events::new(),
-        }
+        })
     }
 
     /// Time of the first byte from node to node.
     fn latency(&self, from: u32, to: u32) -> Duration {
-        Duration::from_picoseconds(self.latency.picoseconds().saturating_mul(self.hops(from, to)))
-    }
-
-    /// How many links lie between two nodes.
-    fn hops(&self, from: u32, to: u32) -> u64 {
-        match self.topology {
-            Topology::Flat | Topology::Omega { .. } => self.stages,
-            Topology::Mesh { width } => {
-                let far = |one: u32, other: u32| u64::from(one.abs_diff(other));
-                far(from % width, to % width) + far(from / width, to / width)
-            }
-        }
+        Duration::from_picoseconds(self.latency.picoseconds().saturating_mul(self.distance.links(from, to)))
     }
 }
 
@@ -100,21 +91,46 @@ impl Network for Links {
     }
 }
 
-/// Links from node to node where they are the same between all: one into each switch, and one out of the last.
-fn stages(topology: Topology, nodes: u32) -> u64 {
-    match topology {
-        Topology::Flat => 2,
-        Topology::Omega { radix } => {
-            let mut stages = 1;
-            let mut reached = u64::from(radix);
-            while reached < u64::from(nodes) {
-                reached *= u64::from(radix);
-                stages += 1;
+/// How many links lie between two nodes.
+#[derive(Debug)]
+enum Distance {
+    /// As many between all.
+    Same(u64),
+    /// As many as the route has, without so many that are inside nodes.
+    Route { topology: Topology, inside: u64 },
+}
+
+impl Distance {
+    fn new(shape: &Shape, nodes: u32) -> Result<Distance, SimError> {
+        Ok(match shape {
+            // One link into each switch, and one out of the last.
+            Shape::Flat => Distance::Same(2),
+            Shape::Omega { radix } => Distance::Same(stages(*radix, nodes) + 1),
+            // A node of these has its switch inside.
+            Shape::Mesh { .. } | Shape::Torus { .. } => {
+                Distance::Route { topology: Topology::described(shape, nodes)?, inside: 2 }
             }
-            stages + 1
-        }
-        Topology::Mesh { .. } => 0,
+            _ => Distance::Route { topology: Topology::described(shape, nodes)?, inside: 0 },
+        })
     }
+
+    fn links(&self, from: u32, to: u32) -> u64 {
+        match self {
+            Distance::Same(links) => *links,
+            Distance::Route { topology, inside } => u64::from(topology.hops(from, to)) - inside,
+        }
+    }
+}
+
+/// Stages of switches with `radix` ports a side that so many nodes need.
+fn stages(radix: u32, nodes: u32) -> u64 {
+    let mut stages = 1;
+    let mut reached = u64::from(radix);
+    while reached < u64::from(nodes) {
+        reached *= u64::from(radix);
+        stages += 1;
+    }
+    stages
 }
 
 #[cfg(test)]
@@ -126,13 +142,12 @@ mod tests {
     #[test]
     fn hops_follow_the_shape() {
         let mut network = Machine::built_in("paragon-caltech").unwrap().network;
-        network.topology = Topology::Mesh { width: 16 };
-        let links = Links::new(&network, 64);
-        assert_eq!(links.hops(0, 0), 0);
-        assert_eq!(links.hops(0, 17), 2);
-        assert_eq!(links.hops(15, 16), 16);
-        assert_eq!(stages(Topology::Flat, 1000), 2);
-        assert_eq!(stages(Topology::Omega { radix: 4 }, 128), 5);
-        assert_eq!(stages(Topology::Omega { radix: 2 }, 2), 2);
+        network.topology = Shape::Mesh { dimensions: vec![16, 2] };
+        let links = Links::new(&network, 32).unwrap();
+        assert_eq!(links.distance.links(0, 0), 0);
+        assert_eq!(links.distance.links(0, 17), 2);
+        assert_eq!(links.distance.links(15, 16), 16);
+        assert_eq!(stages(4, 128), 4);
+        assert_eq!(stages(2, 2), 1);
     }
 }
