@@ -9,6 +9,7 @@
 mod built_in;
 mod calibrate;
 mod describe;
+pub mod disk;
 mod error;
 mod keys;
 mod machine;
