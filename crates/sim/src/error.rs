@@ -5,6 +5,8 @@ use pio_machine::MachineError;
 use pio_trace::TraceError;
 use thiserror::Error;
 
+use crate::network::topology::TopologyError;
+
 /// Why a workload could not be built or simulated.
 #[derive(Debug, Error)]
 pub enum SimError {
@@ -76,6 +78,9 @@ pub enum SimError {
     /// A machine description is wrong or unknown.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// The machine's network cannot be.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
     /// The published numbers cannot be read.
     #[error("papers/thakur-1996/published.toml: {0}")]
     Published(#[from] toml::de::Error),
