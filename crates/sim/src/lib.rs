@@ -12,6 +12,7 @@ mod engine;
 mod error;
 mod from_trace;
 mod hardware;
+pub mod io_node;
 pub mod kernel;
 pub mod network;
 mod output;

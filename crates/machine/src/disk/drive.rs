@@ -4,7 +4,7 @@ use super::{Layout, SeekCurve};
 use crate::quantity::Duration;
 
 /// A disk drive.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drive {
     /// What the maker calls it.
     pub name: String,
@@ -31,7 +31,7 @@ pub struct Drive {
 }
 
 /// Arm and spindle.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mechanics {
     /// What counts as access time.
     pub access: AccessModel,
@@ -84,7 +84,7 @@ pub struct Overheads {
 }
 
 /// The buffer.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer {
     /// Whether data stay for later requests.
     pub caches: bool,
@@ -146,11 +146,11 @@ pub enum ReadAhead {
     TrackAhead,
 }
 
-/// How much of a read must be in the buffer before the bus is asked for, 0 to 1; at least a block.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// How much of a read must be in the buffer before the bus is asked for, in millionths; at least a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watermark {
     /// This part of the request.
-    OfRequest(f64),
+    OfRequest(u32),
     /// Blocks that are this part of a segment.
-    OfSegment(f64),
+    OfSegment(u32),
 }

@@ -3,7 +3,7 @@
 use super::Angle;
 
 /// How logical blocks are laid out on the surfaces.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Zones of cylinders with rules for spares (DiskSim's `dm_layout_g1`).
     Zoned(ZonedLayout),
@@ -12,7 +12,7 @@ pub enum Layout {
 }
 
 /// Zones of cylinders.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZonedLayout {
     /// Order of the tracks of a cylinder.
     pub mapping: Mapping,
@@ -61,7 +61,7 @@ pub enum Sparing {
 }
 
 /// Cylinders with the same number of sectors a track.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
     /// First cylinder.
     pub first_cylinder: u32,
@@ -112,7 +112,7 @@ impl Zone {
 }
 
 /// A tree of runs of tracks.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexedLayout {
     /// The tracks that occur.
     pub patterns: Vec<TrackPattern>,

@@ -3,7 +3,7 @@
 use crate::quantity::Duration;
 
 /// Seek time by distance in cylinders; none for distance 0. The forms are those of DiskSim's `dm_mech_g1`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SeekCurve {
     /// The same for every distance, 0 included.
     Constant(Duration),
@@ -29,17 +29,17 @@ pub enum SeekCurve {
         /// How many cylinders the drive has.
         cylinders: u32,
     },
-    /// b + a √d below a distance and d + c from there on (Ruemmler and Wilkes 1994), in ms, with the first distances
-    /// given by themselves.
+    /// a + b √d below a distance, and a + b d from there on (Ruemmler and Wilkes 1994), with the first distances given by
+    /// themselves.
     RootThenLine {
         /// Seek times of 1, 2, … cylinders; may be empty.
         first: Vec<Duration>,
         /// The distance from which it is a line.
         division: u32,
-        /// Constant and factor of the square root, ms.
-        root: (f64, f64),
-        /// Constant and factor of the line, ms.
-        line: (f64, f64),
+        /// Constant and factor of the square root.
+        root: (Duration, Duration),
+        /// Constant and factor of the line.
+        line: (Duration, Duration),
     },
     /// Measured distances, ascending, straight between them and beyond the last two.
     Measured(Vec<(u32, Duration)>),
@@ -68,12 +68,10 @@ impl SeekCurve {
                 if let Some(time) = first.get(distance as usize - 1) {
                     return *time;
                 }
-                let ms = if distance < *division {
-                    root.0 + root.1 * f64::from(distance).sqrt()
-                } else {
-                    line.0 + line.1 * f64::from(distance)
-                };
-                Duration::from_seconds(ms / 1e3)
+                let distance = f64::from(distance);
+                let ((constant, factor), by) =
+                    if distance < f64::from(*division) { (root, distance.sqrt()) } else { (line, distance) };
+                Duration::from_seconds(constant.seconds() + factor.seconds() * by)
             }
             SeekCurve::Measured(points) => measured(points, distance),
         }
@@ -168,8 +166,8 @@ mod tests {
         let curve = SeekCurve::RootThenLine {
             first: vec![ms(1.5)],
             division: 100,
-            root: (3.0, 0.4),
-            line: (8.0, 0.008),
+            root: (ms(3.0), ms(0.4)),
+            line: (ms(8.0), ms(0.008)),
         };
         near(curve.time(1), 1.5);
         near(curve.time(4), 3.8);

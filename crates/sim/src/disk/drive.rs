@@ -285,8 +285,8 @@ impl DriveModel {
     fn watermark(&self, blocks: u64) -> u64 {
         let size = self.segments.size();
         let mark = match self.drive.buffer.read_watermark {
-            Watermark::OfRequest(part) => (blocks.min(size) as f64 * part) as u64,
-            Watermark::OfSegment(part) => (size as f64 * part).ceil() as u64,
+            Watermark::OfRequest(millionths) => blocks.min(size) * u64::from(millionths) / 1_000_000,
+            Watermark::OfSegment(millionths) => (size * u64::from(millionths)).div_ceil(1_000_000),
         };
         mark.clamp(1, blocks)
     }

@@ -4,20 +4,24 @@
 //! and sets what it says beside what was measured. `docs/disks.md` explains the model and what it leaves out.
 
 mod arm;
+mod device;
 mod distribution;
 mod drive;
 mod geometry;
 mod replay;
 mod segments;
 mod trace;
+mod waiting;
 
 use pio_plan::Direction;
 use thiserror::Error;
 
+pub use device::Device;
 pub use distribution::Distribution;
 pub use drive::DriveModel;
 pub use replay::{Class, Replayed, replay};
 pub use trace::{DiskTrace, DiskTraceError, TracedRequest};
+pub use waiting::Waiting;
 
 use crate::kernel::Time;
 

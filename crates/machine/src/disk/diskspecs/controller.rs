@@ -95,7 +95,7 @@ fn buffer(fields: &Fields<'_>) -> Result<Buffer, MachineError> {
     let segment_blocks = fields.count("Segment size (in blks)", 1..=1 << 30)?;
     let level = |key, most| -> Result<u32, MachineError> { fields.count(key, 0..=most) };
     let by_request = fields.flag("Set watermark by reqsize")?;
-    let watermark = fields.number("High (read) water mark", 0.0..=1.0)?;
+    let watermark = (fields.number("High (read) water mark", 0.0..=1.0)? * 1e6).round() as u32;
     let read_ahead = match level("Buffer continuous read", 4)? {
         0 => ReadAhead::None,
         1 => ReadAhead::Track,

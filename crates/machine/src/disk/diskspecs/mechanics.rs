@@ -120,11 +120,12 @@ fn equation(fields: &Fields<'_>, with_first: bool) -> Result<SeekCurve, MachineE
     } else {
         vec![values[5]]
     };
+    let time = |ms: f64| Duration::from_seconds(ms / 1e3);
     Ok(SeekCurve::RootThenLine {
-        first: first.into_iter().map(|ms| Duration::from_seconds(ms / 1e3)).collect(),
+        first: first.into_iter().map(time).collect(),
         division: values[0] as u32,
-        root: (values[1], values[2]),
-        line: (values[3], values[4]),
+        root: (time(values[1]), time(values[2])),
+        line: (time(values[3]), time(values[4])),
     })
 }
 
