@@ -4,6 +4,7 @@
 
 mod apply;
 mod convert;
+mod disk;
 mod explain;
 mod machines;
 mod mpi;
@@ -46,6 +47,8 @@ enum Verb {
     Reproduce(reproduce::Arguments),
     /// Write a trace in another format: Parquet, or JSON for Chrome and Perfetto
     Convert(convert::Arguments),
+    /// Replay the measured requests of a disk drive, and set its service times beside the model's
+    Disk(disk::Arguments),
     /// List, show and measure machine descriptions
     Machines(machines::Arguments),
 }
@@ -60,6 +63,7 @@ pub fn main() -> ExitCode {
         Verb::Apply(arguments) => apply::run(arguments),
         Verb::Reproduce(arguments) => reproduce::run(arguments),
         Verb::Convert(arguments) => convert::run(arguments),
+        Verb::Disk(arguments) => disk::run(arguments),
         Verb::Machines(arguments) => machines::run(arguments),
     };
     match outcome {

@@ -1,0 +1,103 @@
+//! `pioscope disk`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use pio_machine::disk::{Drive, diskspecs};
+use pio_report::Table;
+use pio_report::chart::{self, Figure, Point, Series};
+use pio_sim::disk::{Class, DiskTrace, Distribution, DriveModel, Replayed, replay};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pioscope disk --specs cheetah9LP.diskspecs --trace cheetah9LP.trace
+  pioscope disk --specs cheetah9LP.diskspecs --trace cheetah9LP.trace --svg cheetah.svg")]
+pub struct Arguments {
+    /// The drive: a DiskSim 4.0 specification (it names its .model file, and that its .seek file)
+    #[arg(long, value_name = "FILE")]
+    specs: PathBuf,
+    /// Its requests, one a line: R or W, Hit or Miss, first block, blocks, measured us, us to the next request
+    #[arg(long, value_name = "FILE")]
+    trace: PathBuf,
+    /// Also draw both distributions
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode> {
+    let drive = diskspecs::load(&arguments.specs)?;
+    let trace = DiskTrace::load(&arguments.trace)?;
+    let replayed = replay(&drive, &trace)?;
+    crate::print(&text(&drive, &replayed))?;
+    if let Some(path) = &arguments.svg {
+        fs::write(path, chart::svg(&figure(&drive, &replayed.classes[0])))
+            .with_context(|| format!("{}: cannot write", path.display()))?;
+        eprintln!("pioscope: wrote {}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(drive: &Drive, replayed: &Replayed) -> String {
+    let blocks = DriveModel::new(drive).blocks();
+    let mut text = format!(
+        "{}: {} surfaces, {} cylinders, {blocks} blocks of {} B, {:.0} revolutions a minute\n\n",
+        drive.name,
+        drive.surfaces,
+        drive.cylinders,
+        drive.block_bytes,
+        60.0 / drive.mechanics.period.seconds()
+    );
+    let table = Table {
+        title: "Service times, measured and in the model (ms)".to_owned(),
+        note: "Distance: root mean square of the horizontal distance between the two distributions, and the same in percent \
+               of the measured mean."
+            .to_owned(),
+        columns: vec!["requests", ">count", ">mean", ">model", ">p50", ">model", ">p90", ">model", ">p99", ">model",
+            ">distance", ">%"],
+        rows: replayed.classes.iter().map(row).collect(),
+    };
+    text.push_str(&table.text());
+    if !drive.not_modelled.is_empty() {
+        text.push_str("\nThe specification says, and the model leaves out:\n");
+        for key in &drive.not_modelled {
+            text.push_str(&format!("  {key}\n"));
+        }
+    }
+    text
+}
+
+fn row(class: &Class) -> Vec<String> {
+    let ms = |seconds: f64| format!("{:.3}", seconds * 1e3);
+    let mut cells = vec![class.name.clone(), class.measured.times().len().to_string()];
+    let pair = |of: &dyn Fn(&Distribution) -> f64| [ms(of(&class.measured)), ms(of(&class.modelled))];
+    cells.extend(pair(&Distribution::mean_s));
+    for part in [0.5, 0.9, 0.99] {
+        cells.extend(pair(&|times| times.quantile_s(part)));
+    }
+    cells.push(ms(class.measured.distance_s(&class.modelled)));
+    cells.push(format!("{:.1}", class.relative_distance() * 100.0));
+    cells
+}
+
+/// Both distributions: of each time, how many requests took at most so long.
+fn figure(drive: &Drive, class: &Class) -> Figure {
+    const STEPS: u32 = 400;
+    let series = |name: &str, times: &Distribution| Series {
+        name: name.to_owned(),
+        points: (0..=STEPS)
+            .map(|step| f64::from(step) / f64::from(STEPS))
+            .map(|part| Point::exact(times.quantile_s(part) * 1e3, part * 100.0))
+            .collect(),
+    };
+    Figure {
+        title: format!("{}: service times of {} requests", drive.name, class.measured.times().len()),
+        x_label: "service time, ms".to_owned(),
+        y_label: "requests that took at most so long, %".to_owned(),
+        series: vec![series("measured", &class.measured), series("model", &class.modelled)],
+        ..Figure::default()
+    }
+}
