@@ -144,7 +144,10 @@ impl Index {
         }
         let mut root = match self.roots[file as usize] {
             Some(root) => root,
-            None => Root { node: self.new_node(), height: 1 },
+            None => {
+                let height = (1..).find(|height| above(block, *height) == 0).unwrap_or(1);
+                Root { node: self.new_node(), height }
+            }
         };
         while above(block, root.height) != 0 {
             let node = self.new_node();
