@@ -1,6 +1,7 @@
 //! What is simulated: for each rank the calls that a program makes, one after the other.
 
 mod collapse;
+pub mod miller_katz;
 
 use std::ops::Range;
 

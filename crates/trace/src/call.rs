@@ -151,6 +151,8 @@ calls! {
     21 Stat Posix Metadata "stat",
     22 Mmap Posix Metadata "mmap",
     23 Msync Posix Sync "msync",
+    24 AioRead Posix Read "aio_read",
+    25 AioWrite Posix Write "aio_write",
 
     64 Fopen Stdio Open "fopen",
     65 Fclose Stdio Close "fclose",
