@@ -6,8 +6,10 @@
 //!
 //! Some descriptions are built in ([`Machine::built_in`]); [`calibrate`] measures the machine it runs on.
 
+mod buffers;
 mod built_in;
 mod calibrate;
+mod cpu;
 mod describe;
 mod error;
 mod keys;
@@ -15,7 +17,9 @@ mod machine;
 mod quantity;
 mod section;
 
+pub use buffers::{Buffers, Computer, Disks, Ssd};
 pub use calibrate::{CalibrateError, calibrate};
+pub use cpu::Cpu;
 pub use error::MachineError;
 pub use machine::{
     Access, Calls, Copy, IoNodes, Link, Machine, Messages, Network, Nodes, Placement, Service, Storage,

@@ -58,6 +58,9 @@ pub enum SimError {
     /// A machine description is wrong or unknown.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// Buffers cannot be as they are described.
+    #[error("file buffers: {0}")]
+    Buffers(#[from] pio_cache::SettingsError),
     /// The published numbers cannot be read.
     #[error("papers/thakur-1996/published.toml: {0}")]
     Published(#[from] toml::de::Error),
