@@ -25,4 +25,4 @@ pub use machine::{
     Access, Calls, Copy, IoNodes, Link, Machine, Messages, Network, Nodes, Placement, Service, Storage,
     Topology,
 };
-pub use quantity::{Bandwidth, Duration};
+pub use quantity::{Bandwidth, Duration, parse_size};

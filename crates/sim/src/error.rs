@@ -29,6 +29,24 @@ pub enum SimError {
         /// What it could be.
         expected: String,
     },
+    /// No generator has this name.
+    #[error("no workload {name}: expected one of {known}")]
+    UnknownWorkload {
+        /// The name.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// A generator has no such parameter.
+    #[error("workload {workload}: no parameter {name}: expected one of {known}")]
+    UnknownParameter {
+        /// The generator.
+        workload: String,
+        /// The name.
+        name: String,
+        /// Those it has.
+        known: String,
+    },
     /// A layout of the workload cannot be.
     #[error("workload {workload}: {source}")]
     Layout {

@@ -125,6 +125,24 @@ impl Call {
     pub fn number(self) -> u16 {
         self as u16
     }
+
+    /// Whether it returns before the data have moved, by what the function is.
+    pub fn is_asynchronous(self) -> bool {
+        use Call::*;
+        matches!(
+            self,
+            AioRead
+                | AioWrite
+                | MpiFileIread
+                | MpiFileIreadAt
+                | MpiFileIreadAll
+                | MpiFileIreadAtAll
+                | MpiFileIwrite
+                | MpiFileIwriteAt
+                | MpiFileIwriteAll
+                | MpiFileIwriteAtAll
+        )
+    }
 }
 
 calls! {

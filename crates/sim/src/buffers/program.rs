@@ -3,7 +3,6 @@
 use pio_layout::View;
 use pio_machine::Duration;
 use pio_plan::Direction;
-use pio_trace::Call;
 
 use crate::error::SimError;
 use crate::workload::{Step, What, Workload};
@@ -88,22 +87,10 @@ fn program(workload: &Workload, rank: usize, steps: &[Step]) -> Result<Program, 
         for extent in view.extents(positions) {
             let think = Duration::from_picoseconds(std::mem::take(&mut think));
             let (offset, bytes) = (extent.offset as u64, extent.length);
-            let asynchronous = is_asynchronous(call);
+            let asynchronous = call.is_asynchronous();
             program.accesses.push(Access { think, file, direction, offset, bytes, asynchronous });
         }
     }
     program.last = Duration::from_picoseconds(think);
     Ok(program)
-}
-
-fn is_asynchronous(call: Call) -> bool {
-    matches!(
-        call,
-        Call::AioRead
-            | Call::AioWrite
-            | Call::MpiFileIread
-            | Call::MpiFileIreadAt
-            | Call::MpiFileIwrite
-            | Call::MpiFileIwriteAt
-    )
 }
