@@ -22,7 +22,7 @@ pub struct DiskModel {
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     /// File and offset behind the last request.
-    head: Option<(u32, u64)>,
+    head: Option<(u64, u64)>,
     free_at: Time,
 }
 
@@ -34,9 +34,9 @@ impl DiskModel {
     }
 
     /// A request comes: from when to when it is carried out.
-    pub fn request(&mut self, now: Time, file: u32, offset: u64, bytes: u64) -> (Time, Time) {
+    pub fn request(&mut self, now: Time, file: u64, offset: u64, bytes: u64) -> (Time, Time) {
         let groups = self.groups.len();
-        let group = &mut self.groups[file as usize % groups];
+        let group = &mut self.groups[(file % groups as u64) as usize];
         let service = positioning(&self.disks, group.head, file, offset)
             .picoseconds()
             .saturating_add(transfer(&self.disks, bytes).picoseconds());
@@ -53,7 +53,7 @@ impl DiskModel {
     }
 }
 
-fn positioning(disks: &Disks, head: Option<(u32, u64)>, file: u32, offset: u64) -> Duration {
+fn positioning(disks: &Disks, head: Option<(u64, u64)>, file: u64, offset: u64) -> Duration {
     match head {
         Some(head) if head == (file, offset) => disks.sequential,
         Some((last, _)) if last == file => disks.near,

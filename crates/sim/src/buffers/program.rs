@@ -86,7 +86,7 @@ fn program(workload: &Workload, rank: usize, steps: &[Step]) -> Result<Program, 
         let file = workload.handles[handle.index()].file;
         for extent in view.extents(positions) {
             let think = Duration::from_picoseconds(std::mem::take(&mut think));
-            let (offset, bytes) = (extent.offset as u64, extent.length);
+            let (offset, bytes) = (extent.offset as u64, extent.len);
             let asynchronous = call.is_asynchronous();
             program.accesses.push(Access { think, file, direction, offset, bytes, asynchronous });
         }

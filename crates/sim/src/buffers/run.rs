@@ -38,11 +38,7 @@ impl Default for Options {
 ///
 /// # Errors
 /// If the buffers cannot be as described, there is no process, or the run takes longer than 213 days.
-pub fn run(
-    computer: &Computer,
-    processes: &[Process<'_>],
-    options: &Options,
-) -> Result<Outcome, SimError> {
+pub fn run(computer: &Computer, processes: &[Process<'_>], options: &Options) -> Result<Outcome, SimError> {
     if processes.is_empty() {
         return Err(SimError::NoProcess { workload: computer.name.clone() });
     }

@@ -21,7 +21,8 @@ pub struct Entry {
 
 /// Every workload that can be generated.
 pub fn catalogue() -> &'static [Entry] {
-    const ENTRIES: &[Entry] = &[COLLAPSE];
+    use super::miller_katz::ENTRIES as MK;
+    const ENTRIES: &[Entry] = &[COLLAPSE, MK[0], MK[1], MK[2], MK[3], MK[4], MK[5], MK[6]];
     ENTRIES
 }
 

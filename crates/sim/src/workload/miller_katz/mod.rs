@@ -3,10 +3,12 @@
 //! Nobody has the traces any more. Sizes, numbers and times come from the paper's two tables ([`PUBLISHED`]), what comes
 //! when from its text, and what that leaves open is assumed ([`Profile`]).
 
+mod entries;
 mod generate;
 mod profile;
 mod tables;
 
+pub(super) use entries::ENTRIES;
 pub use profile::{Class, Profile};
 pub use tables::{PUBLISHED, Published};
 
