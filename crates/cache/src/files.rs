@@ -1,0 +1,86 @@
+//! What a cache knows of files.
+
+use std::collections::HashMap;
+
+use crate::event::{FileId, ProcessId};
+
+/// The files of a cache, numbered from 0 in the order in which they were first named.
+#[derive(Default)]
+pub(crate) struct Files {
+    numbers: HashMap<FileId, u32>,
+    files: Vec<File>,
+    /// The last one asked for: often the next one.
+    last: Option<(FileId, u32)>,
+}
+
+struct File {
+    id: FileId,
+    told_bytes: Option<u64>,
+    written_bytes: u64,
+    /// Where each process stopped reading.
+    stopped: Vec<(ProcessId, u64)>,
+}
+
+impl Files {
+    /// The number of a file.
+    pub(crate) fn number(&mut self, id: FileId) -> u32 {
+        if let Some((last, number)) = self.last
+            && last == id
+        {
+            return number;
+        }
+        let number = *self.numbers.entry(id).or_insert_with(|| {
+            self.files.push(File { id, told_bytes: None, written_bytes: 0, stopped: Vec::new() });
+            (self.files.len() - 1) as u32
+        });
+        self.last = Some((id, number));
+        number
+    }
+
+    pub(crate) fn id(&self, number: u32) -> FileId {
+        self.files[number as usize].id
+    }
+
+    /// A file has so many bytes.
+    pub(crate) fn tell(&mut self, number: u32, bytes: u64) {
+        let file = &mut self.files[number as usize];
+        file.told_bytes = Some(bytes);
+        file.written_bytes = 0;
+    }
+
+    /// A file has at least so many bytes now.
+    pub(crate) fn wrote(&mut self, number: u32, end: u64) {
+        let file = &mut self.files[number as usize];
+        file.written_bytes = file.written_bytes.max(end);
+    }
+
+    /// Nothing is known of a file any more.
+    pub(crate) fn forget(&mut self, number: u32) {
+        let file = &mut self.files[number as usize];
+        *file = File { id: file.id, told_bytes: None, written_bytes: 0, stopped: Vec::new() };
+    }
+
+    /// The first byte behind everything that there may be below.
+    pub(crate) fn end_below(&self, number: u32) -> u64 {
+        let file = &self.files[number as usize];
+        file.told_bytes.map_or(u64::MAX, |told| told.max(file.written_bytes))
+    }
+
+    /// The first byte behind everything that is known to be in a file.
+    pub(crate) fn known_end(&self, number: u32) -> u64 {
+        let file = &self.files[number as usize];
+        file.told_bytes.unwrap_or(0).max(file.written_bytes)
+    }
+
+    /// Whether a process reads on from where it stopped (or at the start), reading up to `end` now.
+    pub(crate) fn reads_on(&mut self, number: u32, process: ProcessId, offset: u64, end: u64) -> bool {
+        let stopped = &mut self.files[number as usize].stopped;
+        match stopped.iter_mut().find(|entry| entry.0 == process) {
+            Some(entry) => std::mem::replace(&mut entry.1, end) == offset,
+            None => {
+                stopped.push((process, end));
+                offset == 0
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The extent buffer cache: what is kept, read ahead and written behind, as a pure state machine.
+//!
+//! *Event in, actions out*: no clock, file, thread or random number inside. A simulator and an I/O server drive the same
+//! [`Cache`]; so what is predicted is what is run. Two caches are stacked by handing what the upper one wants to fetch
+//! and write to the lower one as its requests.
+//!
+//! Blocks are kept as runs of consecutive ones that are alike, so that a large access costs what a small one does. The
+//! replacement [`Policy`] is nevertheless exactly the published one, block by block: [`Replacement`] is that alone, for
+//! counting misses.
+
+mod cache;
+mod event;
+mod files;
+mod index;
+mod owners;
+mod policy;
+mod read;
+mod replacement;
+mod runs;
+mod settings;
+mod slab;
+mod statistics;
+mod transfer;
+mod write;
+
+pub use cache::Cache;
+pub use event::{Action, Event, FileId, ProcessId, RequestId, TransferId};
+pub use policy::Policy;
+pub use replacement::{Replacement, Touched};
+pub use settings::{ReadAhead, Settings, SettingsError, Writes};
+pub use statistics::Statistics;

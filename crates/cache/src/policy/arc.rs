@@ -1,0 +1,162 @@
+//! ARC: blocks used once and blocks used more often, each in an LRU list, with the history of what was evicted of each;
+//! what was evicted and is asked for again tells which of the two should be larger (Megiddo and Modha, FAST 2003,
+//! figure 4).
+//!
+//! The names are the paper's: `T1` and `T2` hold the blocks used once and more often, `B1` and `B2` the histories, `p` is
+//! the size that `T1` should have. A hit in a history of so many blocks adapts `p` once for each of them.
+
+use crate::index::{NONE, RunId};
+use crate::policy::{Incoming, coldest};
+use crate::runs::{Data, ListId, Rail, Runs, Traits};
+
+const T1: ListId = 0;
+const T2: ListId = 1;
+const B1: ListId = 2;
+const B2: ListId = 3;
+
+pub(crate) struct Arc {
+    capacity: u64,
+    p: f64,
+}
+
+impl Arc {
+    pub(crate) fn new(capacity: u64) -> Arc {
+        Arc { capacity, p: 0.0 }
+    }
+
+    pub(crate) fn resident(&self, runs: &Runs) -> u64 {
+        size(runs, T1) + size(runs, T2)
+    }
+
+    /// Case I.
+    pub(crate) fn hit(&mut self, runs: &mut Runs, run: RunId) -> u64 {
+        let length = runs.get(run).length();
+        runs.move_to(Rail::Main, T2, run);
+        runs.join(run);
+        length
+    }
+
+    pub(crate) fn admit(&mut self, runs: &mut Runs, incoming: Incoming) -> u64 {
+        match incoming.history {
+            Some(history) => self.admit_remembered(runs, incoming, history),
+            None => self.admit_new(runs, incoming),
+        }
+    }
+
+    /// Cases II and III: the first block of a history.
+    fn admit_remembered(&mut self, runs: &mut Runs, incoming: Incoming, history: RunId) -> u64 {
+        let (b1, b2) = (size(runs, B1) as f64, size(runs, B2) as f64);
+        let was_in_b2 = runs.get(history).list(Rail::Main) == B2;
+        let p = if was_in_b2 {
+            (self.p - (b1 / b2).max(1.0)).max(0.0)
+        } else {
+            (self.p + (b2 / b1).max(1.0)).min(self.capacity as f64)
+        };
+        let full = self.resident(runs) >= self.capacity;
+        let replaced = if full || incoming.evict_from.is_some() {
+            let Some(victim) = self.replaced(runs, p, was_in_b2, incoming.evict_from) else { return 0 };
+            Some(victim)
+        } else {
+            None
+        };
+        self.p = p;
+        let first = runs.first_blocks(history, 1);
+        runs.remove(first);
+        if let Some(victim) = replaced {
+            evict(runs, victim, 1);
+        }
+        add(runs, T2, Incoming { length: 1, ..incoming })
+    }
+
+    /// Case IV.
+    fn admit_new(&mut self, runs: &mut Runs, incoming: Incoming) -> u64 {
+        let resident = self.resident(runs);
+        if resident < self.capacity && incoming.evict_from.is_none() {
+            let length = incoming.length.min(self.capacity - resident);
+            return add(runs, T1, Incoming { length, ..incoming });
+        }
+        let l1 = size(runs, T1) + size(runs, B1);
+        let all = resident + size(runs, B1) + size(runs, B2);
+        if l1 >= self.capacity && size(runs, B1) == 0 {
+            // Nothing is remembered of what leaves here.
+            let Some(victim) = coldest(runs, Rail::Main, T1, incoming.evict_from)
+                .or_else(|| coldest(runs, Rail::Main, T2, incoming.evict_from))
+            else {
+                return 0;
+            };
+            let length = incoming.length.min(runs.get(victim).length());
+            let victim = runs.first_blocks(victim, length);
+            runs.note_evicted(victim);
+            runs.remove(victim);
+            return add(runs, T1, Incoming { length, ..incoming });
+        }
+        let Some(victim) = self.replaced(runs, self.p, false, incoming.evict_from) else { return 0 };
+        let forgotten = if l1 >= self.capacity {
+            Some(B1)
+        } else if all >= 2 * self.capacity {
+            Some(B2)
+        } else {
+            None
+        };
+        let length = incoming.length.min(self.alike(runs, victim, forgotten, all));
+        if let Some(oldest) = forgotten.and_then(|list| runs.first(Rail::Main, list)) {
+            let oldest = runs.first_blocks(oldest, length);
+            runs.remove(oldest);
+        }
+        evict(runs, victim, length);
+        add(runs, T1, Incoming { length, ..incoming })
+    }
+
+    /// How many blocks, one after the other, have the same fate as the next new one.
+    fn alike(&self, runs: &Runs, victim: RunId, forgotten: Option<ListId>, all: u64) -> u64 {
+        let mut alike = runs.get(victim).length();
+        if let Some(oldest) = forgotten.and_then(|list| runs.first(Rail::Main, list)) {
+            alike = alike.min(runs.get(oldest).length());
+        }
+        if runs.get(victim).list(Rail::Main) == T2 {
+            // T1 grows by each, until it is larger than p.
+            let until = (self.p.floor() as u64 + 1).saturating_sub(size(runs, T1));
+            alike = alike.min(until.max(1));
+        }
+        // L1 grows by each, until it is as large as the cache.
+        let l1 = size(runs, T1) + size(runs, B1);
+        if l1 < self.capacity {
+            alike = alike.min(self.capacity - l1);
+        }
+        // And so does all of it, until it is twice as large.
+        if forgotten.is_none() {
+            alike = alike.min((2 * self.capacity).saturating_sub(all).max(1));
+        }
+        alike
+    }
+
+    /// Whose place is taken next (the paper's REPLACE).
+    fn replaced(&self, runs: &Runs, p: f64, was_in_b2: bool, evict_from: Option<u32>) -> Option<RunId> {
+        let t1 = size(runs, T1);
+        let from_t1 = t1 > 0 && (t1 as f64 > p || (was_in_b2 && t1 as f64 == p)) || size(runs, T2) == 0;
+        let (first, second) = if from_t1 { (T1, T2) } else { (T2, T1) };
+        coldest(runs, Rail::Main, first, evict_from).or_else(|| coldest(runs, Rail::Main, second, evict_from))
+    }
+}
+
+fn size(runs: &Runs, list: ListId) -> u64 {
+    runs.blocks(Rail::Main, list)
+}
+
+/// The first blocks of a run leave; their history is remembered.
+fn evict(runs: &mut Runs, victim: RunId, length: u64) {
+    let victim = runs.first_blocks(victim, length);
+    runs.note_evicted(victim);
+    let history = if runs.get(victim).list(Rail::Main) == T1 { B1 } else { B2 };
+    runs.set_traits(victim, Traits { data: Data::Gone, owner: 0, transfer: NONE, ..Traits::CLEAN });
+    runs.move_to(Rail::Main, history, victim);
+    runs.join(victim);
+}
+
+fn add(runs: &mut Runs, list: ListId, incoming: Incoming) -> u64 {
+    let run = runs.add(incoming.file, incoming.start, incoming.length, incoming.traits);
+    let added = runs.get(run).length();
+    runs.push(Rail::Main, list, run);
+    runs.join(run);
+    added
+}
