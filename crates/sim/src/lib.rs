@@ -19,6 +19,7 @@ mod output;
 mod prediction;
 mod process;
 mod server;
+pub mod study;
 pub mod thakur;
 pub mod workload;
 

@@ -80,9 +80,8 @@ impl Plan {
             Class::Required => {
                 let (first, last) = (part(profile.burst), part(profile.burst));
                 let computing = minus(minus(whole, first), last);
-                let input = data.min(reads as f64 * read_bytes as f64);
                 Plan {
-                    names: vec!["initial".to_owned(), "final".to_owned()],
+                    names: vec!["state".to_owned()],
                     phases: vec![
                         Phase { reads, writes: 0, burst: first, rest: computing },
                         Phase { reads: 0, writes, burst: last, rest: Duration::ZERO },
@@ -90,8 +89,8 @@ impl Plan {
                     run,
                     read_bytes,
                     write_bytes,
-                    read_order: pass(0, &[pieces(input, read_bytes)], run),
-                    write_order: pass(1, &[pieces(data - input, write_bytes)], run),
+                    read_order: pass(&[pieces(data, read_bytes)], run),
+                    write_order: pass(&[pieces(data, write_bytes)], run),
                 }
             }
             Class::Staging => {
@@ -113,8 +112,8 @@ impl Plan {
                     run,
                     read_bytes,
                     write_bytes,
-                    read_order: pass(0, &read, run),
-                    write_order: pass(0, &written, run),
+                    read_order: pass(&read, run),
+                    write_order: pass(&written, run),
                 }
             }
         }
@@ -150,14 +149,14 @@ impl Plan {
     }
 }
 
-/// One pass over files of so many pieces, the first of them of number `first`: `run` pieces of each by turns.
-fn pass(first: u32, pieces: &[u64], run: usize) -> Vec<(u32, u64)> {
+/// One pass over files of so many pieces: `run` pieces of each by turns.
+fn pass(pieces: &[u64], run: usize) -> Vec<(u32, u64)> {
     let most = pieces.iter().copied().max().unwrap_or(0);
     let mut order = Vec::new();
     for from in (0..most).step_by(run) {
         for (file, count) in pieces.iter().enumerate() {
             let until = (*count).min(from + run as u64);
-            order.extend((from..until).map(|piece| (first + file as u32, piece)));
+            order.extend((from..until).map(|piece| (file as u32, piece)));
         }
     }
     order

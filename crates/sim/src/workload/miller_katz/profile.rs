@@ -7,9 +7,9 @@
 //! Somewhere, requests come at more than 200 MB/s for several CPU seconds: of those with cycles long enough, les does
 //! so if its I/O comes within a quarter of each cycle, and that quarter is taken for all.
 //!
-//! *Assumed.* That quarter; one file for les and two for the others; all the I/O of a cycle before its computing; runs of
-//! 16 requests of one direction to one file (venus: 1); re-reads a whole pass later, not at once; one percent of the CPU
-//! time in each phase of required I/O; asynchronous I/O one request ahead.
+//! *Assumed.* That quarter; one file for les, gcm and upw and two for the others; all the I/O of a cycle before its
+//! computing; runs of 16 requests of one direction to one file (venus: 1); re-reads a whole pass later, not at once; one
+//! percent of the CPU time in each phase of required I/O, whose final state overwrites the initial one.
 
 use pio_machine::Duration;
 
