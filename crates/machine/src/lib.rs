@@ -6,8 +6,10 @@
 //!
 //! Some descriptions are built in ([`Machine::built_in`]); [`calibrate`] measures the machine it runs on.
 
+mod buffers;
 mod built_in;
 mod calibrate;
+mod cpu;
 mod describe;
 pub mod disk;
 mod error;
@@ -18,7 +20,9 @@ mod network;
 mod quantity;
 mod section;
 
+pub use buffers::{Buffers, Computer, Disks, Ssd};
 pub use calibrate::{CalibrateError, calibrate};
+pub use cpu::Cpu;
 pub use error::MachineError;
 pub use io_node::{IoNode, RequestCpu};
 pub use machine::{Access, Calls, Copy, IoNodes, Machine, Messages, Nodes, Placement, Service, Storage};

@@ -105,6 +105,9 @@ pub enum SimError {
     /// The machine's network cannot be.
     #[error(transparent)]
     Topology(#[from] TopologyError),
+    /// Buffers cannot be as they are described.
+    #[error("file buffers: {0}")]
+    Buffers(#[from] pio_cache::SettingsError),
     /// The published numbers cannot be read.
     #[error("papers/thakur-1996/published.toml: {0}")]
     Published(#[from] toml::de::Error),

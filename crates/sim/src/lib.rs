@@ -7,6 +7,8 @@
 //! Time is whole picoseconds, events at the same time happen in the order in which they were made, and nothing is
 //! random: same machine, workload, strategy and hints, same bytes out.
 
+pub mod buffers;
+pub mod cpu;
 pub mod disk;
 mod engine;
 mod error;
@@ -20,6 +22,7 @@ mod prediction;
 mod process;
 pub mod queueing;
 mod server;
+pub mod study;
 pub mod thakur;
 pub mod workload;
 

@@ -7,6 +7,7 @@ mod collapse;
 mod flash_io;
 mod hacc_io;
 mod ior;
+pub mod miller_katz;
 mod parameter;
 mod program;
 mod s3d_io;

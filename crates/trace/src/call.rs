@@ -125,6 +125,24 @@ impl Call {
     pub fn number(self) -> u16 {
         self as u16
     }
+
+    /// Whether it returns before the data have moved, by what the function is.
+    pub fn is_asynchronous(self) -> bool {
+        use Call::*;
+        matches!(
+            self,
+            AioRead
+                | AioWrite
+                | MpiFileIread
+                | MpiFileIreadAt
+                | MpiFileIreadAll
+                | MpiFileIreadAtAll
+                | MpiFileIwrite
+                | MpiFileIwriteAt
+                | MpiFileIwriteAll
+                | MpiFileIwriteAtAll
+        )
+    }
 }
 
 calls! {
@@ -151,6 +169,8 @@ calls! {
     21 Stat Posix Metadata "stat",
     22 Mmap Posix Metadata "mmap",
     23 Msync Posix Sync "msync",
+    24 AioRead Posix Read "aio_read",
+    25 AioWrite Posix Write "aio_write",
 
     64 Fopen Stdio Open "fopen",
     65 Fclose Stdio Close "fclose",

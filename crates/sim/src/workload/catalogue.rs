@@ -21,6 +21,7 @@ pub struct Entry {
 
 /// Every workload that can be generated.
 pub fn catalogue() -> &'static [Entry] {
+    use super::miller_katz::ENTRIES as MK;
     const ENTRIES: &[Entry] = &[
         bt_io::ENTRY,
         checkpoint::ENTRY,
@@ -30,6 +31,13 @@ pub fn catalogue() -> &'static [Entry] {
         ior::EASY,
         ior::HARD,
         s3d_io::ENTRY,
+        MK[0],
+        MK[1],
+        MK[2],
+        MK[3],
+        MK[4],
+        MK[5],
+        MK[6],
     ];
     ENTRIES
 }

@@ -125,6 +125,7 @@ fn describe(what: &What, workload: &Workload, event: &mut Event) {
             event.handle = Some(*handle);
             event.call = *call;
             event.target = Target::Extent { offset: *offset };
+            event.flags = if call.is_asynchronous() { Flags::ASYNC } else { Flags::NONE };
             moves(event, *bytes);
         }
         What::Broadcast { root, bytes } => {

@@ -1,0 +1,285 @@
+//! Processes take processors by turns: round robin with a quantum, and what it costs to switch.
+//!
+//! A state machine: who runs and for how long is decided here; when those times are over, the caller says. A process
+//! has a *demand*, processor time that it needs before it has something to do with the outside. It keeps its processor
+//! until the demand is met or the quantum is over while another waits; who waits longest is next. An interrupt takes a
+//! processor that is idle, if there is one, or else holds up the first.
+//!
+//! Every moment of every processor is running, switching, serving an interrupt, or idle: [`Usage`] adds them up.
+
+use std::collections::VecDeque;
+
+use pio_machine::{Cpu, Duration};
+
+use crate::kernel::Time;
+
+/// Round robin over processors.
+#[derive(Debug)]
+pub struct Scheduler {
+    costs: Cpu,
+    processors: Vec<Processor>,
+    ready: VecDeque<u32>,
+    /// Of each process: what is left of its demand, picoseconds.
+    demand: Vec<u64>,
+    usage: Usage,
+}
+
+/// A turn that ends, unless it is held up: give it back with [`Scheduler::end_turn`] at `at`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Which processor.
+    pub processor: u32,
+    /// Tells it from turns that were held up.
+    pub number: u64,
+    /// When it ends.
+    pub at: Time,
+}
+
+/// What processors did, picoseconds over all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Met demands of processes.
+    pub running: u64,
+    /// Put another process on.
+    pub switching: u64,
+    /// Served interrupts.
+    pub interrupts: u64,
+}
+
+#[derive(Debug, Default)]
+struct Processor {
+    state: State,
+    /// Number of the turn that is going on.
+    turn: u64,
+    /// When it ends.
+    until: Time,
+    /// The process that was on it last.
+    last: Option<u32>,
+    /// What the process may still run before another has its turn, picoseconds.
+    quantum: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Idle,
+    /// Serves an interrupt, with no process on it.
+    Interrupted,
+    /// Runs so much of a process's demand.
+    Running { process: u32, work: u64 },
+    /// A process has its demand met and keeps the processor until the caller says what it does next.
+    Met { process: u32 },
+}
+
+impl Scheduler {
+    /// Idle processors, and so many processes without demand.
+    pub fn new(costs: &Cpu, processes: u32) -> Scheduler {
+        Scheduler {
+            costs: costs.clone(),
+            processors: (0..costs.count).map(|_| Processor::default()).collect(),
+            ready: VecDeque::new(),
+            demand: vec![0; processes as usize],
+            usage: Usage::default(),
+        }
+    }
+
+    /// A process that had none has a demand, and waits for a processor.
+    pub fn demand(&mut self, now: Time, process: u32, demand: Duration, turns: &mut Vec<Turn>) {
+        self.demand[process as usize] = demand.picoseconds();
+        self.ready.push_back(process);
+        if let Some(idle) = self.processors.iter().position(|one| one.state == State::Idle) {
+            self.dispatch(now, idle, turns);
+        }
+    }
+
+    /// The end of a turn has come. Says whose demand is met, if one is: that process keeps its processor until
+    /// [`Scheduler::go_on`] or [`Scheduler::leave`], which must follow at the same time.
+    pub fn end_turn(&mut self, now: Time, turn: Turn, turns: &mut Vec<Turn>) -> Option<u32> {
+        let index = turn.processor as usize;
+        let processor = &mut self.processors[index];
+        if processor.turn != turn.number {
+            return None;
+        }
+        match processor.state {
+            State::Interrupted => {
+                self.dispatch(now, index, turns);
+                None
+            }
+            State::Running { process, work } => {
+                processor.quantum -= work;
+                self.usage.running += work;
+                let left = &mut self.demand[process as usize];
+                *left -= work;
+                if *left == 0 {
+                    processor.state = State::Met { process };
+                    return Some(process);
+                }
+                self.next_turn(now, index, process, turns);
+                None
+            }
+            State::Idle | State::Met { .. } => unreachable!("no turn is going on"),
+        }
+    }
+
+    /// The process whose demand was met has another at once.
+    pub fn go_on(&mut self, now: Time, turn: Turn, demand: Duration, turns: &mut Vec<Turn>) {
+        let index = turn.processor as usize;
+        let State::Met { process } = self.processors[index].state else { unreachable!("no demand was met") };
+        self.demand[process as usize] = demand.picoseconds();
+        self.next_turn(now, index, process, turns);
+    }
+
+    /// The process whose demand was met waits for something else than a processor, or is over.
+    pub fn leave(&mut self, now: Time, turn: Turn, turns: &mut Vec<Turn>) {
+        self.dispatch(now, turn.processor as usize, turns);
+    }
+
+    /// An interrupt comes.
+    pub fn interrupt(&mut self, now: Time, turns: &mut Vec<Turn>) {
+        let cost = self.costs.interrupt;
+        if cost == Duration::ZERO {
+            return;
+        }
+        self.usage.interrupts += cost.picoseconds();
+        let idle = self.processors.iter().position(|one| one.state == State::Idle);
+        let index = idle.unwrap_or(0);
+        let processor = &mut self.processors[index];
+        if idle.is_some() {
+            processor.state = State::Interrupted;
+            processor.until = now;
+        }
+        processor.begin(index, processor.until + cost, turns);
+    }
+
+    /// What processors did until now. A turn counts when it is over.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// A process that is not done goes on, or lets the next have its turn.
+    fn next_turn(&mut self, now: Time, index: usize, process: u32, turns: &mut Vec<Turn>) {
+        if self.processors[index].quantum > 0 {
+            self.run(now, index, process, turns);
+        } else {
+            self.ready.push_back(process);
+            self.dispatch(now, index, turns);
+        }
+    }
+
+    /// Gives the processor to whom has waited longest.
+    fn dispatch(&mut self, now: Time, index: usize, turns: &mut Vec<Turn>) {
+        let processor = &mut self.processors[index];
+        let Some(process) = self.ready.pop_front() else {
+            processor.state = State::Idle;
+            return;
+        };
+        let mut start = now;
+        if processor.last.is_some_and(|last| last != process) {
+            start = now + self.costs.switch;
+            self.usage.switching += self.costs.switch.picoseconds();
+        }
+        processor.last = Some(process);
+        processor.quantum = self.costs.quantum.picoseconds();
+        self.run(start, index, process, turns);
+    }
+
+    fn run(&mut self, start: Time, index: usize, process: u32, turns: &mut Vec<Turn>) {
+        let processor = &mut self.processors[index];
+        let work = self.demand[process as usize].min(processor.quantum);
+        processor.state = State::Running { process, work };
+        processor.begin(index, start + Duration::from_picoseconds(work), turns);
+    }
+}
+
+impl Usage {
+    /// All of it.
+    pub fn busy(&self) -> u64 {
+        self.running + self.switching + self.interrupts
+    }
+}
+
+impl Processor {
+    /// Another turn, or another end of the one that is going on.
+    fn begin(&mut self, index: usize, until: Time, turns: &mut Vec<Turn>) {
+        self.turn += 1;
+        self.until = until;
+        turns.push(Turn { processor: index as u32, number: self.turn, at: until });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Events;
+
+    const MS: u64 = 1_000_000_000;
+
+    fn ms(milliseconds: u64) -> Duration {
+        Duration::from_picoseconds(milliseconds * MS)
+    }
+
+    fn costs(count: u32, switch: Duration) -> Cpu {
+        Cpu { count, quantum: ms(10), switch, system_call: Duration::ZERO, interrupt: ms(2) }
+    }
+
+    /// Processes that only compute: when each is done, and what processors did. Interrupts come at the given times.
+    fn compute(costs: &Cpu, demands: &[Duration], interrupts: &[Time]) -> (Vec<Time>, Usage) {
+        let mut scheduler = Scheduler::new(costs, demands.len() as u32);
+        let (mut events, mut turns) = (Events::new(), Vec::new());
+        let mut ends = vec![Time::NEVER; demands.len()];
+        for (process, demand) in demands.iter().enumerate() {
+            scheduler.demand(Time(0), process as u32, *demand, &mut turns);
+        }
+        for at in interrupts {
+            events.add(*at, None);
+        }
+        turns.drain(..).for_each(|turn| events.add(turn.at, Some(turn)));
+        while let Some((now, what)) = events.pop() {
+            match what {
+                None => scheduler.interrupt(now, &mut turns),
+                Some(turn) => {
+                    if let Some(process) = scheduler.end_turn(now, turn, &mut turns) {
+                        ends[process as usize] = now;
+                        scheduler.leave(now, turn, &mut turns);
+                    }
+                }
+            }
+            turns.drain(..).for_each(|turn| events.add(turn.at, Some(turn)));
+        }
+        (ends, scheduler.usage())
+    }
+
+    #[test]
+    fn processes_that_compute_share_the_processor_to_the_quantum() {
+        // A, B, C by turns of 10 ms: C ends in the third round's third turn, A with the last of its 30 ms before it.
+        let (ends, usage) = compute(&costs(1, Duration::ZERO), &[ms(30), ms(45), ms(25)], &[]);
+        assert_eq!(ends, [Time(70 * MS), Time(100 * MS), Time(85 * MS)]);
+        assert_eq!(usage, Usage { running: 100 * MS, switching: 0, interrupts: 0 });
+    }
+
+    #[test]
+    fn a_switch_costs_only_where_another_process_comes() {
+        let (ends, usage) = compute(&costs(1, ms(1)), &[ms(30)], &[]);
+        assert_eq!((ends[0], usage.switching), (Time(30 * MS), 0));
+        // Turns A B A B: the processor begins with A for nothing.
+        let (ends, usage) = compute(&costs(1, ms(1)), &[ms(20), ms(20)], &[]);
+        assert_eq!(ends, [Time(32 * MS), Time(43 * MS)]);
+        assert_eq!(usage.switching, 3 * MS);
+    }
+
+    #[test]
+    fn an_interrupt_holds_up_who_runs_or_takes_a_processor_that_is_idle() {
+        let one = compute(&costs(1, Duration::ZERO), &[ms(8)], &[Time(3 * MS)]);
+        assert_eq!((one.0[0], one.1.interrupts), (Time(10 * MS), 2 * MS));
+        let two = compute(&costs(2, Duration::ZERO), &[ms(8)], &[Time(3 * MS), Time(3 * MS)]);
+        // The first goes to the idle processor, the second holds up the other.
+        assert_eq!((two.0[0], two.1.interrupts), (Time(10 * MS), 4 * MS));
+    }
+
+    #[test]
+    fn more_processors_are_all_used() {
+        let (ends, usage) = compute(&costs(3, Duration::ZERO), &[ms(7); 3], &[]);
+        assert_eq!(ends, [Time(7 * MS); 3]);
+        assert_eq!(usage.running, 21 * MS);
+    }
+}
