@@ -14,6 +14,7 @@ mod hardware;
 pub mod kernel;
 pub mod network;
 mod output;
+pub mod pios;
 mod prediction;
 mod process;
 mod server;
