@@ -3,12 +3,13 @@
 //!
 //! `cargo bench -p pio-sim --bench speed [-- PART …]`; without names, all parts.
 
+mod central_queue;
 mod events;
 mod measure;
 
 use measure::Part;
 
-const PARTS: &[Part] = &[events::PART];
+const PARTS: &[Part] = &[central_queue::PART, events::PART];
 
 fn main() {
     // Cargo passes `--bench`.

@@ -13,13 +13,38 @@ impl CentralQueue {
     pub(super) fn make_packet(&mut self, node: u32) {
         let sender = &mut self.senders[node as usize];
         let Some(&message) = sender.messages.front() else { return };
-        let bytes = self.messages[message].unsent.min(self.packet_bytes.into()) as u32;
-        if sender.is_busy || sender.room < bytes {
+        if sender.is_busy {
             return;
+        }
+        let bytes = self.messages[message].unsent.min(self.packet_bytes.into()) as u32;
+        while sender.room < bytes {
+            match sender.leaving.front() {
+                Some(&(at, left)) if at <= self.now => {
+                    sender.room += left;
+                    sender.leaving.pop_front();
+                }
+                Some(&(at, _)) => {
+                    self.events.add(Time(at), Event::Room { node });
+                    return;
+                }
+                None => {
+                    sender.is_stalled = true;
+                    return;
+                }
+            }
         }
         sender.is_busy = true;
         sender.room -= bytes;
         self.add(self.now + self.times.in_adapter[bytes as usize], Event::Made { node });
+    }
+
+    /// A packet of so many bytes will have left a node's adapter at `left_at`.
+    pub(super) fn packet_leaves_adapter(&mut self, node: u32, left_at: u64, bytes: u32) {
+        let sender = &mut self.senders[node as usize];
+        sender.leaving.push_back((left_at, bytes));
+        if std::mem::take(&mut sender.is_stalled) {
+            self.add(left_at, Event::Room { node });
+        }
     }
 
     /// The packet that a node's adapter has worked at is ready for the link.

@@ -35,7 +35,6 @@ use state::{Channel, Message, Packet, Receiver, Sender, Slab, Switch, UNKNOWN};
 pub struct CentralQueue {
     topology: Topology,
     times: Times,
-    adapter_buffer: u32,
     packet_bytes: u32,
     /// Chunks that a packet of so many bytes takes.
     chunks_of: Vec<u32>,
@@ -94,8 +93,10 @@ enum Event {
     Head { packet: u32 },
     /// A channel that packets are in line for is free.
     Free { channel: u32 },
-    /// A packet has left a device: so many chunks of a switch's queue, or bytes of an adapter's buffer.
-    Left { device: u32, amount: u32 },
+    /// A packet has left so many chunks of a switch's queue.
+    Left { switch: u32, chunks: u32 },
+    /// There is room again in the buffer of a node's adapter.
+    Room { node: u32 },
     /// All of a message is at its destination.
     Arrived { message: u32 },
 }
@@ -135,7 +136,6 @@ impl CentralQueue {
         let adapter_buffer = described.adapter.buffer;
         Ok(CentralQueue {
             times: Times::new(link, described),
-            adapter_buffer,
             packet_bytes: described.packet,
             chunks_of: (0..=described.packet).map(|bytes| described.chunks_of(bytes)).collect(),
             events: Events::new(),
@@ -146,7 +146,13 @@ impl CentralQueue {
             channels: topology.channels().iter().map(channel).collect(),
             switches: (0..topology.switches()).map(switch).collect(),
             senders: (0..nodes)
-                .map(|_| Sender { messages: VecDeque::new(), is_busy: false, room: adapter_buffer })
+                .map(|_| Sender {
+                    messages: VecDeque::new(),
+                    is_busy: false,
+                    room: adapter_buffer,
+                    leaving: VecDeque::new(),
+                    is_stalled: false,
+                })
                 .collect(),
             receivers: (0..nodes)
                 .map(|_| Receiver { held: VecDeque::new(), room: adapter_buffer, room_at: 0, done_at: 0 })
@@ -172,7 +178,11 @@ impl CentralQueue {
             Event::Made { node } => self.packet_made(node),
             Event::Head { packet } => self.head_arrived(packet),
             Event::Free { channel } => self.channel_freed(channel),
-            Event::Left { device, amount } => self.packet_left(device, amount),
+            Event::Left { switch, chunks } => {
+                self.switches[switch as usize].free += chunks;
+                self.give_room(switch);
+            }
+            Event::Room { node } => self.make_packet(node),
             Event::Arrived { message } => delivered.push(self.message_arrived(message)),
         }
     }
@@ -183,20 +193,6 @@ impl CentralQueue {
         match to.checked_sub(self.topology.nodes()) {
             None => self.head_at_node(number, to),
             Some(switch) => self.head_at_switch(number, switch),
-        }
-    }
-
-    /// A packet has left a device, and made room in it.
-    fn packet_left(&mut self, device: u32, amount: u32) {
-        match device.checked_sub(self.topology.nodes()) {
-            None => {
-                self.senders[device as usize].room += amount;
-                self.make_packet(device);
-            }
-            Some(switch) => {
-                self.switches[switch as usize].free += amount;
-                self.give_room(switch);
-            }
         }
     }
 

@@ -85,8 +85,12 @@ pub(super) struct Switch {
 pub(super) struct Sender {
     pub(super) messages: VecDeque<u32>,
     pub(super) is_busy: bool,
-    /// Bytes that its buffer can take.
+    /// Bytes that its buffer can take, those of `leaving` apart.
     pub(super) room: u32,
+    /// Packets on their way out of the buffer: when their bytes will be free, and how many.
+    pub(super) leaving: VecDeque<(u64, u32)>,
+    /// Whether it waits for a packet to leave the buffer.
+    pub(super) is_stalled: bool,
 }
 
 /// The side of an adapter that makes messages of packets.
@@ -114,7 +118,7 @@ impl<T> Slab<T> {
         Slab { things: Vec::new(), free: Vec::new() }
     }
 
-    /// A number whose thing `make` makes of what was there before, if anything was.
+    /// Keeps a thing, and gives its number.
     pub(super) fn insert(&mut self, thing: T) -> u32 {
         match self.free.pop() {
             Some(number) => {
@@ -128,6 +132,7 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Its number will be given to another.
     pub(super) fn remove(&mut self, number: u32) {
         self.free.push(number);
     }

@@ -46,11 +46,15 @@ impl CentralQueue {
             held += self.times.input;
             self.look_at(channel);
         }
-        let from = packet.store;
-        let amount =
-            if from < self.topology.nodes() { packet.bytes } else { self.chunks_of[packet.bytes as usize] };
         // What it leaves can be filled as fast as it is emptied, a chunk later.
-        self.add(taken + self.times.chunk, Event::Left { device: from, amount });
+        let left_at = taken + self.times.chunk;
+        match packet.store.checked_sub(self.topology.nodes()) {
+            None => self.packet_leaves_adapter(packet.store, left_at, packet.bytes),
+            Some(switch) => {
+                let chunks = self.chunks_of[packet.bytes as usize];
+                self.add(left_at, Event::Left { switch, chunks });
+            }
+        }
         tail_in
     }
 
@@ -62,7 +66,11 @@ impl CentralQueue {
             return;
         }
         there.is_watched = true;
-        let at = there.free_at.max(self.now);
-        self.add(at, Event::Free { channel });
+        if there.free_at <= self.now {
+            self.channel_freed(channel);
+        } else {
+            let at = there.free_at;
+            self.add(at, Event::Free { channel });
+        }
     }
 }
