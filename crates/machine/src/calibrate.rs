@@ -73,6 +73,7 @@ pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machin
             link: Link { bandwidth: copy.bandwidth, latency: Duration::ZERO },
         },
         storage: Storage::Local { exclusive_writes },
+        io_node: None,
         calls: Calls { open, close, seek, read, write },
     })
 }

@@ -56,6 +56,9 @@ impl Machine {
                 writeln!(out, "open = \"{open}\"\nclose = \"{close}\"")?;
             }
         }
+        if let Some(node) = &self.io_node {
+            node.write(out)?;
+        }
         let calls = &self.calls;
         writeln!(
             out,

@@ -7,7 +7,7 @@ use crate::section::Source;
 
 /// The keys of each table, by the table's name.
 const KEYS: &[(&str, &[&str])] = &[
-    ("", &["name", "source", "nodes", "messages", "network", "storage", "calls"]),
+    ("", &["name", "source", "nodes", "messages", "network", "storage", "io-node", "calls"]),
     ("nodes", &["count", "cores", "switch", "copy"]),
     ("nodes.copy", &["bandwidth", "piece"]),
     ("messages", &["send", "receive", "local-latency"]),
@@ -43,6 +43,10 @@ const KEYS: &[(&str, &[&str])] = &[
     ("storage.io", &["count", "placement", "dedicated"]),
     ("storage.read", &["request", "bandwidth"]),
     ("storage.write", &["request", "bandwidth"]),
+    ("io-node", &["adapter", "cpu", "bus", "channel", "buffer", "unit", "disk"]),
+    ("io-node.cpu", &["request", "response"]),
+    ("io-node.disk", &["count", "seek", "bandwidth", "specs", "solid-state", "queue", "array"]),
+    ("io-node.disk.solid-state", &["read", "write", "bandwidth", "channels"]),
     ("calls", &["open", "close", "seek", "read", "write"]),
     ("calls.read", &["call", "bandwidth"]),
     ("calls.write", &["call", "bandwidth"]),

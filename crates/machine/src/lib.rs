@@ -9,7 +9,9 @@
 mod built_in;
 mod calibrate;
 mod describe;
+pub mod disk;
 mod error;
+mod io_node;
 mod keys;
 mod machine;
 mod network;
@@ -18,6 +20,7 @@ mod section;
 
 pub use calibrate::{CalibrateError, calibrate};
 pub use error::MachineError;
+pub use io_node::{IoNode, RequestCpu};
 pub use machine::{Access, Calls, Copy, IoNodes, Machine, Messages, Nodes, Placement, Service, Storage};
 pub use network::{
     Adapter, CentralQueue, Dragonfly, DragonflyRouting, Flow, FlowRoutes, GraphSwitch, Link, Network,

@@ -6,6 +6,7 @@ use toml::de::DeTable;
 
 use crate::built_in;
 use crate::error::MachineError;
+use crate::io_node::IoNode;
 use crate::keys;
 use crate::network::Network;
 use crate::quantity::{Bandwidth, Duration};
@@ -26,6 +27,8 @@ pub struct Machine {
     pub network: Network,
     /// Where files are.
     pub storage: Storage,
+    /// What is inside an I/O node, if the description says it.
+    pub io_node: Option<IoNode>,
     /// What calls cost the process that makes them.
     pub calls: Calls,
 }
@@ -222,6 +225,7 @@ fn machine(mut root: Section<'_>) -> Result<Machine, MachineError> {
         messages: messages(root.section("messages")?)?,
         network: Network::read(root.section("network")?, all_nodes)?,
         storage,
+        io_node: if root.has("io-node") { Some(IoNode::read(root.section("io-node")?)?) } else { None },
         calls: calls(root.section("calls")?)?,
     };
     root.finish()?;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -127,6 +128,13 @@ impl<'t> Section<'t> {
         parse: impl Fn(&str) -> Option<T>,
     ) -> Result<T, MachineError> {
         self.quantity(key, expected.to_owned(), parse)
+    }
+
+    /// A file: its name as it stands there, and its path if names are relative to the folder of the description.
+    pub(crate) fn path(&mut self, key: &'static str) -> Result<(String, PathBuf), MachineError> {
+        let name = self.text(key)?;
+        let path = Path::new(self.source.file).parent().unwrap_or(Path::new("")).join(&name);
+        Ok((name, path))
     }
 
     pub(crate) fn flag(&mut self, key: &'static str) -> Result<bool, MachineError> {

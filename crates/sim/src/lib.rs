@@ -7,10 +7,12 @@
 //! Time is whole picoseconds, events at the same time happen in the order in which they were made, and nothing is
 //! random: same machine, workload, strategy and hints, same bytes out.
 
+pub mod disk;
 mod engine;
 mod error;
 mod from_trace;
 mod hardware;
+pub mod io_node;
 pub mod kernel;
 pub mod network;
 mod output;

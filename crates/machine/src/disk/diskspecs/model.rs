@@ -1,0 +1,41 @@
+//! The block `dm_disk`: surfaces, layout and mechanics.
+
+use super::fields::Fields;
+use super::{indexed, mechanics, zoned};
+use crate::disk::{Layout, Mechanics};
+use crate::error::MachineError;
+
+/// What a `dm_disk` says.
+pub(super) struct Model {
+    pub(super) name: String,
+    pub(super) surfaces: u32,
+    pub(super) cylinders: u32,
+    pub(super) blocks: u64,
+    pub(super) layout: Layout,
+    pub(super) mechanics: Mechanics,
+    pub(super) not_modelled: Vec<String>,
+}
+
+pub(super) fn read(fields: Fields<'_>) -> Result<Model, MachineError> {
+    if fields.block.kind != "dm_disk" {
+        return Err(fields.wrong_kind("dm_disk"));
+    }
+    let surfaces = fields.count("Number of data surfaces", 1..=1024)?;
+    let cylinders = fields.count("Number of cylinders", 1..=100_000_000)?;
+    let blocks = fields.integer("Block count", 1..=1 << 50)?;
+    let layout = layout(fields.block_of("Layout Model", &[])?, surfaces, cylinders)?;
+    let (mechanics, mut not_modelled) =
+        mechanics::read(Fields::new(fields.block_of("Mechanical Model", &[])?), cylinders)?;
+    let name = fields.block.name.clone();
+    not_modelled.extend(fields.finish(&[])?);
+    Ok(Model { name, surfaces, cylinders, blocks, layout, mechanics, not_modelled })
+}
+
+fn layout(block: &super::Block, surfaces: u32, cylinders: u32) -> Result<Layout, MachineError> {
+    let fields = Fields::new(block);
+    match block.kind.as_str() {
+        "dm_layout_g1" => Ok(Layout::Zoned(zoned::read(fields, surfaces, cylinders)?)),
+        "dm_layout_g4" => Ok(Layout::Indexed(indexed::read(fields, surfaces, cylinders)?)),
+        _ => Err(fields.wrong_kind("dm_layout_g1 or dm_layout_g4")),
+    }
+}

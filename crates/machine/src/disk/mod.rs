@@ -1,0 +1,16 @@
+//! Disks: what a request costs a drive, from one number of each kind to the whole drive with its zones and its buffer.
+
+mod angle;
+mod device;
+pub mod diskspecs;
+mod drive;
+mod layout;
+mod seek;
+
+pub use angle::Angle;
+pub use device::{Discipline, Disk, Disks, SolidState};
+pub use drive::{AccessModel, Buffer, Drive, Mechanics, Overheads, ReadAhead, Watermark};
+pub use layout::{
+    IndexEntry, IndexedLayout, Layout, Mapping, Node, Remap, Sparing, TrackPattern, Zone, ZonedLayout,
+};
+pub use seek::SeekCurve;

@@ -1,0 +1,431 @@
+//! A drive at work: one request at a time, while it reads ahead or writes out what it holds.
+//!
+//! Everything that a drive does between two requests follows from where its arm was left, so nothing needs an event: a
+//! request first lets the time since the last one pass.
+
+use pio_machine::Duration;
+use pio_machine::disk::{Drive, ReadAhead, Watermark};
+use pio_plan::Direction;
+
+use super::arm::{Arm, Pass};
+use super::geometry::Geometry;
+use super::segments::{Found, Kind, Segments};
+use super::{DiskError, Outcome, Request, Served};
+use crate::kernel::Time;
+
+/// A drive that remembers where its arm is and what its buffer holds.
+#[derive(Clone, Debug)]
+pub struct DriveModel {
+    drive: Drive,
+    geometry: Geometry,
+    arm: Arm,
+    segments: Segments,
+    background: Background,
+    /// What the last request was.
+    last: Direction,
+    /// Used in each request, kept for its memory.
+    passes: Vec<Pass>,
+}
+
+/// What the arm does, or last did, without being waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Background {
+    Nothing,
+    /// Reads on: at least to `least` once begun, at most to `limit`.
+    ReadAhead {
+        segment: usize,
+        least: u64,
+        limit: u64,
+    },
+    /// Writes out the end of a segment, which nothing interrupts.
+    WriteOut {
+        segment: usize,
+    },
+}
+
+/// Where data come from that are to be written: one block after the other over the bus.
+#[derive(Clone, Copy)]
+struct Supply {
+    start: Time,
+    block: Duration,
+}
+
+impl DriveModel {
+    /// A drive with nothing in its buffer and its arm at the first cylinder.
+    pub fn new(drive: &Drive) -> DriveModel {
+        DriveModel {
+            drive: drive.clone(),
+            geometry: Geometry::new(drive),
+            arm: Arm::new(&drive.mechanics),
+            segments: Segments::new(&drive.buffer),
+            background: Background::Nothing,
+            last: Direction::Read,
+            passes: Vec::new(),
+        }
+    }
+
+    /// How many blocks it holds.
+    pub fn blocks(&self) -> u64 {
+        self.geometry.blocks()
+    }
+
+    /// Bytes of a block.
+    pub fn block_bytes(&self) -> u32 {
+        self.drive.block_bytes
+    }
+
+    /// The cylinder of a block, which is one of the drive.
+    pub fn cylinder(&self, block: u64) -> u32 {
+        self.geometry.run(block, 1).track.cylinder
+    }
+
+    /// The cylinder where the arm is.
+    pub fn arm_cylinder(&self) -> u32 {
+        self.arm.track.cylinder
+    }
+
+    /// Serves a request that comes at `now`, which is not before the last one was done.
+    ///
+    /// # Errors
+    /// If the drive has no such blocks.
+    pub fn serve(&mut self, now: Time, request: Request) -> Result<Served, DiskError> {
+        let end = request.block.checked_add(request.blocks).filter(|end| *end <= self.blocks());
+        if end.is_none() || request.blocks == 0 {
+            return Err(DiskError::NoSuchBlocks { request, blocks: self.blocks() });
+        }
+        let begin = now + self.drive.overheads.request;
+        self.let_pass(begin);
+        let served = match request.direction {
+            Direction::Read => self.read(begin, request),
+            Direction::Write => self.write(begin, request),
+        };
+        self.last = request.direction;
+        Ok(served)
+    }
+
+    fn read(&mut self, now: Time, request: Request) -> Served {
+        let buffer = self.drive.buffer;
+        let (block, blocks) = (request.block, request.blocks);
+        let active = self.read_ahead_segment();
+        let found = if buffer.caches {
+            self.segments.find(block, blocks, buffer.read_hits_on_writes, active, buffer.almost_hits)
+        } else {
+            Found::Nothing
+        };
+        match found {
+            Found::Whole(segment) => self.read_hit(now, request, segment),
+            Found::Part(segment) => self.read_partly(now, request, segment),
+            Found::Nothing => self.read_miss(now, request),
+        }
+    }
+
+    fn read_hit(&mut self, now: Time, request: Request, segment: usize) -> Served {
+        let (overheads, after) = (self.drive.overheads, self.after());
+        let waits = self.is_writing_out(now) && !self.drive.buffer.sneaky_hits.0;
+        let start = if waits {
+            (now + overheads.read_miss[after] + overheads.read_disconnect[after]).max(self.arm.free)
+                + overheads.reselect
+        } else {
+            now + overheads.read_hit[after]
+        };
+        if self.read_ahead_segment() != Some(segment) {
+            self.stop_read_ahead(now);
+        }
+        self.segments.touch(segment);
+        let continues = self.read_ahead_segment().is_some();
+        if continues || (self.drive.buffer.read_ahead_on_hit && self.background == Background::Nothing) {
+            if !continues {
+                self.arm.free = self.arm.free.max(now + overheads.read_miss[after]);
+            }
+            self.read_ahead(segment, request);
+        }
+        let sent = start + overheads.data_preparation + times(self.drive.bus_block, request.blocks);
+        Served { done: sent + overheads.read_completion, outcome: Outcome::Hit }
+    }
+
+    fn read_partly(&mut self, now: Time, request: Request, segment: usize) -> Served {
+        let (overheads, after) = (self.drive.overheads, self.after());
+        let held = self.segments.get(segment).end - request.block;
+        let continues = self.read_ahead_segment() == Some(segment);
+        let waits = self.is_writing_out(now) && !self.drive.buffer.sneaky_hits.1;
+        if !continues {
+            self.stop_read_ahead(now);
+            self.arm.free = self.arm.free.max(now + overheads.read_miss[after]);
+        }
+        let rest = request.blocks - held;
+        self.access(request.block + held, rest, Direction::Read, !continues, None);
+        let enough =
+            held > 0 && (self.drive.buffer.partial_transfer || held >= self.watermark(request.blocks));
+        let start = if enough && !waits {
+            now + overheads.read_hit[after]
+        } else {
+            self.reconnection(
+                now + overheads.read_miss[after] + overheads.read_disconnect[after],
+                request,
+                held,
+            )
+        };
+        let done = self.send(start + overheads.data_preparation, held);
+        self.segments.touch(segment);
+        self.segments.extend(segment, request.block + request.blocks);
+        self.read_ahead(segment, request);
+        Served { done: done + overheads.read_completion, outcome: Outcome::PartialHit }
+    }
+
+    fn read_miss(&mut self, now: Time, request: Request) -> Served {
+        let (overheads, after) = (self.drive.overheads, self.after());
+        self.stop_read_ahead(now);
+        let apart = self.drive.buffer.separate_write_segment && self.drive.buffer.segments > 1;
+        let segment = self.segments.take(request.block, Kind::Read, |index| !apart || index > 0);
+        self.arm.free = self.arm.free.max(now + overheads.read_miss[after]);
+        self.access(request.block, request.blocks, Direction::Read, true, None);
+        let ready = now + overheads.read_miss[after] + overheads.read_disconnect[after];
+        let start = self.reconnection(ready, request, 0);
+        let done = self.send(start + overheads.data_preparation, 0);
+        self.segments.extend(segment, request.block + request.blocks);
+        self.keep_free_blocks(segment, request);
+        self.read_ahead(segment, request);
+        Served { done: done + overheads.read_completion, outcome: Outcome::Miss }
+    }
+
+    fn write(&mut self, now: Time, request: Request) -> Served {
+        let (overheads, after) = (self.drive.overheads, self.after());
+        let (buffer, block, blocks) = (self.drive.buffer, request.block, request.blocks);
+        self.stop_read_ahead(now);
+        let appended = self.appended(now, request);
+        let overhead =
+            if buffer.fast_writes { overheads.write_hit[after] } else { overheads.write_miss[after] };
+        let start = if self.is_writing_out(now) && appended.is_none() {
+            (now + overhead).max(self.arm.free) + overheads.reselect
+        } else {
+            now + overhead
+        };
+        let supply = Supply { start: start + overheads.data_preparation, block: self.drive.bus_block };
+        let apart = buffer.separate_write_segment;
+        let segment = appended
+            .unwrap_or_else(|| self.segments.take(block, Kind::Written, |index| !apart || index == 0));
+        self.segments.invalidate(block, blocks, segment);
+        self.segments.touch(segment);
+        let mut begin = self.arm.free.max(now + overhead);
+        if appended.is_none() {
+            begin = begin.max(now + overhead + overheads.least_seek);
+        }
+        self.arm.free = begin;
+        self.access(block, blocks, Direction::Write, appended.is_none(), Some(supply));
+        self.segments.extend(segment, block + blocks);
+        if !buffer.caches {
+            self.segments.clear(segment);
+        }
+        let received = supply.start + times(supply.block, blocks);
+        if buffer.fast_writes && blocks <= self.segments.size() {
+            self.background = Background::WriteOut { segment };
+            return Served { done: received + overheads.write_completion, outcome: Outcome::Hit };
+        }
+        let done = received.max(self.arm.free + overheads.reselect);
+        Served { done: done + overheads.write_completion, outcome: Outcome::Miss }
+    }
+
+    /// The segment that is being written out, if a write continues it.
+    fn appended(&self, now: Time, request: Request) -> Option<usize> {
+        let Background::WriteOut { segment } = self.background else { return None };
+        let continues = self.segments.written_before(request.block) == Some(segment);
+        (self.is_writing_out(now) && self.drive.buffer.combine_writes && continues).then_some(segment)
+    }
+
+    /// Lets the arm read or write blocks from when it is free on; the passes of their sectors, in the order of the blocks,
+    /// are left in `passes`.
+    fn access(&mut self, block: u64, blocks: u64, direction: Direction, moves: bool, supply: Option<Supply>) {
+        self.passes.clear();
+        let buffer = &self.drive.buffer;
+        let zero_latency = match direction {
+            Direction::Read => buffer.zero_latency_read,
+            Direction::Write => buffer.zero_latency_write,
+        };
+        let (begin, end) = (block, block + blocks);
+        let mut block = block;
+        while block < end {
+            let run = self.geometry.run(block, end - block);
+            let mut pass = self.arm.pass(self.arm.free, &run, direction, moves && block == begin);
+            if let Some(supply) = supply {
+                let last = supply.start + times(supply.block, block + run.blocks - begin);
+                let lead = pass.length(run.blocks - 1).picoseconds();
+                let first = supply.start + times(supply.block, block + 1 - begin);
+                pass = pass.not_before(first.max(Time(last.0.saturating_sub(lead))));
+            }
+            self.arm.track = run.track;
+            match zero_latency.then(|| self.arm.zero_latency(&pass)).flatten() {
+                Some(parts) => {
+                    self.arm.free = parts[0].end().max(parts[1].end());
+                    self.passes.extend(parts);
+                }
+                None => {
+                    self.arm.free = pass.end();
+                    self.passes.push(pass);
+                }
+            }
+            block += run.blocks;
+        }
+    }
+
+    /// When the drive is back on the bus for data that come from the surface, of which it held some.
+    fn reconnection(&self, ready: Time, request: Request, held: u64) -> Time {
+        let mut missing = self.watermark(request.blocks).saturating_sub(held);
+        let mut reached = ready;
+        for pass in &self.passes {
+            if missing == 0 {
+                break;
+            }
+            let blocks = missing.min(pass.blocks);
+            reached = reached.max(pass.passed(blocks));
+            missing -= blocks;
+        }
+        reached + self.drive.overheads.reselect
+    }
+
+    fn watermark(&self, blocks: u64) -> u64 {
+        let size = self.segments.size();
+        let mark = match self.drive.buffer.read_watermark {
+            Watermark::OfRequest(millionths) => blocks.min(size) * u64::from(millionths) / 1_000_000,
+            Watermark::OfSegment(millionths) => (size * u64::from(millionths)).div_ceil(1_000_000),
+        };
+        mark.clamp(1, blocks)
+    }
+
+    /// When the last block is over the bus, if it begins at `start` with so many that it held: then each as it is there.
+    fn send(&self, start: Time, held: u64) -> Time {
+        let bus = self.drive.bus_block;
+        self.passes.iter().fold(start + times(bus, held), |sent, pass| {
+            // Blocks come evenly: either the first of them or the last is the one that is waited for.
+            let steady = sent.max(pass.passed(1)) + times(bus, pass.blocks);
+            steady.max(pass.end() + bus)
+        })
+    }
+
+    /// Keeps the sectors of the track that passed while the first wanted one was waited for.
+    fn keep_free_blocks(&mut self, segment: usize, request: Request) {
+        let Some(pass) = self.passes.first().filter(|_| self.drive.buffer.read_free_blocks) else { return };
+        let passed = pass.passed_before();
+        let track = self.geometry.run(request.block, 1).track;
+        let mut start = request.block.saturating_sub(passed);
+        while start < request.block {
+            let run = self.geometry.run(start, request.block - start);
+            if run.track == track {
+                break;
+            }
+            start += run.blocks;
+        }
+        self.segments.extend_front(segment, start);
+    }
+
+    /// Reads on after a request whose data end in `segment`, or goes on doing so.
+    fn read_ahead(&mut self, segment: usize, request: Request) {
+        if !self.drive.buffer.caches {
+            return;
+        }
+        let end = request.block + request.blocks;
+        let before = match self.background {
+            Background::ReadAhead { segment: active, limit, .. } if active == segment => limit,
+            _ => 0,
+        };
+        let limit = self.read_ahead_limit(segment, request).max(before);
+        if self.segments.get(segment).end < limit {
+            let least = (end + u64::from(self.drive.buffer.least_read_ahead)).min(limit);
+            self.background = Background::ReadAhead { segment, least, limit };
+        } else {
+            self.background = Background::Nothing;
+        }
+    }
+
+    fn read_ahead_limit(&self, segment: usize, request: Request) -> u64 {
+        let buffer = &self.drive.buffer;
+        let (end, size) = (request.block + request.blocks, self.segments.size());
+        let most = match (u64::from(buffer.most_read_ahead), buffer.read_ahead_over_requested) {
+            (0, true) => end + size,
+            (0, false) => request.block + size,
+            (most, true) => end + most,
+            (most, false) => (end + most).min(request.block + size),
+        };
+        let limit = match buffer.read_ahead {
+            ReadAhead::None => end,
+            ReadAhead::Segment => most,
+            ReadAhead::Track => most.min(self.geometry.track_end(end - 1)),
+            ReadAhead::Cylinder => most.min(self.geometry.cylinder_end(end - 1)),
+            ReadAhead::TrackAhead if end >= self.blocks() => end,
+            ReadAhead::TrackAhead => {
+                let run = self.geometry.run(end, 1);
+                let began = self.geometry.run(self.segments.get(segment).start, 1).track;
+                let more = if began == run.track { 0 } else { u64::from(run.sectors) };
+                self.geometry.track_end(end) + more
+            }
+        };
+        limit.min(self.blocks())
+    }
+
+    /// Lets what goes on in the background go on up to `now`.
+    fn let_pass(&mut self, now: Time) {
+        while let Background::ReadAhead { segment, limit, .. } = self.background {
+            let end = self.segments.get(segment).end;
+            if end >= limit {
+                self.background = Background::Nothing;
+                break;
+            }
+            let run = self.geometry.run(end, limit - end);
+            let pass = self.arm.pass(self.arm.free, &run, Direction::Read, false);
+            let passed = pass.count_at(now);
+            if passed == 0 {
+                break;
+            }
+            self.segments.extend(segment, end + passed);
+            self.arm.track = run.track;
+            self.arm.free = pass.passed(passed);
+            if passed < run.blocks {
+                break;
+            }
+        }
+        if matches!(self.background, Background::WriteOut { .. }) && self.arm.free <= now {
+            self.background = Background::Nothing;
+        }
+    }
+
+    /// Ends reading ahead: at the end of the sector, or where it may.
+    fn stop_read_ahead(&mut self, now: Time) {
+        let Background::ReadAhead { segment, least, limit } = self.background else { return };
+        self.background = Background::Nothing;
+        let end = self.segments.get(segment).end;
+        if end < least {
+            self.access(end, least - end, Direction::Read, false, None);
+            self.segments.extend(segment, least);
+            return;
+        }
+        let run = self.geometry.run(end, limit - end);
+        let pass = self.arm.pass(self.arm.free, &run, Direction::Read, false);
+        let in_sector = pass.begin < now && pass.arrived <= now;
+        if in_sector && !self.drive.buffer.stop_in_sector {
+            self.segments.extend(segment, end + 1);
+            self.arm.free = pass.passed(1);
+        } else {
+            self.arm.free = pass.arrived.max(self.arm.free);
+        }
+        self.arm.track = run.track;
+    }
+
+    fn read_ahead_segment(&self) -> Option<usize> {
+        match self.background {
+            Background::ReadAhead { segment, .. } => Some(segment),
+            _ => None,
+        }
+    }
+
+    fn is_writing_out(&self, now: Time) -> bool {
+        matches!(self.background, Background::WriteOut { .. }) && self.arm.free > now
+    }
+
+    /// Which of a pair of overheads: after a read or after a write.
+    fn after(&self) -> usize {
+        usize::from(self.last == Direction::Write)
+    }
+}
+
+fn times(duration: Duration, count: u64) -> Duration {
+    Duration::from_picoseconds(duration.picoseconds().saturating_mul(count))
+}

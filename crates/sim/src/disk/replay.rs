@@ -1,0 +1,105 @@
+//! Runs a recorded series of requests through a drive.
+
+use pio_machine::Duration;
+use pio_machine::disk::Drive;
+use pio_plan::Direction;
+
+use super::{DiskTrace, DiskTraceError, Distribution, DriveModel, Outcome};
+use crate::kernel::Time;
+
+/// What the drive made of a series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replayed {
+    /// All requests first, then parts of them.
+    pub classes: Vec<Class>,
+    /// When the last was done.
+    pub end: Time,
+}
+
+/// Requests of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Class {
+    /// Which.
+    pub name: String,
+    /// How long they took.
+    pub measured: Distribution,
+    /// How long they take in the model.
+    pub modelled: Distribution,
+}
+
+impl Class {
+    /// How far the two are apart, as a part of the measured mean.
+    pub fn relative_distance(&self) -> f64 {
+        let mean = self.measured.mean_s();
+        if mean > 0.0 { self.measured.distance_s(&self.modelled) / mean } else { 0.0 }
+    }
+}
+
+struct Sample {
+    direction: Direction,
+    labelled_hit: bool,
+    outcome: Outcome,
+    measured: Duration,
+    modelled: Duration,
+}
+
+/// Runs the series: each request as long after the one before it was done as it was when measured.
+///
+/// # Errors
+/// If the drive does not have the blocks of a request.
+pub fn replay(drive: &Drive, trace: &DiskTrace) -> Result<Replayed, DiskTraceError> {
+    let mut model = DriveModel::new(drive);
+    let mut now = Time::default();
+    let mut end = now;
+    let mut samples = Vec::with_capacity(trace.requests.len());
+    for traced in &trace.requests {
+        let served = model.serve(now, traced.request).map_err(|source| DiskTraceError::Request {
+            path: trace.path.clone(),
+            line: traced.line,
+            source,
+        })?;
+        samples.push(Sample {
+            direction: traced.request.direction,
+            labelled_hit: traced.hit,
+            outcome: served.outcome,
+            measured: traced.measured,
+            modelled: served.done.since(now),
+        });
+        end = served.done;
+        now = end + traced.gap;
+    }
+    Ok(Replayed { classes: classes(&samples), end })
+}
+
+fn classes(samples: &[Sample]) -> Vec<Class> {
+    let mut classes = Vec::new();
+    let mut add = |name: String, belongs: &dyn Fn(&Sample) -> bool| {
+        let of = |time: fn(&Sample) -> Duration| {
+            Distribution::new(samples.iter().filter(|sample| belongs(sample)).map(time).collect())
+        };
+        let class =
+            Class { name, measured: of(|sample| sample.measured), modelled: of(|sample| sample.modelled) };
+        if !class.measured.times().is_empty() {
+            classes.push(class);
+        }
+    };
+    add("all".to_owned(), &|_| true);
+    let labels_differ = samples.iter().any(|sample| sample.labelled_hit != samples[0].labelled_hit);
+    for (direction, name) in [(Direction::Read, "read"), (Direction::Write, "write")] {
+        add(format!("{name}s"), &|sample| sample.direction == direction);
+        if labels_differ {
+            for (hit, label) in [(true, "Hit"), (false, "Miss")] {
+                add(format!("{name}s measured as {label}"), &|sample| {
+                    sample.direction == direction && sample.labelled_hit == hit
+                });
+            }
+        }
+        let outcomes = [(Outcome::Hit, "hit"), (Outcome::PartialHit, "partial hit"), (Outcome::Miss, "miss")];
+        for (outcome, label) in outcomes {
+            add(format!("{name}s, {label} in the model"), &|sample| {
+                sample.direction == direction && sample.outcome == outcome
+            });
+        }
+    }
+    classes
+}

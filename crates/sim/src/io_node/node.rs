@@ -1,0 +1,283 @@
+//! The node at work.
+
+use std::collections::VecDeque;
+
+use pio_machine::{Bandwidth, Duration};
+use pio_plan::Direction;
+
+use super::station::{Station, Use};
+use super::{Adapter, IoDone, IoNodeError, IoRequest};
+use crate::disk::{Device, Waiting};
+use crate::kernel::{Events, Time};
+
+/// An I/O node.
+#[derive(Debug)]
+pub struct IoNode {
+    machine: pio_machine::IoNode,
+    /// Nothing: the network's.
+    adapter: Option<Bandwidth>,
+    adapter_in: Station,
+    adapter_out: Station,
+    cpu: Station,
+    bus: Station,
+    disks: Vec<Disk>,
+    disk_use: Duration,
+    /// Requests inside by slot; slots are used again.
+    inside: Vec<Inside>,
+    free_slots: Vec<u32>,
+    buffer_free: u64,
+    /// Requests that found the buffer full, in the order in which they came.
+    outside: VecDeque<(IoRequest, Time)>,
+    blocked: u64,
+    events: Events<(u32, Stage)>,
+}
+
+#[derive(Debug)]
+struct Disk {
+    device: Device,
+    channel: Station,
+    serving: u32,
+    waiting: Waiting<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Inside {
+    request: IoRequest,
+    came: Time,
+    disk: u32,
+    /// Where the data are on the disk.
+    offset: u64,
+}
+
+/// What a request does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Processor,
+    Bus,
+    Disk,
+    /// Leaves the disk.
+    DiskDone,
+    Response,
+    AdapterOut,
+    Done,
+}
+
+impl IoNode {
+    /// A node with nothing to do.
+    pub fn new(machine: &pio_machine::IoNode, adapter: Adapter) -> IoNode {
+        let device = Device::new(&machine.disks);
+        let disk = |_| Disk {
+            device: device.clone(),
+            channel: Station::default(),
+            serving: 0,
+            waiting: Waiting::new(machine.disks.queue),
+        };
+        IoNode {
+            adapter: (adapter == Adapter::Own).then_some(machine.adapter),
+            adapter_in: Station::default(),
+            adapter_out: Station::default(),
+            cpu: Station::default(),
+            bus: Station::default(),
+            disks: (0..machine.disks.count).map(disk).collect(),
+            disk_use: Duration::ZERO,
+            inside: Vec::new(),
+            free_slots: Vec::new(),
+            buffer_free: machine.buffer,
+            outside: VecDeque::new(),
+            blocked: 0,
+            events: Events::new(),
+            machine: machine.clone(),
+        }
+    }
+
+    /// Takes in a request at `now`, which is not before the last time it carried on to. If the buffer is full, the request
+    /// waits outside until there is space.
+    ///
+    /// # Errors
+    /// If the request is larger than the buffer, or not on the disks.
+    pub fn arrive(&mut self, now: Time, request: IoRequest) -> Result<(), IoNodeError> {
+        if request.bytes == 0 || request.bytes > self.machine.buffer {
+            return Err(IoNodeError::Size { bytes: request.bytes, most: self.machine.buffer });
+        }
+        let (disk, offset) = self.place(request.offset);
+        let end = offset.saturating_add(request.bytes);
+        if let Some(bytes) = self.disks[disk as usize].device.bytes().filter(|bytes| *bytes < end) {
+            return Err(IoNodeError::Beyond { offset, end, bytes });
+        }
+        if self.outside.is_empty() && request.bytes <= self.buffer_free {
+            self.enter(now, now, request);
+        } else {
+            self.blocked += 1;
+            self.outside.push_back((request, now));
+        }
+        Ok(())
+    }
+
+    /// When something happens next: nothing, if no request is inside.
+    pub fn next_time(&self) -> Option<Time> {
+        self.events.next_time()
+    }
+
+    /// Carries on up to `until`, or, if that comes first, to the first moment at which requests are done: these are added
+    /// to `done`.
+    ///
+    /// # Errors
+    /// If a disk refuses a request.
+    pub fn advance(&mut self, until: Time, done: &mut Vec<IoDone>) -> Result<(), IoNodeError> {
+        let before = done.len();
+        while let Some(now) = self.events.next_time() {
+            let last = done.last().filter(|_| done.len() > before).map_or(until, |last| last.done);
+            if now > last {
+                break;
+            }
+            if let Some((now, (slot, stage))) = self.events.pop() {
+                self.go_on(now, slot, stage, done)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Places for requests of so many bytes that spread them evenly over all disks, with none in the way of another: how
+    /// many, and how far apart, in bytes.
+    pub fn places(&self, bytes: u64) -> (u64, u64) {
+        const MOST_ROUNDS: u64 = 4096;
+        let unit = self.machine.unit;
+        let held = self.disks.iter().filter_map(|disk| disk.device.bytes()).min();
+        let rounds = held.map_or(MOST_ROUNDS, |held| held.saturating_sub(bytes) / unit + 1);
+        (rounds.min(MOST_ROUNDS) * self.disks.len() as u64, unit)
+    }
+
+    /// How many requests waited outside, so far.
+    pub fn blocked(&self) -> u64 {
+        self.blocked
+    }
+
+    /// How many requests are inside or wait outside.
+    pub fn present(&self) -> usize {
+        self.inside.len() - self.free_slots.len() + self.outside.len()
+    }
+
+    /// For how long each part has been in use, work already taken in included.
+    pub fn in_use(&self) -> Use {
+        let channels = self.disks.iter().map(|disk| disk.channel.busy().picoseconds()).sum();
+        Use {
+            adapter_in: self.adapter_in.busy(),
+            adapter_out: self.adapter_out.busy(),
+            cpu: self.cpu.busy(),
+            bus: self.bus.busy(),
+            channels: Duration::from_picoseconds(channels),
+            disks: self.disk_use,
+        }
+    }
+
+    fn enter(&mut self, now: Time, came: Time, request: IoRequest) {
+        self.buffer_free -= request.bytes;
+        let (disk, offset) = self.place(request.offset);
+        let inside = Inside { request, came, disk, offset };
+        let slot = match self.free_slots.pop() {
+            Some(slot) => {
+                self.inside[slot as usize] = inside;
+                slot
+            }
+            None => {
+                self.inside.push(inside);
+                (self.inside.len() - 1) as u32
+            }
+        };
+        let data = if request.direction == Direction::Write { request.bytes } else { 0 };
+        let received = match self.adapter {
+            Some(adapter) => self.adapter_in.serve(now, adapter.time_of(data + request.message)),
+            None => now,
+        };
+        self.events.add(received, (slot, Stage::Processor));
+    }
+
+    /// A request begins its next stage.
+    fn go_on(
+        &mut self,
+        now: Time,
+        slot: u32,
+        stage: Stage,
+        done: &mut Vec<IoDone>,
+    ) -> Result<(), IoNodeError> {
+        let Inside { request, disk, .. } = self.inside[slot as usize];
+        let reads = request.direction == Direction::Read;
+        let (end, next) = match stage {
+            Stage::Processor => {
+                let end = self.cpu.serve(now, self.machine.cpu.request);
+                (end, if reads { Stage::Disk } else { Stage::Bus })
+            }
+            Stage::Bus => {
+                let end = self.bus.serve(now, self.machine.bus.time_of(request.bytes));
+                (end, if reads { Stage::Response } else { Stage::Disk })
+            }
+            Stage::Disk if request.hit => {
+                let time = self.machine.channel.time_of(request.bytes);
+                let end = self.disks[disk as usize].channel.serve(now, time);
+                (end, if reads { Stage::Bus } else { Stage::Done })
+            }
+            Stage::Disk => return self.wait_for_disk(now, slot),
+            Stage::DiskDone => {
+                self.disks[disk as usize].serving -= 1;
+                self.next_on_disk(now, disk)?;
+                (now, if reads { Stage::Bus } else { Stage::Done })
+            }
+            Stage::Response => (self.cpu.serve(now, self.machine.cpu.response), Stage::AdapterOut),
+            Stage::AdapterOut => {
+                let sent =
+                    self.adapter.map(|adapter| self.adapter_out.serve(now, adapter.time_of(request.bytes)));
+                (sent.unwrap_or(now), Stage::Done)
+            }
+            Stage::Done => {
+                self.leave(now, slot, done);
+                return Ok(());
+            }
+        };
+        self.events.add(end, (slot, next));
+        Ok(())
+    }
+
+    fn wait_for_disk(&mut self, now: Time, slot: u32) -> Result<(), IoNodeError> {
+        let Inside { disk, offset, .. } = self.inside[slot as usize];
+        self.disks[disk as usize].waiting.push(offset, slot);
+        self.next_on_disk(now, disk)
+    }
+
+    /// The disk serves who waits, as far as it can serve more at the same time.
+    fn next_on_disk(&mut self, now: Time, disk: u32) -> Result<(), IoNodeError> {
+        let disk = &mut self.disks[disk as usize];
+        while disk.serving < disk.device.channels() {
+            let Some(slot) = disk.waiting.pop(disk.device.position()) else { break };
+            let Inside { request, offset, .. } = self.inside[slot as usize];
+            let surface = disk.device.serve(now, request.direction, offset, request.bytes)?;
+            // What the channel needs more than the surface is not hidden behind it.
+            let done = surface.max(now + self.machine.channel.time_of(request.bytes));
+            disk.serving += 1;
+            let time = done.since(now).picoseconds();
+            self.disk_use = Duration::from_picoseconds(self.disk_use.picoseconds().saturating_add(time));
+            self.events.add(done, (slot, Stage::DiskDone));
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, now: Time, slot: u32, done: &mut Vec<IoDone>) {
+        let Inside { request, came, .. } = self.inside[slot as usize];
+        done.push(IoDone { id: request.id, came, done: now });
+        self.free_slots.push(slot);
+        self.buffer_free += request.bytes;
+        while let Some((waiting, came)) = self.outside.front().copied() {
+            if waiting.bytes > self.buffer_free {
+                break;
+            }
+            self.outside.pop_front();
+            self.enter(now, came, waiting);
+        }
+    }
+
+    /// The disk of a byte, and where the byte is on it.
+    fn place(&self, offset: u64) -> (u32, u64) {
+        let (unit, count) = (self.machine.unit, self.disks.len() as u64);
+        let number = offset / unit;
+        ((number % count) as u32, number / count * unit + offset % unit)
+    }
+}

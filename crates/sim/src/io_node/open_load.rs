@@ -1,0 +1,162 @@
+//! An I/O node by itself under an open load: Figure 6 of Baylor et al. 1995.
+
+use pio_machine::Duration;
+use pio_plan::Direction;
+
+use super::{Adapter, IoDone, IoNode, IoNodeError, IoRequest, Use};
+use crate::kernel::{BatchMeans, Estimate, Stop, Stream, Time, WarmUp};
+
+/// Requests that come at random (exponential times between them), to random places.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OpenLoad {
+    /// Requests a second.
+    pub rate: f64,
+    /// Bytes of each.
+    pub bytes: u64,
+    /// Bytes that ask for a read.
+    pub message: u64,
+    /// Probability of a read.
+    pub reads: f64,
+    /// Probability of a miss.
+    pub misses: f64,
+    /// How many to complete.
+    pub requests: u64,
+    /// Of the random numbers.
+    pub seed: u64,
+}
+
+/// Processing times of requests, seconds, from their coming to their end. Nothing where too few were seen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Processing {
+    /// Reads that hit.
+    pub read_hit: Option<Estimate>,
+    /// Reads that missed.
+    pub read_miss: Option<Estimate>,
+    /// Writes that hit.
+    pub write_hit: Option<Estimate>,
+    /// Writes that missed.
+    pub write_miss: Option<Estimate>,
+    /// All of them.
+    pub all: Option<Estimate>,
+    /// For how long each part of the node was in use.
+    pub in_use: Use,
+    /// When the last was done.
+    pub end: Time,
+}
+
+impl OpenLoad {
+    /// Runs a node under this load from empty; what comes before the steady state is cut.
+    ///
+    /// # Errors
+    /// If the load makes no sense, or the node cannot serve such requests.
+    pub fn run(&self, machine: &pio_machine::IoNode, adapter: Adapter) -> Result<Processing, IoNodeError> {
+        self.check()?;
+        let mut node = IoNode::new(machine, adapter);
+        let mut arrivals = Arrivals::new(self, &node);
+        let mut tallies = Tallies::default();
+        let (mut done, mut completed, mut end) = (Vec::new(), 0, Time::default());
+        let stop = Stop { count: Some(self.requests), ..Stop::default() };
+        while stop.progress(end, completed, None) < 1.0 {
+            let until = node.next_time().map_or(arrivals.next, |next| next.min(arrivals.next));
+            if until == arrivals.next {
+                node.arrive(until, arrivals.request())?;
+                continue;
+            }
+            node.advance(until, &mut done)?;
+            for IoDone { id, came, done } in done.drain(..) {
+                tallies.add(id, done.since(came));
+                completed += 1;
+                end = done;
+            }
+        }
+        Ok(tallies.processing(node.in_use(), end))
+    }
+
+    fn check(&self) -> Result<(), IoNodeError> {
+        let chances = [("reads", self.reads), ("misses", self.misses)];
+        for (what, chance) in chances {
+            if !(0.0..=1.0).contains(&chance) {
+                return Err(IoNodeError::Load { what, found: chance, expected: "a probability from 0 to 1" });
+            }
+        }
+        if !(self.rate > 0.0 && self.rate <= 1e9) {
+            let expected = "above 0 and at most 1e9 a second";
+            return Err(IoNodeError::Load { what: "rate", found: self.rate, expected });
+        }
+        Ok(())
+    }
+}
+
+/// The requests, in the order of their coming. A request's number says its class.
+struct Arrivals {
+    load: OpenLoad,
+    next: Time,
+    times: Stream,
+    kinds: Stream,
+    places: Stream,
+    /// How many places there are, and how far apart.
+    count: u64,
+    apart: u64,
+}
+
+impl Arrivals {
+    fn new(load: &OpenLoad, node: &IoNode) -> Arrivals {
+        let stream = |name| Stream::named(load.seed, name);
+        let (count, apart) = node.places(load.bytes);
+        let mut arrivals = Arrivals {
+            load: *load,
+            next: Time::default(),
+            times: stream("arrivals at the I/O node"),
+            kinds: stream("kinds of request"),
+            places: stream("places of requests"),
+            count,
+            apart,
+        };
+        arrivals.pass_time();
+        arrivals
+    }
+
+    fn request(&mut self) -> IoRequest {
+        self.pass_time();
+        let read = self.kinds.chance(self.load.reads);
+        let hit = !self.kinds.chance(self.load.misses);
+        IoRequest {
+            id: u32::from(read) + 2 * u32::from(hit),
+            direction: if read { Direction::Read } else { Direction::Write },
+            offset: self.places.below(self.count) * self.apart,
+            bytes: self.load.bytes,
+            message: if read { self.load.message } else { 0 },
+            hit,
+        }
+    }
+
+    fn pass_time(&mut self) {
+        let mean = Duration::from_seconds(1.0 / self.load.rate);
+        self.next = self.next + self.times.duration_exponential(mean);
+    }
+}
+
+/// Times by class: write and read that missed, write and read that hit; and all.
+struct Tallies {
+    classes: [BatchMeans; 4],
+    all: BatchMeans,
+}
+
+impl Default for Tallies {
+    fn default() -> Tallies {
+        let empty = || BatchMeans::new(WarmUp::Found);
+        Tallies { classes: [empty(), empty(), empty(), empty()], all: empty() }
+    }
+}
+
+impl Tallies {
+    fn add(&mut self, class: u32, time: Duration) {
+        self.classes[class as usize % 4].add(time.seconds());
+        self.all.add(time.seconds());
+    }
+
+    fn processing(self, in_use: Use, end: Time) -> Processing {
+        let [write_miss, read_miss, write_hit, read_hit] = self.classes.map(|class| class.estimate());
+        Processing { read_hit, read_miss, write_hit, write_miss, all: self.all.estimate(), in_use, end }
+    }
+}
