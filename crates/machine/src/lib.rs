@@ -27,6 +27,7 @@ pub use error::MachineError;
 pub use io_node::{IoNode, RequestCpu};
 pub use machine::{Access, Calls, Copy, IoNodes, Machine, Messages, Nodes, Placement, Service, Storage};
 pub use network::{
-    Dragonfly, DragonflyRouting, Flow, FlowRoutes, GraphSwitch, Link, Network, Switching, Topology,
+    Adapter, CentralQueue, Dragonfly, DragonflyRouting, Flow, FlowRoutes, GraphSwitch, Link, Network,
+    Switching, Topology,
 };
 pub use quantity::{Bandwidth, Duration, parse_size};

@@ -1,8 +1,10 @@
 //! What connects the nodes.
 
+mod central_queue;
 mod flow;
 mod topology;
 
+pub use central_queue::{Adapter, CentralQueue};
 pub use flow::{Flow, FlowRoutes};
 pub use topology::{Dragonfly, DragonflyRouting, GraphSwitch, Topology};
 
@@ -30,6 +32,8 @@ pub enum Switching {
     Links,
     /// Messages share every link on their way as fluids do.
     Flow(Flow),
+    /// Packets go through switches with a central queue.
+    CentralQueue(CentralQueue),
 }
 
 /// A link.
@@ -45,9 +49,14 @@ pub struct Link {
 enum SwitchingKind {
     Links,
     Flow,
+    CentralQueue,
 }
 
-const SWITCHING: &[(&str, SwitchingKind)] = &[("links", SwitchingKind::Links), ("flow", SwitchingKind::Flow)];
+const SWITCHING: &[(&str, SwitchingKind)] = &[
+    ("links", SwitchingKind::Links),
+    ("flow", SwitchingKind::Flow),
+    ("central-queue", SwitchingKind::CentralQueue),
+];
 
 impl Network {
     /// Reads the section; `nodes` are all of the machine, I/O nodes included.
@@ -61,6 +70,9 @@ impl Network {
         let switching = match kind {
             SwitchingKind::Links => Switching::Links,
             SwitchingKind::Flow => Switching::Flow(Flow::read(section.section("flow")?)?),
+            SwitchingKind::CentralQueue => {
+                Switching::CentralQueue(CentralQueue::read(section.section("central-queue")?)?)
+            }
         };
         topology.check_room(&section, &switching, nodes)?;
         let mut link = section.section("link")?;
@@ -82,6 +94,10 @@ impl Network {
             Switching::Flow(flow) => {
                 writeln!(out, "switching = \"flow\"")?;
                 flow.write(out)?;
+            }
+            Switching::CentralQueue(queue) => {
+                writeln!(out, "switching = \"central-queue\"")?;
+                queue.write(out)?;
             }
         }
         let link = &self.link;

@@ -18,6 +18,7 @@ pub mod io_node;
 pub mod kernel;
 pub mod network;
 mod output;
+pub mod pios;
 mod prediction;
 mod process;
 pub mod queueing;

@@ -3,6 +3,7 @@
 //!
 //! `cargo bench -p pio-sim --bench speed [-- PART …]`; without names, all parts.
 
+mod central_queue;
 mod events;
 mod flow;
 mod measure;
@@ -10,7 +11,7 @@ mod queueing;
 
 use measure::Part;
 
-const PARTS: &[Part] = &[events::PART, flow::PART, queueing::PART];
+const PARTS: &[Part] = &[central_queue::PART, events::PART, flow::PART, queueing::PART];
 
 fn main() {
     // Cargo passes `--bench`.
