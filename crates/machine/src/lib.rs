@@ -8,6 +8,8 @@
 
 mod built_in;
 mod calibrate;
+#[path = "network/circuit.rs"]
+pub mod circuit;
 mod describe;
 mod error;
 mod keys;

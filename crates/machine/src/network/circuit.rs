@@ -103,8 +103,7 @@ const LONGEST: &str = "1 ms";
 
 impl Circuit {
     pub(crate) fn read(mut section: Section<'_>) -> Result<Circuit, MachineError> {
-        let arbitrations =
-            [("packet-age", Arbitration::PacketAge), ("switch-age", Arbitration::SwitchAge)];
+        let arbitrations = [("packet-age", Arbitration::PacketAge), ("switch-age", Arbitration::SwitchAge)];
         let circuit = Circuit {
             flow_through: section.duration("flow-through", LONGEST)?,
             virtual_channels: section.number("virtual-channels", 1..=16)?,

@@ -119,13 +119,14 @@ impl Circuit {
     pub(super) fn came(&mut self, now: Time, message: u32, bytes: u64) {
         let state = &mut self.messages[message as usize];
         state.there += bytes;
+        state.taken_in = state.taken_in.max(now);
         if state.there < state.bytes {
             return;
         }
         let adapter = &mut self.adapters[state.to as usize];
-        let mut arrived = now;
+        let mut arrived = state.taken_in;
         if self.costs.matching > Duration::ZERO {
-            adapter.thread = adapter.thread.max(now) + self.costs.matching;
+            adapter.thread = adapter.thread.max(arrived) + self.costs.matching;
             arrived = adapter.thread;
         }
         self.events.add(arrived, Event::Arrived { message });

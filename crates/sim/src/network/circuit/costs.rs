@@ -1,6 +1,7 @@
 //! What everything costs, worked out once.
 
-use pio_machine::{Arbitration, Bandwidth, Circuit, Duration, Library, Link, Memory};
+use pio_machine::circuit::{Arbitration, Circuit, Library, Memory};
+use pio_machine::{Bandwidth, Duration, Link};
 
 /// Times are picoseconds, as durations; sizes bytes.
 #[derive(Clone, Debug)]

@@ -2,10 +2,11 @@
 
 use std::cmp::Reverse;
 
-use pio_machine::Arbitration;
+use pio_machine::circuit::Arbitration;
 
 use crate::kernel::Time;
 
+use super::wiring::Ports;
 use super::{Circuit, Event, NONE, Priority};
 
 /// One of the channels that a link's direction is divided into: has buffers of its own, and one packet at a time.
@@ -35,9 +36,16 @@ impl VirtualChannel {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiter {
     packet: u32,
-    /// The ports that will do, as bits.
-    ports: u64,
+    /// The ports that will do.
+    first_port: u16,
+    end_port: u16,
     rank: Rank,
+}
+
+impl Waiter {
+    fn ports(&self) -> Ports {
+        self.first_port..self.end_port
+    }
 }
 
 /// Who goes first: the greatest. By the packet's number in the end, so that there is always an order.
@@ -53,30 +61,32 @@ impl Circuit {
         virtual_channel / self.costs.virtual_channels
     }
 
-    /// The packets that hold virtual channels of a channel.
-    pub(super) fn holders(&self, channel: u32) -> impl Iterator<Item = u32> + use<'_> {
-        let indices = self.virtual_channels_of(channel);
-        indices.map(|index| self.virtual_channels[index as usize].holder).filter(|holder| *holder != NONE)
+    /// The packet that holds this virtual channel of a channel.
+    pub(super) fn holder(&self, channel: u32, number: u32) -> Option<u32> {
+        let index = channel * self.costs.virtual_channels + number;
+        Some(self.virtual_channels[index as usize].holder).filter(|holder| *holder != NONE)
     }
 
     /// The head of a packet, at a switch, looks for its way on.
     pub(super) fn at_switch(&mut self, now: Time, packet: u32) {
-        let switch = self.switch_of(packet);
+        let Some(switch) = self.switch_of(packet) else { return };
         let ports = self.wiring.ports(switch, self.packets[packet as usize].to);
         let rank = self.rank(now, packet);
-        while let Some(port) = self.choose(now, switch, ports) {
+        while let Some(port) = self.choose(now, switch, &ports) {
             // What becomes free at this very moment goes to who has waited for it, if they come first.
             let rival = self.first_waiter(switch, port).filter(|(_, waiter)| waiter.rank > rank);
-            let Some((index, waiter)) = rival else {
-                return self.go_on(now, packet, switch, port, ports);
-            };
+            let Some((index, waiter)) = rival else { return self.leave(now, packet, switch, port, &ports) };
             self.waiting[switch as usize].remove(index);
-            self.go_on(now, waiter.packet, switch, port, waiter.ports);
+            self.leave(now, waiter.packet, switch, port, &waiter.ports());
         }
-        self.waiting[switch as usize].push(Waiter { packet, ports, rank });
-        for port in bits(ports) {
-            let channel = self.wiring.channel(switch, port);
-            for index in self.virtual_channels_of(channel) {
+        self.waiting[switch as usize].push(Waiter {
+            packet,
+            first_port: ports.start,
+            end_port: ports.end,
+            rank,
+        });
+        for port in ports {
+            for index in self.virtual_channels_of(self.wiring.channel(switch, port)) {
                 self.announce(index);
             }
         }
@@ -93,20 +103,19 @@ impl Circuit {
         let Some((switch, port)) = self.wiring.start(self.channel_of(virtual_channel)) else { return };
         let Some((index, waiter)) = self.first_waiter(switch, port) else { return };
         self.waiting[switch as usize].remove(index);
-        self.go_on(now, waiter.packet, switch, port, waiter.ports);
+        self.leave(now, waiter.packet, switch, port, &waiter.ports());
     }
 
-    /// Gives a packet one of a channel's virtual channels, of which one is free: its head goes over the link.
+    /// Gives a packet a virtual channel of a channel that has one free: its head goes over the link.
     pub(super) fn take(&mut self, now: Time, packet: u32, channel: u32) {
-        let free = self
-            .virtual_channels_of(channel)
-            .find(|index| self.virtual_channels[*index as usize].is_free(now))
-            .expect("a channel that was found to have a virtual channel free");
+        let mut indices = self.virtual_channels_of(channel);
+        let free = indices.find(|index| self.virtual_channels[*index as usize].is_free(now));
+        let free = free.expect("whoever takes a channel has seen that one of its virtual channels is free");
         self.virtual_channels[free as usize].holder = packet;
         self.goes_on(now, packet);
         self.packets[packet as usize].path.push(free);
         let at_end = now + self.costs.link;
-        if self.wiring.ends_at_node(channel) {
+        if self.wiring.end(channel).is_none() {
             self.events.add(at_end, Event::AtNode { packet });
         } else {
             self.events.add(at_end + self.costs.flow_through, Event::AtSwitch { packet });
@@ -130,8 +139,9 @@ impl Circuit {
         time
     }
 
-    fn go_on(&mut self, now: Time, packet: u32, switch: u32, port: u32, ports: u64) {
-        if !ports.is_power_of_two() {
+    /// A packet leaves a switch by one of the ports that would do.
+    fn leave(&mut self, now: Time, packet: u32, switch: u32, port: u16, ports: &Ports) {
+        if ports.len() > 1 {
             self.first_choice[switch as usize] = port + 1;
         }
         self.take(now, packet, self.wiring.channel(switch, port));
@@ -139,21 +149,20 @@ impl Circuit {
 
     /// The port, of those that will do and have a virtual channel free, of which fewest are taken: adaptive routing picks
     /// the least loaded link (section 2.2.1). Among equals they take turns.
-    fn choose(&self, now: Time, switch: u32, ports: u64) -> Option<u32> {
+    fn choose(&self, now: Time, switch: u32, ports: &Ports) -> Option<u16> {
         let first = self.first_choice[switch as usize];
-        let load = |port: u32| {
-            let channel = self.wiring.channel(switch, port);
-            let mut indices = self.virtual_channels_of(channel);
-            let taken = |index: u32| u32::from(!self.virtual_channels[index as usize].is_free(now));
-            let taken = indices.by_ref().map(taken).sum::<u32>();
+        let load = |port: u16| {
+            let mut indices = self.virtual_channels_of(self.wiring.channel(switch, port));
+            let is_taken = |index: u32| u32::from(!self.virtual_channels[index as usize].is_free(now));
+            let taken = indices.by_ref().map(is_taken).sum::<u32>();
             (taken < self.costs.virtual_channels).then_some((taken, port < first, port))
         };
-        bits(ports).filter_map(load).min().map(|(_, _, port)| port)
+        ports.clone().filter_map(load).min().map(|(_, _, port)| port)
     }
 
-    fn first_waiter(&self, switch: u32, port: u32) -> Option<(usize, Waiter)> {
+    fn first_waiter(&self, switch: u32, port: u16) -> Option<(usize, Waiter)> {
         let waiting = self.waiting[switch as usize].iter().copied().enumerate();
-        waiting.filter(|(_, waiter)| waiter.ports >> port & 1 == 1).max_by_key(|(_, waiter)| waiter.rank)
+        waiting.filter(|(_, waiter)| waiter.ports().contains(&port)).max_by_key(|(_, waiter)| waiter.rank)
     }
 
     fn rank(&self, now: Time, packet: u32) -> Rank {
@@ -165,10 +174,9 @@ impl Circuit {
         (state.priority, Reverse(since), Reverse(packet))
     }
 
-    fn switch_of(&self, packet: u32) -> u32 {
-        let last = self.packets[packet as usize].path.last();
-        let end = last.and_then(|index| self.wiring.end_switch(self.channel_of(*index)));
-        end.expect("the head of a packet at a switch came over a link that ends there")
+    /// The switch where the head of a packet is.
+    fn switch_of(&self, packet: u32) -> Option<u32> {
+        self.wiring.end(self.channel_of(*self.packets[packet as usize].path.last()?))
     }
 
     fn virtual_channels_of(&self, channel: u32) -> std::ops::Range<u32> {
@@ -178,8 +186,8 @@ impl Circuit {
 
     fn announce_if_awaited(&mut self, virtual_channel: u32) {
         let start = self.wiring.start(self.channel_of(virtual_channel));
-        let awaited = |(switch, port): (u32, u32)| {
-            self.waiting[switch as usize].iter().any(|waiter| waiter.ports >> port & 1 == 1)
+        let awaited = |(switch, port): (u32, u16)| {
+            self.waiting[switch as usize].iter().any(|waiter| waiter.ports().contains(&port))
         };
         if start.is_some_and(awaited) {
             self.announce(virtual_channel);
@@ -194,12 +202,4 @@ impl Circuit {
             self.events.add(state.free, Event::Free { virtual_channel });
         }
     }
-}
-
-fn bits(mut ports: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        let bit = (ports != 0).then(|| ports.trailing_zeros())?;
-        ports &= ports - 1;
-        Some(bit)
-    })
 }

@@ -16,7 +16,7 @@ mod packet;
 mod stream;
 mod wiring;
 
-use pio_machine::{Circuit as Description, Link};
+use pio_machine::{Link, circuit as machine};
 
 use crate::kernel::{Events, Time};
 use crate::network::topology::Topology;
@@ -66,7 +66,7 @@ pub struct Circuit {
     /// Of each switch: the packets whose heads wait there.
     waiting: Vec<Vec<Waiter>>,
     /// Of each switch: the port from which on the next packet that may choose looks first.
-    first_choice: Vec<u32>,
+    first_choice: Vec<u16>,
     adapters: Vec<Adapter>,
     /// Messages sent and not there yet.
     under_way: usize,
@@ -102,7 +102,7 @@ enum Event {
 
 impl Circuit {
     /// The network of this shape whose links, switches and adapters are described so. Nothing is under way in it.
-    pub fn new(topology: &Topology, link: &Link, description: &Description) -> Circuit {
+    pub fn new(topology: &Topology, link: &Link, description: &machine::Circuit) -> Circuit {
         let wiring = Wiring::new(topology);
         let costs = Costs::new(link, description);
         let channels = wiring.channels();
@@ -149,8 +149,6 @@ impl Circuit {
         self.totals
     }
 
-    /// Time of a message of `bytes` from one node to another when nothing else is under way, over so many links, from
-    /// adapter memory: the sum that [`Network::advance`] arrives at, worked out by hand. Known only for one packet.
     fn handle(&mut self, now: Time, event: Event, delivered: &mut Vec<Delivery>) {
         self.totals.events += 1;
         match event {

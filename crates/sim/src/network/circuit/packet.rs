@@ -23,6 +23,8 @@ pub(super) struct Message {
     /// Packets at the destination hold so many of its bytes.
     pub there: u64,
     pub first_byte: Time,
+    /// When the packets that are there have been taken in.
+    pub taken_in: Time,
     /// The next one of the same sender to the same receiver.
     pub next: u32,
     /// Who still needs it: its sender, until all is acknowledged; its receiver, until it has arrived.
@@ -42,6 +44,7 @@ impl Message {
             open: 0,
             there: 0,
             first_byte: Time::NEVER,
+            taken_in: Time(0),
             next: NONE,
             users: 2,
         }

@@ -93,7 +93,9 @@ impl Circuit {
         for position in 0..self.packets[packet as usize].path.len() {
             let channel = self.channel_at(packet, position);
             for number in 0..self.costs.virtual_channels {
-                let Some(other) = self.holder(channel, number).filter(|other| *other != packet) else { continue };
+                let Some(other) = self.holder(channel, number).filter(|other| *other != packet) else {
+                    continue;
+                };
                 let before = self.packets[other as usize].slowness;
                 if before == 0 {
                     continue;
