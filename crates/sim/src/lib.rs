@@ -17,6 +17,7 @@ mod output;
 mod prediction;
 mod process;
 mod server;
+pub mod study;
 pub mod thakur;
 pub mod workload;
 

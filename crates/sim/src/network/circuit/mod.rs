@@ -149,6 +149,12 @@ impl Circuit {
         self.totals
     }
 
+    /// The messages under way, and how many bytes of each are there.
+    pub fn progress(&self) -> impl Iterator<Item = (MessageId, u64)> + use<'_> {
+        let under_way = |message: &&Message| !message.arrived;
+        self.messages.iter().filter(under_way).map(|message| (message.id, message.there))
+    }
+
     fn handle(&mut self, now: Time, event: Event, delivered: &mut Vec<Delivery>) {
         self.totals.events += 1;
         match event {
@@ -177,6 +183,7 @@ impl Circuit {
                     last_byte: now,
                 });
                 self.under_way -= 1;
+                self.messages[message as usize].arrived = true;
                 self.let_go_of_message(message);
             }
         }

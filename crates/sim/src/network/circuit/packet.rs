@@ -25,6 +25,8 @@ pub(super) struct Message {
     pub first_byte: Time,
     /// When the packets that are there have been taken in.
     pub taken_in: Time,
+    /// Whether its receiver knows of it.
+    pub arrived: bool,
     /// The next one of the same sender to the same receiver.
     pub next: u32,
     /// Who still needs it: its sender, until all is acknowledged; its receiver, until it has arrived.
@@ -45,6 +47,7 @@ impl Message {
             there: 0,
             first_byte: Time::NEVER,
             taken_in: Time(0),
+            arrived: false,
             next: NONE,
             users: 2,
         }
