@@ -6,12 +6,50 @@ use crate::error::MachineError;
 use crate::section::Source;
 
 /// The keys of each table, by the table's name.
-const KEYS: [(&str, &[&str]); 13] = [
+const KEYS: &[(&str, &[&str])] = &[
     ("", &["name", "source", "nodes", "messages", "network", "storage", "calls"]),
     ("nodes", &["count", "cores", "switch", "copy"]),
     ("nodes.copy", &["bandwidth", "piece"]),
     ("messages", &["send", "receive", "local-latency"]),
-    ("network", &["kind", "radix", "width", "link"]),
+    (
+        "network",
+        &[
+            "kind",
+            "switching",
+            "radix",
+            "arity",
+            "levels",
+            "stages",
+            "dimensions",
+            "nodes-per-switch",
+            "switches-per-group",
+            "links-per-switch",
+            "groups",
+            "routing",
+            "switches",
+            "flow",
+            "circuit",
+            "link",
+        ],
+    ),
+    ("network.flow", &["routes"]),
+    ("network.circuit", &["flow-through", "virtual-channels", "buffer", "arbitration", "packet", "adapter"]),
+    ("network.circuit.packet", &["flit", "transaction", "transactions", "transaction-overhead", "overhead"]),
+    (
+        "network.circuit.adapter",
+        &[
+            "memory",
+            "library",
+            "start",
+            "matching",
+            "transaction-out",
+            "transaction-in",
+            "gap",
+            "slice",
+            "bus",
+        ],
+    ),
+    ("network.circuit.adapter.bus", &["bandwidth", "packet", "turn"]),
     ("network.link", &["bandwidth", "latency"]),
     ("storage", &["kind", "exclusive-writes", "io", "strip", "read", "write", "open", "close"]),
     ("storage.io", &["count", "placement", "dedicated"]),

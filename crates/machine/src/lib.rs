@@ -8,19 +8,18 @@
 
 mod built_in;
 mod calibrate;
-#[path = "network/circuit.rs"]
-pub mod circuit;
 mod describe;
 mod error;
 mod keys;
 mod machine;
+mod network;
 mod quantity;
 mod section;
 
 pub use calibrate::{CalibrateError, calibrate};
 pub use error::MachineError;
-pub use machine::{
-    Access, Calls, Copy, IoNodes, Link, Machine, Messages, Network, Nodes, Placement, Service, Storage,
-    Topology,
+pub use machine::{Access, Calls, Copy, IoNodes, Machine, Messages, Nodes, Placement, Service, Storage};
+pub use network::{
+    Dragonfly, DragonflyRouting, Flow, FlowRoutes, GraphSwitch, Link, Network, Switching, Topology, circuit,
 };
-pub use quantity::{Bandwidth, Duration};
+pub use quantity::{Bandwidth, Duration, parse_size};

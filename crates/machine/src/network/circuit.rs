@@ -1,8 +1,10 @@
 //! `switching = "circuit"`: switches that keep a packet's way open until its acknowledgement is back, and the adapters
 //! in front of them (QsNET: Elite and Elan). `docs/networks-circuit.md` says what the simulator makes of it.
 
+use std::fmt::{self, Write};
+
 use crate::error::MachineError;
-use crate::quantity::{Bandwidth, Duration};
+use crate::quantity::{Bandwidth, Duration, size_text};
 use crate::section::Section;
 
 /// The switches, the packets, and each node's adapter.
@@ -98,23 +100,66 @@ pub struct Bus {
     pub turn: Duration,
 }
 
+const ARBITRATIONS: &[(&str, Arbitration)] =
+    &[("packet-age", Arbitration::PacketAge), ("switch-age", Arbitration::SwitchAge)];
+const MEMORIES: &[(&str, Memory)] = &[("adapter", Memory::Adapter), ("main", Memory::Main)];
+const LIBRARIES: &[(&str, Library)] = &[("direct", Library::Direct), ("mpi", Library::Mpi)];
 const BYTES: std::ops::RangeInclusive<u64> = 0..=4096;
 const LONGEST: &str = "1 ms";
 
 impl Circuit {
     pub(crate) fn read(mut section: Section<'_>) -> Result<Circuit, MachineError> {
-        let arbitrations = [("packet-age", Arbitration::PacketAge), ("switch-age", Arbitration::SwitchAge)];
         let circuit = Circuit {
             flow_through: section.duration("flow-through", LONGEST)?,
             virtual_channels: section.number("virtual-channels", 1..=16)?,
             buffer: section.size("buffer", 1..=1 << 20)?,
-            arbitration: section.word("arbitration", &arbitrations)?,
+            arbitration: section.word("arbitration", ARBITRATIONS)?,
             packet: packet(section.section("packet")?)?,
             adapter: adapter(section.section("adapter")?)?,
         };
         section.finish()?;
         Ok(circuit)
     }
+
+    /// As tables of their own: together they are too long for a line.
+    pub(super) fn write(&self, out: &mut String) -> fmt::Result {
+        writeln!(out, "circuit.flow-through = \"{}\"", self.flow_through)?;
+        writeln!(out, "circuit.virtual-channels = {}", self.virtual_channels)?;
+        writeln!(out, "circuit.buffer = \"{}\"", size_text(self.buffer))?;
+        writeln!(out, "circuit.arbitration = \"{}\"", word(ARBITRATIONS, self.arbitration))?;
+        let packet = &self.packet;
+        for (key, bytes) in [
+            ("flit", packet.flit),
+            ("transaction", packet.transaction),
+            ("transaction-overhead", packet.transaction_overhead),
+            ("overhead", packet.overhead),
+        ] {
+            writeln!(out, "circuit.packet.{key} = \"{}\"", size_text(bytes))?;
+        }
+        writeln!(out, "circuit.packet.transactions = {}", packet.transactions)?;
+        let adapter = &self.adapter;
+        writeln!(out, "circuit.adapter.memory = \"{}\"", word(MEMORIES, adapter.memory))?;
+        writeln!(out, "circuit.adapter.library = \"{}\"", word(LIBRARIES, adapter.library))?;
+        for (key, time) in [
+            ("start", adapter.start),
+            ("matching", adapter.matching),
+            ("transaction-out", adapter.transaction_out),
+            ("transaction-in", adapter.transaction_in),
+            ("gap", adapter.gap),
+        ] {
+            writeln!(out, "circuit.adapter.{key} = \"{time}\"")?;
+        }
+        writeln!(out, "circuit.adapter.slice = \"{}\"", size_text(adapter.slice))?;
+        let Bus { bandwidth, packet, turn } = &adapter.bus;
+        writeln!(
+            out,
+            "circuit.adapter.bus = {{ bandwidth = \"{bandwidth}\", packet = \"{packet}\", turn = \"{turn}\" }}"
+        )
+    }
+}
+
+fn word<T: Copy + PartialEq>(words: &[(&'static str, T)], meaning: T) -> &'static str {
+    words.iter().find(|(_, known)| *known == meaning).map_or("", |(name, _)| name)
 }
 
 fn packet(mut section: Section<'_>) -> Result<Packet, MachineError> {
@@ -131,8 +176,8 @@ fn packet(mut section: Section<'_>) -> Result<Packet, MachineError> {
 
 fn adapter(mut section: Section<'_>) -> Result<Adapter, MachineError> {
     let adapter = Adapter {
-        memory: section.word("memory", &[("adapter", Memory::Adapter), ("main", Memory::Main)])?,
-        library: section.word("library", &[("direct", Library::Direct), ("mpi", Library::Mpi)])?,
+        memory: section.word("memory", MEMORIES)?,
+        library: section.word("library", LIBRARIES)?,
         start: section.duration("start", "1 s")?,
         matching: section.duration("matching", "1 s")?,
         transaction_out: section.duration("transaction-out", LONGEST)?,
