@@ -1,49 +1,27 @@
 //! The circuit-switched network against hand-computed times, and under more load than it can take.
 
-use pio_machine::circuit::{Adapter, Arbitration, Bus, Circuit as Description, Library, Memory, Packet};
-use pio_machine::{Bandwidth, Duration, Link};
+use pio_machine::circuit::{Arbitration, Circuit as Description, Memory};
+use pio_machine::{Link, Machine, Switching};
 use pio_sim::kernel::Time;
-use pio_sim::network::circuit::{Circuit, Priority};
+use pio_sim::network::circuit::{Circuit, CircuitError, Priority};
 use pio_sim::network::topology::Topology;
 use pio_sim::network::{Delivery, MessageId, Network};
 
 const NS: u64 = 1000;
 
-fn link() -> Link {
-    Link { bandwidth: Bandwidth::from_bytes_per_second(400_000_000), latency: ns(20) }
+/// The machine of the paper: its links, and its switches and adapters.
+fn qsnet() -> (Link, Description) {
+    let network = Machine::built_in("qsnet-64").unwrap().network;
+    let Switching::Circuit(description) = network.switching else { panic!("circuits") };
+    (network.link, description)
 }
 
 fn description() -> Description {
-    Description {
-        flow_through: ns(35),
-        virtual_channels: 2,
-        buffer: 256,
-        arbitration: Arbitration::PacketAge,
-        packet: Packet { flit: 2, transaction: 64, transactions: 5, transaction_overhead: 10, overhead: 8 },
-        adapter: Adapter {
-            memory: Memory::Adapter,
-            library: Library::Direct,
-            start: ns(2060),
-            matching: ns(3250),
-            transaction_out: Duration::from_picoseconds(114_300),
-            transaction_in: Duration::from_picoseconds(114_300),
-            gap: Duration::from_picoseconds(10_200),
-            slice: 8192,
-            bus: Bus {
-                bandwidth: Bandwidth::from_bytes_per_second(264_000_000),
-                packet: ns(388),
-                turn: ns(400),
-            },
-        },
-    }
-}
-
-fn ns(count: u64) -> Duration {
-    Duration::from_picoseconds(count * NS)
+    qsnet().1
 }
 
 fn network(description: &Description) -> Circuit {
-    Circuit::new(&Topology::fat_tree(4, 3).unwrap(), &link(), description)
+    Circuit::new(&Topology::fat_tree(4, 3).unwrap(), &qsnet().0, description).unwrap()
 }
 
 /// Lets everything happen.
@@ -166,7 +144,7 @@ fn the_same_messages_take_the_same_time_again() {
         let mut draw = draws(2);
         for number in 0..500 {
             let (from, to) = (draw(64) as u32, draw(64) as u32);
-            network.send(Time(draw(1000) * 0), MessageId(number), from, to, draw(20_000));
+            network.send(Time(0), MessageId(number), from, to, draw(20_000));
         }
         drain(&mut network)
     };
@@ -204,4 +182,12 @@ fn who_is_urgent_goes_first() {
         all.iter().find(|delivery| delivery.message == MessageId(9)).unwrap().last_byte
     };
     assert!(time(Priority::High) < time(Priority::Normal));
+}
+
+#[test]
+fn a_network_that_could_deadlock_is_refused() {
+    let (link, description) = qsnet();
+    let torus = Topology::torus(&[4, 4]).unwrap();
+    let refused = Circuit::new(&torus, &link, &description);
+    assert!(matches!(refused, Err(CircuitError::Classes { classes: 2, .. })));
 }

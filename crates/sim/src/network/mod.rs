@@ -6,7 +6,6 @@
 pub mod circuit;
 pub mod flow;
 pub mod topology;
-pub mod topology;
 
 use crate::kernel::Time;
 

@@ -11,6 +11,7 @@
 
 mod adapter;
 mod costs;
+mod error;
 mod fabric;
 mod packet;
 mod stream;
@@ -21,6 +22,8 @@ use pio_machine::{Link, circuit as machine};
 use crate::kernel::{Events, Time};
 use crate::network::topology::Topology;
 use crate::network::{Delivery, MessageId, Network};
+
+pub use error::CircuitError;
 
 use adapter::Adapter;
 use costs::Costs;
@@ -102,11 +105,22 @@ enum Event {
 
 impl Circuit {
     /// The network of this shape whose links, switches and adapters are described so. Nothing is under way in it.
-    pub fn new(topology: &Topology, link: &Link, description: &machine::Circuit) -> Circuit {
+    ///
+    /// # Errors
+    /// If the network needs more than one class of virtual channels.
+    pub fn new(
+        topology: &Topology,
+        link: &Link,
+        description: &machine::Circuit,
+    ) -> Result<Circuit, CircuitError> {
+        if topology.classes() > 1 {
+            let classes = topology.classes();
+            return Err(CircuitError::Classes { topology: topology.to_string(), classes });
+        }
         let wiring = Wiring::new(topology);
         let costs = Costs::new(link, description);
         let channels = wiring.channels();
-        Circuit {
+        Ok(Circuit {
             events: Events::new(),
             packets: Vec::new(),
             free_packets: Vec::new(),
@@ -121,7 +135,7 @@ impl Circuit {
             totals: Totals::default(),
             wiring,
             costs,
-        }
+        })
     }
 
     /// Like [`Network::send`], with a priority. Messages of one priority between two nodes keep their order.
