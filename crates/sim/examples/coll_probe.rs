@@ -1,5 +1,4 @@
-use pio_machine::circuit::*;
-use pio_machine::{Bandwidth, Duration, Link};
+use pio_machine::Duration;
 use pio_sim::network::circuit as net;
 use pio_sim::network::topology::Topology;
 use pio_sim::study::coll::*;
@@ -7,29 +6,9 @@ fn ns(count: u64) -> Duration {
     Duration::from_picoseconds(count * 1000)
 }
 fn main() {
-    let link = Link { bandwidth: Bandwidth::from_bytes_per_second(400_000_000), latency: ns(20) };
-    let mut d = Circuit {
-        flow_through: ns(35),
-        virtual_channels: 2,
-        buffer: 256,
-        arbitration: Arbitration::PacketAge,
-        packet: Packet { flit: 2, transaction: 64, transactions: 5, transaction_overhead: 10, overhead: 8 },
-        adapter: Adapter {
-            memory: Memory::Adapter,
-            library: Library::Direct,
-            start: ns(2060),
-            matching: ns(3250),
-            transaction_out: Duration::from_picoseconds(114_300),
-            transaction_in: Duration::from_picoseconds(114_300),
-            gap: Duration::from_picoseconds(10_200),
-            slice: 8192,
-            bus: Bus {
-                bandwidth: Bandwidth::from_bytes_per_second(264_000_000),
-                packet: ns(388),
-                turn: ns(400),
-            },
-        },
-    };
+    let n = pio_machine::Machine::built_in("qsnet-64").unwrap().network;
+    let link = n.link.clone();
+    let pio_machine::Switching::Circuit(d) = n.switching else { panic!() };
     let window = Window { warm_up: ns(20_000_000), measured: ns(100_000_000) };
     let top = Topology::fat_tree(4, 3).unwrap();
     let proc = |node, destinations, load: f64, bytes: f64, writes, sizes| Process {
@@ -42,20 +21,21 @@ fn main() {
         sizes,
         outstanding: 1,
     };
-    for arb in [Arbitration::PacketAge, Arbitration::SwitchAge] {
-        d.arbitration = arb;
-        for n in [1u32, 2, 3, 8, 16, 32, 63] {
+    let arb = "";
+    let only = std::env::args().nth(1);
+    {
+        if only.is_none() { for n in [1u32, 2, 3, 8, 16, 32, 63] {
             let ps: Vec<_> = (1..=n)
                 .map(|i| proc(i, Destinations::Fixed(0), 335e6, 1048576.0, 1.0, Distribution::Exponential))
                 .collect();
             let t = std::time::Instant::now();
-            let mut w = net::Circuit::new(&top, &link, &d);
+            let mut w = net::Circuit::new(&top, &link, &d).unwrap();
             let o = run(&mut w, &ps, window, 1);
             let s: f64 = o.rate(0..ps.len(), window).mean * 0.1;
             let e = t.elapsed().as_secs_f64();
             let tot = w.totals();
             print!(
-                "{arb:?} {n}: {:.1} MB/s  packets/s {:.0} events/packet {:.1}",
+                "{arb:?} {n}: {:.1} MB/s  packets {:.0} events/packet {:.1}",
                 s / 0.1 / 1e6,
                 tot.packets as f64 / e,
                 tot.events as f64 / tot.packets as f64
@@ -67,8 +47,9 @@ fn main() {
             }
             println!();
         }
+        }
         // uniform
-        for (load, nodes) in [(100e6, 32u32), (335e6, 32), (335e6, 64)] {
+        for (load, nodes) in [(30e6, 64u32), (100e6, 64u32), (335e6, 32), (335e6, 64)] {
             let ps: Vec<_> = (0..nodes)
                 .map(|i| {
                     proc(
@@ -82,19 +63,19 @@ fn main() {
                 })
                 .collect();
             let t = std::time::Instant::now();
-            let mut w = net::Circuit::new(&top, &link, &d);
+            let mut w = net::Circuit::new(&top, &link, &d).unwrap();
             let o = run(&mut w, &ps, window, 1);
             let s: f64 = o.rate(0..ps.len(), window).mean * 0.1;
             let e = t.elapsed().as_secs_f64();
             let tot = w.totals();
             println!(
-                "{arb:?} uniform {nodes} {load:e}: {:.1} MB/s a node;  packets/s {:.0} events/packet {:.1}",
+                "{arb:?} uniform {nodes} {load:e}: {:.1} MB/s a node;  packets {:.0} events/packet {:.1}",
                 s / 0.1 / 1e6 / nodes as f64,
                 tot.packets as f64 / e,
                 tot.events as f64 / tot.packets as f64
             );
         }
-        for writes in [1.0, 0.5, 0.0] {
+        if only.is_some() { return; } for writes in [1.0, 0.5, 0.0] {
             for io in [IoMapping::Clustered, IoMapping::Distributed] {
                 for app in [ApplicationMapping::Shared, ApplicationMapping::Dedicated] {
                     let p = Placement::new(64, 8, io, app).unwrap();
@@ -113,13 +94,13 @@ fn main() {
                         })
                         .collect();
                     let t = std::time::Instant::now();
-                    let mut w = net::Circuit::new(&top, &link, &d);
+                    let mut w = net::Circuit::new(&top, &link, &d).unwrap();
                     let o = run(&mut w, &ps, window, 1);
                     let s: f64 = o.rate(0..ps.len(), window).mean * 0.1;
                     let e = t.elapsed().as_secs_f64();
                     let tot = w.totals();
                     println!(
-                        "{arb:?} {writes} {io:?} {app:?}: {:.1} MB/s an I/O node;  packets/s {:.0} events/packet {:.1} {e:.2} s",
+                        "{arb:?} {writes} {io:?} {app:?}: {:.1} MB/s an I/O node;  packets {:.0} events/packet {:.1} {e:.2} s",
                         s / 0.1 / 1e6 / 8.0,
                         tot.packets as f64 / e,
                         tot.events as f64 / tot.packets as f64

@@ -11,6 +11,8 @@ pub(super) struct Costs {
     /// Of the head through one switch.
     pub flow_through: Duration,
     pub virtual_channels: u32,
+    /// Virtual channels have numbers 2 to the power of this apart from channel to channel: a shift is no division.
+    pub stride_bits: u32,
     pub arbitration: Arbitration,
     /// From a message's being sent to its first packet's being ready.
     pub start: Duration,
@@ -53,6 +55,7 @@ impl Costs {
             link: link.latency,
             flow_through: description.flow_through,
             virtual_channels: description.virtual_channels,
+            stride_bits: description.virtual_channels.next_power_of_two().trailing_zeros(),
             arbitration: description.arbitration,
             start: adapter.start,
             matching: match adapter.library {
@@ -83,15 +86,6 @@ impl Costs {
     pub fn body(&self, payload: u64) -> Duration {
         let overhead = self.packet_overhead + self.transactions(payload) * self.transaction_overhead;
         times(self.flit_time, (payload + overhead).div_ceil(self.flit))
-    }
-
-    /// From the head's entering the first of so many links to its being at the end of the last.
-    pub fn flight(&self, links: usize) -> Duration {
-        let links = links as u64;
-        let switches = links.saturating_sub(1);
-        Duration::from_picoseconds(
-            links * self.link.picoseconds() + switches * self.flow_through.picoseconds(),
-        )
     }
 }
 

@@ -58,12 +58,12 @@ impl Circuit {
     }
 
     pub(super) fn channel_of(&self, virtual_channel: u32) -> u32 {
-        virtual_channel / self.costs.virtual_channels
+        virtual_channel >> self.costs.stride_bits
     }
 
     /// The packet that holds this virtual channel of a channel.
     pub(super) fn holder(&self, channel: u32, number: u32) -> Option<u32> {
-        let index = channel * self.costs.virtual_channels + number;
+        let index = (channel << self.costs.stride_bits) + number;
         Some(self.virtual_channels[index as usize].holder).filter(|holder| *holder != NONE)
     }
 
@@ -180,8 +180,8 @@ impl Circuit {
     }
 
     fn virtual_channels_of(&self, channel: u32) -> std::ops::Range<u32> {
-        let count = self.costs.virtual_channels;
-        channel * count..(channel + 1) * count
+        let first = channel << self.costs.stride_bits;
+        first..first + self.costs.virtual_channels
     }
 
     fn announce_if_awaited(&mut self, virtual_channel: u32) {

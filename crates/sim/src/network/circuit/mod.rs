@@ -62,7 +62,7 @@ pub struct Circuit {
     free_packets: Vec<u32>,
     messages: Vec<Message>,
     free_messages: Vec<u32>,
-    /// Those of a channel follow each other.
+    /// By channel: see [`Costs::stride_bits`].
     virtual_channels: Vec<VirtualChannel>,
     /// Of each channel: how many packets flow over it.
     streams: Vec<u32>,
@@ -126,7 +126,7 @@ impl Circuit {
             free_packets: Vec::new(),
             messages: Vec::new(),
             free_messages: Vec::new(),
-            virtual_channels: vec![VirtualChannel::default(); channels * costs.virtual_channels as usize],
+            virtual_channels: vec![VirtualChannel::default(); channels << costs.stride_bits],
             streams: vec![0; channels],
             waiting: vec![Vec::new(); wiring.switches()],
             first_choice: vec![0; wiring.switches()],

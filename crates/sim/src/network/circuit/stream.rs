@@ -92,6 +92,10 @@ impl Circuit {
     fn others_change(&mut self, now: Time, packet: u32) {
         for position in 0..self.packets[packet as usize].path.len() {
             let channel = self.channel_at(packet, position);
+            let own = u32::from(self.packets[packet as usize].slowness > 0);
+            if self.streams[channel as usize] == own {
+                continue;
+            }
             for number in 0..self.costs.virtual_channels {
                 let Some(other) = self.holder(channel, number).filter(|other| *other != packet) else {
                     continue;

@@ -18,9 +18,14 @@ pub(super) struct Wiring {
     outgoing: Vec<Vec<u32>>,
     /// The channel out of each node.
     injection: Vec<u32>,
+    /// By switch and destination; empty where that would be too much to keep.
+    table: Vec<(u16, u16)>,
     /// What the topology answered last: kept for its memory alone.
     candidates: Vec<u16>,
 }
+
+/// Entries of the table at most: 16 MiB. Beyond, the topology is asked each time.
+const MOST_ENTRIES: u64 = 1 << 22;
 
 impl Wiring {
     pub fn new(topology: &Topology) -> Wiring {
@@ -30,7 +35,7 @@ impl Wiring {
             Device::Node(_) => None,
         };
         let numbers = |device| topology.outgoing(device).iter().map(|id| id.0);
-        Wiring {
+        let mut wiring = Wiring {
             starts: channels
                 .iter()
                 .map(|channel| switch(channel.from.device).map(|switch| (switch, channel.from.number)))
@@ -41,8 +46,15 @@ impl Wiring {
                 .collect(),
             injection: (0..topology.nodes()).filter_map(|node| numbers(Device::Node(node)).next()).collect(),
             topology: topology.clone(),
+            table: Vec::new(),
             candidates: Vec::new(),
+        };
+        let (switches, nodes) = (topology.switches(), topology.nodes());
+        if u64::from(switches) * u64::from(nodes) <= MOST_ENTRIES {
+            let all = (0..switches).flat_map(|switch| (0..nodes).map(move |node| (switch, node)));
+            wiring.table = all.map(|(switch, node)| wiring.look_up(switch, node)).collect();
         }
+        wiring
     }
 
     pub fn nodes(&self) -> u32 {
@@ -79,12 +91,19 @@ impl Wiring {
 
     /// The ports of a switch by which a packet for this node can leave: where they are not adjacent, the first that are.
     pub fn ports(&mut self, switch: u32, destination: u32) -> Ports {
+        let index = switch as usize * self.injection.len() + destination as usize;
+        let (first, end) =
+            self.table.get(index).copied().unwrap_or_else(|| self.look_up(switch, destination));
+        first..end
+    }
+
+    fn look_up(&mut self, switch: u32, destination: u32) -> (u16, u16) {
         self.topology.candidates(switch, destination, &mut self.candidates);
         let first = self.candidates.iter().copied().min().unwrap_or(0);
         let mut end = first + 1;
         while self.candidates.contains(&end) {
             end += 1;
         }
-        first..end
+        (first, end)
     }
 }
