@@ -1,3 +1,4 @@
 //! The studies of published papers: what they ran, run on our models.
 
+pub mod coll;
 pub mod miller_katz;
