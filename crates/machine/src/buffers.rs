@@ -1,12 +1,13 @@
 //! A computer whose processes share processors, file buffers and disks: what Miller and Katz (1991, section 6) simulate.
 
+use std::fmt::{self, Write};
 use std::path::Path;
 
 use toml::de::DeTable;
 
 use crate::cpu::Cpu;
 use crate::error::MachineError;
-use crate::quantity::{Bandwidth, Duration};
+use crate::quantity::{Bandwidth, Duration, size_text};
 use crate::section::{Section, Source};
 
 /// One computer: processors, buffers between processes and disks, disks.
@@ -129,6 +130,23 @@ impl Computer {
 }
 
 impl Buffers {
+    /// Reads the section of an I/O node's memory, which must have a size.
+    pub(crate) fn read_cache(section: Section<'_>) -> Result<Buffers, MachineError> {
+        let empty = section.conflict("size", "a size above \"0 B\", or no cache at all".to_owned());
+        let buffers = Buffers::read(section)?;
+        if buffers.size > 0 { Ok(buffers) } else { Err(empty) }
+    }
+
+    /// The keys, as [`Buffers::read`] reads them, as one table.
+    pub(crate) fn write(&self, out: &mut String) -> fmt::Result {
+        let Buffers { size, block, policy, shared, process_limit, read_ahead, write_behind, dirty_limit } =
+            self;
+        let (size, block) = (size_text(*size), size_text(*block));
+        write!(out, "{{ size = \"{size}\", block = \"{block}\", policy = \"{policy}\", shared = {shared}, ")?;
+        write!(out, "process-limit-percent = {process_limit}, read-ahead = {read_ahead}, ")?;
+        writeln!(out, "write-behind = {write_behind}, dirty-limit-percent = {dirty_limit} }}")
+    }
+
     fn read(mut section: Section<'_>) -> Result<Buffers, MachineError> {
         let policies = ["lru", "clock", "slru", "arc", "lirs", "mru"].map(|name| (name, name));
         let buffers = Buffers {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::machine::{Machine, Placement, Storage};
+use crate::machine::{IoNodes, Machine, Placement, Storage};
 use crate::quantity::size_text;
 
 impl Machine {
@@ -38,20 +38,20 @@ impl Machine {
                 writeln!(out, "\n[storage]\nkind = \"local\"\nexclusive-writes = {exclusive_writes}")?;
             }
             Storage::Striped { io, strip, read, write, open, close } => {
-                let placement = match io.placement {
-                    Placement::Distributed => "distributed",
-                    Placement::Clustered => "clustered",
-                };
-                writeln!(out, "\n[storage]\nkind = \"striped\"")?;
-                writeln!(
-                    out,
-                    "io = {{ count = {}, placement = \"{placement}\", dedicated = {} }}",
-                    io.count, io.dedicated
-                )?;
+                writeln!(out, "\n[storage]\nkind = \"striped\"\n{}", io_text(io))?;
                 writeln!(out, "strip = \"{}\"", size_text(*strip))?;
                 for (name, service) in [("read", read), ("write", write)] {
                     let (request, bandwidth) = (service.request, service.bandwidth);
                     writeln!(out, "{name} = {{ request = \"{request}\", bandwidth = \"{bandwidth}\" }}")?;
+                }
+                writeln!(out, "open = \"{open}\"\nclose = \"{close}\"")?;
+            }
+            Storage::IoNodes { io, strip, request, cache, open, close } => {
+                writeln!(out, "\n[storage]\nkind = \"io-nodes\"\n{}", io_text(io))?;
+                writeln!(out, "strip = \"{}\"\nrequest = \"{}\"", size_text(*strip), size_text(*request))?;
+                if let Some(cache) = cache {
+                    out.push_str("cache = ");
+                    cache.write(out)?;
                 }
                 writeln!(out, "open = \"{open}\"\nclose = \"{close}\"")?;
             }
@@ -70,6 +70,14 @@ impl Machine {
         }
         Ok(())
     }
+}
+
+fn io_text(io: &IoNodes) -> String {
+    let placement = match io.placement {
+        Placement::Distributed => "distributed",
+        Placement::Clustered => "clustered",
+    };
+    format!("io = {{ count = {}, placement = \"{placement}\", dedicated = {} }}", io.count, io.dedicated)
 }
 
 pub(crate) fn quoted(text: &str) -> String {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use toml::de::DeTable;
 
+use crate::buffers::Buffers;
 use crate::built_in;
 use crate::error::MachineError;
 use crate::io_node::IoNode;
@@ -89,6 +90,44 @@ pub enum Storage {
         /// Time the directory server is busy with one close.
         close: Duration,
     },
+    /// The same, with what is inside an I/O node: as [`Machine::io_node`] describes it.
+    IoNodes {
+        /// The nodes that serve.
+        io: IoNodes,
+        /// Bytes of a strip.
+        strip: u64,
+        /// Bytes of the message that asks for a read, announces a write, or says that it is done.
+        request: u64,
+        /// Memory of each node that keeps what was read and written, if it has such.
+        cache: Option<Buffers>,
+        /// Time the directory server is busy with one open.
+        open: Duration,
+        /// Time the directory server is busy with one close.
+        close: Duration,
+    },
+}
+
+impl Storage {
+    /// The I/O nodes; none where files are in the node's own file system.
+    pub fn io_nodes(&self) -> Option<&IoNodes> {
+        match self {
+            Storage::Local { .. } => None,
+            Storage::Striped { io, .. } | Storage::IoNodes { io, .. } => Some(io),
+        }
+    }
+
+    /// I/O nodes beside the compute nodes.
+    pub(crate) fn dedicated_nodes(&self) -> u64 {
+        self.io_nodes().filter(|io| io.dedicated).map_or(0, |io| io.count.into())
+    }
+
+    /// Bytes of a strip; none where files are in the node's own file system.
+    pub fn strip(&self) -> Option<u64> {
+        match self {
+            Storage::Local { .. } => None,
+            Storage::Striped { strip, .. } | Storage::IoNodes { strip, .. } => Some(*strip),
+        }
+    }
 }
 
 /// Which nodes are I/O nodes.
@@ -203,21 +242,12 @@ impl Machine {
     }
 }
 
-impl Storage {
-    /// I/O nodes beside the compute nodes.
-    fn dedicated_nodes(&self) -> u64 {
-        match self {
-            Storage::Striped { io, .. } if io.dedicated => io.count.into(),
-            Storage::Striped { .. } | Storage::Local { .. } => 0,
-        }
-    }
-}
-
 fn machine(mut root: Section<'_>) -> Result<Machine, MachineError> {
     let (name, description) = (root.text("name")?, root.text("source")?);
     let nodes = nodes(root.section("nodes")?)?;
     let storage = storage(root.section("storage")?, nodes.count)?;
     let all_nodes = u64::from(nodes.count) + storage.dedicated_nodes();
+    let needs_io_node = matches!(storage, Storage::IoNodes { .. });
     let machine = Machine {
         name,
         source: description,
@@ -225,7 +255,11 @@ fn machine(mut root: Section<'_>) -> Result<Machine, MachineError> {
         messages: messages(root.section("messages")?)?,
         network: Network::read(root.section("network")?, all_nodes)?,
         storage,
-        io_node: if root.has("io-node") { Some(IoNode::read(root.section("io-node")?)?) } else { None },
+        io_node: if needs_io_node || root.has("io-node") {
+            Some(IoNode::read(root.section("io-node")?)?)
+        } else {
+            None
+        },
         calls: calls(root.section("calls")?)?,
     };
     root.finish()?;
@@ -260,17 +294,35 @@ fn messages(mut section: Section<'_>) -> Result<Messages, MachineError> {
 }
 
 fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError> {
-    let storage = if section.word("kind", &[("local", true), ("striped", false)])? {
-        Storage::Local { exclusive_writes: section.flag("exclusive-writes")? }
-    } else {
-        Storage::Striped {
+    #[derive(Clone, Copy)]
+    enum Kind {
+        Local,
+        Striped,
+        IoNodes,
+    }
+    let kinds = [("local", Kind::Local), ("striped", Kind::Striped), ("io-nodes", Kind::IoNodes)];
+    let storage = match section.word("kind", &kinds)? {
+        Kind::Local => Storage::Local { exclusive_writes: section.flag("exclusive-writes")? },
+        Kind::Striped => Storage::Striped {
             io: io_nodes(section.section("io")?, nodes)?,
             strip: section.size("strip", STRIPS)?,
             read: service(section.section("read")?)?,
             write: service(section.section("write")?)?,
             open: section.duration("open", "1000 s")?,
             close: section.duration("close", "1000 s")?,
-        }
+        },
+        Kind::IoNodes => Storage::IoNodes {
+            io: io_nodes(section.section("io")?, nodes)?,
+            strip: section.size("strip", STRIPS)?,
+            request: section.size("request", 0..=1 << 20)?,
+            cache: if section.has("cache") {
+                Some(Buffers::read_cache(section.section("cache")?)?)
+            } else {
+                None
+            },
+            open: section.duration("open", "1000 s")?,
+            close: section.duration("close", "1000 s")?,
+        },
     };
     section.finish()?;
     Ok(storage)

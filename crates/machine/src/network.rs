@@ -64,6 +64,11 @@ const SWITCHING: &[(&str, SwitchingKind)] = &[
 ];
 
 impl Network {
+    /// Whether the adapters between nodes and links are part of it.
+    pub fn has_adapters(&self) -> bool {
+        matches!(self.switching, Switching::CentralQueue(_) | Switching::Circuit(_))
+    }
+
     /// Reads the section; `nodes` are all of the machine, I/O nodes included.
     pub(crate) fn read(mut section: Section<'_>, nodes: u64) -> Result<Network, MachineError> {
         let kind = if section.has("switching") {

@@ -24,7 +24,7 @@ use crate::error::SimError;
 
 use crate::hardware::{Hardware, parts};
 use crate::kernel::{Events, Time};
-use crate::network::{self, Links, MessageId, Network};
+use crate::network::{self, MessageId, Network};
 use crate::output::Output;
 use crate::prediction::{Prediction, Tally};
 use crate::process::{Content, Delivery, Key, Process, Request, Requests, Running, Sending, Then, Transfer};
@@ -95,8 +95,11 @@ struct Engine<'a> {
     /// What the network carries, and the places that are free.
     cargo: Vec<Option<Cargo>>,
     free_cargo: Vec<u32>,
-    /// What has arrived; kept only for its room.
+    /// What has arrived, and what servers have done; kept only for their room.
     delivered: Vec<network::Delivery>,
+    served: Vec<Part>,
+    /// Why the simulation cannot go on.
+    failure: Option<SimError>,
     processes: Vec<Process>,
     files: Vec<FileState>,
     /// Messages under way or in a mailbox, and the places that are free.
@@ -116,8 +119,8 @@ enum Happening {
     Resume(u32),
     /// What the network carried, or what need not leave its node, is there.
     Arrived(Cargo),
-    /// A server is done with a strip.
-    EndStrip(u32),
+    /// Something happens in a server.
+    Server(u32),
     /// The directory server is done with a rank's request.
     DirectoryDone(u32),
 }
@@ -166,7 +169,7 @@ impl<'a> Engine<'a> {
         if !(options.cpu_speed.is_finite() && options.cpu_speed > 0.0) {
             return wrong("cpu_speed", options.cpu_speed.to_string(), "a number above 0".to_owned());
         }
-        let hardware = Hardware::new(machine);
+        let hardware = Hardware::new(machine)?;
         let process = |rank| Process { node: hardware.compute_node(rank / per_node), ..Process::default() };
         let processes = (0..ranks).map(process).collect();
         let file = |index: usize| FileState {
@@ -192,10 +195,12 @@ impl<'a> Engine<'a> {
             events: Events::new(),
             processes,
             files: (0..workload.files.len()).map(file).collect(),
-            network: Box::new(Links::new(&machine.network, hardware.nodes())?),
+            network: network::described(&machine.network, hardware.nodes())?,
             cargo: Vec::new(),
             free_cargo: Vec::new(),
             delivered: Vec::new(),
+            served: Vec::new(),
+            failure: None,
             hardware,
             deliveries: Vec::new(),
             free_deliveries: Vec::new(),
@@ -215,6 +220,9 @@ impl<'a> Engine<'a> {
         while let Some(time) = self.next() {
             if time == Time::NEVER {
                 return Err(SimError::TooLong { machine: self.machine.name.clone() });
+            }
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
             }
             handled += 1;
             if handled.is_multiple_of(PROGRESS_EVENTS) {
@@ -302,13 +310,7 @@ impl<'a> Engine<'a> {
                 let node = self.processes[rank as usize].node;
                 self.ship(self.directory_node(), node, 0, Cargo::DirectoryAnswer(rank));
             }
-            Happening::EndStrip(server) => {
-                let (done, next) = self.hardware.servers[server as usize].end_strip();
-                if let Some(part) = done {
-                    self.served(part);
-                }
-                self.serve_strip(server, next);
-            }
+            Happening::Server(server) => self.carry_on(server),
         }
     }
 
@@ -341,8 +343,10 @@ impl<'a> Engine<'a> {
                 }
             }
             Cargo::Request(part) => {
-                let busy = self.hardware.servers[part.server as usize].take_in(part);
-                self.serve_strip(part.server, busy);
+                let now = self.now;
+                let arrived = self.hardware.servers[part.server as usize].arrive(now, part);
+                self.note_failure(arrived);
+                self.arm(part.server);
             }
             Cargo::Answer(part) => self.answered(part),
             Cargo::Directory(rank, service) => {
@@ -845,16 +849,19 @@ impl<'a> Engine<'a> {
     fn issue(&mut self, rank: u32) {
         let Some(transfer) = &mut self.processes[rank as usize].transfer else { return };
         let Some(request) = transfer.current else { return };
-        let Some(striping) = self.files[transfer.file as usize].striping else {
+        let file = transfer.file;
+        let Some(striping) = self.files[file as usize].striping else {
             self.release_file(rank);
             return self.complete(rank);
         };
         let node = self.processes[rank as usize].node;
         let mut count = 0;
         for (server, bytes, first_strip) in parts(&striping, request.offset, request.bytes) {
-            let part = Part { rank, server, direction: request.direction, bytes, first_strip };
+            let offset = striping.len_of_server(server, request.offset);
+            let part = Part { rank, file, server, direction: request.direction, offset, bytes, first_strip };
             let server_node = self.hardware.servers[server as usize].node;
-            let sent = if request.direction == Direction::Write { bytes } else { 0 };
+            let message = self.control_bytes();
+            let sent = if request.direction == Direction::Write { message + bytes } else { message };
             self.ship(node, server_node, sent, Cargo::Request(part));
             count += 1;
         }
@@ -864,10 +871,36 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// A server is busy for so long, if it is.
-    fn serve_strip(&mut self, server: u32, busy: Option<Duration>) {
-        if let Some(busy) = busy {
-            self.events.add(self.now + busy, Happening::EndStrip(server));
+    /// Sees to it that a server is looked after when something happens in it.
+    fn arm(&mut self, number: u32) {
+        let server = &mut self.hardware.servers[number as usize];
+        if let Some(time) = server.next_time().filter(|time| server.armed.is_none_or(|armed| *time < armed)) {
+            server.armed = Some(time);
+            self.events.add(time, Happening::Server(number));
+        }
+    }
+
+    /// A server carries on to this moment.
+    fn carry_on(&mut self, number: u32) {
+        let server = &mut self.hardware.servers[number as usize];
+        if server.armed != Some(self.now) {
+            return;
+        }
+        server.armed = None;
+        let mut done = std::mem::take(&mut self.served);
+        let advanced = server.advance(self.now, &mut done);
+        self.note_failure(advanced);
+        for part in done.drain(..) {
+            self.served(part);
+        }
+        self.served = done;
+        self.arm(number);
+    }
+
+    /// What a server refuses ends the simulation.
+    fn note_failure(&mut self, outcome: Result<(), SimError>) {
+        if let Err(error) = outcome {
+            self.failure.get_or_insert(error);
         }
     }
 
@@ -875,7 +908,7 @@ impl<'a> Engine<'a> {
     fn served(&mut self, part: Part) {
         let from = self.hardware.servers[part.server as usize].node;
         let to = self.processes[part.rank as usize].node;
-        let bytes = if part.direction == Direction::Read { part.bytes } else { 0 };
+        let bytes = if part.direction == Direction::Read { part.bytes } else { self.control_bytes() };
         self.ship(from, to, bytes, Cargo::Answer(part));
     }
 
@@ -956,7 +989,11 @@ impl<'a> Engine<'a> {
 
     /// Opens and closes: after the call's own time, that of the directory server, if there is one.
     fn ask_directory(&mut self, rank: u32) {
-        let Storage::Striped { open, close, .. } = &self.machine.storage else { return self.end(rank, 0) };
+        let (Storage::Striped { open, close, .. } | Storage::IoNodes { open, close, .. }) =
+            &self.machine.storage
+        else {
+            return self.end(rank, 0);
+        };
         let service = if matches!(self.step(rank), What::Open(_)) { *open } else { *close };
         if service == Duration::ZERO {
             return self.end(rank, 0);
@@ -964,6 +1001,14 @@ impl<'a> Engine<'a> {
         self.processes[rank as usize].then = Then::End;
         let node = self.processes[rank as usize].node;
         self.ship(node, self.directory_node(), 0, Cargo::Directory(rank, service));
+    }
+
+    /// Bytes of a message to or from a server that carries no data.
+    fn control_bytes(&self) -> u64 {
+        match &self.machine.storage {
+            Storage::IoNodes { request, .. } => *request,
+            Storage::Local { .. } | Storage::Striped { .. } => 0,
+        }
     }
 
     /// The directory is on the first server's node.
@@ -1048,13 +1093,9 @@ fn process_think(process: &Process) -> u64 {
 /// How a file is dealt out: file after file begins on the next server, so that the first strips of many small files are
 /// not all on one.
 fn striping_of(machine: &Machine, file: usize) -> Option<Striping> {
-    match &machine.storage {
-        Storage::Local { .. } => None,
-        Storage::Striped { io, strip, .. } => {
-            let first = (file as u64 % u64::from(io.count)) as u32;
-            Striping::new(*strip, io.count, first).ok()
-        }
-    }
+    let (io, strip) = (machine.storage.io_nodes()?, machine.storage.strip()?);
+    let first = (file as u64 % u64::from(io.count)) as u32;
+    Striping::new(strip, io.count, first).ok()
 }
 
 fn call_of(message: &Message) -> Call {

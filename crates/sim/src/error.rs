@@ -105,9 +105,18 @@ pub enum SimError {
     /// The machine's network cannot be.
     #[error(transparent)]
     Topology(#[from] TopologyError),
+    /// Switches with central queues cannot make this network.
+    #[error(transparent)]
+    CentralQueue(#[from] crate::network::central_queue::CentralQueueError),
+    /// Circuits cannot be switched on this network.
+    #[error(transparent)]
+    Circuit(#[from] crate::network::circuit::CircuitError),
     /// Buffers cannot be as they are described.
     #[error("file buffers: {0}")]
     Buffers(#[from] pio_cache::SettingsError),
+    /// An I/O node refuses a request.
+    #[error("an I/O node: {0}")]
+    IoNode(#[from] crate::io_node::IoNodeError),
     /// The published numbers cannot be read.
     #[error("papers/thakur-1996/published.toml: {0}")]
     Published(#[from] toml::de::Error),

@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 
 use pio_layout::Striping;
-use pio_machine::{Duration, Machine, Placement, Storage};
+use pio_machine::{Duration, Machine, Placement};
 
+use crate::error::SimError;
 use crate::kernel::{Queue, Time};
-use crate::server::{Costs, Server};
+use crate::server::Server;
 
 /// The machine at work.
-#[derive(Debug)]
 pub(crate) struct Hardware {
     /// Of each node.
     cores: Vec<Vec<Core>>,
@@ -32,13 +32,8 @@ struct Core {
 }
 
 impl Hardware {
-    pub(crate) fn new(machine: &Machine) -> Hardware {
-        let (io, costs) = match &machine.storage {
-            Storage::Striped { io, strip, read, write, .. } => {
-                (Some(io), Some(Costs { strip: *strip, read: read.clone(), write: write.clone() }))
-            }
-            Storage::Local { .. } => (None, None),
-        };
+    pub(crate) fn new(machine: &Machine) -> Result<Hardware, SimError> {
+        let io = machine.storage.io_nodes();
         let dedicated = io.filter(|io| io.dedicated).map_or(0, |io| io.count);
         let total = machine.nodes.count + dedicated;
         let servers: Vec<u32> = io.map_or_else(Vec::new, |io| {
@@ -54,15 +49,16 @@ impl Hardware {
         let is_apart = |node: &u32| dedicated == 0 || servers.binary_search(node).is_err();
         let core = || Core { queue: Queue::default(), last: None };
         let cores = |_| (0..machine.nodes.cores).map(|_| core()).collect();
-        let server = |node: &u32| costs.clone().map(|costs| Server::new(*node, costs));
-        Hardware {
+        let places: Vec<Option<Server>> =
+            servers.iter().map(|node| Server::new(machine, *node)).collect::<Result<_, _>>()?;
+        Ok(Hardware {
             cores: (0..total).map(cores).collect(),
             switch: machine.nodes.switch,
             compute: (0..total).filter(is_apart).collect(),
-            servers: servers.iter().filter_map(server).collect(),
+            servers: places.into_iter().flatten().collect(),
             directory: Queue::default(),
             computed: BTreeMap::new(),
-        }
+        })
     }
 
     /// Compute nodes and I/O nodes.
@@ -157,7 +153,7 @@ mod tests {
     #[test]
     fn dedicated_servers_are_no_compute_nodes() {
         let machine = Machine::built_in("sp-argonne").unwrap();
-        let hardware = Hardware::new(&machine);
+        let hardware = Hardware::new(&machine).unwrap();
         assert_eq!(hardware.compute.len(), 120);
         assert!(hardware.servers.iter().all(|server| !hardware.compute.contains(&server.node)));
     }

@@ -7,7 +7,7 @@
 use pio_cache::{
     Action, Cache, Event, FileId, ProcessId, ReadAhead, RequestId, Settings, Statistics, TransferId, Writes,
 };
-use pio_machine::{Computer, Duration, Ssd};
+use pio_machine::{Buffers, Computer, Duration, Ssd};
 use pio_plan::Direction;
 
 use super::disk::DiskModel;
@@ -74,7 +74,7 @@ impl Storage {
     /// Empty buffers for so many processes.
     pub(super) fn new(computer: &Computer, processes: u32, bin: Duration) -> Result<Storage, SimError> {
         let buffers = &computer.buffers;
-        let tier = |size: u64| settings(computer, size);
+        let tier = |size: u64| settings(buffers, size);
         let mut caches = Vec::new();
         let ssd_is_top = buffers.size == 0;
         let top = if ssd_is_top { computer.ssd.size } else { buffers.size };
@@ -235,8 +235,8 @@ impl Storage {
     }
 }
 
-fn settings(computer: &Computer, size: u64) -> Result<Settings, SimError> {
-    let buffers = &computer.buffers;
+/// A cache of this size, otherwise as buffers are described.
+pub(crate) fn settings(buffers: &Buffers, size: u64) -> Result<Settings, SimError> {
     let percent = |part: u32| (u128::from(size) * u128::from(part) / 100) as u64;
     let dirty_limit_bytes = percent(buffers.dirty_limit).max(buffers.block);
     Ok(Settings {

@@ -34,6 +34,19 @@ pub struct IoRequest {
     pub message: u64,
     /// Whether the disk's cache has the data, or takes them.
     pub hit: bool,
+    /// Between what the data move.
+    pub between: Between,
+}
+
+/// Between what the data of a request move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Between {
+    /// The network and a disk: through all of the node.
+    NetworkAndDisk,
+    /// The network and the node's memory: past bus and disks.
+    NetworkAndMemory,
+    /// The node's memory and a disk: past the adapter, and answered to nobody.
+    MemoryAndDisk,
 }
 
 /// A request that is done: a read's last byte has left the node, a write's is on the disk or in its cache.

@@ -6,7 +6,7 @@ use pio_machine::{Bandwidth, Duration};
 use pio_plan::Direction;
 
 use super::station::{Station, Use};
-use super::{Adapter, IoDone, IoNodeError, IoRequest};
+use super::{Adapter, Between, IoDone, IoNodeError, IoRequest};
 use crate::disk::{Device, Waiting};
 use crate::kernel::{Events, Time};
 
@@ -186,6 +186,7 @@ impl IoNode {
         };
         let data = if request.direction == Direction::Write { request.bytes } else { 0 };
         let received = match self.adapter {
+            _ if request.between == Between::MemoryAndDisk => now,
             Some(adapter) => self.adapter_in.serve(now, adapter.time_of(data + request.message)),
             None => now,
         };
@@ -205,11 +206,22 @@ impl IoNode {
         let (end, next) = match stage {
             Stage::Processor => {
                 let end = self.cpu.serve(now, self.machine.cpu.request);
-                (end, if reads { Stage::Disk } else { Stage::Bus })
+                let next = match (request.between, request.direction) {
+                    (Between::NetworkAndMemory, Direction::Read) => Stage::Response,
+                    (Between::NetworkAndMemory, Direction::Write) => Stage::Done,
+                    (_, Direction::Read) => Stage::Disk,
+                    (_, Direction::Write) => Stage::Bus,
+                };
+                (end, next)
             }
             Stage::Bus => {
                 let end = self.bus.serve(now, self.machine.bus.time_of(request.bytes));
-                (end, if reads { Stage::Response } else { Stage::Disk })
+                let next = match (request.between, request.direction) {
+                    (Between::MemoryAndDisk, Direction::Read) => Stage::Done,
+                    (_, Direction::Read) => Stage::Response,
+                    (_, Direction::Write) => Stage::Disk,
+                };
+                (end, next)
             }
             Stage::Disk if request.hit => {
                 let time = self.machine.channel.time_of(request.bytes);

@@ -3,7 +3,7 @@
 use pio_machine::Duration;
 use pio_plan::Direction;
 
-use super::{Adapter, IoDone, IoNode, IoNodeError, IoRequest, Use};
+use super::{Adapter, Between, IoDone, IoNode, IoNodeError, IoRequest, Use};
 use crate::kernel::{BatchMeans, Estimate, Stop, Stream, Time, WarmUp};
 
 /// Requests that come at random (exponential times between them), to random places.
@@ -127,6 +127,7 @@ impl Arrivals {
             bytes: self.load.bytes,
             message: if read { self.load.message } else { 0 },
             hit,
+            between: Between::NetworkAndDisk,
         }
     }
 

@@ -5,12 +5,14 @@
 
 pub mod central_queue;
 pub mod circuit;
+mod described;
 pub mod flow;
 mod links;
 pub mod topology;
 
 use crate::kernel::Time;
 
+pub use described::described;
 pub use links::Links;
 
 /// Number of a message, given by whoever sends it; a network hands it back and looks at nothing else in it.

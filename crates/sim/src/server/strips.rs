@@ -1,4 +1,4 @@
-//! An I/O server: serves strip by strip, and the requests that wait take turns.
+//! A server of strips: serves strip by strip, and the requests that wait take turns.
 //!
 //! A server's part of a request is a run of strips. The server is busy with one strip at a time; then the request goes
 //! to the back of the line of those that wait, behind what came meanwhile. What a request costs as such (to take it in,
@@ -11,25 +11,15 @@ use std::collections::VecDeque;
 use pio_machine::{Duration, Service};
 use pio_plan::Direction;
 
-use crate::prediction::ServerTotal;
+use super::Part;
+use crate::kernel::Time;
 
-/// A rank's request, as far as one server has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
-    pub(crate) rank: u32,
-    pub(crate) server: u32,
-    pub(crate) direction: Direction,
-    pub(crate) bytes: u64,
-    /// Those of them in its first strip here, which it may have only the end of. The others begin at their strip's start.
-    pub(crate) first_strip: u64,
-}
-
-/// An I/O server.
+/// A server whose work on a strip takes as long as its bytes.
 #[derive(Debug)]
-pub(crate) struct Server {
-    pub(crate) node: u32,
-    pub(crate) done: ServerTotal,
+pub(crate) struct StripServer {
     costs: Costs,
+    /// When it is done with the strip that it is busy with.
+    busy_until: Option<Time>,
     /// Whose strip it is busy with.
     current: Option<Turn>,
     /// Who is next, in this order.
@@ -54,26 +44,42 @@ struct Turn {
     moving: u64,
 }
 
-impl Server {
-    pub(crate) fn new(node: u32, costs: Costs) -> Server {
-        let done = ServerTotal { requests: 0, bytes_read: 0, bytes_written: 0 };
-        Server { node, done, costs, current: None, waiting: VecDeque::new() }
+impl StripServer {
+    pub(crate) fn new(costs: Costs) -> StripServer {
+        StripServer { costs, busy_until: None, current: None, waiting: VecDeque::new() }
+    }
+
+    pub(crate) fn arrive(&mut self, now: Time, part: Part) {
+        if let Some(busy) = self.take_in(part) {
+            self.busy_until = Some(now + busy);
+        }
+    }
+
+    pub(crate) fn next_time(&self) -> Option<Time> {
+        self.busy_until
+    }
+
+    /// Carries on up to `until`, or to the first part that is done.
+    pub(crate) fn advance(&mut self, until: Time, done: &mut Vec<Part>) {
+        while let Some(now) = self.busy_until.filter(|time| *time <= until) {
+            let (part, busy) = self.end_strip();
+            self.busy_until = busy.map(|busy| now + busy);
+            if let Some(part) = part {
+                done.push(part);
+                return;
+            }
+        }
     }
 
     /// Takes in a part, behind those that wait. If the server was idle: how long it is now busy with the first strip.
-    pub(crate) fn take_in(&mut self, part: Part) -> Option<Duration> {
-        self.done.requests += 1;
-        match part.direction {
-            Direction::Read => self.done.bytes_read += part.bytes,
-            Direction::Write => self.done.bytes_written += part.bytes,
-        }
+    fn take_in(&mut self, part: Part) -> Option<Duration> {
         self.waiting.push_back(Turn { part, served: 0, moving: 0 });
         if self.current.is_some() { None } else { self.begin_strip() }
     }
 
     /// The strip that the server was busy with is done. The part, if that was its last one; and how long the server is
     /// now busy with the next strip, if there is any.
-    pub(crate) fn end_strip(&mut self) -> (Option<Part>, Option<Duration>) {
+    fn end_strip(&mut self) -> (Option<Part>, Option<Duration>) {
         let Some(turn) = self.current.take() else { return (None, None) };
         let is_whole = turn.served == turn.part.bytes;
         if !is_whole {
@@ -110,17 +116,17 @@ mod tests {
     use super::*;
 
     /// Strips of 10 bytes; a byte takes 1 ns to read and 2 ns to write, a request 5 ns and 7 ns.
-    fn server() -> Server {
+    fn server() -> StripServer {
         let service = |nanoseconds: u64, bytes_per_second| Service {
             request: Duration::from_picoseconds(nanoseconds * 1000),
             bandwidth: Bandwidth::from_bytes_per_second(bytes_per_second),
         };
         let costs = Costs { strip: 10, read: service(5, 1_000_000_000), write: service(7, 500_000_000) };
-        Server::new(0, costs)
+        StripServer::new(costs)
     }
 
     fn part(rank: u32, direction: Direction, bytes: u64, first_strip: u64) -> Part {
-        Part { rank, server: 0, direction, bytes, first_strip }
+        Part { rank, file: 0, server: 0, direction, offset: 0, bytes, first_strip }
     }
 
     /// When parts, each of which arrives at a time, are done: rank and nanosecond. An arrival comes before a strip's end

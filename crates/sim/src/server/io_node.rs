@@ -1,0 +1,264 @@
+//! A server with all that is inside an I/O node: memory that keeps data, if it has such, over the queues and disks of
+//! [`IoNode`].
+//!
+//! The memory is the state machine of `pio-cache`: it decides what is a hit, what is fetched, read ahead and written
+//! behind. A read looks into the memory, waits for what it must fetch, and leaves through processor and adapter; a write
+//! comes in through these, and is done when the memory has taken it. What the memory fetches and writes passes bus and
+//! disks. Without memory, every request goes to the disks.
+//!
+//! Where a strip is on the disks is settled when it is first touched: the next free place. So files that are written or
+//! read in order are contiguous, and files that grow together are interleaved, as under a file system that allocates on
+//! demand.
+
+use std::collections::BTreeMap;
+
+use pio_cache::{Action, Cache, Event, FileId, ProcessId, RequestId, TransferId};
+use pio_machine::Buffers;
+use pio_plan::Direction;
+
+use super::Part;
+use crate::buffers::settings;
+use crate::error::SimError;
+use crate::io_node::{Adapter, Between, IoNode, IoRequest};
+use crate::kernel::Time;
+
+/// Such a server.
+pub(super) struct NodeServer {
+    node: IoNode,
+    memory: Option<Cache>,
+    strip: u64,
+    /// Bytes of a message without data.
+    message: u64,
+    /// Place of each strip on the disks, by file and number.
+    places: BTreeMap<(u32, u64), u64>,
+    /// Parts that are being served, and the slots that are free.
+    parts: Vec<Serving>,
+    free_parts: Vec<u32>,
+    /// What the node is busy with, by the number it was given.
+    jobs: Vec<Job>,
+    free_jobs: Vec<u32>,
+    /// Requests of the node that each transfer of the memory still needs.
+    transfers: BTreeMap<TransferId, (Direction, u32)>,
+    /// What the memory asks for.
+    actions: Vec<Action>,
+    finished: Vec<Part>,
+}
+
+/// A part, and how many requests of the node it still needs.
+#[derive(Clone, Copy, Debug)]
+struct Serving {
+    part: Part,
+    jobs: u32,
+}
+
+/// What a request of the node is for.
+#[derive(Clone, Copy, Debug)]
+enum Job {
+    Part(u32),
+    Transfer(TransferId),
+}
+
+impl NodeServer {
+    pub(super) fn new(
+        node: &pio_machine::IoNode,
+        network_has_adapters: bool,
+        strip: u64,
+        message: u64,
+        memory: Option<&Buffers>,
+    ) -> Result<NodeServer, SimError> {
+        let adapter = if network_has_adapters { Adapter::OfTheNetwork } else { Adapter::Own };
+        let memory = match memory {
+            Some(buffers) => Some(Cache::new(settings(buffers, buffers.size)?)?),
+            None => None,
+        };
+        Ok(NodeServer {
+            node: IoNode::new(node, adapter),
+            memory,
+            strip,
+            message,
+            places: BTreeMap::new(),
+            parts: Vec::new(),
+            free_parts: Vec::new(),
+            jobs: Vec::new(),
+            free_jobs: Vec::new(),
+            transfers: BTreeMap::new(),
+            actions: Vec::new(),
+            finished: Vec::new(),
+        })
+    }
+
+    pub(super) fn arrive(&mut self, now: Time, part: Part) -> Result<(), SimError> {
+        let id = put(&mut self.parts, &mut self.free_parts, Serving { part, jobs: 0 });
+        if self.memory.is_some() && part.direction == Direction::Read {
+            return self.ask_memory(now, id);
+        }
+        let between = if self.memory.is_some() { Between::NetworkAndMemory } else { Between::NetworkAndDisk };
+        self.request(now, Job::Part(id), (part.file, part.offset, part.bytes), part.direction, between)
+    }
+
+    pub(super) fn next_time(&self) -> Option<Time> {
+        self.node.next_time()
+    }
+
+    /// Carries on up to `until`; what is done is added to `finished`.
+    pub(super) fn advance(&mut self, until: Time, finished: &mut Vec<Part>) -> Result<(), SimError> {
+        let mut done = Vec::new();
+        while self.node.next_time().is_some_and(|time| time <= until) {
+            self.node.advance(until, &mut done)?;
+            for one in done.drain(..) {
+                self.free_jobs.push(one.id);
+                match self.jobs[one.id as usize] {
+                    Job::Part(id) => self.passed(one.done, id)?,
+                    Job::Transfer(number) => self.transferred(one.done, number)?,
+                }
+            }
+        }
+        finished.append(&mut self.finished);
+        Ok(())
+    }
+
+    /// A request of the node for a part is done.
+    fn passed(&mut self, now: Time, id: u32) -> Result<(), SimError> {
+        let serving = &mut self.parts[id as usize];
+        serving.jobs -= 1;
+        if serving.jobs > 0 {
+            return Ok(());
+        }
+        if self.memory.is_some() && serving.part.direction == Direction::Write {
+            return self.ask_memory(now, id);
+        }
+        self.finish(id);
+        Ok(())
+    }
+
+    /// A request of the node for a transfer of the memory is done.
+    fn transferred(&mut self, now: Time, number: TransferId) -> Result<(), SimError> {
+        let Some((direction, left)) = self.transfers.get_mut(&number) else { return Ok(()) };
+        *left -= 1;
+        if *left > 0 {
+            return Ok(());
+        }
+        let direction = *direction;
+        self.transfers.remove(&number);
+        self.tell_memory(
+            now,
+            match direction {
+                Direction::Read => Event::Fetched { transfer: number },
+                Direction::Write => Event::Written { transfer: number },
+            },
+        )
+    }
+
+    fn finish(&mut self, id: u32) {
+        self.finished.push(self.parts[id as usize].part);
+        self.free_parts.push(id);
+    }
+
+    // --- Memory ---
+
+    fn ask_memory(&mut self, now: Time, id: u32) -> Result<(), SimError> {
+        let Part { rank, file, direction, offset, bytes: length, .. } = self.parts[id as usize].part;
+        let (request, process, file) = (RequestId(id.into()), ProcessId(rank), FileId(file.into()));
+        let event = match direction {
+            Direction::Read => Event::Read { request, process, file, offset, length },
+            Direction::Write => Event::Write { request, process, file, offset, length },
+        };
+        self.tell_memory(now, event)
+    }
+
+    fn tell_memory(&mut self, now: Time, event: Event) -> Result<(), SimError> {
+        let Some(memory) = &mut self.memory else { return Ok(()) };
+        let mut actions = std::mem::take(&mut self.actions);
+        memory.handle(event, &mut actions);
+        for action in actions.drain(..) {
+            match action {
+                Action::Fetch { transfer, file, offset, length, .. } => {
+                    self.transfer(now, transfer, (file, offset, length), Direction::Read)?;
+                }
+                Action::Write { transfer, file, offset, length } => {
+                    self.transfer(now, transfer, (file, offset, length), Direction::Write)?;
+                }
+                Action::Complete { request } => self.complete(now, request.0 as u32)?,
+                Action::Copy { .. } | Action::Evict { .. } => {}
+            }
+        }
+        self.actions = actions;
+        Ok(())
+    }
+
+    fn transfer(
+        &mut self,
+        now: Time,
+        number: TransferId,
+        (file, offset, length): (FileId, u64, u64),
+        direction: Direction,
+    ) -> Result<(), SimError> {
+        self.transfers.insert(number, (direction, 0));
+        let extent = (file.0 as u32, offset, length);
+        self.request(now, Job::Transfer(number), extent, direction, Between::MemoryAndDisk)
+    }
+
+    /// The memory has what was read, or has taken what was written.
+    fn complete(&mut self, now: Time, id: u32) -> Result<(), SimError> {
+        let part = self.parts[id as usize].part;
+        match part.direction {
+            Direction::Read => {
+                let extent = (part.file, part.offset, part.bytes);
+                self.request(now, Job::Part(id), extent, Direction::Read, Between::NetworkAndMemory)
+            }
+            Direction::Write => {
+                self.finish(id);
+                Ok(())
+            }
+        }
+    }
+
+    // --- The node ---
+
+    /// Requests for an extent, one for what lies together on the disks.
+    fn request(
+        &mut self,
+        now: Time,
+        job: Job,
+        (file, offset, length): (u32, u64, u64),
+        direction: Direction,
+        between: Between,
+    ) -> Result<(), SimError> {
+        let (mut at, end) = (offset, offset.saturating_add(length));
+        while at < end {
+            let (number, within) = (at / self.strip, at % self.strip);
+            let bytes = (self.strip - within).min(end - at);
+            let next_place = self.places.len() as u64;
+            let place = *self.places.entry((file, number)).or_insert(next_place);
+            let id = put(&mut self.jobs, &mut self.free_jobs, job);
+            match job {
+                Job::Part(part) => self.parts[part as usize].jobs += 1,
+                Job::Transfer(number) => {
+                    if let Some((_, left)) = self.transfers.get_mut(&number) {
+                        *left += 1;
+                    }
+                }
+            }
+            let message = if at == offset { self.message } else { 0 };
+            let offset = place * self.strip + within;
+            self.node
+                .arrive(now, IoRequest { id, direction, offset, bytes, message, hit: false, between })?;
+            at += bytes;
+        }
+        Ok(())
+    }
+}
+
+/// Puts a value into a free slot. Its number.
+fn put<T>(slots: &mut Vec<T>, free: &mut Vec<u32>, value: T) -> u32 {
+    match free.pop() {
+        Some(id) => {
+            slots[id as usize] = value;
+            id
+        }
+        None => {
+            slots.push(value);
+            slots.len() as u32 - 1
+        }
+    }
+}
