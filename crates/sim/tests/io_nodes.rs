@@ -1,0 +1,159 @@
+//! A trace's requests served by whole I/O nodes: times by hand, and what memory in the nodes changes.
+
+// A test that cannot set up its scene fails there.
+#![allow(clippy::unwrap_used)]
+
+use pio_layout::View;
+use pio_machine::{Duration, Machine};
+use pio_plan::{Direction, Hints, Strategy};
+use pio_sim::workload::{Open, Step, What, Workload};
+use pio_sim::{Options, Prediction, simulate};
+use pio_trace::{Call, File, HandleId, Op};
+
+/// Numbers that add up in one's head: 1 GB/s is 1 ns a byte.
+const MACHINE: &str = r#"
+name = "by-hand"
+source = "made up"
+[nodes]
+count = 8
+cores = 2
+switch = "0 s"
+copy = { bandwidth = "1 GB/s", piece = "0 s" }
+[messages]
+send = "0 s"
+receive = "0 s"
+local-latency = "0 s"
+[network]
+kind = "flat"
+link = { bandwidth = "1 GB/s", latency = "100 ns" }
+[storage]
+kind = "io-nodes"
+io = { count = 2, placement = "clustered", dedicated = true }
+strip = "1 KiB"
+request = "200 B"
+CACHE
+open = "0 s"
+close = "0 s"
+[io-node]
+adapter = "1 GB/s"
+cpu = { request = "10 us", response = "5 us" }
+bus = "1 GB/s"
+channel = "1 GB/s"
+buffer = "1 MiB"
+unit = "1 KiB"
+disk = { count = 1, seek = "1 ms", bandwidth = "10 MB/s", queue = "fcfs" }
+[calls]
+open = "0 s"
+close = "0 s"
+seek = "0 s"
+read = { call = "1 us", bandwidth = "1 GB/s" }
+write = { call = "1 us", bandwidth = "1 GB/s" }
+"#;
+
+const CACHE: &str = r#"cache = { size = "64 KiB", block = "1 KiB", policy = "lru", shared = true, process-limit-percent = 100, read-ahead = false, write-behind = true, dirty-limit-percent = 100 }"#;
+
+fn machine(cache: &str) -> Machine {
+    Machine::parse("by-hand.toml", &MACHINE.replace("CACHE", cache)).unwrap()
+}
+
+/// One rank that makes these requests (direction, offset, bytes), one after the other.
+fn workload(requests: &[(Direction, u64, u64)]) -> Workload {
+    let step = |&(direction, offset, bytes): &(Direction, u64, u64)| {
+        let call = if direction == Direction::Read { Call::Pread } else { Call::Pwrite };
+        let what = What::Request { handle: HandleId(0), call, direction, offset, bytes };
+        Step { think: Duration::ZERO, what }
+    };
+    Workload {
+        name: "test".to_owned(),
+        files: vec![File { path: "/f".to_owned() }],
+        handles: vec![Open { file: 0, rank: 0, group: None, collective: 0 }],
+        views: vec![View::contiguous(0)],
+        groups: Vec::new(),
+        programs: vec![requests.iter().map(step).collect()],
+    }
+}
+
+fn predict(machine: &Machine, requests: &[(Direction, u64, u64)]) -> Prediction {
+    let (hints, options) = (Hints::default(), Options::default());
+    let strategy = Strategy::Independent;
+    simulate(machine, &workload(requests), strategy, &hints, &options, None, &mut |_| ()).unwrap()
+}
+
+/// Nanoseconds in requests of this kind.
+fn time_ns(prediction: &Prediction, op: Op) -> u64 {
+    prediction.operation(op).time.picoseconds() / 1000
+}
+
+/// A message of so many bytes over two links.
+fn link_ns(bytes: u64) -> u64 {
+    200 + bytes
+}
+
+/// A strip where the disk's arm is already: at its start, or behind the strip before.
+const DISK_NS: u64 = 102_400;
+
+#[test]
+fn a_read_passes_all_of_the_node() {
+    let found = predict(&machine(""), &[(Direction::Read, 0, 1024)]);
+    let node = 200 + 10_000 + DISK_NS + 1024 + 5_000 + 1024;
+    assert_eq!(time_ns(&found, Op::Read), 1_000 + link_ns(200) + node + link_ns(1024) + 1024);
+}
+
+#[test]
+fn a_write_is_on_the_disk_when_it_is_done() {
+    let found = predict(&machine(""), &[(Direction::Write, 0, 1024)]);
+    let node = 1224 + 10_000 + 1024 + DISK_NS;
+    assert_eq!(time_ns(&found, Op::Write), 1_000 + 1024 + link_ns(1224) + node + link_ns(200));
+}
+
+#[test]
+fn what_the_memory_has_is_not_read_again() {
+    let twice = predict(&machine(CACHE), &[(Direction::Read, 0, 1024), (Direction::Read, 0, 1024)]);
+    let around = 1_000 + link_ns(200) + link_ns(1024) + 1024;
+    // Out of the memory: the message is not taken in by the node's processor before the memory is looked at.
+    let hit = 200 + 10_000 + 5_000 + 1024;
+    let fetch = 10_000 + DISK_NS + 1024;
+    assert_eq!(time_ns(&twice, Op::Read), 2 * (around + hit) + fetch);
+}
+
+#[test]
+fn a_writer_does_not_wait_for_the_disk_behind_the_memory() {
+    let found = predict(&machine(CACHE), &[(Direction::Write, 0, 1024)]);
+    assert_eq!(time_ns(&found, Op::Write), 1_000 + 1024 + link_ns(1224) + 1224 + 10_000 + link_ns(200));
+    // More than the memory holds: then it does.
+    let many: Vec<_> = (0..400).map(|strip| (Direction::Write, strip * 1024, 1024)).collect();
+    let found = predict(&machine(CACHE), &many);
+    // Two nodes of one disk each write half of it; up to 64 strips a node are still in memory at the end.
+    assert!(time_ns(&found, Op::Write) > (200 - 64 - 1) * DISK_NS, "{}", time_ns(&found, Op::Write));
+}
+
+#[test]
+fn larger_memory_is_never_slower() {
+    // Three times over 96 KiB, in order.
+    let scan: Vec<_> =
+        (0..3).flat_map(|_| (0..96).map(|strip| (Direction::Read, strip * 1024, 1024))).collect();
+    let mut last = u64::MAX;
+    for size in ["16 KiB", "32 KiB", "48 KiB", "64 KiB"] {
+        let found = predict(&machine(&CACHE.replace("64 KiB", size)), &scan);
+        let time = time_ns(&found, Op::Read);
+        assert!(time <= last, "{size}");
+        last = time;
+    }
+    // A node has half of it, and room for all of that half: each strip is read once.
+    assert!(last < 97 * DISK_NS + 3 * 96 * 40_000, "{last}");
+}
+
+#[test]
+fn a_request_that_the_node_cannot_hold_is_refused() {
+    let machine = machine("");
+    let (hints, options) = (Hints::default(), Options::default());
+    let strip = MACHINE.replace("CACHE", "").replace("strip = \"1 KiB\"", "strip = \"2 MiB\"");
+    let large = Machine::parse("large.toml", &strip).unwrap();
+    let one = workload(&[(Direction::Write, 0, 2 << 20)]);
+    let run = |machine| {
+        simulate(machine, &one, Strategy::Independent, &hints, &options, None, &mut |_| ()).map(|_| ())
+    };
+    assert!(run(&machine).is_ok());
+    let error = run(&large).unwrap_err().to_string();
+    assert!(error.contains("2097152 bytes") && error.contains("1048576"), "{error}");
+}
