@@ -275,12 +275,13 @@ impl Simulation {
             self.go_out(job);
         }
         self.jobs[job as usize].wanted = wanted;
-        let station = &mut self.stations[self.visits[wanted as usize].station as usize];
+        let here = self.visits[self.jobs[job as usize].visit as usize].station;
+        let there = self.visits[wanted as usize].station;
+        let state = &mut self.stations[there as usize];
         // Whoever waited before goes first. One that comes back to its own station takes the place it gives up.
-        let comes_back = self.visits[self.jobs[job as usize].visit as usize].station
-            == self.visits[wanted as usize].station;
-        if !comes_back && !(station.station.has_room() && station.blocked.is_empty()) {
-            return station.blocked.push_back(job);
+        let can_go = here == there || (state.blocked.is_empty() && state.station.has_room());
+        if !can_go {
+            return state.blocked.push_back(job);
         }
         self.move_on(job);
         self.fill_room();
