@@ -7,17 +7,22 @@
 //! is moved a few times, from one piece of memory to the next, and compared with few others, however many wait and
 //! whatever their distances are: nothing has to be tuned. No move changes the order of equal times, so ties need no
 //! number.
+//!
+//! While few events wait in all, as in a queue with one server, they are kept sorted and never see a bucket.
 
 use crate::kernel::Time;
 
 /// Events in order of time; those of the same time in the order in which they were added.
 #[derive(Debug)]
 pub struct Events<T> {
-    /// What comes next, the last first: everything before `near_end`.
+    /// What comes next, the last first: everything before `near_end`, or everything there is.
     near: Vec<Entry<T>>,
     near_end: u64,
+    all_near: bool,
     /// The buckets of all levels, those of one level together.
     buckets: Vec<Vec<Entry<T>>>,
+    /// Events in buckets.
+    waiting: usize,
     /// For each level, a bit for each bucket that is not empty; and a bit for each level that has any.
     occupied: [u64; LEVELS],
     levels: u32,
@@ -53,7 +58,9 @@ impl<T> Events<T> {
         Events {
             near: Vec::new(),
             near_end: 0,
+            all_near: false,
             buckets: (0..LEVELS * DIGITS).map(|_| Vec::new()).collect(),
+            waiting: 0,
             occupied: [0; LEVELS],
             levels: 0,
             base: 0,
@@ -71,13 +78,14 @@ impl<T> Events<T> {
         let Time(time) = time;
         assert!(time >= self.now, "an event at {time} ps is added at {} ps", self.now);
         let entry = Entry { time, what };
-        if time < self.near_end {
+        if time < self.near_end || self.all_near {
             if self.near.len() < MANY {
                 return self.insert(entry);
             }
             self.spread();
         }
         self.least = self.least.min(time);
+        self.waiting += 1;
         self.put(entry);
     }
 
@@ -123,11 +131,11 @@ impl<T> Events<T> {
 
     /// Makes the first events of the buckets near, of which there are none.
     fn refill(&mut self) {
-        while let Some((level, digit)) = self.first_bucket() {
-            self.occupied[level] &= !(1 << digit);
-            if self.occupied[level] == 0 {
-                self.levels &= !(1 << level);
-            }
+        if self.waiting <= FEW {
+            return self.gather();
+        }
+        self.all_near = false;
+        while let Some((level, digit)) = self.take_first_bucket() {
             let shift = level as u32 * BITS;
             self.base = (self.base >> shift >> BITS << BITS | digit as u64) << shift;
             let bucket = &mut self.buckets[level * DIGITS + digit];
@@ -152,9 +160,20 @@ impl<T> Events<T> {
                 *bucket = Vec::new();
             }
             if !self.near.is_empty() {
+                self.waiting -= self.near.len();
                 return;
             }
         }
+    }
+
+    /// Makes all events near: so few are sorted faster than put into buckets.
+    fn gather(&mut self) {
+        while let Some((level, digit)) = self.take_first_bucket() {
+            self.near.append(&mut self.buckets[level * DIGITS + digit]);
+        }
+        sort(&mut self.near);
+        self.waiting = 0;
+        self.all_near = true;
     }
 
     /// Level and digit of the bucket that comes next.
@@ -165,6 +184,17 @@ impl<T> Events<T> {
         }
         let level = self.levels.trailing_zeros() as usize;
         Some((level, self.occupied[level].trailing_zeros() as usize))
+    }
+
+    /// The same, which from now on counts as empty.
+    #[inline]
+    fn take_first_bucket(&mut self) -> Option<(usize, usize)> {
+        let (level, digit) = self.first_bucket()?;
+        self.occupied[level] &= !(1 << digit);
+        if self.occupied[level] == 0 {
+            self.levels &= !(1 << level);
+        }
+        Some((level, digit))
     }
 
     fn find_least(&self) -> u64 {
@@ -184,7 +214,9 @@ impl<T> Events<T> {
     fn spread(&mut self) {
         self.base = self.now;
         self.near_end = self.now;
+        self.all_near = false;
         self.least = self.near.last().map_or(u64::MAX, |entry| entry.time);
+        self.waiting += self.near.len();
         let mut near = std::mem::take(&mut self.near);
         for entry in near.drain(..).rev() {
             self.put(entry);
