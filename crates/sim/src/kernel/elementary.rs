@@ -8,6 +8,17 @@ const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
 /// The rest of ln 2.
 const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
+/// 1/21, 1/19, … 1/3.
+const LN_TERMS: [f64; 10] = {
+    let mut terms = [0.0; 10];
+    let mut index = 0;
+    while index < 10 {
+        terms[index] = 1.0 / (21 - 2 * index) as f64;
+        index += 1;
+    }
+    terms
+};
+
 /// Natural logarithm of a positive, normal number.
 pub(super) fn ln(x: f64) -> f64 {
     debug_assert!(x >= f64::MIN_POSITIVE && x.is_finite(), "ln({x})");
@@ -22,8 +33,8 @@ pub(super) fn ln(x: f64) -> f64 {
     let s = (mantissa - 1.0) / (mantissa + 1.0);
     let z = s * s;
     let mut series = 0.0;
-    for term in (1..=10).rev() {
-        series = (series + 1.0 / f64::from(2 * term + 1)) * z;
+    for term in LN_TERMS {
+        series = (series + term) * z;
     }
     let exponent = exponent as f64;
     exponent * LN_2_HIGH + (2.0 * s + (2.0 * s * series + exponent * LN_2_LOW))

@@ -21,15 +21,33 @@ pub struct Options {
     pub stop: Stop,
 }
 
+impl Options {
+    /// Whether the run has an end.
+    fn check(&self, model: &Model) -> Result<(), SimError> {
+        let Stop { time, count, relative_half_width } = self.stop;
+        let has_end = time.is_some() || count.is_some() || relative_half_width.is_some();
+        if has_end && relative_half_width.is_none_or(|width| width > 0.0) {
+            return Ok(());
+        }
+        Err(SimError::Queueing {
+            network: model.name.clone(),
+            what: "the end of the run".to_owned(),
+            found: format!("{:?}", self.stop),
+            expected: "a time, a count, or a half width above 0".to_owned(),
+        })
+    }
+}
+
 /// Tells progress, and looks at the interval, after so many events.
 const LOOK_EVENTS: u64 = 1 << 16;
 
 /// Simulates a queueing network, and tells `progress` now and then what share of the run is done.
 ///
 /// # Errors
-/// If the model cannot be, or comes to a stop because full stations wait for each other.
+/// If the model cannot be, the run has no end, or it comes to a stop because full stations wait for each other.
 pub fn run(model: &Model, options: &Options, progress: &mut dyn FnMut(f64)) -> Result<Outcome, SimError> {
     model.check()?;
+    options.check(model)?;
     let cut = if options.warm_up.is_some() { WarmUp::Count(0) } else { WarmUp::Found };
     let mut simulation = Simulation::new(model, options.seed, cut);
     simulation.start();
@@ -275,12 +293,13 @@ impl Simulation {
             self.go_out(job);
         }
         self.jobs[job as usize].wanted = wanted;
-        let station = &mut self.stations[self.visits[wanted as usize].station as usize];
+        let here = self.visits[self.jobs[job as usize].visit as usize].station;
+        let there = self.visits[wanted as usize].station;
+        let state = &mut self.stations[there as usize];
         // Whoever waited before goes first. One that comes back to its own station takes the place it gives up.
-        let comes_back = self.visits[self.jobs[job as usize].visit as usize].station
-            == self.visits[wanted as usize].station;
-        if !comes_back && !(station.station.has_room() && station.blocked.is_empty()) {
-            return station.blocked.push_back(job);
+        let can_go = here == there || (state.blocked.is_empty() && state.station.has_room());
+        if !can_go {
+            return state.blocked.push_back(job);
         }
         self.move_on(job);
         self.fill_room();

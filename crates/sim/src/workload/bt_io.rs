@@ -82,6 +82,7 @@ fn build(values: &Values) -> Result<Workload, SimError> {
     let is_full = values.word("variant") == "full";
     let lines = mesh * mesh * u64::from(slices);
     values.check_calls(2 * dumps * if is_full { u64::from(ranks) } else { lines })?;
+    values.check_file(&[mesh, mesh, mesh, POINT_BYTES, dumps])?;
     let mut programs = Programs::new(values, ranks);
     let file = programs.open_together("/btio.full.out");
     let dump_bytes = mesh.pow(3) * POINT_BYTES;

@@ -159,6 +159,28 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "slow"]
+    fn slow_the_largest_and_the_least_of_every_parameter_are_built_or_refused() {
+        for entry in catalogue() {
+            for parameter in entry.parameters {
+                let texts = match parameter.kind {
+                    Kind::Count(least, most) => [least.to_string(), most.to_string()],
+                    Kind::Number(least, most) => [least.to_string(), most.to_string()],
+                    Kind::Size(least, most) => [format!("{least} B"), format!("{most} B")],
+                    Kind::Time(least, most) => [least.to_owned(), most.to_owned()],
+                    Kind::Word(words) => [words[0].to_owned(), words[words.len() - 1].to_owned()],
+                };
+                for text in texts {
+                    // Only that it comes back, and does not overflow: the ranks alone may be a million.
+                    if parameter.name != "ranks" {
+                        let _ = entry.build(&[(parameter.name.to_owned(), text)], 1);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_last_value_given_counts() {
         let entry = find("collapse").unwrap();
         let workload = entry.build(&given(&[("ranks", "2"), ("ranks", "4")]), 1).unwrap();

@@ -3,7 +3,7 @@
 //! How often is best follows from the time δ of a checkpoint and the mean time M between failures of the machine:
 //!
 //! - Young (1974): τ = √(2 δ M), to first order.
-//! - Daly (2006, equation 37): τ = √(2 δ M) · (1 + ⅓ √(δ / 2M) + ⅑ · δ / 2M) − δ for δ < 2 M, and τ = M beyond, where
+//! - Daly (2006, to higher order): τ = √(2 δ M) · (1 + ⅓ √(δ / 2M) + ⅑ · δ / 2M) − δ for δ < 2 M, and τ = M beyond, where
 //!   computing more than one failure's distance at once no longer pays.
 //!
 //! τ is the time that the program computes from one checkpoint to the next. The workload is the run without failures.
@@ -21,7 +21,7 @@ use crate::error::SimError;
 pub(super) const ENTRY: Entry = Entry {
     name: "checkpoint",
     about: "computes, and writes its state at the interval that is best against failures",
-    source: "Young 1974; Daly 2006, equation 37",
+    source: "Young 1974; Daly 2006",
     parameters: &[
         Parameter { name: "ranks", about: "processes", kind: Kind::Count(1, 1 << 20), default: "16" },
         Parameter {
@@ -98,6 +98,7 @@ fn build(values: &Values) -> Result<Workload, SimError> {
     let requests = state.div_ceil(request);
     let calls = u128::from(checkpoints) * u128::from(requests + 2) * u128::from(ranks);
     values.check_calls(u64::try_from(calls).unwrap_or(u64::MAX))?;
+    values.check_file(&[state, u64::from(ranks)])?;
     let mut programs = Programs::new(values, ranks);
     let mut left = values.time("work").picoseconds();
     for checkpoint in 0..checkpoints {
@@ -154,7 +155,8 @@ mod tests {
         Duration::from_seconds(seconds)
     }
 
-    /// Expected time to do 500 hours of work (Daly 2006, equation 20, with a restart of ten minutes), hours.
+    /// Expected time to do 500 hours of work (Daly 2006, with failures as a Poisson process and a restart of ten
+    /// minutes), hours.
     fn expected_hours(interval: Duration, checkpoint: Duration, mean: Duration) -> f64 {
         let (tau, delta, mean) = (interval.seconds(), checkpoint.seconds(), mean.seconds());
         mean * (600.0 / mean).exp() * (((tau + delta) / mean).exp() - 1.0) * 500.0 / tau
@@ -164,9 +166,11 @@ mod tests {
     fn intervals_are_the_formulas() {
         // 5 minutes and 24 hours: √(2 · 300 · 86400) = 7200.
         assert_eq!(young_interval(seconds(300.0), seconds(86_400.0)), seconds(7_200.0));
-        // √(300 / 172800) = 1/24: 7200 (1 + 1/72 + 1/5184) - 300.
-        let daly = daly_interval(seconds(300.0), seconds(86_400.0)).seconds();
-        assert!((daly - (7_200.0 + 100.0 + 7_200.0 / 5_184.0 - 300.0)).abs() < 1e-6, "{daly}");
+        // The examples of Daly's figures 3 to 5: 117, 57 and 9.1 minutes.
+        for (mean_hours, minutes) in [(24.0, "116.7"), (6.0, "56.7"), (0.25, "9.1")] {
+            let interval = daly_interval(seconds(300.0), seconds(mean_hours * 3600.0)).seconds();
+            assert_eq!(format!("{:.1}", interval / 60.0), minutes);
+        }
         assert_eq!(daly_interval(seconds(200.0), seconds(100.0)), seconds(100.0));
     }
 

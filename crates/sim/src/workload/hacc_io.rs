@@ -54,6 +54,8 @@ pub(super) const ENTRY: Entry = Entry {
 
 fn build(values: &Values) -> Result<Workload, SimError> {
     let (ranks, particles) = (values.ranks("ranks"), values.count("particles"));
+    values.check_file(&[VARIABLES.iter().sum(), particles, u64::from(ranks)])?;
+    values.check_calls(u64::from(ranks) * 2 * (VARIABLES.len() as u64 + 2))?;
     let mut programs = Programs::new(values, ranks);
     programs.all_think(values.time("compute"));
     let both = [Direction::Write, Direction::Read];

@@ -24,7 +24,7 @@ const PHASES: Parameter = Parameter {
 };
 const SHIFT: Parameter = Parameter {
     name: "shift",
-    about: "a rank reads what the rank so many above it wrote",
+    about: "a rank reads what the rank so many above it wrote (IO500: as many as a node has)",
     kind: Kind::Count(0, 1 << 20),
     default: "1",
 };
@@ -86,7 +86,7 @@ fn easy(values: &Values) -> Result<Workload, SimError> {
     }
     let requests = block / transfer;
     phases(values, requests, |programs, rank, part, direction| {
-        let handle = programs.open(rank, &format!("/ior-easy/{part:08}"));
+        let handle = programs.open(rank, &format!("/ior-easy/ior_file_easy.{part:08}"));
         for request in 0..requests {
             programs.request(rank, handle, direction, request * transfer, transfer);
         }
@@ -97,9 +97,7 @@ fn easy(values: &Values) -> Result<Workload, SimError> {
 fn hard(values: &Values) -> Result<Workload, SimError> {
     let (transfer, segments) = (values.count("transfer"), values.count("segments"));
     let ranks = values.count("ranks");
-    if u128::from(transfer) * u128::from(segments) * u128::from(ranks) > i64::MAX as u128 {
-        return Err(values.wrong("segments", segments, "a file of less than 2^63 bytes"));
-    }
+    values.check_file(&[transfer, segments, ranks])?;
     phases(values, segments, |programs, rank, part, direction| {
         let handle = programs.open(rank, "/ior-hard/file");
         for segment in 0..segments {

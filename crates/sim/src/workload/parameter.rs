@@ -8,8 +8,8 @@ use pio_machine::{Duration, parse_size};
 
 use crate::error::SimError;
 
-/// Calls of a workload at most: some 5 GB.
-const MOST_CALLS: u64 = 1 << 26;
+/// Calls of a workload at most: some 1.2 GB.
+const MOST_CALLS: u64 = 1 << 24;
 
 /// A parameter of a generator.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -161,6 +161,16 @@ impl Values {
             return Err(self.wrong("calls", calls, format!("at most {MOST_CALLS}: a smaller workload")));
         }
         Ok(())
+    }
+
+    /// Refuses a file that is larger than files can be: the product of these numbers.
+    pub(super) fn check_file(&self, factors: &[u64]) -> Result<(), SimError> {
+        let size = factors.iter().try_fold(1_u64, |product, factor| product.checked_mul(*factor));
+        if size.is_some_and(|size| i64::try_from(size).is_ok()) {
+            return Ok(());
+        }
+        let found = factors.iter().map(u64::to_string).collect::<Vec<_>>().join(" * ");
+        Err(self.wrong("bytes of a file", found, "less than 2^63"))
     }
 
     fn value(&self, name: &str) -> Value {

@@ -1,9 +1,9 @@
 //! S3D-IO: the checkpoints of S3D, a direct numerical simulation of turbulent combustion (Chen et al. 2009; its I/O
-//! kernel as used by Liao and Choudhary 2008, section 5).
+//! kernel as used by Liao and Choudhary 2008, and its README).
 //!
 //! A checkpoint is a file of four arrays of 8-byte numbers in Fortran order: mass (eleven species), velocity (three
 //! components), pressure and temperature. Their first three dimensions are distributed (block, block, block), the fourth
-//! is not. Each array is written with a collective call.
+//! is not. Each array is written with a collective call. A run may begin by reading a checkpoint.
 
 use pio_layout::{Datatype, LayoutError, Order, View};
 use pio_plan::Direction;
@@ -22,7 +22,7 @@ const COMPONENTS: [u64; 4] = [11, 3, 1, 1];
 pub(super) const ENTRY: Entry = Entry {
     name: "s3d-io",
     about: "checkpoints of a combustion code: four arrays distributed in blocks, written collectively",
-    source: "Chen et al. 2009; Liao and Choudhary 2008, section 5",
+    source: "Chen et al. 2009; Liao and Choudhary 2008; S3D-IO by Northwestern University",
     parameters: &[
         processes("px"),
         processes("py"),
@@ -35,6 +35,12 @@ pub(super) const ENTRY: Entry = Entry {
             about: "checkpoints, a file each",
             kind: Kind::Count(1, 100_000),
             default: "5",
+        },
+        Parameter {
+            name: "restart",
+            about: "whether it begins by reading a checkpoint",
+            kind: Kind::Word(&["yes", "no"]),
+            default: "no",
         },
         Parameter {
             name: "compute",
@@ -67,7 +73,9 @@ fn build(values: &Values) -> Result<Workload, SimError> {
         return Err(values.wrong("px", ranks, "at most 1048576 processes in all"));
     }
     let checkpoints = values.count("checkpoints");
-    values.check_calls(ranks * checkpoints * (2 * COMPONENTS.len() as u64 + 2))?;
+    values.check_calls(ranks * (checkpoints + 1) * (2 * COMPONENTS.len() as u64 + 2))?;
+    let numbers: u64 = COMPONENTS.iter().sum();
+    values.check_file(&[numbers * NUMBER_BYTES, ranks, part[0], part[1], part[2]])?;
     let mut programs = Programs::new(values, ranks as u32);
     let mut views = Vec::new();
     for rank in 0..ranks {
@@ -78,18 +86,23 @@ fn build(values: &Values) -> Result<Workload, SimError> {
             displacement += components * ranks * part.iter().product::<u64>() * NUMBER_BYTES;
         }
     }
-    for checkpoint in 0..checkpoints {
-        programs.all_think(values.time("compute"));
-        let file = programs.open_together(&format!("/s3d.{checkpoint}.field"));
-        for rank in 0..ranks as u32 {
-            let first = rank as usize * COMPONENTS.len();
-            for (components, view) in COMPONENTS.iter().zip(&views[first..]) {
+    let arrays = |programs: &mut Programs, path: &str, direction| {
+        let file = programs.open_together(path);
+        for (rank, views) in (0..ranks as u32).zip(views.chunks_exact(COMPONENTS.len())) {
+            for (components, view) in COMPONENTS.iter().zip(views) {
                 let bytes = components * part.iter().product::<u64>() * NUMBER_BYTES;
                 programs.set_view(rank, file, *view);
-                programs.collective(rank, file, Direction::Write, *view, 0..bytes);
+                programs.collective(rank, file, direction, *view, 0..bytes);
             }
         }
         programs.close_together(file);
+    };
+    if values.word("restart") == "yes" {
+        arrays(&mut programs, "/s3d.restart.field", Direction::Read);
+    }
+    for checkpoint in 0..checkpoints {
+        programs.all_think(values.time("compute"));
+        arrays(&mut programs, &format!("/s3d.{checkpoint}.field"), Direction::Write);
     }
     Ok(programs.finish())
 }
@@ -130,8 +143,16 @@ mod tests {
             let length = 12 * 5 * 4 * 6 * 16 * 8;
             assert_eq!((bytes.length, bytes.touched, bytes.pieces), (length, length, 1), "{file}");
         }
-        // Weak scaling: 15.26 MiB of a process in each checkpoint.
-        let found = coverage(&built("s3d-io", &[]), Direction::Write);
-        assert_eq!(found[0].1.length, 8 * 16_000_000);
+    }
+
+    #[test]
+    fn a_run_moves_as_much_as_the_benchmark_says() {
+        // Eight processes with 50×50×50 points each: 0.12 GiB read, 0.60 GiB written.
+        let workload = built("s3d-io", &[("restart", "yes")]);
+        let gib = |direction| {
+            let bytes = coverage(&workload, direction).iter().map(|(_, bytes)| bytes.touched).sum::<u64>();
+            format!("{:.2}", bytes as f64 / f64::from(1 << 30))
+        };
+        assert_eq!((gib(Direction::Read), gib(Direction::Write)), ("0.12".to_owned(), "0.60".to_owned()));
     }
 }
