@@ -35,7 +35,7 @@ impl Queue {
         Queue { heap: Vec::new(), places: vec![NOWHERE; channels] }
     }
 
-    /// The lowest level, and the first of the channels that have it.
+    /// The lowest level, and a channel that has it: which of several follows from what was done before.
     pub(super) fn first(&self) -> Option<(Level, u32)> {
         self.heap.first().copied()
     }
@@ -63,11 +63,29 @@ impl Queue {
         }
     }
 
+    /// Keeps those channels that have a level.
+    pub(super) fn keep(&mut self, mut level: impl FnMut(u32) -> Level) {
+        for (_, channel) in &self.heap {
+            self.places[*channel as usize] = NOWHERE;
+        }
+        let mut entries = std::mem::take(&mut self.heap);
+        entries.retain_mut(|(before, channel)| {
+            *before = level(*channel);
+            *before != Level::NEVER
+        });
+        // In order, they are a heap.
+        entries.sort_unstable();
+        for (place, (_, channel)) in entries.iter().enumerate() {
+            self.places[*channel as usize] = place as u32;
+        }
+        self.heap = entries;
+    }
+
     /// Lets an entry rise from a place that is free for it.
     fn rise(&mut self, mut place: usize, entry: (Level, u32)) {
         while place > 0 {
             let above = (place - 1) / WAYS;
-            if self.heap[above] < entry {
+            if self.heap[above].0 <= entry.0 {
                 break;
             }
             self.put(place, self.heap[above]);
@@ -81,10 +99,19 @@ impl Queue {
         loop {
             let first = place * WAYS + 1;
             let end = self.heap.len().min(first + WAYS);
-            let below = (first..end).min_by_key(|below| self.heap[*below]);
-            let Some(below) = below.filter(|below| self.heap[*below] < entry) else { break };
-            self.put(place, self.heap[below]);
-            place = below;
+            let Some(below) = self.heap.get(first..end) else { break };
+            let mut least = entry;
+            let mut at = place;
+            for (number, found) in below.iter().enumerate() {
+                if found.0 < least.0 {
+                    (least, at) = (*found, first + number);
+                }
+            }
+            if at == place {
+                break;
+            }
+            self.put(place, least);
+            place = at;
         }
         self.put(place, entry);
     }
@@ -111,11 +138,13 @@ mod tests {
                 queue.set(channel, Level::of(rate as f64));
                 naive.insert(channel, rate);
             } else {
-                let first = naive.iter().map(|(channel, rate)| (*rate, *channel)).min();
                 let found = queue.first().map(|(level, channel)| (level.rate() as u64, channel));
-                assert_eq!(found, first);
+                assert_eq!(found.map(|(rate, _)| rate), naive.values().min().copied());
                 queue.remove_first();
-                naive.remove(&first.unwrap_or_default().1);
+                assert_eq!(
+                    found.and_then(|(_, channel)| naive.remove(&channel)),
+                    found.map(|(rate, _)| rate)
+                );
             }
         }
     }

@@ -38,6 +38,8 @@ pub(super) struct Sharing {
     touched: Vec<u32>,
     /// Flows that were opened, and their rates before.
     open: Vec<(u32, f64)>,
+    /// How many of these have no rate yet.
+    rising: usize,
     /// Channels that they cross, and that are not yet queued for it.
     crossed: Vec<u32>,
     /// Channels by the level at which they are to be looked at.
@@ -120,6 +122,7 @@ impl Sharing {
             added: Vec::new(),
             touched: Vec::new(),
             open: Vec::new(),
+            rising: 0,
             crossed: Vec::new(),
             queue: Queue::new(channels),
         }
@@ -271,6 +274,7 @@ impl Sharing {
         let flow = &mut self.flows[number as usize];
         flow.opened = self.settlings;
         self.open.push((number, flow.rate));
+        self.rising += 1;
         if let Some(bottleneck) = self.channels.get_mut(flow.bottleneck as usize) {
             bottleneck.holds -= 1;
         }
@@ -312,6 +316,16 @@ impl Sharing {
             channel.level = level;
         }
         channel.holds += stayed;
+        self.rising -= stayed as usize;
+        if self.rising == 0 && stayed > 0 {
+            // Most of what is queued was for flows that stay now.
+            let (channels, capacity) = (&mut self.channels, self.capacity);
+            self.queue.keep(|number| {
+                let channel = &mut channels[number as usize];
+                channel.queued = channel.due(capacity);
+                channel.queued
+            });
+        }
     }
 
     /// What flows leave of every channel, from their rates.
