@@ -14,6 +14,8 @@ mod keys;
 mod machine;
 mod quantity;
 mod section;
+#[path = "network/wormhole.rs"]
+mod wormhole;
 
 pub use calibrate::{CalibrateError, calibrate};
 pub use error::MachineError;
@@ -22,3 +24,4 @@ pub use machine::{
     Topology,
 };
 pub use quantity::{Bandwidth, Duration};
+pub use wormhole::{Allocator, Arbitration, Choice, Pipeline, Reuse, Wormhole};
