@@ -60,13 +60,26 @@ fn latency_without_load_is_that_computed_by_hand() {
     let tree = Topology::fat_tree(4, 3).expect("a tree");
     let fly = Topology::fly(4, 3).expect("a fly");
     // Switches on the way: from a leaf to itself 1, to the same leaf switch 1, to the same half 3, anywhere 5; in a fly 3.
-    let cases = [(&tree, 0, 0, 1), (&tree, 0, 1, 1), (&tree, 0, 5, 3), (&tree, 0, 63, 5), (&fly, 7, 7, 3), (&fly, 9, 60, 3)];
+    let cases = [
+        (&tree, 0, 0, 1),
+        (&tree, 0, 1, 1),
+        (&tree, 0, 5, 3),
+        (&tree, 0, 63, 5),
+        (&fly, 7, 7, 3),
+        (&fly, 9, 60, 3),
+    ];
     for (topology, from, to, switches) in cases {
         let pipelines = [(1, 1, 1, 1, 1, 1), (2, 0, 1, 1, 1, 0), (1, 3, 2, 4, 2, 7), (3, 1, 4, 1, 0, 2)];
         for (injection, routing, vc_allocation, switch_allocation, switch_traversal, latency) in pipelines {
             for flits in [1, 2, 20] {
-                let pipeline =
-                    Pipeline { injection, routing, vc_allocation, switch_allocation, switch_traversal, credit: 3 };
+                let pipeline = Pipeline {
+                    injection,
+                    routing,
+                    vc_allocation,
+                    switch_allocation,
+                    switch_traversal,
+                    credit: 3,
+                };
                 // A lane sends its next flit only after a whole step of switch allocation.
                 let between = u64::from(switch_allocation);
                 let buffer = 64;

@@ -118,8 +118,10 @@ impl Wormhole {
         let (payload, header) = (packet.size("payload", 1..=1 << 20)?, packet.size("header", 0..=1 << 16)?);
         packet.finish()?;
         let mut channels = section.section("virtual-channels")?;
-        let (virtual_channels, buffer) =
-            (channels.number("count", 1..=MOST_VIRTUAL_CHANNELS)?, channels.number("buffer", 1..=MOST_BUFFER)?);
+        let (virtual_channels, buffer) = (
+            channels.number("count", 1..=MOST_VIRTUAL_CHANNELS)?,
+            channels.number("buffer", 1..=MOST_BUFFER)?,
+        );
         let reuse = channels.word("reuse", &reuses)?;
         let wormhole = Wormhole {
             flit: section.size("flit", 1..=1 << 16)?,

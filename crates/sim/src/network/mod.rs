@@ -4,6 +4,7 @@
 //! ([`Network::next_time`]), and lets it carry on before anything of their own that is later ([`Network::advance`]).
 
 pub mod topology;
+pub mod traffic;
 pub mod wormhole;
 
 use crate::kernel::Time;

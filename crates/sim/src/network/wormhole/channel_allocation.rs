@@ -88,7 +88,8 @@ impl Wormhole {
         for (place, lanes) in &grants {
             let asking = first_input + *place as u32;
             let start = usize::from(self.lanes.at[asking as usize].accept);
-            let start = if start >> self.lanes.shift == port { start & ((1 << self.lanes.shift) - 1) } else { 0 };
+            let start =
+                if start >> self.lanes.shift == port { start & ((1 << self.lanes.shift) - 1) } else { 0 };
             let chosen = first_from(*lanes, start);
             let lane = first_lane | chosen as u32;
             self.lanes.take(lane, asking);
@@ -109,7 +110,14 @@ impl Wormhole {
     }
 
     /// Each free lane chooses one of the heads that ask for it and fit into it.
-    fn grant_lanes(&self, index: usize, free: u64, first_lane: u32, first_input: u32, grants: &mut Vec<Grant>) {
+    fn grant_lanes(
+        &self,
+        index: usize,
+        free: u64,
+        first_lane: u32,
+        first_input: u32,
+        grants: &mut Vec<Grant>,
+    ) {
         let words = self.switches.words;
         let wanting = &self.switches.wanting[index * words..(index + 1) * words];
         let is_alone = self.switches.wanting_count[index] == 1;

@@ -6,7 +6,9 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WormholeError {
     /// Routes of this topology may deadlock with so few virtual channels.
-    #[error("{topology}: {found} virtual channels: expected at least {needed}, one for each class that its routes keep apart")]
+    #[error(
+        "{topology}: {found} virtual channels: expected at least {needed}, one for each class that its routes keep apart"
+    )]
     VirtualChannels {
         /// Its name.
         topology: String,
@@ -16,7 +18,9 @@ pub enum WormholeError {
         needed: u32,
     },
     /// A switch is too large.
-    #[error("{topology}: switch {switch} has {ports} ports on one side: expected at most {most} where flits are simulated")]
+    #[error(
+        "{topology}: switch {switch} has {ports} ports on one side: expected at most {most} where flits are simulated"
+    )]
     Ports {
         /// Its name.
         topology: String,
@@ -28,7 +32,9 @@ pub enum WormholeError {
         most: usize,
     },
     /// There are too many nodes.
-    #[error("{topology}: {nodes} nodes: expected at most {most} where flits are simulated (larger ones: flow level)")]
+    #[error(
+        "{topology}: {nodes} nodes: expected at most {most} where flits are simulated (larger ones: flow level)"
+    )]
     Nodes {
         /// Its name.
         topology: String,

@@ -360,7 +360,11 @@ impl Network for Wormhole {
     }
 
     fn send(&mut self, now: Time, message: MessageId, from: u32, to: u32, bytes: u64) {
-        assert!(from < self.nodes() && to < self.nodes(), "a message from node {from} to {to} of {}", self.nodes());
+        assert!(
+            from < self.nodes() && to < self.nodes(),
+            "a message from node {from} to {to} of {}",
+            self.nodes()
+        );
         let slot = self.messages.add(message, from, to, bytes);
         self.sources.add(now.0.div_ceil(self.cycle_time), slot);
     }

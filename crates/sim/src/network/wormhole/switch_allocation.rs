@@ -71,7 +71,8 @@ impl Wormhole {
                     }
                     self.requests.inputs[output] |= 1 << input;
                 } else if by_age {
-                    let rival = (channel << self.lanes.shift) | usize::from(self.requests.lane[input][output]);
+                    let rival =
+                        (channel << self.lanes.shift) | usize::from(self.requests.lane[input][output]);
                     if self.front_packet(number as u32).age < self.front_packet(rival as u32).age {
                         self.requests.lane[input][output] = lane as u8;
                     }
@@ -154,7 +155,8 @@ impl Wormhole {
         if is_first {
             let inputs = self.wiring.inputs[switch + 1] - self.wiring.inputs[switch];
             let outputs = self.wiring.outputs[switch + 1] - self.wiring.outputs[switch];
-            let after = |index: usize, count: u32| if index as u32 + 1 == count { 0 } else { index as u8 + 1 };
+            let after =
+                |index: usize, count: u32| if index as u32 + 1 == count { 0 } else { index as u8 + 1 };
             self.switches.first_input[self.wiring.outputs[switch] as usize + output] = after(input, inputs);
             self.switches.first_output[channel] = after(output, outputs);
         }

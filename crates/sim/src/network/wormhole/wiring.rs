@@ -77,9 +77,10 @@ impl Wiring {
             .map(|node| {
                 let first = topology.outgoing(Device::Node(node)).first().copied();
                 let into_switch = |channel: Channel| matches!(channel.to.device, Device::Switch(_));
-                first.filter(|id| into_switch(topology.channel(*id))).map(|id| number_of[id.0 as usize]).ok_or_else(
-                    || WormholeError::Unlinked { topology: topology.to_string(), node },
-                )
+                first
+                    .filter(|id| into_switch(topology.channel(*id)))
+                    .map(|id| number_of[id.0 as usize])
+                    .ok_or_else(|| WormholeError::Unlinked { topology: topology.to_string(), node })
             })
             .collect::<Result<_, _>>()?;
         let sender = order.iter().map(|channel| match channel.from.device {
