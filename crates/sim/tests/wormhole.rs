@@ -3,9 +3,9 @@
 use pio_machine::{
     Allocator, Arbitration, Bandwidth, Choice, Duration, Link, Pipeline, Reuse, Wormhole as Description,
 };
-use pio_sim::kernel::{Stream, Time};
+use pio_sim::kernel::Time;
 use pio_sim::network::topology::Topology;
-use pio_sim::network::wormhole::{Wormhole, WormholeError};
+use pio_sim::network::wormhole::Wormhole;
 use pio_sim::network::{Delivery, MessageId, Network};
 
 /// A cycle of 5 ns.

@@ -65,13 +65,13 @@ impl Lanes {
         let shift = virtual_channels.next_power_of_two().ilog2();
         let ring_shift = buffer.next_power_of_two().ilog2();
         let all = wiring.channels() << shift;
-        let into_switches = wiring.into_switches() << shift;
+        let switch_channels = wiring.switch_channels() << shift;
         let lane = Lane { start: 0, length: 0, stage: Stage::Idle, port: 0, class: 0, out: 0, accept: 0 };
         let depth = buffer as u16;
         Lanes {
             shift,
-            at: vec![lane; into_switches],
-            flits: vec![0; into_switches << ring_shift],
+            at: vec![lane; switch_channels],
+            flits: vec![0; switch_channels << ring_shift],
             ring_shift,
             depth,
             credits: vec![depth; all],

@@ -256,7 +256,7 @@ impl Wormhole {
 
     /// A flit comes in by a lane.
     fn take_flit(&mut self, lane: u32, flit: Flit, delivered: &mut Vec<Delivery>) {
-        if self.lanes.channel(lane) >= self.wiring.into_switches() {
+        if self.lanes.channel(lane) >= self.wiring.switch_channels() {
             return self.eject(lane, flit, delivered);
         }
         let length = self.lanes.push(lane, flit);
@@ -429,12 +429,12 @@ impl Switches {
             wanting_count: vec![0; outputs * classes],
             allocating_ports: vec![0; switches],
             allocating: Active::none_of(switches),
-            ready: vec![0; wiring.into_switches()],
+            ready: vec![0; wiring.switch_channels()],
             ready_ports: vec![0; switches],
             switching: Active::none_of(switches),
             first_input: vec![0; outputs],
-            first_output: vec![0; wiring.into_switches()],
-            first_lane: vec![0; wiring.into_switches()],
+            first_output: vec![0; wiring.switch_channels()],
+            first_lane: vec![0; wiring.switch_channels()],
             grants: Vec::new(),
         }
     }

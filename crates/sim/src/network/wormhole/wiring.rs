@@ -106,7 +106,7 @@ impl Wiring {
     }
 
     /// How many channels lead into switches: those of a lower number.
-    pub(super) fn into_switches(&self) -> usize {
+    pub(super) fn switch_channels(&self) -> usize {
         self.inputs[self.switches()] as usize
     }
 }
