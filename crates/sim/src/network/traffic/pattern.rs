@@ -78,7 +78,9 @@ impl Permutation {
     fn check(self, nodes: u32) -> Result<(), TrafficError> {
         let expected = match self {
             Permutation::Tornado | Permutation::Neighbour => return Ok(()),
-            Permutation::Transpose if nodes.is_power_of_two() && nodes.ilog2().is_multiple_of(2) => return Ok(()),
+            Permutation::Transpose if nodes.is_power_of_two() && nodes.ilog2().is_multiple_of(2) => {
+                return Ok(());
+            }
             Permutation::Transpose => "a power of 4",
             _ if nodes.is_power_of_two() => return Ok(()),
             _ => "a power of 2",

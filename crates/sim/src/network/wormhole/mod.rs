@@ -14,13 +14,12 @@
 mod bits;
 mod channel_allocation;
 mod error;
-mod lanes;
+mod fabric;
 mod line;
 mod messages;
 mod routes;
 mod sources;
 mod switch_allocation;
-mod wiring;
 
 pub use error::WormholeError;
 
@@ -30,13 +29,13 @@ use crate::kernel::{Stream, Time};
 use crate::network::topology::Topology;
 use crate::network::{Delivery, MessageId, Network};
 use bits::Active;
-use lanes::{Lane, Lanes, Stage};
+use channel_allocation::Grant;
+use fabric::{FROM_NODE, Fabric, Lane, NO_LANE, Stage};
 use line::Line;
 use messages::Messages;
 use routes::Routes;
 use sources::Sources;
 use switch_allocation::Requests;
-use wiring::{FROM_NODE, Wiring};
 
 /// A flit: the number of its packet, and whether it is the first or the last one of it.
 type Flit = u32;
@@ -56,7 +55,6 @@ const MOST_NODES: u32 = 8192;
 pub struct Wormhole {
     description: Description,
     topology: Topology,
-    wiring: Wiring,
     routes: Routes,
     stream: Stream,
     /// Picoseconds of a cycle.
@@ -65,13 +63,21 @@ pub struct Wormhole {
     now: u64,
     /// Whether the nodes have put in their flits of this cycle.
     is_injected: bool,
-    lanes: Lanes,
+    fabric: Fabric,
     packets: Vec<Packet>,
     free_packets: Vec<u32>,
     messages: Messages,
     sources: Sources,
-    switches: Switches,
-    requests: Requests,
+    requests: Box<Requests>,
+    /// For each output port and class of all switches, the places of the lanes whose heads ask for an output lane.
+    wanting: Vec<u64>,
+    /// Words for each.
+    words: usize,
+    /// Switches where lanes are free and asked for, and those with flits that may cross them.
+    allocating: Active,
+    switching: Active,
+    /// Who was granted which lanes: kept so that no memory is asked for in each cycle.
+    grants: Vec<Grant>,
     lines: Lines,
     flit_hops: u64,
     /// Virtual channels of each class.
@@ -106,31 +112,6 @@ struct Lines {
     fresh: Line<u32>,
 }
 
-/// Who asks for what, in each switch.
-#[derive(Debug)]
-struct Switches {
-    /// For each output port and class of all switches, the lanes of the switch whose heads ask for an output lane.
-    wanting: Vec<u64>,
-    words: usize,
-    /// And how many they are.
-    wanting_count: Vec<u16>,
-    /// For each switch, the output ports where lanes are free and asked for.
-    allocating_ports: Vec<u64>,
-    allocating: Active,
-    /// For each channel into a switch, the lanes whose front flit may cross it.
-    ready: Vec<u64>,
-    /// For each switch, the input ports with such lanes.
-    ready_ports: Vec<u64>,
-    switching: Active,
-    /// Round-robin state: for each output port of all switches, the input port that goes first; for each channel into a
-    /// switch, the output port and the lane that go first.
-    first_input: Vec<u8>,
-    first_output: Vec<u8>,
-    first_lane: Vec<u8>,
-    /// Who was granted which lanes: kept so that no memory is asked for in each cycle.
-    grants: Vec<(usize, u64)>,
-}
-
 impl Wormhole {
     /// The network of this topology and description; `link` is every link's. What is random is drawn from the run's
     /// `seed`.
@@ -153,15 +134,15 @@ impl Wormhole {
         if found < needed {
             return Err(WormholeError::VirtualChannels { topology: name(), found, needed });
         }
-        let wiring = Wiring::of(topology)?;
-        let channels = wiring.channels();
+        let channels = topology.channels().len();
         if channels as u64 * u64::from(found.next_power_of_two()) > 1 << 30 {
             return Err(WormholeError::TooLarge { topology: name(), channels, each: found });
         }
+        let fabric = Fabric::wire(topology, found, description.buffer)?;
         let cycle_time = link.bandwidth.time_of(description.flit).picoseconds();
         let latency = link.latency.picoseconds().div_ceil(cycle_time);
-        let lanes = Lanes::new(&wiring, found, description.buffer);
-        let classes: Vec<u64> = (0..needed).map(|class| class_lanes(class, needed, found)).collect();
+        let most_inputs = fabric.switches.iter().map(|switch| switch.inputs).max().unwrap_or(0);
+        let words = ((most_inputs as usize) << fabric.shift).div_ceil(64).max(1);
         Ok(Wormhole {
             topology: topology.clone(),
             routes: Routes::of(topology, description.choice),
@@ -172,15 +153,18 @@ impl Wormhole {
             packets: Vec::new(),
             free_packets: Vec::new(),
             messages: Messages::between(nodes as usize),
-            sources: Sources::new(&wiring),
-            switches: Switches::new(&wiring, &lanes, classes.len()),
+            sources: Sources::new(nodes as usize),
             requests: Requests::new(),
+            wanting: vec![0; fabric.outputs.len() * needed as usize * words],
+            words,
+            allocating: Active::none_of(fabric.switches.len()),
+            switching: Active::none_of(fabric.switches.len()),
+            grants: Vec::new(),
             lines: Lines::new(description, latency),
             flit_hops: 0,
             description: description.clone(),
-            classes,
-            wiring,
-            lanes,
+            classes: (0..needed).map(|class| class_lanes(class, needed, found)).collect(),
+            fabric,
         })
     }
 
@@ -209,8 +193,7 @@ impl Wormhole {
         if !self.is_injected {
             return Some(self.now);
         }
-        let switches = &self.switches;
-        if !switches.switching.is_empty() || !switches.allocating.is_empty() || self.sources.is_active() {
+        if !self.switching.is_empty() || !self.allocating.is_empty() || self.sources.is_active() {
             return Some(self.now + 1);
         }
         let due = self.lines.due().min(self.sources.due());
@@ -242,32 +225,33 @@ impl Wormhole {
         while let Some(lane) = self.lines.routed.take(now) {
             self.ask_for_lane(lane);
         }
-        for word in 0..self.switches.allocating.words() {
-            for switch in self.switches.allocating.members(word) {
+        for word in 0..self.allocating.words() {
+            for switch in self.allocating.members(word) {
                 self.allocate_channels(switch);
             }
         }
-        for word in 0..self.switches.switching.words() {
-            for switch in self.switches.switching.members(word) {
+        for word in 0..self.switching.words() {
+            for switch in self.switching.members(word) {
                 self.allocate_switch(switch);
             }
         }
     }
 
     /// A flit comes in by a lane.
-    fn take_flit(&mut self, lane: u32, flit: Flit, delivered: &mut Vec<Delivery>) {
-        if self.lanes.channel(lane) >= self.wiring.switch_channels() {
-            return self.eject(lane, flit, delivered);
+    fn take_flit(&mut self, number: u32, flit: Flit, delivered: &mut Vec<Delivery>) {
+        if self.fabric.channel(number) >= self.fabric.switch_channels {
+            return self.eject(number, flit, delivered);
         }
-        let length = self.lanes.push(lane, flit);
-        match self.lanes.at[lane as usize].stage {
-            Stage::Idle => self.find_route(lane),
+        let length = self.fabric.push(number, flit);
+        let lane = &mut self.fabric.lanes[number as usize];
+        match lane.stage {
+            Stage::Idle => self.find_route(number),
             Stage::Moving if length == 1 => {
                 if self.description.pipeline.switch_allocation == 1 {
-                    self.settle(lane);
+                    self.settle(number);
                 } else {
-                    self.lanes.at[lane as usize].stage = Stage::Settling;
-                    self.lines.fresh.put(self.now, lane);
+                    lane.stage = Stage::Settling;
+                    self.lines.fresh.put(self.now, number);
                 }
             }
             _ => {}
@@ -275,8 +259,8 @@ impl Wormhole {
     }
 
     /// A flit comes to a node, which takes it out at once.
-    fn eject(&mut self, lane: u32, flit: Flit, delivered: &mut Vec<Delivery>) {
-        self.lines.credits.put(self.now, lane);
+    fn eject(&mut self, number: u32, flit: Flit, delivered: &mut Vec<Delivery>) {
+        self.lines.credits.put(self.now, number);
         let message = self.packets[(flit >> PACKET) as usize].message;
         if flit & HEAD != 0 {
             self.messages.note_first(message, self.now);
@@ -290,20 +274,19 @@ impl Wormhole {
     }
 
     /// A credit for a lane comes back to who sends into it.
-    fn take_credit(&mut self, lane: u32) {
-        let channel = self.lanes.channel(lane);
-        let is_freed = self.lanes.return_credit(lane);
-        let sender = self.wiring.sender[channel];
-        if sender.output == FROM_NODE {
-            self.sources.wake(sender.device);
-            return;
+    fn take_credit(&mut self, number: u32) {
+        let is_freed = self.fabric.return_credit(number);
+        let channel = &self.fabric.channels[self.fabric.channel(number)];
+        let (sender, output) = (channel.sender, channel.output);
+        if output == FROM_NODE {
+            return self.sources.wake(sender);
         }
         if is_freed {
-            self.note_free(sender);
+            self.note_free(sender as usize, output as usize);
         }
-        let holder = self.lanes.holder[lane as usize];
-        if holder != lanes::NOBODY {
-            let Lane { stage, length, .. } = self.lanes.at[holder as usize];
+        let holder = self.fabric.lanes[number as usize].holder;
+        if holder != NO_LANE {
+            let Lane { stage, length, .. } = self.fabric.lanes[holder as usize];
             if stage == Stage::Moving && length > 0 {
                 self.make_ready(holder);
             }
@@ -312,45 +295,48 @@ impl Wormhole {
 
     /// A packet's head is at the front of a lane: its output port is chosen, and it may ask for an output lane when the
     /// stages before are over.
-    fn find_route(&mut self, lane: u32) {
-        let switch = self.wiring.receiver[self.lanes.channel(lane)].switch;
-        let number = (self.lanes.front(lane) >> PACKET) as usize;
-        let packet = &mut self.packets[number];
+    fn find_route(&mut self, number: u32) {
+        let switch = self.fabric.channels[self.fabric.channel(number)].switch;
+        let packet = &mut self.packets[(self.fabric.front(number) >> PACKET) as usize];
         if packet.waypoint < PAST && self.topology.is_past(switch, packet.waypoint) {
             packet.waypoint = PAST;
         }
         let target = if packet.waypoint < PAST { packet.waypoint } else { packet.destination };
-        let outputs = self.wiring.outputs[switch as usize];
+        let fabric = &self.fabric;
+        let outputs = fabric.switches[switch as usize].first_output;
         let load = |port: u16| {
-            let channel = self.wiring.output_channel[(outputs + u32::from(port)) as usize];
-            self.lanes.used[channel as usize]
+            let channel = fabric.outputs[(outputs + u32::from(port)) as usize].channel;
+            fabric.channels[channel as usize].used
         };
         let port = self.routes.port(switch, target, &mut self.stream, load);
         let class = match self.classes.len() {
             1 => 0,
             _ => self.topology.class(switch, port, target) + u8::from(packet.waypoint == PAST),
         };
-        let at = &mut self.lanes.at[lane as usize];
-        (at.port, at.class, at.stage) = (port as u8, class, Stage::Routing);
-        self.lines.routed.put(self.now, lane);
+        let lane = &mut self.fabric.lanes[number as usize];
+        (lane.port, lane.class, lane.stage) = (port as u8, class, Stage::Routing);
+        self.lines.routed.put(self.now, number);
     }
 
     /// A lane's front flit may ask for the switch from now on.
-    fn settle(&mut self, lane: u32) {
-        let at = &mut self.lanes.at[lane as usize];
-        at.stage = Stage::Moving;
-        if at.length > 0 && self.lanes.credits[at.out as usize] > 0 {
-            self.make_ready(lane);
+    fn settle(&mut self, number: u32) {
+        let lane = &mut self.fabric.lanes[number as usize];
+        lane.stage = Stage::Moving;
+        let (length, out) = (lane.length, lane.out);
+        if length > 0 && self.fabric.lanes[out as usize].credits > 0 {
+            self.make_ready(number);
         }
     }
 
     /// A lane's front flit asks for the switch, and has a credit.
-    fn make_ready(&mut self, lane: u32) {
-        let channel = self.lanes.channel(lane);
-        let receiver = self.wiring.receiver[channel];
-        self.switches.ready[channel] |= 1 << self.lanes.within(lane);
-        self.switches.ready_ports[receiver.switch as usize] |= 1 << receiver.port;
-        self.switches.switching.insert(receiver.switch as usize);
+    fn make_ready(&mut self, number: u32) {
+        let within = self.fabric.within(number);
+        let channel = self.fabric.channel(number);
+        let channel = &mut self.fabric.channels[channel];
+        channel.ready |= 1 << within;
+        let (switch, port) = (channel.switch as usize, channel.port);
+        self.fabric.switches[switch].ready_ports |= 1 << port;
+        self.switching.insert(switch);
     }
 }
 
@@ -414,29 +400,6 @@ impl Lines {
         let flits = self.injected.due().min(self.forwarded.due()).min(self.credits.due());
         let lanes = self.uncovered.due().min(self.routed.due());
         flits.min(lanes).min(self.settled.due()).min(self.fresh.due())
-    }
-}
-
-impl Switches {
-    fn new(wiring: &Wiring, lanes: &Lanes, classes: usize) -> Switches {
-        let switches = wiring.switches();
-        let most_inputs = wiring.inputs.windows(2).map(|ports| ports[1] - ports[0]).max().unwrap_or(0);
-        let words = ((most_inputs as usize) << lanes.shift).div_ceil(64).max(1);
-        let outputs = wiring.output_channel.len();
-        Switches {
-            wanting: vec![0; outputs * classes * words],
-            words,
-            wanting_count: vec![0; outputs * classes],
-            allocating_ports: vec![0; switches],
-            allocating: Active::none_of(switches),
-            ready: vec![0; wiring.switch_channels()],
-            ready_ports: vec![0; switches],
-            switching: Active::none_of(switches),
-            first_input: vec![0; outputs],
-            first_output: vec![0; wiring.switch_channels()],
-            first_lane: vec![0; wiring.switch_channels()],
-            grants: Vec::new(),
-        }
     }
 }
 

@@ -2,12 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::bits::Active;
-use super::lanes::NOBODY;
+use super::bits::{Active, first_from};
+use super::fabric::NO_LANE;
 use super::messages::NONE;
-use super::wiring::Wiring;
 use super::{DIRECT, HEAD, PACKET, Packet, TAIL, Wormhole};
-use crate::network::wormhole::bits::first_from;
 
 /// A node as a sender.
 #[derive(Clone, Copy, Debug)]
@@ -33,9 +31,8 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    pub(super) fn new(wiring: &Wiring) -> Sources {
-        let nodes = wiring.injection.len();
-        let source = Source { first: NONE, last: NONE, packet: NONE, left: 0, lane: NOBODY, next_lane: 0 };
+    pub(super) fn new(nodes: usize) -> Sources {
+        let source = Source { first: NONE, last: NONE, packet: NONE, left: 0, lane: NO_LANE, next_lane: 0 };
         Sources { at: vec![source; nodes], active: Active::none_of(nodes), coming: VecDeque::new() }
     }
 
@@ -104,23 +101,23 @@ impl Wormhole {
         }
         let Source { packet, left, lane, .. } = self.sources.at[node];
         let flits = self.packets[packet as usize].flits;
-        let lane = if lane == NOBODY { self.free_lane(node, flits) } else { lane };
-        if lane == NOBODY || self.lanes.credits[lane as usize] == 0 {
+        let lane = if lane == NO_LANE { self.free_lane(node, flits) } else { lane };
+        if lane == NO_LANE || self.fabric.lanes[lane as usize].credits == 0 {
             return self.sources.active.remove(node);
         }
         let mut flit = packet << PACKET;
         if left == flits {
             flit |= HEAD;
-            self.lanes.take(lane, NOBODY);
+            self.fabric.take(lane, NO_LANE);
         }
         let source = &mut self.sources.at[node];
         (source.left, source.lane) = (left - 1, lane);
         if left == 1 {
             flit |= TAIL;
-            (source.packet, source.lane) = (NONE, NOBODY);
-            self.lanes.release(lane, self.is_free_when_empty());
+            (source.packet, source.lane) = (NONE, NO_LANE);
+            self.fabric.release(lane, self.is_free_when_empty());
         }
-        self.lanes.use_credit(lane);
+        self.fabric.use_credit(lane);
         self.flit_hops += 1;
         self.lines.injected.put(self.now, (lane, flit));
     }
@@ -159,20 +156,20 @@ impl Wormhole {
 
     /// The next lane in turn that a packet of so many flits may begin in, if there is one.
     fn free_lane(&mut self, node: usize, flits: u32) -> u32 {
-        let channel = self.wiring.injection[node];
-        let mut free = self.lanes.free[channel as usize];
+        let channel = self.fabric.injection[node];
+        let mut free = self.fabric.channels[channel as usize].free;
         let needed = if self.description.cut_through { flits } else { 1 };
         let source = &mut self.sources.at[node];
         while free != 0 {
             let within = first_from(free, usize::from(source.next_lane));
-            let lane = (channel << self.lanes.shift) | within as u32;
-            if u32::from(self.lanes.credits[lane as usize]) >= needed {
+            let lane = self.fabric.lane(channel as usize, within);
+            if u32::from(self.fabric.lanes[lane as usize].credits) >= needed {
                 let after = within as u32 + 1;
                 source.next_lane = if after == self.description.virtual_channels { 0 } else { after as u8 };
                 return lane;
             }
             free &= !(1 << within);
         }
-        NOBODY
+        NO_LANE
     }
 }
