@@ -14,11 +14,16 @@ use super::{PACKET, Packet, Wormhole};
 pub(super) type Grant = (usize, u64);
 
 /// Where lanes are matched: an output port of a switch, and a class of its lanes.
-#[derive(Clone, Copy)]
 struct Point {
-    switch: usize,
     port: usize,
     class: usize,
+    /// The channel that leaves by the port.
+    channel: usize,
+    /// Where the words of those who ask begin.
+    wanting: usize,
+    /// The first of the lanes that lead into the switch, and how many places they have.
+    first_place: u32,
+    places: u32,
 }
 
 impl Wormhole {
@@ -41,7 +46,8 @@ impl Wormhole {
 
     /// A lane that leaves by this output port of all has become free.
     pub(super) fn note_free(&mut self, switch: usize, output: usize) {
-        if self.is_wanted(output) {
+        let words = self.classes.len() * self.words;
+        if self.wanting[output * words..(output + 1) * words].iter().any(|word| *word != 0) {
             let state = &mut self.fabric.switches[switch];
             state.allocating_ports |= 1 << (output - state.first_output as usize);
             self.allocating.insert(switch);
@@ -59,19 +65,23 @@ impl Wormhole {
 
     /// Matches heads with free lanes at every output port of a switch.
     pub(super) fn allocate_channels(&mut self, switch: usize) {
-        let (mut ports, first_output) = {
-            let switch = &self.fabric.switches[switch];
-            (switch.allocating_ports, switch.first_output as usize)
-        };
+        let state = &self.fabric.switches[switch];
+        let (mut ports, first_output) = (state.allocating_ports, state.first_output as usize);
+        let (first_place, places) =
+            (state.first_channel << self.fabric.shift, state.inputs << self.fabric.shift);
         for port in Bits(ports) {
+            let output = first_output + port;
+            let channel = self.fabric.outputs[output].channel as usize;
             for class in 0..self.classes.len() {
+                let wanting = (output * self.classes.len() + class) * self.words;
+                let point = Point { port, class, channel, wanting, first_place, places };
                 for iteration in 0..self.description.iterations {
-                    if !self.match_lanes(Point { switch, port, class }, iteration == 0) {
+                    if !self.match_lanes(&point, iteration == 0) {
                         break;
                     }
                 }
             }
-            if !self.is_wanted(first_output + port) {
+            if !self.is_wanted(output) {
                 ports &= !(1 << port);
             }
         }
@@ -82,74 +92,55 @@ impl Wormhole {
     }
 
     /// One iteration; gives whether anybody got a lane. Only the first one moves the round robin on.
-    fn match_lanes(&mut self, point: Point, is_first: bool) -> bool {
-        let switch = &self.fabric.switches[point.switch];
-        let output = switch.first_output as usize + point.port;
-        let first_place = switch.first_channel << self.fabric.shift;
-        let places = switch.inputs << self.fabric.shift;
-        let wanting = (output * self.classes.len() + point.class) * self.words;
-        let channel = self.fabric.outputs[output].channel as usize;
-        let free = self.fabric.channels[channel].free & self.classes[point.class];
+    fn match_lanes(&mut self, point: &Point, is_first: bool) -> bool {
+        let free = self.fabric.channels[point.channel].free & self.classes[point.class];
+        if free == 0 {
+            return false;
+        }
+        let wanting = &self.wanting[point.wanting..point.wanting + self.words];
+        if let [word] = wanting
+            && word.is_power_of_two()
+            && !self.description.cut_through
+        {
+            self.accept_lane(point, word.trailing_zeros() as usize, free, is_first);
+            return true;
+        }
         let mut grants = std::mem::take(&mut self.grants);
         grants.clear();
-        self.grant_lanes(
-            &self.wanting[wanting..wanting + self.words],
-            free,
-            channel,
-            first_place,
-            &mut grants,
-        );
-        for (place, lanes) in &grants {
-            let asking = first_place + *place as u32;
-            let accept = usize::from(self.fabric.lanes[asking as usize].accept);
-            let is_here = accept >> self.fabric.shift == point.port;
-            let start = if is_here { accept & ((1 << self.fabric.shift) - 1) } else { 0 };
-            let chosen = first_from(*lanes, start);
-            let number = self.fabric.lane(channel, chosen);
-            self.fabric.take(number, asking);
-            if is_first {
-                let after = *place as u32 + 1;
-                self.fabric.lanes[number as usize].grant = if after == places { 0 } else { after as u16 };
-                let accept = (point.port << self.fabric.shift) + chosen + 1;
-                self.fabric.lanes[asking as usize].accept = accept as u16;
+        for within in Bits(free) {
+            let number = self.fabric.lane(point.channel, within);
+            let Some(place) = self.choose_head(wanting, number, point.first_place) else { continue };
+            match grants.iter_mut().find(|(granted, _)| *granted == place) {
+                Some((_, lanes)) => *lanes |= 1 << within,
+                None => grants.push((place, 1 << within)),
             }
-            let lane = &mut self.fabric.lanes[asking as usize];
-            (lane.out, lane.stage) = (number, Stage::Settling);
-            self.wanting[wanting + place / 64] &= !(1 << (place % 64));
-            self.lines.settled.put(self.now, asking);
+        }
+        for (place, lanes) in &grants {
+            self.accept_lane(point, *place, *lanes, is_first);
         }
         let anybody = !grants.is_empty();
         self.grants = grants;
         anybody
     }
 
-    /// Each free lane of a channel chooses one of the heads that ask for it and fit into it.
-    fn grant_lanes(
-        &self,
-        wanting: &[u64],
-        free: u64,
-        channel: usize,
-        first_place: u32,
-        grants: &mut Vec<Grant>,
-    ) {
-        if free == 0 {
-            return;
+    /// A head accepts one of the lanes that it was granted.
+    fn accept_lane(&mut self, point: &Point, place: usize, granted: u64, is_first: bool) {
+        let shift = self.fabric.shift;
+        let asking = point.first_place + place as u32;
+        let head = &mut self.fabric.lanes[asking as usize];
+        let accept = usize::from(head.accept);
+        let start = if accept >> shift == point.port { accept & ((1 << shift) - 1) } else { 0 };
+        let chosen = first_from(granted, start);
+        let number = ((point.channel << shift) | chosen) as u32;
+        (head.out, head.stage) = (number, Stage::Settling);
+        if is_first {
+            head.accept = ((point.port << shift) + chosen + 1) as u16;
+            let after = place as u32 + 1;
+            self.fabric.lanes[number as usize].grant = if after == point.places { 0 } else { after as u16 };
         }
-        if let [word] = wanting
-            && word.is_power_of_two()
-            && !self.description.cut_through
-        {
-            grants.push((word.trailing_zeros() as usize, free));
-            return;
-        }
-        for within in Bits(free) {
-            let number = self.fabric.lane(channel, within);
-            let Some(place) = self.choose_head(wanting, number, first_place) else { continue };
-            match grants.iter_mut().find(|(granted, _)| *granted == place) {
-                Some((_, lanes)) => *lanes |= 1 << within,
-                None => grants.push((place, 1 << within)),
-            }
-        }
+        self.fabric.take(number, asking);
+        self.wanting[point.wanting + place / 64] &= !(1 << (place % 64));
+        self.lines.settled.put(self.now, asking);
     }
 
     /// The head that goes first of those that ask for a lane.

@@ -204,27 +204,42 @@ impl Wormhole {
     /// this cycle's arrivals can make them send in it.
     fn step(&mut self, delivered: &mut Vec<Delivery>) {
         let now = self.now;
-        while let Some(lane) = self.lines.uncovered.take(now) {
+        self.lines.begin(now);
+        let batch = self.lines.uncovered.take(now);
+        for lane in batch.iter().copied() {
             self.find_route(lane);
         }
-        while let Some((lane, flit)) = self.lines.injected.take(now) {
+        self.lines.uncovered.give_back(now, batch);
+        let batch = self.lines.injected.take(now);
+        for (lane, flit) in batch.iter().copied() {
             self.take_flit(lane, flit, delivered);
         }
-        while let Some((lane, flit)) = self.lines.forwarded.take(now) {
+        self.lines.injected.give_back(now, batch);
+        let batch = self.lines.forwarded.take(now);
+        for (lane, flit) in batch.iter().copied() {
             self.take_flit(lane, flit, delivered);
         }
-        while let Some(lane) = self.lines.credits.take(now) {
+        self.lines.forwarded.give_back(now, batch);
+        let batch = self.lines.credits.take(now);
+        for lane in batch.iter().copied() {
             self.take_credit(lane);
         }
-        while let Some(lane) = self.lines.fresh.take(now) {
+        self.lines.credits.give_back(now, batch);
+        let batch = self.lines.fresh.take(now);
+        for lane in batch.iter().copied() {
             self.settle(lane);
         }
-        while let Some(lane) = self.lines.settled.take(now) {
+        self.lines.fresh.give_back(now, batch);
+        let batch = self.lines.settled.take(now);
+        for lane in batch.iter().copied() {
             self.settle(lane);
         }
-        while let Some(lane) = self.lines.routed.take(now) {
+        self.lines.settled.give_back(now, batch);
+        let batch = self.lines.routed.take(now);
+        for lane in batch.iter().copied() {
             self.ask_for_lane(lane);
         }
+        self.lines.routed.give_back(now, batch);
         for word in 0..self.allocating.words() {
             for switch in self.allocating.members(word) {
                 self.allocate_channels(switch);
@@ -394,6 +409,16 @@ impl Lines {
             settled: Line::new(switch_allocation),
             fresh: Line::new(switch_allocation - 1),
         }
+    }
+
+    fn begin(&mut self, cycle: u64) {
+        self.injected.begin(cycle);
+        self.forwarded.begin(cycle);
+        self.credits.begin(cycle);
+        self.uncovered.begin(cycle);
+        self.routed.begin(cycle);
+        self.settled.begin(cycle);
+        self.fresh.begin(cycle);
     }
 
     fn due(&self) -> u64 {
