@@ -5,6 +5,8 @@ use pio_machine::MachineError;
 use pio_trace::TraceError;
 use thiserror::Error;
 
+use crate::network::topology::TopologyError;
+
 /// Why a workload could not be built or simulated.
 #[derive(Debug, Error)]
 pub enum SimError {
@@ -28,6 +30,24 @@ pub enum SimError {
         found: String,
         /// What it could be.
         expected: String,
+    },
+    /// No generator has this name.
+    #[error("no workload {name}: expected one of {known}")]
+    UnknownWorkload {
+        /// The name.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// A generator has no such parameter.
+    #[error("workload {workload}: no parameter {name}: expected one of {known}")]
+    UnknownParameter {
+        /// The generator.
+        workload: String,
+        /// The name.
+        name: String,
+        /// Those it has.
+        known: String,
     },
     /// A layout of the workload cannot be.
     #[error("workload {workload}: {source}")]
@@ -58,6 +78,9 @@ pub enum SimError {
     /// A machine description is wrong or unknown.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// The machine's network cannot be.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
     /// The published numbers cannot be read.
     #[error("papers/thakur-1996/published.toml: {0}")]
     Published(#[from] toml::de::Error),

@@ -1,6 +1,10 @@
 //! What is simulated: for each rank the calls that a program makes, one after the other.
 
+mod catalogue;
 mod collapse;
+mod parameter;
+mod program;
+mod trace_file;
 
 use std::ops::Range;
 
@@ -11,7 +15,10 @@ use pio_trace::{Call, File, HandleId, ViewId};
 
 use crate::error::SimError;
 
+pub use catalogue::{Entry, catalogue, find};
 pub use collapse::{Collapse, collapse};
+pub use parameter::{Kind, Parameter, Values};
+pub use trace_file::write_trace;
 
 /// The I/O of a program: files, handles, views, and each rank's calls.
 #[derive(Clone, Debug, Default)]

@@ -1,5 +1,6 @@
 //! Topologies against what must hold of each.
 
+use pio_machine::{Dragonfly, DragonflyRouting, GraphSwitch};
 use pio_sim::network::topology::{ChannelId, Device, Topology};
 
 /// One of each kind, small enough for all pairs.
@@ -17,6 +18,58 @@ fn all() -> Vec<Topology> {
         Topology::omega(32).unwrap(),
         Topology::omega(64).unwrap(),
         Topology::omega(128).unwrap(),
+        Topology::mesh(&[5]).unwrap(),
+        Topology::mesh(&[4, 3, 2]).unwrap(),
+        Topology::mesh(&[1, 6]).unwrap(),
+        Topology::torus(&[8]).unwrap(),
+        Topology::torus(&[4, 5]).unwrap(),
+        Topology::torus(&[3, 2, 4]).unwrap(),
+        leaf_spine(),
+        ring_of_switches(),
+    ]
+}
+
+fn switch(name: &str, nodes: impl IntoIterator<Item = u32>, links: &[&str]) -> GraphSwitch {
+    let links = links.iter().map(|link| (*link).to_owned()).collect();
+    GraphSwitch { name: name.to_owned(), nodes: nodes.into_iter().collect(), links }
+}
+
+fn leaf_spine() -> Topology {
+    let leaves =
+        (0..4).map(|leaf| switch(&format!("leaf-{leaf}"), leaf * 3..leaf * 3 + 3, &["one", "two", "two"]));
+    Topology::graph(&leaves.chain([switch("one", [], &[]), switch("two", [], &[])]).collect::<Vec<_>>())
+        .unwrap()
+}
+
+/// Three around: every route is the shortest.
+fn ring_of_switches() -> Topology {
+    let names = ["a", "b", "c"];
+    let ring = (0..3).map(|at| switch(names[at], [2 * at as u32, 2 * at as u32 + 1], &[names[(at + 1) % 3]]));
+    Topology::graph(&ring.collect::<Vec<_>>()).unwrap()
+}
+
+fn dragonfly(
+    nodes_per_switch: u32,
+    switches_per_group: u32,
+    links_per_switch: u32,
+    groups: u32,
+    routing: DragonflyRouting,
+) -> Topology {
+    let shape = Dragonfly { nodes_per_switch, switches_per_group, links_per_switch, groups, routing };
+    Topology::dragonfly(&shape).unwrap()
+}
+
+/// Those whose routes need not be the shortest there are.
+fn not_shortest() -> Vec<Topology> {
+    use DragonflyRouting::{Minimal, Valiant};
+    let around = |at: u32| switch(&format!("s{at}"), [at], &[&format!("s{}", (at + 1) % 7)]);
+    vec![
+        dragonfly(2, 4, 2, 9, Minimal),
+        dragonfly(1, 3, 2, 4, Minimal),
+        dragonfly(2, 1, 3, 2, Minimal),
+        dragonfly(1, 4, 1, 3, Valiant),
+        dragonfly(2, 4, 2, 9, Valiant),
+        Topology::graph(&(0..7).map(around).collect::<Vec<_>>()).unwrap(),
     ]
 }
 
@@ -47,7 +100,7 @@ fn distances(topology: &Topology, to: u32) -> std::collections::BTreeMap<Device,
 
 #[test]
 fn every_port_has_one_channel_and_every_channel_its_ports() {
-    for topology in all() {
+    for topology in all().into_iter().chain(not_shortest()) {
         let mut seen = vec![0; topology.channels().len()];
         for device in devices(&topology) {
             for (number, id) in topology.outgoing(device).iter().enumerate() {
@@ -71,7 +124,9 @@ fn every_port_has_one_channel_and_every_channel_its_ports() {
 
 #[test]
 fn both_directions_of_a_link_have_the_same_port() {
-    for topology in all().into_iter().filter(|topology| !topology.to_string().contains("fly")) {
+    for topology in
+        all().into_iter().chain(not_shortest()).filter(|topology| !topology.to_string().contains("fly"))
+    {
         for channel in topology.channels() {
             let back = topology.outgoing(channel.to.device)[usize::from(channel.to.number)];
             let back = topology.channel(back);
@@ -125,7 +180,7 @@ fn every_candidate_is_a_step_nearer_and_the_static_port_is_one() {
 
 #[test]
 fn no_channel_waits_for_itself() {
-    for topology in all() {
+    for topology in all().into_iter().chain(not_shortest()) {
         assert_eq!(waits_in_a_circle(&topology), None, "{topology}");
     }
 }

@@ -1,7 +1,10 @@
 //! Switches that hold virtual channels at their inputs and pass flits on by credit: wormhole and virtual cut-through
 //! switching. What each key does to a flit: `docs/networks-wormhole.md`.
 
+use std::fmt::{self, Write};
+
 use crate::error::MachineError;
+use crate::quantity::size_text;
 use crate::section::Section;
 
 /// How switches with virtual channels and credits pass on packets. The network's link gives the length of a cycle: the
@@ -95,6 +98,20 @@ pub struct Pipeline {
 const MOST_VIRTUAL_CHANNELS: u32 = 64;
 const MOST_CYCLES: u32 = 1000;
 const MOST_BUFFER: u32 = 1 << 14;
+/// More iterations than a switch has ports match nothing more.
+const MOST_PORTS: u32 = 64;
+
+const REUSES: &[(&str, Reuse)] = &[("tail-sent", Reuse::TailSent), ("tail-credit", Reuse::TailCredit)];
+const ALLOCATORS: &[(&str, Allocator)] =
+    &[("islip", Allocator::Islip), ("separable-input-first", Allocator::SeparableInputFirst)];
+const ARBITRATIONS: &[(&str, Arbitration)] =
+    &[("round-robin", Arbitration::RoundRobin), ("age", Arbitration::Age)];
+const CHOICES: &[(&str, Choice)] = &[
+    ("static", Choice::Static),
+    ("random", Choice::Random),
+    ("two-random", Choice::TwoRandom),
+    ("least-loaded", Choice::LeastLoaded),
+];
 
 impl Wormhole {
     /// Flits of a packet that carries so many bytes of its message.
@@ -102,60 +119,85 @@ impl Wormhole {
         (self.header + bytes).div_ceil(self.flit).max(1)
     }
 
-    /// Reads it from the keys of the table of a network whose `switching` is "wormhole" or "cut-through".
-    pub(crate) fn read(section: &mut Section<'_>, cut_through: bool) -> Result<Wormhole, MachineError> {
-        let reuses = [("tail-sent", Reuse::TailSent), ("tail-credit", Reuse::TailCredit)];
-        let allocators =
-            [("islip", Allocator::Islip), ("separable-input-first", Allocator::SeparableInputFirst)];
-        let arbitrations = [("round-robin", Arbitration::RoundRobin), ("age", Arbitration::Age)];
-        let choices = [
-            ("static", Choice::Static),
-            ("random", Choice::Random),
-            ("two-random", Choice::TwoRandom),
-            ("least-loaded", Choice::LeastLoaded),
-        ];
-        let mut packet = section.section("packet")?;
-        let (payload, header) = (packet.size("payload", 1..=1 << 20)?, packet.size("header", 0..=1 << 16)?);
-        packet.finish()?;
-        let mut channels = section.section("virtual-channels")?;
-        let (virtual_channels, buffer) = (
-            channels.number("count", 1..=MOST_VIRTUAL_CHANNELS)?,
-            channels.number("buffer", 1..=MOST_BUFFER)?,
-        );
-        let reuse = channels.word("reuse", &reuses)?;
+    pub(super) fn read(mut section: Section<'_>, cut_through: bool) -> Result<Wormhole, MachineError> {
         let wormhole = Wormhole {
             flit: section.size("flit", 1..=1 << 16)?,
-            payload,
-            header,
-            virtual_channels,
-            buffer,
+            payload: section.size("payload", 1..=1 << 20)?,
+            header: section.size("header", 0..=1 << 16)?,
+            virtual_channels: section.number("virtual-channels", 1..=MOST_VIRTUAL_CHANNELS)?,
+            buffer: section.number("buffer", 1..=MOST_BUFFER)?,
             cut_through,
-            reuse,
-            allocator: section.word("allocator", &allocators)?,
-            iterations: section.number("iterations", 1..=64)?,
-            arbitration: section.word("arbitration", &arbitrations)?,
-            choice: section.word("choice", &choices)?,
-            pipeline: pipeline(section.section("pipeline")?)?,
+            reuse: section.word("reuse", REUSES)?,
+            allocator: section.word("allocator", ALLOCATORS)?,
+            iterations: section.number("iterations", 1..=MOST_PORTS)?,
+            arbitration: section.word("arbitration", ARBITRATIONS)?,
+            choice: section.word("choice", CHOICES)?,
+            pipeline: Pipeline::read(section.section("pipeline")?)?,
         };
-        let longest = wormhole.flits(payload);
-        if cut_through && longest > u64::from(buffer) {
+        let longest = wormhole.flits(wormhole.payload);
+        if cut_through && longest > u64::from(wormhole.buffer) {
             let expected = format!("at least the {longest} flits of a packet, for cut-through switching");
-            return Err(channels.conflict("buffer", expected));
+            return Err(section.conflict("buffer", expected));
         }
-        channels.finish()?;
+        section.finish()?;
         Ok(wormhole)
+    }
+
+    pub(super) fn write(&self, out: &mut String) -> fmt::Result {
+        let switching = if self.cut_through { "cut-through" } else { "wormhole" };
+        writeln!(out, "switching = \"{switching}\"")?;
+        for (key, bytes) in [("flit", self.flit), ("payload", self.payload), ("header", self.header)] {
+            writeln!(out, "router.{key} = \"{}\"", size_text(bytes))?;
+        }
+        for (key, number) in [
+            ("virtual-channels", self.virtual_channels),
+            ("buffer", self.buffer),
+            ("iterations", self.iterations),
+        ] {
+            writeln!(out, "router.{key} = {number}")?;
+        }
+        for (key, word) in [
+            ("reuse", word(REUSES, self.reuse)),
+            ("allocator", word(ALLOCATORS, self.allocator)),
+            ("arbitration", word(ARBITRATIONS, self.arbitration)),
+            ("choice", word(CHOICES, self.choice)),
+        ] {
+            writeln!(out, "router.{key} = \"{word}\"")?;
+        }
+        self.pipeline.write(out)
     }
 }
 
-fn pipeline(mut section: Section<'_>) -> Result<Pipeline, MachineError> {
-    let pipeline = Pipeline {
-        injection: section.number("injection", 1..=MOST_CYCLES)?,
-        routing: section.number("routing", 0..=MOST_CYCLES)?,
-        vc_allocation: section.number("vc-allocation", 1..=MOST_CYCLES)?,
-        switch_allocation: section.number("switch-allocation", 1..=MOST_CYCLES)?,
-        switch_traversal: section.number("switch-traversal", 0..=MOST_CYCLES)?,
-        credit: section.number("credit", 0..=MOST_CYCLES)?,
-    };
-    section.finish()?;
-    Ok(pipeline)
+impl Pipeline {
+    fn read(mut section: Section<'_>) -> Result<Pipeline, MachineError> {
+        let pipeline = Pipeline {
+            injection: section.number("injection", 1..=MOST_CYCLES)?,
+            routing: section.number("routing", 0..=MOST_CYCLES)?,
+            vc_allocation: section.number("vc-allocation", 1..=MOST_CYCLES)?,
+            switch_allocation: section.number("switch-allocation", 1..=MOST_CYCLES)?,
+            switch_traversal: section.number("switch-traversal", 0..=MOST_CYCLES)?,
+            credit: section.number("credit", 0..=MOST_CYCLES)?,
+        };
+        section.finish()?;
+        Ok(pipeline)
+    }
+
+    fn write(&self, out: &mut String) -> fmt::Result {
+        for (key, cycles) in [
+            ("injection", self.injection),
+            ("routing", self.routing),
+            ("vc-allocation", self.vc_allocation),
+            ("switch-allocation", self.switch_allocation),
+            ("switch-traversal", self.switch_traversal),
+            ("credit", self.credit),
+        ] {
+            writeln!(out, "router.pipeline.{key} = {cycles}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The word that stands for a value.
+fn word<T: PartialEq>(words: &[(&'static str, T)], value: T) -> &'static str {
+    words.iter().find(|(_, meaning)| *meaning == value).map_or("", |(word, _)| word)
 }

@@ -7,9 +7,12 @@
 //!
 //! Nothing is stored a pair of nodes: a hundred thousand nodes are a few tens of megabytes of channels.
 
+mod dragonfly;
 mod error;
 mod fat_tree;
 mod fly;
+mod graph;
+mod grid;
 mod omega;
 mod picture;
 mod star;
@@ -19,6 +22,8 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use error::TopologyError;
+
+use pio_machine::GraphSwitch;
 
 use wiring::Wiring;
 
@@ -152,6 +157,61 @@ impl Topology {
         Ok(Topology::new(format!("clustered omega network of {nodes} nodes"), wiring, routing))
     }
 
+    /// A mesh with so many nodes along each dimension: a node with its switch at every point, numbered with the first
+    /// coordinate fastest. Packets go along one dimension after the other.
+    ///
+    /// # Errors
+    /// If there is no dimension or more than 6, no node, or more than 2^20.
+    pub fn mesh(dimensions: &[u32]) -> Result<Topology, TopologyError> {
+        let (wiring, routing) = grid::Grid::wire(dimensions, false)?;
+        Ok(Topology::new(format!("mesh of {} nodes", times(dimensions)), wiring, routing))
+    }
+
+    /// A mesh whose ends are joined. Packets go along one dimension after the other, the shorter way round.
+    ///
+    /// # Errors
+    /// As [`Topology::mesh`].
+    pub fn torus(dimensions: &[u32]) -> Result<Topology, TopologyError> {
+        let (wiring, routing) = grid::Grid::wire(dimensions, true)?;
+        Ok(Topology::new(format!("torus of {} nodes", times(dimensions)), wiring, routing))
+    }
+
+    /// The dragonfly of Kim et al. (ISCA 2008), with minimal or Valiant's routes.
+    ///
+    /// # Errors
+    /// If it would have no nodes, more groups than links to join them, fewer than 3 for Valiant, or more than 2^20 nodes.
+    pub fn dragonfly(shape: &pio_machine::Dragonfly) -> Result<Topology, TopologyError> {
+        let (wiring, routing) = dragonfly::Dragonfly::wire(shape)?;
+        Ok(Topology::new(format!("dragonfly of {} groups", shape.groups), wiring, routing))
+    }
+
+    /// A network of one's own. Routes go up, then down (as up*/down* of Autonet does), as seen from a middle of the network,
+    /// over as few channels as that allows.
+    ///
+    /// # Errors
+    /// If a link leads to no switch, or not all switches and nodes are connected: names them.
+    pub fn graph(switches: &[GraphSwitch]) -> Result<Topology, TopologyError> {
+        let (wiring, routing) = graph::Graph::wire(switches)?;
+        Ok(Topology::new(format!("graph of {} switches", switches.len()), wiring, routing))
+    }
+
+    /// The topology of a machine description, with room for at least `nodes`.
+    ///
+    /// # Errors
+    /// As each kind's own constructor.
+    pub fn described(shape: &pio_machine::Topology, nodes: u32) -> Result<Topology, TopologyError> {
+        match shape {
+            pio_machine::Topology::Flat => Topology::flat(nodes),
+            pio_machine::Topology::Omega { .. } => Topology::omega(nodes.next_power_of_two().max(16)),
+            pio_machine::Topology::FatTree { arity, levels } => Topology::fat_tree(*arity, *levels),
+            pio_machine::Topology::Fly { arity, stages } => Topology::fly(*arity, *stages),
+            pio_machine::Topology::Mesh { dimensions } => Topology::mesh(dimensions),
+            pio_machine::Topology::Torus { dimensions } => Topology::torus(dimensions),
+            pio_machine::Topology::Dragonfly(shape) => Topology::dragonfly(shape),
+            pio_machine::Topology::Graph { switches } => Topology::graph(switches),
+        }
+    }
+
     /// How many nodes there are.
     pub fn nodes(&self) -> u32 {
         self.wired.nodes
@@ -211,6 +271,11 @@ impl Topology {
         self.routing.waypoint(from, to, draw)
     }
 
+    /// The waypoint of the static route.
+    pub fn static_waypoint(&self, from: u32, to: u32) -> Option<u32> {
+        self.waypoint(from, to, pair_draw(from, to))
+    }
+
     /// Whether a packet that has come to `switch` is past its waypoint, and heads for its destination.
     pub fn is_past(&self, switch: u32, waypoint: u32) -> bool {
         self.routing.is_past(switch, waypoint)
@@ -227,11 +292,22 @@ impl Topology {
     /// As [`Topology::route`], in place of what `channels` holds.
     pub fn route_into(&self, from: u32, to: u32, channels: &mut Vec<ChannelId>) {
         channels.clear();
-        let draw = pair_draw(from, to);
-        let mut waypoint = self.waypoint(from, to, draw);
+        self.walk(from, to, |channel| channels.push(channel));
+    }
+
+    /// How many channels the static route from node to node has.
+    pub fn hops(&self, from: u32, to: u32) -> u32 {
+        let mut hops = 0;
+        self.walk(from, to, |_| hops += 1);
+        hops
+    }
+
+    /// Goes along the static route.
+    fn walk(&self, from: u32, to: u32, mut step: impl FnMut(ChannelId)) {
+        let mut waypoint = self.static_waypoint(from, to);
         let mut next = self.outgoing(Device::Node(from))[0];
         loop {
-            channels.push(next);
+            step(next);
             let Device::Switch(switch) = self.channel(next).to.device else { return };
             if waypoint.is_some_and(|waypoint| self.is_past(switch, waypoint)) {
                 waypoint = None;
@@ -239,11 +315,6 @@ impl Topology {
             let port = self.port(switch, waypoint.unwrap_or(to));
             next = self.outgoing(Device::Switch(switch))[usize::from(port)];
         }
-    }
-
-    /// How many channels the static route from node to node has.
-    pub fn hops(&self, from: u32, to: u32) -> u32 {
-        self.route(from, to).len() as u32
     }
 
     fn new(name: String, wiring: Wiring, routing: impl Routing + 'static) -> Topology {
@@ -279,6 +350,11 @@ impl PortTable {
     fn of(&self, device: usize) -> &[ChannelId] {
         &self.channels[self.starts[device] as usize..self.starts[device + 1] as usize]
     }
+}
+
+/// As `4 x 4 x 2`.
+fn times(dimensions: &[u32]) -> String {
+    dimensions.iter().map(u32::to_string).collect::<Vec<_>>().join(" x ")
 }
 
 /// The draw of a pair's static route: scattered, and always the same (the finaliser of SplitMix64).

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use pio_machine::Choice;
+
 use super::bits::{Active, first_from};
 use super::fabric::NO_LANE;
 use super::messages::NONE;
@@ -133,7 +135,11 @@ impl Wormhole {
             let message = self.messages.get(message);
             (message.from, message.to, message.age, message.next)
         };
-        let waypoint = self.topology.waypoint(from, to, self.stream.bits()).unwrap_or(DIRECT);
+        let waypoint = match self.description.choice {
+            Choice::Static => self.topology.static_waypoint(from, to),
+            _ => self.topology.waypoint(from, to, self.stream.bits()),
+        };
+        let waypoint = waypoint.unwrap_or(DIRECT);
         let flits = self.description.flits(bytes) as u32;
         let packet = Packet { message, destination: to, waypoint, flits, age };
         let number = match self.free_packets.pop() {
