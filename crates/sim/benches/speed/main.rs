@@ -6,10 +6,11 @@
 mod events;
 mod flow;
 mod measure;
+mod queueing;
 
 use measure::Part;
 
-const PARTS: &[Part] = &[events::PART, flow::PART];
+const PARTS: &[Part] = &[events::PART, queueing::PART, flow::PART];
 
 fn main() {
     // Cargo passes `--bench`.
