@@ -20,7 +20,9 @@ pub(super) struct Line<T> {
 impl<T> Line<T> {
     pub(super) fn new(delay: u64) -> Line<T> {
         let batches = (0..=delay).map(|_| Vec::new()).collect();
-        Line { delay, batches, entrance: 0, due: VecDeque::new() }
+        let mut line = Line { delay, batches, entrance: 0, due: VecDeque::new() };
+        line.begin(0);
+        line
     }
 
     /// A cycle begins. None in which something comes out is left out.

@@ -149,7 +149,7 @@ impl Wormhole {
             stream: Stream::named(seed, "wormhole network"),
             cycle_time,
             now: 0,
-            is_injected: true,
+            is_injected: false,
             packets: Vec::new(),
             free_packets: Vec::new(),
             messages: Messages::between(nodes as usize),
@@ -190,7 +190,7 @@ impl Wormhole {
 
     /// The next cycle in which something happens.
     fn next_cycle(&self) -> Option<u64> {
-        if !self.is_injected {
+        if !self.is_injected && (self.sources.is_active() || self.sources.due() <= self.now) {
             return Some(self.now);
         }
         if !self.switching.is_empty() || !self.allocating.is_empty() || self.sources.is_active() {
@@ -380,7 +380,7 @@ impl Network for Wormhole {
             if self.time_of(cycle) > until {
                 return;
             }
-            if !self.is_injected {
+            if cycle == self.now && !self.is_injected {
                 self.inject();
                 self.is_injected = true;
                 continue;
