@@ -20,6 +20,7 @@ pub use calibrate::{CalibrateError, calibrate};
 pub use error::MachineError;
 pub use machine::{Access, Calls, Copy, IoNodes, Machine, Messages, Nodes, Placement, Service, Storage};
 pub use network::{
-    Dragonfly, DragonflyRouting, Flow, FlowRoutes, GraphSwitch, Link, Network, Switching, Topology,
+    Allocator, Arbitration, Choice, Dragonfly, DragonflyRouting, Flow, FlowRoutes, GraphSwitch, Link,
+    Network, Pipeline, Reuse, Switching, Topology, Wormhole,
 };
 pub use quantity::{Bandwidth, Duration, parse_size};

@@ -2,9 +2,11 @@
 
 mod flow;
 mod topology;
+mod wormhole;
 
 pub use flow::{Flow, FlowRoutes};
 pub use topology::{Dragonfly, DragonflyRouting, GraphSwitch, Topology};
+pub use wormhole::{Allocator, Arbitration, Choice, Pipeline, Reuse, Wormhole};
 
 use std::fmt::{self, Write};
 
@@ -30,6 +32,8 @@ pub enum Switching {
     Links,
     /// Messages share every link on their way as fluids do.
     Flow(Flow),
+    /// Messages go in packets, and packets in flits, through switches with virtual channels and credits.
+    Wormhole(Wormhole),
 }
 
 /// A link.
@@ -45,9 +49,16 @@ pub struct Link {
 enum SwitchingKind {
     Links,
     Flow,
+    Wormhole,
+    CutThrough,
 }
 
-const SWITCHING: &[(&str, SwitchingKind)] = &[("links", SwitchingKind::Links), ("flow", SwitchingKind::Flow)];
+const SWITCHING: &[(&str, SwitchingKind)] = &[
+    ("links", SwitchingKind::Links),
+    ("flow", SwitchingKind::Flow),
+    ("wormhole", SwitchingKind::Wormhole),
+    ("cut-through", SwitchingKind::CutThrough),
+];
 
 impl Network {
     /// Reads the section; `nodes` are all of the machine, I/O nodes included.
@@ -61,6 +72,12 @@ impl Network {
         let switching = match kind {
             SwitchingKind::Links => Switching::Links,
             SwitchingKind::Flow => Switching::Flow(Flow::read(section.section("flow")?)?),
+            SwitchingKind::Wormhole => {
+                Switching::Wormhole(Wormhole::read(section.section("router")?, false)?)
+            }
+            SwitchingKind::CutThrough => {
+                Switching::Wormhole(Wormhole::read(section.section("router")?, true)?)
+            }
         };
         topology.check_room(&section, &switching, nodes)?;
         let mut link = section.section("link")?;
@@ -83,6 +100,7 @@ impl Network {
                 writeln!(out, "switching = \"flow\"")?;
                 flow.write(out)?;
             }
+            Switching::Wormhole(wormhole) => wormhole.write(out)?,
         }
         let link = &self.link;
         writeln!(out, "link = {{ bandwidth = \"{}\", latency = \"{}\" }}", link.bandwidth, link.latency)

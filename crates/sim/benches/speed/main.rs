@@ -6,10 +6,12 @@
 mod events;
 mod flow;
 mod measure;
+mod network;
+mod queueing;
 
 use measure::Part;
 
-const PARTS: &[Part] = &[events::PART, flow::PART];
+const PARTS: &[Part] = &[events::PART, queueing::PART, flow::PART, network::PART];
 
 fn main() {
     // Cargo passes `--bench`.

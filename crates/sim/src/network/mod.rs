@@ -5,6 +5,8 @@
 
 pub mod flow;
 pub mod topology;
+pub mod traffic;
+pub mod wormhole;
 
 use crate::kernel::Time;
 
