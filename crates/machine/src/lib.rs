@@ -27,7 +27,7 @@ pub use error::MachineError;
 pub use io_node::{IoNode, RequestCpu};
 pub use machine::{Access, Calls, Copy, IoNodes, Machine, Messages, Nodes, Placement, Service, Storage};
 pub use network::{
-    Adapter, CentralQueue, Dragonfly, DragonflyRouting, Flow, FlowRoutes, GraphSwitch, Link, Network,
-    Switching, Topology, circuit,
+    Adapter, Allocator, Arbitration, CentralQueue, Choice, Dragonfly, DragonflyRouting, Flow, FlowRoutes,
+    GraphSwitch, Link, Network, Pipeline, Reuse, Switching, Topology, Wormhole, circuit,
 };
 pub use quantity::{Bandwidth, Duration, parse_size};

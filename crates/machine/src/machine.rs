@@ -117,8 +117,8 @@ impl Storage {
     }
 
     /// I/O nodes beside the compute nodes.
-    pub(crate) fn dedicated_nodes(&self) -> u64 {
-        self.io_nodes().filter(|io| io.dedicated).map_or(0, |io| io.count.into())
+    pub(crate) fn dedicated_nodes(&self) -> u32 {
+        self.io_nodes().filter(|io| io.dedicated).map_or(0, |io| io.count)
     }
 
     /// Bytes of a strip; none where files are in the node's own file system.
@@ -216,6 +216,11 @@ impl Machine {
         })
     }
 
+    /// Compute nodes and dedicated I/O nodes: what the network connects.
+    pub fn all_nodes(&self) -> u32 {
+        self.nodes.count + self.storage.dedicated_nodes()
+    }
+
     /// The description that is built in under this name.
     ///
     /// # Errors
@@ -246,7 +251,7 @@ fn machine(mut root: Section<'_>) -> Result<Machine, MachineError> {
     let (name, description) = (root.text("name")?, root.text("source")?);
     let nodes = nodes(root.section("nodes")?)?;
     let storage = storage(root.section("storage")?, nodes.count)?;
-    let all_nodes = u64::from(nodes.count) + storage.dedicated_nodes();
+    let all_nodes = u64::from(nodes.count) + u64::from(storage.dedicated_nodes());
     let needs_io_node = matches!(storage, Storage::IoNodes { .. });
     let machine = Machine {
         name,

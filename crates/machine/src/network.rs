@@ -4,10 +4,12 @@ mod central_queue;
 pub mod circuit;
 mod flow;
 mod topology;
+mod wormhole;
 
 pub use central_queue::{Adapter, CentralQueue};
 pub use flow::{Flow, FlowRoutes};
 pub use topology::{Dragonfly, DragonflyRouting, GraphSwitch, Topology};
+pub use wormhole::{Allocator, Arbitration, Choice, Pipeline, Reuse, Wormhole};
 
 use std::fmt::{self, Write};
 
@@ -37,6 +39,8 @@ pub enum Switching {
     CentralQueue(CentralQueue),
     /// Packets hold their way until they are acknowledged.
     Circuit(circuit::Circuit),
+    /// Messages go in packets, and packets in flits, through switches with virtual channels and credits.
+    Wormhole(Wormhole),
 }
 
 /// A link.
@@ -54,6 +58,8 @@ enum SwitchingKind {
     Flow,
     CentralQueue,
     Circuit,
+    Wormhole,
+    CutThrough,
 }
 
 const SWITCHING: &[(&str, SwitchingKind)] = &[
@@ -61,6 +67,8 @@ const SWITCHING: &[(&str, SwitchingKind)] = &[
     ("flow", SwitchingKind::Flow),
     ("central-queue", SwitchingKind::CentralQueue),
     ("circuit", SwitchingKind::Circuit),
+    ("wormhole", SwitchingKind::Wormhole),
+    ("cut-through", SwitchingKind::CutThrough),
 ];
 
 impl Network {
@@ -85,6 +93,12 @@ impl Network {
             }
             SwitchingKind::Circuit => {
                 Switching::Circuit(circuit::Circuit::read(section.section("circuit")?)?)
+            }
+            SwitchingKind::Wormhole => {
+                Switching::Wormhole(Wormhole::read(section.section("router")?, false)?)
+            }
+            SwitchingKind::CutThrough => {
+                Switching::Wormhole(Wormhole::read(section.section("router")?, true)?)
             }
         };
         topology.check_room(&section, &switching, nodes)?;
@@ -116,6 +130,7 @@ impl Network {
                 writeln!(out, "switching = \"circuit\"")?;
                 circuit.write(out)?;
             }
+            Switching::Wormhole(wormhole) => wormhole.write(out)?,
         }
         let link = &self.link;
         writeln!(out, "link = {{ bandwidth = \"{}\", latency = \"{}\" }}", link.bandwidth, link.latency)

@@ -108,6 +108,9 @@ pub enum SimError {
     /// Switches with central queues cannot make this network.
     #[error(transparent)]
     CentralQueue(#[from] crate::network::central_queue::CentralQueueError),
+    /// Routers with virtual channels cannot make this network.
+    #[error(transparent)]
+    Wormhole(#[from] crate::network::wormhole::WormholeError),
     /// Circuits cannot be switched on this network.
     #[error(transparent)]
     Circuit(#[from] crate::network::circuit::CircuitError),

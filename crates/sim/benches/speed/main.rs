@@ -7,11 +7,12 @@ mod central_queue;
 mod events;
 mod flow;
 mod measure;
+mod network;
 mod queueing;
 
 use measure::Part;
 
-const PARTS: &[Part] = &[central_queue::PART, events::PART, flow::PART, queueing::PART];
+const PARTS: &[Part] = &[central_queue::PART, events::PART, flow::PART, network::PART, queueing::PART];
 
 fn main() {
     // Cargo passes `--bench`.

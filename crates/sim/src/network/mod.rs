@@ -9,6 +9,8 @@ mod described;
 pub mod flow;
 mod links;
 pub mod topology;
+pub mod traffic;
+pub mod wormhole;
 
 use crate::kernel::Time;
 

@@ -4,15 +4,18 @@
 //! and Gallager 1992, section 6.5.2). Progressive filling finds them: all rates grow together; when a channel is full,
 //! the flows that cross it stay where they are.
 //!
-//! Most flows keep their rate when one comes or goes. So only some are *opened* and filled again, beside the others as they
-//! are: at first the new ones, and those that have their bottleneck where flows came or went. Then every channel that an
-//! open flow crosses is looked at: have its other flows still their bottleneck? Those that have not are opened as
-//! well, and the open ones are filled once more, until all have. What is found is what filling from nothing would
-//! find, as max-min fair rates are unique.
+//! Most flows keep their rate when one comes or goes. So the filling is done over only as far as it differs from the last.
+//! Of all other flows it is known where they will stay. What is not known is *open*: at first, the new flows. The level
+//! rises from one channel to the next that can matter:
+//!
+//! - A channel is full for its open flows, given what the others will have. If some of those would have more than the level
+//!   now, this comes too early: they are opened too. Else, the open ones stay.
+//! - The level is that of the flows that have their bottleneck in a channel, and that is not full now. They are opened.
+//!
+//! What is below the level never changes again, so every flow is opened once at most, and stays once. The cost is that of
+//! the flows that are opened, and hardly any of those keeps its rate.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
+use super::queue::{Level, Queue};
 use super::routes::Share;
 
 /// Flows, channels, and who crosses what.
@@ -23,7 +26,6 @@ pub(super) struct Sharing {
     /// By channel: the flows that cross it.
     members: Vec<Vec<Member>>,
     channels: Vec<Channel>,
-    fills: Vec<Fill>,
     flows: Vec<Flow>,
     /// By flow: what it crosses.
     hops: Vec<Vec<Hop>>,
@@ -31,15 +33,17 @@ pub(super) struct Sharing {
     free: Vec<u32>,
     /// How often rates were shared out.
     settlings: u32,
-    /// How often open flows were filled.
-    rounds: u32,
     /// New flows, and channels of flows that came or went.
     added: Vec<u32>,
     touched: Vec<u32>,
-    /// What is open, and the rates before; the channels that it crosses. Kept for their room, as is the heap.
+    /// Flows that were opened, and their rates before.
     open: Vec<(u32, f64)>,
-    reached: Vec<u32>,
-    heap: BinaryHeap<Reverse<(Level, u32)>>,
+    /// How many of these have no rate yet.
+    rising: usize,
+    /// Channels that they cross, and that are not yet queued for it.
+    crossed: Vec<u32>,
+    /// Channels by the level at which they are to be looked at.
+    queue: Queue,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +51,6 @@ struct Member {
     flow: u32,
     /// Index among the flow's hops.
     hop: u32,
-    weight: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,40 +67,28 @@ struct Flow {
     bottleneck: u32,
     /// The last settling in which it was open.
     opened: u32,
-    /// The last round in which it was given a rate.
-    filled: u32,
+    /// The last settling in which it stayed at a rate.
+    stayed: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Channel {
-    /// Capacity that flows which are not open leave.
+    /// Capacity that flows leave which are not open.
     left: f64,
-    /// The rate of those flows that have their bottleneck here.
-    level: f64,
-    /// How many these are; not those that are open.
-    holds: u32,
     /// Sum of the weights of open flows, and how many they are.
     weight: f64,
     open: u32,
-    /// The last settling in which an open flow crossed it.
+    /// How many flows have their bottleneck here; not those that are open.
+    holds: u32,
+    /// The rate of these.
+    level: f64,
+    /// The level at which it is queued: never if it is not.
+    queued: Level,
+    /// The last settling in which it was queued, or an open flow crossed it.
     reached: u32,
+    /// Whether it is among those that are crossed.
+    is_crossed: bool,
 }
-
-/// A channel in one round of filling.
-#[derive(Clone, Copy, Debug, Default)]
-struct Fill {
-    left: f64,
-    weight: f64,
-    open: u32,
-    /// The highest rate that was given to an open flow.
-    highest: f64,
-    /// The level at which it was full: infinite if its open flows have their bottlenecks elsewhere.
-    full_at: f64,
-}
-
-/// A rate, which is no number below 0 and no NaN: its bits are in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Level(u64);
 
 const NOWHERE: u32 = u32::MAX;
 
@@ -105,38 +96,42 @@ const NOWHERE: u32 = u32::MAX;
 /// thousands of times larger, each rounded to 16 digits.
 const ROUNDING: f64 = 1e-9;
 
-/// Rounds after which all flows that meet an open one are opened, lest a long chain of them takes a round each.
-const PATIENCE: u32 = 8;
-
 /// Settlings after which what flows leave is summed up anew, before rounding adds up to anything.
 const FRESH: u32 = 1 << 12;
 
 impl Sharing {
     pub(super) fn new(channels: usize, capacity: f64) -> Sharing {
-        let channel =
-            Channel { left: capacity, level: f64::INFINITY, holds: 0, weight: 0.0, open: 0, reached: 0 };
+        let channel = Channel {
+            left: capacity,
+            weight: 0.0,
+            open: 0,
+            holds: 0,
+            level: 0.0,
+            queued: Level::NEVER,
+            reached: 0,
+            is_crossed: false,
+        };
         Sharing {
             capacity,
             members: vec![Vec::new(); channels],
             channels: vec![channel; channels],
-            fills: vec![Fill::default(); channels],
             flows: Vec::new(),
             hops: Vec::new(),
             free: Vec::new(),
             settlings: 0,
-            rounds: 0,
             added: Vec::new(),
             touched: Vec::new(),
             open: Vec::new(),
-            reached: Vec::new(),
-            heap: BinaryHeap::new(),
+            rising: 0,
+            crossed: Vec::new(),
+            queue: Queue::new(channels),
         }
     }
 
     /// A new flow over these channels; its rate is known when it is settled. Its number: one that is free again, or else
     /// the next.
     pub(super) fn add(&mut self, shares: &[Share]) -> u32 {
-        let new = Flow { rate: 0.0, bottleneck: NOWHERE, opened: 0, filled: 0 };
+        let new = Flow { rate: 0.0, bottleneck: NOWHERE, opened: 0, stayed: 0 };
         let flow = self.free.pop().unwrap_or_else(|| {
             self.hops.push(Vec::new());
             self.flows.push(new);
@@ -147,7 +142,7 @@ impl Sharing {
         for (hop, Share { channel, weight }) in (0..).zip(shares.iter().copied()) {
             let members = &mut self.members[channel as usize];
             hops.push(Hop { channel, place: members.len() as u32, weight });
-            members.push(Member { flow, hop, weight });
+            members.push(Member { flow, hop });
             self.touched.push(channel);
         }
         self.added.push(flow);
@@ -182,57 +177,89 @@ impl Sharing {
         if self.settlings.is_multiple_of(FRESH) {
             self.sum_up();
         }
-        self.open_first();
-        for round in 0.. {
-            self.fill();
-            let before = self.open.len();
-            for index in 0..self.reached.len() {
-                self.open_dissatisfied(self.reached[index], round > PATIENCE);
-            }
-            if self.open.len() == before {
-                break;
-            }
-        }
-        self.close(changed);
-    }
-
-    /// Opens what is certain to change.
-    fn open_first(&mut self) {
         while let Some(flow) = self.added.pop() {
             self.open_flow(flow);
         }
         while let Some(channel) = self.touched.pop() {
-            if self.channels[channel as usize].holds > 0 {
-                self.open_members(channel, |flow| flow.bottleneck == channel);
+            self.queue(channel);
+        }
+        self.queue_crossed();
+        self.fill();
+        for (number, before) in self.open.drain(..) {
+            if self.flows[number as usize].rate != before {
+                changed.push(number);
             }
         }
     }
 
-    /// Opens the flows of a channel that have their bottleneck here no more, or not yet.
-    fn open_dissatisfied(&mut self, number: u32, is_late: bool) {
-        let channel = self.channels[number as usize];
-        let fill = self.fills[number as usize];
-        if channel.open as usize == self.members[number as usize].len() {
-            return;
+    /// Lets the level rise from channel to channel.
+    fn fill(&mut self) {
+        let mut level = 0.0;
+        while let Some((due, channel)) = self.next_due() {
+            level = due.rate().max(level);
+            self.look_at(channel, level);
         }
-        if is_late {
-            self.open_members(number, |_| true);
-            return;
+    }
+
+    /// Takes the next channel out of the queue.
+    fn next_due(&mut self) -> Option<(Level, u32)> {
+        while let Some((expected, number)) = self.queue.first() {
+            let channel = &mut self.channels[number as usize];
+            let due = channel.due(self.capacity);
+            // As flows stay behind, there is more for those left: a level only rises while the channel waits.
+            channel.queued = due;
+            if due == expected {
+                channel.queued = Level::NEVER;
+                self.queue.remove_first();
+                return Some((due, number));
+            }
+            if due == Level::NEVER {
+                self.queue.remove_first();
+            } else {
+                self.queue.set(number, due);
+            }
         }
-        let level = if channel.holds > 0 { channel.level } else { f64::INFINITY };
-        if fill.full_at < level * (1.0 - ROUNDING) {
-            // Whoever has more here has to give.
-            let most = fill.full_at * (1.0 + ROUNDING);
+        None
+    }
+
+    /// The level has risen to where this channel is full for its open flows, or has been for those it holds.
+    fn look_at(&mut self, number: u32, level: f64) {
+        let channel = &self.channels[number as usize];
+        let before = self.open.len();
+        if channel.holds > 0 && channel.full_at(self.capacity) > channel.level * (1.0 + ROUNDING) {
+            self.open_members(number, |flow| flow.bottleneck == number);
+        } else {
+            let most = level * (1.0 + ROUNDING);
             self.open_members(number, |flow| flow.rate > most);
-        } else if channel.holds > 0 {
-            // Whoever stays here has to have as much as anybody, and there must be no more to have.
-            let is_full = fill.left <= self.capacity * ROUNDING;
-            if !is_full || fill.highest > level * (1.0 + ROUNDING) {
-                self.open_members(number, |flow| flow.bottleneck == number);
-            }
+        }
+        if self.open.len() == before {
+            self.stay(number, level);
+        } else {
+            self.queue_crossed();
         }
     }
 
+    fn queue_crossed(&mut self) {
+        while let Some(channel) = self.crossed.pop() {
+            self.channels[channel as usize].is_crossed = false;
+            self.queue(channel);
+        }
+    }
+
+    /// Has a channel looked at in time.
+    fn queue(&mut self, number: u32) {
+        let channel = &mut self.channels[number as usize];
+        if channel.reached != self.settlings {
+            (channel.reached, channel.open, channel.weight) = (self.settlings, 0, 0.0);
+        }
+        let due = channel.due(self.capacity);
+        if due < channel.queued {
+            channel.queued = due;
+            self.queue.set(number, due);
+        }
+    }
+
+    /// Opens the flows of a channel that are wanted and not yet open. None of them stayed below the level.
     fn open_members(&mut self, channel: u32, is_wanted: impl Fn(&Flow) -> bool) {
         for index in 0..self.members[channel as usize].len() {
             let number = self.members[channel as usize][index].flow;
@@ -247,6 +274,7 @@ impl Sharing {
         let flow = &mut self.flows[number as usize];
         flow.opened = self.settlings;
         self.open.push((number, flow.rate));
+        self.rising += 1;
         if let Some(bottleneck) = self.channels.get_mut(flow.bottleneck as usize) {
             bottleneck.holds -= 1;
         }
@@ -254,7 +282,10 @@ impl Sharing {
             let channel = &mut self.channels[hop.channel as usize];
             if channel.reached != self.settlings {
                 (channel.reached, channel.open, channel.weight) = (self.settlings, 0, 0.0);
-                self.reached.push(hop.channel);
+            }
+            if !channel.is_crossed {
+                channel.is_crossed = true;
+                self.crossed.push(hop.channel);
             }
             channel.left += hop.weight * flow.rate;
             channel.weight += hop.weight;
@@ -262,101 +293,75 @@ impl Sharing {
         }
     }
 
-    /// Gives all open flows a rate and a bottleneck.
-    fn fill(&mut self) {
-        self.rounds += 1;
-        let mut entries = std::mem::take(&mut self.heap).into_vec();
-        entries.clear();
-        for number in &self.reached {
-            let Channel { left, weight, open, .. } = self.channels[*number as usize];
-            let fill = Fill { left, weight, open, highest: 0.0, full_at: f64::INFINITY };
-            self.fills[*number as usize] = fill;
-            entries.push(Reverse((fill.level(0.0), *number)));
-        }
-        let mut heap = BinaryHeap::from(entries);
-        let mut level = 0.0;
-        let mut open = self.open.len();
-        // As long as a flow is open, all its channels are in the heap.
-        while let Some(mut top) = heap.peek_mut().filter(|_| open > 0) {
-            let Reverse((expected, channel)) = *top;
-            let fill = &mut self.fills[channel as usize];
-            if fill.open == 0 {
-                std::collections::binary_heap::PeekMut::pop(top);
-                continue;
-            }
-            // As flows stay behind, those left have more: a channel's level only rises while it waits in the heap.
-            let found = fill.level(level);
-            if found > expected {
-                *top = Reverse((found, channel));
-                continue;
-            }
-            std::collections::binary_heap::PeekMut::pop(top);
-            level = found.rate();
-            fill.full_at = level;
-            open -= self.stay(channel, level);
-        }
-        self.heap = heap;
-    }
-
-    /// The open flows that cross a channel stay at this level. How many had not yet stayed.
-    fn stay(&mut self, channel: u32, level: f64) -> usize {
+    /// The open flows of a channel stay at this level.
+    fn stay(&mut self, number: u32, level: f64) {
         let mut stayed = 0;
-        for member in &self.members[channel as usize] {
+        for member in &self.members[number as usize] {
             let flow = &mut self.flows[member.flow as usize];
-            if flow.opened != self.settlings || flow.filled == self.rounds {
+            if flow.opened != self.settlings || flow.stayed == self.settlings {
                 continue;
             }
-            (flow.filled, flow.rate, flow.bottleneck) = (self.rounds, level, channel);
+            (flow.stayed, flow.rate, flow.bottleneck) = (self.settlings, level, number);
             stayed += 1;
             for hop in &self.hops[member.flow as usize] {
-                let fill = &mut self.fills[hop.channel as usize];
-                fill.left -= hop.weight * level;
-                fill.weight -= hop.weight;
-                fill.open -= 1;
-                fill.highest = level;
+                let channel = &mut self.channels[hop.channel as usize];
+                channel.left -= hop.weight * level;
+                channel.weight -= hop.weight;
+                channel.open -= 1;
             }
         }
-        stayed
-    }
-
-    /// Takes over what the last round found. Adds the flows whose rate is another now.
-    fn close(&mut self, changed: &mut Vec<u32>) {
-        for number in self.reached.drain(..) {
-            let (channel, fill) = (&mut self.channels[number as usize], &self.fills[number as usize]);
-            channel.left = fill.left;
-            // Beside flows that stay at their level, it is the same but for rounding: kept, so that this does not add up.
-            if channel.holds == 0 {
-                channel.level = fill.full_at;
-            }
+        let channel = &mut self.channels[number as usize];
+        // Beside flows that are there already, the level is theirs but for rounding: kept, so that this does not add up.
+        if channel.holds == 0 {
+            channel.level = level;
         }
-        for (number, before) in self.open.drain(..) {
-            let flow = &self.flows[number as usize];
-            self.channels[flow.bottleneck as usize].holds += 1;
-            if flow.rate != before {
-                changed.push(number);
-            }
+        channel.holds += stayed;
+        self.rising -= stayed as usize;
+        if self.rising == 0 && stayed > 0 {
+            // Most of what is queued was for flows that stay now.
+            let (channels, capacity) = (&mut self.channels, self.capacity);
+            self.queue.keep(|number| {
+                let channel = &mut channels[number as usize];
+                channel.queued = channel.due(capacity);
+                channel.queued
+            });
         }
     }
 
     /// What flows leave of every channel, from their rates.
     fn sum_up(&mut self) {
-        for (channel, members) in self.channels.iter_mut().zip(&self.members) {
-            let used = members.iter().map(|member| member.weight * self.flows[member.flow as usize].rate);
-            channel.left = self.capacity - used.sum::<f64>();
+        for channel in &mut self.channels {
+            channel.left = self.capacity;
+        }
+        for (flow, hops) in self.flows.iter().zip(&self.hops) {
+            for hop in hops {
+                self.channels[hop.channel as usize].left -= hop.weight * flow.rate;
+            }
         }
     }
 }
 
-impl Fill {
-    /// The level at which the channel is full; not below that of the filling, which rounding might make it.
-    fn level(&self, reached: f64) -> Level {
-        let share = self.left / self.weight;
-        Level((if share > reached { share } else { reached }).to_bits())
+impl Channel {
+    /// The level at which it is full, the flows that are not open being where they will be; infinite if it never is.
+    fn full_at(&self, capacity: f64) -> f64 {
+        if self.open > 0 {
+            if self.left > 0.0 { self.left / self.weight } else { 0.0 }
+        } else if self.left > capacity * ROUNDING {
+            f64::INFINITY
+        } else {
+            0.0
+        }
     }
-}
 
-impl Level {
-    fn rate(self) -> f64 {
-        f64::from_bits(self.0)
+    /// The level at which it is to be looked at.
+    fn due(&self, capacity: f64) -> Level {
+        let full_at = self.full_at(capacity);
+        if self.open > 0 && (self.holds == 0 || full_at < self.level) {
+            Level::of(full_at)
+        } else if self.holds > 0 && (self.open > 0 || full_at > 0.0) {
+            Level::of(self.level)
+        } else {
+            Level::NEVER
+        }
     }
 }
