@@ -106,7 +106,7 @@ impl Arm {
         if time == Duration::ZERO || direction == Direction::Read {
             return time;
         }
-        Duration::from_picoseconds(time.picoseconds() + mechanics.write_settle.picoseconds())
+        Duration::from_picoseconds(time.picoseconds().saturating_add_signed(mechanics.write_settle_ps))
     }
 }
 

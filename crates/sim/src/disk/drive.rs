@@ -48,6 +48,20 @@ enum Background {
 struct Supply {
     start: Time,
     block: Duration,
+    /// The arm is not there before.
+    least: Time,
+}
+
+/// How a write gets at the bus and the arm.
+struct WritePhases {
+    /// When the arm may move.
+    arm: Time,
+    /// When the bus is there for its data.
+    bus: Time,
+    /// To let go of the bus when the data are in the buffer.
+    disconnect: Duration,
+    /// To come back to it when they are on the surface.
+    reselect: Duration,
 }
 
 impl DriveModel {
@@ -189,40 +203,65 @@ impl DriveModel {
     }
 
     fn write(&mut self, now: Time, request: Request) -> Served {
-        let (overheads, after) = (self.drive.overheads, self.after());
+        let overheads = self.drive.overheads;
         let (buffer, block, blocks) = (self.drive.buffer, request.block, request.blocks);
         self.stop_read_ahead(now);
         let appended = self.appended(now, request);
-        let overhead =
-            if buffer.fast_writes { overheads.write_hit[after] } else { overheads.write_miss[after] };
-        let start = if self.is_writing_out(now) && appended.is_none() {
-            (now + overhead).max(self.arm.free) + overheads.reselect
-        } else {
-            now + overhead
-        };
-        let supply = Supply { start: start + overheads.data_preparation, block: self.drive.bus_block };
+        let phases = self.write_phases(now, request, appended.is_some());
+        let start = phases.bus + overheads.data_preparation;
+        let least = phases.arm + if appended.is_none() { overheads.least_seek } else { Duration::ZERO };
+        let supply = Supply { start, block: self.drive.bus_block, least };
         let apart = buffer.separate_write_segment;
         let segment = appended
             .unwrap_or_else(|| self.segments.take(block, Kind::Written, |index| !apart || index == 0));
         self.segments.invalidate(block, blocks, segment);
         self.segments.touch(segment);
-        let mut begin = self.arm.free.max(now + overhead);
-        if appended.is_none() {
-            begin = begin.max(now + overhead + overheads.least_seek);
-        }
-        self.arm.free = begin;
+        self.arm.free = self.arm.free.max(phases.arm);
         self.access(block, blocks, Direction::Write, appended.is_none(), Some(supply));
         self.segments.extend(segment, block + blocks);
         if !buffer.caches {
             self.segments.clear(segment);
         }
-        let received = supply.start + times(supply.block, blocks);
+        let received = start + times(supply.block, blocks);
         if buffer.fast_writes && blocks <= self.segments.size() {
             self.background = Background::WriteOut { segment };
             return Served { done: received + overheads.write_completion, outcome: Outcome::Hit };
         }
-        let done = received.max(self.arm.free + overheads.reselect);
+        let done = (received + phases.disconnect).max(self.arm.free) + phases.reselect;
         Served { done: done + overheads.write_completion, outcome: Outcome::Miss }
+    }
+
+    /// When a write that comes at `now` has the bus for its data, and the arm.
+    fn write_phases(&self, now: Time, request: Request, appends: bool) -> WritePhases {
+        let (overheads, after) = (self.drive.overheads, self.after());
+        let overhead = if self.drive.buffer.fast_writes {
+            overheads.write_hit[after]
+        } else {
+            overheads.write_miss[after]
+        };
+        let ready = now + overhead;
+        let waits = self.is_writing_out(now) && !appends;
+        let continues = self.segments.written_before(request.block).is_some();
+        match overheads.extra_disconnect {
+            Some(extra) if self.last == Direction::Write && !continues && !waits => WritePhases {
+                arm: now + extra.command + extra.arm_delay,
+                bus: now + extra.command + extra.first + extra.pause + overheads.reselect,
+                disconnect: extra.second,
+                reselect: overheads.reselect_again,
+            },
+            _ if waits => WritePhases {
+                arm: ready,
+                bus: (ready + overheads.write_disconnect).max(self.arm.free) + overheads.reselect,
+                disconnect: overheads.write_disconnect,
+                reselect: overheads.reselect_again,
+            },
+            _ => WritePhases {
+                arm: ready,
+                bus: ready,
+                disconnect: overheads.write_disconnect,
+                reselect: overheads.reselect,
+            },
+        }
     }
 
     /// The segment that is being written out, if a write continues it.
@@ -250,7 +289,7 @@ impl DriveModel {
                 let last = supply.start + times(supply.block, block + run.blocks - begin);
                 let lead = pass.length(run.blocks - 1).picoseconds();
                 let first = supply.start + times(supply.block, block + 1 - begin);
-                pass = pass.not_before(first.max(Time(last.0.saturating_sub(lead))));
+                pass = pass.not_before(first.max(Time(last.0.saturating_sub(lead))).max(supply.least));
             }
             self.arm.track = run.track;
             match zero_latency.then(|| self.arm.zero_latency(&pass)).flatten() {
