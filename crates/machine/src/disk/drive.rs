@@ -1,7 +1,7 @@
 //! A disk drive, all of it.
 
 use super::{Layout, SeekCurve};
-use crate::quantity::Duration;
+use crate::quantity::{Bandwidth, Duration};
 
 /// A disk drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,14 @@ pub struct Drive {
     pub buffer: Buffer,
     /// What the description says and the model does not know, as `key = value`.
     pub not_modelled: Vec<String>,
+}
+
+impl Drive {
+    /// The same drive on a bus of this bandwidth: the slower of drive and bus sets the time of a block.
+    pub fn on_bus(self, bandwidth: Bandwidth) -> Drive {
+        let bus_block = self.bus_block.max(bandwidth.time_of(u64::from(self.block_bytes)));
+        Drive { bus_block, ..self }
+    }
 }
 
 /// Arm and spindle.
