@@ -3,6 +3,7 @@
 //! A [`Network`] is a simulation of its own, with its own events. Whoever uses it asks when it next has something to do
 //! ([`Network::next_time`]), and lets it carry on before anything of their own that is later ([`Network::advance`]).
 
+pub mod flow;
 pub mod topology;
 
 use crate::kernel::Time;
