@@ -3,13 +3,14 @@
 //!
 //! `cargo bench -p pio-sim --bench speed [-- PART …]`; without names, all parts.
 
+mod disks;
 mod events;
 mod flow;
 mod measure;
 
 use measure::Part;
 
-const PARTS: &[Part] = &[events::PART, flow::PART];
+const PARTS: &[Part] = &[disks::PART, events::PART, flow::PART];
 
 fn main() {
     // Cargo passes `--bench`.
