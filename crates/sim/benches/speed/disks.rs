@@ -1,12 +1,12 @@
 //! Disks and I/O nodes: a drive with zones, arm and buffer under reads and writes at random and in sequence; the I/O node of
 //! Baylor et al. 1995 under an open load.
 
+use pio_machine::Duration;
 use pio_machine::IoNode;
 use pio_machine::disk::{
     AccessModel, Angle, Buffer, Drive, Layout, Mapping, Mechanics, Overheads, ReadAhead, SeekCurve, Sparing,
     Watermark, Zone, ZonedLayout,
 };
-use pio_machine::Duration;
 use pio_plan::Direction;
 use pio_sim::disk::{DriveModel, Request};
 use pio_sim::io_node::{Adapter, OpenLoad};
