@@ -7,10 +7,11 @@ mod disks;
 mod events;
 mod flow;
 mod measure;
+mod queueing;
 
 use measure::Part;
 
-const PARTS: &[Part] = &[disks::PART, events::PART, flow::PART];
+const PARTS: &[Part] = &[disks::PART, events::PART, flow::PART, queueing::PART];
 
 fn main() {
     // Cargo passes `--bench`.
