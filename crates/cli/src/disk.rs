@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use pio_machine::disk::{Drive, diskspecs};
+use pio_machine::{Bandwidth, Duration, parse_size};
 use pio_report::Table;
 use pio_report::chart::{self, Figure, Point, Series};
 use pio_sim::disk::{Class, DiskTrace, Distribution, DriveModel, Replayed, replay};
@@ -23,22 +24,45 @@ pub struct Arguments {
     /// Its requests, one a line: R or W, Hit or Miss, first block, blocks, measured us, us to the next request
     #[arg(long, value_name = "FILE")]
     trace: PathBuf,
+    /// The bus between host and drive [default: no slower than the drive; 10 MB/s if the drive leaves it to the bus]
+    #[arg(long, value_name = "BANDWIDTH", value_parser = bandwidth)]
+    bus: Option<Bandwidth>,
     /// Also draw both distributions
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
-    let drive = diskspecs::load(&arguments.specs)?;
+    let mut drive = diskspecs::load(&arguments.specs)?;
+    let assumed = arguments.bus.is_none() && drive.bus_block == Duration::ZERO;
+    if let Some(bus) = arguments.bus.or_else(|| assumed.then(fast_scsi)) {
+        drive = drive.on_bus(bus);
+    }
     let trace = DiskTrace::load(&arguments.trace)?;
     let replayed = replay(&drive, &trace)?;
     crate::print(&text(&drive, &replayed))?;
+    if assumed {
+        eprintln!(
+            "pioscope: the specification leaves the bus out; assumed {}: --bus says otherwise",
+            fast_scsi()
+        );
+    }
     if let Some(path) = &arguments.svg {
         fs::write(path, chart::svg(&figure(&drive, &replayed.classes[0])))
             .with_context(|| format!("{}: cannot write", path.display()))?;
         eprintln!("pioscope: wrote {}", path.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Fast SCSI-2, on eight wires: what a drive had whose specification says nothing.
+fn fast_scsi() -> Bandwidth {
+    Bandwidth::from_bytes_per_second(10_000_000)
+}
+
+fn bandwidth(text: &str) -> Result<Bandwidth, String> {
+    let size = text.trim().strip_suffix("/s").and_then(parse_size).filter(|size| *size > 0);
+    size.map(Bandwidth::from_bytes_per_second).ok_or("expected a bandwidth such as \"10 MB/s\"".to_owned())
 }
 
 fn text(drive: &Drive, replayed: &Replayed) -> String {

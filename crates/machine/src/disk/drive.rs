@@ -1,7 +1,7 @@
 //! A disk drive, all of it.
 
 use super::{Layout, SeekCurve};
-use crate::quantity::Duration;
+use crate::quantity::{Bandwidth, Duration};
 
 /// A disk drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +30,14 @@ pub struct Drive {
     pub not_modelled: Vec<String>,
 }
 
+impl Drive {
+    /// The same drive on a bus of this bandwidth: the slower of drive and bus sets the time of a block.
+    pub fn on_bus(self, bandwidth: Bandwidth) -> Drive {
+        let bus_block = self.bus_block.max(bandwidth.time_of(u64::from(self.block_bytes)));
+        Drive { bus_block, ..self }
+    }
+}
+
 /// Arm and spindle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mechanics {
@@ -39,8 +47,8 @@ pub struct Mechanics {
     pub seek: SeekCurve,
     /// To another surface; goes on at the same time as a seek.
     pub head_switch: Duration,
-    /// Added before a write to any move of arm or head.
-    pub write_settle: Duration,
+    /// Added before a write to any move of arm or head, picoseconds; below 0 for a drive that is sooner ready to write.
+    pub write_settle_ps: i64,
     /// Time of a revolution.
     pub period: Duration,
 }
@@ -77,10 +85,31 @@ pub struct Overheads {
     pub data_preparation: Duration,
     /// To let go of the bus when data must come from the surface, while the arm is on its way.
     pub read_disconnect: [Duration; 2],
-    /// To come back to the bus when the data of a miss are there.
+    /// To come back to the bus for the first time in a request.
     pub reselect: Duration,
+    /// To come back to the bus again.
+    pub reselect_again: Duration,
+    /// To let go of the bus when a write's data are in the buffer, while the arm is on its way.
+    pub write_disconnect: Duration,
+    /// What a write after another one goes through that does not continue it, if anything.
+    pub extra_disconnect: Option<ExtraDisconnect>,
     /// The least from the end of a write's overhead to its media access, unless it appends.
     pub least_seek: Duration,
+}
+
+/// A write lets go of the bus before it takes its data, and comes back for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExtraDisconnect {
+    /// In place of the overhead of a write.
+    pub command: Duration,
+    /// To let go of the bus the first time.
+    pub first: Duration,
+    /// Until it comes back.
+    pub pause: Duration,
+    /// To let go of the bus when the data are in the buffer.
+    pub second: Duration,
+    /// From the end of the command until the arm begins to move.
+    pub arm_delay: Duration,
 }
 
 /// The buffer.

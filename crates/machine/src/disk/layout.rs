@@ -99,11 +99,13 @@ impl Zone {
         let lost = match sparing {
             Sparing::None => 0,
             Sparing::Tracks => spares.checked_mul(u64::from(self.sectors))?,
-            Sparing::TrackEnd => spares * tracks,
-            Sparing::CylinderEnd | Sparing::CylinderFront => spares * self.cylinders(),
-            Sparing::CylinderEndSlipOn | Sparing::CylinderFrontSlipOn => spares * self.cylinders() + slips,
+            Sparing::TrackEnd => spares.checked_mul(tracks)?,
+            Sparing::CylinderEnd | Sparing::CylinderFront => spares.checked_mul(self.cylinders())?,
+            Sparing::CylinderEndSlipOn | Sparing::CylinderFrontSlipOn => {
+                spares.checked_mul(self.cylinders())?.checked_add(slips)?
+            }
             Sparing::DriveEnd => slips,
-            Sparing::RangeEnd(range) => spares * (self.cylinders() / u64::from(range)),
+            Sparing::RangeEnd(range) => spares.checked_mul(self.cylinders() / u64::from(range))?,
             Sparing::ZoneEnd => spares,
             Sparing::ZoneEndSlipOn => spares + slips,
         };

@@ -90,7 +90,8 @@ impl Arm {
     fn wait(&self, now: Time, angle: Angle) -> Duration {
         let period = self.mechanics.period.picoseconds().max(1);
         let phase = Angle((((u128::from(now.0 % period)) << 64) / u128::from(period)) as u64);
-        let wait = (u128::from((angle - phase).0) * u128::from(period)).div_ceil(1 << 64) as u64;
+        // To the nearest picosecond; the sum has less than 128 bits.
+        let wait = ((u128::from((angle - phase).0) * u128::from(period) + (1 << 63)) >> 64) as u64;
         if wait + TOLERANCE.picoseconds() >= period {
             Duration::ZERO
         } else {
@@ -106,7 +107,7 @@ impl Arm {
         if time == Duration::ZERO || direction == Direction::Read {
             return time;
         }
-        Duration::from_picoseconds(time.picoseconds() + mechanics.write_settle.picoseconds())
+        Duration::from_picoseconds(time.picoseconds().saturating_add_signed(mechanics.write_settle_ps))
     }
 }
 

@@ -13,8 +13,8 @@ pub struct Device {
     kind: Kind,
     /// Disks with data that act as one.
     array: u64,
-    /// Where the last request ended, in bytes.
-    position: u64,
+    /// Where the last request ended, in bytes; nothing before the first.
+    position: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl Device {
             Disk::Drive { drive, .. } => Kind::Drive(Box::new(DriveModel::new(drive))),
             Disk::SolidState(device) => Kind::SolidState(*device),
         };
-        Device { kind, array: u64::from(disks.array.max(1)), position: 0 }
+        Device { kind, array: u64::from(disks.array.max(1)), position: None }
     }
 
     /// How many requests it serves at the same time.
@@ -45,7 +45,7 @@ impl Device {
 
     /// Where the last request ended, in bytes.
     pub fn position(&self) -> u64 {
-        self.position
+        self.position.unwrap_or(0)
     }
 
     /// How many bytes it holds; nothing if the description does not say.
@@ -68,8 +68,8 @@ impl Device {
         offset: u64,
         bytes: u64,
     ) -> Result<Time, DiskError> {
-        let continues = self.position == offset;
-        self.position = offset.saturating_add(bytes);
+        let continues = self.position == Some(offset);
+        self.position = Some(offset.saturating_add(bytes));
         match &mut self.kind {
             Kind::Simple { seek, bandwidth } => {
                 let transfer = bandwidth.time_of(bytes.div_ceil(self.array));

@@ -7,6 +7,8 @@ mod arm;
 mod device;
 mod distribution;
 mod drive;
+#[cfg(test)]
+mod example;
 mod geometry;
 mod replay;
 mod segments;

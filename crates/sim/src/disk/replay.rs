@@ -79,7 +79,10 @@ fn classes(samples: &[Sample]) -> Vec<Class> {
         };
         let class =
             Class { name, measured: of(|sample| sample.measured), modelled: of(|sample| sample.modelled) };
-        if !class.measured.times().is_empty() {
+        // A part that is all of the whole before it says nothing new.
+        let count = class.measured.times().len();
+        let is_new = classes.last().is_none_or(|last: &Class| last.measured.times().len() != count);
+        if count > 0 && is_new {
             classes.push(class);
         }
     };

@@ -3,7 +3,7 @@
 use super::fields::Fields;
 use super::model;
 use super::text::Block;
-use crate::disk::{Buffer, Drive, Overheads, ReadAhead, Watermark};
+use crate::disk::{Buffer, Drive, ExtraDisconnect, Overheads, ReadAhead, Watermark};
 use crate::error::MachineError;
 use crate::quantity::Duration;
 
@@ -13,28 +13,25 @@ const BLOCK_BYTES: u32 = 512;
 /// Keys that the model does not know, each with the value that asks for nothing or makes no difference to one request at
 /// a time.
 const LEFT_OUT: &[(&str, f64)] = &[
-    ("Hold bus entire read xfer", 0.0),
-    ("Hold bus entire write xfer", 0.0),
     ("Allow sneaky intermediate read hits", 0.0),
     ("Allow write prebuffering", 0.0),
     ("Preseeking level", 0.0),
-    ("Never disconnect", 0.0),
     ("Low (write) water mark", 0.0),
     ("Disconnect write if seek", 0.0),
     ("Write hit stop prefetch", 1.0),
     ("Read directly to buffer", 1.0),
-    ("Other reselect overhead", 0.0),
-    ("Write disconnect overhead", 0.0),
-    ("Extra write disconnect", 0.0),
 ];
 
-/// Drives without an extra disconnect have no use for what these say.
-const OF_EXTRA_DISCONNECT: &[&str] = &[
-    "Extradisc command overhead",
-    "Extradisc disconnect overhead",
-    "Extradisc inter-disconnect delay",
-    "Extradisc 2nd disconnect overhead",
-    "Extradisc seek delta",
+/// What DiskSim prints, how its host queues, and hints to schedulers are no part of a drive; a bus with one disk need not
+/// be let go in the middle of data.
+const NO_MATTER: [&str; 7] = [
+    "Print stats",
+    "Avg sectors per cylinder",
+    "Max queue length",
+    "Scheduler",
+    "Calc sector by sector",
+    "Hold bus entire read xfer",
+    "Hold bus entire write xfer",
 ];
 
 /// The drive; `models` are those of the same file.
@@ -42,18 +39,13 @@ pub(super) fn drive<'b>(fields: Fields<'b>, models: &[&'b Block]) -> Result<Driv
     let mut model = model::read(Fields::new(fields.block_of("Model", models)?))?;
     let overheads = overheads(&fields)?;
     let buffer = buffer(&fields)?;
-    let bus_block = fields.ms("Bulk sector transfer time")?;
+    // Below 0 says in DiskSim that the bus decides, as 0 does.
+    let bus_block_ms = fields.number("Bulk sector transfer time", -1000.0..=1000.0)?.max(0.0);
     let name = if fields.block.name.is_empty() { model.name } else { fields.block.name.clone() };
-    // What DiskSim prints, how its host queues, and hints to schedulers are no part of a drive.
-    for key in
-        ["Print stats", "Avg sectors per cylinder", "Max queue length", "Scheduler", "Calc sector by sector"]
-    {
+    for key in NO_MATTER {
         fields.has(key);
     }
     let mut not_modelled = std::mem::take(&mut model.not_modelled);
-    for key in OF_EXTRA_DISCONNECT {
-        fields.has(key);
-    }
     not_modelled.extend(fields.finish(LEFT_OUT)?);
     Ok(Drive {
         name,
@@ -63,7 +55,7 @@ pub(super) fn drive<'b>(fields: Fields<'b>, models: &[&'b Block]) -> Result<Driv
         layout: model.layout,
         mechanics: model.mechanics,
         block_bytes: BLOCK_BYTES,
-        bus_block,
+        bus_block: Duration::from_seconds(bus_block_ms / 1e3),
         overheads,
         buffer,
         not_modelled,
@@ -75,6 +67,16 @@ fn overheads(fields: &Fields<'_>) -> Result<Overheads, MachineError> {
     let ms = |key| -> Result<Duration, MachineError> {
         Ok(Duration::from_seconds(fields.ms(key)?.seconds() * scale))
     };
+    let extra = ExtraDisconnect {
+        command: ms("Extradisc command overhead")?,
+        first: ms("Extradisc disconnect overhead")?,
+        pause: ms("Extradisc inter-disconnect delay")?,
+        second: ms("Extradisc 2nd disconnect overhead")?,
+        arm_delay: ms("Extradisc seek delta")?,
+    };
+    let holds = fields.flag("Never disconnect")?;
+    // Whoever never lets go of the bus need not come back to it.
+    let unless_held = |key| if holds { fields.ms(key).map(|_| Duration::ZERO) } else { ms(key) };
     Ok(Overheads {
         request: ms("Per-request overhead time")?,
         read_hit: [ms("Read hit over. after read")?, ms("Read hit over. after write")?],
@@ -84,8 +86,14 @@ fn overheads(fields: &Fields<'_>) -> Result<Overheads, MachineError> {
         read_completion: ms("Read completion overhead")?,
         write_completion: ms("Write completion overhead")?,
         data_preparation: ms("Data preparation overhead")?,
-        read_disconnect: [ms("Read disconnect afterread")?, ms("Read disconnect afterwrite")?],
-        reselect: ms("First reselect overhead")?,
+        read_disconnect: [
+            unless_held("Read disconnect afterread")?,
+            unless_held("Read disconnect afterwrite")?,
+        ],
+        reselect: unless_held("First reselect overhead")?,
+        reselect_again: unless_held("Other reselect overhead")?,
+        write_disconnect: unless_held("Write disconnect overhead")?,
+        extra_disconnect: (fields.flag("Extra write disconnect")? && !holds).then_some(extra),
         least_seek: ms("Minimum seek delay")?,
     })
 }

@@ -44,7 +44,7 @@ pub(super) fn read(fields: Fields<'_>, cylinders: u32) -> Result<(Mechanics, Vec
         access,
         seek: seek(&fields, cylinders)?,
         head_switch: fields.ms("Head switch time")?,
-        write_settle: fields.ms("Add. write settling delay")?,
+        write_settle_ps: (fields.number("Add. write settling delay", -1000.0..=1000.0)? * 1e9).round() as i64,
         period: Duration::from_seconds(60.0 / f64::from(rpm)),
     };
     // What belongs to another form of the curve than the one chosen is no part of the drive.

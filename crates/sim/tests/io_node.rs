@@ -1,0 +1,187 @@
+//! I/O nodes against closed forms, and the node of Baylor et al. 1995 against what their text says of it.
+
+// A test that cannot set up its scene fails there.
+#![allow(clippy::unwrap_used)]
+
+use pio_machine::IoNode as Description;
+use pio_plan::Direction::{self, Read, Write};
+use pio_sim::io_node::{Adapter, IoDone, IoNode, IoNodeError, IoRequest, OpenLoad, Processing};
+use pio_sim::kernel::{Estimate, Time};
+
+fn of_baylor() -> Description {
+    Description::of_baylor().unwrap()
+}
+
+/// A node whose one disk is all that takes time.
+fn only_a_disk(disk: &str) -> Description {
+    let text = format!(
+        "[io-node]\nadapter = \"10000 GB/s\"\ncpu = {{ request = \"0 s\", response = \"0 s\" }}\nbus = \"10000 GB/s\"\n\
+         channel = \"10000 GB/s\"\nbuffer = \"1 GiB\"\nunit = \"1 MiB\"\ndisk = {{ count = 1, {disk} }}\n"
+    );
+    Description::parse("test.toml", &text).unwrap()
+}
+
+fn request(id: u32, direction: Direction, bytes: u64, hit: bool) -> IoRequest {
+    IoRequest { id, direction, offset: 0, bytes, message: if direction == Read { 200 } else { 0 }, hit }
+}
+
+/// Serves requests that come at picoseconds, in order; everything until nothing is left to do.
+fn serve(node: &mut IoNode, requests: &[(u64, IoRequest)]) -> Vec<IoDone> {
+    let mut done = Vec::new();
+    for (time, request) in requests {
+        while node.next_time().is_some_and(|next| next < Time(*time)) {
+            node.advance(Time(*time - 1), &mut done).unwrap();
+        }
+        node.arrive(Time(*time), *request).unwrap();
+    }
+    while let Some(next) = node.next_time() {
+        node.advance(next, &mut done).unwrap();
+    }
+    done
+}
+
+#[test]
+fn a_request_that_is_alone_takes_what_one_reckons_to_the_picosecond() {
+    let alone = |direction, hit| {
+        let mut node = IoNode::new(&of_baylor(), Adapter::Own);
+        let done = serve(&mut node, &[(0, request(7, direction, 32_768, hit))]);
+        assert_eq!((done.len(), done[0].id), (1, 7));
+        done[0].done.0
+    };
+    // 200 B and 32 KB at 85 MB/s; 32 KB at 17, 80 and 10 MB/s; each rounded up.
+    let (message, adapter, channel, bus) = (2_352_942, 385_505_883, 1_927_529_412, 409_600_000);
+    let (request, response, disk) = (100_000_000, 50_000_000, 12_800_000_000 + 3_276_800_000);
+    assert_eq!(alone(Read, true), message + request + channel + bus + response + adapter);
+    assert_eq!(alone(Read, false), message + request + disk + bus + response + adapter);
+    assert_eq!(alone(Write, true), adapter + request + bus + channel);
+    assert_eq!(alone(Write, false), adapter + request + bus + disk);
+}
+
+#[test]
+fn without_its_adapter_a_node_takes_that_much_less() {
+    let time = |adapter| {
+        serve(&mut IoNode::new(&of_baylor(), adapter), &[(0, request(0, Read, 4096, true))])[0].done.0
+    };
+    assert_eq!(time(Adapter::Own) - time(Adapter::OfTheNetwork), 2_352_942 + 48_188_236);
+}
+
+#[test]
+fn a_disk_with_random_arrivals_is_an_m_d_1_queue() {
+    // 8 ms and 4 KB at 4.096 MB/s: 9 ms. Utilisation 0.72.
+    let node = only_a_disk("seek = \"8 ms\", bandwidth = \"4096 kB/s\"");
+    let load =
+        OpenLoad { rate: 80.0, bytes: 4096, message: 0, reads: 1.0, misses: 1.0, requests: 200_000, seed: 5 };
+    let found = load.run(&node, Adapter::Own).unwrap();
+    let mean = found.read_miss.unwrap().mean;
+    // Pollaczek and Khinchine; the interval of this seed's mean is about ±1.5 %.
+    let expected = 0.009 * (1.0 + 0.72 / (2.0 * (1.0 - 0.72)));
+    assert!((mean / expected - 1.0).abs() < 0.02, "{mean} is not {expected}");
+    let utilisation = found.in_use.disks.seconds() / found.end.since(Time(0)).seconds();
+    assert!((utilisation - 0.72).abs() < 0.01, "{utilisation}");
+}
+
+#[test]
+fn at_saturation_the_disks_are_what_bounds_it() {
+    let load = OpenLoad { rate: 3000.0, requests: 60_000, ..load(3000.0, 32_768) };
+    // A small buffer, so that few misses are still inside at the end.
+    let node = Description { buffer: 8 << 20, ..of_baylor() };
+    let found = load.run(&node, Adapter::Own).unwrap();
+    let seconds = found.end.since(Time(0)).seconds();
+    let disks = found.in_use.disks.seconds() / 6.0 / seconds;
+    assert!(disks > 0.97 && disks < 1.02, "{disks}");
+    // What is done is what six disks can do for the three requests in ten that need one.
+    let bound = 6.0 / (0.3 * 0.016_076_8);
+    let rate = 60_000.0 / seconds;
+    assert!(rate > 0.95 * bound && rate < 1.02 * bound, "{rate} of {bound}");
+}
+
+#[test]
+fn a_full_buffer_keeps_requests_outside_in_their_order() {
+    let mut description = of_baylor();
+    description.buffer = 65_536;
+    let mut node = IoNode::new(&description, Adapter::OfTheNetwork);
+    let requests: Vec<(u64, IoRequest)> = [(0, 32_768), (1, 32_768), (2, 65_536), (3, 4096)]
+        .map(|(id, bytes)| (0, request(id, Write, bytes, true)))
+        .into();
+    let done = serve(&mut node, &requests);
+    assert_eq!(node.blocked(), 2);
+    assert_eq!(node.present(), 0);
+    let order: Vec<u32> = done.iter().map(|done| done.id).collect();
+    assert_eq!(order, [0, 1, 2, 3]);
+    // The third has all of the buffer: it enters when both before it have left, and takes its own time.
+    let alone = 100_000_000 + 819_200_000 + 3_855_058_824;
+    assert_eq!(done[2].done.0, done[1].done.0 + alone);
+    assert!(done[3].came == Time(0) && done[3].done > done[2].done);
+}
+
+#[test]
+fn what_cannot_be_served_is_refused() {
+    let mut node = IoNode::new(&of_baylor(), Adapter::Own);
+    for bytes in [0, (64 << 20) + 1] {
+        let error = node.arrive(Time(0), request(0, Read, bytes, true)).unwrap_err();
+        assert_eq!(error, IoNodeError::Size { bytes, most: 64 << 20 });
+    }
+    let error = OpenLoad { misses: 1.5, ..load(5.0, 4096) }.run(&of_baylor(), Adapter::Own).unwrap_err();
+    assert_eq!(error.to_string(), "misses = 1.5: expected a probability from 0 to 1");
+    let error = load(0.0, 4096).run(&of_baylor(), Adapter::Own).unwrap_err();
+    assert_eq!(error.to_string(), "rate = 0: expected above 0 and at most 1e9 a second");
+}
+
+#[test]
+fn a_solid_state_device_serves_as_many_as_it_has_channels() {
+    let device =
+        "solid-state = { read = \"80 us\", write = \"20 us\", bandwidth = \"100 MB/s\", channels = 2 }";
+    let mut node = IoNode::new(&only_a_disk(device), Adapter::OfTheNetwork);
+    let requests = [0, 1, 2].map(|id| (0, IoRequest { offset: 0, ..request(id, Read, 100_000, false) }));
+    let done = serve(&mut node, &requests);
+    let times: Vec<u64> = done.iter().map(|done| done.done.0 / 1_000_000).collect();
+    assert_eq!(times, [1080, 1080, 2160]);
+}
+
+#[test]
+fn a_synchronous_array_is_one_disk_as_many_times_as_fast() {
+    let time = |disk: &str| {
+        let mut node = IoNode::new(&only_a_disk(disk), Adapter::OfTheNetwork);
+        let miss = IoRequest { offset: 512 << 10, ..request(0, Write, 80_000, false) };
+        serve(&mut node, &[(0, miss)])[0].done.0 / 1_000_000
+    };
+    assert_eq!(time("seek = \"10 ms\", bandwidth = \"1 MB/s\""), 90_000);
+    assert_eq!(time("seek = \"10 ms\", bandwidth = \"1 MB/s\", array = 8"), 20_000);
+}
+
+fn load(rate: f64, bytes: u64) -> OpenLoad {
+    OpenLoad { rate, bytes, message: 200, reads: 0.67, misses: 0.3, requests: 60_000, seed: 1 }
+}
+
+fn ms(estimate: &Option<Estimate>) -> f64 {
+    estimate.unwrap().mean * 1e3
+}
+
+/// Baylor et al. 1995, section IV, "I/O Node Results", within 10 %.
+#[test]
+fn the_node_of_baylor_does_what_their_text_says_of_it() {
+    let run = |rate, bytes| load(rate, bytes).run(&of_baylor(), Adapter::Own).unwrap();
+    let [quiet_4k, busy_4k] = [5.0, 650.0].map(|rate| run(rate, 4096));
+    let [quiet_32k, busy_32k] = [5.0, 650.0].map(|rate| run(rate, 32_768));
+    // "relatively small (hundreds of microseconds for 4K bytes and approximately 3 milliseconds for 32K bytes) for request
+    // rates less than 650 requests/sec", "independent of the I/O request rate"
+    for found in [&quiet_4k, &busy_4k] {
+        assert!([&found.read_hit, &found.write_hit].iter().all(|hit| (0.2..1.0).contains(&ms(hit))));
+    }
+    for found in [&quiet_32k, &busy_32k] {
+        assert!([&found.read_hit, &found.write_hit].iter().all(|hit| (2.7..3.3).contains(&ms(hit))));
+    }
+    let rise = |of: fn(&Processing) -> &Option<Estimate>| ms(of(&busy_32k)) / ms(of(&quiet_32k));
+    assert!(rise(|found| &found.read_hit) < 1.1 && rise(|found| &found.write_hit) < 1.1);
+    // "between 14 and 25 milliseconds"
+    assert!(ms(&quiet_4k.write_miss) > 0.9 * 14.0 && ms(&busy_32k.read_miss) < 1.1 * 25.0);
+    // "the read miss processing time is slightly larger than the write miss processing time"
+    for found in [&quiet_32k, &busy_32k] {
+        let ratio = ms(&found.read_miss) / ms(&found.write_miss);
+        assert!(ratio > 1.0 && ratio < 1.03, "{ratio}");
+    }
+    // "For request rates greater than 850 requests/sec, the I/O node begins to saturate for the 32K byte request size": a
+    // miss takes twice what it takes without load.
+    let twice = 2.0 * ms(&quiet_32k.read_miss);
+    assert!(ms(&run(765.0, 32_768).read_miss) < twice && ms(&run(935.0, 32_768).read_miss) > twice);
+}
