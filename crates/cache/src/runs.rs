@@ -62,8 +62,9 @@ pub(crate) type ListId = u8;
 /// Not in a list.
 pub(crate) const NO_LIST: ListId = u8::MAX;
 
-/// Consecutive blocks that are alike.
+/// Consecutive blocks that are alike: a cache line of the processor.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 pub(crate) struct Run {
     pub start: u64,
     pub file: u32,
@@ -140,10 +141,7 @@ impl Runs {
 
     /// The run that holds a block.
     pub(crate) fn find(&self, file: u32, block: u64) -> Option<RunId> {
-        if let Some(run) = self.index.at(file, block) {
-            return Some(run);
-        }
-        let run = self.index.at_or_before(file, block)?;
+        let run = self.index.candidate(file, block)?;
         (block < self.get(run).end()).then_some(run)
     }
 
@@ -208,7 +206,7 @@ impl Runs {
         let run =
             Run { start, file, length, previous: [NONE; 2], next: [NONE; 2], list: [NO_LIST; 2], traits };
         let id = self.store(run);
-        self.index.insert(file, start, id);
+        self.index.insert(file, start, id, length > 1);
         id
     }
 
@@ -249,7 +247,7 @@ impl Runs {
         };
         let right = self.store(behind);
         self.runs[left as usize].length = length as u32;
-        self.index.insert(whole.file, behind.start, right);
+        self.index.insert(whole.file, behind.start, right, behind.length > 1);
         for rail in 0..2 {
             if whole.list[rail] == NO_LIST {
                 continue;
@@ -342,6 +340,9 @@ impl Runs {
             }
         }
         self.runs[left as usize].length += this.length;
+        if before.length == 1 {
+            self.index.insert(before.file, before.start, left, true);
+        }
         self.index.remove(this.file, this.start);
         self.free.push(run);
         left

@@ -212,7 +212,10 @@ impl Driver {
             } else {
                 let truth = self.truth.get(&(file, byte)).copied().unwrap_or(0);
                 let block = byte / self.settings.block_bytes * self.settings.block_bytes;
-                assert!(self.blocks.contains(&(file, block)), "block {block} of {file:?} is read and not here");
+                assert!(
+                    self.blocks.contains(&(file, block)),
+                    "block {block} of {file:?} is read and not here"
+                );
                 // What is behind the end of the file was not fetched, and is as good as 0.
                 let content = self.memory.get(&(file, byte)).copied().unwrap_or(0);
                 assert_eq!(content, truth, "byte {byte} of {file:?} as read by {request:?}");
