@@ -40,7 +40,42 @@ pub(crate) struct Index {
 
 impl Index {
     /// The only run that may hold `block`: the last one that begins at or before it, if it may be long enough to.
+    #[inline]
     pub(crate) fn candidate(&self, file: u32, block: u64) -> Option<RunId> {
+        let Some(leaf) = self.leaf(file, block) else { return self.candidate_elsewhere(file, block) };
+        let taken = self.taken[leaf as usize];
+        let way = way(block, 0);
+        if taken.all & (1 << way) != 0 {
+            return Some(self.ways[leaf as usize][way]);
+        }
+        match taken.all & below(way) {
+            0 => self.candidate_elsewhere(file, block),
+            before => {
+                let last = last_way(before);
+                (taken.long & (1 << last) != 0).then(|| self.ways[leaf as usize][last])
+            }
+        }
+    }
+
+    /// The node of the lowest level that `block` belongs to, if there is one.
+    #[inline]
+    fn leaf(&self, file: u32, block: u64) -> Option<u32> {
+        let root = self.root(file)?;
+        if above(block, root.height) != 0 {
+            return None;
+        }
+        let mut node = root.node;
+        for level in (1..root.height).rev() {
+            node = self.ways[node as usize][way(block, level)];
+            if node == NONE {
+                return None;
+            }
+        }
+        Some(node)
+    }
+
+    /// The last run that begins before the node of the lowest level that `block` belongs to, if it may be long.
+    fn candidate_elsewhere(&self, file: u32, block: u64) -> Option<RunId> {
         let root = self.root(file)?;
         if above(block, root.height) != 0 {
             return self.last_if_long(root.node, root.height - 1);
@@ -48,29 +83,17 @@ impl Index {
         let mut node = root.node;
         let mut aside = None;
         for level in (1..root.height).rev() {
-            let taken = self.taken[node as usize].all;
             let way = way(block, level);
-            let before = taken & below(way);
+            let before = self.taken[node as usize].all & below(way);
             if before != 0 {
-                aside = Some((node, last_way(before), level - 1));
-            }
-            if taken & (1 << way) == 0 {
-                return self.last_aside(aside);
+                aside = Some((self.ways[node as usize][last_way(before)], level - 1));
             }
             node = self.ways[node as usize][way];
-        }
-        let taken = self.taken[node as usize];
-        let way = way(block, 0);
-        if taken.all & (1 << way) != 0 {
-            return Some(self.ways[node as usize][way]);
-        }
-        match taken.all & below(way) {
-            0 => self.last_aside(aside),
-            before => {
-                let last = last_way(before);
-                (taken.long & (1 << last) != 0).then(|| self.ways[node as usize][last])
+            if node == NONE {
+                break;
             }
         }
+        aside.and_then(|(node, level)| self.last_if_long(node, level))
     }
 
     /// The first run that begins after `block`.
@@ -88,28 +111,20 @@ impl Index {
             if behind != 0 {
                 aside = Some((self.ways[node as usize][behind.trailing_zeros() as usize], level));
             }
+            node = self.ways[node as usize][way];
             if taken & (1 << way) == 0 {
                 break;
             }
-            node = self.ways[node as usize][way];
         }
         aside.map(|(node, level)| self.first(node, level))
     }
 
     /// Enters a run that begins at `block`, in place of any other that does; whether it may have more than one block.
     pub(crate) fn insert(&mut self, file: u32, block: u64, run: RunId, long: bool) {
-        let root = self.root_for(file, block);
-        let mut node = root.node;
-        for level in (1..root.height).rev() {
-            let way = way(block, level);
-            node = if self.taken[node as usize].all & (1 << way) != 0 {
-                self.ways[node as usize][way]
-            } else {
-                let new = self.new_node();
-                self.set(node, way, new);
-                new
-            };
-        }
+        let node = match self.leaf(file, block) {
+            Some(leaf) => leaf,
+            None => self.new_leaf(file, block),
+        };
         let way = way(block, 0);
         self.set(node, way, run);
         let taken = &mut self.taken[node as usize];
@@ -118,6 +133,16 @@ impl Index {
 
     /// Takes out the run that begins at `block`.
     pub(crate) fn remove(&mut self, file: u32, block: u64) {
+        let Some(leaf) = self.leaf(file, block) else { return };
+        let taken = &mut self.taken[leaf as usize];
+        taken.all &= !(1 << way(block, 0));
+        if taken.all == 0 {
+            self.remove_leaf(file, block);
+        }
+    }
+
+    /// Takes out a node of the lowest level that has become empty, and those above it that become so.
+    fn remove_leaf(&mut self, file: u32, block: u64) {
         let Some(root) = self.root(file) else { return };
         let mut path = [NONE; 11];
         let mut node = root.node;
@@ -125,10 +150,13 @@ impl Index {
             path[level as usize] = node;
             node = self.ways[node as usize][way(block, level)];
         }
-        path[0] = node;
-        for (level, &node) in (0..).zip(&path[..root.height as usize]) {
+        self.free.push(node);
+        for level in 1..root.height {
+            let node = path[level as usize];
+            let way = way(block, level);
+            self.ways[node as usize][way] = NONE;
             let taken = &mut self.taken[node as usize];
-            taken.all &= !(1 << way(block, level));
+            taken.all &= !(1 << way);
             if taken.all != 0 {
                 return;
             }
@@ -137,6 +165,25 @@ impl Index {
         self.roots[file as usize] = None;
     }
 
+    /// Makes the node of the lowest level that `block` belongs to.
+    fn new_leaf(&mut self, file: u32, block: u64) -> u32 {
+        let root = self.root_for(file, block);
+        let mut node = root.node;
+        for level in (1..root.height).rev() {
+            let way = way(block, level);
+            let next = self.ways[node as usize][way];
+            node = if next != NONE {
+                next
+            } else {
+                let new = self.new_node();
+                self.set(node, way, new);
+                new
+            };
+        }
+        node
+    }
+
+    #[inline]
     fn root(&self, file: u32) -> Option<Root> {
         self.roots.get(file as usize).copied().flatten()
     }
@@ -169,17 +216,14 @@ impl Index {
             (self.ways.len() - 1) as u32
         });
         self.taken[node as usize] = Taken::default();
+        // Ways that lead nowhere say so, above the lowest level; there the bits alone tell.
+        self.ways[node as usize] = [NONE; 64];
         node
     }
 
     fn set(&mut self, node: u32, way: usize, to: u32) {
         self.taken[node as usize].all |= 1 << way;
         self.ways[node as usize][way] = to;
-    }
-
-    fn last_aside(&self, aside: Option<(u32, usize, u32)>) -> Option<RunId> {
-        let (node, way, level) = aside?;
-        self.last_if_long(self.ways[node as usize][way], level)
     }
 
     /// The last run below a node, if it may have more than one block.
@@ -202,6 +246,7 @@ impl Index {
 }
 
 /// The ways before a way.
+#[inline]
 fn below(way: usize) -> u64 {
     (1 << way) - 1
 }
@@ -212,11 +257,13 @@ fn last_way(ways: u64) -> usize {
 }
 
 /// The way that leads to `block` at a level; 0 is the lowest.
+#[inline]
 fn way(block: u64, level: u32) -> usize {
     (block >> (WAYS * level)) as usize & 63
 }
 
 /// What of a block's number a tree of this height does not reach.
+#[inline]
 fn above(block: u64, height: u32) -> u64 {
     block.checked_shr(WAYS * height).unwrap_or(0)
 }
