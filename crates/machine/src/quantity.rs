@@ -60,8 +60,8 @@ impl Duration {
         self.picoseconds as f64 / PICOSECONDS_PER_SECOND as f64
     }
 
-    /// From a text such as `35 ns`.
-    pub(crate) fn parse(text: &str) -> Option<Duration> {
+    /// From a text such as `35 ns`; nothing if it is something else.
+    pub fn parse(text: &str) -> Option<Duration> {
         Some(Duration { picoseconds: scaled(text, TIMES)? })
     }
 }
@@ -84,15 +84,15 @@ impl Bandwidth {
         Duration { picoseconds: u64::try_from(exact).unwrap_or(u64::MAX) }
     }
 
-    /// From a text such as `400 MB/s`.
-    pub(crate) fn parse(text: &str) -> Option<Bandwidth> {
+    /// From a text such as `400 MB/s`; nothing if it is something else, or 0.
+    pub fn parse(text: &str) -> Option<Bandwidth> {
         let bytes_per_second = scaled(text.trim().strip_suffix("/s")?, SIZES)?;
         (bytes_per_second > 0).then_some(Bandwidth { bytes_per_second })
     }
 }
 
-/// Bytes, from a text such as `64 KiB`.
-pub(crate) fn parse_size(text: &str) -> Option<u64> {
+/// Bytes, from a text such as `64 KiB`; nothing if it is something else.
+pub fn parse_size(text: &str) -> Option<u64> {
     scaled(text, SIZES)
 }
 

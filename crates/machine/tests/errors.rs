@@ -44,7 +44,8 @@ fn a_number_without_unit_is_refused() {
 fn an_unknown_key_is_answered_with_those_known() {
     let found = message("radix = 4", "radix = 4\nports = 8");
     let line = line_of("radix") + 1;
-    let expected = format!("my.toml:{line}: unknown key 'network.ports' (known here: kind, link, radix)");
+    let expected =
+        format!("my.toml:{line}: unknown key 'network.ports' (known here: kind, link, radix, switching)");
     assert_eq!(found, expected);
 }
 
@@ -77,7 +78,7 @@ fn a_misspelt_key_is_named_before_the_one_that_is_missing() {
     let found = Machine::parse("my.toml", &text).unwrap_err().to_string();
     assert!(found.contains(": unknown key 'calls.read.cal' (known here: call, bandwidth)"), "{found}");
     // A key that other kinds have is no misspelling.
-    let found = message("radix = 4", "width = 4");
+    let found = message("radix = 4", "arity = 4");
     assert!(found.contains(": 'network.radix' is missing (expected a whole number"), "{found}");
 }
 

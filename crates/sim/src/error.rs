@@ -5,6 +5,8 @@ use pio_machine::MachineError;
 use pio_trace::TraceError;
 use thiserror::Error;
 
+use crate::network::topology::TopologyError;
+
 /// Why a workload could not be built or simulated.
 #[derive(Debug, Error)]
 pub enum SimError {
@@ -28,6 +30,48 @@ pub enum SimError {
         found: String,
         /// What it could be.
         expected: String,
+    },
+    /// No generator has this name.
+    #[error("no workload {name}: expected one of {known}")]
+    UnknownWorkload {
+        /// The name.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// A generator has no such parameter.
+    #[error("workload {workload}: no parameter {name}: expected one of {known}")]
+    UnknownParameter {
+        /// The generator.
+        workload: String,
+        /// The name.
+        name: String,
+        /// Those it has.
+        known: String,
+    },
+    /// The numbers of a queueing network cannot be, or do not go together.
+    #[error("queueing network {network}: {what} = {found}: expected {expected}")]
+    Queueing {
+        /// Its name.
+        network: String,
+        /// Which number.
+        what: String,
+        /// What it is.
+        found: String,
+        /// What it could be.
+        expected: String,
+    },
+    /// Jobs of a queueing network wait for each other.
+    #[error(
+        "queueing network {network}: {jobs} jobs block each other for ever at {seconds} s (a cycle of full stations)"
+    )]
+    Blocked {
+        /// Its name.
+        network: String,
+        /// How many jobs are in it.
+        jobs: u64,
+        /// When nothing could move any more.
+        seconds: f64,
     },
     /// A layout of the workload cannot be.
     #[error("workload {workload}: {source}")]
@@ -58,6 +102,9 @@ pub enum SimError {
     /// A machine description is wrong or unknown.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// The machine's network cannot be.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
     /// The published numbers cannot be read.
     #[error("papers/thakur-1996/published.toml: {0}")]
     Published(#[from] toml::de::Error),

@@ -1,44 +1,177 @@
 //! The event queue: what happens next.
+//!
+//! Events lie in buckets as wide as a power of 64 picoseconds: those that differ from the present only in the last
+//! digit of their time (to base 64) in buckets of 1 ps, those that differ in the last but one in buckets of 64 ps, and
+//! so on. When the bucket that comes next holds few events, they are sorted; when it holds many, they are dealt out to
+//! narrower buckets first (a ladder queue as of Tang, Goh and Thng 2005, with the rungs of a radix heap). So an event
+//! is moved a few times, from one piece of memory to the next, and compared with few others, however many wait and
+//! whatever their distances are: nothing has to be tuned. No move changes the order of equal times, so ties need no
+//! number.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 
 use crate::kernel::Time;
 
-/// Happenings in order of time; those of the same time in the order in which they were added.
+/// Events in order of time; those of the same time in the order in which they were added.
 #[derive(Debug)]
 pub struct Events<T> {
-    heap: BinaryHeap<Entry<T>>,
-    added: u64,
+    /// What comes next, sorted: everything before `near_end`.
+    near: VecDeque<Entry<T>>,
+    near_end: u64,
+    /// The buckets of all levels, those of one level together.
+    buckets: Vec<Vec<Entry<T>>>,
+    /// For each level, a bit for each bucket that is not empty; and a bit for each level that has any.
+    occupied: [u64; LEVELS],
+    levels: u32,
+    /// The time against which the levels of waiting events were found.
+    base: u64,
+    /// The earliest time in the buckets, if nothing is near.
+    least: u64,
+    /// The time of the last event that was taken out.
+    now: u64,
 }
 
 #[derive(Debug)]
 struct Entry<T> {
-    time: Time,
-    number: u64,
+    time: u64,
     what: T,
 }
+
+/// Bits of a digit.
+const BITS: u32 = 6;
+/// Buckets of a level.
+const DIGITS: usize = 1 << BITS;
+const LEVELS: usize = u64::BITS.div_ceil(BITS) as usize;
+/// A bucket of at most so many events is sorted as it is.
+const FEW: usize = 32;
+/// When so many are near (as others were added to them), they go back into buckets.
+const MANY: usize = 128;
+/// An emptied bucket keeps its memory for so many events at most.
+const KEPT: usize = 4096;
 
 impl<T> Events<T> {
     /// None yet.
     pub fn new() -> Events<T> {
-        Events { heap: BinaryHeap::new(), added: 0 }
+        Events {
+            near: VecDeque::new(),
+            near_end: 0,
+            buckets: (0..LEVELS * DIGITS).map(|_| Vec::new()).collect(),
+            occupied: [0; LEVELS],
+            levels: 0,
+            base: 0,
+            least: u64::MAX,
+            now: 0,
+        }
     }
 
     /// Adds what is to happen at `time`.
+    ///
+    /// # Panics
+    /// If `time` is before that of the last event that was taken out: the past does not change.
     pub fn add(&mut self, time: Time, what: T) {
-        self.heap.push(Entry { time, number: self.added, what });
-        self.added += 1;
+        let Time(time) = time;
+        assert!(time >= self.now, "an event at {time} ps is added at {} ps", self.now);
+        if time >= self.near_end {
+            self.least = self.least.min(time);
+            self.put(Entry { time, what });
+        } else if self.near.len() < MANY || self.near_end - 1 == self.now {
+            self.insert(Entry { time, what });
+        } else {
+            self.spread();
+            self.put(Entry { time, what });
+            self.least = self.least.min(time);
+        }
     }
 
     /// When something happens next; nothing if there is nothing left.
     pub fn next_time(&self) -> Option<Time> {
-        self.heap.peek().map(|entry| entry.time)
+        match self.near.front() {
+            Some(entry) => Some(Time(entry.time)),
+            None => (self.levels != 0).then_some(Time(self.least)),
+        }
     }
 
     /// Takes out what happens next.
     pub fn pop(&mut self) -> Option<(Time, T)> {
-        self.heap.pop().map(|entry| (entry.time, entry.what))
+        if self.near.is_empty() {
+            self.refill();
+        }
+        let Entry { time, what } = self.near.pop_front()?;
+        self.now = time;
+        if self.near.is_empty() {
+            self.least = self.find_least();
+        }
+        Some((Time(time), what))
+    }
+
+    /// Puts an event that is near in its place, behind those of the same time.
+    fn insert(&mut self, entry: Entry<T>) {
+        let place = self.near.partition_point(|other| other.time <= entry.time);
+        self.near.insert(place, entry);
+    }
+
+    /// Puts an event that is not near into its bucket, behind those that are in it.
+    fn put(&mut self, entry: Entry<T>) {
+        let differs = (entry.time ^ self.base) | 1;
+        let level = (u64::BITS - 1 - differs.leading_zeros()) / BITS;
+        let digit = entry.time >> (level * BITS) & (DIGITS as u64 - 1);
+        self.occupied[level as usize] |= 1 << digit;
+        self.levels |= 1 << level;
+        self.buckets[level as usize * DIGITS + digit as usize].push(entry);
+    }
+
+    /// Makes the first events of the buckets near.
+    fn refill(&mut self) {
+        while let Some((level, digit)) = self.first_bucket() {
+            self.occupied[level] &= !(1 << digit);
+            if self.occupied[level] == 0 {
+                self.levels &= !(1 << level);
+            }
+            let shift = level as u32 * BITS;
+            self.base = (self.base >> shift >> BITS << BITS | digit as u64) << shift;
+            let bucket = &mut self.buckets[level * DIGITS + digit];
+            if level == 0 || bucket.len() <= FEW {
+                bucket.sort_by_key(|entry| entry.time);
+                self.near.extend(bucket.drain(..));
+                self.near_end = self.base.saturating_add(1 << shift);
+                return;
+            }
+            let mut entries = std::mem::take(bucket);
+            for entry in entries.drain(..) {
+                self.put(entry);
+            }
+            if entries.capacity() <= KEPT {
+                self.buckets[level * DIGITS + digit] = entries;
+            }
+        }
+    }
+
+    /// Level and digit of the bucket that comes next.
+    fn first_bucket(&self) -> Option<(usize, usize)> {
+        if self.levels == 0 {
+            return None;
+        }
+        let level = self.levels.trailing_zeros() as usize;
+        Some((level, self.occupied[level].trailing_zeros() as usize))
+    }
+
+    fn find_least(&self) -> u64 {
+        let Some((level, digit)) = self.first_bucket() else { return u64::MAX };
+        let times = self.buckets[level * DIGITS + digit].iter().map(|entry| entry.time);
+        times.min().unwrap_or(u64::MAX)
+    }
+
+    /// Puts what is near back into buckets. The present is in the range of what is near, as it was taken from there: so
+    /// the other events stay where they are when it becomes the base.
+    fn spread(&mut self) {
+        self.base = self.now;
+        self.near_end = self.now;
+        self.least = self.near.front().map_or(u64::MAX, |entry| entry.time);
+        let mut near = std::mem::take(&mut self.near);
+        for entry in near.drain(..) {
+            self.put(entry);
+        }
+        self.near = near;
     }
 }
 
@@ -48,30 +181,12 @@ impl<T> Default for Events<T> {
     }
 }
 
-impl<T> Ord for Entry<T> {
-    /// The earliest is the greatest, as the heap gives the greatest first.
-    fn cmp(&self, other: &Entry<T>) -> Ordering {
-        (other.time, other.number).cmp(&(self.time, self.number))
-    }
-}
-
-impl<T> PartialOrd for Entry<T> {
-    fn partial_cmp(&self, other: &Entry<T>) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> PartialEq for Entry<T> {
-    fn eq(&self, other: &Entry<T>) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl<T> Eq for Entry<T> {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
 
     #[test]
     fn earlier_first_and_ties_in_order_of_adding() {
@@ -81,5 +196,85 @@ mod tests {
         }
         let order: String = std::iter::from_fn(|| events.pop()).map(|(_, what)| what).collect();
         assert_eq!(order, "abcde");
+        assert_eq!(events.next_time(), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "an event at 4 ps is added at 5 ps")]
+    fn the_past_does_not_change() {
+        let mut events = Events::new();
+        events.add(Time(5), ());
+        events.pop();
+        events.add(Time(4), ());
+    }
+
+    #[test]
+    fn a_million_at_the_same_time_and_what_they_add_then() {
+        let mut events = Events::new();
+        (0..500_000).for_each(|number| events.add(Time(1 << 40), number));
+        for number in 0..1_000_000 {
+            assert_eq!(events.pop(), Some((Time(1 << 40), number)));
+            if number < 500_000 {
+                events.add(Time(1 << 40), 500_000 + number);
+            }
+        }
+        assert_eq!(events.pop(), None);
+    }
+
+    /// What a model may do, with a time from now or a number of repetitions.
+    #[derive(Clone, Debug)]
+    enum Act {
+        Add(u64),
+        AddMany(u64, u64),
+        Pop(u64),
+    }
+
+    fn act() -> impl Strategy<Value = Act> {
+        let distance = prop_oneof![
+            Just(0),
+            0..4_u64,
+            0..1_000_u64,
+            0..1_000_000_u64,
+            (0..64_u32).prop_map(|bit| 1 << bit),
+            any::<u64>()
+        ];
+        prop_oneof![
+            distance.clone().prop_map(Act::Add),
+            (distance, 1..200_u64).prop_map(|(distance, count)| Act::AddMany(distance, count)),
+            (1..200_u64).prop_map(Act::Pop),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_heap_of_numbered_events(acts in prop::collection::vec(act(), 1..100)) {
+            let mut events = Events::new();
+            let mut heap = BinaryHeap::new();
+            let mut now = 0_u64;
+            let mut number = 0;
+            for act in acts.into_iter().chain([Act::Pop(u64::MAX)]) {
+                let (distance, count) = match act {
+                    Act::Add(distance) => (distance, 1),
+                    Act::AddMany(distance, count) => (distance, count),
+                    Act::Pop(count) => {
+                        for _ in 0..count {
+                            prop_assert_eq!(events.next_time(), heap.peek().map(|Reverse((time, _))| *time));
+                            let expected = heap.pop().map(|Reverse(event)| event);
+                            prop_assert_eq!(events.pop(), expected);
+                            let Some((Time(time), _)) = expected else { break };
+                            now = time;
+                        }
+                        continue;
+                    }
+                };
+                for index in 0..count {
+                    // Some close together, some at the same time.
+                    let time = Time(now.saturating_add(distance).saturating_add(index * index % 7));
+                    events.add(time, number);
+                    heap.push(Reverse((time, number)));
+                    number += 1;
+                }
+            }
+        }
     }
 }

@@ -1,0 +1,269 @@
+//! Topologies against what must hold of each.
+
+use pio_machine::{Dragonfly, DragonflyRouting, GraphSwitch};
+use pio_sim::network::topology::{ChannelId, Device, Topology};
+
+/// One of each kind, small enough for all pairs.
+fn all() -> Vec<Topology> {
+    vec![
+        Topology::flat(7).unwrap(),
+        Topology::fat_tree(2, 4).unwrap(),
+        Topology::fat_tree(4, 3).unwrap(),
+        Topology::fat_tree(5, 2).unwrap(),
+        Topology::fat_tree(3, 1).unwrap(),
+        Topology::fly(4, 3).unwrap(),
+        Topology::fly(2, 5).unwrap(),
+        Topology::fly(3, 1).unwrap(),
+        Topology::omega(16).unwrap(),
+        Topology::omega(32).unwrap(),
+        Topology::omega(64).unwrap(),
+        Topology::omega(128).unwrap(),
+        Topology::mesh(&[5]).unwrap(),
+        Topology::mesh(&[4, 3, 2]).unwrap(),
+        Topology::mesh(&[1, 6]).unwrap(),
+        Topology::torus(&[8]).unwrap(),
+        Topology::torus(&[4, 5]).unwrap(),
+        Topology::torus(&[3, 2, 4]).unwrap(),
+        leaf_spine(),
+        ring_of_switches(),
+    ]
+}
+
+fn switch(name: &str, nodes: impl IntoIterator<Item = u32>, links: &[&str]) -> GraphSwitch {
+    let links = links.iter().map(|link| (*link).to_owned()).collect();
+    GraphSwitch { name: name.to_owned(), nodes: nodes.into_iter().collect(), links }
+}
+
+fn leaf_spine() -> Topology {
+    let leaves =
+        (0..4).map(|leaf| switch(&format!("leaf-{leaf}"), leaf * 3..leaf * 3 + 3, &["one", "two", "two"]));
+    Topology::graph(&leaves.chain([switch("one", [], &[]), switch("two", [], &[])]).collect::<Vec<_>>())
+        .unwrap()
+}
+
+/// Three around: every route is the shortest.
+fn ring_of_switches() -> Topology {
+    let names = ["a", "b", "c"];
+    let ring = (0..3).map(|at| switch(names[at], [2 * at as u32, 2 * at as u32 + 1], &[names[(at + 1) % 3]]));
+    Topology::graph(&ring.collect::<Vec<_>>()).unwrap()
+}
+
+fn dragonfly(
+    nodes_per_switch: u32,
+    switches_per_group: u32,
+    links_per_switch: u32,
+    groups: u32,
+    routing: DragonflyRouting,
+) -> Topology {
+    let shape = Dragonfly { nodes_per_switch, switches_per_group, links_per_switch, groups, routing };
+    Topology::dragonfly(&shape).unwrap()
+}
+
+/// Those whose routes need not be the shortest there are.
+fn not_shortest() -> Vec<Topology> {
+    use DragonflyRouting::{Minimal, Valiant};
+    let around = |at: u32| switch(&format!("s{at}"), [at], &[&format!("s{}", (at + 1) % 7)]);
+    vec![
+        dragonfly(2, 4, 2, 9, Minimal),
+        dragonfly(1, 3, 2, 4, Minimal),
+        dragonfly(2, 1, 3, 2, Minimal),
+        dragonfly(1, 4, 1, 3, Valiant),
+        dragonfly(2, 4, 2, 9, Valiant),
+        Topology::graph(&(0..7).map(around).collect::<Vec<_>>()).unwrap(),
+    ]
+}
+
+fn devices(topology: &Topology) -> Vec<Device> {
+    let nodes = (0..topology.nodes()).map(Device::Node);
+    nodes.chain((0..topology.switches()).map(Device::Switch)).collect()
+}
+
+/// Fewest channels from every device to `to`, by breadth first search against the channels.
+fn distances(topology: &Topology, to: u32) -> std::collections::BTreeMap<Device, u32> {
+    let mut found = std::collections::BTreeMap::from([(Device::Node(to), 0)]);
+    let mut queue = std::collections::VecDeque::from([Device::Node(to)]);
+    while let Some(device) = queue.pop_front() {
+        // Nobody goes through a node.
+        if matches!(device, Device::Node(node) if node != to) {
+            continue;
+        }
+        for id in topology.incoming(device) {
+            let from = topology.channel(*id).from.device;
+            if !found.contains_key(&from) {
+                found.insert(from, found[&device] + 1);
+                queue.push_back(from);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_port_has_one_channel_and_every_channel_its_ports() {
+    for topology in all().into_iter().chain(not_shortest()) {
+        let mut seen = vec![0; topology.channels().len()];
+        for device in devices(&topology) {
+            for (number, id) in topology.outgoing(device).iter().enumerate() {
+                let from = topology.channel(*id).from;
+                assert_eq!((from.device, usize::from(from.number)), (device, number), "{topology}");
+                seen[id.0 as usize] += 1;
+            }
+            for (number, id) in topology.incoming(device).iter().enumerate() {
+                let to = topology.channel(*id).to;
+                assert_eq!((to.device, usize::from(to.number)), (device, number), "{topology}");
+                seen[id.0 as usize] += 1;
+            }
+        }
+        assert!(seen.iter().all(|times| *times == 2), "{topology}");
+        for node in 0..topology.nodes() {
+            assert_eq!(topology.outgoing(Device::Node(node)).len(), 1, "{topology}");
+            assert_eq!(topology.incoming(Device::Node(node)).len(), 1, "{topology}");
+        }
+    }
+}
+
+#[test]
+fn both_directions_of_a_link_have_the_same_port() {
+    for topology in
+        all().into_iter().chain(not_shortest()).filter(|topology| !topology.to_string().contains("fly"))
+    {
+        for channel in topology.channels() {
+            let back = topology.outgoing(channel.to.device)[usize::from(channel.to.number)];
+            let back = topology.channel(back);
+            assert_eq!((back.from, back.to), (channel.to, channel.from), "{topology}");
+        }
+    }
+}
+
+#[test]
+fn every_route_arrives_by_the_fewest_channels() {
+    for topology in all() {
+        for to in 0..topology.nodes() {
+            let distances = distances(&topology, to);
+            for from in 0..topology.nodes() {
+                let route = topology.route(from, to);
+                let first = topology.channel(route[0]);
+                assert_eq!(first.from.device, Device::Node(from), "{topology}");
+                for pair in route.windows(2) {
+                    let (one, next) = (topology.channel(pair[0]), topology.channel(pair[1]));
+                    assert_eq!(one.to.device, next.from.device, "{topology}: {from} to {to}");
+                }
+                let last = topology.channel(route[route.len() - 1]);
+                assert_eq!(last.to.device, Device::Node(to), "{topology}: from {from}");
+                assert_eq!(route.len() as u32, 1 + distances[&first.to.device], "{topology}: {from} to {to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_candidate_is_a_step_nearer_and_the_static_port_is_one() {
+    let mut candidates = Vec::new();
+    for topology in all() {
+        for to in 0..topology.nodes() {
+            let distances = distances(&topology, to);
+            let switches = 0..topology.switches();
+            // A switch that no route to the destination crosses has nothing to say.
+            for switch in switches.filter(|switch| distances.contains_key(&Device::Switch(*switch))) {
+                let device = Device::Switch(switch);
+                topology.candidates(switch, to, &mut candidates);
+                assert!(candidates.contains(&topology.port(switch, to)), "{topology}");
+                for port in &candidates {
+                    let id = topology.outgoing(device)[usize::from(*port)];
+                    let next = topology.channel(id).to.device;
+                    assert_eq!(distances[&next] + 1, distances[&device], "{topology}: {device:?} to {to}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_channel_waits_for_itself() {
+    for topology in all().into_iter().chain(not_shortest()) {
+        assert_eq!(waits_in_a_circle(&topology), None, "{topology}");
+    }
+}
+
+/// A channel and class that waits, over others, for itself: from all pairs' adaptive routes.
+fn waits_in_a_circle(topology: &Topology) -> Option<(ChannelId, u8)> {
+    let classes = usize::from(topology.classes());
+    let mut waits = vec![std::collections::BTreeSet::new(); topology.channels().len() * classes];
+    let mut candidates = Vec::new();
+    for to in 0..topology.nodes() {
+        let mut pending: std::collections::BTreeSet<(u32, usize)> = std::collections::BTreeSet::new();
+        let mut seen = pending.clone();
+        for from in 0..topology.nodes() {
+            let id = topology.outgoing(Device::Node(from))[0];
+            let Device::Switch(switch) = topology.channel(id).to.device else { unreachable!() };
+            pending.insert((switch, id.0 as usize * classes));
+        }
+        while let Some((switch, held)) = pending.pop_first() {
+            if !seen.insert((switch, held)) {
+                continue;
+            }
+            topology.candidates(switch, to, &mut candidates);
+            for port in &candidates {
+                let id = topology.outgoing(Device::Switch(switch))[usize::from(*port)];
+                let class = usize::from(topology.class(switch, *port, to));
+                assert!(class < classes, "{topology}");
+                let wanted = id.0 as usize * classes + class;
+                waits[held].insert(wanted);
+                if let Device::Switch(next) = topology.channel(id).to.device {
+                    pending.insert((next, wanted));
+                }
+            }
+        }
+    }
+    circle(&waits).map(|vertex| (ChannelId((vertex / classes) as u32), (vertex % classes) as u8))
+}
+
+/// A vertex that is left when those that wait for none are taken away again and again.
+fn circle(waits: &[std::collections::BTreeSet<usize>]) -> Option<usize> {
+    let mut waited_for = vec![0; waits.len()];
+    for wanted in waits.iter().flatten() {
+        waited_for[*wanted] += 1;
+    }
+    let mut free: Vec<usize> = (0..waits.len()).filter(|vertex| waited_for[*vertex] == 0).collect();
+    while let Some(vertex) = free.pop() {
+        for wanted in &waits[vertex] {
+            waited_for[*wanted] -= 1;
+            if waited_for[*wanted] == 0 {
+                free.push(*wanted);
+            }
+        }
+    }
+    waited_for.iter().position(|times| *times > 0)
+}
+
+/// How many of all pairs' static routes use the busiest channel between switches, over the mean of those in use there.
+fn imbalance(topology: &Topology) -> f64 {
+    let mut routes = vec![0_u32; topology.channels().len()];
+    for from in 0..topology.nodes() {
+        for to in 0..topology.nodes() {
+            for id in topology.route(from, to) {
+                routes[id.0 as usize] += 1;
+            }
+        }
+    }
+    let between = topology.channels().iter().zip(&routes).filter(|(channel, _)| {
+        matches!((channel.from.device, channel.to.device), (Device::Switch(_), Device::Switch(_)))
+    });
+    let routes: Vec<u32> = between.map(|(_, routes)| *routes).collect();
+    let mean = f64::from(routes.iter().sum::<u32>()) / routes.len() as f64;
+    f64::from(*routes.iter().max().unwrap()) / mean
+}
+
+#[test]
+fn static_routes_spread_evenly() {
+    for (topology, most) in [
+        (Topology::fat_tree(4, 3).unwrap(), 1.6),
+        (Topology::fly(4, 3).unwrap(), 1.0),
+        (Topology::omega(16).unwrap(), 1.0),
+        (Topology::omega(32).unwrap(), 1.2),
+        (Topology::omega(64).unwrap(), 1.4),
+        (Topology::omega(128).unwrap(), 1.2),
+    ] {
+        assert!(imbalance(&topology) <= most, "{topology}: {}", imbalance(&topology));
+    }
+}
