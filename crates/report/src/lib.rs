@@ -3,6 +3,7 @@
 //! [`text`] is for the terminal, [`html`] writes one file that needs nothing else: no network, no library, no font.
 
 mod bars;
+pub mod chart;
 mod columns;
 mod escape;
 mod figures;
