@@ -13,6 +13,7 @@ mod error;
 mod keys;
 mod machine;
 mod network;
+mod overrides;
 mod quantity;
 mod section;
 
