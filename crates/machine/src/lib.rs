@@ -17,6 +17,7 @@ mod io_node;
 mod keys;
 mod machine;
 mod network;
+mod overrides;
 mod quantity;
 mod section;
 

@@ -5,7 +5,7 @@ use pio_machine::MachineError;
 use pio_trace::TraceError;
 use thiserror::Error;
 
-use crate::network::topology::TopologyError;
+use crate::network::DescribedError;
 
 /// Why a workload could not be built or simulated.
 #[derive(Debug, Error)]
@@ -104,16 +104,7 @@ pub enum SimError {
     Machine(#[from] MachineError),
     /// The machine's network cannot be.
     #[error(transparent)]
-    Topology(#[from] TopologyError),
-    /// Switches with central queues cannot make this network.
-    #[error(transparent)]
-    CentralQueue(#[from] crate::network::central_queue::CentralQueueError),
-    /// Routers with virtual channels cannot make this network.
-    #[error(transparent)]
-    Wormhole(#[from] crate::network::wormhole::WormholeError),
-    /// Circuits cannot be switched on this network.
-    #[error(transparent)]
-    Circuit(#[from] crate::network::circuit::CircuitError),
+    Network(#[from] DescribedError),
     /// Buffers cannot be as they are described.
     #[error("file buffers: {0}")]
     Buffers(#[from] pio_cache::SettingsError),

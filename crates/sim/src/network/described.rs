@@ -1,32 +1,70 @@
 //! The network that a machine description describes.
 
-use pio_machine::{Network as Description, Switching};
+use pio_machine::Switching;
+use thiserror::Error;
 
-use super::central_queue::CentralQueue;
-use super::circuit::Circuit;
+use super::central_queue::{CentralQueue, CentralQueueError};
+use super::circuit::{Circuit, CircuitError};
 use super::flow::FlowNetwork;
-use super::topology::Topology;
-use super::wormhole::Wormhole;
-use super::{Links, Network};
-use crate::error::SimError;
+use super::topology::{Topology, TopologyError};
+use super::wormhole::{Wormhole, WormholeError};
+use super::{Delivery, Links, MessageId, Network};
+use crate::kernel::Time;
 
-/// Of what routers choose by chance: a trace is predicted alike every time.
-const SEED: u64 = 1;
+/// A description of which no network can be made.
+#[derive(Debug, Error)]
+pub enum DescribedError {
+    /// The shape cannot be.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// Switches with central queues cannot make it.
+    #[error(transparent)]
+    CentralQueue(#[from] CentralQueueError),
+    /// Circuits cannot be switched on it.
+    #[error(transparent)]
+    Circuit(#[from] CircuitError),
+    /// Routers with virtual channels cannot make it.
+    #[error(transparent)]
+    Wormhole(#[from] WormholeError),
+}
 
-/// The network of this description between so many nodes.
+/// Makes the network of a description, with room for at least `nodes`; what is random in it is drawn from the run's
+/// `seed`.
 ///
 /// # Errors
 /// If the topology has no room for them, or cannot be used with this switching.
-pub fn described(description: &Description, nodes: u32) -> Result<Box<dyn Network>, SimError> {
-    let link = &description.link;
-    let topology = || Topology::described(&description.topology, nodes);
-    Ok(match &description.switching {
-        Switching::Links => Box::new(Links::new(description, nodes)?),
+pub fn described(
+    network: &pio_machine::Network,
+    nodes: u32,
+    seed: u64,
+) -> Result<Box<dyn Network>, DescribedError> {
+    let link = &network.link;
+    let topology = || Topology::described(&network.topology, nodes);
+    Ok(match &network.switching {
+        Switching::Links => Box::new(Links::new(network, nodes)?),
         Switching::Flow(flow) => {
             Box::new(FlowNetwork::new(topology()?, link.bandwidth, link.latency, flow.routes))
         }
         Switching::CentralQueue(queue) => Box::new(CentralQueue::new(topology()?, link, queue)?),
-        Switching::Wormhole(router) => Box::new(Wormhole::new(&topology()?, link, router, SEED)?),
+        Switching::Wormhole(router) => Box::new(Wormhole::new(&topology()?, link, router, seed)?),
         Switching::Circuit(circuit) => Box::new(Circuit::new(&topology()?, link, circuit)?),
     })
+}
+
+impl<N: Network + ?Sized> Network for Box<N> {
+    fn nodes(&self) -> u32 {
+        (**self).nodes()
+    }
+
+    fn send(&mut self, now: Time, message: MessageId, from: u32, to: u32, bytes: u64) {
+        (**self).send(now, message, from, to, bytes);
+    }
+
+    fn next_time(&self) -> Option<Time> {
+        (**self).next_time()
+    }
+
+    fn advance(&mut self, until: Time, delivered: &mut Vec<Delivery>) {
+        (**self).advance(until, delivered);
+    }
 }

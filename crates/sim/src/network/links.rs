@@ -6,9 +6,8 @@
 
 use pio_machine::{Bandwidth, Duration, Network as Description, Topology as Shape};
 
-use super::topology::Topology;
+use super::topology::{Topology, TopologyError};
 use super::{Delivery, MessageId, Network};
-use crate::error::SimError;
 use crate::kernel::{Events, Queue, Time};
 
 /// A network of end links.
@@ -35,7 +34,7 @@ impl Links {
     ///
     /// # Errors
     /// If the description's topology has no room for them.
-    pub fn new(description: &Description, nodes: u32) -> Result<Links, SimError> {
+    pub fn new(description: &Description, nodes: u32) -> Result<Links, TopologyError> {
         Ok(Links {
             outgoing: vec![Queue::default(); nodes as usize],
             incoming: vec![Queue::default(); nodes as usize],
@@ -101,7 +100,7 @@ enum Distance {
 }
 
 impl Distance {
-    fn new(shape: &Shape, nodes: u32) -> Result<Distance, SimError> {
+    fn new(shape: &Shape, nodes: u32) -> Result<Distance, TopologyError> {
         Ok(match shape {
             // One link into each switch, and one out of the last.
             Shape::Flat => Distance::Same(2),

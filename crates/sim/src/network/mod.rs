@@ -12,10 +12,10 @@ pub mod topology;
 pub mod traffic;
 pub mod wormhole;
 
-use crate::kernel::Time;
-
-pub use described::described;
+pub use described::{DescribedError, described};
 pub use links::Links;
+
+use crate::kernel::Time;
 
 /// Number of a message, given by whoever sends it; a network hands it back and looks at nothing else in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
