@@ -12,7 +12,7 @@ use crate::workload::{Open, Step, What, Workload};
 const WORD: f64 = 8.0;
 /// Requests to the small files, bytes: what the program is told at its start, and prints after every cycle. The tables
 /// leave no room for more.
-const SMALL: u64 = 4096;
+const SMALL: u64 = 512;
 
 /// The program of one process.
 pub(super) fn workload(application: &Published, profile: &Profile) -> Workload {
