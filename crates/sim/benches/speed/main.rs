@@ -5,10 +5,11 @@
 
 mod events;
 mod measure;
+mod queueing;
 
 use measure::Part;
 
-const PARTS: &[Part] = &[events::PART];
+const PARTS: &[Part] = &[events::PART, queueing::PART];
 
 fn main() {
     // Cargo passes `--bench`.
