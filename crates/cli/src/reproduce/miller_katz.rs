@@ -43,7 +43,7 @@ pub struct Arguments {
     /// Sizes of the file buffers in main memory [default: as the figure has it]
     #[arg(long = "cache", value_name = "SIZE", value_delimiter = ',')]
     caches: Vec<Size>,
-    /// Replacement policies: lru, clock, slru, arc, lirs, mru [default: lru; in Figure 8 all]
+    /// Replacement policies: lru, clock, slru, arc, lirs, mru [default: lru; in Figure 8 all but arc and lirs]
     #[arg(long = "policy", value_name = "POLICY", value_delimiter = ',')]
     policies: Vec<String>,
     /// A solid-state disk of this size instead of buffers in main memory
@@ -103,8 +103,14 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     check(&arguments)?;
     let computer = computer(&arguments)?;
     let everything = arguments.figures.is_empty();
-    let names = if everything { &[][..] } else { &arguments.applications[..] };
-    let study = Study::new(computer, names)?;
+    let wanted = if everything { &FIGURES[..] } else { &arguments.figures[..] };
+    let study = if everything {
+        Study::new(computer, &[])?
+    } else {
+        let names: Vec<String> =
+            wanted.iter().flat_map(|number| figures::applications(*number, &arguments)).collect();
+        Study::new(computer, &names)?
+    };
     let mut text = String::new();
     if everything {
         let (table, holds) = tables::tables()?;
@@ -116,7 +122,6 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
             eprintln!("pioscope: a generated trace is more than 2 % off its table");
         }
     }
-    let wanted = if everything { &FIGURES[..] } else { &arguments.figures[..] };
     for number in wanted {
         for drawn in figures::draw(*number, &study, &arguments)? {
             text.push_str(&drawn.table.text());

@@ -19,16 +19,20 @@ pub(super) struct Drawn {
 
 /// Sizes of Figure 8, megawords.
 const SIZES: [f64; 9] = [0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0];
-const POLICIES: [&str; 6] = ["lru", "clock", "slru", "arc", "lirs", "mru"];
+/// ARC and LIRS take much longer to simulate: only if they are asked for.
+const POLICIES: [&str; 4] = ["lru", "clock", "slru", "mru"];
 
-/// A figure, once for each application that is asked for.
-pub(super) fn draw(number: u32, study: &Study, arguments: &Arguments) -> Result<Vec<Drawn>> {
-    let own = if number == 4 { "les" } else { "venus" };
-    let applications = match &arguments.applications[..] {
-        [] => vec![own.to_owned()],
+/// The applications that a figure shows: its own, unless others are asked for.
+pub(super) fn applications(number: u32, arguments: &Arguments) -> Vec<String> {
+    match &arguments.applications[..] {
+        [] => vec![if number == 4 { "les" } else { "venus" }.to_owned()],
         given => given.to_vec(),
-    };
-    applications
+    }
+}
+
+/// A figure, once for each application.
+pub(super) fn draw(number: u32, study: &Study, arguments: &Arguments) -> Result<Vec<Drawn>> {
+    applications(number, arguments)
         .iter()
         .map(|application| match number {
             3 | 4 => demand_figure(number, study, application),
