@@ -5,11 +5,13 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
+mod miller_katz;
 mod thakur;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  pioscope reproduce miller-katz
   pioscope reproduce thakur
   pioscope reproduce thakur --run ./collapse       (also runs the small case for real, on 8 processes)")]
 pub struct Arguments {
@@ -19,12 +21,15 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Study {
+    /// Miller and Katz 1991: I/O of seven applications on a Cray Y-MP, and the buffers that would serve it
+    MillerKatz(miller_katz::Arguments),
     /// Thakur, Gropp and Lusk 1996: two-phase I/O of a production application on the IBM SP and the Intel Paragon
     Thakur(thakur::Arguments),
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
     match arguments.study {
+        Study::MillerKatz(arguments) => miller_katz::run(arguments),
         Study::Thakur(arguments) => thakur::run(arguments),
     }
 }

@@ -120,13 +120,66 @@ impl Computer {
         Ok(computer)
     }
 
-    /// The Cray Y-MP of Miller and Katz: one of its processors, with its share of the rest (`machines/cray-ymp.toml`).
+    /// The same with other values: (key, value), the key with its tables, as in `disks.far`.
+    ///
+    /// # Errors
+    /// As [`Computer::parse`], and if the text has no such key.
+    pub fn parse_with(
+        file: &str,
+        text: &str,
+        changes: &[(String, String)],
+    ) -> Result<Computer, MachineError> {
+        let unchanged = Computer::parse(file, text)?;
+        if changes.is_empty() {
+            return Ok(unchanged);
+        }
+        let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| MachineError::Syntax {
+            file: file.to_owned(),
+            line: 1,
+            message: error.message().to_owned(),
+        })?;
+        for (key, value) in changes {
+            change(&mut table, key, value).map_err(|known| MachineError::UnknownKey {
+                file: file.to_owned(),
+                line: 1,
+                key: key.clone(),
+                known,
+            })?;
+        }
+        Computer::parse(&format!("{file}, changed"), &table.to_string())
+    }
+
+    /// The description that is built in: the Cray Y-MP of Miller and Katz, one of its processors with its share of the
+    /// rest.
+    pub const CRAY_YMP: (&str, &str) =
+        ("machines/cray-ymp.toml", include_str!("../../../machines/cray-ymp.toml"));
+
+    /// [`Computer::CRAY_YMP`], read.
     ///
     /// # Errors
     /// None: the description is built in, and tested.
     pub fn cray_ymp() -> Result<Computer, MachineError> {
-        Computer::parse("machines/cray-ymp.toml", include_str!("../../../machines/cray-ymp.toml"))
+        Computer::parse(Computer::CRAY_YMP.0, Computer::CRAY_YMP.1)
     }
+}
+
+/// Gives a key another value, of the kind that it has if the text is of that kind; else names the keys that it could be.
+fn change(table: &mut toml::Table, key: &str, text: &str) -> Result<(), String> {
+    let (mut inner, mut rest) = (table, key);
+    while let Some((section, below)) = rest.split_once('.') {
+        let known = inner.keys().cloned().collect::<Vec<_>>().join(", ");
+        inner = inner.get_mut(section).and_then(toml::Value::as_table_mut).ok_or(known)?;
+        rest = below;
+    }
+    let known = inner.keys().cloned().collect::<Vec<_>>().join(", ");
+    let value = inner.get_mut(rest).filter(|value| !value.is_table()).ok_or(known)?;
+    let read = match value {
+        toml::Value::Boolean(_) => text.parse().ok().map(toml::Value::Boolean),
+        toml::Value::Integer(_) => text.parse().ok().map(toml::Value::Integer),
+        _ => None,
+    };
+    *value = read.unwrap_or_else(|| toml::Value::String(text.to_owned()));
+    Ok(())
 }
 
 impl Buffers {
@@ -196,5 +249,50 @@ impl Disks {
         }
         section.finish()?;
         Ok(disks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(changes: &[(&str, &str)]) -> Result<Computer, String> {
+        let changes: Vec<_> =
+            changes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let (file, text) = Computer::CRAY_YMP;
+        Computer::parse_with(file, text, &changes).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn values_can_be_changed() {
+        let computer = with(&[
+            ("disks.far", "12 ms"),
+            ("disks.queue", "true"),
+            ("cpu.count", "4"),
+            ("buffers.policy", "arc"),
+        ]);
+        let computer = computer.unwrap();
+        assert_eq!(computer.disks.far, Duration::from_picoseconds(12_000_000_000));
+        assert!(computer.disks.queue);
+        assert_eq!((computer.cpu.count, computer.buffers.policy.as_str()), (4, "arc"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_name() {
+        let wrong = |key, value| with(&[(key, value)]).unwrap_err();
+        assert!(wrong("disks.fer", "12 ms").contains("unknown key 'disks.fer' (known here: bandwidth, "));
+        assert!(wrong("disk.far", "12 ms").contains("unknown key 'disk.far' (known here: "));
+        for (key, value, expected) in [
+            ("disks.far", "12", "disks.far = \"12\": expected a time from"),
+            ("cpu.quantum", "0 s", "cpu.quantum = \"0 s\": expected a time above"),
+            ("cpu.count", "0", "cpu.count = 0: expected a whole number from 1"),
+            ("disks.stripe", "3", "disks.stripe = 3: expected a divisor of disks.count = 8"),
+            ("disks.bandwidth", "0 MB/s", "disks.bandwidth = \"0 MB/s\": expected a bandwidth"),
+            ("buffers.policy", "fifo", "expected \"lru\" or \"clock\""),
+            ("buffers.size", "0 B", "buffers = "),
+            ("buffers.block", "32 MiB", "buffers.block = \"32 MiB\": expected no more than buffers.size"),
+        ] {
+            assert!(wrong(key, value).contains(expected), "{}", wrong(key, value));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Numbers with units, for people: one place, so that every report says them alike.
 
 /// Four significant digits, without zeros that say nothing: `48`, `31.59`, `0.052`.
-pub(crate) fn significant(value: f64) -> String {
+pub fn significant(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".into() } else { "–".into() };
     }

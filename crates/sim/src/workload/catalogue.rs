@@ -21,7 +21,8 @@ pub struct Entry {
 
 /// Every workload that can be generated.
 pub fn catalogue() -> &'static [Entry] {
-    use super::miller_katz::ENTRIES as MK;
+    // bvi, ccm, forma, gcm, les, upw, venus.
+    use super::miller_katz::ENTRIES as SEVEN;
     const ENTRIES: &[Entry] = &[
         bt_io::ENTRY,
         checkpoint::ENTRY,
@@ -31,13 +32,13 @@ pub fn catalogue() -> &'static [Entry] {
         ior::EASY,
         ior::HARD,
         s3d_io::ENTRY,
-        MK[0],
-        MK[1],
-        MK[2],
-        MK[3],
-        MK[4],
-        MK[5],
-        MK[6],
+        SEVEN[0],
+        SEVEN[1],
+        SEVEN[2],
+        SEVEN[3],
+        SEVEN[4],
+        SEVEN[5],
+        SEVEN[6],
     ];
     ENTRIES
 }

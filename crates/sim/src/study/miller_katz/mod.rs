@@ -7,6 +7,7 @@
 pub mod figures;
 mod sensitivity;
 mod statements;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -20,6 +21,7 @@ use crate::workload::miller_katz::{PUBLISHED, application};
 
 pub use sensitivity::{Sensitivity, sensitivities};
 pub use statements::{Basis, Claim, Statement, statements};
+pub use tables::{Measured, Printed, printed};
 
 /// Bytes of a megaword, the Cray's measure of memory: 2^20 words of 8 bytes.
 pub const MEGAWORD: u64 = 8 << 20;

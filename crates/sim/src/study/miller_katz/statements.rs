@@ -74,6 +74,8 @@ struct Runs {
     names: Vec<String>,
     /// Those that stage their data: the ones with much I/O.
     staging: Vec<usize>,
+    /// Size of each one's data set, as the paper gives it.
+    data_bytes: Vec<u64>,
     /// Each alone: with a processor's share of the buffers, with the largest, with its share of the solid-state disk.
     share: Vec<Outcome>,
     largest: Vec<Outcome>,
@@ -93,6 +95,8 @@ impl Runs {
     fn of(study: &Study) -> Result<Runs, SimError> {
         let names: Vec<String> = study.applications().map(str::to_owned).collect();
         let staging = staging(&names)?;
+        let data_bytes = names.iter().map(|name| Ok((find(name)?.data_mb * 1e6) as u64));
+        let data_bytes = data_bytes.collect::<Result<Vec<u64>, SimError>>()?;
         let alone = |name: &String| study.case(name, 1);
         let mut cases: Vec<Case> = Vec::new();
         cases.extend(names.iter().map(|name| alone(name).cache(SHARE)));
@@ -119,7 +123,7 @@ impl Runs {
             venus.push((megawords, four));
         }
         let limited = next(1).remove(0);
-        Ok(Runs { names, staging, share, largest, ssd, ssd_two, venus, limited })
+        Ok(Runs { names, staging, data_bytes, share, largest, ssd, ssd_two, venus, limited })
     }
 
     fn position(&self, name: &str) -> usize {
@@ -185,10 +189,11 @@ fn main_memory(runs: &Runs, found: &mut Vec<Statement>) {
         found.push(Statement { place, what, unit, claim, computed, basis: Basis::Predicted });
     };
     let les = runs.position("les");
-    let best = runs.staging.iter().all(|one| runs.share[*one].utilisation() <= runs.share[les].utilisation());
-    let words = "closest to fully using a CPU by itself, of those with much I/O";
-    let used = runs.share[les].utilisation() * 100.0;
-    row("6.2", "les alone, 2 MW: CPU used", "%", Claim::Words(words, best), used);
+    let fits = |one: usize| runs.data_bytes[one] <= SHARE;
+    let used = |one: usize| runs.share[one].utilisation();
+    let best = runs.staging.iter().all(|one| fits(*one) || used(*one) <= used(les));
+    let words = "closest to fully using a CPU by itself, of those whose data do not fit";
+    row("6.2", "les alone, 2 MW: CPU used", "%", Claim::Words(words, best), used(les) * 100.0);
     for (megawords, [nothing, ahead, behind, _]) in runs.venus.iter().filter(|(size, _)| *size <= 4) {
         let saved = |outcome: &Outcome| nothing.idle().seconds() - outcome.idle().seconds();
         let words = "venus gains from write-behind, not as much from prefetching";
@@ -235,9 +240,10 @@ fn solid_state(runs: &Runs, found: &mut Vec<Statement>) {
     let bursts = unevenness(sixteen, true);
     let what = "Figure 7: deviation of the rate to disk over its mean, in 1 s of the first 100";
     row("6.3", what, "", Claim::Words(words, bursts > 0.5 * unevenness(sixteen, false)), bursts);
-    let least = runs.ssd_two.iter().map(Outcome::utilisation).fold(1.0, f64::min) * 100.0;
+    let better = |(one, two): (&Outcome, &Outcome)| one.utilisation().max(two.utilisation());
+    let least = runs.ssd.iter().zip(&runs.ssd_two).map(better).fold(1.0, f64::min) * 100.0;
     let words = "one or two processes keep a processor fully used";
-    let what = "two copies, SSD of 32 MW: CPU used, least of the seven";
+    let what = "one or two copies, SSD of 32 MW: CPU used, least of the seven";
     row("7", what, "%", Claim::Words(words, least > 98.0), least);
 }
 

@@ -8,11 +8,13 @@ use super::profile::{Class, Profile};
 use super::tables::Published;
 use crate::workload::{Open, Step, What, Workload};
 
-/// The Cray's word: sizes are whole ones.
-const WORD: f64 = 8.0;
+/// Sizes are multiples of the largest of these that changes them by no more than [`ALIGNMENT_ERROR`]: programs on the
+/// Cray made requests of whole sectors (of 4096 B), where they could.
+const ALIGNMENTS: [f64; 4] = [4096.0, 2048.0, 1024.0, 512.0];
+const ALIGNMENT_ERROR: f64 = 0.01;
 /// Requests to the small files, bytes: what the program is told at its start, and prints after every cycle. The tables
 /// leave no room for more.
-const SMALL: u64 = 4096;
+const SMALL: u64 = 512;
 
 /// The program of one process.
 pub(super) fn workload(application: &Published, profile: &Profile) -> Workload {
@@ -67,11 +69,8 @@ struct Plan {
 impl Plan {
     fn of(application: &Published, profile: &Profile) -> Plan {
         let volume = application.volume();
-        let (reads, writes) = (volume.reads.round().max(1.0), volume.writes.round().max(1.0));
-        let words = |bytes: f64| ((bytes / WORD).round() * WORD) as u64;
-        let (read_bytes, write_bytes) =
-            (words(volume.read_bytes / reads), words(volume.write_bytes / writes));
-        let (reads, writes) = (reads as u64, writes as u64);
+        let (read_bytes, reads) = requests(volume.read_bytes, volume.reads);
+        let (write_bytes, writes) = requests(volume.write_bytes, volume.writes);
         let data = application.data_mb * 1e6;
         let whole = Duration::from_seconds(application.cpu_s);
         let part = |part: f64| Duration::from_seconds(application.cpu_s * part);
@@ -160,6 +159,15 @@ fn pass(pieces: &[u64], run: usize) -> Vec<(u32, u64)> {
         }
     }
     order
+}
+
+/// Size and number of the requests that move so many bytes, about so many of them.
+fn requests(bytes: f64, count: f64) -> (u64, u64) {
+    let mean = bytes / count;
+    let aligned = |unit: &f64| ((mean / unit).round() * unit).max(*unit);
+    let close = |size: &f64| (size / mean - 1.0).abs() <= ALIGNMENT_ERROR;
+    let size = ALIGNMENTS.iter().map(aligned).find(close).unwrap_or(aligned(&ALIGNMENTS[3]));
+    (size as u64, (bytes / size).round().max(1.0) as u64)
 }
 
 fn pieces(bytes: f64, size: u64) -> u64 {

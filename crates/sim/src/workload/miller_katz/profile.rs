@@ -52,13 +52,13 @@ impl Profile {
         }
     }
 
-    /// Cycles of the program: each writes the data set once. Required I/O makes one.
+    /// Cycles of the program: as many as each can write the whole data set. Required I/O makes one.
     pub fn cycles(&self, application: &Published) -> u32 {
         match self.class {
             Class::Required => 1,
             Class::Staging => {
                 let written = application.volume().write_bytes;
-                ((written / (application.data_mb * 1e6)).round() as u32).max(1)
+                ((written / (application.data_mb * 1e6)) as u32).max(1)
             }
         }
     }

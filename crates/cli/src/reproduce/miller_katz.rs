@@ -1,0 +1,268 @@
+//! `pioscope reproduce miller-katz`: the study of Miller and Katz (1991).
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use pio_machine::{Computer, Duration, parse_size};
+use pio_report::Table;
+use pio_report::chart;
+use pio_report::units::significant;
+use pio_sim::study::miller_katz::{self, Basis, Claim, MEGAWORD, Sensitivity, Statement, Study};
+
+mod figures;
+mod tables;
+
+use figures::Drawn;
+
+/// The figures that have data.
+const FIGURES: [u32; 5] = [3, 4, 6, 7, 8];
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pioscope reproduce miller-katz
+  pioscope reproduce miller-katz --figure 8 --cache 2MW,4MW,16MW,32MW --policy lru,mru,arc -o figures
+  pioscope reproduce miller-katz --figure 7 --application les --instances 3 --cache 16MW --seconds 60
+  pioscope reproduce miller-katz --figure 6 --ssd 32MW
+  pioscope reproduce miller-katz --figure 8 --set disks.far=\"12 ms\" --set buffers.read-ahead=false
+
+1 MW, a megaword, is 8 MiB. Keys for --set: docs/buffers.md.")]
+pub struct Arguments {
+    /// Only these figures: 3, 4, 6, 7 or 8 [default: all, tables, statements and sensitivities]
+    #[arg(long = "figure", value_name = "NUMBER", value_delimiter = ',')]
+    figures: Vec<u32>,
+    /// Applications: bvi, ccm, forma, gcm, les, upw, venus [default: as the figure has it]
+    #[arg(long = "application", value_name = "NAME", value_delimiter = ',')]
+    applications: Vec<String>,
+    /// Copies that run at once, in Figures 6 to 8
+    #[arg(long, value_name = "COUNT", default_value_t = 2)]
+    instances: u32,
+    /// Sizes of the file buffers in main memory [default: as the figure has it]
+    #[arg(long = "cache", value_name = "SIZE", value_delimiter = ',')]
+    caches: Vec<Size>,
+    /// Replacement policies: lru, clock, slru, arc, lirs, mru [default: lru; in Figure 8 all but arc and lirs]
+    #[arg(long = "policy", value_name = "POLICY", value_delimiter = ',')]
+    policies: Vec<String>,
+    /// A solid-state disk of this size instead of buffers in main memory
+    #[arg(long, value_name = "SIZE", conflicts_with = "caches")]
+    ssd: Option<Size>,
+    /// First seconds of wall-clock time that Figures 6 and 7 show
+    #[arg(long, value_name = "SECONDS", default_value_t = 100.0)]
+    seconds: f64,
+    /// Description of the computer, instead of the Cray Y-MP
+    #[arg(long, value_name = "FILE")]
+    computer: Option<PathBuf>,
+    /// Another value for a key of the computer's description
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    changes: Vec<Change>,
+    /// Folder for the figures, as SVG files [default: none are written]
+    #[arg(short, long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+}
+
+/// Bytes, also as megawords.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Size(u64);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Size, String> {
+        let expected = || "expected a size above 0 with its unit (MW, MiB, MB, ...)".to_owned();
+        let bytes = match text.trim().strip_suffix("MW") {
+            Some(megawords) => {
+                // An eighth of a tebibyte is 2^14 megawords: far beyond any machine, and exact.
+                let number: f64 = megawords.trim().parse().map_err(|_| expected())?;
+                (number.is_finite() && number <= 16_384.0).then(|| (number * MEGAWORD as f64) as u64)
+            }
+            None => parse_size(text),
+        };
+        bytes.filter(|bytes| *bytes > 0).map(Size).ok_or_else(expected)
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Change {
+    key: String,
+    value: String,
+}
+
+impl FromStr for Change {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Change, String> {
+        let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE, as in disks.far=\"12 ms\"")?;
+        Ok(Change { key: key.trim().to_owned(), value: value.trim().to_owned() })
+    }
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode> {
+    check(&arguments)?;
+    let computer = computer(&arguments)?;
+    let everything = arguments.figures.is_empty();
+    let wanted = if everything { &FIGURES[..] } else { &arguments.figures[..] };
+    let study = if everything {
+        Study::new(computer, &[])?
+    } else {
+        let names: Vec<String> =
+            wanted.iter().flat_map(|number| figures::applications(*number, &arguments)).collect();
+        Study::new(computer, &names)?
+    };
+    let mut text = String::new();
+    if everything {
+        let (table, holds) = tables::tables()?;
+        for table in table {
+            text.push_str(&table.text());
+            text.push('\n');
+        }
+        if !holds {
+            eprintln!("pioscope: a generated trace is more than 2 % off its table");
+        }
+    }
+    for number in wanted {
+        for drawn in figures::draw(*number, &study, &arguments)? {
+            text.push_str(&drawn.table.text());
+            text.push('\n');
+            if let Some(folder) = &arguments.output {
+                write(folder, &drawn)?;
+            }
+        }
+    }
+    if everything {
+        text.push_str(&statements_table(&miller_katz::statements(&study)?).text());
+        text.push('\n');
+        text.push_str(&sensitivities_table(&miller_katz::sensitivities(&study)?).text());
+    }
+    let computer = &study.computer;
+    text.push_str(&format!(
+        "\n  computer {} · nothing is random · pioscope {}\n",
+        computer.name,
+        env!("CARGO_PKG_VERSION")
+    ));
+    crate::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check(arguments: &Arguments) -> Result<()> {
+    if let Some(figure) = arguments.figures.iter().find(|figure| !FIGURES.contains(figure)) {
+        bail!("--figure {figure}: expected 3, 4, 6, 7 or 8, the paper's figures with results");
+    }
+    let figures_only = !arguments.applications.is_empty()
+        || !arguments.caches.is_empty()
+        || !arguments.policies.is_empty()
+        || arguments.ssd.is_some();
+    if arguments.figures.is_empty() && figures_only {
+        bail!("--application, --cache, --policy and --ssd change a figure: name it with --figure");
+    }
+    if !(1..=1000).contains(&arguments.instances) {
+        bail!("--instances {}: expected 1 to 1000", arguments.instances);
+    }
+    if !(arguments.seconds > 0.0 && arguments.seconds <= 1e6) {
+        bail!("--seconds {}: expected above 0, at most 1000000", arguments.seconds);
+    }
+    Ok(())
+}
+
+fn computer(arguments: &Arguments) -> Result<Computer> {
+    let changes: Vec<(String, String)> =
+        arguments.changes.iter().map(|one| (one.key.clone(), one.value.clone())).collect();
+    let Some(path) = &arguments.computer else {
+        let (file, text) = Computer::CRAY_YMP;
+        return Ok(Computer::parse_with(file, text, &changes)?);
+    };
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).with_context(|| format!("{name}: cannot read"))?;
+    Ok(Computer::parse_with(&name, &text, &changes)?)
+}
+
+fn write(folder: &Path, drawn: &Drawn) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+    for (name, figure) in &drawn.figures {
+        let path = folder.join(format!("{name}.svg"));
+        std::fs::write(&path, chart::svg(figure))
+            .with_context(|| format!("{}: cannot write", path.display()))?;
+    }
+    Ok(())
+}
+
+fn statements_table(statements: &[Statement]) -> Table {
+    let cells = |one: &Statement| {
+        let (published, verdict) = match one.claim {
+            Claim::Is(number) => {
+                let error = one.error().map_or(String::new(), |error| format!("{:+.1} %", error * 100.0));
+                (format!("{} {}", significant(number), one.unit), error)
+            }
+            Claim::AtLeast(number) => {
+                (format!("at least {} {}", significant(number), one.unit), as_stated(one))
+            }
+            Claim::Words(words, _) => (words.to_owned(), as_stated(one)),
+            Claim::Unknown => ("–".to_owned(), String::new()),
+        };
+        let basis = match one.basis {
+            Basis::Calibrated => "calibrated",
+            Basis::Predicted => "predicted",
+        };
+        let computed = format!("{} {}", significant(one.computed), one.unit);
+        vec![
+            one.place.to_owned(),
+            one.what.clone(),
+            published.trim().to_owned(),
+            computed.trim().to_owned(),
+            verdict,
+            basis.to_owned(),
+        ]
+    };
+    Table {
+        title: "What the paper states".to_owned(),
+        note: "calibrated: a parameter was chosen by it. predicted: nothing was fitted to it; – where the paper's \
+               number is not known to us. 1 MW is 8 MiB. papers/miller-katz-1991/README.md says what rests on what."
+            .to_owned(),
+        columns: vec!["section", "what", "published", ">computed", "", "basis"],
+        rows: statements.iter().map(cells).collect(),
+    }
+}
+
+fn as_stated(statement: &Statement) -> String {
+    match statement.holds() {
+        Some(true) => "as stated".to_owned(),
+        Some(false) => "NOT AS STATED".to_owned(),
+        None => String::new(),
+    }
+}
+
+fn sensitivities_table(rows: &[Sensitivity]) -> Table {
+    let cells = |row: &Sensitivity| {
+        let mut cells = vec![row.change.clone()];
+        cells.extend(row.idle_s.iter().map(|idle| format!("{idle:.1}")));
+        cells
+    };
+    Table {
+        title: "Idle time of two venus if a parameter that was never printed were another, s".to_owned(),
+        note: "One change at a time. The columns are sizes of the buffers.".to_owned(),
+        columns: vec!["change", ">1 MW", ">2 MW", ">4 MW", ">16 MW"],
+        rows: rows.iter().map(cells).collect(),
+    }
+}
+
+/// The time that `--seconds` says.
+fn shown(arguments: &Arguments) -> Duration {
+    Duration::from_seconds(arguments.seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn megawords_are_eight_mebibytes() {
+        assert_eq!("4MW".parse(), Ok(Size(32 << 20)));
+        assert_eq!("0.5 MW".parse(), Ok(Size(4 << 20)));
+        assert_eq!("16 MiB".parse(), Ok(Size(16 << 20)));
+        for wrong in ["0MW", "4", "-1MW", "NaNMW", "1e99MW", "0 B"] {
+            assert!(wrong.parse::<Size>().is_err(), "{wrong}");
+        }
+    }
+}

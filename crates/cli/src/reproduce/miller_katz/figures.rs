@@ -1,0 +1,240 @@
+//! The figures, each with whatever the user changes.
+
+use anyhow::{Result, bail};
+use pio_machine::Duration;
+use pio_report::Table;
+use pio_report::chart::{Figure, Point, Series};
+use pio_report::units::significant;
+use pio_sim::buffers::Outcome;
+use pio_sim::study::miller_katz::figures::{Curve, Sizes, demand, idle_over_size, to_buffers, to_disk};
+use pio_sim::study::miller_katz::{Case, MEGAWORD, Study};
+
+use super::{Arguments, shown};
+
+/// A figure as a table, and as drawings with their files' names.
+pub(super) struct Drawn {
+    pub(super) table: Table,
+    pub(super) figures: Vec<(String, Figure)>,
+}
+
+/// Sizes of Figure 8, megawords.
+const SIZES: [f64; 9] = [0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0];
+/// ARC and LIRS take much longer to simulate: only if they are asked for.
+const POLICIES: [&str; 4] = ["lru", "clock", "slru", "mru"];
+
+/// The applications that a figure shows: its own, unless others are asked for.
+pub(super) fn applications(number: u32, arguments: &Arguments) -> Vec<String> {
+    match &arguments.applications[..] {
+        [] => vec![if number == 4 { "les" } else { "venus" }.to_owned()],
+        given => given.to_vec(),
+    }
+}
+
+/// A figure, once for each application.
+pub(super) fn draw(number: u32, study: &Study, arguments: &Arguments) -> Result<Vec<Drawn>> {
+    applications(number, arguments)
+        .iter()
+        .map(|application| match number {
+            3 | 4 => demand_figure(number, study, application),
+            6 | 7 => rate_figure(number, study, application, arguments),
+            _ => idle_figure(study, application, arguments),
+        })
+        .collect()
+}
+
+fn demand_figure(number: u32, study: &Study, application: &str) -> Result<Drawn> {
+    let curves = demand(study.program(application)?, Duration::from_seconds(1.0));
+    let title = format!("Figure {number}: data rate of {application} over CPU time");
+    let figure = Figure {
+        title: title.clone(),
+        x_label: "CPU seconds".to_owned(),
+        y_label: "MB per CPU second".to_owned(),
+        series: curves.iter().map(series).collect(),
+        ..Figure::default()
+    };
+    let note = "The generated trace's. The paper prints only a picture, which is not in its text.";
+    let rows = curves.iter().map(|curve| summary("asked for", curve)).collect();
+    let table = summaries(title, note.to_owned(), rows);
+    Ok(Drawn { table, figures: vec![(format!("figure-{number}-{application}"), figure)] })
+}
+
+fn rate_figure(number: u32, study: &Study, application: &str, arguments: &Arguments) -> Result<Drawn> {
+    let own = if number == 6 { 2 * MEGAWORD } else { 16 * MEGAWORD };
+    let bytes = match &arguments.caches[..] {
+        [] => own,
+        [one] => one.0,
+        _ => bail!("--cache: Figure {number} has one size; Figure 8 compares sizes"),
+    };
+    let case = study.case(application, arguments.instances);
+    let (mut case, where_) = match arguments.ssd {
+        Some(ssd) => (case.ssd(ssd.0), format!("a solid-state disk of {}", megawords(ssd.0))),
+        None => (case.cache(bytes), format!("a cache of {}", megawords(bytes))),
+    };
+    if let [policy, rest @ ..] = &arguments.policies[..] {
+        if !rest.is_empty() {
+            bail!("--policy: Figure {number} has one policy; Figure 8 compares policies");
+        }
+        case.computer.buffers.policy.clone_from(policy);
+    }
+    let outcome = study.run_one(&case)?;
+    let until = shown(arguments);
+    let (disk, buffers) = (to_disk(&outcome, until), to_buffers(&outcome, until));
+    let title =
+        format!("Figure {number}: data rate to disk, {} of {application}, {where_}", arguments.instances);
+    let mut rows: Vec<Vec<String>> = disk.iter().map(|curve| summary("disk", curve)).collect();
+    rows.extend(buffers.iter().map(|curve| summary("cache", curve)));
+    let note = format!(
+        "First {} s of wall-clock time, in bins of 1 s. {}",
+        significant(arguments.seconds),
+        in_words(&outcome)
+    );
+    let draw = |title: &str, y_label: &str, curves: &[Curve]| Figure {
+        title: title.to_owned(),
+        x_label: "seconds".to_owned(),
+        y_label: y_label.to_owned(),
+        series: curves.iter().map(series).collect(),
+        ..Figure::default()
+    };
+    let name = format!("figure-{number}-{application}");
+    let figures = vec![
+        (name.clone(), draw(&title, "MB/s to and from disk", &disk)),
+        (format!("{name}-asked"), draw(&title.replace("to disk", "asked for"), "MB/s asked for", &buffers)),
+    ];
+    Ok(Drawn { table: summaries(title, note, rows), figures })
+}
+
+fn idle_figure(study: &Study, application: &str, arguments: &Arguments) -> Result<Drawn> {
+    if let Some(ssd) = arguments.ssd {
+        return ssd_idle(study, application, arguments, ssd.0);
+    }
+    let caches = match &arguments.caches[..] {
+        [] => SIZES.map(|megawords| (megawords * MEGAWORD as f64) as u64).to_vec(),
+        given => given.iter().map(|size| size.0).collect(),
+    };
+    let policies = match &arguments.policies[..] {
+        [] => POLICIES.map(str::to_owned).to_vec(),
+        given => given.to_vec(),
+    };
+    let sizes = Sizes { application: application.to_owned(), copies: arguments.instances, caches, policies };
+    let (curves, outcomes) = idle_over_size(study, &sizes)?;
+    let title = format!("Figure 8: idle time over cache size, {} of {application}", arguments.instances);
+    let figure = Figure {
+        title: title.clone(),
+        x_label: "cache, MW (8 MiB)".to_owned(),
+        y_label: "idle time, s".to_owned(),
+        series: curves.iter().map(series).collect(),
+        ..Figure::default()
+    };
+    let row = |(number, outcome): (usize, &Outcome)| {
+        let (policy, size) = (number / sizes.caches.len(), number % sizes.caches.len());
+        let mut row = vec![sizes.policies[policy].clone(), megawords(sizes.caches[size])];
+        row.extend(outcome_cells(outcome));
+        row
+    };
+    let table = Table {
+        title,
+        note: "Predicted: nothing here was fitted to anything.".to_owned(),
+        columns: vec![
+            "policy",
+            ">cache",
+            ">idle, s",
+            ">elapsed, s",
+            ">CPU used, %",
+            ">read hits, %",
+            ">read ahead in vain, %",
+            ">disk reads, MB",
+            ">disk writes, MB",
+        ],
+        rows: outcomes.iter().enumerate().map(row).collect(),
+    };
+    Ok(Drawn { table, figures: vec![(format!("figure-8-{application}"), figure)] })
+}
+
+/// Figure 8's numbers with a solid-state disk: there is one size, and nothing to draw.
+fn ssd_idle(study: &Study, application: &str, arguments: &Arguments, bytes: u64) -> Result<Drawn> {
+    let policies = match &arguments.policies[..] {
+        [] => vec![study.computer.buffers.policy.clone()],
+        given => given.to_vec(),
+    };
+    let case = |policy: &String| {
+        let mut case: Case = study.case(application, arguments.instances).ssd(bytes);
+        case.computer.buffers.policy.clone_from(policy);
+        case
+    };
+    let outcomes = study.run(&policies.iter().map(case).collect::<Vec<_>>())?;
+    let row = |(policy, outcome): (&String, &Outcome)| {
+        let mut row = vec![policy.clone(), megawords(bytes)];
+        row.extend(outcome_cells(outcome));
+        row
+    };
+    let table = Table {
+        title: format!("Idle time with a solid-state disk, {} of {application}", arguments.instances),
+        note: "Predicted: nothing here was fitted to anything.".to_owned(),
+        columns: vec![
+            "policy",
+            ">SSD",
+            ">idle, s",
+            ">elapsed, s",
+            ">CPU used, %",
+            ">read hits, %",
+            ">read ahead in vain, %",
+            ">disk reads, MB",
+            ">disk writes, MB",
+        ],
+        rows: policies.iter().zip(&outcomes).map(row).collect(),
+    };
+    Ok(Drawn { table, figures: Vec::new() })
+}
+
+fn outcome_cells(outcome: &Outcome) -> Vec<String> {
+    let ahead = outcome.buffers.ahead_bytes.max(1) as f64;
+    vec![
+        format!("{:.1}", outcome.idle().seconds()),
+        format!("{:.1}", outcome.elapsed.seconds()),
+        format!("{:.1}", outcome.utilisation() * 100.0),
+        format!("{:.1}", outcome.hit_ratio() * 100.0),
+        format!("{:.1}", outcome.buffers.ahead_wasted_bytes as f64 / ahead * 100.0),
+        format!("{:.0}", outcome.flow.disk_read_bytes as f64 / 1e6),
+        format!("{:.0}", outcome.flow.disk_written_bytes as f64 / 1e6),
+    ]
+}
+
+fn in_words(outcome: &Outcome) -> String {
+    format!(
+        "The whole run: {:.1} s, of which the processor is idle {:.1} s; {:.1} % of the bytes read are in the buffers or on \
+         their way there.",
+        outcome.elapsed.seconds(),
+        outcome.idle().seconds(),
+        outcome.hit_ratio() * 100.0
+    )
+}
+
+fn summaries(title: String, note: String, rows: Vec<Vec<String>>) -> Table {
+    let columns = vec!["rate", "", ">mean, MB/s", ">highest, MB/s", ">deviation / mean"];
+    Table { title, note, columns, rows }
+}
+
+fn summary(what: &str, curve: &Curve) -> Vec<String> {
+    let rates: Vec<f64> = curve.points.iter().map(|point| point.1).collect();
+    let count = rates.len().max(1) as f64;
+    let mean = rates.iter().sum::<f64>() / count;
+    let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / count;
+    let highest = rates.iter().copied().fold(0.0, f64::max);
+    let deviation = if mean > 0.0 { variance.sqrt() / mean } else { 0.0 };
+    vec![
+        what.to_owned(),
+        curve.name.clone(),
+        format!("{mean:.1}"),
+        format!("{highest:.1}"),
+        format!("{deviation:.2}"),
+    ]
+}
+
+fn series(curve: &Curve) -> Series {
+    let points = curve.points.iter().map(|point| Point::exact(point.0, point.1)).collect();
+    Series { name: curve.name.clone(), points }
+}
+
+fn megawords(bytes: u64) -> String {
+    format!("{} MW", significant(bytes as f64 / MEGAWORD as f64))
+}
