@@ -5,11 +5,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
+mod coll;
 mod thakur;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  pioscope reproduce coll --output figures
+  pioscope reproduce coll --figure 7 --mapping clustered,dedicated --io-nodes 4
   pioscope reproduce thakur
   pioscope reproduce thakur --run ./collapse       (also runs the small case for real, on 8 processes)")]
 pub struct Arguments {
@@ -19,12 +22,15 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Study {
+    /// Coll, Petrini, Frachtenberg and Hoisie 2003: I/O traffic and the placement of I/O nodes on QsNET
+    Coll(coll::Arguments),
     /// Thakur, Gropp and Lusk 1996: two-phase I/O of a production application on the IBM SP and the Intel Paragon
     Thakur(thakur::Arguments),
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
     match arguments.study {
+        Study::Coll(arguments) => coll::run(arguments),
         Study::Thakur(arguments) => thakur::run(arguments),
     }
 }
