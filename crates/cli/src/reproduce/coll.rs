@@ -121,7 +121,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let study = coll::reproduce(&options, &figures, &tell)?;
     drop(progress);
     let mut text = String::new();
-    for plot in study.plots.iter().filter(|plot| !is_ping(plot)) {
+    for plot in study.plots.iter().filter(|plot| !is_long(plot)) {
         text.push_str(&plot_table(plot).text());
         text.push('\n');
     }
@@ -249,9 +249,9 @@ fn is_numbered(plot: &Plot) -> bool {
     plot.name.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
-/// Pings have too many points to print.
-fn is_ping(plot: &Plot) -> bool {
-    plot.name.starts_with(['4', '5'])
+/// Pings, and all nodes of a machine: too many points to print.
+fn is_long(plot: &Plot) -> bool {
+    plot.curves.iter().any(|curve| curve.points.len() > 20)
 }
 
 fn file_name(plot: &Plot) -> String {

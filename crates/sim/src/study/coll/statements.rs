@@ -75,7 +75,7 @@ pub(super) fn pings(system: &System, both_ways: bool) -> Vec<Statement> {
         row("4.1", "data in a packet", 320.0, payload, "B", Basis::Exact),
         row("4.1", "overhead of a packet", 58.0, overhead, "B", Basis::Exact),
         row("4.1", "peak bandwidth, Elan memory", 335.0, speed(system), "MB/s", fitted),
-        row("4.1", "the same with overhead", 396.0, delivered, "MB/s", predicted),
+        row("4.1", "the same with overhead", 396.0, delivered, "MB/s", fitted),
         row("4.1", "asymptotic bandwidth, main memory, Elan3lib", 200.0, speed(&main), "MB/s", fitted),
         row("4.1", "asymptotic bandwidth, main memory, MPI", 200.0, speed(&mpi), "MB/s", predicted),
         row("4.1", "latency of 0 B, Elan3lib", 2.2, time(system, 0), "us", fitted),
