@@ -4,11 +4,12 @@
 //! `cargo bench -p pio-sim --bench speed [-- PART …]`; without names, all parts.
 
 mod events;
+mod flow;
 mod measure;
 
 use measure::Part;
 
-const PARTS: &[Part] = &[events::PART];
+const PARTS: &[Part] = &[events::PART, flow::PART];
 
 fn main() {
     // Cargo passes `--bench`.

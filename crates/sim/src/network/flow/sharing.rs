@@ -1,13 +1,23 @@
 //! Max-min fair rates, kept up as flows come and go.
 //!
-//! Progressive filling: the rates of all flows grow together; when a channel is full, the flows that cross it stay where
-//! they are. A change leaves the filling as it was up to some level. Below the rate that a flow had, nothing changes when
-//! it goes. Nor does anything change below the level at which the first channel of a new flow is full, and that level
-//! follows from the rates there are. So the filling is taken up at that level, and only for flows that share channels
-//! with the change, directly or over others that are above the level.
+//! Rates are max-min fair if every flow has a bottleneck: a channel that is full, and on which no flow has more (Bertsekas
+//! and Gallager 1992, section 6.5.2). Progressive filling finds them: all rates grow together; when a channel is full,
+//! the flows that cross it stay where they are.
+//!
+//! Most flows keep their rate when one comes or goes. So the filling is done over only as far as it differs from the last.
+//! Of all other flows it is known where they will stay. What is not known is *open*: at first, the new flows. The level
+//! rises from one channel to the next that can matter:
+//!
+//! - A channel is full for its open flows, given what the others will have. If some of those would have more than the level
+//!   now, this comes too early: they are opened too. Else, the open ones stay.
+//! - The level is that of the flows that have their bottleneck in a channel, and that is not full now. They are opened.
+//!
+//! What is below the level never changes again, so every flow is opened once at most, and stays once. The cost is that of
+//! the flows that are opened, and hardly any of those keeps its rate.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use super::routes::Share;
 
@@ -18,23 +28,20 @@ pub(super) struct Sharing {
     capacity: f64,
     /// By channel: the flows that cross it.
     members: Vec<Vec<Member>>,
-    /// By channel.
-    fill: Vec<Fill>,
+    channels: Vec<Channel>,
+    flows: Vec<Flow>,
     /// By flow: what it crosses.
     hops: Vec<Vec<Hop>>,
-    /// By flow: its rate; infinite if it is new.
-    rates: Vec<f64>,
-    /// By flow: the last settling in which its rate was open.
-    open_in: Vec<u32>,
+    /// Numbers of flows that are no more.
     free: Vec<u32>,
-    settling: u32,
-    /// Channels of flows that came or went.
+    /// How often rates were shared out.
+    settlings: u32,
+    /// New flows, and channels of flows that came or went.
+    added: Vec<u32>,
     touched: Vec<u32>,
-    /// The lowest rate of a flow that went.
-    lowest_gone: f64,
-    /// Channels and flows of a settling: kept for their room.
-    channels: Vec<u32>,
-    flows: Vec<(u32, f64)>,
+    /// Flows that were opened, and their rates before. Kept for their room, as is the heap.
+    open: Vec<(u32, f64)>,
+    /// Channels by the level at which they are to be looked at.
     heap: BinaryHeap<Reverse<(Level, u32)>>,
 }
 
@@ -54,60 +61,77 @@ struct Hop {
     weight: f64,
 }
 
-/// A channel in a settling.
-#[derive(Clone, Copy, Debug, Default)]
-struct Fill {
-    /// Capacity that flows with a settled rate leave.
-    left: f64,
-    /// Sum of the weights of the others.
-    weight: f64,
-    /// How many these are.
-    open: u32,
-    /// The last settling that the channel was part of.
-    settling: u32,
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    rate: f64,
+    bottleneck: u32,
+    /// The last settling in which it was open.
+    opened: u32,
+    /// The last settling in which it stayed at a rate.
+    stayed: u32,
 }
 
-/// A rate that is no number below 0, and no NaN: its bits are in order.
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    /// Capacity that flows leave which are not open.
+    left: f64,
+    /// Sum of the weights of open flows, and how many they are.
+    weight: f64,
+    open: u32,
+    /// How many flows have their bottleneck here; not those that are open.
+    holds: u32,
+    /// The rate of these.
+    level: f64,
+    /// The level at which it is in the heap: above all if it is not.
+    queued: Level,
+    /// The last settling in which it was in the heap.
+    reached: u32,
+}
+
+/// A rate, which is no number below 0 and no NaN: its bits are in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Level(u64);
 
-/// Rates that differ by less may be the same level. What thousands of flows leave of a channel is the difference of numbers
-/// thousands of times larger, each rounded to 16 digits. To take too many for the same costs time only.
+const NEVER: Level = Level(u64::MAX);
+
+const NOWHERE: u32 = u32::MAX;
+
+/// Rates that differ by less may be the same. What thousands of flows leave of a channel is the difference of numbers
+/// thousands of times larger, each rounded to 16 digits.
 const ROUNDING: f64 = 1e-9;
 
-/// Steps in which the level of a full channel is looked for. Any of them ends at or below it, which is right, if not
-/// always fastest.
-const STEPS: usize = 8;
+/// Settlings after which what flows leave is summed up anew, before rounding adds up to anything.
+const FRESH: u32 = 1 << 12;
 
 impl Sharing {
     pub(super) fn new(channels: usize, capacity: f64) -> Sharing {
+        let channel =
+            Channel { left: capacity, weight: 0.0, open: 0, holds: 0, level: 0.0, queued: NEVER, reached: 0 };
         Sharing {
             capacity,
             members: vec![Vec::new(); channels],
-            fill: vec![Fill::default(); channels],
-            hops: Vec::new(),
-            rates: Vec::new(),
-            open_in: Vec::new(),
-            free: Vec::new(),
-            settling: 0,
-            touched: Vec::new(),
-            lowest_gone: f64::INFINITY,
-            channels: Vec::new(),
+            channels: vec![channel; channels],
             flows: Vec::new(),
+            hops: Vec::new(),
+            free: Vec::new(),
+            settlings: 0,
+            added: Vec::new(),
+            touched: Vec::new(),
+            open: Vec::new(),
             heap: BinaryHeap::new(),
         }
     }
 
-    /// A new flow over these channels; its rate is known when it is settled. Its number: one that is free
-    /// again, or else the next.
+    /// A new flow over these channels; its rate is known when it is settled. Its number: one that is free again, or else
+    /// the next.
     pub(super) fn add(&mut self, shares: &[Share]) -> u32 {
+        let new = Flow { rate: 0.0, bottleneck: NOWHERE, opened: 0, stayed: 0 };
         let flow = self.free.pop().unwrap_or_else(|| {
             self.hops.push(Vec::new());
-            self.rates.push(0.0);
-            self.open_in.push(0);
-            self.rates.len() as u32 - 1
+            self.flows.push(new);
+            self.flows.len() as u32 - 1
         });
-        self.rates[flow as usize] = f64::INFINITY;
+        self.flows[flow as usize] = new;
         let hops = &mut self.hops[flow as usize];
         for (hop, Share { channel, weight }) in (0..).zip(shares.iter().copied()) {
             let members = &mut self.members[channel as usize];
@@ -115,19 +139,22 @@ impl Sharing {
             members.push(Member { flow, hop, weight });
             self.touched.push(channel);
         }
+        self.added.push(flow);
         flow
     }
 
-    /// The flow is no more.
+    /// The flow is no more. It has been settled.
     pub(super) fn remove(&mut self, flow: u32) {
-        // A flow that was never settled changed nothing.
-        self.lowest_gone = self.lowest_gone.min(self.rates[flow as usize]);
-        while let Some(Hop { channel, place, .. }) = self.hops[flow as usize].pop() {
+        let Flow { rate, bottleneck, .. } = self.flows[flow as usize];
+        self.channels[bottleneck as usize].holds -= 1;
+        while let Some(Hop { channel, place, weight }) = self.hops[flow as usize].pop() {
             let members = &mut self.members[channel as usize];
             members.swap_remove(place as usize);
             if let Some(moved) = members.get(place as usize) {
                 self.hops[moved.flow as usize][moved.hop as usize].place = place;
             }
+            let left = &mut self.channels[channel as usize].left;
+            *left = if members.is_empty() { self.capacity } else { *left + weight * rate };
             self.touched.push(channel);
         }
         self.free.push(flow);
@@ -135,152 +162,185 @@ impl Sharing {
 
     /// Bytes a picosecond of a flow that is settled.
     pub(super) fn rate(&self, flow: u32) -> f64 {
-        self.rates[flow as usize]
+        self.flows[flow as usize].rate
     }
 
     /// Shares out the rates after any number of flows came and went. Adds those whose rate is another now.
     pub(super) fn settle(&mut self, changed: &mut Vec<u32>) {
-        let level = self.unchanged_below();
-        self.settling += 1;
-        self.open_above(level);
-        self.fill_from(level);
-        let rates = &self.rates;
-        let is_changed = |(flow, before): &&(u32, f64)| rates[*flow as usize] != *before;
-        changed.extend(self.flows.iter().filter(is_changed).map(|(flow, _)| *flow));
-        self.lowest_gone = f64::INFINITY;
-        self.touched.clear();
+        self.settlings += 1;
+        if self.settlings.is_multiple_of(FRESH) {
+            self.sum_up();
+        }
+        while let Some(flow) = self.added.pop() {
+            self.open_flow(flow);
+        }
+        while let Some(channel) = self.touched.pop() {
+            self.queue(channel);
+        }
+        self.fill();
+        for (number, before) in self.open.drain(..) {
+            if self.flows[number as usize].rate != before {
+                changed.push(number);
+            }
+        }
     }
 
-    /// A level below which no rate changes.
-    fn unchanged_below(&self) -> f64 {
-        let full = self.touched.iter().map(|channel| self.full_at(*channel));
-        full.fold(self.lowest_gone, f64::min) * (1.0 - ROUNDING)
-    }
-
-    /// The level at which a channel is full, if nothing changes below: or one that is lower. Each step takes the flows
-    /// that are below the level of the one before as they are, and gives the rest to the others.
-    fn full_at(&self, channel: u32) -> f64 {
-        let members = &self.members[channel as usize];
+    /// Lets the level rise from channel to channel.
+    fn fill(&mut self) {
         let mut level = 0.0;
-        for _ in 0..STEPS {
-            let (mut left, mut weight) = (self.capacity, 0.0);
-            for member in members {
-                let rate = self.rates[member.flow as usize];
-                if rate < level {
-                    left -= member.weight * rate;
-                } else {
-                    weight += member.weight;
-                }
-            }
-            if weight == 0.0 {
-                return f64::INFINITY;
-            }
-            let next = left / weight;
-            if next <= level {
-                break;
-            }
-            level = next;
-        }
-        level
-    }
-
-    /// Lists the channels that the change reaches, and the flows above the level that cross them.
-    fn open_above(&mut self, level: f64) {
-        self.channels.clear();
-        self.flows.clear();
-        for channel in &self.touched {
-            if self.fill[*channel as usize].settling != self.settling {
-                self.fill[*channel as usize].settling = self.settling;
-                self.channels.push(*channel);
-            }
-        }
-        let mut next = 0;
-        while let Some(channel) = self.channels.get(next) {
-            let mut fill = Fill { left: self.capacity, weight: 0.0, open: 0, settling: self.settling };
-            let channel = *channel as usize;
-            for member in &self.members[channel] {
-                let flow = member.flow as usize;
-                let rate = self.rates[flow];
-                if rate < level {
-                    fill.left -= member.weight * rate;
-                    continue;
-                }
-                fill.weight += member.weight;
-                fill.open += 1;
-                if self.open_in[flow] == self.settling {
-                    continue;
-                }
-                self.open_in[flow] = self.settling;
-                self.flows.push((member.flow, rate));
-                for hop in &self.hops[flow] {
-                    let reached = &mut self.fill[hop.channel as usize];
-                    if reached.settling != self.settling {
-                        reached.settling = self.settling;
-                        self.channels.push(hop.channel);
-                    }
-                }
-            }
-            self.fill[channel] = fill;
-            next += 1;
+        while let Some((due, channel)) = self.next_due() {
+            level = due.rate().max(level);
+            self.look_at(channel, level);
         }
     }
 
-    /// Lets the rates of the flows that are listed grow from the level on.
-    fn fill_from(&mut self, level: f64) {
-        let is_open = |channel: &&u32| self.fill[**channel as usize].open > 0;
-        let entry = |channel: &u32| Reverse((self.fill[*channel as usize].full_at(level), *channel));
-        let mut entries = std::mem::take(&mut self.heap).into_vec();
-        entries.clear();
-        entries.extend(self.channels.iter().filter(is_open).map(entry));
-        let mut heap = BinaryHeap::from(entries);
-        let mut level = level;
-        let mut open = self.flows.len();
-        while open > 0 {
-            // There is one as long as a flow is open, as all its channels are in the heap.
-            let Some(Reverse((expected, channel))) = heap.pop() else { break };
-            let fill = self.fill[channel as usize];
-            if fill.open == 0 {
+    /// Takes the next channel out of the heap.
+    fn next_due(&mut self) -> Option<(Level, u32)> {
+        while let Some(mut top) = self.heap.peek_mut() {
+            let Reverse((expected, number)) = *top;
+            let channel = &mut self.channels[number as usize];
+            if channel.queued != expected {
+                // It was queued again since, at a lower level.
+                PeekMut::pop(top);
                 continue;
             }
-            // As flows stay behind, those left have more: a channel's level only rises while it waits in the heap.
-            let found = fill.full_at(level);
-            if found > expected && heap.peek().is_some_and(|Reverse(next)| *next < (found, channel)) {
-                heap.push(Reverse((found, channel)));
-                continue;
+            let due = channel.due(self.capacity);
+            if due == expected {
+                channel.queued = NEVER;
+                PeekMut::pop(top);
+                return Some((due, number));
             }
-            level = found.rate();
-            open -= self.stay(channel, level);
+            // As flows stay behind, there is more for those left: a level only rises while the channel waits.
+            channel.queued = due;
+            if due == NEVER {
+                PeekMut::pop(top);
+            } else {
+                *top = Reverse((due, number));
+            }
         }
-        self.heap = heap;
+        None
     }
 
-    /// The flows that cross a channel stay at this level. How many were not settled.
-    fn stay(&mut self, channel: u32, level: f64) -> usize {
-        let mut settled = 0;
-        for member in &self.members[channel as usize] {
-            let flow = member.flow as usize;
-            if self.open_in[flow] != self.settling {
-                continue;
-            }
-            self.open_in[flow] = 0;
-            self.rates[flow] = level;
-            settled += 1;
-            for hop in &self.hops[flow] {
-                let fill = &mut self.fill[hop.channel as usize];
-                fill.left -= hop.weight * level;
-                fill.weight -= hop.weight;
-                fill.open -= 1;
+    /// The level has risen to where this channel is full for its open flows, or has been for those it holds.
+    fn look_at(&mut self, number: u32, level: f64) {
+        let channel = &self.channels[number as usize];
+        let before = self.open.len();
+        if channel.holds > 0 && channel.full_at(self.capacity) > channel.level * (1.0 + ROUNDING) {
+            self.open_members(number, |flow| flow.bottleneck == number);
+        } else {
+            let most = level * (1.0 + ROUNDING);
+            self.open_members(number, |flow| flow.rate > most);
+        }
+        if self.open.len() == before {
+            self.stay(number, level);
+            return;
+        }
+        for index in before..self.open.len() {
+            let flow = self.open[index].0 as usize;
+            for hop in 0..self.hops[flow].len() {
+                self.queue(self.hops[flow][hop].channel);
             }
         }
-        settled
+    }
+
+    /// Has a channel looked at in time.
+    fn queue(&mut self, number: u32) {
+        let channel = &mut self.channels[number as usize];
+        if channel.reached != self.settlings {
+            (channel.reached, channel.open, channel.weight) = (self.settlings, 0, 0.0);
+        }
+        let due = channel.due(self.capacity);
+        if due < channel.queued {
+            channel.queued = due;
+            self.heap.push(Reverse((due, number)));
+        }
+    }
+
+    /// Opens the flows of a channel that are wanted and not yet open. None of them stayed below the level.
+    fn open_members(&mut self, channel: u32, is_wanted: impl Fn(&Flow) -> bool) {
+        for index in 0..self.members[channel as usize].len() {
+            let number = self.members[channel as usize][index].flow;
+            let flow = &self.flows[number as usize];
+            if flow.opened != self.settlings && is_wanted(flow) {
+                self.open_flow(number);
+            }
+        }
+    }
+
+    fn open_flow(&mut self, number: u32) {
+        let flow = &mut self.flows[number as usize];
+        flow.opened = self.settlings;
+        self.open.push((number, flow.rate));
+        if let Some(bottleneck) = self.channels.get_mut(flow.bottleneck as usize) {
+            bottleneck.holds -= 1;
+        }
+        for hop in &self.hops[number as usize] {
+            let channel = &mut self.channels[hop.channel as usize];
+            if channel.reached != self.settlings {
+                (channel.reached, channel.open, channel.weight) = (self.settlings, 0, 0.0);
+            }
+            channel.left += hop.weight * flow.rate;
+            channel.weight += hop.weight;
+            channel.open += 1;
+        }
+    }
+
+    /// The open flows of a channel stay at this level.
+    fn stay(&mut self, number: u32, level: f64) {
+        let mut stayed = 0;
+        for member in &self.members[number as usize] {
+            let flow = &mut self.flows[member.flow as usize];
+            if flow.opened != self.settlings || flow.stayed == self.settlings {
+                continue;
+            }
+            (flow.stayed, flow.rate, flow.bottleneck) = (self.settlings, level, number);
+            stayed += 1;
+            for hop in &self.hops[member.flow as usize] {
+                let channel = &mut self.channels[hop.channel as usize];
+                channel.left -= hop.weight * level;
+                channel.weight -= hop.weight;
+                channel.open -= 1;
+            }
+        }
+        let channel = &mut self.channels[number as usize];
+        // Beside flows that are there already, the level is theirs but for rounding: kept, so that this does not add up.
+        if channel.holds == 0 {
+            channel.level = level;
+        }
+        channel.holds += stayed;
+    }
+
+    /// What flows leave of every channel, from their rates.
+    fn sum_up(&mut self) {
+        for (channel, members) in self.channels.iter_mut().zip(&self.members) {
+            let used = members.iter().map(|member| member.weight * self.flows[member.flow as usize].rate);
+            channel.left = self.capacity - used.sum::<f64>();
+        }
     }
 }
 
-impl Fill {
-    /// The level at which the channel is full; not below that of the filling, which rounding might make it.
-    fn full_at(&self, level: f64) -> Level {
-        let share = self.left / self.weight;
-        Level((if share > level { share } else { level }).to_bits())
+impl Channel {
+    /// The level at which it is full, the flows that are not open being where they will be; infinite if it never is.
+    fn full_at(&self, capacity: f64) -> f64 {
+        if self.open > 0 {
+            if self.left > 0.0 { self.left / self.weight } else { 0.0 }
+        } else if self.left > capacity * ROUNDING {
+            f64::INFINITY
+        } else {
+            0.0
+        }
+    }
+
+    /// The level at which it is to be looked at.
+    fn due(&self, capacity: f64) -> Level {
+        let full_at = self.full_at(capacity);
+        if self.open > 0 && (self.holds == 0 || full_at < self.level) {
+            Level(full_at.to_bits())
+        } else if self.holds > 0 && (self.open > 0 || full_at > 0.0) {
+            Level(self.level.to_bits())
+        } else {
+            NEVER
+        }
     }
 }
 
