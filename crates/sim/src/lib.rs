@@ -16,6 +16,7 @@ pub mod network;
 mod output;
 mod prediction;
 mod process;
+pub mod queueing;
 mod server;
 pub mod study;
 pub mod thakur;

@@ -3,13 +3,15 @@
 //!
 //! `cargo bench -p pio-sim --bench speed [-- PART …]`; without names, all parts.
 
+mod circuit;
 mod events;
 mod flow;
 mod measure;
+mod queueing;
 
 use measure::Part;
 
-const PARTS: &[Part] = &[events::PART, flow::PART];
+const PARTS: &[Part] = &[events::PART, queueing::PART, flow::PART, circuit::PART];
 
 fn main() {
     // Cargo passes `--bench`.
