@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
+mod coll;
 mod miller_katz;
 mod thakur;
 
@@ -12,6 +13,8 @@ mod thakur;
 #[command(after_help = "\
 Examples:
   pioscope reproduce miller-katz
+  pioscope reproduce coll --output figures
+  pioscope reproduce coll --figure 7 --mapping clustered,dedicated --io-nodes 4
   pioscope reproduce thakur
   pioscope reproduce thakur --run ./collapse       (also runs the small case for real, on 8 processes)")]
 pub struct Arguments {
@@ -23,6 +26,8 @@ pub struct Arguments {
 enum Study {
     /// Miller and Katz 1991: I/O of seven applications on a Cray Y-MP, and the buffers that would serve it
     MillerKatz(miller_katz::Arguments),
+    /// Coll, Petrini, Frachtenberg and Hoisie 2003: I/O traffic and the placement of I/O nodes on QsNET
+    Coll(coll::Arguments),
     /// Thakur, Gropp and Lusk 1996: two-phase I/O of a production application on the IBM SP and the Intel Paragon
     Thakur(thakur::Arguments),
 }
@@ -30,6 +35,7 @@ enum Study {
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
     match arguments.study {
         Study::MillerKatz(arguments) => miller_katz::run(arguments),
+        Study::Coll(arguments) => coll::run(arguments),
         Study::Thakur(arguments) => thakur::run(arguments),
     }
 }

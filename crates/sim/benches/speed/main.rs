@@ -4,6 +4,7 @@
 //! `cargo bench -p pio-sim --bench speed [-- PART …]`; without names, all parts.
 
 mod central_queue;
+mod circuit;
 mod disks;
 mod events;
 mod flow;
@@ -13,8 +14,15 @@ mod queueing;
 
 use measure::Part;
 
-const PARTS: &[Part] =
-    &[central_queue::PART, disks::PART, events::PART, flow::PART, network::PART, queueing::PART];
+const PARTS: &[Part] = &[
+    central_queue::PART,
+    circuit::PART,
+    disks::PART,
+    events::PART,
+    flow::PART,
+    network::PART,
+    queueing::PART,
+];
 
 fn main() {
     // Cargo passes `--bench`.

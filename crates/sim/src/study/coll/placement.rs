@@ -29,6 +29,26 @@ pub enum FirstHalf {
     Io,
 }
 
+impl IoMapping {
+    /// Its name in options and figures.
+    pub fn name(self) -> &'static str {
+        match self {
+            IoMapping::Clustered => "clustered",
+            IoMapping::Distributed => "distributed",
+        }
+    }
+}
+
+impl ApplicationMapping {
+    /// Its name in options and figures.
+    pub fn name(self) -> &'static str {
+        match self {
+            ApplicationMapping::Shared => "shared",
+            ApplicationMapping::Dedicated => "dedicated",
+        }
+    }
+}
+
 /// The nodes of each role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
