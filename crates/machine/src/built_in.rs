@@ -5,6 +5,7 @@ use crate::machine::Machine;
 
 const TEXTS: &[(&str, &str)] = &[
     ("paragon-caltech", include_str!("../../../machines/paragon-caltech.toml")),
+    ("pios-64", include_str!("../../../machines/pios-64.toml")),
     ("sp-argonne", include_str!("../../../machines/sp-argonne.toml")),
 ];
 
