@@ -5,11 +5,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
+mod baylor;
 mod thakur;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  pioscope reproduce baylor --output figures
+  pioscope reproduce baylor --figure 8 --io-nodes 8,16 --fb 57.25,14.32
   pioscope reproduce thakur
   pioscope reproduce thakur --run ./collapse       (also runs the small case for real, on 8 processes)")]
 pub struct Arguments {
@@ -19,12 +22,15 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Study {
+    /// Baylor, Benveniste and Hsu 1995: parallel I/O on a massively parallel machine, with other traffic and without
+    Baylor(baylor::Arguments),
     /// Thakur, Gropp and Lusk 1996: two-phase I/O of a production application on the IBM SP and the Intel Paragon
     Thakur(thakur::Arguments),
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
     match arguments.study {
+        Study::Baylor(arguments) => baylor::run(arguments),
         Study::Thakur(arguments) => thakur::run(arguments),
     }
 }

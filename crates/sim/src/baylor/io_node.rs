@@ -3,8 +3,8 @@
 use pio_machine::{Duration, Machine};
 
 use super::{BaylorError, Options};
-use crate::io_node::{Adapter, OpenLoad};
-use crate::kernel::Estimate;
+use crate::io_node::{Adapter, OpenLoad, Processing, Use};
+use crate::kernel::{Estimate, Time};
 use crate::pios::MeanTimes;
 
 /// Mean times within an I/O node, in seconds, of each kind of request.
@@ -20,8 +20,9 @@ pub struct IoNodeTimes {
     pub write_miss: Estimate,
 }
 
-/// Less than this part of the requests that come completed: the node does not keep up with them, and no time has a mean.
-const KEEPS_UP: f64 = 0.97;
+/// A part of the node that is in use for more than this part of the time does not keep up: queues grow, and no time has a
+/// mean.
+const KEEPS_UP: f64 = 0.98;
 
 /// Requests to the I/O node alone for each read of a simulation of all nodes: they cost less, and matter more.
 const REQUESTS_PER_READ: u64 = 10;
@@ -51,11 +52,19 @@ pub fn io_node_times(
         seed: options.seed,
     };
     let found = load.run(described, Adapter::Own)?;
-    let completed_per_s = load.requests as f64 / found.end.since(crate::kernel::Time::default()).seconds();
     let kinds = (found.read_hit, found.read_miss, found.write_hit, found.write_miss);
     let (Some(read_hit), Some(read_miss), Some(write_hit), Some(write_miss)) = kinds else { return Ok(None) };
     let times = IoNodeTimes { read_hit, read_miss, write_hit, write_miss };
-    Ok((completed_per_s >= KEEPS_UP * per_s).then_some(times))
+    Ok((busiest(&found, described.disks.count) < KEEPS_UP).then_some(times))
+}
+
+/// For what part of the time the busiest part of the node was in use; of its disks, and of their channels, the mean.
+fn busiest(found: &Processing, disks: u32) -> f64 {
+    let Use { adapter_in, adapter_out, cpu, bus, channels, disks: of_disks } = found.in_use;
+    let alone = [adapter_in, adapter_out, cpu, bus].map(Duration::seconds);
+    let shared = [channels, of_disks].map(|used| used.seconds() / f64::from(disks));
+    let all = found.end.since(Time::default()).seconds();
+    alone.into_iter().chain(shared).fold(0.0, f64::max) / all
 }
 
 impl IoNodeTimes {
