@@ -39,7 +39,7 @@ mod tests {
         let message = find("cray").unwrap_err().to_string();
         assert_eq!(
             message,
-            "no machine 'cray' (a path of a .toml file, or one of: paragon-caltech, sp-argonne)"
+            "no machine 'cray' (a path of a .toml file, or one of: paragon-caltech, pios-64, sp-argonne)"
         );
     }
 }

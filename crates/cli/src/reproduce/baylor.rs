@@ -40,7 +40,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PROBABILITY", default_value_t = 0.3)]
     misses: f64,
     /// Reads that each simulation completes
-    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
     measurements: u64,
     /// Simulate every I/O node along with the network, in place of the paper's two steps
     #[arg(long)]

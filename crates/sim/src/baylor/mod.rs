@@ -8,6 +8,7 @@
 
 mod io_node;
 mod plots;
+mod points;
 mod statements;
 mod table;
 
@@ -145,8 +146,8 @@ impl Default for Options {
             flops_per_byte: None,
             request_bytes: None,
             loads: None,
-            measurements: 10_000,
-            bytes: 1 << 30,
+            measurements: 20_000,
+            bytes: 4 << 30,
             is_integrated: false,
             seed: 1995,
         }
@@ -228,7 +229,7 @@ pub fn simulate(
 ) -> Result<Outcomes, BaylorError> {
     let machine = Machine::built_in(MACHINE)?;
     let mut points: BTreeMap<Key, Point> = BTreeMap::new();
-    for point in figures.iter().flat_map(|figure| plots::points(*figure, options)) {
+    for point in figures.iter().flat_map(|figure| points::points(*figure, options)) {
         points.insert(point.key(), point);
     }
     let mut rates: Vec<(u64, f64)> = points
@@ -237,7 +238,7 @@ pub fn simulate(
         .map(|point| (point.request_bytes, point.rate_at_io_node()))
         .collect();
     if figures.contains(&6) {
-        rates.extend(plots::io_node_rates(options));
+        rates.extend(points::io_node_rates(options));
     }
     rates.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     rates.dedup();
