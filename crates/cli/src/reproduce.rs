@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 mod baylor;
+mod coll;
 mod thakur;
 
 #[derive(Debug, Args)]
@@ -13,6 +14,8 @@ mod thakur;
 Examples:
   pioscope reproduce baylor --output figures
   pioscope reproduce baylor --figure 8 --io-nodes 8,16 --fb 57.25,14.32
+  pioscope reproduce coll --output figures
+  pioscope reproduce coll --figure 7 --mapping clustered,dedicated --io-nodes 4
   pioscope reproduce thakur
   pioscope reproduce thakur --run ./collapse       (also runs the small case for real, on 8 processes)")]
 pub struct Arguments {
@@ -24,6 +27,8 @@ pub struct Arguments {
 enum Study {
     /// Baylor, Benveniste and Hsu 1995: parallel I/O on a massively parallel machine, with other traffic and without
     Baylor(baylor::Arguments),
+    /// Coll, Petrini, Frachtenberg and Hoisie 2003: I/O traffic and the placement of I/O nodes on QsNET
+    Coll(coll::Arguments),
     /// Thakur, Gropp and Lusk 1996: two-phase I/O of a production application on the IBM SP and the Intel Paragon
     Thakur(thakur::Arguments),
 }
@@ -31,6 +36,7 @@ enum Study {
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
     match arguments.study {
         Study::Baylor(arguments) => baylor::run(arguments),
+        Study::Coll(arguments) => coll::run(arguments),
         Study::Thakur(arguments) => thakur::run(arguments),
     }
 }

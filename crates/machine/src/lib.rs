@@ -24,6 +24,6 @@ pub use io_node::{IoNode, RequestCpu};
 pub use machine::{Access, Calls, Copy, IoNodes, Machine, Messages, Nodes, Placement, Service, Storage};
 pub use network::{
     Adapter, CentralQueue, Dragonfly, DragonflyRouting, Flow, FlowRoutes, GraphSwitch, Link, Network,
-    Switching, Topology,
+    Switching, Topology, circuit,
 };
 pub use quantity::{Bandwidth, Duration, parse_size};

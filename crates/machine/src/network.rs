@@ -1,6 +1,7 @@
 //! What connects the nodes.
 
 mod central_queue;
+pub mod circuit;
 mod flow;
 mod topology;
 
@@ -34,6 +35,8 @@ pub enum Switching {
     Flow(Flow),
     /// Packets go through switches with a central queue.
     CentralQueue(CentralQueue),
+    /// Packets hold their way until they are acknowledged.
+    Circuit(circuit::Circuit),
 }
 
 /// A link.
@@ -50,12 +53,14 @@ enum SwitchingKind {
     Links,
     Flow,
     CentralQueue,
+    Circuit,
 }
 
 const SWITCHING: &[(&str, SwitchingKind)] = &[
     ("links", SwitchingKind::Links),
     ("flow", SwitchingKind::Flow),
     ("central-queue", SwitchingKind::CentralQueue),
+    ("circuit", SwitchingKind::Circuit),
 ];
 
 impl Network {
@@ -72,6 +77,9 @@ impl Network {
             SwitchingKind::Flow => Switching::Flow(Flow::read(section.section("flow")?)?),
             SwitchingKind::CentralQueue => {
                 Switching::CentralQueue(CentralQueue::read(section.section("central-queue")?)?)
+            }
+            SwitchingKind::Circuit => {
+                Switching::Circuit(circuit::Circuit::read(section.section("circuit")?)?)
             }
         };
         topology.check_room(&section, &switching, nodes)?;
@@ -98,6 +106,10 @@ impl Network {
             Switching::CentralQueue(queue) => {
                 writeln!(out, "switching = \"central-queue\"")?;
                 queue.write(out)?;
+            }
+            Switching::Circuit(circuit) => {
+                writeln!(out, "switching = \"circuit\"")?;
+                circuit.write(out)?;
             }
         }
         let link = &self.link;

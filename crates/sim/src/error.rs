@@ -49,6 +49,30 @@ pub enum SimError {
         /// Those it has.
         known: String,
     },
+    /// The numbers of a queueing network cannot be, or do not go together.
+    #[error("queueing network {network}: {what} = {found}: expected {expected}")]
+    Queueing {
+        /// Its name.
+        network: String,
+        /// Which number.
+        what: String,
+        /// What it is.
+        found: String,
+        /// What it could be.
+        expected: String,
+    },
+    /// Jobs of a queueing network wait for each other.
+    #[error(
+        "queueing network {network}: {jobs} jobs block each other for ever at {seconds} s (a cycle of full stations)"
+    )]
+    Blocked {
+        /// Its name.
+        network: String,
+        /// How many jobs are in it.
+        jobs: u64,
+        /// When nothing could move any more.
+        seconds: f64,
+    },
     /// A layout of the workload cannot be.
     #[error("workload {workload}: {source}")]
     Layout {
@@ -78,6 +102,14 @@ pub enum SimError {
     /// A machine description is wrong or unknown.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// A program's messages cannot go through this network.
+    #[error(
+        "machine {machine}: network.switching: expected \"links\", which is what programs are predicted on"
+    )]
+    Switching {
+        /// The machine.
+        machine: String,
+    },
     /// The machine's network cannot be.
     #[error(transparent)]
     Topology(#[from] TopologyError),

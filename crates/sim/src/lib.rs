@@ -20,7 +20,9 @@ mod output;
 pub mod pios;
 mod prediction;
 mod process;
+pub mod queueing;
 mod server;
+pub mod study;
 pub mod thakur;
 pub mod workload;
 

@@ -1,9 +1,17 @@
 //! What is simulated: for each rank the calls that a program makes, one after the other.
 
+mod bt_io;
 mod catalogue;
+mod checkpoint;
 mod collapse;
+mod flash_io;
+mod hacc_io;
+mod ior;
 mod parameter;
 mod program;
+mod s3d_io;
+#[cfg(test)]
+mod tests_support;
 mod trace_file;
 
 use std::ops::Range;
@@ -16,6 +24,7 @@ use pio_trace::{Call, File, HandleId, ViewId};
 use crate::error::SimError;
 
 pub use catalogue::{Entry, catalogue, find};
+pub use checkpoint::{daly_interval, young_interval};
 pub use collapse::{Collapse, collapse};
 pub use parameter::{Kind, Parameter, Values};
 pub use trace_file::write_trace;

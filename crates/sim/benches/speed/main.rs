@@ -4,12 +4,15 @@
 //! `cargo bench -p pio-sim --bench speed [-- PART …]`; without names, all parts.
 
 mod central_queue;
+mod circuit;
 mod events;
+mod flow;
 mod measure;
+mod queueing;
 
 use measure::Part;
 
-const PARTS: &[Part] = &[central_queue::PART, events::PART];
+const PARTS: &[Part] = &[events::PART, queueing::PART, flow::PART, circuit::PART, central_queue::PART];
 
 fn main() {
     // Cargo passes `--bench`.

@@ -3,7 +3,9 @@
 //! Successive measurements depend on each other (one long wait makes the next one long), so their own variance says too
 //! little. The method of batch means (Law, *Simulation Modeling and Analysis*, section 9.5.3) takes the means of long
 //! stretches instead, which hardly do. What comes before the steady state is cut: a given number of measurements, or as
-//! many as the MSER rule finds (White 1997): those without which the standard error of the rest is least.
+//! many as the MSER rule finds (White 1997): those without which the standard error of the rest is least. The rule is
+//! for where the warm-up is not known. It also takes a chance rise at the start for one: of an M/M/1 queue at load 0.7
+//! it makes the mean time of 50 000 jobs 0.25 % too low on average, of one with far more variable service 1.3 %.
 //!
 //! Memory does not grow: when there are too many batches, each two become one.
 

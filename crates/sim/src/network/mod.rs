@@ -4,6 +4,8 @@
 //! ([`Network::next_time`]), and lets it carry on before anything of their own that is later ([`Network::advance`]).
 
 pub mod central_queue;
+pub mod circuit;
+pub mod flow;
 pub mod topology;
 
 use crate::kernel::Time;

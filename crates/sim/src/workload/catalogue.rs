@@ -1,7 +1,7 @@
 //! The generated workloads by name: `pioscope workload NAME`.
 
 use super::parameter::{Kind, Parameter, Values};
-use super::{Collapse, Workload, collapse};
+use super::{Collapse, Workload, bt_io, checkpoint, collapse, flash_io, hacc_io, ior, s3d_io};
 use crate::error::SimError;
 
 /// A workload that can be generated.
@@ -16,12 +16,21 @@ pub struct Entry {
     /// What can be chosen.
     pub parameters: &'static [Parameter],
     /// Builds it from parameters that are all there and in their ranges.
-    pub(super) build: fn(&Values) -> Result<Workload, SimError>,
+    pub(crate) build: fn(&Values) -> Result<Workload, SimError>,
 }
 
 /// Every workload that can be generated.
 pub fn catalogue() -> &'static [Entry] {
-    const ENTRIES: &[Entry] = &[COLLAPSE];
+    const ENTRIES: &[Entry] = &[
+        bt_io::ENTRY,
+        checkpoint::ENTRY,
+        COLLAPSE,
+        flash_io::ENTRY,
+        hacc_io::ENTRY,
+        ior::EASY,
+        ior::HARD,
+        s3d_io::ENTRY,
+    ];
     ENTRIES
 }
 
@@ -139,6 +148,28 @@ mod tests {
             message("collapse", &[("restart", "perhaps")]),
             "workload collapse: restart = perhaps: expected yes or no"
         );
+    }
+
+    #[test]
+    #[ignore = "slow"]
+    fn slow_the_largest_and_the_least_of_every_parameter_are_built_or_refused() {
+        for entry in catalogue() {
+            for parameter in entry.parameters {
+                let texts = match parameter.kind {
+                    Kind::Count(least, most) => [least.to_string(), most.to_string()],
+                    Kind::Number(least, most) => [least.to_string(), most.to_string()],
+                    Kind::Size(least, most) => [format!("{least} B"), format!("{most} B")],
+                    Kind::Time(least, most) => [least.to_owned(), most.to_owned()],
+                    Kind::Word(words) => [words[0].to_owned(), words[words.len() - 1].to_owned()],
+                };
+                for text in texts {
+                    // Only that it comes back, and does not overflow: the ranks alone may be a million.
+                    if parameter.name != "ranks" {
+                        let _ = entry.build(&[(parameter.name.to_owned(), text)], 1);
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,10 +1,15 @@
 //! What can be chosen of a generated workload: each parameter has a name, a unit and a range.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
+use pio_layout::LayoutError;
 use pio_machine::{Duration, parse_size};
 
 use crate::error::SimError;
+
+/// Calls of a workload at most: some 1.2 GB.
+const MOST_CALLS: u64 = 1 << 24;
 
 /// A parameter of a generator.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +45,8 @@ pub struct Values {
     workload: &'static str,
     seed: u64,
     values: BTreeMap<&'static str, Value>,
+    /// What was given, or is by default, in the order of the parameters.
+    texts: Vec<(&'static str, String)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,6 +78,7 @@ impl Values {
             });
         }
         let mut values = BTreeMap::new();
+        let mut texts = Vec::new();
         for parameter in parameters {
             // The last one counts, as with the options of commands.
             let text = given.iter().rev().find(|(name, _)| name == parameter.name);
@@ -82,8 +90,9 @@ impl Values {
                 expected: parameter.kind.expected(),
             })?;
             values.insert(parameter.name, value);
+            texts.push((parameter.name, text.trim().to_owned()));
         }
-        Ok(Values { workload, seed, values })
+        Ok(Values { workload, seed, values, texts })
     }
 
     /// The seed of the workload's random streams.
@@ -141,6 +150,29 @@ impl Values {
         }
     }
 
+    /// The error for a layout that cannot be.
+    pub(super) fn layout(&self, source: LayoutError) -> SimError {
+        SimError::Layout { workload: self.workload.to_owned(), source }
+    }
+
+    /// Refuses a workload of more calls than memory should hold.
+    pub(super) fn check_calls(&self, calls: u64) -> Result<(), SimError> {
+        if calls > MOST_CALLS {
+            return Err(self.wrong("calls", calls, format!("at most {MOST_CALLS}: a smaller workload")));
+        }
+        Ok(())
+    }
+
+    /// Refuses a file that is larger than files can be: the product of these numbers.
+    pub(super) fn check_file(&self, factors: &[u64]) -> Result<(), SimError> {
+        let size = factors.iter().try_fold(1_u64, |product, factor| product.checked_mul(*factor));
+        if size.is_some_and(|size| i64::try_from(size).is_ok()) {
+            return Ok(());
+        }
+        let found = factors.iter().map(u64::to_string).collect::<Vec<_>>().join(" * ");
+        Err(self.wrong("bytes of a file", found, "less than 2^63"))
+    }
+
     fn value(&self, name: &str) -> Value {
         let value = self.values.get(name).copied();
         value.unwrap_or_else(|| panic!("the generator {} has no parameter {name}", self.workload))
@@ -148,6 +180,14 @@ impl Values {
 
     fn mistaken(&self, name: &str, found: Value) -> ! {
         panic!("the generator {} takes {name} for something else than {found:?}", self.workload)
+    }
+}
+
+impl fmt::Display for Values {
+    /// The workload's name, and its parameters: what a trace that is made of it says of itself.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.workload)?;
+        self.texts.iter().try_for_each(|(name, text)| write!(out, " {name}={text}"))
     }
 }
 

@@ -1,12 +1,14 @@
 //! Writing down a workload call by call.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use pio_layout::View;
 use pio_machine::Duration;
 use pio_plan::Direction;
 use pio_trace::{Call, File, HandleId, ViewId};
 
+use super::parameter::Values;
 use super::{Open, Step, What, Workload};
 
 /// A workload that is being written down: ranks, what they compute, and the calls they make.
@@ -33,9 +35,9 @@ impl Together {
 
 impl Programs {
     /// Of so many ranks, none of which has done anything yet.
-    pub(super) fn new(name: String, ranks: u32) -> Programs {
+    pub(super) fn new(values: &Values, ranks: u32) -> Programs {
         let workload = Workload {
-            name,
+            name: values.to_string(),
             groups: vec![(0..ranks).collect()],
             programs: vec![Vec::new(); ranks as usize],
             ..Workload::default()
@@ -112,54 +114,38 @@ impl Programs {
         self.call(rank, What::Request { handle, call, direction, offset, bytes });
     }
 
-    /// An MPI-IO call by which all ranks read or write `bytes` of their views from `position` on. Every rank has to make
-    /// it.
+    /// An MPI-IO call by which all ranks read or write `positions` of their views, explicitly placed. Every rank has to
+    /// make it.
     pub(super) fn collective(
         &mut self,
         rank: u32,
         handles: Together,
         direction: Direction,
         view: ViewId,
-        position: u64,
-        bytes: u64,
+        positions: Range<u64>,
     ) {
         let call = pick(direction, Call::MpiFileReadAtAll, Call::MpiFileWriteAtAll);
-        self.access(rank, handles, call, direction, view, position, bytes);
+        let handle = handles.of(rank);
+        self.call(rank, What::Access { handle, call, direction, view, positions, collective: true });
     }
 
-    /// An MPI-IO call by which one rank alone reads or writes `bytes` of its view from `position` on.
+    /// An MPI-IO call by which one rank alone reads or writes `positions` of its view, explicitly placed.
     pub(super) fn independent(
         &mut self,
         rank: u32,
         handles: Together,
         direction: Direction,
         view: ViewId,
-        position: u64,
-        bytes: u64,
+        positions: Range<u64>,
     ) {
         let call = pick(direction, Call::MpiFileReadAt, Call::MpiFileWriteAt);
-        self.access(rank, handles, call, direction, view, position, bytes);
+        let handle = handles.of(rank);
+        self.call(rank, What::Access { handle, call, direction, view, positions, collective: false });
     }
 
     /// A rank sets its view.
     pub(super) fn set_view(&mut self, rank: u32, handles: Together, view: ViewId) {
         self.call(rank, What::SetView(handles.of(rank), view));
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "one place for what two functions differ in")]
-    fn access(
-        &mut self,
-        rank: u32,
-        handles: Together,
-        call: Call,
-        direction: Direction,
-        view: ViewId,
-        position: u64,
-        bytes: u64,
-    ) {
-        let collective = matches!(call, Call::MpiFileReadAtAll | Call::MpiFileWriteAtAll);
-        let (handle, positions) = (handles.of(rank), position..position + bytes);
-        self.call(rank, What::Access { handle, call, direction, view, positions, collective });
     }
 
     fn call(&mut self, rank: u32, what: What) {

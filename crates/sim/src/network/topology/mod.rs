@@ -115,6 +115,21 @@ trait Routing: fmt::Debug + Send + Sync {
 
     /// Where a device is in a picture.
     fn place(&self, device: Device) -> picture::Place;
+
+    /// Where a node is drawn once more, to receive.
+    fn receiver(&self, _node: u32) -> Option<picture::Place> {
+        None
+    }
+
+    /// Whether a link goes round the back of others in a picture.
+    fn is_bent(&self, _one: Device, _other: Device) -> bool {
+        false
+    }
+
+    /// What a switch is called.
+    fn name(&self, _switch: u32) -> Option<&str> {
+        None
+    }
 }
 
 impl Topology {
@@ -271,6 +286,11 @@ impl Topology {
         self.routing.waypoint(from, to, draw)
     }
 
+    /// The waypoint of the static route.
+    pub fn static_waypoint(&self, from: u32, to: u32) -> Option<u32> {
+        self.waypoint(from, to, pair_draw(from, to))
+    }
+
     /// Whether a packet that has come to `switch` is past its waypoint, and heads for its destination.
     pub fn is_past(&self, switch: u32, waypoint: u32) -> bool {
         self.routing.is_past(switch, waypoint)
@@ -299,7 +319,7 @@ impl Topology {
 
     /// Goes along the static route.
     fn walk(&self, from: u32, to: u32, mut step: impl FnMut(ChannelId)) {
-        let mut waypoint = self.waypoint(from, to, pair_draw(from, to));
+        let mut waypoint = self.static_waypoint(from, to);
         let mut next = self.outgoing(Device::Node(from))[0];
         loop {
             step(next);

@@ -1,0 +1,3 @@
+//! The studies of published papers: what they ran, run on our models.
+
+pub mod coll;
