@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
+mod baylor;
 mod coll;
 mod miller_katz;
 mod thakur;
@@ -12,6 +13,8 @@ mod thakur;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  pioscope reproduce baylor --output figures
+  pioscope reproduce baylor --figure 8 --io-nodes 8,16 --fb 57.25,14.32
   pioscope reproduce miller-katz
   pioscope reproduce coll --output figures
   pioscope reproduce coll --figure 7 --mapping clustered,dedicated --io-nodes 4
@@ -24,6 +27,8 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Study {
+    /// Baylor, Benveniste and Hsu 1995: parallel I/O on a massively parallel machine, with other traffic and without
+    Baylor(baylor::Arguments),
     /// Miller and Katz 1991: I/O of seven applications on a Cray Y-MP, and the buffers that would serve it
     MillerKatz(miller_katz::Arguments),
     /// Coll, Petrini, Frachtenberg and Hoisie 2003: I/O traffic and the placement of I/O nodes on QsNET
@@ -34,6 +39,7 @@ enum Study {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
     match arguments.study {
+        Study::Baylor(arguments) => baylor::run(arguments),
         Study::MillerKatz(arguments) => miller_katz::run(arguments),
         Study::Coll(arguments) => coll::run(arguments),
         Study::Thakur(arguments) => thakur::run(arguments),

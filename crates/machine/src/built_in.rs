@@ -5,6 +5,7 @@ use crate::machine::Machine;
 
 const TEXTS: &[(&str, &str)] = &[
     ("paragon-caltech", include_str!("../../../machines/paragon-caltech.toml")),
+    ("pios-64", include_str!("../../../machines/pios-64.toml")),
     ("qsnet-64", include_str!("../../../machines/qsnet-64.toml")),
     ("sp-argonne", include_str!("../../../machines/sp-argonne.toml")),
 ];
@@ -39,7 +40,7 @@ mod tests {
         let message = find("cray").unwrap_err().to_string();
         assert_eq!(
             message,
-            "no machine 'cray' (a path of a .toml file, or one of: paragon-caltech, qsnet-64, sp-argonne)"
+            "no machine 'cray' (a path of a .toml file, or one of: paragon-caltech, pios-64, qsnet-64, sp-argonne)"
         );
     }
 }

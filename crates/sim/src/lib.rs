@@ -7,6 +7,7 @@
 //! Time is whole picoseconds, events at the same time happen in the order in which they were made, and nothing is
 //! random: same machine, workload, strategy and hints, same bytes out.
 
+pub mod baylor;
 pub mod buffers;
 pub mod cpu;
 pub mod disk;

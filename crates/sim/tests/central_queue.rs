@@ -55,9 +55,8 @@ fn a_packet_alone_takes_the_time_of_its_parts() {
             let mut network = network(Topology::omega(nodes).unwrap());
             network.send(Time(1000), MessageId(7), 0, to, bytes);
             let head = 1000 + time_of(bytes, 85_000_000) + links * 13_300 + (links - 1) * 66_500;
-            let first = head + time_of(bytes, 150_000_000);
-            let last = first + time_of(bytes, 85_000_000);
-            let expected = Delivery { message: MessageId(7), first_byte: Time(first), last_byte: Time(last) };
+            let last = head + time_of(bytes, 150_000_000) + time_of(bytes, 85_000_000);
+            let expected = Delivery { message: MessageId(7), first_byte: Time(head), last_byte: Time(last) };
             assert_eq!(run(&mut network), [expected], "{bytes} bytes over {links} links of {nodes} nodes");
             assert_eq!(network.counts().bypassed, links - 1);
         }
@@ -68,11 +67,10 @@ fn a_packet_alone_takes_the_time_of_its_parts() {
 fn packets_of_a_message_follow_at_the_pace_of_the_adapters() {
     let mut network = network(Topology::omega(64).unwrap());
     network.send(Time(0), MessageId(0), 0, 63, 32_768);
-    let path = 6 * 13_300 + 5 * 66_500 + time_of(512, 150_000_000);
     let adapter = time_of(512, 85_000_000);
-    let first = adapter + path;
-    let expected =
-        Delivery { message: MessageId(0), first_byte: Time(first), last_byte: Time(first + 64 * adapter) };
+    let first = adapter + 6 * 13_300 + 5 * 66_500;
+    let last = first + time_of(512, 150_000_000) + 64 * adapter;
+    let expected = Delivery { message: MessageId(0), first_byte: Time(first), last_byte: Time(last) };
     assert_eq!(run(&mut network), [expected]);
     assert_eq!((network.counts().packets, network.counts().queued), (64, 0));
 }
@@ -97,7 +95,7 @@ fn the_second_of_two_packets_for_an_output_goes_by_the_queue() {
     let arrivals: Vec<u64> = run(&mut network).iter().map(|delivery| delivery.first_byte.0).collect();
     let adapter = time_of(512, 10_000_000_000_000);
     let length = time_of(512, 150_000_000);
-    let first = adapter + 13_300 + 66_500 + 13_300 + length;
+    let first = adapter + 13_300 + 66_500 + 13_300;
     // The queue hides its latency behind the first packet: the link is never idle.
     assert_eq!(arrivals, [first, first + length]);
     let counts = network.counts();

@@ -5,7 +5,7 @@
 
 use pio_machine::IoNode as Description;
 use pio_plan::Direction::{self, Read, Write};
-use pio_sim::io_node::{Adapter, IoDone, IoNode, IoNodeError, IoRequest, OpenLoad, Processing};
+use pio_sim::io_node::{Adapter, Between, IoDone, IoNode, IoNodeError, IoRequest, OpenLoad, Processing};
 use pio_sim::kernel::{Estimate, Time};
 
 fn of_baylor() -> Description {
@@ -22,7 +22,15 @@ fn only_a_disk(disk: &str) -> Description {
 }
 
 fn request(id: u32, direction: Direction, bytes: u64, hit: bool) -> IoRequest {
-    IoRequest { id, direction, offset: 0, bytes, message: if direction == Read { 200 } else { 0 }, hit }
+    IoRequest {
+        id,
+        direction,
+        offset: 0,
+        bytes,
+        message: if direction == Read { 200 } else { 0 },
+        hit,
+        between: Between::NetworkAndDisk,
+    }
 }
 
 /// Serves requests that come at picoseconds, in order; everything until nothing is left to do.

@@ -19,7 +19,7 @@ const FEW: usize = 8;
 
 impl Axis {
     /// An axis for `values` between two places. One that `spans` begins at 0, if it is linear and nothing is below, and
-    /// ends at round numbers.
+    /// ends at round numbers; another one is as long as its values are apart.
     pub(super) fn new(log: bool, values: impl Iterator<Item = f64>, ends: (f64, f64), spans: bool) -> Axis {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
@@ -43,6 +43,9 @@ impl Axis {
             high = high.max(0.0);
             let step = step((high - low) / 5.0);
             (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
+        } else if occurring.is_empty() && low > 0.0 && low < high / 10.0 {
+            // So near to 0 that leaving it out would puzzle.
+            low = 0.0;
         }
         if high - low < 1e-12 * high.abs().max(1e-300) {
             (low, high) = (low - 0.5, high + 0.5);

@@ -8,11 +8,14 @@
 //!
 //! The network is any [`Network`]; what happens within an I/O node is told by [`IoNodes`].
 
+mod io_nodes;
 mod placement;
 mod traffic;
 
+pub use io_nodes::{IoNodes, MeanTimes, Request, WholeNodes};
 pub use placement::{Placement, PlacementError};
 
+use crate::io_node::IoNodeError;
 use crate::kernel::{BatchMeans, Estimate, Events, Time, WarmUp};
 use crate::network::{Delivery, MessageId, Network};
 use pio_machine::Duration;
@@ -71,65 +74,6 @@ pub struct Length {
     pub bytes: u64,
 }
 
-/// One request, as an I/O node sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// Number, given by whoever asks.
-    pub number: u32,
-    /// Whether it reads.
-    pub is_read: bool,
-    /// Whether the cache has what it reads, or room for what it writes.
-    pub is_hit: bool,
-    /// Its bytes.
-    pub bytes: u64,
-}
-
-/// What happens within the I/O nodes.
-pub trait IoNodes {
-    /// All of a request is at I/O node `node`, counted from 0, at `now`.
-    fn arrive(&mut self, now: Time, node: u32, request: Request);
-
-    /// When one of them is next done with something.
-    fn next_time(&self) -> Option<Time>;
-
-    /// Carries on to `until`, which is no later than the next time at which one is done with something, and adds the
-    /// numbers of the requests that are done then.
-    fn advance(&mut self, until: Time, done: &mut Vec<u32>);
-}
-
-/// I/O nodes that take the same time for all requests of a kind: the second step of the paper's method, whose first step
-/// found these times by a model of the I/O node alone.
-#[derive(Debug)]
-pub struct MeanTimes {
-    /// Of reads and writes (first index), hits and misses (second).
-    times: [[Duration; 2]; 2],
-    events: Events<u32>,
-}
-
-impl MeanTimes {
-    /// With these times of reads and writes (first index), hits and misses (second).
-    pub fn new(times: [[Duration; 2]; 2]) -> MeanTimes {
-        MeanTimes { times, events: Events::new() }
-    }
-}
-
-impl IoNodes for MeanTimes {
-    fn arrive(&mut self, now: Time, _: u32, request: Request) {
-        let time = self.times[usize::from(!request.is_read)][usize::from(!request.is_hit)];
-        self.events.add(now + time, request.number);
-    }
-
-    fn next_time(&self) -> Option<Time> {
-        self.events.next_time()
-    }
-
-    fn advance(&mut self, until: Time, done: &mut Vec<u32>) {
-        while self.events.next_time().is_some_and(|next| next <= until) {
-            done.extend(self.events.pop().map(|(_, number)| number));
-        }
-    }
-}
-
 /// What was measured: means in seconds. Nothing where fewer than two requests of the kind were completed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
@@ -154,12 +98,15 @@ pub struct Measured {
 }
 
 /// Simulates a scenario.
+///
+/// # Errors
+/// If an I/O node cannot serve such requests.
 pub fn simulate(
     network: &mut impl Network,
     io_nodes: &mut impl IoNodes,
     scenario: &Scenario,
     length: Length,
-) -> Measured {
+) -> Result<Measured, IoNodeError> {
     let mut run = Run::new(scenario, length);
     let (mut delivered, mut done) = (Vec::new(), Vec::new());
     while !run.is_over() {
@@ -169,10 +116,10 @@ pub fn simulate(
         if network.next_time().is_some_and(|time| time <= next) {
             network.advance(next, &mut delivered);
             for delivery in delivered.drain(..) {
-                run.delivered(&delivery, io_nodes);
+                run.delivered(&delivery, io_nodes)?;
             }
         } else if io_nodes.next_time().is_some_and(|time| time <= next) {
-            io_nodes.advance(next, &mut done);
+            io_nodes.advance(next, &mut done)?;
             for number in done.drain(..) {
                 run.processed(next, number, network);
             }
@@ -180,7 +127,7 @@ pub fn simulate(
             run.generate(network);
         }
     }
-    run.measured()
+    Ok(run.measured())
 }
 
 /// A simulation under way.
@@ -286,7 +233,7 @@ impl<'a> Run<'a> {
     }
 
     /// A message is where it was sent to.
-    fn delivered(&mut self, delivery: &Delivery, io_nodes: &mut impl IoNodes) {
+    fn delivered(&mut self, delivery: &Delivery, io_nodes: &mut impl IoNodes) -> Result<(), IoNodeError> {
         let now = delivery.last_byte;
         self.now = now;
         let number = delivery.message.0;
@@ -309,7 +256,7 @@ impl<'a> Run<'a> {
                 let is_read = matches!(under_way.kind, Kind::Read { .. });
                 let request = Request { number, is_read, is_hit, bytes: under_way.bytes };
                 let node = self.scenario.placement.number_of_io_node(under_way.to);
-                io_nodes.arrive(now, node, request);
+                io_nodes.arrive(now, node, request)?;
             }
             Kind::Message => {
                 self.message.add(now.since(under_way.generated).seconds());
@@ -317,6 +264,7 @@ impl<'a> Run<'a> {
                 self.free.push(number);
             }
         }
+        Ok(())
     }
 
     /// An I/O node is done with a request.

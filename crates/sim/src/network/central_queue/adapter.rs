@@ -98,7 +98,7 @@ impl CentralQueue {
         receiver.done_at = begun_at + self.times.in_adapter[packet.bytes as usize];
         receiver.held.push_back((receiver.done_at, packet.bytes));
         let done_at = receiver.done_at;
-        self.messages[packet.message].first_byte.get_or_insert(begun_at);
+        self.messages[packet.message].first_byte.get_or_insert(taken);
         self.counts.received += 1;
         self.packets.remove(number);
         if packet.is_last {

@@ -8,6 +8,8 @@
 //! output: a train can be in line for an output with its head only, so that outputs never wait for each other. The input
 //! ports that want room in the queue get it in turn, the least recently served first.
 //!
+//! A message's first byte is there when it comes to the destination's adapter, its last byte when the adapter is done with it.
+//!
 //! No packet is simulated cycle by cycle. All channels have the same bandwidth, so once a head is taken in, when its tail
 //! leaves each channel behind it follows ([`worm`]): an event or two a packet and hop. Nothing is lost, and packets of a
 //! pair of nodes stay in order, since there is one route and no overtaking on it.

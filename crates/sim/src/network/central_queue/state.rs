@@ -16,7 +16,7 @@ pub(super) struct Message {
     pub(super) route: Vec<ChannelId>,
     /// Bytes that its sender has not made packets of.
     pub(super) unsent: u64,
-    /// When its first byte was at its destination, once it is known.
+    /// When its first byte came to the adapter of its destination, once it is known.
     pub(super) first_byte: Option<u64>,
 }
 
