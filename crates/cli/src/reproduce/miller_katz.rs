@@ -76,7 +76,7 @@ impl FromStr for Size {
             Some(megawords) => {
                 // An eighth of a tebibyte is 2^14 megawords: far beyond any machine, and exact.
                 let number: f64 = megawords.trim().parse().map_err(|_| expected())?;
-                (number.is_finite() && number <= 16_384.0).then(|| (number * MEGAWORD as f64) as u64)
+                (number.is_finite() && number <= 16_384.0).then_some((number * MEGAWORD as f64) as u64)
             }
             None => parse_size(text),
         };
