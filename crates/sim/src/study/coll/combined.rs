@@ -96,6 +96,7 @@ pub(super) fn loaded(
         x: load / MEGA,
         switches: system.switches.clone(),
         processes,
+        window: options.window,
         watched: Watched::Together { which: 0..compute.len(), each: compute.len() as f64 },
     })
 }

@@ -44,6 +44,7 @@ fn aggregate(system: &System, options: &Options) -> Plan {
                 x: f64::from(count),
                 switches: system.switches.clone(),
                 processes: writers(system, options, count, times, sizes),
+                window: options.window,
                 watched: Watched::Together { which: 0..count as usize, each: 1.0 },
             };
             let counts = WRITERS.into_iter().filter(|count| *count < system.nodes());
@@ -72,7 +73,10 @@ fn by_node(system: &System, options: &Options) -> Plan {
         switches.arbitration = arbitration;
         let exponential = Distribution::Exponential;
         let processes = writers(system, options, system.nodes() - 1, exponential, exponential);
-        (name.to_owned(), vec![Run { x: 0.0, switches, processes, watched: Watched::Each }])
+        (
+            name.to_owned(),
+            vec![Run { x: 0.0, switches, processes, window: options.window, watched: Watched::Each }],
+        )
     };
     let plot = Plot {
         name: "6b".to_owned(),

@@ -114,7 +114,7 @@ pub fn reproduce(
             study.statements.extend(statements::pings(&system, both_ways));
         }
     }
-    for plot in carry_out(&system, plans, options.window, options.seed, progress) {
+    for plot in carry_out(&system, plans, options.seed, progress) {
         match plot.name.as_str() {
             "6b" => study.statements.extend(statements::hot_spot(&system, &plot)),
             "ratio" => study.statements.extend(statements::ratio(&plot)),
@@ -143,4 +143,57 @@ fn most(plots: &[Plot]) -> Vec<Most> {
         plot.curves.iter().map(line).collect::<Vec<Most>>()
     };
     plots.iter().filter(is_io).flat_map(lines).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use pio_machine::{Duration, Machine};
+
+    use super::*;
+
+    fn options() -> Options {
+        let mut options = Options::new(Machine::built_in("qsnet-64").unwrap());
+        options.window =
+            Window { warm_up: Duration::from_seconds(0.5e-3), measured: Duration::from_seconds(1e-3) };
+        options
+    }
+
+    #[test]
+    fn pings_come_within_five_per_cent() {
+        let study = reproduce(&options(), &[4, 5], &|_, _| {}).unwrap();
+        assert_eq!(study.statements.len(), 11);
+        for statement in &study.statements {
+            let error = statement.error().unwrap();
+            assert!(error.abs() < 0.05, "{statement:?} is off by {error}");
+        }
+    }
+
+    #[test]
+    fn every_mapping_has_its_curve_and_the_same_result_again() {
+        let mut options = options();
+        options.offered_io = vec![200e6];
+        options.offered_compute = vec![100e6];
+        options.io_loads = vec![0.1];
+        options.io_bytes = 16 << 10;
+        options.compute_bytes = 8 << 10;
+        let figures = [7, 9, 10];
+        let study = reproduce(&options, &figures, &|_, _| {}).unwrap();
+        assert_eq!(study, reproduce(&options, &figures, &|_, _| {}).unwrap());
+        let names: Vec<&str> = study.plots.iter().map(|plot| plot.name.as_str()).collect();
+        assert_eq!(names, ["7a", "7b", "ratio", "9a", "9b", "alone", "10"]);
+        assert_eq!(study.most.len(), 4);
+        let mappings: Vec<&str> = study.plots[3].curves.iter().map(|curve| curve.name.as_str()).collect();
+        assert_eq!(
+            mappings,
+            ["clustered, compute job first (Ic)", "clustered, I/O job first (Ii)", "distributed"]
+        );
+        assert!(study.plots[6].curves.iter().all(|curve| curve.points.len() == 2));
+    }
+
+    #[test]
+    fn machines_without_circuits_are_refused_by_name() {
+        let options = Options::new(Machine::built_in("sp-argonne").unwrap());
+        let message = reproduce(&options, &[4], &|_, _| {}).unwrap_err().to_string();
+        assert!(message.starts_with("machine sp-argonne: network.switching is not \"circuit\""), "{message}");
+    }
 }

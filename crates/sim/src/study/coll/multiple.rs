@@ -15,6 +15,9 @@ pub(super) enum Pattern {
     Deterministic,
 }
 
+/// About as much as an I/O node takes in, as a part of what a node can inject.
+const FULL: f64 = 0.9;
+
 /// Figure 7 (random) or 8 (deterministic), one plot for each mapping of the I/O nodes.
 pub(super) fn plans(system: &System, options: &Options, pattern: Pattern) -> Result<Vec<Plan>, CollError> {
     let (figure, name) = match pattern {
@@ -65,6 +68,8 @@ pub(super) fn loaded(
         x: load / MEGA,
         switches: system.switches.clone(),
         processes,
+        // At low loads, messages are few and far between.
+        window: options.window.stretched(load, FULL * system.injection),
         watched: Watched::Together { which, each: servers },
     })
 }

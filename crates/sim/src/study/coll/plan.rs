@@ -65,6 +65,7 @@ pub(super) struct Run {
     pub x: f64,
     pub switches: Switches,
     pub processes: Vec<Process>,
+    pub window: Window,
     pub watched: Watched,
 }
 
@@ -80,7 +81,6 @@ pub(super) enum Watched {
 pub(super) fn carry_out(
     system: &System,
     plans: Vec<Plan>,
-    window: Window,
     seed: u64,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Vec<Plot> {
@@ -88,10 +88,10 @@ pub(super) fn carry_out(
     let done = AtomicUsize::new(0);
     let points = |one: Run| {
         let mut network = system.with(&one.switches);
-        let outcome = run(&mut network, &one.processes, window, seed);
+        let outcome = run(&mut network, &one.processes, one.window, seed);
         progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
         let point = |x, which, each| {
-            let rate = outcome.rate(which, window);
+            let rate = outcome.rate(which, one.window);
             let scale = 1.0 / (MEGA * each);
             Point { x, y: rate.mean * scale, half_width: rate.half_width * scale }
         };

@@ -31,6 +31,17 @@ impl Distribution {
             Distribution::Exponential => stream.exponential(mean),
         }
     }
+
+    /// What is left of the interval in which one happens to begin: long ones are met more often than short ones, in
+    /// proportion to their length. So the first message comes no sooner than others.
+    fn draw_rest(self, stream: &mut Stream, mean: f64) -> f64 {
+        match self {
+            Distribution::Fixed => mean * stream.uniform(),
+            // The square root of a uniform number has a density in proportion to itself.
+            Distribution::Uniform => 2.0 * mean * stream.uniform().sqrt() * stream.uniform(),
+            Distribution::Exponential => stream.exponential(mean),
+        }
+    }
 }
 
 /// Where a process's messages go.
@@ -81,6 +92,14 @@ pub struct Outcome {
     pub messages: u64,
     /// Packets through the network, from the beginning.
     pub packets: u64,
+}
+
+impl Window {
+    /// A window in which as much is wanted at this load as in this one at another, if that is longer.
+    pub fn stretched(self, load: f64, other: f64) -> Window {
+        let factor = f64::max(other / load, 1.0);
+        Window { measured: Duration::from_seconds(self.measured.seconds() * factor), ..self }
+    }
 }
 
 /// The window is cut into so many parts of the same length, for the confidence interval.
@@ -158,9 +177,8 @@ impl<'a> Run<'a> {
             outcome: Outcome { moved: vec![[0; PARTS]; processes.len()], ..Outcome::default() },
         };
         for number in 0..processes.len() {
-            // In the midst of an interval: they do not begin together.
-            let share = run.streams[number].uniform();
-            let first = run.interval(number).seconds() * share;
+            let process = &processes[number];
+            let first = process.times.draw_rest(&mut run.streams[number], process.bytes / process.load);
             run.clocks.add(Time(0) + Duration::from_seconds(first), number);
         }
         run
@@ -254,5 +272,31 @@ impl<'a> Run<'a> {
         self.outcome.messages += u64::from(now >= Time(0) + self.warm_up);
         self.under_way[process] -= 1;
         self.go_on(now, process, network);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_an_interval_has_the_mean_of_renewal_theory() {
+        // E[X^2] / 2 E[X]: half the mean, two thirds of it, all of it.
+        let mut stream = Stream::named(1, "intervals");
+        for (distribution, expected) in
+            [(Distribution::Fixed, 0.5), (Distribution::Uniform, 2.0 / 3.0), (Distribution::Exponential, 1.0)]
+        {
+            let count = 100_000;
+            let sum: f64 = (0..count).map(|_| distribution.draw_rest(&mut stream, 3.0)).sum();
+            let mean = sum / f64::from(count) / 3.0;
+            assert!((mean - expected).abs() < 0.01, "{distribution:?}: {mean}");
+        }
+    }
+
+    #[test]
+    fn a_window_is_stretched_for_little_load_only() {
+        let window = Window { warm_up: Duration::ZERO, measured: Duration::from_seconds(0.06) };
+        assert_eq!(window.stretched(100.0, 300.0).measured, Duration::from_seconds(0.18));
+        assert_eq!(window.stretched(600.0, 300.0), window);
     }
 }
