@@ -35,6 +35,19 @@ pub(super) fn first_from_in(words: &[u64], start: usize) -> usize {
     64 * index + word.trailing_zeros() as usize
 }
 
+/// The member of a set of several words that has but one.
+#[inline]
+pub(super) fn only_member(words: &[u64]) -> Option<usize> {
+    let mut found = None;
+    for (index, word) in words.iter().enumerate().filter(|(_, word)| **word != 0) {
+        if found.is_some() || !word.is_power_of_two() {
+            return None;
+        }
+        found = Some(64 * index + word.trailing_zeros() as usize);
+    }
+    found
+}
+
 /// A set of indices: which switches or nodes have something to do in this cycle.
 #[derive(Debug)]
 pub(super) struct Active {
@@ -94,6 +107,7 @@ mod tests {
                     members.iter().find(|member| **member >= start).or_else(|| members.first()).copied();
                 assert_eq!(Some(first_from_in(&words, start)), expected);
             }
+            assert_eq!(only_member(&words), (members.len() == 1).then_some(members[0]));
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use pio_machine::{Arbitration, Reuse};
 
-use super::bits::{Bits, first_from, first_from_in};
+use super::bits::{Bits, first_from, first_from_in, only_member};
 use super::fabric::{Fabric, Stage};
 use super::{PACKET, Packet, Wormhole};
 
@@ -119,15 +119,14 @@ impl Wormhole {
             return false;
         }
         let wanting = &self.wanting[point.wanting..point.wanting + self.words];
-        if let [word] = wanting
-            && word.is_power_of_two()
-            && !self.description.cut_through
-        {
-            self.accept_lane(point, word.trailing_zeros() as usize, free, is_first);
-            return true;
-        }
         if wanting.iter().all(|word| *word == 0) {
             return false;
+        }
+        if !self.description.cut_through
+            && let Some(place) = only_member(wanting)
+        {
+            self.accept_lane(point, place, free, is_first);
+            return true;
         }
         let is_plain =
             self.description.arbitration == Arbitration::RoundRobin && !self.description.cut_through;
