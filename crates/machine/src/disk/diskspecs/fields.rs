@@ -180,11 +180,11 @@ impl<'b> Fields<'b> {
     }
 }
 
+/// A whole number, which may have a fraction of zeros.
 pub(super) fn integer(item: &Item) -> Option<u64> {
-    match &item.value {
-        Value::Word(word) => word.parse().ok(),
-        _ => None,
-    }
+    let Value::Word(word) = &item.value else { return None };
+    let whole = word.split_once('.').filter(|(_, zeros)| zeros.bytes().all(|digit| digit == b'0'));
+    whole.map_or(word.as_str(), |(whole, _)| whole).parse().ok()
 }
 
 pub(super) fn signed(item: &Item) -> Option<i64> {

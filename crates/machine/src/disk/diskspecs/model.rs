@@ -23,19 +23,28 @@ pub(super) fn read(fields: Fields<'_>) -> Result<Model, MachineError> {
     let surfaces = fields.count("Number of data surfaces", 1..=1024)?;
     let cylinders = fields.count("Number of cylinders", 1..=100_000_000)?;
     let blocks = fields.integer("Block count", 1..=1 << 50)?;
-    let layout = layout(fields.block_of("Layout Model", &[])?, surfaces, cylinders)?;
-    let (mechanics, mut not_modelled) =
-        mechanics::read(Fields::new(fields.block_of("Mechanical Model", &[])?), cylinders)?;
+    let (layout, mut not_modelled) = layout(fields.block_of("Layout Model", &[])?, surfaces, cylinders)?;
+    let mechanical = Fields::new(fields.block_of("Mechanical Model", &[])?);
+    let (mechanics, left_out) = mechanics::read(mechanical, cylinders)?;
+    not_modelled.extend(left_out);
     let name = fields.block.name.clone();
     not_modelled.extend(fields.finish(&[])?);
     Ok(Model { name, surfaces, cylinders, blocks, layout, mechanics, not_modelled })
 }
 
-fn layout(block: &super::Block, surfaces: u32, cylinders: u32) -> Result<Layout, MachineError> {
+/// The layout, and what of it is not modelled.
+fn layout(
+    block: &super::Block,
+    surfaces: u32,
+    cylinders: u32,
+) -> Result<(Layout, Vec<String>), MachineError> {
     let fields = Fields::new(block);
     match block.kind.as_str() {
-        "dm_layout_g1" => Ok(Layout::Zoned(zoned::read(fields, surfaces, cylinders)?)),
-        "dm_layout_g4" => Ok(Layout::Indexed(indexed::read(fields, surfaces, cylinders)?)),
+        "dm_layout_g1" => {
+            let (layout, not_modelled) = zoned::read(fields, surfaces, cylinders)?;
+            Ok((Layout::Zoned(layout), not_modelled))
+        }
+        "dm_layout_g4" => Ok((Layout::Indexed(indexed::read(fields, surfaces, cylinders)?), Vec::new())),
         _ => Err(fields.wrong_kind("dm_layout_g1 or dm_layout_g4")),
     }
 }

@@ -14,7 +14,12 @@ enum SkewUnits {
 
 const MOST_SECTORS: u32 = 1 << 20;
 
-pub(super) fn read(fields: Fields<'_>, surfaces: u32, cylinders: u32) -> Result<ZonedLayout, MachineError> {
+/// The layout, and what of it is not modelled.
+pub(super) fn read(
+    fields: Fields<'_>,
+    surfaces: u32,
+    cylinders: u32,
+) -> Result<(ZonedLayout, Vec<String>), MachineError> {
     let mapping = match fields.count("LBN-to-PBN mapping scheme", 0..=2)? {
         0 => Mapping::FromFirst,
         1 => Mapping::SerpentineByZone,
@@ -38,19 +43,25 @@ pub(super) fn read(fields: Fields<'_>, surfaces: u32, cylinders: u32) -> Result<
         _ => Sparing::ZoneEndSlipOn,
     };
     let units = skew_units(&fields, SkewUnits::Sectors)?;
-    let mut zones: Vec<Zone> = Vec::new();
+    let (mut zones, mut left_out): (Vec<Zone>, u64) = (Vec::new(), 0);
     for item in fields.list("Zones")? {
         let Value::Block(block) = &item.value else {
             return Err(fields.wrong("Zones", item, "blocks dm_layout_g1_zone { ... }"));
         };
-        let after = zones.last().map_or(0, |zone| zone.last_cylinder + 1);
-        zones.push(zone(Fields::new(block), units, sparing, surfaces, after..cylinders)?);
+        // Zones may share a cylinder at their border.
+        let after = zones.last().map_or(0, |zone| zone.first_cylinder + 1);
+        let (zone, beyond) = zone(Fields::new(block), units, sparing, surfaces, after..cylinders)?;
+        zones.push(zone);
+        left_out += beyond;
     }
     if zones.is_empty() {
         return Err(fields.conflict("Zones", "at least one zone"));
     }
-    fields.finish(&[])?;
-    Ok(ZonedLayout { mapping, sparing, zones })
+    let mut not_modelled = fields.finish(&[])?;
+    if left_out > 0 {
+        not_modelled.push(format!("slips and defects beyond the end of their zone: {left_out}"));
+    }
+    Ok((ZonedLayout { mapping, sparing, zones }, not_modelled))
 }
 
 fn skew_units(fields: &Fields<'_>, default: SkewUnits) -> Result<SkewUnits, MachineError> {
@@ -61,13 +72,14 @@ fn skew_units(fields: &Fields<'_>, default: SkewUnits) -> Result<SkewUnits, Mach
     fields.word("Skew units", &units)
 }
 
+/// The zone, and how many of its slips and defects are none, as they are beyond its end.
 fn zone(
     fields: Fields<'_>,
     units: SkewUnits,
     sparing: Sparing,
     surfaces: u32,
     allowed: std::ops::Range<u32>,
-) -> Result<Zone, MachineError> {
+) -> Result<(Zone, u64), MachineError> {
     if fields.block.kind != "dm_layout_g1_zone" {
         return Err(fields.wrong_kind("dm_layout_g1_zone"));
     }
@@ -84,9 +96,10 @@ fn zone(
             return Ok(Angle::default());
         }
         match units {
-            SkewUnits::Revolutions => Ok(Angle::of_revolutions(fields.number(key, 0.0..=1.0)?)),
+            SkewUnits::Revolutions => Ok(Angle::of_revolutions(fields.number(key, -1e6..=1e6)?)),
             SkewUnits::Sectors => {
-                let found = fields.number(key, 0.0..=f64::from(MOST_SECTORS))?;
+                let most = f64::from(MOST_SECTORS);
+                let found = fields.number(key, -most..=most)?;
                 Ok(Angle::of_revolutions(found / f64::from(sectors)))
             }
         }
@@ -94,6 +107,8 @@ fn zone(
     let cylinders = u64::from(last_cylinder - first_cylinder + 1);
     let tracks = cylinders * u64::from(surfaces);
     let places = if sparing == Sparing::Tracks { tracks } else { tracks * u64::from(sectors) };
+    let (slips, beyond) = slips(&fields, places)?;
+    let (remaps, moved_beyond) = remaps(&fields, places)?;
     let mut zone = Zone {
         first_cylinder,
         last_cylinder,
@@ -103,8 +118,8 @@ fn zone(
         track_skew: skew("Skew for track switch")?,
         cylinder_skew: skew("Skew for cylinder switch")?,
         spares: fields.count("Number of spares", 0..=u32::MAX)?,
-        slips: slips(&fields, places)?,
-        remaps: remaps(&fields, places)?,
+        slips,
+        remaps,
     };
     zone.reserved = fields.count("Empty space at zone front", 0..=u32::MAX)?;
     if zone.blocks(sparing, surfaces).is_none_or(|blocks| blocks == 0) {
@@ -112,28 +127,33 @@ fn zone(
         return Err(fields.conflict("Number of spares", expected));
     }
     fields.finish(&[])?;
-    Ok(zone)
+    Ok((zone, beyond + moved_beyond))
 }
 
-fn slips(fields: &Fields<'_>, places: u64) -> Result<Vec<u64>, MachineError> {
+fn slips(fields: &Fields<'_>, places: u64) -> Result<(Vec<u64>, u64), MachineError> {
     let mut slips = fields.integers("slips")?;
     slips.sort_unstable();
     slips.dedup();
-    if slips.last().is_some_and(|last| *last >= places) {
-        return Err(fields.conflict("slips", &format!("places of the zone, from 0 to {}", places - 1)));
-    }
-    Ok(slips)
+    let inside = slips.partition_point(|place| *place < places);
+    let beyond = slips.len() - inside;
+    slips.truncate(inside);
+    Ok((slips, beyond as u64))
 }
 
-fn remaps(fields: &Fields<'_>, places: u64) -> Result<Vec<(u64, u64)>, MachineError> {
-    let places_named = fields.integers("defects")?;
-    let pairs = places_named.chunks_exact(2);
-    let expected = format!("pairs of places of the zone, from 0 to {}", places - 1);
-    if !pairs.remainder().is_empty() || places_named.iter().any(|place| *place >= places) {
-        return Err(fields.conflict("defects", &expected));
+/// Pairs of a defect's place and where its data are.
+type Remaps = Vec<(u64, u64)>;
+
+fn remaps(fields: &Fields<'_>, places: u64) -> Result<(Remaps, u64), MachineError> {
+    let named = fields.integers("defects")?;
+    let pairs = named.chunks_exact(2);
+    if !pairs.remainder().is_empty() {
+        return Err(fields.conflict("defects", "pairs of a place of the zone and where its data are"));
     }
-    let mut remaps: Vec<(u64, u64)> = pairs.map(|pair| (pair[0], pair[1])).collect();
+    let all = pairs.len();
+    let mut remaps: Remaps = pairs.map(|pair| (pair[0], pair[1])).collect();
+    remaps.retain(|(from, to)| *from < places && *to < places);
+    let beyond = all - remaps.len();
     remaps.sort_unstable();
     remaps.dedup_by_key(|pair| pair.0);
-    Ok(remaps)
+    Ok((remaps, beyond as u64))
 }

@@ -1,0 +1,82 @@
+//! The section `[io-node]`: alone, in a machine, written and read again, and what is wrong with one.
+
+// A test that cannot set up its scene fails there.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+
+use pio_machine::disk::{Discipline, Disk};
+use pio_machine::{IoNode, Machine};
+
+const SECTION: &str = include_str!("../../../machines/io-nodes/baylor-1995.toml");
+const MACHINE: &str = include_str!("../../../machines/sp-argonne.toml");
+
+/// A machine with this section.
+fn machine(section: &str) -> Result<Machine, String> {
+    Machine::parse("my.toml", &format!("{MACHINE}\n{section}")).map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_node_of_baylor_has_their_adapter_and_disks() {
+    let node = IoNode::of_baylor().unwrap();
+    assert_eq!((node.adapter.bytes_per_second(), node.disks.count), (85_000_000, 6));
+    assert_eq!((node.disks.queue, node.disks.array), (Discipline::Fcfs, 1));
+    assert_eq!(machine(SECTION).unwrap().io_node, Some(node));
+    assert_eq!(Machine::built_in("sp-argonne").unwrap().io_node, None);
+}
+
+#[test]
+fn what_is_written_reads_the_same() {
+    let with = |disk: &str| {
+        let start = SECTION.find("disk = ").unwrap();
+        let machine = machine(&format!("{}{disk}\n", &SECTION[..start])).unwrap();
+        assert_eq!(Machine::parse("again.toml", &machine.to_toml("")).unwrap(), machine);
+        machine.io_node.unwrap().disks
+    };
+    with("disk = { count = 3, seek = \"9.5 ms\", bandwidth = \"5 MB/s\", array = 8, queue = \"look\" }");
+    let device =
+        "solid-state = { read = \"80 us\", write = \"20 us\", bandwidth = \"2 GB/s\", channels = 4 }";
+    let disks = with(&format!("disk = {{ count = 1, {device}, queue = \"sstf\" }}"));
+    assert!(matches!(disks.disk, Disk::SolidState(device) if device.channels == 4));
+}
+
+#[test]
+fn a_drive_is_found_beside_the_description() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("test.diskspecs", include_str!("drive/test.diskspecs")),
+        ("test.model", include_str!("drive/test.model")),
+        ("test.seek", include_str!("drive/test.seek")),
+    ] {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let section =
+        SECTION.replace("seek = \"12.8 ms\", bandwidth = \"10 MB/s\"", "specs = \"test.diskspecs\"");
+    let path = folder.path().join("my.toml");
+    fs::write(&path, format!("{MACHINE}\n{section}")).unwrap();
+    let machine = Machine::load(&path).unwrap();
+    let Disk::Drive { drive, .. } = &machine.io_node.as_ref().unwrap().disks.disk else {
+        panic!("a drive was expected")
+    };
+    assert_eq!(drive.name, "TEST");
+    // The text names the file, so it reads the same only where the file is.
+    assert!(machine.to_toml("").contains("specs = \"test.diskspecs\""));
+    let missing = IoNode::parse("nowhere/my.toml", &section).unwrap_err().to_string();
+    assert!(missing.starts_with("nowhere/test.diskspecs: No such file"), "{missing}");
+}
+
+#[test]
+fn wrong_nodes_are_refused_by_key_and_range() {
+    let says = |from: &str, to: &str, expected: &str| {
+        let found = machine(&SECTION.replace(from, to)).unwrap_err();
+        assert!(found.contains(expected), "{found}");
+    };
+    says("\"80 MB/s\"", "\"0 MB/s\"", "io-node.bus = \"0 MB/s\": expected a bandwidth from");
+    says("\"64 MiB\"", "\"1 B\"", "io-node.buffer = \"1 B\": expected a size from \"4 KiB\"");
+    says("count = 6", "count = 0", "io-node.disk.count = 0: expected a whole number from 1 to 65536");
+    says("\"fcfs\"", "\"lifo\"", "io-node.disk.queue = \"lifo\": expected \"fcfs\" or \"sstf\" or \"look\"");
+    says("seek = \"12.8 ms\", ", "", "'io-node.disk.seek' is missing");
+    says("unit = ", "colour = \"red\"\nunit = ", "unknown key 'io-node.colour'");
+    let device = "solid-state = { read = \"1 us\", write = \"1 us\", bandwidth = \"1 GB/s\", channels = 1 }, array = 2";
+    says("seek = \"12.8 ms\", bandwidth = \"10 MB/s\"", device, "io-node.disk.array = 2: expected no array");
+}
