@@ -132,11 +132,11 @@ impl Routing for Grid {
     /// Two dimensions to a square; squares of further dimensions beside each other, and below.
     fn place(&self, device: Device) -> Place {
         let (number, shift) = match device {
-            Device::Node(node) => (node, 0.35),
+            Device::Node(node) => (node, 0.6),
             Device::Switch(switch) => (switch, 0.0),
         };
         let mut place = [shift, shift];
-        let mut spacing = [1.5, 1.5];
+        let mut spacing = [1.8, 1.8];
         for (index, dimension) in self.dimensions.iter().enumerate() {
             place[index % 2] += f64::from(dimension.coordinate(number)) * spacing[index % 2];
             spacing[index % 2] *= f64::from(dimension.extent) + 0.7;
