@@ -19,7 +19,9 @@ pub enum DescribedError {
     #[error(transparent)]
     Wormhole(#[from] WormholeError),
     /// It does not say how messages get through.
-    #[error("network.switching = \"links\": messages do not meet within the network (expected another switching)")]
+    #[error(
+        "network.switching = \"links\": messages do not meet within the network (expected another switching)"
+    )]
     Links,
 }
 
