@@ -174,6 +174,11 @@ impl Machine {
         })
     }
 
+    /// Compute nodes and dedicated I/O nodes: what the network connects.
+    pub fn all_nodes(&self) -> u32 {
+        self.nodes.count + self.storage.dedicated_nodes()
+    }
+
     /// The description that is built in under this name.
     ///
     /// # Errors
@@ -202,9 +207,9 @@ impl Machine {
 
 impl Storage {
     /// I/O nodes beside the compute nodes.
-    fn dedicated_nodes(&self) -> u64 {
+    fn dedicated_nodes(&self) -> u32 {
         match self {
-            Storage::Striped { io, .. } if io.dedicated => io.count.into(),
+            Storage::Striped { io, .. } if io.dedicated => io.count,
             Storage::Striped { .. } | Storage::Local { .. } => 0,
         }
     }
@@ -214,7 +219,7 @@ fn machine(mut root: Section<'_>) -> Result<Machine, MachineError> {
     let (name, description) = (root.text("name")?, root.text("source")?);
     let nodes = nodes(root.section("nodes")?)?;
     let storage = storage(root.section("storage")?, nodes.count)?;
-    let all_nodes = u64::from(nodes.count) + storage.dedicated_nodes();
+    let all_nodes = u64::from(nodes.count) + u64::from(storage.dedicated_nodes());
     let machine = Machine {
         name,
         source: description,

@@ -102,6 +102,14 @@ pub enum SimError {
     /// A machine description is wrong or unknown.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// A program's messages cannot go through this network.
+    #[error(
+        "machine {machine}: network.switching: expected \"links\", which is what programs are predicted on"
+    )]
+    Switching {
+        /// The machine.
+        machine: String,
+    },
     /// The machine's network cannot be.
     #[error(transparent)]
     Topology(#[from] TopologyError),

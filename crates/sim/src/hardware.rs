@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use pio_layout::Striping;
-use pio_machine::{Bandwidth, Duration, Machine, Placement, Storage, Topology as Shape};
+use pio_machine::{Bandwidth, Duration, Machine, Placement, Storage, Switching, Topology as Shape};
 
 use crate::error::SimError;
 use crate::kernel::Time;
@@ -68,6 +68,9 @@ impl Queue {
 
 impl Hardware {
     pub(crate) fn new(machine: &Machine) -> Result<Hardware, SimError> {
+        if machine.network.switching != Switching::Links {
+            return Err(SimError::Switching { machine: machine.name.clone() });
+        }
         let (io, costs) = match &machine.storage {
             Storage::Striped { io, strip, read, write, .. } => {
                 (Some(io), Some(Costs { strip: *strip, read: read.clone(), write: write.clone() }))

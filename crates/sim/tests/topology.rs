@@ -1,7 +1,10 @@
 //! Topologies against what must hold of each.
 
+// A test that cannot set up its scene fails there.
+#![allow(clippy::unwrap_used)]
+
 use pio_machine::{Dragonfly, DragonflyRouting, GraphSwitch};
-use pio_sim::network::topology::{ChannelId, Device, Topology};
+use pio_sim::network::topology::{ChannelId, Device, Topology, TopologyError};
 
 /// One of each kind, small enough for all pairs.
 fn all() -> Vec<Topology> {
@@ -125,7 +128,7 @@ fn every_port_has_one_channel_and_every_channel_its_ports() {
 #[test]
 fn both_directions_of_a_link_have_the_same_port() {
     for topology in
-        all().into_iter().chain(not_shortest()).filter(|topology| !topology.to_string().contains("fly"))
+        all().into_iter().chain(not_shortest()).filter(|topology| !topology.to_string().contains("-fly"))
     {
         for channel in topology.channels() {
             let back = topology.outgoing(channel.to.device)[usize::from(channel.to.number)];
@@ -265,5 +268,178 @@ fn static_routes_spread_evenly() {
         (Topology::omega(128).unwrap(), 1.2),
     ] {
         assert!(imbalance(&topology) <= most, "{topology}: {}", imbalance(&topology));
+    }
+}
+
+/// Valiant's routes with the class that each takes: none ever goes back to a lower one, and no channel and class waits
+/// for itself, by whatever group they go.
+#[test]
+fn detours_do_not_wait_in_a_circle() {
+    let topology = dragonfly(1, 3, 2, 5, DragonflyRouting::Valiant);
+    let classes = usize::from(topology.classes());
+    let mut waits = vec![std::collections::BTreeSet::new(); topology.channels().len() * classes];
+    for from in 0..topology.nodes() {
+        for to in 0..topology.nodes() {
+            for draw in 0..30 {
+                let mut waypoint = topology.waypoint(from, to, draw);
+                let mut phase = 0;
+                let mut id = topology.outgoing(Device::Node(from))[0];
+                let mut held = id.0 as usize * classes;
+                let mut last_class = 0;
+                while let Device::Switch(switch) = topology.channel(id).to.device {
+                    if waypoint.is_some_and(|waypoint| topology.is_past(switch, waypoint)) {
+                        (waypoint, phase) = (None, 1);
+                    }
+                    let heading = waypoint.unwrap_or(to);
+                    let port = topology.port(switch, heading);
+                    let class = topology.class(switch, port, heading) + phase;
+                    assert!(class >= last_class && usize::from(class) < classes);
+                    last_class = class;
+                    id = topology.outgoing(Device::Switch(switch))[usize::from(port)];
+                    let wanted = id.0 as usize * classes + usize::from(class);
+                    waits[held].insert(wanted);
+                    held = wanted;
+                }
+                assert_eq!(topology.channel(id).to.device, Device::Node(to));
+            }
+        }
+    }
+    assert_eq!(circle(&waits), None);
+}
+
+#[test]
+fn a_ring_without_classes_would_wait_in_a_circle() {
+    let topology = Topology::torus(&[5]).unwrap();
+    let mut waits = vec![std::collections::BTreeSet::new(); topology.channels().len()];
+    for from in 0..5 {
+        for to in 0..5 {
+            for pair in topology.route(from, to).windows(2) {
+                waits[pair[0].0 as usize].insert(pair[1].0 as usize);
+            }
+        }
+    }
+    assert!(circle(&waits).is_some(), "the test would find a circle");
+}
+
+#[test]
+fn minimal_routes_of_a_dragonfly_cross_one_link_between_groups() {
+    for groups in [3, 5, 9] {
+        let topology = dragonfly(2, 4, 2, groups, DragonflyRouting::Minimal);
+        let group = |device| match device {
+            Device::Node(node) => node / 8,
+            Device::Switch(switch) => switch / 4,
+        };
+        for from in 0..topology.nodes() {
+            for to in 0..topology.nodes() {
+                let route = topology.route(from, to);
+                let ends = |id: &ChannelId| topology.channel(*id);
+                let between =
+                    route.iter().map(ends).filter(|one| group(one.from.device) != group(one.to.device));
+                assert_eq!(between.count(), usize::from(from / 8 != to / 8));
+                assert!(route.len() <= 5);
+            }
+        }
+    }
+}
+
+#[test]
+fn valiant_routes_reach_every_other_group_equally_often() {
+    let topology = dragonfly(2, 4, 2, 9, DragonflyRouting::Valiant);
+    let mut times = [0; 9];
+    for draw in 0..7 * 100 {
+        times[topology.waypoint(0, 40, draw).unwrap() as usize / 8] += 1;
+    }
+    assert_eq!(times, [0, 100, 100, 100, 100, 0, 100, 100, 100]);
+    assert_eq!(topology.waypoint(0, 7, 3), None, "within a group, nobody goes round");
+}
+
+/// Around seven switches, up*/down* forbids one turn: some routes are longer than the shortest, but none is lost.
+#[test]
+fn routes_that_are_not_the_shortest_arrive() {
+    for topology in not_shortest() {
+        for to in 0..topology.nodes() {
+            for from in 0..topology.nodes() {
+                let route = topology.route(from, to);
+                let last = topology.channel(route[route.len() - 1]).to.device;
+                assert_eq!(last, Device::Node(to), "{topology}: from {from}");
+                assert!(route.len() <= 8, "{topology}: {from} to {to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_graph_that_cannot_be_is_refused_by_name() {
+    let message = |switches: &[GraphSwitch]| Topology::graph(switches).unwrap_err().to_string();
+    let (a, b) = (switch("a", [0], &["b"]), switch("b", [1], &[]));
+    assert_eq!(
+        message(&[a.clone(), switch("c", [1], &[])]),
+        "graph: switch a has a link to b, which is no switch of this network"
+    );
+    assert_eq!(
+        message(&[a.clone(), b.clone(), switch("lone", [2], &[])]),
+        "graph: no way from switch a to switch lone (expected links that connect all switches)"
+    );
+    assert!(message(&[a.clone(), a.clone()]).contains("is on switches a and a"));
+    assert!(message(&[a.clone(), switch("b", [0], &[])]).contains("node 0 is on switches b and a"));
+    assert!(message(&[a.clone(), switch("b", [3], &[])]).contains("node 1 is on no switch"));
+    assert!(message(&[switch("a", [0], &["a"])]).contains("switch a has a link to itself"));
+    assert!(message(&[switch("a", [0], &[]), switch("a", [1], &[])]).contains("two switches are called a"));
+    assert!(message(&[switch("a", [], &[])]).contains("nodes = 0: expected at least 1"));
+    assert!(matches!(Topology::graph(&[]), Err(TopologyError::Size { .. })));
+}
+
+#[test]
+fn numbers_out_of_range_are_refused() {
+    for error in [
+        Topology::flat(0),
+        Topology::flat(65_536),
+        Topology::fat_tree(1, 3),
+        Topology::fat_tree(4, 0),
+        Topology::fat_tree(4, 11),
+        Topology::fly(1024, 3),
+        Topology::omega(48),
+        Topology::mesh(&[]),
+        Topology::mesh(&[4, 0]),
+        Topology::torus(&[1 << 11, 1 << 11]),
+    ] {
+        assert!(matches!(error, Err(TopologyError::Size { .. })), "{error:?}");
+    }
+}
+
+#[test]
+fn every_device_is_in_the_picture() {
+    for topology in all().into_iter().chain(not_shortest()) {
+        let svg = topology.svg();
+        let count = |what: &str| svg.matches(what).count();
+        let twice = if topology.to_string().contains("-fly") { 2 } else { 1 };
+        assert_eq!(count("<circle"), topology.nodes() as usize * twice, "{topology}");
+        assert_eq!(count("class=\"switch\""), topology.switches() as usize, "{topology}");
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{topology}");
+    }
+}
+
+/// Sixty-five thousand nodes take a quarter of a million links, and their routes no room at all.
+#[test]
+#[ignore = "slow"]
+fn slow_large_networks_have_routes() {
+    let shape = Dragonfly {
+        nodes_per_switch: 16,
+        switches_per_group: 32,
+        links_per_switch: 8,
+        groups: 200,
+        routing: DragonflyRouting::Minimal,
+    };
+    for topology in [
+        Topology::fat_tree(16, 4).unwrap(),
+        Topology::torus(&[32, 32, 64]).unwrap(),
+        Topology::dragonfly(&shape).unwrap(),
+    ] {
+        let nodes = topology.nodes();
+        for step in 0..nodes {
+            let (from, to) = (step.wrapping_mul(2_654_435_761) % nodes, step);
+            let route = topology.route(from, to);
+            assert_eq!(topology.channel(route[route.len() - 1]).to.device, Device::Node(to));
+        }
     }
 }

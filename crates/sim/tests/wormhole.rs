@@ -203,12 +203,11 @@ fn nothing_is_lost_doubled_or_out_of_order() {
 
 /// Uniform traffic, a message of `flits` flits of the plain description at a time.
 fn uniform(load: f64, flits: u64, network: &Wormhole) -> Traffic {
-    let bytes_per_s = 400e6;
     Traffic {
         pattern: Pattern::Uniform { to_self: true },
         arrivals: Arrivals::Bernoulli { slot: network.cycle() },
         size: Size::Fixed(2 * flits),
-        messages_per_s: load * bytes_per_s / (2 * flits) as f64,
+        messages_per_s: load * network.capacity_bytes_per_s(2 * flits) / (2 * flits) as f64,
     }
 }
 
@@ -323,6 +322,18 @@ fn the_oldest_goes_first_by_age() {
     };
     assert!(late_among_first(Arbitration::Age) <= 4, "{}", late_among_first(Arbitration::Age));
     assert!(late_among_first(Arbitration::RoundRobin) >= 10, "{}", late_among_first(Arbitration::RoundRobin));
+}
+
+#[test]
+fn headers_and_flits_that_are_not_full_take_their_part_of_a_link() {
+    let star = Topology::flat(2).expect("a switch");
+    let packets = Description { flit: 16, payload: 50, header: 10, ..plain() };
+    let network = network(&star, &link(1), &packets);
+    // A flit of 16 bytes takes 40 ns; 60 bytes are 4 flits, 11 bytes are 1.
+    for (bytes, flits) in [(50, 4), (100, 8), (101, 9), (1, 1), (6, 1), (7, 2)] {
+        let expected = bytes as f64 / (f64::from(flits) * 40e-9);
+        assert!((network.capacity_bytes_per_s(bytes) / expected - 1.0).abs() < 1e-9, "{bytes}");
+    }
 }
 
 #[test]

@@ -384,7 +384,7 @@ fn every_flit_arrives_when_the_naive_model_says() {
         Topology::torus(&[4]),
     ];
     for topology in topologies.map(|topology| topology.expect("possible")) {
-        for seed in 0..12 {
+        for seed in 0..24 {
             let mut stream = Stream::named(seed, "naive");
             let mut draw = |from: u32, to: u32| from + stream.below(u64::from(to - from + 1)) as u32;
             let description = Description {

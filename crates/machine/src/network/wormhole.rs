@@ -201,3 +201,90 @@ impl Pipeline {
 fn word<T: PartialEq>(words: &[(&'static str, T)], value: T) -> &'static str {
     words.iter().find(|(_, meaning)| *meaning == value).map_or("", |(word, _)| word)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Machine, Network, Switching, Topology};
+
+    fn router(cut_through: bool) -> Wormhole {
+        Wormhole {
+            flit: 2,
+            payload: 320,
+            header: 58,
+            virtual_channels: 2,
+            buffer: 189,
+            cut_through,
+            reuse: Reuse::TailCredit,
+            allocator: Allocator::SeparableInputFirst,
+            iterations: 2,
+            arbitration: Arbitration::Age,
+            choice: Choice::LeastLoaded,
+            pipeline: Pipeline {
+                injection: 1,
+                routing: 2,
+                vc_allocation: 3,
+                switch_allocation: 4,
+                switch_traversal: 5,
+                credit: 6,
+            },
+        }
+    }
+
+    /// A machine of 64 nodes on a 4-ary 3-tree.
+    fn machine(router: Wormhole) -> Machine {
+        let mut machine = Machine::built_in("paragon-caltech").expect("it is built in");
+        machine.nodes.count = 48;
+        machine.network = Network {
+            topology: Topology::FatTree { arity: 4, levels: 3 },
+            switching: Switching::Wormhole(router),
+            link: machine.network.link,
+        };
+        machine
+    }
+
+    #[test]
+    fn what_is_written_reads_the_same() {
+        for cut_through in [false, true] {
+            let machine = machine(router(cut_through));
+            let text = machine.to_toml("a test");
+            assert_eq!(Machine::parse("a.toml", &text).expect("a machine"), machine);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_file_line_and_what_is_allowed() {
+        let text = machine(router(true)).to_toml("a test");
+        let line_of =
+            |key: &str| 1 + text.lines().position(|line| line.contains(key)).expect("the key is there");
+        let refuse = |found: &str, instead: &str| {
+            let error =
+                Machine::parse("a.toml", &text.replace(found, instead)).expect_err("refused").to_string();
+            (error, line_of(found))
+        };
+        let cases = [
+            ("router.virtual-channels = 2", "router.virtual-channels = 65", "a whole number from 1 to 64"),
+            (
+                "router.buffer = 189",
+                "router.buffer = 188",
+                "at least the 189 flits of a packet, for cut-through",
+            ),
+            ("router.flit = \"2 B\"", "router.flit = \"0 B\"", "a size from \"1 B\" to \"64 KiB\""),
+            ("router.choice = \"least-loaded\"", "router.choice = \"best\"", "\"static\" or \"random\""),
+            (
+                "router.pipeline.injection = 1",
+                "router.pipeline.injection = 0",
+                "a whole number from 1 to 1000",
+            ),
+            (
+                "router.pipeline.credit = 6",
+                "router.pipeline.credits = 6",
+                "unknown key 'network.router.pipeline.credits'",
+            ),
+        ];
+        for (found, instead, expected) in cases {
+            let (error, line) = refuse(found, instead);
+            assert!(error.starts_with(&format!("a.toml:{line}: ")) && error.contains(expected), "{error}");
+        }
+    }
+}

@@ -15,10 +15,7 @@
 //! What is below the level never changes again, so every flow is opened once at most, and stays once. The cost is that of
 //! the flows that are opened, and hardly any of those keeps its rate.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
-
+use super::queue::{Level, Queue};
 use super::routes::Share;
 
 /// Flows, channels, and who crosses what.
@@ -39,10 +36,14 @@ pub(super) struct Sharing {
     /// New flows, and channels of flows that came or went.
     added: Vec<u32>,
     touched: Vec<u32>,
-    /// Flows that were opened, and their rates before. Kept for their room, as is the heap.
+    /// Flows that were opened, and their rates before.
     open: Vec<(u32, f64)>,
+    /// How many of these have no rate yet.
+    rising: usize,
+    /// Channels that they cross, and that are not yet queued for it.
+    crossed: Vec<u32>,
     /// Channels by the level at which they are to be looked at.
-    heap: BinaryHeap<Reverse<(Level, u32)>>,
+    queue: Queue,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +51,6 @@ struct Member {
     flow: u32,
     /// Index among the flow's hops.
     hop: u32,
-    weight: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -82,17 +82,13 @@ struct Channel {
     holds: u32,
     /// The rate of these.
     level: f64,
-    /// The level at which it is in the heap: above all if it is not.
+    /// The level at which it is queued: never if it is not.
     queued: Level,
-    /// The last settling in which it was in the heap.
+    /// The last settling in which it was queued, or an open flow crossed it.
     reached: u32,
+    /// Whether it is among those that are crossed.
+    is_crossed: bool,
 }
-
-/// A rate, which is no number below 0 and no NaN: its bits are in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Level(u64);
-
-const NEVER: Level = Level(u64::MAX);
 
 const NOWHERE: u32 = u32::MAX;
 
@@ -105,8 +101,16 @@ const FRESH: u32 = 1 << 12;
 
 impl Sharing {
     pub(super) fn new(channels: usize, capacity: f64) -> Sharing {
-        let channel =
-            Channel { left: capacity, weight: 0.0, open: 0, holds: 0, level: 0.0, queued: NEVER, reached: 0 };
+        let channel = Channel {
+            left: capacity,
+            weight: 0.0,
+            open: 0,
+            holds: 0,
+            level: 0.0,
+            queued: Level::NEVER,
+            reached: 0,
+            is_crossed: false,
+        };
         Sharing {
             capacity,
             members: vec![Vec::new(); channels],
@@ -118,7 +122,9 @@ impl Sharing {
             added: Vec::new(),
             touched: Vec::new(),
             open: Vec::new(),
-            heap: BinaryHeap::new(),
+            rising: 0,
+            crossed: Vec::new(),
+            queue: Queue::new(channels),
         }
     }
 
@@ -136,7 +142,7 @@ impl Sharing {
         for (hop, Share { channel, weight }) in (0..).zip(shares.iter().copied()) {
             let members = &mut self.members[channel as usize];
             hops.push(Hop { channel, place: members.len() as u32, weight });
-            members.push(Member { flow, hop, weight });
+            members.push(Member { flow, hop });
             self.touched.push(channel);
         }
         self.added.push(flow);
@@ -177,6 +183,7 @@ impl Sharing {
         while let Some(channel) = self.touched.pop() {
             self.queue(channel);
         }
+        self.queue_crossed();
         self.fill();
         for (number, before) in self.open.drain(..) {
             if self.flows[number as usize].rate != before {
@@ -194,28 +201,22 @@ impl Sharing {
         }
     }
 
-    /// Takes the next channel out of the heap.
+    /// Takes the next channel out of the queue.
     fn next_due(&mut self) -> Option<(Level, u32)> {
-        while let Some(mut top) = self.heap.peek_mut() {
-            let Reverse((expected, number)) = *top;
+        while let Some((expected, number)) = self.queue.first() {
             let channel = &mut self.channels[number as usize];
-            if channel.queued != expected {
-                // It was queued again since, at a lower level.
-                PeekMut::pop(top);
-                continue;
-            }
             let due = channel.due(self.capacity);
-            if due == expected {
-                channel.queued = NEVER;
-                PeekMut::pop(top);
-                return Some((due, number));
-            }
             // As flows stay behind, there is more for those left: a level only rises while the channel waits.
             channel.queued = due;
-            if due == NEVER {
-                PeekMut::pop(top);
+            if due == expected {
+                channel.queued = Level::NEVER;
+                self.queue.remove_first();
+                return Some((due, number));
+            }
+            if due == Level::NEVER {
+                self.queue.remove_first();
             } else {
-                *top = Reverse((due, number));
+                self.queue.set(number, due);
             }
         }
         None
@@ -233,13 +234,15 @@ impl Sharing {
         }
         if self.open.len() == before {
             self.stay(number, level);
-            return;
+        } else {
+            self.queue_crossed();
         }
-        for index in before..self.open.len() {
-            let flow = self.open[index].0 as usize;
-            for hop in 0..self.hops[flow].len() {
-                self.queue(self.hops[flow][hop].channel);
-            }
+    }
+
+    fn queue_crossed(&mut self) {
+        while let Some(channel) = self.crossed.pop() {
+            self.channels[channel as usize].is_crossed = false;
+            self.queue(channel);
         }
     }
 
@@ -252,7 +255,7 @@ impl Sharing {
         let due = channel.due(self.capacity);
         if due < channel.queued {
             channel.queued = due;
-            self.heap.push(Reverse((due, number)));
+            self.queue.set(number, due);
         }
     }
 
@@ -271,6 +274,7 @@ impl Sharing {
         let flow = &mut self.flows[number as usize];
         flow.opened = self.settlings;
         self.open.push((number, flow.rate));
+        self.rising += 1;
         if let Some(bottleneck) = self.channels.get_mut(flow.bottleneck as usize) {
             bottleneck.holds -= 1;
         }
@@ -278,6 +282,10 @@ impl Sharing {
             let channel = &mut self.channels[hop.channel as usize];
             if channel.reached != self.settlings {
                 (channel.reached, channel.open, channel.weight) = (self.settlings, 0, 0.0);
+            }
+            if !channel.is_crossed {
+                channel.is_crossed = true;
+                self.crossed.push(hop.channel);
             }
             channel.left += hop.weight * flow.rate;
             channel.weight += hop.weight;
@@ -308,13 +316,27 @@ impl Sharing {
             channel.level = level;
         }
         channel.holds += stayed;
+        self.rising -= stayed as usize;
+        if self.rising == 0 && stayed > 0 {
+            // Most of what is queued was for flows that stay now.
+            let (channels, capacity) = (&mut self.channels, self.capacity);
+            self.queue.keep(|number| {
+                let channel = &mut channels[number as usize];
+                channel.queued = channel.due(capacity);
+                channel.queued
+            });
+        }
     }
 
     /// What flows leave of every channel, from their rates.
     fn sum_up(&mut self) {
-        for (channel, members) in self.channels.iter_mut().zip(&self.members) {
-            let used = members.iter().map(|member| member.weight * self.flows[member.flow as usize].rate);
-            channel.left = self.capacity - used.sum::<f64>();
+        for channel in &mut self.channels {
+            channel.left = self.capacity;
+        }
+        for (flow, hops) in self.flows.iter().zip(&self.hops) {
+            for hop in hops {
+                self.channels[hop.channel as usize].left -= hop.weight * flow.rate;
+            }
         }
     }
 }
@@ -335,17 +357,11 @@ impl Channel {
     fn due(&self, capacity: f64) -> Level {
         let full_at = self.full_at(capacity);
         if self.open > 0 && (self.holds == 0 || full_at < self.level) {
-            Level(full_at.to_bits())
+            Level::of(full_at)
         } else if self.holds > 0 && (self.open > 0 || full_at > 0.0) {
-            Level(self.level.to_bits())
+            Level::of(self.level)
         } else {
-            NEVER
+            Level::NEVER
         }
-    }
-}
-
-impl Level {
-    fn rate(self) -> f64 {
-        f64::from_bits(self.0)
     }
 }

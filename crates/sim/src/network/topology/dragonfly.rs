@@ -186,9 +186,9 @@ impl Routing for Dragonfly {
             Place::new(radius * outer.cos() + own * inner.cos(), radius * outer.sin() + own * inner.sin());
         if let Device::Node(node) = device {
             let middle = f64::from(self.nodes - 1) / 2.0;
-            let fan = inner + (f64::from(node % self.nodes) - middle) * 0.5 / f64::from(self.nodes.max(2));
-            place.x += spread * 0.35 * fan.cos();
-            place.y += spread * 0.35 * fan.sin();
+            let beside = (f64::from(node % self.nodes) - middle) * 0.9;
+            place.x += 1.4 * inner.cos() - beside * inner.sin();
+            place.y += 1.4 * inner.sin() + beside * inner.cos();
         }
         place
     }

@@ -6,7 +6,7 @@
 //! `j`, or to the node whose digit 0 is `j`. Ports `arity` + `j` lead up, to the switch whose digit `l` is `j`.
 
 use super::error::{TopologyError, nodes_of, within};
-use super::picture::Place;
+use super::picture::{Place, rise};
 use super::wiring::Wiring;
 use super::{Device, Routing};
 
@@ -76,12 +76,14 @@ impl Routing for FatTree {
     }
 
     fn place(&self, device: Device) -> Place {
+        let rise = rise(self.width * self.arity);
+        let bottom = f64::from(self.levels - 1) * rise;
         match device {
-            Device::Node(node) => Place::new(f64::from(node), f64::from(self.levels)),
+            Device::Node(node) => Place::new(f64::from(node), bottom + rise.min(5.0)),
             Device::Switch(switch) => {
                 let (level, number) = (switch / self.width, switch % self.width);
                 let x = (f64::from(number) + 0.5) * f64::from(self.arity) - 0.5;
-                Place::new(x, f64::from(self.levels - 1 - level))
+                Place::new(x, bottom - f64::from(level) * rise)
             }
         }
     }

@@ -5,7 +5,7 @@
 //! The wire that leaves the last stage has the destination's number.
 
 use super::error::{TopologyError, nodes_of, within};
-use super::picture::Place;
+use super::picture::{Place, rise};
 use super::wiring::Wiring;
 use super::{Device, Routing};
 
@@ -46,6 +46,11 @@ impl Fly {
         Device::Switch(stage * self.width + number)
     }
 
+    /// How far to the right a stage is drawn.
+    fn column(&self, stage: u32) -> f64 {
+        4.0 + f64::from(stage) * rise(self.width * self.arity) * 2.0
+    }
+
     fn weight(&self, stage: u32) -> u32 {
         self.arity.pow(self.stages - 1 - stage)
     }
@@ -60,14 +65,18 @@ impl Routing for Fly {
         (destination / self.weight(switch / self.width) % self.arity) as u16
     }
 
-    /// Nodes twice in truth, on the left and on the right: drawn on the left.
+    /// From the nodes on the left, through the stages, to the same nodes on the right.
     fn place(&self, device: Device) -> Place {
         match device {
             Device::Node(node) => Place::new(0.0, f64::from(node)),
             Device::Switch(switch) => {
                 let (stage, number) = (switch / self.width, switch % self.width);
-                Place::new(f64::from(stage + 1), (f64::from(number) + 0.5) * f64::from(self.arity) - 0.5)
+                Place::new(self.column(stage), (f64::from(number) + 0.5) * f64::from(self.arity) - 0.5)
             }
         }
+    }
+
+    fn receiver(&self, node: u32) -> Option<Place> {
+        Some(Place::new(self.column(self.stages - 1) + 4.0, f64::from(node)))
     }
 }

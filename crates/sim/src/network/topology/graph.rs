@@ -16,12 +16,13 @@ use std::collections::{BTreeMap, VecDeque};
 use pio_machine::GraphSwitch;
 
 use super::error::TopologyError;
-use super::picture::Place;
+use super::picture::{Place, rise};
 use super::wiring::Wiring;
 use super::{Device, Routing};
 
 #[derive(Debug)]
 pub(super) struct Graph {
+    names: Vec<String>,
     /// Of each node: its switch, and its port there.
     homes: Vec<(u32, u16)>,
     /// Of each switch: how many nodes it has.
@@ -68,8 +69,16 @@ impl Graph {
             wiring.link(Device::Switch(one), Device::Switch(other));
         }
         let own_nodes = switches.iter().map(|switch| switch.nodes.len() as u16).collect();
-        let mut graph =
-            Graph { homes, own_nodes, neighbours, rank: Vec::new(), row: Vec::new(), ways: Vec::new() };
+        let names = switches.iter().map(|switch| switch.name.clone()).collect();
+        let mut graph = Graph {
+            names,
+            homes,
+            own_nodes,
+            neighbours,
+            rank: Vec::new(),
+            row: Vec::new(),
+            ways: Vec::new(),
+        };
         graph.put_in_order(graph.rows_by_height());
         if !graph.joins_all_nodes() {
             graph.put_in_order(graph.rows_by_depth());
@@ -144,6 +153,14 @@ impl Graph {
             let ways = &self.ways[destination * count..][..count];
             (0..count).filter(has_nodes).all(|switch| ways[switch].channels < u16::MAX)
         })
+    }
+
+    /// Of the widest row, if all switches of a row have as much room as the one with the most nodes: a name needs some, too.
+    fn picture_width(&self) -> f64 {
+        let widest = f64::from(self.own_nodes.iter().copied().max().unwrap_or(0)).max(3.0) + 1.0;
+        let mut rows = self.row.clone();
+        rows.sort_unstable();
+        rows.chunk_by(|one, other| one == other).map(|row| row.len() as f64 * widest).fold(0.0, f64::max)
     }
 
     fn is_up(&self, from: u32, to: u32) -> bool {
@@ -291,16 +308,21 @@ impl Routing for Graph {
             Device::Switch(switch) => switch,
         };
         let row = self.row[switch as usize];
-        let of_row = |other: &u32| self.row[*other as usize] == row;
-        let count = (0..self.row.len() as u32).filter(of_row).count();
-        let before = (0..switch).filter(of_row).count();
-        let mut place =
-            Place::new((before as f64 + 0.5) / count as f64 * self.homes.len() as f64 - 0.5, f64::from(row));
-        if let Device::Node(node) = device {
-            let middle = f64::from(self.own_nodes[switch as usize] - 1) / 2.0;
-            place.x += f64::from(self.homes[node as usize].1) - middle;
-            place.y += 0.6;
+        let count = self.row.iter().filter(|other| **other == row).count() as f64;
+        let before = self.row[..switch as usize].iter().filter(|other| **other == row).count() as f64;
+        let width = self.picture_width();
+        let x = (before + 0.5) / count * width;
+        let y = f64::from(row) * rise(width as u32).max(4.0);
+        match device {
+            Device::Switch(_) => Place::new(x, y),
+            Device::Node(node) => {
+                let middle = f64::from(self.own_nodes[switch as usize] - 1) / 2.0;
+                Place::new(x + f64::from(self.homes[node as usize].1) - middle, y + 2.0)
+            }
         }
-        place
+    }
+
+    fn name(&self, switch: u32) -> Option<&str> {
+        Some(&self.names[switch as usize])
     }
 }

@@ -132,15 +132,24 @@ impl Routing for Grid {
     /// Two dimensions to a square; squares of further dimensions beside each other, and below.
     fn place(&self, device: Device) -> Place {
         let (number, shift) = match device {
-            Device::Node(node) => (node, 0.3),
+            Device::Node(node) => (node, 0.35),
             Device::Switch(switch) => (switch, 0.0),
         };
         let mut place = [shift, shift];
-        let mut spacing = [1.0, 1.0];
+        let mut spacing = [1.5, 1.5];
         for (index, dimension) in self.dimensions.iter().enumerate() {
             place[index % 2] += f64::from(dimension.coordinate(number)) * spacing[index % 2];
-            spacing[index % 2] *= f64::from(dimension.extent) + 0.5;
+            spacing[index % 2] *= f64::from(dimension.extent) + 0.7;
         }
         Place::new(place[0], place[1])
+    }
+
+    /// Over the end of a ring, and from square to square.
+    fn is_bent(&self, one: Device, other: Device) -> bool {
+        let (Device::Switch(one), Device::Switch(other)) = (one, other) else { return false };
+        self.dimensions.iter().enumerate().any(|(index, dimension)| {
+            let distance = dimension.coordinate(one).abs_diff(dimension.coordinate(other));
+            distance > 1 || (distance == 1 && index > 1)
+        })
     }
 }

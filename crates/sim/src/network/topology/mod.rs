@@ -115,6 +115,21 @@ trait Routing: fmt::Debug + Send + Sync {
 
     /// Where a device is in a picture.
     fn place(&self, device: Device) -> picture::Place;
+
+    /// Where a node is drawn once more, to receive.
+    fn receiver(&self, _node: u32) -> Option<picture::Place> {
+        None
+    }
+
+    /// Whether a link goes round the back of others in a picture.
+    fn is_bent(&self, _one: Device, _other: Device) -> bool {
+        false
+    }
+
+    /// What a switch is called.
+    fn name(&self, _switch: u32) -> Option<&str> {
+        None
+    }
 }
 
 impl Topology {

@@ -14,7 +14,7 @@
 //! link of a stage about equally often, and routes to nodes at equal distances (I/O nodes) are spread over the switches.
 
 use super::error::TopologyError;
-use super::picture::Place;
+use super::picture::{Place, rise};
 use super::wiring::Wiring;
 use super::{Device, Routing};
 
@@ -127,22 +127,29 @@ impl Routing for Omega {
     }
 
     fn place(&self, device: Device) -> Place {
-        let lines = PORTS * PORTS;
-        match device {
-            Device::Node(node) => Place::new(f64::from(node), 3.0),
+        let rise = rise(self.clusters * NODES_OF_CLUSTER);
+        // Of a switch above so many nodes from the first, in this row.
+        let above = |first: u32, count: u32, row: f64| {
+            Place::new(f64::from(first) + f64::from(count - 1) / 2.0, row * rise)
+        };
+        let place = match device {
+            Device::Node(node) => Place::new(f64::from(node), 2.0 * rise + rise.min(5.0)),
             Device::Switch(switch) => match self.role(switch) {
                 Role::Upper { number } => {
-                    let step = f64::from(self.clusters * lines) / f64::from(self.upper());
-                    Place::new((f64::from(number) + 0.5) * step - 0.5, 0.0)
+                    let count = self.clusters * NODES_OF_CLUSTER / self.upper();
+                    above(number * count, count, 0.0)
                 }
                 Role::Node { cluster, number } => {
-                    Place::new(f64::from(cluster * lines + number * PORTS) + 1.5, 2.0)
+                    above(cluster * NODES_OF_CLUSTER + number * PORTS, PORTS, 2.0)
                 }
                 Role::Link { cluster } => {
                     let number = switch % SWITCHES_OF_CLUSTER - PORTS;
-                    Place::new(f64::from(cluster * lines + number * PORTS) + 1.5, 1.0)
+                    above(cluster * NODES_OF_CLUSTER + number * PORTS, PORTS, 1.0)
                 }
             },
-        }
+        };
+        // The second of two clusters hangs above the first, upside down.
+        let is_above = self.clusters == 2 && place.x >= f64::from(NODES_OF_CLUSTER);
+        if is_above { Place::new(place.x - f64::from(NODES_OF_CLUSTER), rise - place.y) } else { place }
     }
 }

@@ -1,7 +1,7 @@
 //! One switch.
 
 use super::error::{TopologyError, within};
-use super::picture::Place;
+use super::picture::{Place, rise};
 use super::wiring::Wiring;
 use super::{Device, Routing};
 
@@ -33,7 +33,7 @@ impl Routing for Star {
 
     fn place(&self, device: Device) -> Place {
         match device {
-            Device::Node(node) => Place::new(f64::from(node), 1.0),
+            Device::Node(node) => Place::new(f64::from(node), rise(self.nodes)),
             Device::Switch(_) => Place::new(f64::from(self.nodes - 1) / 2.0, 0.0),
         }
     }

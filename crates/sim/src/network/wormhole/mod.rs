@@ -173,6 +173,17 @@ impl Wormhole {
         pio_machine::Duration::from_picoseconds(self.cycle_time)
     }
 
+    /// Bytes of messages of this size that the link of a node carries in a second: their load is 1. Flits of headers and
+    /// flits that are not full take their part.
+    pub fn capacity_bytes_per_s(&self, message_bytes: u64) -> f64 {
+        let description = &self.description;
+        let whole = message_bytes / description.payload;
+        let rest = message_bytes % description.payload;
+        let rest_flits = if rest > 0 || whole == 0 { description.flits(rest) } else { 0 };
+        let flits = whole * description.flits(description.payload) + rest_flits;
+        message_bytes as f64 / (flits * self.cycle_time) as f64 * 1e12
+    }
+
     /// How many links flits have been sent over up to now, all together.
     pub fn flit_hops(&self) -> u64 {
         self.flit_hops
