@@ -24,19 +24,28 @@ pub(super) fn first_from(word: u64, start: usize) -> usize {
     (if later == 0 { word } else { later }).trailing_zeros() as usize
 }
 
-/// As [`first_from`], in a set of several words; nothing if it is empty.
+/// As [`first_from`], in a set of several words that is not empty.
 #[inline]
-pub(super) fn first_from_in(words: &[u64], start: usize) -> Option<usize> {
-    let (first, within) = (start / 64, start % 64);
-    let later = words[first] & (!0_u64 << within);
-    if later != 0 {
-        return Some(64 * first + later.trailing_zeros() as usize);
+pub(super) fn first_from_in(words: &[u64], start: usize) -> usize {
+    let (mut index, mut word) = (start / 64, words[start / 64] & (!0_u64 << (start % 64)));
+    while word == 0 {
+        index = if index + 1 == words.len() { 0 } else { index + 1 };
+        word = words[index];
     }
-    let others = (first + 1..words.len()).chain(0..=first);
-    others
-        .filter(|index| words[*index] != 0)
-        .map(|index| 64 * index + words[index].trailing_zeros() as usize)
-        .next()
+    64 * index + word.trailing_zeros() as usize
+}
+
+/// The member of a set of several words that has but one.
+#[inline]
+pub(super) fn only_member(words: &[u64]) -> Option<usize> {
+    let mut found = None;
+    for (index, word) in words.iter().enumerate().filter(|(_, word)| **word != 0) {
+        if found.is_some() || !word.is_power_of_two() {
+            return None;
+        }
+        found = Some(64 * index + word.trailing_zeros() as usize);
+    }
+    found
 }
 
 /// A set of indices: which switches or nodes have something to do in this cycle.
@@ -88,15 +97,17 @@ mod tests {
 
     #[test]
     fn round_robin_over_words_agrees_with_a_list() {
-        let sets = [vec![0_u64, 0, 0], vec![1 << 5, 0, 1 << 63 | 1], vec![!0, !0, !0], vec![0b110, 0, 0]];
+        let sets =
+            [vec![0_u64, 1 << 9, 0], vec![1 << 5, 0, 1 << 63 | 1], vec![!0, !0, !0], vec![0b110, 0, 0]];
         for words in sets {
             let members: Vec<usize> =
                 (0..192).filter(|index| words[index / 64] >> (index % 64) & 1 == 1).collect();
             for start in 0..192 {
                 let expected =
                     members.iter().find(|member| **member >= start).or_else(|| members.first()).copied();
-                assert_eq!(first_from_in(&words, start), expected);
+                assert_eq!(Some(first_from_in(&words, start)), expected);
             }
+            assert_eq!(only_member(&words), (members.len() == 1).then_some(members[0]));
         }
     }
 }

@@ -6,12 +6,18 @@
 
 use pio_machine::{Arbitration, Reuse};
 
-use super::bits::{Bits, first_from, first_from_in};
+use super::bits::{Bits, first_from, first_from_in, only_member};
 use super::fabric::{Fabric, Stage};
 use super::{PACKET, Packet, Wormhole};
 
-/// A head that was granted lanes, as its place among the lanes of the switch, and these.
-pub(super) type Grant = (usize, u64);
+/// The heads of a switch that were granted lanes, and which.
+#[derive(Debug)]
+pub(super) struct Grants {
+    /// Their places among the lanes of the switch, each once.
+    places: Vec<usize>,
+    /// For each place, the lanes: none for who is not in the list.
+    lanes: Vec<u64>,
+}
 
 /// Where lanes are matched: an output port of a switch, and a class of its lanes.
 struct Point {
@@ -24,6 +30,21 @@ struct Point {
     /// The first of the lanes that lead into the switch, and how many places they have.
     first_place: u32,
     places: u32,
+}
+
+impl Grants {
+    /// For so many places.
+    pub(super) fn among(places: usize) -> Grants {
+        Grants { places: Vec::new(), lanes: vec![0; places] }
+    }
+
+    #[inline]
+    fn add(&mut self, place: usize, within: usize) {
+        if self.lanes[place] == 0 {
+            self.places.push(place);
+        }
+        self.lanes[place] |= 1 << within;
+    }
 }
 
 impl Wormhole {
@@ -98,28 +119,31 @@ impl Wormhole {
             return false;
         }
         let wanting = &self.wanting[point.wanting..point.wanting + self.words];
-        if let [word] = wanting
-            && word.is_power_of_two()
-            && !self.description.cut_through
+        if wanting.iter().all(|word| *word == 0) {
+            return false;
+        }
+        if !self.description.cut_through
+            && let Some(place) = only_member(wanting)
         {
-            self.accept_lane(point, word.trailing_zeros() as usize, free, is_first);
+            self.accept_lane(point, place, free, is_first);
             return true;
         }
-        let mut grants = std::mem::take(&mut self.grants);
-        grants.clear();
+        let is_plain =
+            self.description.arbitration == Arbitration::RoundRobin && !self.description.cut_through;
         for within in Bits(free) {
             let number = self.fabric.lane(point.channel, within);
-            let Some(place) = self.choose_head(wanting, number, point.first_place) else { continue };
-            match grants.iter_mut().find(|(granted, _)| *granted == place) {
-                Some((_, lanes)) => *lanes |= 1 << within,
-                None => grants.push((place, 1 << within)),
+            if is_plain {
+                let start = usize::from(self.fabric.lanes[number as usize].grant);
+                self.grants.add(first_from_in(wanting, start), within);
+            } else if let Some(place) = self.choose_head(wanting, number, point.first_place) {
+                self.grants.add(place, within);
             }
         }
-        for (place, lanes) in &grants {
-            self.accept_lane(point, *place, *lanes, is_first);
+        let anybody = !self.grants.places.is_empty();
+        while let Some(place) = self.grants.places.pop() {
+            let lanes = std::mem::take(&mut self.grants.lanes[place]);
+            self.accept_lane(point, place, lanes, is_first);
         }
-        let anybody = !grants.is_empty();
-        self.grants = grants;
         anybody
     }
 
@@ -148,9 +172,6 @@ impl Wormhole {
         let lane = &self.fabric.lanes[number as usize];
         let start = usize::from(lane.grant);
         let is_by_age = self.description.arbitration == Arbitration::Age;
-        if !is_by_age && !self.description.cut_through {
-            return first_from_in(wanting, start);
-        }
         let places = wanting.iter().enumerate();
         let places = places.flat_map(|(word, bits)| Bits(*bits).map(move |bit| 64 * word + bit));
         let packet = |place: usize| self.front_packet(first_place + place as u32);

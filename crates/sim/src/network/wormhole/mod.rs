@@ -29,7 +29,7 @@ use crate::kernel::{Stream, Time};
 use crate::network::topology::Topology;
 use crate::network::{Delivery, MessageId, Network};
 use bits::Active;
-use channel_allocation::Grant;
+use channel_allocation::Grants;
 use fabric::{FROM_NODE, Fabric, Lane, NO_LANE, Stage};
 use line::Line;
 use messages::Messages;
@@ -77,7 +77,7 @@ pub struct Wormhole {
     allocating: Active,
     switching: Active,
     /// Who was granted which lanes: kept so that no memory is asked for in each cycle.
-    grants: Vec<Grant>,
+    grants: Grants,
     lines: Lines,
     flit_hops: u64,
     /// Virtual channels of each class.
@@ -159,7 +159,7 @@ impl Wormhole {
             words,
             allocating: Active::none_of(fabric.switches.len()),
             switching: Active::none_of(fabric.switches.len()),
-            grants: Vec::new(),
+            grants: Grants::among(64 * words),
             lines: Lines::new(description, latency),
             flit_hops: 0,
             description: description.clone(),

@@ -81,6 +81,7 @@ impl Routes {
     }
 
     /// The output port of `switch` for a head to node `destination`; `load` tells what is on the way behind a port.
+    #[inline]
     pub(super) fn port(
         &mut self,
         switch: u32,

@@ -40,6 +40,18 @@ impl Requests {
     }
 }
 
+impl Unmatched {
+    /// An input port asks for an output port; gives whether it is the first to do so.
+    #[inline]
+    fn ask(&mut self, requests: &mut Requests, input: usize, output: u8) -> bool {
+        let inputs = &mut requests.inputs[usize::from(output)];
+        let is_first = self.outputs & 1 << output == 0;
+        *inputs = if is_first { 0 } else { *inputs } | 1 << input;
+        self.outputs |= 1 << output;
+        is_first
+    }
+}
+
 impl Wormhole {
     /// Matches inputs and outputs of a switch, and sends a flit from each input that is matched.
     pub(super) fn allocate_switch(&mut self, switch: usize) {
@@ -78,25 +90,18 @@ impl Wormhole {
             let channel = unmatched.first_channel + input;
             let state = &self.fabric.channels[channel];
             let (ready, first) = (state.ready, state.first_lane);
-            let mut asked = 0_u64;
             let later = ready & (!0 << first);
-            for lane in Bits(later).chain(Bits(ready & !later)) {
-                let number = self.fabric.lane(channel, lane);
-                let output = usize::from(self.fabric.lanes[number as usize].port);
-                if asked & 1 << output == 0 {
-                    asked |= 1 << output;
-                    self.requests.lane[input][output] = lane as u8;
-                    if unmatched.outputs & 1 << output == 0 {
-                        unmatched.outputs |= 1 << output;
-                        self.requests.inputs[output] = 1 << input;
-                    } else {
-                        self.requests.inputs[output] |= 1 << input;
-                        is_simple = false;
-                    }
-                } else if self.description.arbitration == Arbitration::Age {
-                    let rival = self.fabric.lane(channel, usize::from(self.requests.lane[input][output]));
-                    if self.front_packet(number).age < self.front_packet(rival).age {
-                        self.requests.lane[input][output] = lane as u8;
+            let mut asked = 0_u64;
+            for lanes in [later, ready & !later] {
+                for lane in Bits(lanes) {
+                    let number = self.fabric.lane(channel, lane);
+                    let output = self.fabric.lanes[number as usize].port;
+                    if asked & 1 << output == 0 {
+                        asked |= 1 << output;
+                        self.requests.lane[input][usize::from(output)] = lane as u8;
+                        is_simple &= unmatched.ask(&mut self.requests, input, output);
+                    } else if self.description.arbitration == Arbitration::Age {
+                        self.prefer_older(channel, input, usize::from(output), lane);
                     }
                 }
             }
@@ -104,6 +109,15 @@ impl Wormhole {
             is_simple &= asked.is_power_of_two();
         }
         is_simple
+    }
+
+    /// Of two lanes of an input that want the same output, the one with the older packet stands for both.
+    fn prefer_older(&mut self, channel: usize, input: usize, output: usize, lane: usize) {
+        let rival = usize::from(self.requests.lane[input][output]);
+        let age = |lane: usize| self.front_packet(self.fabric.lane(channel, lane)).age;
+        if age(lane) < age(rival) {
+            self.requests.lane[input][output] = lane as u8;
+        }
     }
 
     /// Outputs grant, inputs accept; gives whether anybody was matched.
