@@ -1,5 +1,7 @@
 //! Every policy on runs of blocks, against the published one on single blocks.
 
+#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
+
 mod naive;
 
 use pio_cache::{FileId, Policy, Replacement};

@@ -1,5 +1,7 @@
 //! What a cache promises, whatever happens in whatever order: see the driver.
 
+#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
+
 mod driver;
 
 use pio_cache::{Policy, ReadAhead, Settings, Writes};

@@ -12,6 +12,9 @@ mod predict;
 mod progress;
 mod record;
 mod reproduce;
+mod sweep;
+mod workload;
+mod workload_traffic;
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
@@ -49,6 +52,8 @@ enum Verb {
     Convert(convert::Arguments),
     /// Replay the measured requests of a disk drive, and set its service times beside the model's
     Disk(disk::Arguments),
+    /// List generated workloads, and write one as a trace
+    Workload(workload::Arguments),
     /// List, show and measure machine descriptions
     Machines(machines::Arguments),
 }
@@ -64,6 +69,7 @@ pub fn main() -> ExitCode {
         Verb::Reproduce(arguments) => reproduce::run(arguments),
         Verb::Convert(arguments) => convert::run(arguments),
         Verb::Disk(arguments) => disk::run(arguments),
+        Verb::Workload(arguments) => workload::run(arguments),
         Verb::Machines(arguments) => machines::run(arguments),
     };
     match outcome {

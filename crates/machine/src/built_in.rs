@@ -4,10 +4,12 @@ use crate::error::MachineError;
 use crate::machine::Machine;
 
 const TEXTS: &[(&str, &str)] = &[
+    ("fly-64", include_str!("../../../machines/fly-64.toml")),
     ("paragon-caltech", include_str!("../../../machines/paragon-caltech.toml")),
     ("pios-64", include_str!("../../../machines/pios-64.toml")),
     ("qsnet-64", include_str!("../../../machines/qsnet-64.toml")),
     ("sp-argonne", include_str!("../../../machines/sp-argonne.toml")),
+    ("tree-64", include_str!("../../../machines/tree-64.toml")),
 ];
 
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
@@ -40,7 +42,8 @@ mod tests {
         let message = find("cray").unwrap_err().to_string();
         assert_eq!(
             message,
-            "no machine 'cray' (a path of a .toml file, or one of: paragon-caltech, pios-64, qsnet-64, sp-argonne)"
+            "no machine 'cray' (a path of a .toml file, or one of: fly-64, paragon-caltech, pios-64, qsnet-64, \
+             sp-argonne, tree-64)"
         );
     }
 }
