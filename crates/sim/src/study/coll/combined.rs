@@ -5,7 +5,9 @@ use crate::study::coll::multiple::{Pattern, clients};
 use crate::study::coll::options::{MEGA, Options, System};
 use crate::study::coll::placement::{ApplicationMapping, FirstHalf, IoMapping, Placement};
 use crate::study::coll::plan::{Curve, Plan, Plot, Point, Run, Watched};
+use crate::study::coll::statements::{Published, Statement};
 use crate::study::coll::traffic::{Destinations, Distribution, Process};
+use crate::thakur::Basis;
 
 /// Figures 9 a to f: a plot for each application mapping and load of the I/O job.
 pub(super) fn plans(system: &System, options: &Options) -> Result<Vec<Plan>, CollError> {
@@ -62,6 +64,28 @@ pub(super) fn summary(options: &Options, plots: &[Plot]) -> Plot {
         log_x: false,
         curves,
     }
+}
+
+/// Section 5, from Figure 10: jobs may be mapped freely, but for compute processes on I/O nodes.
+pub(super) fn conclusions(options: &Options, summary: &Plot) -> Vec<Statement> {
+    let applications = options.applications.iter();
+    let all =
+        applications.flat_map(|application| mappings(options).into_iter().map(move |on| (application, on)));
+    let statement = |(curve, (application, (io, first))): (&Curve, (&ApplicationMapping, _))| {
+        let on_io_nodes = *application == ApplicationMapping::Shared
+            && (io, first) != (IoMapping::Clustered, FirstHalf::Compute);
+        let alone = curve.points.first()?.y;
+        let least = curve.points.iter().map(|point| point.y).fold(f64::INFINITY, f64::min);
+        Some(Statement {
+            section: "5",
+            what: format!("least of the compute job's bandwidth beside I/O, over that alone: {}", curve.name),
+            published: Published::Words(if on_io_nodes { "can interfere" } else { "free to map" }),
+            computed: least / alone,
+            unit: "",
+            basis: Basis::Predicted,
+        })
+    };
+    summary.curves.iter().zip(all).filter_map(statement).collect()
 }
 
 /// One run of the compute job at this offered load, bytes a second for each of its nodes, beside an I/O job of this load,

@@ -126,6 +126,7 @@ pub fn reproduce(
     study.most = most(&study.plots);
     if wants(&[10]) {
         let summary = combined::summary(options, &study.plots);
+        study.statements.extend(combined::conclusions(options, &summary));
         study.plots.push(summary);
     }
     Ok(study)
@@ -188,6 +189,8 @@ mod tests {
             ["clustered, compute job first (Ic)", "clustered, I/O job first (Ii)", "distributed"]
         );
         assert!(study.plots[6].curves.iter().all(|curve| curve.points.len() == 2));
+        let on_io_nodes = |statement: &&Statement| statement.published == Published::Words("can interfere");
+        assert_eq!(study.statements.iter().filter(on_io_nodes).count(), 2);
     }
 
     #[test]

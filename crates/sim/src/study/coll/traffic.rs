@@ -176,8 +176,7 @@ impl<'a> Run<'a> {
             delivered: Vec::new(),
             outcome: Outcome { moved: vec![[0; PARTS]; processes.len()], ..Outcome::default() },
         };
-        for number in 0..processes.len() {
-            let process = &processes[number];
+        for (number, process) in processes.iter().enumerate() {
             let first = process.times.draw_rest(&mut run.streams[number], process.bytes / process.load);
             run.clocks.add(Time(0) + Duration::from_seconds(first), number);
         }
