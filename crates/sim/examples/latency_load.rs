@@ -1,5 +1,5 @@
-//! The latency-load curve of a 64-node network under uniform traffic, and how fast it is simulated:
-//! `cargo run --release -p pio-sim --example latency_load -- tree|fly VIRTUAL-CHANNELS BUFFER FLITS CYCLES [LOAD ...]`.
+//! The latency-load curve of a network of 64 nodes, or 4096, under uniform traffic, and how fast it is simulated:
+//! `cargo run --release -p pio-sim --example latency_load -- tree|fly|large-tree VIRTUAL-CHANNELS BUFFER FLITS CYCLES [LOAD ...]`.
 
 use std::error::Error;
 use std::time::Instant;
@@ -22,6 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let topology = match arguments.first().map(String::as_str) {
         Some("fly") => Topology::fly(4, 3)?,
+        Some("large-tree") => Topology::fat_tree(16, 3)?,
         _ => Topology::fat_tree(4, 3)?,
     };
     let (virtual_channels, buffer) = (number(1, 4)? as u32, number(2, 8)? as u32);
