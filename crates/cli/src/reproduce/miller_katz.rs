@@ -132,7 +132,12 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         }
     }
     if everything {
-        text.push_str(&statements_table(&miller_katz::statements(&study)?).text());
+        let (stated, kept_aside): (Vec<Statement>, Vec<Statement>) = miller_katz::statements(&study)?
+            .into_iter()
+            .partition(|statement| statement.claim != Claim::Unknown);
+        text.push_str(&statements_table(&stated).text());
+        text.push('\n');
+        text.push_str(&predictions_table(&kept_aside).text());
         text.push('\n');
         text.push_str(&sensitivities_table(&miller_katz::sensitivities(&study)?).text());
     }
@@ -199,30 +204,45 @@ fn statements_table(statements: &[Statement]) -> Table {
                 (format!("at least {} {}", significant(number), one.unit), as_stated(one))
             }
             Claim::Words(words, _) => (words.to_owned(), as_stated(one)),
-            Claim::Unknown => ("–".to_owned(), String::new()),
+            Claim::Unknown => (String::new(), String::new()),
         };
         let basis = match one.basis {
             Basis::Calibrated => "calibrated",
             Basis::Predicted => "predicted",
         };
-        let computed = format!("{} {}", significant(one.computed), one.unit);
         vec![
             one.place.to_owned(),
             one.what.clone(),
             published.trim().to_owned(),
-            computed.trim().to_owned(),
+            computed(one),
             verdict,
             basis.to_owned(),
         ]
     };
     Table {
         title: "What the paper states".to_owned(),
-        note: "calibrated: a parameter was chosen by it. predicted: nothing was fitted to it; – where the paper's \
-               number is not known to us. 1 MW is 8 MiB. papers/miller-katz-1991/README.md says what rests on what."
-            .to_owned(),
+        note:
+            "calibrated: a parameter was chosen by it. predicted: nothing was fitted to it. 1 MW is 8 MiB. \
+               papers/miller-katz-1991/README.md says what rests on what."
+                .to_owned(),
         columns: vec!["section", "what", "published", ">computed", "", "basis"],
         rows: statements.iter().map(cells).collect(),
     }
+}
+
+/// What is not known to us of the paper: ours can be held against it.
+fn predictions_table(statements: &[Statement]) -> Table {
+    let cells = |one: &Statement| vec![one.place.to_owned(), one.what.clone(), computed(one)];
+    Table {
+        title: "Predictions where the paper's numbers are not known to us".to_owned(),
+        note: "Nothing was fitted to any of them.".to_owned(),
+        columns: vec!["section", "what", ">predicted"],
+        rows: statements.iter().map(cells).collect(),
+    }
+}
+
+fn computed(statement: &Statement) -> String {
+    format!("{} {}", significant(statement.computed), statement.unit).trim_end().to_owned()
 }
 
 fn as_stated(statement: &Statement) -> String {

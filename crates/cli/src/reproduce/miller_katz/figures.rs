@@ -49,7 +49,8 @@ fn demand_figure(number: u32, study: &Study, application: &str) -> Result<Drawn>
         title: title.clone(),
         x_label: "CPU seconds".to_owned(),
         y_label: "MB per CPU second".to_owned(),
-        series: curves.iter().map(series).collect(),
+        // Reads and writes come together: their lines would hide each other.
+        series: vec![series(&curves[2])],
         ..Figure::default()
     };
     let note = "The generated trace's. The paper prints only a picture, which is not in its text.";
@@ -122,6 +123,7 @@ fn idle_figure(study: &Study, application: &str, arguments: &Arguments) -> Resul
         title: title.clone(),
         x_label: "cache, MW (8 MiB)".to_owned(),
         y_label: "idle time, s".to_owned(),
+        log_x: true,
         series: curves.iter().map(series).collect(),
         ..Figure::default()
     };
@@ -134,17 +136,7 @@ fn idle_figure(study: &Study, application: &str, arguments: &Arguments) -> Resul
     let table = Table {
         title,
         note: "Predicted: nothing here was fitted to anything.".to_owned(),
-        columns: vec![
-            "policy",
-            ">cache",
-            ">idle, s",
-            ">elapsed, s",
-            ">CPU used, %",
-            ">read hits, %",
-            ">read ahead in vain, %",
-            ">disk reads, MB",
-            ">disk writes, MB",
-        ],
+        columns: outcome_columns(">cache"),
         rows: outcomes.iter().enumerate().map(row).collect(),
     };
     Ok(Drawn { table, figures: vec![(format!("figure-8-{application}"), figure)] })
@@ -170,20 +162,16 @@ fn ssd_idle(study: &Study, application: &str, arguments: &Arguments, bytes: u64)
     let table = Table {
         title: format!("Idle time with a solid-state disk, {} of {application}", arguments.instances),
         note: "Predicted: nothing here was fitted to anything.".to_owned(),
-        columns: vec![
-            "policy",
-            ">SSD",
-            ">idle, s",
-            ">elapsed, s",
-            ">CPU used, %",
-            ">read hits, %",
-            ">read ahead in vain, %",
-            ">disk reads, MB",
-            ">disk writes, MB",
-        ],
+        columns: outcome_columns(">SSD"),
         rows: policies.iter().zip(&outcomes).map(row).collect(),
     };
     Ok(Drawn { table, figures: Vec::new() })
+}
+
+fn outcome_columns(size: &'static str) -> Vec<&'static str> {
+    let idle = ["policy", size, ">idle, s", ">elapsed, s", ">CPU used, %"];
+    let bytes = [">read hits, %", ">read ahead in vain, %", ">disk reads, MB", ">disk writes, MB"];
+    [&idle[..], &bytes].concat()
 }
 
 fn outcome_cells(outcome: &Outcome) -> Vec<String> {

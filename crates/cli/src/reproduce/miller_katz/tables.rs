@@ -39,6 +39,8 @@ fn table(number: u32, rows: &[Printed]) -> Table {
     let cells = |row: &Printed| {
         let unit = |value: f64| format!("{} {}", significant(value), row.unit).trim_end().to_owned();
         let error = match row.error() {
+            // Times are cut off to nanoseconds in a trace.
+            Some(error) if error.abs() < 0.0005 => "0.0 %".to_owned(),
             Some(error) if error.abs() <= 0.02 || !row.is_rounded() => format!("{:+.1} %", error * 100.0),
             _ => "rounds to it".to_owned(),
         };

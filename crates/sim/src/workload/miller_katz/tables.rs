@@ -1,7 +1,7 @@
 //! What Miller and Katz print of their applications (1991, Tables 1 and 2), columns in their repaired order.
 //!
 //! Units, which the paper does not give, follow from arithmetic. In Table 2, KB and MB are powers of two: average size
-//! times I/Os a second is the printed rate only then (for six of seven). In Table 1 the average size is Table 2's over
+//! times I/Os a second is the printed rate only then (but for bvi, and where there are too few digits to tell). In Table 1 the average size is Table 2's over
 //! 1024, but total data, total I/O and its rate must be powers of ten: read as powers of two, the files that Table 2
 //! leaves out would carry 7 % of the data in less than 1 % of the I/Os, though they are the small ones. Even so the
 //! two tables differ by up to 3.5 % ([`Published::volume`] says what we make of it).
