@@ -1,6 +1,8 @@
 //! The circuit-switched network under rising load: it takes what it can, does not take less when offered more, and never
 //! stands still.
 
+#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
+
 use pio_machine::{Duration, Machine, Switching};
 use pio_sim::kernel::Time;
 use pio_sim::network::circuit::Circuit;
