@@ -15,10 +15,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut replacement = Replacement::new(policy.parse::<Policy>()?, blocks.parse()?)?;
     let mut total = Touched::default();
     let start_ns = processor_ns()?;
-    for record in bytes.chunks_exact(24) {
-        let block = u64::from_le_bytes(record[4..12].try_into()?);
-        let length = u64::from(u32::from_le_bytes(record[12..16].try_into()?));
-        let touched = replacement.touch(FileId(0), block..block + length);
+    let mut extents = Vec::with_capacity(1024);
+    for records in bytes.chunks(24 * 1024) {
+        extents.clear();
+        for record in records.chunks_exact(24) {
+            let block = u64::from_le_bytes(record[4..12].try_into()?);
+            let length = u64::from(u32::from_le_bytes(record[12..16].try_into()?));
+            extents.push(block..block + length);
+        }
+        let touched = replacement.touch_all(FileId(0), &extents);
         total.hits += touched.hits;
         total.misses += touched.misses;
     }
