@@ -51,8 +51,9 @@ lint: preflight ## formatting, clippy, forbidden words
 	cargo clippy --workspace --all-targets -- -D warnings
 	python3 tools/lint.py
 
-bench: release ## ratios: two-phase against the MPI's own, recording against not recording
+bench: release ## ratios: two-phase against the MPI's own, recording against not recording, models against a bare loop
 	python3 tools/bench.py
+	cargo bench --package pio-sim --bench speed
 
 build: preflight $(MPI_READY)
 	cargo build --workspace
