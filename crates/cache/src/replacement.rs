@@ -44,6 +44,34 @@ impl Replacement {
     /// Touches blocks of a file one after the other, in ascending order.
     pub fn touch(&mut self, file: FileId, blocks: Range<u64>) -> Touched {
         let file = self.files.number(file);
+        self.touch_numbered(file, blocks)
+    }
+
+    /// Touches extents of a file one after the other, as [`Replacement::touch`] does each.
+    ///
+    /// Faster for many at once: where the first blocks of the next extents are found is looked up together, so that the
+    /// processor waits for its memory once and not for each.
+    pub fn touch_all(&mut self, file: FileId, extents: &[Range<u64>]) -> Touched {
+        let number = self.files.number(file);
+        let mut total = Touched::default();
+        for group in extents.chunks(runs::GROUP) {
+            self.runs.warm(number, group);
+            for blocks in group {
+                let touched = self.touch_numbered(number, blocks.clone());
+                total.hits += touched.hits;
+                total.misses += touched.misses;
+            }
+        }
+        total
+    }
+
+    /// Number of blocks that are here.
+    pub fn resident(&self) -> u64 {
+        self.replacer.resident(&self.runs)
+    }
+
+    #[inline]
+    fn touch_numbered(&mut self, file: u32, blocks: Range<u64>) -> Touched {
         let mut touched = Touched::default();
         let mut block = blocks.start;
         while block < blocks.end {
@@ -71,28 +99,5 @@ impl Replacement {
             }
         }
         touched
-    }
-
-    /// Touches extents of a file one after the other, as [`Replacement::touch`] does each.
-    ///
-    /// Faster for many at once: where the first blocks of the next extents are found is looked up together, so that the
-    /// processor waits for its memory once and not for each.
-    pub fn touch_all(&mut self, file: FileId, extents: &[Range<u64>]) -> Touched {
-        let number = self.files.number(file);
-        let mut total = Touched::default();
-        for group in extents.chunks(runs::GROUP) {
-            self.runs.warm(number, group);
-            for blocks in group {
-                let touched = self.touch(file, blocks.clone());
-                total.hits += touched.hits;
-                total.misses += touched.misses;
-            }
-        }
-        total
-    }
-
-    /// Number of blocks that are here.
-    pub fn resident(&self) -> u64 {
-        self.replacer.resident(&self.runs)
     }
 }

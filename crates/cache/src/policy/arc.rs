@@ -3,7 +3,8 @@
 //! figure 4).
 //!
 //! The names are the paper's: `T1` and `T2` hold the blocks used once and more often, `B1` and `B2` the histories, `p` is
-//! the size that `T1` should have. A hit in a history of so many blocks adapts `p` once for each of them.
+//! the size that `T1` should have. A hit in a history of so many blocks adapts `p` once for each of them, but moves them
+//! together.
 
 use crate::index::{NONE, RunId};
 use crate::policy::{Incoming, coldest};
@@ -43,29 +44,45 @@ impl Arc {
         }
     }
 
-    /// Cases II and III: the first block of a history.
+    /// Cases II and III, for as many blocks of a history as take the place of blocks of the same list.
     fn admit_remembered(&mut self, runs: &mut Runs, incoming: Incoming, history: RunId) -> u64 {
-        let (b1, b2) = (size(runs, B1) as f64, size(runs, B2) as f64);
         let was_in_b2 = runs.get(history).list(Rail::Main) == B2;
-        let p = if was_in_b2 {
-            (self.p - (b1 / b2).max(1.0)).max(0.0)
+        let mut sizes = Sizes::of(runs);
+        let mut p = self.adapted(&sizes, self.p, was_in_b2);
+        let from_t1 = sizes.replace_from_t1(p, was_in_b2);
+        let mut length = 1;
+        if self.resident(runs) >= self.capacity || incoming.evict_from.is_some() {
+            let Some(victim) = replaced(runs, from_t1, incoming.evict_from) else { return 0 };
+            let is_the_papers = (runs.get(victim).list(Rail::Main) == T1) == from_t1;
+            let most = incoming.length.min(runs.get(victim).length());
+            while is_the_papers && length < most {
+                sizes.remembered_replaces(was_in_b2, from_t1);
+                let next = self.adapted(&sizes, p, was_in_b2);
+                if sizes.replace_from_t1(next, was_in_b2) != from_t1 {
+                    break;
+                }
+                p = next;
+                length += 1;
+            }
+            let first = runs.first_blocks(history, length);
+            runs.remove(first);
+            evict(runs, victim, length);
         } else {
-            (self.p + (b2 / b1).max(1.0)).min(self.capacity as f64)
-        };
-        let full = self.resident(runs) >= self.capacity;
-        let replaced = if full || incoming.evict_from.is_some() {
-            let Some(victim) = self.replaced(runs, p, was_in_b2, incoming.evict_from) else { return 0 };
-            Some(victim)
-        } else {
-            None
-        };
-        self.p = p;
-        let first = runs.first_blocks(history, 1);
-        runs.remove(first);
-        if let Some(victim) = replaced {
-            evict(runs, victim, 1);
+            let first = runs.first_blocks(history, length);
+            runs.remove(first);
         }
-        add(runs, T2, Incoming { length: 1, ..incoming })
+        self.p = p;
+        add(runs, T2, Incoming { length, ..incoming })
+    }
+
+    /// The size that T1 should have after a block was found in a history.
+    fn adapted(&self, sizes: &Sizes, p: f64, was_in_b2: bool) -> f64 {
+        let (b1, b2) = (sizes.b1 as f64, sizes.b2 as f64);
+        if was_in_b2 {
+            (p - (b1 / b2).max(1.0)).max(0.0)
+        } else {
+            (p + (b2 / b1).max(1.0)).min(self.capacity as f64)
+        }
     }
 
     /// Case IV.
@@ -90,7 +107,8 @@ impl Arc {
             runs.remove(victim);
             return add(runs, T1, Incoming { length, ..incoming });
         }
-        let Some(victim) = self.replaced(runs, self.p, false, incoming.evict_from) else { return 0 };
+        let from_t1 = Sizes::of(runs).replace_from_t1(self.p, false);
+        let Some(victim) = replaced(runs, from_t1, incoming.evict_from) else { return 0 };
         let forgotten = if l1 >= self.capacity {
             Some(B1)
         } else if all >= 2 * self.capacity {
@@ -129,14 +147,43 @@ impl Arc {
         }
         alike
     }
+}
 
-    /// Whose place is taken next (the paper's REPLACE).
-    fn replaced(&self, runs: &Runs, p: f64, was_in_b2: bool, evict_from: Option<u32>) -> Option<RunId> {
-        let t1 = size(runs, T1);
-        let from_t1 = t1 > 0 && (t1 as f64 > p || (was_in_b2 && t1 as f64 == p)) || size(runs, T2) == 0;
-        let (first, second) = if from_t1 { (T1, T2) } else { (T2, T1) };
-        coldest(runs, Rail::Main, first, evict_from).or_else(|| coldest(runs, Rail::Main, second, evict_from))
+/// How many blocks are in each list.
+struct Sizes {
+    t1: u64,
+    t2: u64,
+    b1: u64,
+    b2: u64,
+}
+
+impl Sizes {
+    fn of(runs: &Runs) -> Sizes {
+        Sizes { t1: size(runs, T1), t2: size(runs, T2), b1: size(runs, B1), b2: size(runs, B2) }
     }
+
+    /// Whether the paper's REPLACE takes a block of T1.
+    fn replace_from_t1(&self, p: f64, was_in_b2: bool) -> bool {
+        let t1 = self.t1 as f64;
+        self.t1 > 0 && (t1 > p || (was_in_b2 && t1 == p)) || self.t2 == 0
+    }
+
+    /// A block of a history comes into T2, in the place of one whose history is remembered.
+    fn remembered_replaces(&mut self, was_in_b2: bool, from_t1: bool) {
+        *(if was_in_b2 { &mut self.b2 } else { &mut self.b1 }) -= 1;
+        if from_t1 {
+            (self.t1, self.b1) = (self.t1 - 1, self.b1 + 1);
+        } else {
+            (self.t2, self.b2) = (self.t2 - 1, self.b2 + 1);
+        }
+        self.t2 += 1;
+    }
+}
+
+/// Whose place is taken: of that list, or of the other if none of its blocks may be evicted.
+fn replaced(runs: &Runs, from_t1: bool, evict_from: Option<u32>) -> Option<RunId> {
+    let (first, second) = if from_t1 { (T1, T2) } else { (T2, T1) };
+    coldest(runs, Rail::Main, first, evict_from).or_else(|| coldest(runs, Rail::Main, second, evict_from))
 }
 
 fn size(runs: &Runs, list: ListId) -> u64 {
