@@ -23,6 +23,7 @@ struct File {
 
 impl Files {
     /// The number of a file.
+    #[inline]
     pub(crate) fn number(&mut self, id: FileId) -> u32 {
         if let Some((last, number)) = self.last
             && last == id

@@ -12,9 +12,15 @@ pub(crate) const NONE: RunId = u32::MAX;
 
 const WAYS: u32 = 6;
 
-struct Node {
-    taken: u64,
-    ways: [u32; 64],
+/// Which ways of a node are taken. Kept apart from where they lead, so that all of these stay in the processor's cache:
+/// most questions need nothing else.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    /// By a node, or by a run.
+    all: u64,
+    /// At the lowest level: by a run that may have more than one block. The others need not be looked at to know that
+    /// they do not reach as far as a later block.
+    long: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -26,21 +32,41 @@ struct Root {
 /// Where the runs of every file begin.
 #[derive(Default)]
 pub(crate) struct Index {
-    nodes: Vec<Node>,
+    taken: Vec<Taken>,
+    ways: Vec<[u32; 64]>,
     free: Vec<u32>,
     roots: Vec<Option<Root>>,
 }
 
 impl Index {
-    /// The run that begins exactly at `block`.
-    pub(crate) fn at(&self, file: u32, block: u64) -> Option<RunId> {
+    /// The only run that may hold `block`: the last one that begins at or before it, if it may be long enough to.
+    #[inline]
+    pub(crate) fn candidate(&self, file: u32, block: u64) -> Option<RunId> {
+        let Some(leaf) = self.leaf(file, block) else { return self.candidate_elsewhere(file, block) };
+        let taken = self.taken[leaf as usize];
+        let way = way(block, 0);
+        if taken.all & (1 << way) != 0 {
+            return Some(self.ways[leaf as usize][way]);
+        }
+        match taken.all & below(way) {
+            0 => self.candidate_elsewhere(file, block),
+            before => {
+                let last = last_way(before);
+                (taken.long & (1 << last) != 0).then(|| self.ways[leaf as usize][last])
+            }
+        }
+    }
+
+    /// The node of the lowest level that `block` belongs to, if there is one.
+    #[inline]
+    fn leaf(&self, file: u32, block: u64) -> Option<u32> {
         let root = self.root(file)?;
         if above(block, root.height) != 0 {
             return None;
         }
         let mut node = root.node;
-        for level in (0..root.height).rev() {
-            node = self.nodes[node as usize].ways[way(block, level)];
+        for level in (1..root.height).rev() {
+            node = self.ways[node as usize][way(block, level)];
             if node == NONE {
                 return None;
             }
@@ -48,27 +74,26 @@ impl Index {
         Some(node)
     }
 
-    /// The last run that begins at or before `block`.
-    pub(crate) fn at_or_before(&self, file: u32, block: u64) -> Option<RunId> {
+    /// The last run that begins before the node of the lowest level that `block` belongs to, if it may be long.
+    fn candidate_elsewhere(&self, file: u32, block: u64) -> Option<RunId> {
         let root = self.root(file)?;
         if above(block, root.height) != 0 {
-            return Some(self.last(root.node, root.height - 1));
+            return self.last_if_long(root.node, root.height - 1);
         }
         let mut node = root.node;
         let mut aside = None;
-        for level in (0..root.height).rev() {
-            let here = &self.nodes[node as usize];
+        for level in (1..root.height).rev() {
             let way = way(block, level);
-            let before = here.taken & !(u64::MAX << way);
+            let before = self.taken[node as usize].all & below(way);
             if before != 0 {
-                aside = Some((here.ways[63 - before.leading_zeros() as usize], level));
+                aside = Some((self.ways[node as usize][last_way(before)], level - 1));
             }
-            node = here.ways[way];
+            node = self.ways[node as usize][way];
             if node == NONE {
-                return aside.map(|(node, level)| self.end(node, level, Index::last));
+                break;
             }
         }
-        Some(node)
+        aside.and_then(|(node, level)| self.last_if_long(node, level))
     }
 
     /// The first run that begins after `block`.
@@ -80,27 +105,73 @@ impl Index {
         let mut node = root.node;
         let mut aside = None;
         for level in (0..root.height).rev() {
-            let here = &self.nodes[node as usize];
+            let taken = self.taken[node as usize].all;
             let way = way(block, level);
-            let behind = here.taken & (u64::MAX << way) & !(1 << way);
+            let behind = taken & !below(way) & !(1 << way);
             if behind != 0 {
-                aside = Some((here.ways[behind.trailing_zeros() as usize], level));
+                aside = Some((self.ways[node as usize][behind.trailing_zeros() as usize], level));
             }
-            node = here.ways[way];
-            if node == NONE {
+            node = self.ways[node as usize][way];
+            if taken & (1 << way) == 0 {
                 break;
             }
         }
-        aside.map(|(node, level)| self.end(node, level, Index::first))
+        aside.map(|(node, level)| self.first(node, level))
     }
 
-    /// Enters a run that begins at `block`, where none began.
-    pub(crate) fn insert(&mut self, file: u32, block: u64, run: RunId) {
+    /// Enters a run that begins at `block`, in place of any other that does; whether it may have more than one block.
+    pub(crate) fn insert(&mut self, file: u32, block: u64, run: RunId, long: bool) {
+        let node = match self.leaf(file, block) {
+            Some(leaf) => leaf,
+            None => self.new_leaf(file, block),
+        };
+        let way = way(block, 0);
+        self.set(node, way, run);
+        let taken = &mut self.taken[node as usize];
+        taken.long = taken.long & !(1 << way) | u64::from(long) << way;
+    }
+
+    /// Takes out the run that begins at `block`.
+    pub(crate) fn remove(&mut self, file: u32, block: u64) {
+        let Some(leaf) = self.leaf(file, block) else { return };
+        let taken = &mut self.taken[leaf as usize];
+        taken.all &= !(1 << way(block, 0));
+        if taken.all == 0 {
+            self.remove_leaf(file, block);
+        }
+    }
+
+    /// Takes out a node of the lowest level that has become empty, and those above it that become so.
+    fn remove_leaf(&mut self, file: u32, block: u64) {
+        let Some(root) = self.root(file) else { return };
+        let mut path = [NONE; 11];
+        let mut node = root.node;
+        for level in (1..root.height).rev() {
+            path[level as usize] = node;
+            node = self.ways[node as usize][way(block, level)];
+        }
+        self.free.push(node);
+        for level in 1..root.height {
+            let node = path[level as usize];
+            let way = way(block, level);
+            self.ways[node as usize][way] = NONE;
+            let taken = &mut self.taken[node as usize];
+            taken.all &= !(1 << way);
+            if taken.all != 0 {
+                return;
+            }
+            self.free.push(node);
+        }
+        self.roots[file as usize] = None;
+    }
+
+    /// Makes the node of the lowest level that `block` belongs to.
+    fn new_leaf(&mut self, file: u32, block: u64) -> u32 {
         let root = self.root_for(file, block);
         let mut node = root.node;
         for level in (1..root.height).rev() {
             let way = way(block, level);
-            let next = self.nodes[node as usize].ways[way];
+            let next = self.ways[node as usize][way];
             node = if next != NONE {
                 next
             } else {
@@ -109,30 +180,10 @@ impl Index {
                 new
             };
         }
-        self.set(node, way(block, 0), run);
+        node
     }
 
-    /// Takes out the run that begins at `block`.
-    pub(crate) fn remove(&mut self, file: u32, block: u64) {
-        let Some(root) = self.root(file) else { return };
-        let mut path = [NONE; 11];
-        let mut node = root.node;
-        for level in (0..root.height).rev() {
-            path[level as usize] = node;
-            node = self.nodes[node as usize].ways[way(block, level)];
-        }
-        for (level, &node) in (0..).zip(&path[..root.height as usize]) {
-            let here = &mut self.nodes[node as usize];
-            here.taken &= !(1 << way(block, level));
-            here.ways[way(block, level)] = NONE;
-            if here.taken != 0 {
-                return;
-            }
-            self.free.push(node);
-        }
-        self.roots[file as usize] = None;
-    }
-
+    #[inline]
     fn root(&self, file: u32) -> Option<Root> {
         self.roots.get(file as usize).copied().flatten()
     }
@@ -159,47 +210,60 @@ impl Index {
     }
 
     fn new_node(&mut self) -> u32 {
-        // A freed node is empty already.
-        self.free.pop().unwrap_or_else(|| {
-            self.nodes.push(Node { taken: 0, ways: [NONE; 64] });
-            (self.nodes.len() - 1) as u32
-        })
-    }
-
-    fn set(&mut self, node: u32, way: usize, to: u32) {
-        let node = &mut self.nodes[node as usize];
-        node.taken |= 1 << way;
-        node.ways[way] = to;
-    }
-
-    /// The run that `edge` gives of what is below a way of `level`.
-    fn end(&self, node: u32, level: u32, edge: fn(&Index, u32, u32) -> RunId) -> RunId {
-        if level == 0 { node } else { edge(self, node, level - 1) }
-    }
-
-    fn last(&self, mut node: u32, level: u32) -> RunId {
-        for _ in 0..=level {
-            let here = &self.nodes[node as usize];
-            node = here.ways[63 - here.taken.leading_zeros() as usize];
-        }
+        let node = self.free.pop().unwrap_or_else(|| {
+            self.taken.push(Taken::default());
+            self.ways.push([NONE; 64]);
+            (self.ways.len() - 1) as u32
+        });
+        self.taken[node as usize] = Taken::default();
+        // Ways that lead nowhere say so, above the lowest level; there the bits alone tell.
+        self.ways[node as usize] = [NONE; 64];
         node
     }
 
+    fn set(&mut self, node: u32, way: usize, to: u32) {
+        self.taken[node as usize].all |= 1 << way;
+        self.ways[node as usize][way] = to;
+    }
+
+    /// The last run below a node, if it may have more than one block.
+    fn last_if_long(&self, mut node: u32, level: u32) -> Option<RunId> {
+        for _ in 0..level {
+            node = self.ways[node as usize][last_way(self.taken[node as usize].all)];
+        }
+        let taken = self.taken[node as usize];
+        let last = last_way(taken.all);
+        (taken.long & (1 << last) != 0).then(|| self.ways[node as usize][last])
+    }
+
+    /// The first run below what a way of `level` leads to.
     fn first(&self, mut node: u32, level: u32) -> RunId {
-        for _ in 0..=level {
-            let here = &self.nodes[node as usize];
-            node = here.ways[here.taken.trailing_zeros() as usize];
+        for _ in 0..level {
+            node = self.ways[node as usize][self.taken[node as usize].all.trailing_zeros() as usize];
         }
         node
     }
 }
 
+/// The ways before a way.
+#[inline]
+fn below(way: usize) -> u64 {
+    (1 << way) - 1
+}
+
+/// The last of some ways, at least one.
+fn last_way(ways: u64) -> usize {
+    63 - ways.leading_zeros() as usize
+}
+
 /// The way that leads to `block` at a level; 0 is the lowest.
+#[inline]
 fn way(block: u64, level: u32) -> usize {
     (block >> (WAYS * level)) as usize & 63
 }
 
 /// What of a block's number a tree of this height does not reach.
+#[inline]
 fn above(block: u64, height: u32) -> u64 {
     block.checked_shr(WAYS * height).unwrap_or(0)
 }
@@ -218,23 +282,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn finds_what_an_ordered_map_finds(steps in prop::collection::vec((block(), 0..2u32, any::<bool>()), 1..150)) {
+        fn finds_what_an_ordered_map_finds(
+            steps in prop::collection::vec((block(), 0..2u32, any::<bool>(), any::<bool>()), 1..150),
+        ) {
             let mut index = Index::default();
             let mut model = [BTreeMap::new(), BTreeMap::new()];
-            for (number, (block, file, insert)) in (0u32..).zip(steps) {
+            for (number, (block, file, insert, long)) in (0u32..).zip(steps) {
                 let map = &mut model[file as usize];
-                if insert && !map.contains_key(&block) {
-                    index.insert(file, block, number);
-                    map.insert(block, number);
-                } else if !insert && map.remove(&block).is_some() {
+                if insert {
+                    index.insert(file, block, number, long);
+                    map.insert(block, (number, long));
+                } else if map.remove(&block).is_some() {
                     index.remove(file, block);
                 }
                 for probe in [block, block.saturating_add(1), block.saturating_sub(1), block ^ 64] {
                     let map = &model[file as usize];
-                    prop_assert_eq!(index.at(file, probe), map.get(&probe).copied());
-                    prop_assert_eq!(index.at_or_before(file, probe), map.range(..=probe).next_back().map(|run| *run.1));
+                    let last = map.range(..=probe).next_back();
+                    let candidate = last.filter(|(start, (_, long))| **start == probe || *long);
+                    prop_assert_eq!(index.candidate(file, probe), candidate.map(|run| run.1.0));
                     let behind = probe.checked_add(1).and_then(|from| map.range(from..).next());
-                    prop_assert_eq!(index.after(file, probe), behind.map(|run| *run.1));
+                    prop_assert_eq!(index.after(file, probe), behind.map(|run| run.1.0));
                 }
             }
         }

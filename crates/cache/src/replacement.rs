@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::event::FileId;
 use crate::files::Files;
 use crate::policy::{Incoming, Policy, Replacer};
-use crate::runs::{Data, Runs, Traits};
+use crate::runs::{self, Data, Runs, Traits};
 use crate::settings::{SettingsError, check_policy};
 
 /// A replacement policy at work on blocks that are here as soon as they are asked for: for counting misses.
@@ -71,6 +71,24 @@ impl Replacement {
             }
         }
         touched
+    }
+
+    /// Touches extents of a file one after the other, as [`Replacement::touch`] does each.
+    ///
+    /// Faster for many at once: where the first blocks of the next extents are found is looked up together, so that the
+    /// processor waits for its memory once and not for each.
+    pub fn touch_all(&mut self, file: FileId, extents: &[Range<u64>]) -> Touched {
+        let number = self.files.number(file);
+        let mut total = Touched::default();
+        for group in extents.chunks(runs::GROUP) {
+            self.runs.warm(number, group);
+            for blocks in group {
+                let touched = self.touch(file, blocks.clone());
+                total.hits += touched.hits;
+                total.misses += touched.misses;
+            }
+        }
+        total
     }
 
     /// Number of blocks that are here.

@@ -155,6 +155,8 @@ impl Cache {
         let Request { file, process, .. } = *self.request(slot);
         self.check_turn(process.0, held_up).map_err(Stop::Wait)?;
         if self.keeps_part(slot, blocks.start) {
+            // Not before the block may become dirty: it might be evicted again while the request waits for that.
+            self.allowed_to_dirty(1, held_up, actions)?;
             return Err(self.fill(slot, blocks.start, actions));
         }
         let last = blocks.end - 1;

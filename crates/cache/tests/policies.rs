@@ -1,5 +1,7 @@
 //! Every policy on runs of blocks, against the published one on single blocks.
 
+#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
+
 mod naive;
 
 use pio_cache::{FileId, Policy, Replacement};
@@ -24,7 +26,14 @@ fn agrees(policy: Policy, capacity: u64, requests: &[(u64, u64, u64)]) -> Result
     for (number, &(file, start, length)) in requests.iter().enumerate() {
         let touched = fast.touch(FileId(file), start..start + length);
         let hits = (start..start + length).filter(|block| slow.touch((file, *block))).count() as u64;
-        prop_assert_eq!(touched.hits, hits, "hits of request {} with {}, {} blocks", number, policy, capacity);
+        prop_assert_eq!(
+            touched.hits,
+            hits,
+            "hits of request {} with {}, {} blocks",
+            number,
+            policy,
+            capacity
+        );
         prop_assert_eq!(touched.misses, length - hits);
         prop_assert!(fast.resident() <= capacity);
         prop_assert_eq!(fast.resident(), slow.resident() as u64, "resident after request {}", number);

@@ -11,6 +11,9 @@ mod predict;
 mod progress;
 mod record;
 mod reproduce;
+mod sweep;
+mod workload;
+mod workload_traffic;
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
@@ -46,6 +49,8 @@ enum Verb {
     Reproduce(reproduce::Arguments),
     /// Write a trace in another format: Parquet, or JSON for Chrome and Perfetto
     Convert(convert::Arguments),
+    /// List generated workloads, and write one as a trace
+    Workload(workload::Arguments),
     /// List, show and measure machine descriptions
     Machines(machines::Arguments),
 }
@@ -60,6 +65,7 @@ pub fn main() -> ExitCode {
         Verb::Apply(arguments) => apply::run(arguments),
         Verb::Reproduce(arguments) => reproduce::run(arguments),
         Verb::Convert(arguments) => convert::run(arguments),
+        Verb::Workload(arguments) => workload::run(arguments),
         Verb::Machines(arguments) => machines::run(arguments),
     };
     match outcome {

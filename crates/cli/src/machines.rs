@@ -9,12 +9,14 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
 use pio_machine::{Machine, calibrate};
+use pio_sim::network::topology::Topology;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pioscope machines list
   pioscope machines show sp-argonne > my-machine.toml
+  pioscope machines show my-machine.toml --picture network.svg
   pioscope machines calibrate --folder /scratch/me -o here.toml")]
 pub struct Arguments {
     #[command(subcommand)]
@@ -29,6 +31,9 @@ enum What {
     Show {
         /// Its name, or a file
         machine: String,
+        /// Draw its network instead: switches, links and nodes, as an SVG file
+        #[arg(long, value_name = "FILE")]
+        picture: Option<PathBuf>,
     },
     /// Measure this machine and write its description
     Calibrate {
@@ -50,8 +55,14 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
             }
             crate::print(&text)?;
         }
-        What::Show { machine } => {
+        What::Show { machine, picture: None } => {
             crate::print(&Machine::find(&machine)?.to_toml(""))?;
+        }
+        What::Show { machine, picture: Some(file) } => {
+            let machine = Machine::find(&machine)?;
+            let topology = Topology::described(&machine.network.topology, machine.all_nodes())?;
+            fs::write(&file, topology.svg()).with_context(|| format!("{}: cannot write", file.display()))?;
+            eprintln!("pioscope: drew {topology} into {}", file.display());
         }
         What::Calibrate { folder, output } => {
             let spinner = ProgressBar::new_spinner();

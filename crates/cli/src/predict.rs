@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -18,16 +19,38 @@ use pio_trace::Op;
 use crate::apply::HintArguments;
 use crate::explain;
 use crate::progress::Progress;
+use crate::sweep::{self, Axis, Outputs, Request, Source};
+use crate::workload::Named;
+use crate::workload_traffic;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pioscope predict run.pio --machine sp-argonne --strategy independent,two-phase
   pioscope predict run.pio --machine sp-argonne,here.toml --hints cb_nodes=4 --html report.html
-  pioscope predict run.pio --machine here.toml --measured here/two-phase=applied.pio")]
+  pioscope predict run.pio --machine here.toml --measured here/two-phase=applied.pio
+  pioscope predict run.pio --machine sp-argonne --sweep storage.io.count=4,8,16 --html sweep.html
+  pioscope predict --workload ior-easy,ranks=64 --machine sp-argonne
+  pioscope predict --workload uniform --machine tree-64 --sweep load=0.1,0.3,0.5,0.7 --svg curve.svg")]
 pub struct Arguments {
     /// The recorded program
-    trace: PathBuf,
+    #[arg(required_unless_present = "workload", conflicts_with = "workload")]
+    trace: Option<PathBuf>,
+    /// A generated workload instead (pioscope workload list), with its parameters
+    #[arg(short, long, value_name = "NAME[,PARAMETER=VALUE…]")]
+    workload: Option<Named>,
+    /// Predict at every value of a key of the machine (as storage.io.count), a hint, a parameter of the workload, or seed;
+    /// may be given several times
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    sweep: Vec<Axis>,
+    #[command(flatten)]
+    outputs: Outputs,
+    /// Seed of what is random in a generated workload or a network
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Sweep: how many processors to use [default: all]
+    #[arg(short, long, value_name = "COUNT")]
+    jobs: Option<NonZeroUsize>,
     /// Machines: names (pioscope machines list) or files, separated by commas
     #[arg(short, long, value_delimiter = ',', required = true, value_name = "MACHINE")]
     machine: Vec<String>,
@@ -68,12 +91,23 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let hints = arguments.hints.read()?;
     let machines =
         arguments.machine.iter().map(|name| Ok(Machine::find(name)?)).collect::<Result<Vec<Machine>>>()?;
+    if !arguments.sweep.is_empty() || arguments.workload.as_ref().is_some_and(is_traffic) {
+        return sweep(arguments, machines, hints);
+    }
+    if arguments.outputs.is_any() {
+        bail!("--svg and --table are for sweeps: add --sweep KEY=VALUE,…");
+    }
     let measured = measure(&arguments.measured, &machines)?;
-    let trace = explain::open(&arguments.trace)?;
+    let path = match (&arguments.trace, &arguments.workload) {
+        (Some(path), _) => path.clone(),
+        (None, Some(named)) => generate(named, &arguments)?,
+        (None, None) => bail!("expected a trace, or a workload with --workload"),
+    };
+    let trace = explain::open(&path)?;
     let workload = Workload::from_trace(&trace)?;
-    let output = arguments.output.as_deref().or(arguments.trace.parent()).unwrap_or(Path::new("."));
+    let output = arguments.output.as_deref().or(path.parent()).unwrap_or(Path::new("."));
     fs::create_dir_all(output).with_context(|| format!("{}: cannot create the folder", output.display()))?;
-    let stem = arguments.trace.file_stem().map_or("trace".into(), |stem| stem.to_string_lossy().into_owned());
+    let stem = stem(&path);
 
     let mut predictions = Vec::new();
     for machine in &machines {
@@ -90,6 +124,52 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         explain::write_html(path, &trace, &explain::explain(&trace)?, &predictions)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Predicts at every point of a sweep.
+fn sweep(arguments: Arguments, machines: Vec<Machine>, hints: Hints) -> Result<ExitCode> {
+    if arguments.output.is_some() || !arguments.measured.is_empty() {
+        bail!("--output and --measured do not go with a sweep, which keeps no simulated traces");
+    }
+    let (source, name) = match (&arguments.trace, arguments.workload) {
+        (Some(path), _) => (Source::Trace(Workload::from_trace(&explain::open(path)?)?), stem(path)),
+        (None, Some(named)) => {
+            let name = named.name.clone();
+            (if is_traffic(&named) { Source::Traffic(named) } else { Source::Generated(named) }, name)
+        }
+        (None, None) => bail!("expected a trace, or a workload with --workload"),
+    };
+    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let request = Request {
+        source,
+        name,
+        machines,
+        strategies: arguments.strategy,
+        hints,
+        axes: arguments.sweep,
+        seed: arguments.seed,
+        jobs: arguments.jobs.map_or(processors, NonZeroUsize::get),
+    };
+    sweep::run(&request, &arguments.outputs, arguments.html.as_deref())
+}
+
+fn is_traffic(named: &Named) -> bool {
+    workload_traffic::is_known(&named.name)
+}
+
+/// Writes a generated workload as a trace beside those that are simulated, as if it had been recorded.
+fn generate(named: &Named, arguments: &Arguments) -> Result<PathBuf> {
+    let output = arguments.output.as_deref().unwrap_or(Path::new("."));
+    fs::create_dir_all(output).with_context(|| format!("{}: cannot create the folder", output.display()))?;
+    let path = output.join(format!("{}.pio", named.name));
+    let workload = named.build(&[], arguments.seed)?;
+    pio_sim::workload::write_trace(&workload, &named.notes(arguments.seed), &path)?;
+    eprintln!("pioscope: wrote {}", path.display());
+    Ok(path)
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or("trace".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// The I/O times of recorded runs, by machine and strategy.

@@ -4,8 +4,10 @@ use crate::error::MachineError;
 use crate::machine::Machine;
 
 const TEXTS: &[(&str, &str)] = &[
+    ("fly-64", include_str!("../../../machines/fly-64.toml")),
     ("paragon-caltech", include_str!("../../../machines/paragon-caltech.toml")),
     ("sp-argonne", include_str!("../../../machines/sp-argonne.toml")),
+    ("tree-64", include_str!("../../../machines/tree-64.toml")),
 ];
 
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
@@ -38,7 +40,7 @@ mod tests {
         let message = find("cray").unwrap_err().to_string();
         assert_eq!(
             message,
-            "no machine 'cray' (a path of a .toml file, or one of: paragon-caltech, sp-argonne)"
+            "no machine 'cray' (a path of a .toml file, or one of: fly-64, paragon-caltech, sp-argonne, tree-64)"
         );
     }
 }

@@ -16,7 +16,8 @@ use std::time::Instant;
 
 use thiserror::Error;
 
-use crate::machine::{Access, Calls, Copy, Link, Machine, Messages, Network, Nodes, Storage, Topology};
+use crate::machine::{Access, Calls, Copy, Machine, Messages, Nodes, Storage};
+use crate::network::{Link, Network, Switching, Topology};
 use crate::quantity::{Bandwidth, Duration};
 
 /// A measurement that failed.
@@ -68,6 +69,7 @@ pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machin
         // One node: no message crosses a link.
         network: Network {
             topology: Topology::Flat,
+            switching: Switching::Links,
             link: Link { bandwidth: copy.bandwidth, latency: Duration::ZERO },
         },
         storage: Storage::Local { exclusive_writes },

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::machine::{Machine, Placement, Storage, Topology};
+use crate::machine::{Machine, Placement, Storage};
 use crate::quantity::size_text;
 
 impl Machine {
@@ -32,13 +32,7 @@ impl Machine {
         let messages = &self.messages;
         writeln!(out, "\n[messages]\nsend = \"{}\"\nreceive = \"{}\"", messages.send, messages.receive)?;
         writeln!(out, "local-latency = \"{}\"", messages.local_latency)?;
-        match self.network.topology {
-            Topology::Flat => writeln!(out, "\n[network]\nkind = \"flat\"")?,
-            Topology::Omega { radix } => writeln!(out, "\n[network]\nkind = \"omega\"\nradix = {radix}")?,
-            Topology::Mesh { width } => writeln!(out, "\n[network]\nkind = \"mesh\"\nwidth = {width}")?,
-        }
-        let link = &self.network.link;
-        writeln!(out, "link = {{ bandwidth = \"{}\", latency = \"{}\" }}", link.bandwidth, link.latency)?;
+        self.network.write(out)?;
         match &self.storage {
             Storage::Local { exclusive_writes } => {
                 writeln!(out, "\n[storage]\nkind = \"local\"\nexclusive-writes = {exclusive_writes}")?;
@@ -75,7 +69,7 @@ impl Machine {
     }
 }
 
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 

@@ -37,6 +37,14 @@ pub enum MachineError {
         /// What may stand there.
         known: String,
     },
+    /// A key to change whose table is not one.
+    #[error("{machine}: cannot change '{key}': what is before its last dot is not a table")]
+    NoTable {
+        /// Which machine.
+        machine: String,
+        /// Which key.
+        key: String,
+    },
     /// A key that every machine of this kind needs.
     #[error("{file}:{line}: '{key}' is missing (expected {expected})")]
     MissingKey {

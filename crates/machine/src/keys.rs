@@ -6,12 +6,53 @@ use crate::error::MachineError;
 use crate::section::Source;
 
 /// The keys of each table, by the table's name.
-const KEYS: [(&str, &[&str]); 13] = [
+const KEYS: &[(&str, &[&str])] = &[
     ("", &["name", "source", "nodes", "messages", "network", "storage", "calls"]),
     ("nodes", &["count", "cores", "switch", "copy"]),
     ("nodes.copy", &["bandwidth", "piece"]),
     ("messages", &["send", "receive", "local-latency"]),
-    ("network", &["kind", "radix", "width", "link"]),
+    (
+        "network",
+        &[
+            "kind",
+            "switching",
+            "radix",
+            "arity",
+            "levels",
+            "stages",
+            "dimensions",
+            "nodes-per-switch",
+            "switches-per-group",
+            "links-per-switch",
+            "groups",
+            "routing",
+            "switches",
+            "flow",
+            "router",
+            "link",
+        ],
+    ),
+    ("network.flow", &["routes"]),
+    (
+        "network.router",
+        &[
+            "flit",
+            "payload",
+            "header",
+            "virtual-channels",
+            "buffer",
+            "reuse",
+            "allocator",
+            "iterations",
+            "arbitration",
+            "choice",
+            "pipeline",
+        ],
+    ),
+    (
+        "network.router.pipeline",
+        &["injection", "routing", "vc-allocation", "switch-allocation", "switch-traversal", "credit"],
+    ),
     ("network.link", &["bandwidth", "latency"]),
     ("storage", &["kind", "exclusive-writes", "io", "strip", "read", "write", "open", "close"]),
     ("storage.io", &["count", "placement", "dedicated"]),

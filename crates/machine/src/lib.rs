@@ -14,6 +14,8 @@ mod describe;
 mod error;
 mod keys;
 mod machine;
+mod network;
+mod overrides;
 mod quantity;
 mod section;
 
@@ -21,8 +23,9 @@ pub use buffers::{Buffers, Computer, Disks, Ssd};
 pub use calibrate::{CalibrateError, calibrate};
 pub use cpu::Cpu;
 pub use error::MachineError;
-pub use machine::{
-    Access, Calls, Copy, IoNodes, Link, Machine, Messages, Network, Nodes, Placement, Service, Storage,
-    Topology,
+pub use machine::{Access, Calls, Copy, IoNodes, Machine, Messages, Nodes, Placement, Service, Storage};
+pub use network::{
+    Allocator, Arbitration, Choice, Dragonfly, DragonflyRouting, Flow, FlowRoutes, GraphSwitch, Link,
+    Network, Pipeline, Reuse, Switching, Topology, Wormhole,
 };
 pub use quantity::{Bandwidth, Duration, parse_size};

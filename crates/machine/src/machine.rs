@@ -7,6 +7,7 @@ use toml::de::DeTable;
 use crate::built_in;
 use crate::error::MachineError;
 use crate::keys;
+use crate::network::Network;
 use crate::quantity::{Bandwidth, Duration};
 use crate::section::{Section, Source};
 
@@ -60,41 +61,6 @@ pub struct Messages {
     pub receive: Duration,
     /// Time on the way between two processes of one node.
     pub local_latency: Duration,
-}
-
-/// What connects the nodes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Network {
-    /// Its shape.
-    pub topology: Topology,
-    /// Each of its links.
-    pub link: Link,
-}
-
-/// The shape of a network: how many links a message crosses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Topology {
-    /// One switch: every node is one link away from it.
-    Flat,
-    /// Stages of switches with so many ports on either side, as many stages as the nodes need.
-    Omega {
-        /// Ports on one side of a switch.
-        radix: u32,
-    },
-    /// A two-dimensional mesh, so many nodes wide, numbered row by row; messages go along the row, then the column.
-    Mesh {
-        /// Nodes in a row.
-        width: u32,
-    },
-}
-
-/// A link: each node has one in and one out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
-    /// Bytes a second, each way.
-    pub bandwidth: Bandwidth,
-    /// Time of the first byte on one link.
-    pub latency: Duration,
 }
 
 /// Where files are.
@@ -175,7 +141,7 @@ pub struct Access {
     pub bandwidth: Bandwidth,
 }
 
-const MOST_NODES: u32 = 1 << 20;
+pub(crate) const MOST_NODES: u32 = 1 << 20;
 const MOST_CORES: u32 = 4096;
 const STRIPS: std::ops::RangeInclusive<u64> = 512..=1 << 30;
 
@@ -208,6 +174,11 @@ impl Machine {
         })
     }
 
+    /// Compute nodes and dedicated I/O nodes: what the network connects.
+    pub fn all_nodes(&self) -> u32 {
+        self.nodes.count + self.storage.dedicated_nodes()
+    }
+
     /// The description that is built in under this name.
     ///
     /// # Errors
@@ -234,16 +205,27 @@ impl Machine {
     }
 }
 
+impl Storage {
+    /// I/O nodes beside the compute nodes.
+    fn dedicated_nodes(&self) -> u32 {
+        match self {
+            Storage::Striped { io, .. } if io.dedicated => io.count,
+            Storage::Striped { .. } | Storage::Local { .. } => 0,
+        }
+    }
+}
+
 fn machine(mut root: Section<'_>) -> Result<Machine, MachineError> {
     let (name, description) = (root.text("name")?, root.text("source")?);
     let nodes = nodes(root.section("nodes")?)?;
     let storage = storage(root.section("storage")?, nodes.count)?;
+    let all_nodes = u64::from(nodes.count) + u64::from(storage.dedicated_nodes());
     let machine = Machine {
         name,
         source: description,
         nodes,
         messages: messages(root.section("messages")?)?,
-        network: network(root.section("network")?)?,
+        network: Network::read(root.section("network")?, all_nodes)?,
         storage,
         calls: calls(root.section("calls")?)?,
     };
@@ -276,29 +258,6 @@ fn messages(mut section: Section<'_>) -> Result<Messages, MachineError> {
     };
     section.finish()?;
     Ok(messages)
-}
-
-fn network(mut section: Section<'_>) -> Result<Network, MachineError> {
-    #[derive(Clone, Copy)]
-    enum Kind {
-        Flat,
-        Omega,
-        Mesh,
-    }
-    let kinds = [("flat", Kind::Flat), ("omega", Kind::Omega), ("mesh", Kind::Mesh)];
-    let topology = match section.word("kind", &kinds)? {
-        Kind::Flat => Topology::Flat,
-        Kind::Omega => Topology::Omega { radix: section.number("radix", 2..=1024)? },
-        Kind::Mesh => Topology::Mesh { width: section.number("width", 1..=MOST_NODES)? },
-    };
-    let mut link = section.section("link")?;
-    let network = Network {
-        topology,
-        link: Link { bandwidth: link.bandwidth("bandwidth")?, latency: link.duration("latency", "1 s")? },
-    };
-    link.finish()?;
-    section.finish()?;
-    Ok(network)
 }
 
 fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError> {

@@ -53,12 +53,80 @@ impl<'t> Section<'t> {
         }
     }
 
+    /// The tables of the list under `key`, at least one.
+    pub(crate) fn sections(&mut self, key: &'static str) -> Result<Vec<Section<'t>>, MachineError> {
+        let expected = "a list of tables, at least one";
+        let value = self.value(key, expected)?;
+        let list = value.get_ref().as_array().filter(|list| !list.is_empty());
+        let list = list.ok_or_else(|| self.wrong(key, value, expected.to_owned()))?;
+        let table = |(index, entry): (usize, &'t Spanned<DeValue<'t>>)| match entry.get_ref() {
+            DeValue::Table(table) => Ok(Section {
+                source: self.source,
+                table,
+                at: entry.span().start,
+                prefix: format!("{}{key}[{index}].", self.prefix),
+                asked: BTreeSet::new(),
+            }),
+            _ => Err(self.wrong(key, entry, "a table".to_owned())),
+        };
+        list.iter().enumerate().map(table).collect()
+    }
+
+    /// Whether there is anything under `key`, which may be left out.
+    pub(crate) fn has(&mut self, key: &'static str) -> bool {
+        self.asked.insert(key);
+        self.table.get(key).is_some()
+    }
+
     pub(crate) fn text(&mut self, key: &'static str) -> Result<String, MachineError> {
         let value = self.value(key, "a text")?;
         match value.get_ref().as_str() {
             Some(text) if !text.trim().is_empty() => Ok(text.to_owned()),
             _ => Err(self.wrong(key, value, "a text that is not empty".to_owned())),
         }
+    }
+
+    /// A list of texts, none of them empty.
+    pub(crate) fn texts(&mut self, key: &'static str) -> Result<Vec<String>, MachineError> {
+        let expected = "a list of texts that are not empty";
+        let value = self.value(key, expected)?;
+        let list = value.get_ref().as_array();
+        let list = list.ok_or_else(|| self.wrong(key, value, expected.to_owned()))?;
+        let text = |entry: &Spanned<DeValue<'t>>| match entry.get_ref().as_str() {
+            Some(text) if !text.trim().is_empty() => Ok(text.to_owned()),
+            _ => Err(self.wrong(key, entry, "a text that is not empty".to_owned())),
+        };
+        list.iter().map(text).collect()
+    }
+
+    /// A list of so many whole numbers in this range.
+    pub(crate) fn numbers(
+        &mut self,
+        key: &'static str,
+        count: RangeInclusive<usize>,
+        range: RangeInclusive<u32>,
+    ) -> Result<Vec<u32>, MachineError> {
+        let expected = format!(
+            "a list of {} to {} whole numbers from {} to {}",
+            count.start(),
+            count.end(),
+            range.start(),
+            range.end()
+        );
+        let value = self.value(key, &expected)?;
+        let list = value.get_ref().as_array().filter(|list| count.contains(&list.len()));
+        let numbers = list.and_then(|list| list.iter().map(|entry| whole(entry, &range)).collect());
+        numbers.ok_or_else(|| self.wrong(key, value, expected))
+    }
+
+    /// A text that `parse` can read.
+    pub(crate) fn parsed<T>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, MachineError> {
+        self.quantity(key, expected.to_owned(), parse)
     }
 
     pub(crate) fn flag(&mut self, key: &'static str) -> Result<bool, MachineError> {
@@ -73,10 +141,7 @@ impl<'t> Section<'t> {
     ) -> Result<u32, MachineError> {
         let expected = format!("a whole number from {} to {}", range.start(), range.end());
         let value = self.value(key, &expected)?;
-        let number = value.get_ref().as_integer().and_then(|digits| {
-            u32::from_str_radix(digits.as_str(), digits.radix()).ok().filter(|number| range.contains(number))
-        });
-        number.ok_or_else(|| self.wrong(key, value, expected))
+        whole(value, &range).ok_or_else(|| self.wrong(key, value, expected))
     }
 
     /// One of these words.
@@ -171,4 +236,10 @@ impl<'t> Section<'t> {
             expected,
         }
     }
+}
+
+/// The whole number that stands there, if it is one in this range.
+fn whole(value: &Spanned<DeValue<'_>>, range: &RangeInclusive<u32>) -> Option<u32> {
+    let digits = value.get_ref().as_integer()?;
+    u32::from_str_radix(digits.as_str(), digits.radix()).ok().filter(|number| range.contains(number))
 }

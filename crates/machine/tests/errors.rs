@@ -44,7 +44,8 @@ fn a_number_without_unit_is_refused() {
 fn an_unknown_key_is_answered_with_those_known() {
     let found = message("radix = 4", "radix = 4\nports = 8");
     let line = line_of("radix") + 1;
-    let expected = format!("my.toml:{line}: unknown key 'network.ports' (known here: kind, link, radix)");
+    let expected =
+        format!("my.toml:{line}: unknown key 'network.ports' (known here: kind, link, radix, switching)");
     assert_eq!(found, expected);
 }
 
@@ -77,7 +78,7 @@ fn a_misspelt_key_is_named_before_the_one_that_is_missing() {
     let found = Machine::parse("my.toml", &text).unwrap_err().to_string();
     assert!(found.contains(": unknown key 'calls.read.cal' (known here: call, bandwidth)"), "{found}");
     // A key that other kinds have is no misspelling.
-    let found = message("radix = 4", "width = 4");
+    let found = message("radix = 4", "arity = 4");
     assert!(found.contains(": 'network.radix' is missing (expected a whole number"), "{found}");
 }
 
@@ -121,4 +122,82 @@ fn what_is_no_toml_names_its_line() {
 fn a_missing_file_is_named() {
     let found = Machine::find("no/such.toml").unwrap_err().to_string();
     assert!(found.starts_with("no/such.toml: "), "{found}");
+}
+
+/// The description with another network, which begins in the line given as well.
+fn with_network(network: &str) -> (String, usize) {
+    let text = include_str!("../../../machines/sp-argonne.toml");
+    let (before, rest) = text.split_once("[network]").unwrap();
+    let (_, after) = rest.split_once("[storage]").unwrap();
+    let link = "link = { bandwidth = \"35 MB/s\", latency = \"500 ns\" }";
+    (format!("{before}[network]\n{network}\n{link}\n[storage]{after}"), line_of("[network]"))
+}
+
+#[test]
+fn every_kind_of_network_is_read_and_written() {
+    for network in [
+        "kind = \"flat\"\nswitching = \"flow\"\nflow = { routes = \"static\" }",
+        "kind = \"omega\"\nradix = 4\nswitching = \"flow\"\nflow = { routes = \"spread\" }",
+        "kind = \"fat-tree\"\narity = 4\nlevels = 4",
+        "kind = \"fly\"\narity = 2\nstages = 7",
+        "kind = \"mesh\"\ndimensions = [16, 8]",
+        "kind = \"torus\"\ndimensions = [4, 4, 8]",
+        "kind = \"dragonfly\"\nnodes-per-switch = 4\nswitches-per-group = 8\nlinks-per-switch = 4\ngroups = 33\nrouting = \"valiant\"",
+        "kind = \"graph\"\nswitches = [{ name = \"a\", nodes = \"0-99, 120-127\", links = [\"b\", \"b\"] }, { name = \"b\", nodes = \"100-119\" }]",
+    ] {
+        let (text, _) = with_network(network);
+        let machine = Machine::parse("my.toml", &text).unwrap_or_else(|error| panic!("{network}: {error}"));
+        assert_eq!(Machine::parse("again.toml", &machine.to_toml("")).unwrap(), machine, "{network}");
+    }
+}
+
+#[test]
+fn a_network_that_cannot_be_is_refused_with_the_reason() {
+    for (network, line, expected) in [
+        ("kind = \"ring\"", 1, "expected \"flat\" or \"omega\" or \"fat-tree\" or \"fly\" or"),
+        ("kind = \"fat-tree\"\narity = 4\nlevels = 3", 3, "expected a network with room for 128 nodes"),
+        (
+            "kind = \"fat-tree\"\narity = 32\nlevels = 5",
+            3,
+            "expected at most 1048576 nodes: arity 32 to a smaller power",
+        ),
+        ("kind = \"fly\"\narity = 1\nstages = 7", 2, "arity = 1: expected a whole number from 2 to 1024"),
+        (
+            "kind = \"omega\"\nradix = 8\nswitching = \"flow\"\nflow = { routes = \"static\" }",
+            2,
+            "expected 4:",
+        ),
+        ("kind = \"mesh\"\ndimensions = [16, 7]", 2, "this one has room for 112"),
+        ("kind = \"torus\"\ndimensions = []", 2, "expected a list of 1 to 6 whole numbers"),
+        (
+            "kind = \"torus\"\ndimensions = [1048576, 1048576, 1048576, 1048576]",
+            2,
+            "a product of at most 1048576",
+        ),
+        (
+            "kind = \"dragonfly\"\nnodes-per-switch = 4\nswitches-per-group = 4\nlinks-per-switch = 2\ngroups = 10\nrouting = \"minimal\"",
+            5,
+            "expected 2 to 9: every group needs a link",
+        ),
+        (
+            "kind = \"graph\"\nswitches = [{ name = \"a\", nodes = \"9-1\" }]",
+            2,
+            "switches[0].nodes = \"9-1\": expected node numbers",
+        ),
+        (
+            "kind = \"graph\"\nswitches = [{ name = \"a\", node = \"1\" }]",
+            2,
+            "unknown key 'network.switches[0].node'",
+        ),
+        (
+            "kind = \"flat\"\nswitching = \"smoke\"",
+            2,
+            "switching = \"smoke\": expected \"links\" or \"flow\"",
+        ),
+    ] {
+        let (text, first) = with_network(network);
+        let found = Machine::parse("my.toml", &text).unwrap_err().to_string();
+        assert!(found.starts_with(&format!("my.toml:{}: ", first + line)), "{found}");
+        assert!(found.contains(expected), "{found}");
+    }
 }

@@ -10,6 +10,7 @@ mod figures;
 mod html;
 mod prediction;
 mod sections;
+mod sweep;
 mod table;
 mod text;
 mod timeline;
@@ -18,5 +19,6 @@ mod words;
 
 pub use html::{html, html_of_trace};
 pub use prediction::{Prediction, predictions_text};
+pub use sweep::{Measure, Row, Sweep, Unit};
 pub use table::Table;
 pub use text::text;

@@ -154,7 +154,7 @@ impl<'a> Engine<'a> {
         if !(options.cpu_speed.is_finite() && options.cpu_speed > 0.0) {
             return wrong("cpu_speed", options.cpu_speed.to_string(), "a number above 0".to_owned());
         }
-        let hardware = Hardware::new(machine);
+        let hardware = Hardware::new(machine)?;
         let process = |rank| Process { node: hardware.compute_node(rank / per_node), ..Process::default() };
         let processes = (0..ranks).map(process).collect();
         let file = |index: usize| FileState {

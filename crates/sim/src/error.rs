@@ -5,6 +5,8 @@ use pio_machine::MachineError;
 use pio_trace::TraceError;
 use thiserror::Error;
 
+use crate::network::topology::TopologyError;
+
 /// Why a workload could not be built or simulated.
 #[derive(Debug, Error)]
 pub enum SimError {
@@ -103,6 +105,17 @@ pub enum SimError {
     /// Buffers cannot be as they are described.
     #[error("file buffers: {0}")]
     Buffers(#[from] pio_cache::SettingsError),
+    /// A program's messages cannot go through this network.
+    #[error(
+        "machine {machine}: network.switching: expected \"links\", which is what programs are predicted on"
+    )]
+    Switching {
+        /// The machine.
+        machine: String,
+    },
+    /// The machine's network cannot be.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
     /// The published numbers cannot be read.
     #[error("papers/thakur-1996/published.toml: {0}")]
     Published(#[from] toml::de::Error),

@@ -6,18 +6,18 @@
 use std::collections::BTreeMap;
 
 use pio_layout::Striping;
-use pio_machine::{Bandwidth, Duration, Machine, Placement, Storage, Topology};
+use pio_machine::{Bandwidth, Duration, Machine, Placement, Storage, Switching, Topology as Shape};
 
+use crate::error::SimError;
 use crate::kernel::Time;
+use crate::network::topology::Topology;
 use crate::server::{Costs, Server};
 
 /// The machine at work.
 #[derive(Debug)]
 pub(crate) struct Hardware {
     nodes: Vec<Node>,
-    topology: Topology,
-    /// Switches that a message of an omega network crosses.
-    stages: u64,
+    distance: Distance,
     bandwidth: Bandwidth,
     latency: Duration,
     switch: Duration,
@@ -27,6 +27,15 @@ pub(crate) struct Hardware {
     directory: Queue,
     /// For each rank: when it last stopped computing.
     computed: BTreeMap<u32, Time>,
+}
+
+/// How many links lie between two nodes.
+#[derive(Debug)]
+enum Distance {
+    /// As many between all.
+    Same(u64),
+    /// As many as the route has, without so many that are inside nodes.
+    Route { topology: Topology, inside: u64 },
 }
 
 #[derive(Debug)]
@@ -58,7 +67,10 @@ impl Queue {
 }
 
 impl Hardware {
-    pub(crate) fn new(machine: &Machine) -> Hardware {
+    pub(crate) fn new(machine: &Machine) -> Result<Hardware, SimError> {
+        if machine.network.switching != Switching::Links {
+            return Err(SimError::Switching { machine: machine.name.clone() });
+        }
         let (io, costs) = match &machine.storage {
             Storage::Striped { io, strip, read, write, .. } => {
                 (Some(io), Some(Costs { strip: *strip, read: read.clone(), write: write.clone() }))
@@ -85,10 +97,9 @@ impl Hardware {
             incoming: Queue::default(),
         };
         let server = |node: &u32| costs.clone().map(|costs| Server::new(*node, costs));
-        Hardware {
+        Ok(Hardware {
             nodes: (0..total).map(node).collect(),
-            topology: machine.network.topology,
-            stages: stages(machine.network.topology, total),
+            distance: Distance::new(&machine.network.topology, total)?,
             bandwidth: machine.network.link.bandwidth,
             latency: machine.network.link.latency,
             switch: machine.nodes.switch,
@@ -96,7 +107,7 @@ impl Hardware {
             servers: servers.iter().filter_map(server).collect(),
             directory: Queue::default(),
             computed: BTreeMap::new(),
-        }
+        })
     }
 
     /// The node that is compute node `number`.
@@ -127,7 +138,7 @@ impl Hardware {
 
     /// Time of the first byte from node to node.
     pub(crate) fn latency(&self, from: u32, to: u32) -> Duration {
-        Duration::from_picoseconds(self.latency.picoseconds().saturating_mul(self.links(from, to)))
+        Duration::from_picoseconds(self.latency.picoseconds().saturating_mul(self.distance.links(from, to)))
     }
 
     /// A message leaves `from` for `to`: when its first byte is there.
@@ -147,34 +158,39 @@ impl Hardware {
     pub(crate) fn directory(&mut self, now: Time, service: Duration) -> Time {
         self.directory.serve(now, service).1
     }
+}
 
-    /// How many links lie between two nodes.
-    fn links(&self, from: u32, to: u32) -> u64 {
-        match self.topology {
-            Topology::Flat | Topology::Omega { .. } => self.stages,
-            Topology::Mesh { width } => {
-                let far = |one: u32, other: u32| u64::from(one.abs_diff(other));
-                far(from % width, to % width) + far(from / width, to / width)
+impl Distance {
+    fn new(shape: &Shape, nodes: u32) -> Result<Distance, SimError> {
+        Ok(match shape {
+            // One link into each switch, and one out of the last.
+            Shape::Flat => Distance::Same(2),
+            Shape::Omega { radix } => Distance::Same(stages(*radix, nodes) + 1),
+            // A node of these has its switch inside.
+            Shape::Mesh { .. } | Shape::Torus { .. } => {
+                Distance::Route { topology: Topology::described(shape, nodes)?, inside: 2 }
             }
+            _ => Distance::Route { topology: Topology::described(shape, nodes)?, inside: 0 },
+        })
+    }
+
+    fn links(&self, from: u32, to: u32) -> u64 {
+        match self {
+            Distance::Same(links) => *links,
+            Distance::Route { topology, inside } => u64::from(topology.hops(from, to)) - inside,
         }
     }
 }
 
-/// Links from node to node where they are the same between all: one into each switch, and one out of the last.
-fn stages(topology: Topology, nodes: u32) -> u64 {
-    match topology {
-        Topology::Flat => 2,
-        Topology::Omega { radix } => {
-            let mut stages = 1;
-            let mut reached = u64::from(radix);
-            while reached < u64::from(nodes) {
-                reached *= u64::from(radix);
-                stages += 1;
-            }
-            stages + 1
-        }
-        Topology::Mesh { .. } => 0,
+/// Stages of switches with `radix` ports a side that so many nodes need.
+fn stages(radix: u32, nodes: u32) -> u64 {
+    let mut stages = 1;
+    let mut reached = u64::from(radix);
+    while reached < u64::from(nodes) {
+        reached *= u64::from(radix);
+        stages += 1;
     }
+    stages
 }
 
 /// The parts of the interval from `offset` that each server has, as server, bytes, and those of them in its first strip:
@@ -247,20 +263,19 @@ mod tests {
     #[test]
     fn hops_follow_the_shape() {
         let mut machine = Machine::built_in("paragon-caltech").unwrap();
-        machine.network.topology = Topology::Mesh { width: 16 };
-        let hardware = Hardware::new(&machine);
-        assert_eq!(hardware.links(0, 0), 0);
-        assert_eq!(hardware.links(0, 17), 2);
-        assert_eq!(hardware.links(15, 16), 16);
-        assert_eq!(stages(Topology::Flat, 1000), 2);
-        assert_eq!(stages(Topology::Omega { radix: 4 }, 128), 5);
-        assert_eq!(stages(Topology::Omega { radix: 2 }, 2), 2);
+        machine.network.topology = Shape::Mesh { dimensions: vec![16, 2] };
+        let hardware = Hardware::new(&machine).unwrap();
+        assert_eq!(hardware.distance.links(0, 0), 0);
+        assert_eq!(hardware.distance.links(0, 17), 2);
+        assert_eq!(hardware.distance.links(15, 16), 16);
+        assert_eq!(stages(4, 128), 4);
+        assert_eq!(stages(2, 2), 1);
     }
 
     #[test]
     fn dedicated_servers_are_no_compute_nodes() {
         let machine = Machine::built_in("sp-argonne").unwrap();
-        let hardware = Hardware::new(&machine);
+        let hardware = Hardware::new(&machine).unwrap();
         assert_eq!(hardware.compute.len(), 120);
         assert!(hardware.servers.iter().all(|server| !hardware.compute.contains(&server.node)));
     }

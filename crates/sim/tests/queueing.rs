@@ -215,7 +215,8 @@ fn stations_that_wait_for_each_other_are_found() {
     let stations = ["left", "right"].map(|name| Place::servers(name, 1).with_room(1)).to_vec();
     let classes = vec![class("there", 0, 1), class("back", 1, 0)];
     let model = Model { name: "swap".to_owned(), stations, classes };
-    let options = Options { seed: SEED, warm_up: None, stop: Stop::default() };
+    let stop = Stop { count: Some(JOBS), ..Stop::default() };
+    let options = Options { seed: SEED, warm_up: None, stop };
     let message = run(&model, &options, &mut |_| {}).unwrap_err().to_string();
     assert!(message.starts_with("queueing network swap: 2 jobs block each other for ever"), "{message}");
 }
@@ -246,7 +247,8 @@ fn what_cannot_be_is_refused_by_name() {
     let message = |change: &dyn Fn(&mut Model)| {
         let mut model = good.clone();
         change(&mut model);
-        let options = Options { seed: 1, warm_up: None, stop: Stop::default() };
+        let stop = Stop { count: Some(1), ..Stop::default() };
+        let options = Options { seed: 1, warm_up: None, stop };
         run(&model, &options, &mut |_| {}).expect_err("a model that cannot be").to_string()
     };
     assert_eq!(
@@ -269,5 +271,18 @@ fn what_cannot_be_is_refused_by_name() {
         message(&|model| model.classes[0].source = Source::Closed(0)),
         "queueing network single: jobs of class job = 0: expected 1 to 16777216 with the other classes that begin at this station"
     );
+    let no_time = Service::Constant(Duration::ZERO);
+    let timeless = vec![
+        Visit::then(0, exponential(1.0), 1),
+        Visit { station: 0, service: no_time, next: vec![(0.5, 2)] },
+        Visit::then(0, no_time, 1),
+    ];
+    assert_eq!(
+        message(&|model| model.classes[0].visits = timeless.clone()),
+        "queueing network single: service of visit 1 of class job = 0 s: expected a time above 0 in every cycle of visits"
+    );
+    let endless = Options { seed: 1, warm_up: None, stop: Stop::default() };
+    let message_of_no_end = run(&good, &endless, &mut |_| {}).expect_err("no end").to_string();
+    assert!(message_of_no_end.contains("expected a time, a count"), "{message_of_no_end}");
     assert!(message(&|model| model.classes.clear()).contains("at least one class of jobs"));
 }

@@ -4,12 +4,14 @@
 //! `cargo bench -p pio-sim --bench speed [-- PART …]`; without names, all parts.
 
 mod events;
+mod flow;
 mod measure;
+mod network;
 mod queueing;
 
 use measure::Part;
 
-const PARTS: &[Part] = &[events::PART, queueing::PART];
+const PARTS: &[Part] = &[events::PART, queueing::PART, flow::PART, network::PART];
 
 fn main() {
     // Cargo passes `--bench`.

@@ -7,19 +7,22 @@
 //! is moved a few times, from one piece of memory to the next, and compared with few others, however many wait and
 //! whatever their distances are: nothing has to be tuned. No move changes the order of equal times, so ties need no
 //! number.
-
-use std::collections::VecDeque;
+//!
+//! While few events wait in all, as in a queue with one server, they are kept sorted and never see a bucket.
 
 use crate::kernel::Time;
 
 /// Events in order of time; those of the same time in the order in which they were added.
 #[derive(Debug)]
 pub struct Events<T> {
-    /// What comes next, sorted: everything before `near_end`.
-    near: VecDeque<Entry<T>>,
+    /// What comes next, the last first: everything before `near_end`, or everything there is.
+    near: Vec<Entry<T>>,
     near_end: u64,
+    all_near: bool,
     /// The buckets of all levels, those of one level together.
     buckets: Vec<Vec<Entry<T>>>,
+    /// Events in buckets.
+    waiting: usize,
     /// For each level, a bit for each bucket that is not empty; and a bit for each level that has any.
     occupied: [u64; LEVELS],
     levels: u32,
@@ -43,19 +46,21 @@ const BITS: u32 = 6;
 const DIGITS: usize = 1 << BITS;
 const LEVELS: usize = u64::BITS.div_ceil(BITS) as usize;
 /// A bucket of at most so many events is sorted as it is.
-const FEW: usize = 32;
+const FEW: usize = 24;
 /// When so many are near (as others were added to them), they go back into buckets.
-const MANY: usize = 128;
-/// An emptied bucket keeps its memory for so many events at most.
+const MANY: usize = 96;
+/// A bucket that is empty keeps its memory for so many events at most.
 const KEPT: usize = 4096;
 
 impl<T> Events<T> {
     /// None yet.
     pub fn new() -> Events<T> {
         Events {
-            near: VecDeque::new(),
+            near: Vec::new(),
             near_end: 0,
+            all_near: false,
             buckets: (0..LEVELS * DIGITS).map(|_| Vec::new()).collect(),
+            waiting: 0,
             occupied: [0; LEVELS],
             levels: 0,
             base: 0,
@@ -68,35 +73,38 @@ impl<T> Events<T> {
     ///
     /// # Panics
     /// If `time` is before that of the last event that was taken out: the past does not change.
+    #[inline]
     pub fn add(&mut self, time: Time, what: T) {
         let Time(time) = time;
         assert!(time >= self.now, "an event at {time} ps is added at {} ps", self.now);
-        if time >= self.near_end {
-            self.least = self.least.min(time);
-            self.put(Entry { time, what });
-        } else if self.near.len() < MANY || self.near_end - 1 == self.now {
-            self.insert(Entry { time, what });
-        } else {
+        let entry = Entry { time, what };
+        if time < self.near_end || self.all_near {
+            if self.near.len() < MANY {
+                return self.insert(entry);
+            }
             self.spread();
-            self.put(Entry { time, what });
-            self.least = self.least.min(time);
         }
+        self.least = self.least.min(time);
+        self.waiting += 1;
+        self.put(entry);
     }
 
     /// When something happens next; nothing if there is nothing left.
+    #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        match self.near.front() {
+        match self.near.last() {
             Some(entry) => Some(Time(entry.time)),
             None => (self.levels != 0).then_some(Time(self.least)),
         }
     }
 
     /// Takes out what happens next.
+    #[inline]
     pub fn pop(&mut self) -> Option<(Time, T)> {
         if self.near.is_empty() {
             self.refill();
         }
-        let Entry { time, what } = self.near.pop_front()?;
+        let Entry { time, what } = self.near.pop()?;
         self.now = time;
         if self.near.is_empty() {
             self.least = self.find_least();
@@ -104,13 +112,14 @@ impl<T> Events<T> {
         Some((Time(time), what))
     }
 
-    /// Puts an event that is near in its place, behind those of the same time.
+    /// Puts an event that is near in its place: it comes after those of the same time.
     fn insert(&mut self, entry: Entry<T>) {
-        let place = self.near.partition_point(|other| other.time <= entry.time);
+        let place = self.near.partition_point(|other| other.time > entry.time);
         self.near.insert(place, entry);
     }
 
     /// Puts an event that is not near into its bucket, behind those that are in it.
+    #[inline]
     fn put(&mut self, entry: Entry<T>) {
         let differs = (entry.time ^ self.base) | 1;
         let level = (u64::BITS - 1 - differs.leading_zeros()) / BITS;
@@ -120,33 +129,55 @@ impl<T> Events<T> {
         self.buckets[level as usize * DIGITS + digit as usize].push(entry);
     }
 
-    /// Makes the first events of the buckets near.
+    /// Makes the first events of the buckets near, of which there are none.
     fn refill(&mut self) {
-        while let Some((level, digit)) = self.first_bucket() {
-            self.occupied[level] &= !(1 << digit);
-            if self.occupied[level] == 0 {
-                self.levels &= !(1 << level);
-            }
+        if self.waiting <= FEW {
+            return self.gather();
+        }
+        self.all_near = false;
+        while let Some((level, digit)) = self.take_first_bucket() {
             let shift = level as u32 * BITS;
             self.base = (self.base >> shift >> BITS << BITS | digit as u64) << shift;
             let bucket = &mut self.buckets[level * DIGITS + digit];
-            if level == 0 || bucket.len() <= FEW {
-                bucket.sort_by_key(|entry| entry.time);
-                self.near.extend(bucket.drain(..));
+            if level == 0 {
+                // All at the same time. What is added at this time comes behind: into the bucket again.
+                std::mem::swap(&mut self.near, bucket);
+                self.near.reverse();
+                self.near_end = self.base;
+            } else if bucket.len() <= FEW {
+                std::mem::swap(&mut self.near, bucket);
+                sort(&mut self.near);
                 self.near_end = self.base.saturating_add(1 << shift);
-                return;
-            }
-            let mut entries = std::mem::take(bucket);
-            for entry in entries.drain(..) {
-                self.put(entry);
-            }
-            if entries.capacity() <= KEPT {
+            } else {
+                let mut entries = std::mem::take(bucket);
+                for entry in entries.drain(..) {
+                    self.put(entry);
+                }
                 self.buckets[level * DIGITS + digit] = entries;
+            }
+            let bucket = &mut self.buckets[level * DIGITS + digit];
+            if bucket.capacity() > KEPT {
+                *bucket = Vec::new();
+            }
+            if !self.near.is_empty() {
+                self.waiting -= self.near.len();
+                return;
             }
         }
     }
 
+    /// Makes all events near: so few are sorted faster than put into buckets.
+    fn gather(&mut self) {
+        while let Some((level, digit)) = self.take_first_bucket() {
+            self.near.append(&mut self.buckets[level * DIGITS + digit]);
+        }
+        sort(&mut self.near);
+        self.waiting = 0;
+        self.all_near = true;
+    }
+
     /// Level and digit of the bucket that comes next.
+    #[inline]
     fn first_bucket(&self) -> Option<(usize, usize)> {
         if self.levels == 0 {
             return None;
@@ -155,23 +186,53 @@ impl<T> Events<T> {
         Some((level, self.occupied[level].trailing_zeros() as usize))
     }
 
+    /// The same, which from now on counts as empty.
+    #[inline]
+    fn take_first_bucket(&mut self) -> Option<(usize, usize)> {
+        let (level, digit) = self.first_bucket()?;
+        self.occupied[level] &= !(1 << digit);
+        if self.occupied[level] == 0 {
+            self.levels &= !(1 << level);
+        }
+        Some((level, digit))
+    }
+
     fn find_least(&self) -> u64 {
-        let Some((level, digit)) = self.first_bucket() else { return u64::MAX };
-        let times = self.buckets[level * DIGITS + digit].iter().map(|entry| entry.time);
-        times.min().unwrap_or(u64::MAX)
+        match self.first_bucket() {
+            None => u64::MAX,
+            Some((0, digit)) => self.base & !(DIGITS as u64 - 1) | digit as u64,
+            Some((level, digit)) => {
+                let times = self.buckets[level * DIGITS + digit].iter().map(|entry| entry.time);
+                times.fold(u64::MAX, u64::min)
+            }
+        }
     }
 
     /// Puts what is near back into buckets. The present is in the range of what is near, as it was taken from there: so
     /// the other events stay where they are when it becomes the base.
+    #[cold]
     fn spread(&mut self) {
         self.base = self.now;
         self.near_end = self.now;
-        self.least = self.near.front().map_or(u64::MAX, |entry| entry.time);
+        self.all_near = false;
+        self.least = self.near.last().map_or(u64::MAX, |entry| entry.time);
+        self.waiting += self.near.len();
         let mut near = std::mem::take(&mut self.near);
-        for entry in near.drain(..) {
+        for entry in near.drain(..).rev() {
             self.put(entry);
         }
         self.near = near;
+    }
+}
+
+/// Sorts few events, the last first; of those of the same time, the one that was before is now behind.
+fn sort<T>(entries: &mut [Entry<T>]) {
+    for end in 1..entries.len() {
+        let mut place = end;
+        while place > 0 && entries[place - 1].time <= entries[place].time {
+            entries.swap(place - 1, place);
+            place -= 1;
+        }
     }
 }
 

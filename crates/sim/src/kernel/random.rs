@@ -74,7 +74,7 @@ impl Stream {
 
     /// A span of time, exponentially distributed with this mean, to the nearest picosecond.
     pub fn duration_exponential(&mut self, mean: Duration) -> Duration {
-        Duration::from_picoseconds(self.exponential(mean.picoseconds() as f64).round() as u64)
+        Duration::from_picoseconds((self.exponential(mean.picoseconds() as f64) + 0.5) as u64)
     }
 
     /// Normally distributed with mean 0 and standard deviation 1 (Marsaglia's polar method).

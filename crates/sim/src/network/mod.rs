@@ -3,6 +3,14 @@
 //! A [`Network`] is a simulation of its own, with its own events. Whoever uses it asks when it next has something to do
 //! ([`Network::next_time`]), and lets it carry on before anything of their own that is later ([`Network::advance`]).
 
+mod described;
+pub mod flow;
+pub mod topology;
+pub mod traffic;
+pub mod wormhole;
+
+pub use described::{DescribedError, described};
+
 use crate::kernel::Time;
 
 /// Number of a message, given by whoever sends it; a network hands it back and looks at nothing else in it.

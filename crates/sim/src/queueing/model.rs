@@ -76,6 +76,32 @@ impl Place {
     }
 }
 
+impl Class {
+    /// A visit of a cycle in which no time passes, in which a simulation would stay for ever.
+    fn endless_visit(&self) -> Option<usize> {
+        let takes_no_time = |index: &usize| self.visits[*index].service.mean_s() == 0.0;
+        let mut timeless: Vec<usize> = (0..self.visits.len()).filter(takes_no_time).collect();
+        let goes_out = |visit: &Visit| {
+            let sum: f64 = visit.next.iter().map(|(probability, _)| probability).sum();
+            sum < 1.0 - 1e-9
+        };
+        // Those that lead to none of the others are on no cycle with them.
+        loop {
+            let leads_on = |index: &usize| {
+                let visit = &self.visits[*index];
+                let begins_anew = matches!(self.source, Source::Closed(_)) && goes_out(visit);
+                let mut next = visit.next.iter().filter(|(probability, _)| *probability > 0.0);
+                next.any(|(_, next)| timeless.contains(next)) || (begins_anew && timeless.contains(&0))
+            };
+            let left: Vec<usize> = timeless.iter().copied().filter(leads_on).collect();
+            if left.len() == timeless.len() {
+                return left.first().copied();
+            }
+            timeless = left;
+        }
+    }
+}
+
 impl Visit {
     /// After which the job goes out.
     pub fn last(station: usize, service: Service) -> Visit {
@@ -145,10 +171,11 @@ impl Model {
                     let expected = format!("1 to {most} with the other classes that begin at this station");
                     return self.wrong(what("jobs".to_owned()), jobs, expected);
                 }
-                if class.visits.iter().all(|visit| visit.service.mean_s() == 0.0) {
-                    return self.wrong(what("service".to_owned()), "0 s", "a visit that takes time");
-                }
             }
+        }
+        if let Some(visit) = class.endless_visit() {
+            let expected = "a time above 0 in every cycle of visits";
+            return self.wrong(what(format!("service of visit {visit}")), "0 s", expected);
         }
         Ok(())
     }

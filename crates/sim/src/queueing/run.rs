@@ -21,15 +21,33 @@ pub struct Options {
     pub stop: Stop,
 }
 
+impl Options {
+    /// Whether the run has an end.
+    fn check(&self, model: &Model) -> Result<(), SimError> {
+        let Stop { time, count, relative_half_width } = self.stop;
+        let has_end = time.is_some() || count.is_some() || relative_half_width.is_some();
+        if has_end && relative_half_width.is_none_or(|width| width > 0.0) {
+            return Ok(());
+        }
+        Err(SimError::Queueing {
+            network: model.name.clone(),
+            what: "the end of the run".to_owned(),
+            found: format!("{:?}", self.stop),
+            expected: "a time, a count, or a half width above 0".to_owned(),
+        })
+    }
+}
+
 /// Tells progress, and looks at the interval, after so many events.
 const LOOK_EVENTS: u64 = 1 << 16;
 
 /// Simulates a queueing network, and tells `progress` now and then what share of the run is done.
 ///
 /// # Errors
-/// If the model cannot be, or comes to a stop because full stations wait for each other.
+/// If the model cannot be, the run has no end, or it comes to a stop because full stations wait for each other.
 pub fn run(model: &Model, options: &Options, progress: &mut dyn FnMut(f64)) -> Result<Outcome, SimError> {
     model.check()?;
+    options.check(model)?;
     let cut = if options.warm_up.is_some() { WarmUp::Count(0) } else { WarmUp::Found };
     let mut simulation = Simulation::new(model, options.seed, cut);
     simulation.start();

@@ -1,0 +1,215 @@
+//! Messages as fluids: every channel shares its bandwidth among the messages that cross it, max-min fairly.
+//!
+//! No message can get more but by taking from one that has less (Bertsekas and Gallager 1992, section 6.5.2). Rates change
+//! when a message starts or ends, and at no other time; so the cost follows messages, not packets or bytes. What
+//! buffers, arbitration and blocking do to packets is left out: `docs/networks.md` says how far that goes.
+//!
+//! All messages of one node to another are one stream, in their order: a stream has one share, however many wait in it.
+
+mod finish;
+mod queue;
+mod routes;
+mod sharing;
+
+use std::collections::{HashMap, VecDeque};
+
+use pio_machine::{Bandwidth, Duration, FlowRoutes};
+
+use super::topology::Topology;
+use super::{Delivery, MessageId, Network};
+use crate::kernel::{Events, Time};
+use finish::Finishes;
+use routes::Router;
+use sharing::Sharing;
+
+/// A network at flow level.
+#[derive(Debug)]
+pub struct FlowNetwork {
+    nodes: u32,
+    router: Router,
+    /// Of one channel.
+    latency: Duration,
+    sharing: Sharing,
+    /// By the number of their flow.
+    streams: Vec<Stream>,
+    /// The stream of each pair of nodes that has one.
+    open: HashMap<(u32, u32), u32>,
+    finishes: Finishes,
+    /// Messages that have left their sender.
+    arriving: Events<Delivery>,
+    /// Since when rates have to be shared out anew.
+    unsettled: Option<Time>,
+    /// Flows whose rates changed: kept for its room.
+    changed: Vec<u32>,
+}
+
+/// What one node sends another: the message that is under way, and those behind it.
+#[derive(Debug)]
+struct Stream {
+    pair: (u32, u32),
+    /// Time of a first byte on the way.
+    latency: Duration,
+    message: MessageId,
+    /// When its first byte left.
+    begin: Time,
+    /// Bytes of it that had not left at `since`.
+    left: f64,
+    /// Bytes a picosecond from then on.
+    rate: f64,
+    since: Time,
+    waiting: VecDeque<(MessageId, u64)>,
+}
+
+impl FlowNetwork {
+    /// A network of this shape, all of whose channels have this bandwidth, and this latency of a first byte.
+    pub fn new(
+        topology: Topology,
+        bandwidth: Bandwidth,
+        latency: Duration,
+        routes: FlowRoutes,
+    ) -> FlowNetwork {
+        FlowNetwork {
+            nodes: topology.nodes(),
+            sharing: Sharing::new(topology.channels().len(), bytes_per_picosecond(bandwidth)),
+            router: Router::new(topology, routes),
+            latency,
+            streams: Vec::new(),
+            open: HashMap::new(),
+            finishes: Finishes::default(),
+            arriving: Events::new(),
+            unsettled: None,
+            changed: Vec::new(),
+        }
+    }
+
+    /// How many streams are under way: pairs of nodes with a message between them.
+    pub fn streams(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The rate of what `from` sends `to` now, in bytes a second; nothing if there is nothing.
+    pub fn rate(&self, from: u32, to: u32) -> Option<f64> {
+        let flow = self.open.get(&(from, to))?;
+        Some(self.streams[*flow as usize].rate * 1e12)
+    }
+
+    fn start(&mut self, now: Time, message: MessageId, pair: (u32, u32), bytes: u64) {
+        let hops = self.router.hops(pair.0, pair.1);
+        let latency = times(self.latency, hops.length);
+        if bytes == 0 {
+            let arrival = now + latency;
+            self.arriving.add(arrival, Delivery { message, first_byte: arrival, last_byte: arrival });
+            return;
+        }
+        let flow = self.sharing.add(hops.shares);
+        let stream = Stream {
+            pair,
+            latency,
+            message,
+            begin: now,
+            left: bytes as f64,
+            rate: 0.0,
+            since: now,
+            waiting: VecDeque::new(),
+        };
+        match self.streams.get_mut(flow as usize) {
+            Some(place) => *place = stream,
+            None => self.streams.push(stream),
+        }
+        self.finishes.set(flow, Time::NEVER);
+        self.open.insert(pair, flow);
+        self.unsettled = Some(now);
+    }
+
+    /// The message of this flow has left: the next one, if any, goes on at the same rate.
+    fn finish(&mut self, now: Time, flow: u32) {
+        let stream = &mut self.streams[flow as usize];
+        let message = stream.message;
+        let (first_byte, last_byte) = (stream.begin + stream.latency, now + stream.latency);
+        self.arriving.add(last_byte, Delivery { message, first_byte, last_byte });
+        while let Some((message, bytes)) = stream.waiting.pop_front() {
+            if bytes == 0 {
+                self.arriving.add(last_byte, Delivery { message, first_byte: last_byte, last_byte });
+                continue;
+            }
+            (stream.message, stream.begin, stream.left, stream.since) = (message, now, bytes as f64, now);
+            self.finishes.set(flow, stream.finish());
+            return;
+        }
+        self.finishes.set(flow, Time::NEVER);
+        self.open.remove(&stream.pair);
+        self.sharing.remove(flow);
+        self.unsettled = Some(now);
+    }
+
+    /// Shares out the rates, if streams have come or gone.
+    fn settle(&mut self) {
+        let Some(now) = self.unsettled.take() else { return };
+        self.changed.clear();
+        self.sharing.settle(&mut self.changed);
+        for flow in &self.changed {
+            let stream = &mut self.streams[*flow as usize];
+            let sent = stream.rate * now.since(stream.since).picoseconds() as f64;
+            stream.left = (stream.left - sent).max(0.0);
+            stream.since = now;
+            stream.rate = self.sharing.rate(*flow);
+            self.finishes.set(*flow, stream.finish());
+        }
+    }
+}
+
+impl Stream {
+    /// When the last byte of the message leaves, if the rate stays.
+    fn finish(&self) -> Time {
+        self.since + Duration::from_picoseconds((self.left / self.rate).ceil() as u64)
+    }
+}
+
+impl Network for FlowNetwork {
+    fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    fn send(&mut self, now: Time, message: MessageId, from: u32, to: u32, bytes: u64) {
+        if self.unsettled.is_some_and(|since| since < now) {
+            self.settle();
+        }
+        match self.open.get(&(from, to)) {
+            Some(flow) => self.streams[*flow as usize].waiting.push_back((message, bytes)),
+            None => self.start(now, message, (from, to), bytes),
+        }
+    }
+
+    /// Also the moment of the last change, until rates have been shared out: many messages sent at once cost it once.
+    fn next_time(&self) -> Option<Time> {
+        if self.unsettled.is_some() {
+            return self.unsettled;
+        }
+        let finish = self.finishes.earliest().map(|(time, _)| time);
+        [finish, self.arriving.next_time()].into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, until: Time, delivered: &mut Vec<Delivery>) {
+        loop {
+            self.settle();
+            let Some(now) = self.next_time().filter(|now| *now <= until) else { return };
+            while let Some((_, flow)) = self.finishes.earliest().filter(|(time, _)| *time == now) {
+                self.finish(now, flow);
+            }
+            if self.arriving.next_time() == Some(now) {
+                while self.arriving.next_time() == Some(now) {
+                    delivered.extend(self.arriving.pop().map(|(_, delivery)| delivery));
+                }
+                return;
+            }
+        }
+    }
+}
+
+fn bytes_per_picosecond(bandwidth: Bandwidth) -> f64 {
+    bandwidth.bytes_per_second() as f64 / 1e12
+}
+
+fn times(duration: Duration, count: u32) -> Duration {
+    Duration::from_picoseconds(duration.picoseconds().saturating_mul(count.into()))
+}

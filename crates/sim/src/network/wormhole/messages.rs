@@ -1,0 +1,144 @@
+//! Messages under way: cut into packets where they are sent, put together and put in order where they arrive.
+
+use crate::kernel::Time;
+use crate::network::{Delivery, MessageId};
+
+/// No message, no packet.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A message that was sent and is not delivered.
+#[derive(Debug)]
+pub(super) struct Message {
+    id: MessageId,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// How many were sent before it, on the whole network.
+    pub(super) age: u64,
+    /// Bytes that no packet has taken yet.
+    bytes_left: u64,
+    is_all_sent: bool,
+    /// Packets on the way.
+    packets: u32,
+    /// Cycles in which the first and the last byte of it arrived.
+    first: u64,
+    last: u64,
+    /// The next message of the same sender.
+    pub(super) next: u32,
+    /// The next message of the same sender to the same receiver.
+    follower: u32,
+    /// Whether an earlier message to the same receiver is under way.
+    is_held: bool,
+}
+
+/// All messages under way.
+#[derive(Debug)]
+pub(super) struct Messages {
+    slots: Vec<Message>,
+    free: Vec<u32>,
+    /// The last message under way from each node to each.
+    last: Vec<u32>,
+    nodes: usize,
+    sent: u64,
+}
+
+impl Messages {
+    pub(super) fn between(nodes: usize) -> Messages {
+        Messages { slots: Vec::new(), free: Vec::new(), last: vec![NONE; nodes * nodes], nodes, sent: 0 }
+    }
+
+    /// How many are under way.
+    pub(super) fn count(&self) -> u64 {
+        (self.slots.len() - self.free.len()) as u64
+    }
+
+    /// Takes in a message; gives its slot.
+    pub(super) fn add(&mut self, id: MessageId, from: u32, to: u32, bytes: u64) -> u32 {
+        let slot = self.free.pop().unwrap_or(self.slots.len() as u32);
+        let last = &mut self.last[from as usize * self.nodes + to as usize];
+        let before = std::mem::replace(last, slot);
+        let message = Message {
+            id,
+            from,
+            to,
+            age: self.sent,
+            bytes_left: bytes,
+            is_all_sent: false,
+            packets: 0,
+            first: u64::MAX,
+            last: 0,
+            next: NONE,
+            follower: NONE,
+            is_held: before != NONE,
+        };
+        self.sent += 1;
+        if before != NONE {
+            self.slots[before as usize].follower = slot;
+        }
+        match self.slots.get_mut(slot as usize) {
+            Some(place) => *place = message,
+            None => self.slots.push(message),
+        }
+        slot
+    }
+
+    pub(super) fn get(&self, slot: u32) -> &Message {
+        &self.slots[slot as usize]
+    }
+
+    pub(super) fn set_next(&mut self, slot: u32, next: u32) {
+        self.slots[slot as usize].next = next;
+    }
+
+    /// The bytes of its next packet, of at most `payload`, and whether it is the last.
+    pub(super) fn next_packet(&mut self, slot: u32, payload: u64) -> (u64, bool) {
+        let message = &mut self.slots[slot as usize];
+        let bytes = message.bytes_left.min(payload);
+        message.bytes_left -= bytes;
+        message.packets += 1;
+        message.is_all_sent = message.bytes_left == 0;
+        (bytes, message.is_all_sent)
+    }
+
+    /// Some of it has arrived.
+    pub(super) fn note_first(&mut self, slot: u32, cycle: u64) {
+        let message = &mut self.slots[slot as usize];
+        message.first = message.first.min(cycle);
+    }
+
+    /// A packet of it has arrived. If all of it has, and all that its sender sent there before, it is delivered, and so
+    /// is what waited for it.
+    pub(super) fn note_packet(
+        &mut self,
+        slot: u32,
+        cycle: u64,
+        time_of: impl Fn(u64) -> Time,
+        delivered: &mut Vec<Delivery>,
+    ) {
+        let message = &mut self.slots[slot as usize];
+        message.packets -= 1;
+        message.last = cycle;
+        let mut slot = slot;
+        while self.slots[slot as usize].is_ready() {
+            let message = &self.slots[slot as usize];
+            delivered.push(Delivery {
+                message: message.id,
+                first_byte: time_of(message.first),
+                last_byte: time_of(message.last),
+            });
+            self.free.push(slot);
+            let pair = message.from as usize * self.nodes + message.to as usize;
+            slot = message.follower;
+            if slot == NONE {
+                self.last[pair] = NONE;
+                return;
+            }
+            self.slots[slot as usize].is_held = false;
+        }
+    }
+}
+
+impl Message {
+    fn is_ready(&self) -> bool {
+        self.is_all_sent && self.packets == 0 && !self.is_held
+    }
+}

@@ -1,0 +1,241 @@
+//! Which flits cross a switch in a cycle: at most one from each input and one to each output.
+
+use pio_machine::{Allocator, Arbitration};
+
+use super::bits::{Bits, first_from};
+use super::fabric::Stage;
+use super::{TAIL, Wormhole};
+
+const PORTS: usize = 64;
+
+/// Requests of a switch, kept so that no memory is asked for in each cycle.
+#[derive(Debug)]
+pub(super) struct Requests {
+    /// The input ports that ask for each output port, and the other way round.
+    inputs: [u64; PORTS],
+    outputs: [u64; PORTS],
+    /// The input ports that each output port grants, or the other way round.
+    granted: [u64; PORTS],
+    /// The lane that each input port would send from to each output port.
+    lane: [[u8; PORTS]; PORTS],
+}
+
+/// Who is not matched yet at a switch.
+struct Unmatched {
+    switch: usize,
+    first_channel: usize,
+    first_output: usize,
+    inputs: u64,
+    outputs: u64,
+}
+
+impl Requests {
+    pub(super) fn new() -> Box<Requests> {
+        Box::new(Requests {
+            inputs: [0; PORTS],
+            outputs: [0; PORTS],
+            granted: [0; PORTS],
+            lane: [[0; PORTS]; PORTS],
+        })
+    }
+}
+
+impl Unmatched {
+    /// An input port asks for an output port; gives whether it is the first to do so.
+    #[inline]
+    fn ask(&mut self, requests: &mut Requests, input: usize, output: u8) -> bool {
+        let inputs = &mut requests.inputs[usize::from(output)];
+        let is_first = self.outputs & 1 << output == 0;
+        *inputs = if is_first { 0 } else { *inputs } | 1 << input;
+        self.outputs |= 1 << output;
+        is_first
+    }
+}
+
+impl Wormhole {
+    /// Matches inputs and outputs of a switch, and sends a flit from each input that is matched.
+    pub(super) fn allocate_switch(&mut self, switch: usize) {
+        let state = &self.fabric.switches[switch];
+        let mut unmatched = Unmatched {
+            switch,
+            first_channel: state.first_channel as usize,
+            first_output: state.first_output as usize,
+            inputs: state.ready_ports,
+            outputs: 0,
+        };
+        if self.gather_requests(&mut unmatched) {
+            // Nobody is in anybody's way: every allocator matches them all.
+            for input in Bits(unmatched.inputs) {
+                let output = self.requests.outputs[input].trailing_zeros() as usize;
+                self.connect(&unmatched, input, output, true);
+            }
+            return;
+        }
+        for iteration in 0..self.description.iterations {
+            let anybody = match self.description.allocator {
+                Allocator::Islip => self.match_outputs_first(&mut unmatched, iteration == 0),
+                Allocator::SeparableInputFirst => self.match_inputs_first(&mut unmatched, iteration == 0),
+            };
+            if !anybody {
+                break;
+            }
+        }
+    }
+
+    /// Each input port asks for every output port that one of its lanes wants; of several lanes that want the same, one
+    /// stands for it. Gives whether no two want the same.
+    fn gather_requests(&mut self, unmatched: &mut Unmatched) -> bool {
+        let mut is_simple = true;
+        for input in Bits(unmatched.inputs) {
+            let channel = unmatched.first_channel + input;
+            let state = &self.fabric.channels[channel];
+            let (ready, first) = (state.ready, state.first_lane);
+            let later = ready & (!0 << first);
+            let mut asked = 0_u64;
+            for lanes in [later, ready & !later] {
+                for lane in Bits(lanes) {
+                    let number = self.fabric.lane(channel, lane);
+                    let output = self.fabric.lanes[number as usize].port;
+                    if asked & 1 << output == 0 {
+                        asked |= 1 << output;
+                        self.requests.lane[input][usize::from(output)] = lane as u8;
+                        is_simple &= unmatched.ask(&mut self.requests, input, output);
+                    } else if self.description.arbitration == Arbitration::Age {
+                        self.prefer_older(channel, input, usize::from(output), lane);
+                    }
+                }
+            }
+            self.requests.outputs[input] = asked;
+            is_simple &= asked.is_power_of_two();
+        }
+        is_simple
+    }
+
+    /// Of two lanes of an input that want the same output, the one with the older packet stands for both.
+    fn prefer_older(&mut self, channel: usize, input: usize, output: usize, lane: usize) {
+        let rival = usize::from(self.requests.lane[input][output]);
+        let age = |lane: usize| self.front_packet(self.fabric.lane(channel, lane)).age;
+        if age(lane) < age(rival) {
+            self.requests.lane[input][output] = lane as u8;
+        }
+    }
+
+    /// Outputs grant, inputs accept; gives whether anybody was matched.
+    fn match_outputs_first(&mut self, unmatched: &mut Unmatched, is_first: bool) -> bool {
+        let mut granted = 0_u64;
+        for output in Bits(unmatched.outputs) {
+            let asking = self.requests.inputs[output] & unmatched.inputs;
+            if asking != 0 {
+                let start = self.fabric.outputs[unmatched.first_output + output].first_input;
+                let input = self.first_of(asking, start, |input| self.age(unmatched, input, output));
+                if granted & 1 << input == 0 {
+                    self.requests.granted[input] = 0;
+                }
+                granted |= 1 << input;
+                self.requests.granted[input] |= 1 << output;
+            }
+        }
+        for input in Bits(granted) {
+            let start = self.fabric.channels[unmatched.first_channel + input].first_output;
+            let grants = self.requests.granted[input];
+            let output = self.first_of(grants, start, |output| self.age(unmatched, input, output));
+            self.connect(unmatched, input, output, is_first);
+            unmatched.inputs &= !(1 << input);
+            unmatched.outputs &= !(1 << output);
+        }
+        granted != 0
+    }
+
+    /// Inputs ask for one output each, outputs grant; gives whether anybody was matched.
+    fn match_inputs_first(&mut self, unmatched: &mut Unmatched, is_first: bool) -> bool {
+        let mut asked = 0_u64;
+        for input in Bits(unmatched.inputs) {
+            let wanted = self.requests.outputs[input] & unmatched.outputs;
+            if wanted != 0 {
+                let start = self.fabric.channels[unmatched.first_channel + input].first_output;
+                let output = self.first_of(wanted, start, |output| self.age(unmatched, input, output));
+                if asked & 1 << output == 0 {
+                    self.requests.granted[output] = 0;
+                }
+                asked |= 1 << output;
+                self.requests.granted[output] |= 1 << input;
+            }
+        }
+        for output in Bits(asked) {
+            let start = self.fabric.outputs[unmatched.first_output + output].first_input;
+            let asking = self.requests.granted[output];
+            let input = self.first_of(asking, start, |input| self.age(unmatched, input, output));
+            self.connect(unmatched, input, output, is_first);
+            unmatched.inputs &= !(1 << input);
+            unmatched.outputs &= !(1 << output);
+        }
+        asked != 0
+    }
+
+    /// Who goes first of `asking`, which is not empty: the next in turn, or whose packet is the oldest.
+    fn first_of(&self, asking: u64, start: u8, age: impl Fn(usize) -> u64) -> usize {
+        let next = first_from(asking, usize::from(start));
+        if self.description.arbitration == Arbitration::RoundRobin || asking.is_power_of_two() {
+            return next;
+        }
+        Bits(asking).min_by_key(|one| (age(*one), *one < usize::from(start), *one)).unwrap_or(next)
+    }
+
+    /// The age of the packet that an input has for an output.
+    fn age(&self, unmatched: &Unmatched, input: usize, output: usize) -> u64 {
+        let lane = usize::from(self.requests.lane[input][output]);
+        self.front_packet(self.fabric.lane(unmatched.first_channel + input, lane)).age
+    }
+
+    /// Sends the flit that an input has for an output. Only the first iteration moves the round robin on.
+    fn connect(&mut self, at: &Unmatched, input: usize, output: usize, is_first: bool) {
+        let lane = self.requests.lane[input][output];
+        let switch = &mut self.fabric.switches[at.switch];
+        let state = &mut self.fabric.channels[at.first_channel + input];
+        if is_first {
+            self.fabric.outputs[at.first_output + output].first_input = after(input, switch.inputs);
+            state.first_output = after(output, switch.outputs);
+        }
+        state.first_lane = after(usize::from(lane), self.description.virtual_channels);
+        let number = self.fabric.lane(at.first_channel + input, usize::from(lane));
+        if !self.forward(number, at.switch, at.first_output + output) {
+            let state = &mut self.fabric.channels[at.first_channel + input];
+            state.ready &= !(1 << lane);
+            if state.ready == 0 {
+                let ready_ports = &mut self.fabric.switches[at.switch].ready_ports;
+                *ready_ports &= !(1 << input);
+                if *ready_ports == 0 {
+                    self.switching.remove(at.switch);
+                }
+            }
+        }
+    }
+
+    /// Sends a lane's front flit into the output lane that it has; gives whether the next flit may follow at once.
+    fn forward(&mut self, number: u32, switch: usize, output: usize) -> bool {
+        let (flit, left, out, credits) = self.fabric.pop(number);
+        self.flit_hops += 1;
+        self.lines.forwarded.put(self.now, (out, flit));
+        self.lines.credits.put(self.now, number);
+        if flit & TAIL != 0 {
+            self.fabric.release(out, self.is_free_when_empty());
+            self.note_free(switch, output);
+            self.fabric.lanes[number as usize].stage = if left == 0 { Stage::Idle } else { Stage::Routing };
+            if left > 0 {
+                self.lines.uncovered.put(self.now, number);
+            }
+            return false;
+        }
+        if left > 0 && self.description.pipeline.switch_allocation > 1 {
+            self.fabric.lanes[number as usize].stage = Stage::Settling;
+            self.lines.settled.put(self.now, number);
+            return false;
+        }
+        left > 0 && credits > 0
+    }
+}
+
+/// Who goes first when `index` of so many has had its turn.
+fn after(index: usize, count: u32) -> u8 {
+    if index as u32 + 1 == count { 0 } else { index as u8 + 1 }
+}
