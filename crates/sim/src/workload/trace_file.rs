@@ -174,7 +174,10 @@ mod tests {
     fn every_generated_workload_comes_back_from_its_trace() {
         let folder = tempfile::tempdir().unwrap();
         for entry in catalogue() {
-            let written = entry.build(&[], 1).unwrap();
+            // What has a million calls by default is broken off.
+            let cycles = [("cycles".to_owned(), "2".to_owned())];
+            let given = if ["bvi", "forma"].contains(&entry.name) { &cycles[..] } else { &[] };
+            let written = entry.build(given, 1).unwrap();
             let path = folder.path().join(entry.name);
             let notes = [("seed".to_owned(), "1".to_owned())];
             write_trace(&written, &notes, &path).unwrap();

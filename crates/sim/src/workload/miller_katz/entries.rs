@@ -27,6 +27,12 @@ const BURST: Parameter = Parameter {
     kind: Kind::Number(0.001, 1.0),
     default: "0.25",
 };
+const CYCLES: Parameter = Parameter {
+    name: "cycles",
+    about: "cycles after which it is broken off; 0: none, it runs to its end",
+    kind: Kind::Count(0, 1 << 20),
+    default: "0",
+};
 const REQUIRED_BURST: Parameter = Parameter {
     name: "burst",
     about: "part of the CPU time in which it reads its first state, and that in which it writes its last",
@@ -40,21 +46,21 @@ pub(in crate::workload) const ENTRIES: [Entry; 7] = [
         name: "bvi",
         about: "vortices around a helicopter's blade: small requests, meant for a solid-state disk",
         source: SOURCE,
-        parameters: &[FILES, RUN, BURST],
+        parameters: &[FILES, RUN, BURST, CYCLES],
         build: |values| build("bvi", values),
     },
     Entry {
         name: "ccm",
         about: "climate model that stages its data",
         source: SOURCE,
-        parameters: &[FILES, RUN, BURST],
+        parameters: &[FILES, RUN, BURST, CYCLES],
         build: |values| build("ccm", values),
     },
     Entry {
         name: "forma",
         about: "structural dynamics with sparse matrices in blocks, which are read again and again",
         source: SOURCE,
-        parameters: &[FILES, RUN, BURST],
+        parameters: &[FILES, RUN, BURST, CYCLES],
         build: |values| build("forma", values),
     },
     Entry {
@@ -68,7 +74,7 @@ pub(in crate::workload) const ENTRIES: [Entry; 7] = [
         name: "les",
         about: "large-eddy simulation of turbulence: asynchronous I/O",
         source: SOURCE,
-        parameters: &[Parameter { default: "1", ..FILES }, RUN, BURST],
+        parameters: &[Parameter { default: "1", ..FILES }, RUN, BURST, CYCLES],
         build: |values| build("les", values),
     },
     Entry {
@@ -82,7 +88,7 @@ pub(in crate::workload) const ENTRIES: [Entry; 7] = [
         name: "venus",
         about: "climate of Venus: large requests that go round six files",
         source: SOURCE,
-        parameters: &[Parameter { default: "6", ..FILES }, Parameter { default: "1", ..RUN }, BURST],
+        parameters: &[Parameter { default: "6", ..FILES }, Parameter { default: "1", ..RUN }, BURST, CYCLES],
         build: |values| build("venus", values),
     },
 ];
@@ -92,6 +98,7 @@ fn build(name: &str, values: &Values) -> Result<Workload, SimError> {
     if profile.class == Class::Staging {
         profile.files = values.ranks("files");
         profile.run = values.ranks("run");
+        profile.first_cycles = Some(values.ranks("cycles")).filter(|cycles| *cycles > 0);
     }
     application_with(name, &profile)
 }

@@ -26,7 +26,8 @@ pub(super) fn workload(application: &Published, profile: &Profile) -> Workload {
     let (parameters, printed) = (program.open("parameters"), program.open("printed"));
     let request = |handle, direction, offset| Request { handle, direction, offset, bytes: SMALL };
     program.call(Duration::ZERO, request(parameters, Direction::Read, 0), false);
-    for (number, phase) in plan.phases.iter().enumerate() {
+    let phases = profile.first_cycles.map_or(plan.phases.len(), |cycles| cycles as usize);
+    for (number, phase) in plan.phases.iter().take(phases).enumerate() {
         let requests = plan.requests(phase);
         for (index, one) in requests.iter().enumerate() {
             let think = share(phase.burst, index as u64, requests.len() as u64);

@@ -38,12 +38,21 @@ pub struct Profile {
     pub burst: f64,
     /// Whether it goes on before its requests are carried out.
     pub asynchronous: bool,
+    /// After how many of its cycles it is broken off, if it is.
+    pub first_cycles: Option<u32>,
 }
 
 impl Profile {
     /// The profile of an application.
     pub fn of(application: &Published) -> Profile {
-        let staging = Profile { class: Class::Staging, files: 2, run: 16, burst: 0.25, asynchronous: false };
+        let staging = Profile {
+            class: Class::Staging,
+            files: 2,
+            run: 16,
+            burst: 0.25,
+            asynchronous: false,
+            first_cycles: None,
+        };
         match application.name {
             "venus" => Profile { files: 6, run: 1, ..staging },
             "les" => Profile { files: 1, asynchronous: true, ..staging },
