@@ -68,7 +68,7 @@ impl Options {
             compute_bytes: 256 << 10,
             outstanding: 1,
             io_loads: vec![0.1, 0.3, 0.5],
-            offered_io: mega(&[50, 100, 150, 200, 250, 300, 350, 400, 500, 600]),
+            offered_io: mega(&[50, 100, 150, 200, 250, 300, 350, 400, 600, 1000, 1600]),
             offered_compute: mega(&[40, 80, 100, 120, 140, 170, 200]),
         }
     }
