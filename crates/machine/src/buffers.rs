@@ -3,12 +3,10 @@
 use std::fmt::{self, Write};
 use std::path::Path;
 
-use toml::de::DeTable;
-
 use crate::cpu::Cpu;
 use crate::error::MachineError;
 use crate::quantity::{Bandwidth, Duration, size_text};
-use crate::section::{Section, Source};
+use crate::section::{Section, Source, read_file};
 
 /// One computer: processors, buffers between processes and disks, disks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,9 +85,8 @@ impl Computer {
     /// # Errors
     /// If the file cannot be read, or something in it is wrong: names file, line, and what is allowed.
     pub fn load(path: &Path) -> Result<Computer, MachineError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| MachineError::File { path: path.to_owned(), source })?;
-        Computer::parse(&path.display().to_string(), &text)
+        let (file, text) = read_file(path)?;
+        Computer::parse(&file, &text)
     }
 
     /// Reads a description from a text; `file` is its name in errors.
@@ -98,11 +95,7 @@ impl Computer {
     /// If something in it is wrong: names file, line, and what is allowed.
     pub fn parse(file: &str, text: &str) -> Result<Computer, MachineError> {
         let source = Source { file, text };
-        let table = DeTable::parse(text).map_err(|error| MachineError::Syntax {
-            file: file.to_owned(),
-            line: source.line(error.span().map_or(0, |span| span.start)),
-            message: error.message().replace('\n', ", "),
-        })?;
+        let table = source.table()?;
         let mut root = Section::root(&source, table.get_ref());
         let computer = Computer {
             name: root.text("name")?,

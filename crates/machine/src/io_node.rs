@@ -2,8 +2,6 @@
 
 use std::fmt::{self, Write};
 
-use toml::de::DeTable;
-
 use crate::disk::Disks;
 use crate::error::MachineError;
 use crate::quantity::{Bandwidth, Duration, size_text};
@@ -46,11 +44,7 @@ impl IoNode {
     /// If something in it is wrong: names file, line, and what is allowed.
     pub fn parse(file: &str, text: &str) -> Result<IoNode, MachineError> {
         let source = Source { file, text };
-        let table = DeTable::parse(text).map_err(|error| MachineError::Syntax {
-            file: file.to_owned(),
-            line: source.line(error.span().map_or(0, |span| span.start)),
-            message: error.message().replace('\n', ", "),
-        })?;
+        let table = source.table()?;
         let mut root = Section::root(&source, table.get_ref());
         let node = IoNode::read(root.section("io-node")?)?;
         root.finish()?;

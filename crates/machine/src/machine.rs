@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use toml::de::DeTable;
-
 use crate::buffers::Buffers;
 use crate::built_in;
 use crate::error::MachineError;
@@ -11,7 +9,7 @@ use crate::io_node::IoNode;
 use crate::keys;
 use crate::network::Network;
 use crate::quantity::{Bandwidth, Duration};
-use crate::section::{Section, Source};
+use crate::section::{Section, Source, read_file};
 
 /// What I/O costs on one computer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,9 +191,8 @@ impl Machine {
     /// # Errors
     /// If the file cannot be read, or something in it is wrong: names file, line, and what is allowed.
     pub fn load(path: &Path) -> Result<Machine, MachineError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| MachineError::File { path: path.to_owned(), source })?;
-        Machine::parse(&path.display().to_string(), &text)
+        let (file, text) = read_file(path)?;
+        Machine::parse(&file, &text)
     }
 
     /// Reads a description from a text; `file` is its name in errors.
@@ -204,11 +201,7 @@ impl Machine {
     /// If something in it is wrong: names file, line, and what is allowed.
     pub fn parse(file: &str, text: &str) -> Result<Machine, MachineError> {
         let source = Source { file, text };
-        let table = DeTable::parse(text).map_err(|error| MachineError::Syntax {
-            file: file.to_owned(),
-            line: source.line(error.span().map_or(0, |span| span.start)),
-            message: error.message().replace('\n', ", "),
-        })?;
+        let table = source.table()?;
         machine(Section::root(&source, table.get_ref())).map_err(|error| match error {
             // A key that is misspelt is unknown and missing: the misspelt one is what its author must find.
             MachineError::MissingKey { .. } => keys::unknown(&source, table.get_ref()).unwrap_or(error),

@@ -28,7 +28,23 @@ pub(crate) struct Section<'t> {
     asked: BTreeSet<&'static str>,
 }
 
-impl Source<'_> {
+/// The text of a description, and the name of its file in errors.
+pub(crate) fn read_file(path: &Path) -> Result<(String, String), MachineError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| MachineError::File { path: path.to_owned(), source })?;
+    Ok((path.display().to_string(), text))
+}
+
+impl<'t> Source<'t> {
+    /// What the text says.
+    pub(crate) fn table(&self) -> Result<Spanned<DeTable<'t>>, MachineError> {
+        DeTable::parse(self.text).map_err(|error| MachineError::Syntax {
+            file: self.file.to_owned(),
+            line: self.line(error.span().map_or(0, |span| span.start)),
+            message: error.message().replace('\n', ", "),
+        })
+    }
+
     pub(crate) fn line(&self, at: usize) -> usize {
         1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count()
     }
