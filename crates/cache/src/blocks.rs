@@ -8,6 +8,7 @@ mod arc;
 mod clock;
 mod convert;
 mod lirs;
+mod list;
 mod nodes;
 mod recency;
 mod segmented;
@@ -16,7 +17,8 @@ mod table;
 use std::ops::Range;
 
 use crate::policy::Policy;
-use nodes::{Key, NONE, NodeId, Nodes};
+use nodes::{Key, NodeId, Nodes};
+use table::ABSENT;
 
 /// Blocks that are looked up together: more than the misses of its cache that a processor follows at once.
 const GROUP: usize = 32;
@@ -32,9 +34,6 @@ struct Missing {
 
 /// A policy on single blocks.
 trait BlockPolicy {
-    /// Whether handling a hit looks at the nodes beside it in its list.
-    const HITS_TOUCH_NEIGHBOURS: bool = true;
-
     /// A block that is here is touched.
     fn hit(&mut self, nodes: &mut Nodes, node: NodeId);
 
@@ -62,23 +61,24 @@ enum AtWork {
 impl Blocks {
     /// A policy at work on a cache of so many blocks (at least 1), empty.
     pub(crate) fn new(policy: Policy, capacity: u64) -> Blocks {
-        let one_list = [1, 0];
-        let (policy, lists) = match policy {
+        let mut only_lowest = [false; u8::MAX as usize];
+        only_lowest[0] = true;
+        let (policy, lists): (_, [&[bool]; 2]) = match policy {
             Policy::Lru | Policy::Mru => {
                 let most_recent_leaves = policy == Policy::Mru;
-                (AtWork::Recency(recency::Recency { capacity, most_recent_leaves }), one_list)
+                (AtWork::Recency(recency::Recency { capacity, most_recent_leaves }), [&[true], &[]])
             }
-            Policy::Clock => (AtWork::Clock(clock::Clock { capacity, hand: 0 }), one_list),
+            Policy::Clock => (AtWork::Clock(clock::Clock { capacity, hand: 0 }), [&[true], &[]]),
             Policy::Slru { segments } => {
                 let sizes = segment_sizes(capacity, segments);
-                let lists = [sizes.len(), 0];
+                let lists = [&only_lowest[..sizes.len()], &[]];
                 (AtWork::Segmented(segmented::Segmented { sizes, capacity }), lists)
             }
-            Policy::Arc => (AtWork::Arc(arc::Arc { capacity, p: 0.0 }), [4, 0]),
+            Policy::Arc => (AtWork::Arc(arc::Arc { capacity, p: 0.0 }), [&[false, false, true, true], &[]]),
             Policy::Lirs => {
                 let hir_capacity = hir_capacity(capacity);
                 let lir_capacity = capacity - hir_capacity;
-                (AtWork::Lirs(lirs::Lirs { lir_capacity, hir_capacity, lir: 0 }), [1, 2])
+                (AtWork::Lirs(lirs::Lirs { lir_capacity, hir_capacity, lir: 0 }), [&[false], &[false, true]])
             }
         };
         Blocks { nodes: Nodes::new(lists), policy }
@@ -157,30 +157,45 @@ fn touch_group<P: BlockPolicy>(policy: &mut P, nodes: &mut Nodes, file: u32, blo
         *hash = table::hash(file, *block);
     }
     let hashes = &hashes[..blocks.len()];
-    let mut likely = [NONE; GROUP];
-    if let [_, _, ..] = blocks {
-        nodes.warm(hashes, &mut likely, P::HITS_TOUCH_NEIGHBOURS);
-    }
+    let mut guesses = [ABSENT; GROUP];
+    nodes.warm(hashes, &mut guesses[..blocks.len()]);
+    let mut came = CameIn::default();
     let mut hits = 0;
-    for ((block, hash), likely) in blocks.iter().zip(hashes).zip(likely) {
-        let key = Key { file, block: *block };
-        hits += u64::from(touch(policy, nodes, key, *hash, likely));
+    for ((block, hash), guess) in blocks.iter().zip(hashes).zip(guesses) {
+        let (key, hash) = (Key { file, block: *block }, *hash);
+        let found = if nodes.holds(guess, key) {
+            Some(guess)
+        } else if guess == ABSENT && !came.may_hold(hash) {
+            None
+        } else {
+            nodes.find(key, hash)
+        };
+        match found.filter(|node| !nodes.get(*node).gone) {
+            Some(node) => {
+                policy.hit(nodes, node);
+                hits += 1;
+            }
+            None => {
+                policy.miss(nodes, Missing { key, hash, history: found });
+                came.add(hash);
+            }
+        }
     }
     hits
 }
 
-/// Touches a block, which may be that of the node `likely`; whether it was here.
-#[inline]
-fn touch<P: BlockPolicy>(policy: &mut P, nodes: &mut Nodes, key: Key, hash: u32, likely: NodeId) -> bool {
-    let found = if nodes.holds(likely, key) { Some(likely) } else { nodes.find(key, hash) };
-    match found.filter(|node| !nodes.get(*node).gone) {
-        Some(node) => {
-            policy.hit(nodes, node);
-            true
-        }
-        None => {
-            policy.miss(nodes, Missing { key, hash, history: found });
-            false
-        }
+/// Which blocks came in since they were all looked up, by a byte of their hashes.
+#[derive(Default)]
+struct CameIn([u64; 4]);
+
+impl CameIn {
+    #[inline]
+    fn add(&mut self, hash: u32) {
+        self.0[(hash >> 6 & 3) as usize] |= 1 << (hash & 63);
+    }
+
+    #[inline]
+    fn may_hold(&self, hash: u32) -> bool {
+        self.0[(hash >> 6 & 3) as usize] & 1 << (hash & 63) != 0
     }
 }

@@ -11,8 +11,6 @@ pub(crate) struct Clock {
 }
 
 impl BlockPolicy for Clock {
-    const HITS_TOUCH_NEIGHBOURS: bool = false;
-
     #[inline]
     fn hit(&mut self, nodes: &mut Nodes, node: NodeId) {
         nodes.get_mut(node).mark = true;

@@ -1,18 +1,14 @@
 //! Blocks one by one: half a cache line each, in lists, with a table to find them.
 
-use super::table::{Table, hash};
+use super::list::List;
+pub(crate) use super::list::{ListId, NO_LIST};
+use super::table::{Guess, Slot, Table, hash};
 
 /// Number of a node.
 pub(crate) type NodeId = u32;
 
 /// No node.
 pub(crate) const NONE: NodeId = u32::MAX;
-
-/// Number of a list on a rail.
-pub(crate) type ListId = u8;
-
-/// Not in a list.
-pub(crate) const NO_LIST: ListId = u8::MAX;
 
 /// The rail of the policy's order.
 pub(crate) const MAIN: usize = 0;
@@ -40,9 +36,13 @@ impl Key {
 pub(crate) struct Node {
     block: u64,
     file: u32,
-    previous: [NodeId; 2],
-    next: [NodeId; 2],
-    list: [ListId; 2],
+    hash: u32,
+    /// Where it is in the table.
+    slot: Slot,
+    /// Which entry of its list is its, on each rail.
+    pub(super) entry: [u32; 2],
+    /// The list it is in, on each rail.
+    pub(super) list: [ListId; 2],
     /// A mark of the policy: recently used (clock), low inter-reference recency (LIRS).
     pub mark: bool,
     /// Not here: only its history is remembered.
@@ -62,14 +62,6 @@ impl Node {
     }
 }
 
-/// Nodes in an order: the first is the coldest.
-#[derive(Clone, Copy)]
-struct List {
-    first: NodeId,
-    last: NodeId,
-    nodes: u32,
-}
-
 /// All nodes, the lists they are in, and where to find them.
 pub(crate) struct Nodes {
     nodes: Vec<Node>,
@@ -79,15 +71,14 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// None yet, in so many lists on the main rail and on the second.
-    pub(crate) fn new(lists: [usize; 2]) -> Nodes {
-        let empty = List { first: NONE, last: NONE, nodes: 0 };
-        Nodes {
-            nodes: Vec::new(),
-            free: Vec::new(),
-            table: Table::new(),
-            lists: lists.map(|count| vec![empty; count]),
-        }
+    /// None yet, in lists on the main rail and on the second: for each, whether what leaves its cold end is usually
+    /// forgotten.
+    pub(crate) fn new(lists: [&[bool]; 2]) -> Nodes {
+        let rail = |rail: usize| {
+            let lists = (0..).zip(lists[rail]);
+            lists.map(|(list, forgotten)| List::new(rail, list, *forgotten)).collect()
+        };
+        Nodes { nodes: Vec::new(), free: Vec::new(), table: Table::new(), lists: [rail(MAIN), rail(SECOND)] }
     }
 
     /// How many there are.
@@ -123,26 +114,23 @@ impl Nodes {
         self.table.find(hash, |node| self.holds(node, key))
     }
 
-    /// Looks up blocks of these hashes together, so that the processor waits for its memory once and not for each: the
-    /// table, then the nodes, then their neighbours. Gives for each a node to try first. Only time depends on it.
+    /// Looks up blocks of these hashes together, and what may leave for them, so that the processor waits for its memory
+    /// once and not for each.
     #[inline]
-    pub(crate) fn warm(&self, hashes: &[u32], likely: &mut [NodeId], neighbours_too: bool) {
-        for (likely, hash) in likely.iter_mut().zip(hashes) {
-            *likely = self.table.guess(*hash);
-        }
+    pub(crate) fn warm(&mut self, hashes: &[u32], guesses: &mut [Guess]) {
         let mut seen = 0;
-        if neighbours_too {
-            let ends = |node: &NodeId| {
-                self.nodes.get(*node as usize).map(|node| (node.previous[MAIN], node.next[MAIN]))
-            };
-            let block = |node: NodeId| self.nodes.get(node as usize).map_or(0, |node| node.block);
-            for (previous, next) in likely.iter().filter_map(ends) {
-                seen ^= block(previous) ^ block(next);
+        for list in self.lists.iter_mut().flatten() {
+            let forgotten = list.forgotten;
+            for node in list.to_warm().iter().filter_map(|node| self.nodes.get(*node as usize)) {
+                seen ^= if forgotten { self.table.peek(node.hash) } else { node.hash };
             }
-        } else {
-            seen = likely
-                .iter()
-                .fold(0, |seen, node| seen ^ self.nodes.get(*node as usize).map_or(0, |node| node.block));
+        }
+        for (guess, hash) in guesses.iter_mut().zip(hashes) {
+            *guess = self.table.guess(*hash);
+        }
+        if let Some(last) = self.nodes.len().checked_sub(1) {
+            // Without a branch on whether it is a node.
+            seen = guesses.iter().fold(seen, |seen, node| seen ^ self.nodes[last.min(*node as usize)].hash);
         }
         std::hint::black_box(seen);
     }
@@ -150,24 +138,24 @@ impl Nodes {
     /// Number of nodes in a list.
     #[inline]
     pub(crate) fn length(&self, rail: usize, list: ListId) -> u64 {
-        u64::from(self.lists[rail][list as usize].nodes)
+        self.lists[rail][list as usize].length()
     }
 
     /// The coldest node of a list.
     #[inline]
-    pub(crate) fn first(&self, rail: usize, list: ListId) -> Option<NodeId> {
-        some(self.lists[rail][list as usize].first)
+    pub(crate) fn first(&mut self, rail: usize, list: ListId) -> Option<NodeId> {
+        self.lists[rail][list as usize].first()
     }
 
     /// The hottest node of a list.
     #[inline]
-    pub(crate) fn last(&self, rail: usize, list: ListId) -> Option<NodeId> {
-        some(self.lists[rail][list as usize].last)
+    pub(crate) fn last(&mut self, rail: usize, list: ListId) -> Option<NodeId> {
+        self.lists[rail][list as usize].last()
     }
 
     /// The nodes of a list, the coldest first.
     pub(crate) fn in_list(&self, rail: usize, list: ListId) -> impl Iterator<Item = NodeId> {
-        std::iter::successors(self.first(rail, list), move |node| some(self.get(*node).next[rail]))
+        self.lists[rail][list as usize].iter()
     }
 
     /// Adds a block, which is not known yet, in no list.
@@ -176,8 +164,9 @@ impl Nodes {
         let node = Node {
             block: key.block,
             file: key.file,
-            previous: [NONE; 2],
-            next: [NONE; 2],
+            hash,
+            slot: Slot::default(),
+            entry: [NONE; 2],
             list: [NO_LIST; 2],
             mark: false,
             gone: false,
@@ -193,17 +182,30 @@ impl Nodes {
                 (self.nodes.len() - 1) as NodeId
             }
         };
-        self.table.insert(hash, id);
+        self.enter_in_table(hash, id);
         id
     }
 
     /// Gives a node to another block, which is not known yet; it stays where it is in its lists.
     #[inline]
     pub(crate) fn give_to(&mut self, node: NodeId, key: Key, hash: u32) {
-        self.table.remove(self.get(node).key().hash(), node);
+        self.take_from_table(node);
         let this = self.get_mut(node);
-        (this.file, this.block) = (key.file, key.block);
-        self.table.insert(hash, node);
+        (this.file, this.block, this.hash) = (key.file, key.block, hash);
+        self.enter_in_table(hash, node);
+    }
+
+    #[inline]
+    fn enter_in_table(&mut self, hash: u32, node: NodeId) {
+        let nodes = &mut self.nodes;
+        let slot = self.table.insert(hash, node, |node, slot| nodes[node as usize].slot = slot);
+        nodes[node as usize].slot = slot;
+    }
+
+    #[inline]
+    fn take_from_table(&mut self, node: NodeId) {
+        let node = &self.nodes[node as usize];
+        self.table.remove(node.hash, node.slot);
     }
 
     /// Forgets a block altogether.
@@ -211,7 +213,7 @@ impl Nodes {
     pub(crate) fn remove(&mut self, node: NodeId) {
         self.unlink(MAIN, node);
         self.unlink(SECOND, node);
-        self.table.remove(self.get(node).key().hash(), node);
+        self.take_from_table(node);
         // Whoever remembers its number does not take it for the block's.
         self.get_mut(node).file = NONE;
         self.free.push(node);
@@ -220,53 +222,22 @@ impl Nodes {
     /// Puts a node, which is in no list of the rail, at the hot end of one.
     #[inline]
     pub(crate) fn push(&mut self, rail: usize, list: ListId, node: NodeId) {
-        let ends = &mut self.lists[rail][list as usize];
-        let last = ends.last;
-        ends.last = node;
-        ends.nodes += 1;
-        if last == NONE {
-            ends.first = node;
-        } else {
-            self.nodes[last as usize].next[rail] = node;
-        }
-        let this = &mut self.nodes[node as usize];
-        this.list[rail] = list;
-        this.previous[rail] = last;
-        this.next[rail] = NONE;
+        self.lists[rail][list as usize].push(&mut self.nodes, node);
     }
 
     /// Takes a node out of its list, if it is in one.
     #[inline]
     pub(crate) fn unlink(&mut self, rail: usize, node: NodeId) {
-        let this = &mut self.nodes[node as usize];
-        let (list, next, previous) = (this.list[rail], this.next[rail], this.previous[rail]);
-        if list == NO_LIST {
-            return;
-        }
-        this.list[rail] = NO_LIST;
-        let ends = &mut self.lists[rail][list as usize];
-        ends.nodes -= 1;
-        match next {
-            NONE => ends.last = previous,
-            next => self.nodes[next as usize].previous[rail] = previous,
-        }
-        match previous {
-            NONE => ends.first = next,
-            previous => self.nodes[previous as usize].next[rail] = next,
+        let list = self.get(node).list[rail];
+        if list != NO_LIST {
+            self.lists[rail][list as usize].take(&mut self.nodes, node);
         }
     }
 
     /// Takes a node out of its list and puts it at the hot end of another (or the same).
     #[inline]
     pub(crate) fn move_to(&mut self, rail: usize, list: ListId, node: NodeId) {
-        if self.lists[rail][list as usize].last != node {
-            self.unlink(rail, node);
-            self.push(rail, list, node);
-        }
+        self.unlink(rail, node);
+        self.push(rail, list, node);
     }
-}
-
-#[inline]
-fn some(node: NodeId) -> Option<NodeId> {
-    (node != NONE).then_some(node)
 }

@@ -1,13 +1,14 @@
 //! From block to node: a hash table of buckets of a cache line each.
 //!
 //! A bucket is looked through as a whole, without a branch on what is in it: that many requests are of unlike blocks is
-//! nothing that a processor could predict. Entries fill a bucket from its start; those that find theirs full are in the
-//! next that is not. Taking one out brings them back, so that a bucket that is not full has nothing behind it.
+//! nothing that a processor could predict. Entries that find their bucket full are in one of those behind it; a bucket
+//! counts those that passed it, so that others need not be looked for there. Nodes remember their slot, so that they are
+//! taken out without being looked for.
 
-use super::nodes::NodeId;
+use super::nodes::{NONE, NodeId};
 
-/// Entries in a bucket.
-const WAYS: usize = 8;
+/// Slots of a bucket; the place of one more has other uses.
+const WAYS: usize = 7;
 
 /// There are at most so many entries for each bucket, on average: few buckets are full then.
 const ENTRIES_PER_BUCKET: usize = 4;
@@ -16,10 +17,25 @@ const ENTRIES_PER_BUCKET: usize = 4;
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
 struct Bucket {
-    hashes: [u32; WAYS],
-    /// Numbers of nodes, plus 1; 0 for none.
-    nodes: [u32; WAYS],
+    /// Of each slot; and last, how many entries passed this bucket because it was full.
+    hashes: [u32; WAYS + 1],
+    /// Numbers of nodes, plus 1; 0 for none, and last.
+    nodes: [u32; WAYS + 1],
 }
+
+/// Where an entry is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Slot(u32);
+
+/// What a first look at the table says of a block: the number of its node, perhaps. There need not be such a node, nor
+/// need it be that block's.
+pub(crate) type Guess = NodeId;
+
+/// The guess that says for certain that a block is not in.
+pub(crate) const ABSENT: Guess = NONE;
+
+/// The guess that says nothing.
+const UNKNOWN: Guess = NONE - 1;
 
 /// Numbers of nodes by the hash of their block.
 pub(crate) struct Table {
@@ -47,36 +63,24 @@ impl Bucket {
         ways.fold(0, |found, (other, node)| found | if *other == hash { *node } else { 0 })
     }
 
+    /// How many entries passed it because it was full.
     #[inline]
-    fn is_full(&self) -> bool {
-        self.nodes[WAYS - 1] != 0
+    fn passed(&mut self) -> &mut u32 {
+        &mut self.hashes[WAYS]
     }
 
     #[inline]
-    fn entries(&self) -> usize {
-        self.nodes.iter().map(|node| u32::from(*node != 0)).sum::<u32>() as usize
+    fn was_passed(&self) -> bool {
+        self.hashes[WAYS] != 0
     }
 
+    /// The first slot that is free.
     #[inline]
-    fn push(&mut self, hash: u32, node: u32) {
-        let way = self.entries();
-        (self.hashes[way], self.nodes[way]) = (hash, node);
-    }
-
-    /// Takes an entry out; the last one comes into its place.
-    #[inline]
-    fn take(&mut self, way: usize) {
-        let last = self.entries() - 1;
-        (self.hashes[way], self.nodes[way]) = (self.hashes[last], self.nodes[last]);
-        (self.hashes[last], self.nodes[last]) = (0, 0);
-    }
-
-    /// Where a node is.
-    #[inline]
-    fn way_of(&self, node: u32) -> Option<usize> {
-        let ways = self.nodes.iter().zip(0u32..);
-        let bits = ways.fold(0, |bits, (other, way)| bits | u32::from(*other == node) << way);
-        (bits != 0).then_some(bits.trailing_zeros() as usize)
+    fn free_way(&self) -> Option<usize> {
+        const BITS: [u32; WAYS + 1] = [1, 2, 4, 8, 16, 32, 64, 0];
+        let free =
+            self.nodes.iter().zip(BITS).fold(0, |free, (node, bit)| free | if *node == 0 { bit } else { 0 });
+        (free != 0).then_some(free.trailing_zeros() as usize)
     }
 }
 
@@ -86,25 +90,29 @@ impl Table {
         Table { buckets: vec![Bucket::default(); 1 << BITS], entries: 0, shift: 32 - BITS }
     }
 
-    /// The node with this hash in the bucket where it would be first, or [`super::nodes::NONE`]; if there are several, it may be any
-    /// number.
+    /// What a look at the bucket where a hash would be first says.
     #[inline]
-    pub(crate) fn guess(&self, hash: u32) -> NodeId {
-        self.buckets[self.home(hash)].matching(hash).wrapping_sub(1)
+    pub(crate) fn guess(&self, hash: u32) -> Guess {
+        let bucket = &self.buckets[self.home(hash)];
+        let found = bucket.matching(hash);
+        let none = if bucket.was_passed() { UNKNOWN } else { ABSENT };
+        if found == 0 { none } else { found - 1 }
+    }
+
+    /// Something of the bucket where a hash would be first, to have it in the processor's cache.
+    #[inline]
+    pub(crate) fn peek(&self, hash: u32) -> u32 {
+        self.buckets[self.home(hash)].nodes[0]
     }
 
     /// The node with this hash that is the one looked for. `is_it` may be asked of any number.
     #[inline]
     pub(crate) fn find(&self, hash: u32, is_it: impl Fn(NodeId) -> bool) -> Option<NodeId> {
-        let bucket = &self.buckets[self.home(hash)];
-        let found = bucket.matching(hash);
-        if found != 0 && is_it(found - 1) {
-            return Some(found - 1);
+        match self.guess(hash) {
+            ABSENT => None,
+            node if is_it(node) => Some(node),
+            _ => self.find_among(hash, is_it),
         }
-        if found == 0 && !bucket.is_full() {
-            return None;
-        }
-        self.find_among(hash, is_it)
     }
 
     /// Looks at each of several.
@@ -118,84 +126,58 @@ impl Table {
                     return Some(node - 1);
                 }
             }
-            if !bucket.is_full() {
+            if !bucket.was_passed() {
                 return None;
             }
             place = self.behind(place);
         }
     }
 
-    /// Enters a node that is not in.
+    /// Enters a node that is not in, and gives its slot. `moved` is told of others that have a new slot.
     #[inline]
-    pub(crate) fn insert(&mut self, hash: u32, node: NodeId) {
+    pub(crate) fn insert(&mut self, hash: u32, node: NodeId, moved: impl FnMut(NodeId, Slot)) -> Slot {
         if self.buckets.len() * ENTRIES_PER_BUCKET == self.entries {
-            self.grow();
+            self.grow(moved);
         }
         self.entries += 1;
-        self.put(hash, node + 1);
+        self.put(hash, node + 1)
     }
 
     #[inline]
-    fn put(&mut self, hash: u32, node: u32) {
-        let mut place = self.home(hash);
-        while self.buckets[place].is_full() {
-            place = self.behind(place);
-        }
-        self.buckets[place].push(hash, node);
-    }
-
-    /// Takes out a node that is in.
-    #[inline]
-    pub(crate) fn remove(&mut self, hash: u32, node: NodeId) {
-        self.entries -= 1;
+    fn put(&mut self, hash: u32, node: u32) -> Slot {
         let mut place = self.home(hash);
         loop {
             let bucket = &mut self.buckets[place];
-            let was_full = bucket.is_full();
-            if let Some(way) = bucket.way_of(node + 1) {
-                bucket.take(way);
-                if was_full {
-                    self.bring_back(place);
-                }
-                return;
+            if let Some(way) = bucket.free_way() {
+                (bucket.hashes[way], bucket.nodes[way]) = (hash, node);
+                return Slot((place * (WAYS + 1) + way) as u32);
             }
-            assert!(was_full, "a node that is taken out is in the table");
+            *bucket.passed() += 1;
             place = self.behind(place);
         }
     }
 
-    /// Fills a bucket that is no longer full from those behind it.
-    #[cold]
-    fn bring_back(&mut self, mut gap: usize) {
-        let mask = self.buckets.len() - 1;
-        let mut place = gap;
-        loop {
+    /// Takes out what is in a slot, which has this hash.
+    #[inline]
+    pub(crate) fn remove(&mut self, hash: u32, slot: Slot) {
+        let (found, way) = (slot.0 as usize / (WAYS + 1), slot.0 as usize % (WAYS + 1));
+        self.entries -= 1;
+        self.buckets[found].nodes[way] = 0;
+        let mut place = self.home(hash);
+        while place != found {
+            *self.buckets[place].passed() -= 1;
             place = self.behind(place);
-            let bucket = self.buckets[place];
-            // Whether the gap lies between where an entry would like to be and where it is.
-            let may_move = |hash: u32| {
-                let away = place.wrapping_sub(self.home(hash)) & mask;
-                away >= place.wrapping_sub(gap) & mask
-            };
-            if let Some(way) = (0..bucket.entries()).find(|way| may_move(bucket.hashes[*way])) {
-                self.buckets[gap].push(bucket.hashes[way], bucket.nodes[way]);
-                self.buckets[place].take(way);
-                gap = place;
-            }
-            if !bucket.is_full() {
-                return;
-            }
         }
     }
 
     #[cold]
-    fn grow(&mut self) {
-        assert!(self.shift > 0, "a table has at most 4 G buckets");
+    fn grow(&mut self, mut moved: impl FnMut(NodeId, Slot)) {
+        let twice = 2 * self.buckets.len();
+        assert!(twice <= (u32::MAX as usize + 1) / (WAYS + 1), "a table has at most 4 G slots");
         self.shift -= 1;
-        let twice = vec![Bucket::default(); 2 * self.buckets.len()];
-        for bucket in std::mem::replace(&mut self.buckets, twice) {
-            for way in 0..bucket.entries() {
-                self.put(bucket.hashes[way], bucket.nodes[way]);
+        for bucket in std::mem::replace(&mut self.buckets, vec![Bucket::default(); twice]) {
+            for (hash, node) in bucket.hashes.into_iter().zip(bucket.nodes).filter(|(_, node)| *node != 0) {
+                moved(node - 1, self.put(hash, node));
             }
         }
     }
@@ -226,16 +208,20 @@ mod tests {
             steps in prop::collection::vec((prop_oneof![0..40u32, (u32::MAX - 30)..=u32::MAX, any::<u32>()], 0..3u32), 1..300),
         ) {
             let mut table = Table::new();
+            let (mut slots, mut moved) = (vec![Slot(0); 300], Vec::new());
             let mut model = BTreeMap::new();
             for (number, (hash, what)) in (0u32..).zip(steps) {
                 let entered = model.get(&hash).copied();
                 match entered {
                     Some(node) if what == 0 => {
-                        table.remove(hash, node);
+                        table.remove(hash, slots[node as usize]);
                         model.remove(&hash);
                     }
                     None => {
-                        table.insert(hash, number);
+                        slots[number as usize] = table.insert(hash, number, |node, slot| moved.push((node, slot)));
+                        for (node, slot) in moved.drain(..) {
+                            slots[node as usize] = slot;
+                        }
                         model.insert(hash, number);
                     }
                     Some(_) => {}
