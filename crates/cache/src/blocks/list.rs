@@ -103,7 +103,7 @@ impl List {
 
     /// The next entries from the cold end that have not been looked at.
     #[inline]
-    pub(crate) fn to_warm(&mut self) -> &[NodeId] {
+    pub(crate) fn next_to_warm(&mut self) -> &[NodeId] {
         let start = self.warmed.max(self.head).min(self.entries.len());
         self.warmed = (self.head + AHEAD).clamp(start, self.entries.len().max(start));
         &self.entries[start..self.warmed]

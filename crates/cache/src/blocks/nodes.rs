@@ -121,7 +121,7 @@ impl Nodes {
         let mut seen = 0;
         for list in self.lists.iter_mut().flatten() {
             let forgotten = list.forgotten;
-            for node in list.to_warm().iter().filter_map(|node| self.nodes.get(*node as usize)) {
+            for node in list.next_to_warm().iter().filter_map(|node| self.nodes.get(*node as usize)) {
                 seen ^= if forgotten { self.table.peek(node.hash) } else { node.hash };
             }
         }
