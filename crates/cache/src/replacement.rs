@@ -2,13 +2,23 @@
 
 use std::ops::Range;
 
+use crate::blocks::Blocks;
 use crate::event::FileId;
 use crate::files::Files;
 use crate::policy::{Incoming, Policy, Replacer};
 use crate::runs::{self, Data, Runs, Traits};
 use crate::settings::{SettingsError, check_policy};
 
+/// Single blocks that are touched in the time in which a run is.
+const BLOCKS_PER_RUN: u64 = 4;
+
+/// Single blocks that are touched in the time that turning one of them into a part of a run, or back, takes.
+const BLOCKS_PER_CONVERSION: u64 = 4;
+
 /// A replacement policy at work on blocks that are here as soon as they are asked for: for counting misses.
+///
+/// It keeps what it knows as single blocks or as runs of them, whichever is faster for the requests it sees; what it
+/// counts does not depend on it.
 ///
 /// ```
 /// use pio_cache::{FileId, Policy, Replacement};
@@ -19,9 +29,18 @@ use crate::settings::{SettingsError, check_policy};
 /// assert_eq!(lru.touch(FileId(1), 0..1).misses, 1);
 /// ```
 pub struct Replacement {
-    replacer: Replacer,
-    runs: Runs,
+    policy: Policy,
+    capacity: u64,
+    known: Known,
+    /// What the requests so far would have saved in the other form, in touches of a single block; 0 if nothing.
+    loss: u64,
     files: Files,
+}
+
+/// What is known of the blocks.
+enum Known {
+    Blocks(Blocks),
+    Runs(Replacer, Box<Runs>),
 }
 
 /// What a touch of some blocks found.
@@ -37,14 +56,13 @@ impl Replacement {
     /// A policy on a cache of so many blocks, empty.
     pub fn new(policy: Policy, blocks: u64) -> Result<Replacement, SettingsError> {
         check_policy(policy, blocks)?;
-        let (replacer, runs) = Replacer::new(policy, blocks);
-        Ok(Replacement { replacer, runs, files: Files::default() })
+        let known = Known::Blocks(Blocks::new(policy, blocks));
+        Ok(Replacement { policy, capacity: blocks, known, loss: 0, files: Files::default() })
     }
 
     /// Touches blocks of a file one after the other, in ascending order.
     pub fn touch(&mut self, file: FileId, blocks: Range<u64>) -> Touched {
-        let file = self.files.number(file);
-        self.touch_numbered(file, blocks)
+        self.touch_all(file, &[blocks])
     }
 
     /// Touches extents of a file one after the other, as [`Replacement::touch`] does each.
@@ -52,52 +70,156 @@ impl Replacement {
     /// Faster for many at once: where the first blocks of the next extents are found is looked up together, so that the
     /// processor waits for its memory once and not for each.
     pub fn touch_all(&mut self, file: FileId, extents: &[Range<u64>]) -> Touched {
-        let number = self.files.number(file);
+        let file = self.files.number(file);
         let mut total = Touched::default();
         for group in extents.chunks(runs::GROUP) {
-            self.runs.warm(number, group);
-            for blocks in group {
-                let touched = self.touch_numbered(number, blocks.clone());
-                total.hits += touched.hits;
-                total.misses += touched.misses;
-            }
+            let blocks = group.iter().map(|extent| extent.end.saturating_sub(extent.start)).sum();
+            self.choose(group.len() as u64, blocks);
+            let hits = match &mut self.known {
+                Known::Blocks(known) => known.touch(file, group),
+                Known::Runs(replacer, runs) => {
+                    let (hits, pieces) = touch_runs(replacer, runs, file, group);
+                    self.loss = (self.loss + BLOCKS_PER_RUN * pieces).saturating_sub(blocks);
+                    hits
+                }
+            };
+            total.hits += hits;
+            total.misses += blocks - hits;
         }
         total
     }
 
     /// Number of blocks that are here.
     pub fn resident(&self) -> u64 {
-        self.replacer.resident(&self.runs)
+        match &self.known {
+            Known::Blocks(blocks) => blocks.resident(),
+            Known::Runs(replacer, runs) => replacer.resident(runs),
+        }
     }
 
+    /// Changes the form in which blocks are known before the next extents are touched, if the other would have saved
+    /// more by now than the change costs.
     #[inline]
-    fn touch_numbered(&mut self, file: u32, blocks: Range<u64>) -> Touched {
-        let mut touched = Touched::default();
+    fn choose(&mut self, extents: u64, blocks: u64) {
+        let known = match &self.known {
+            Known::Blocks(known) => {
+                self.loss = (self.loss + blocks).saturating_sub(BLOCKS_PER_RUN * extents);
+                known.known()
+            }
+            Known::Runs(_, runs) => runs.known(),
+        };
+        if self.loss > BLOCKS_PER_CONVERSION * known + 1000 {
+            self.turn();
+        }
+    }
+
+    /// Changes the form in which blocks are known.
+    fn turn(&mut self) {
+        let (policy, capacity) = (self.policy, self.capacity);
+        self.loss = 0;
+        self.known = match &self.known {
+            Known::Blocks(known) => {
+                let (replacer, runs) = known.to_runs(policy, capacity);
+                Known::Runs(replacer, Box::new(runs))
+            }
+            Known::Runs(replacer, runs) => Known::Blocks(Blocks::from_runs(policy, capacity, replacer, runs)),
+        };
+    }
+}
+
+/// Touches extents of a file; gives how many blocks were here, and in how many pieces.
+fn touch_runs(replacer: &mut Replacer, runs: &mut Runs, file: u32, extents: &[Range<u64>]) -> (u64, u64) {
+    runs.warm(file, extents);
+    let (mut hits, mut pieces) = (0, 0);
+    for blocks in extents {
         let mut block = blocks.start;
         while block < blocks.end {
-            let found = self.runs.find(file, block);
-            let end = match found {
-                Some(run) => self.runs.get(run).end().min(blocks.end),
-                None => self.runs.gap_end(file, block, blocks.end),
-            };
-            let run = found.map(|run| self.runs.isolate(run, block, end - block));
-            match run.filter(|run| self.runs.get(*run).traits.data != Data::Gone) {
-                Some(run) => {
-                    let hits = self.replacer.hit(&mut self.runs, run);
-                    touched.hits += hits;
-                    block += hits;
+            let (touched, hit) = touch_piece(replacer, runs, file, block..blocks.end);
+            hits += if hit { touched } else { 0 };
+            pieces += 1;
+            block += touched;
+        }
+    }
+    (hits, pieces)
+}
+
+/// Touches as many of some blocks as have the same fate: how many, and whether they were here.
+#[inline]
+fn touch_piece(replacer: &mut Replacer, runs: &mut Runs, file: u32, blocks: Range<u64>) -> (u64, bool) {
+    let start = blocks.start;
+    let found = runs.find(file, start);
+    let end = match found {
+        Some(run) => runs.get(run).end().min(blocks.end),
+        None => runs.gap_end(file, start, blocks.end),
+    };
+    let length = end - start;
+    let history = found.map(|run| runs.isolate(run, start, length));
+    if let Some(run) = history.filter(|run| runs.get(*run).traits.data != Data::Gone) {
+        return (replacer.hit(runs, run), true);
+    }
+    let incoming = Incoming { file, start, length, traits: Traits::CLEAN, history, evict_from: None };
+    let misses = replacer.admit(runs, incoming);
+    assert!(misses > 0, "of blocks that are all clean one can be evicted");
+    (misses, false)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Extents of one of two files, and whether to change the form before it.
+    fn requests() -> impl Strategy<Value = Vec<(u64, u64, u64, bool)>> {
+        let extent = prop_oneof![(0..60u64, 1..40u64), (0..60u64, Just(1)), (0..6u64, 1..3u64)];
+        let request = (0..2u64, extent, prop::bool::weighted(0.2));
+        prop::collection::vec(
+            request.prop_map(|(file, (start, length), turn)| (file, start, length, turn)),
+            1..150,
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        /// Single blocks, runs, and changing between them: all the same.
+        #[test]
+        fn the_form_does_not_matter(capacity in 5..160u64, policy in 0..Policy::ALL.len(), requests in requests()) {
+            let policy = Policy::ALL[policy];
+            let [mut blocks, mut runs, mut either] = [(); 3].map(|()| Replacement::new(policy, capacity).unwrap());
+            runs.turn();
+            for (number, (file, start, length, turn)) in requests.into_iter().enumerate() {
+                if turn {
+                    either.turn();
                 }
-                None => {
-                    let (start, length, history) = (block, end - block, run);
-                    let traits = Traits::CLEAN;
-                    let incoming = Incoming { file, start, length, traits, history, evict_from: None };
-                    let misses = self.replacer.admit(&mut self.runs, incoming);
-                    assert!(misses > 0, "of blocks that are all clean one can be evicted");
-                    touched.misses += misses;
-                    block += misses;
-                }
+                let touched = [&mut blocks, &mut runs, &mut either].map(|replacement| {
+                    replacement.loss = 0;
+                    let touched = replacement.touch(FileId(file), start..start + length);
+                    (touched, replacement.resident())
+                });
+                prop_assert!(matches!(blocks.known, Known::Blocks(_)) && matches!(runs.known, Known::Runs(..)));
+                prop_assert_eq!(touched[0], touched[1], "request {} with {}", number, policy);
+                prop_assert_eq!(touched[0], touched[2], "request {} with {}, changed", number, policy);
             }
         }
-        touched
+    }
+
+    /// What is kept follows what is asked for: an extent that nobody could keep block by block included.
+    #[test]
+    fn the_form_follows_the_requests() {
+        let mut lru = Replacement::new(Policy::Lru, 1 << 50).unwrap();
+        lru.touch(FileId(1), 0..10);
+        assert!(matches!(lru.known, Known::Blocks(_)));
+        assert_eq!(lru.touch(FileId(1), 0..1 << 50).hits, 10);
+        assert!(matches!(lru.known, Known::Runs(..)));
+
+        let mut arc = Replacement::new(Policy::Arc, 1000).unwrap();
+        arc.touch(FileId(1), 0..5000);
+        assert!(matches!(arc.known, Known::Runs(..)));
+        for step in 0..5000 {
+            arc.touch(FileId(1), step * 7 % 900..step * 7 % 900 + 1);
+        }
+        assert!(matches!(arc.known, Known::Blocks(_)));
     }
 }

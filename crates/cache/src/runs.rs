@@ -192,9 +192,26 @@ impl Runs {
         false
     }
 
+    /// Number of blocks that are known of, here or gone.
+    pub(crate) fn known(&self) -> u64 {
+        let main: u64 = self.lists[Rail::Main as usize].iter().map(|list| list.blocks).sum();
+        let second: u64 = self.lists[Rail::Second as usize].iter().map(|list| list.blocks).sum();
+        main.max(second)
+    }
+
     /// Number of blocks in a list.
     pub(crate) fn blocks(&self, rail: Rail, list: ListId) -> u64 {
         self.lists[rail as usize][list as usize].blocks
+    }
+
+    /// Number of lists on a rail.
+    pub(crate) fn lists(&self, rail: Rail) -> ListId {
+        self.lists[rail as usize].len() as ListId
+    }
+
+    /// The runs of a list, the coldest first.
+    pub(crate) fn in_list(&self, rail: Rail, list: ListId) -> impl Iterator<Item = RunId> {
+        std::iter::successors(self.first(rail, list), move |run| self.next(rail, *run))
     }
 
     /// Number of runs in a list.
@@ -373,6 +390,19 @@ impl Runs {
         self.index.remove(this.file, this.start);
         self.free.push(run);
         left
+    }
+
+    /// Joins all runs that can be.
+    pub(crate) fn join_all(&mut self) {
+        for rail in [Rail::Main, Rail::Second] {
+            for list in 0..self.lists(rail) {
+                let mut next = self.first(rail, list);
+                while let Some(run) = next {
+                    next = self.next(rail, run);
+                    self.join(run);
+                }
+            }
+        }
     }
 
     /// Forgets a run altogether.

@@ -25,6 +25,16 @@ impl Arc {
         Arc { capacity, p: 0.0 }
     }
 
+    /// The size that T1 should have.
+    pub(crate) fn p(&self) -> f64 {
+        self.p
+    }
+
+    /// Goes on where another stopped, whose lists it has taken over.
+    pub(crate) fn go_on(&mut self, p: f64) {
+        self.p = p;
+    }
+
     pub(crate) fn resident(&self, runs: &Runs) -> u64 {
         size(runs, T1) + size(runs, T2)
     }

@@ -5,6 +5,7 @@
 //! is always LIR. Queue Q holds the HIR blocks that are here. The paper leaves open how many gone blocks S may hold: here
 //! S has at most twice as many blocks as the cache, and those that have been gone for longest are forgotten first.
 
+use crate::blocks;
 use crate::index::{NONE, RunId};
 use crate::policy::{Incoming, coldest};
 use crate::runs::{Data, ListId, NO_LIST, Rail, Runs, Traits};
@@ -25,8 +26,18 @@ pub(crate) struct Lirs {
 
 impl Lirs {
     pub(crate) fn new(capacity: u64) -> Lirs {
-        let hir_capacity = (capacity / 100).max(1);
+        let hir_capacity = blocks::hir_capacity(capacity);
         Lirs { lir_capacity: capacity - hir_capacity, hir_capacity, lir: 0, hir: 0 }
+    }
+
+    /// Number of LIR blocks.
+    pub(crate) fn lir(&self) -> u64 {
+        self.lir
+    }
+
+    /// Goes on where another stopped, whose lists it has taken over.
+    pub(crate) fn go_on(&mut self, lir: u64, hir: u64) {
+        (self.lir, self.hir) = (lir, hir);
     }
 
     pub(crate) fn resident(&self) -> u64 {

@@ -4,6 +4,7 @@
 //! falls out of a list goes to the hot end of the one below. The lists have the same size; what does not divide evenly
 //! is the lowest one's.
 
+use crate::blocks;
 use crate::index::RunId;
 use crate::policy::{Incoming, coldest};
 use crate::runs::{ListId, Rail, Runs};
@@ -16,10 +17,12 @@ pub(crate) struct Segmented {
 
 impl Segmented {
     pub(crate) fn new(capacity: u64, segments: u8) -> Segmented {
-        let size = capacity / u64::from(segments);
-        let mut sizes = vec![size; usize::from(segments)];
-        sizes[0] = capacity - size * (u64::from(segments) - 1);
-        Segmented { sizes, capacity, resident: 0 }
+        Segmented { sizes: blocks::segment_sizes(capacity, segments), capacity, resident: 0 }
+    }
+
+    /// Goes on where another stopped, whose lists it has taken over.
+    pub(crate) fn go_on(&mut self, resident: u64) {
+        self.resident = resident;
     }
 
     pub(crate) fn resident(&self) -> u64 {
