@@ -64,8 +64,8 @@ mod tests {
     #[test]
     fn rates_follow_from_labels() {
         for (row, _, computed) in rates() {
-            // Labels have two digits behind the point: 28.63 stands for 28.625.
-            assert!((computed / row.printed_per_s - 1.0).abs() < 1e-3, "{row:?} is {computed}");
+            // Labels are rounded, each from the one before: 14.32 stands for 14.3125, 28.63 for 28.625; and 13.33 ns for 13⅓.
+            assert!((computed / row.printed_per_s - 1.0).abs() < 2e-3, "{row:?} is {computed}");
         }
         for (load, printed, computed) in loads() {
             assert!((computed - printed).abs() < 0.5, "{load}: {computed}");
