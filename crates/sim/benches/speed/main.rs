@@ -1,5 +1,6 @@
-//! How fast the simulator is on one core: each part beside a bare event loop, which only takes events out and adds
-//! them again, measured in turn in the same run, in processor time. The loop is the limit: a model is as much slower as its ratio says.
+//! How fast the simulator is on one core, in processor time: each part beside a bare event loop, which only takes events
+//! out and adds them again, measured in turn in the same run. The loop is the limit: a model is as much slower as its
+//! ratio says.
 //!
 //! `cargo bench -p pio-sim --bench speed [-- PART …]`; without names, all parts.
 

@@ -3,7 +3,7 @@
 /// A tree of comparisons, like a tournament: above every two numbers is the lesser.
 ///
 /// A change is played again up to the top, always as many rounds, and the winner of each is taken over without a branch. A
-/// heap moves less, but the processor cannot guess where: a dozen times slower where it matters here.
+/// heap has fewer rounds, but the processor cannot guess where each leads.
 #[derive(Debug, Default)]
 pub(super) struct Minima {
     /// The top at 1; below each `n`, `2n` and `2n + 1`; the numbers from `leaves` on.

@@ -5,8 +5,8 @@
 //! the flows that cross it stay where they are.
 //!
 //! Where flows hardly meet, most keep their rate when one comes or goes: then the filling is done over only as far as it
-//! differs from the last ([`adjust`]). Where all depend on all, that finds out one by one what a filling from nothing
-//! knows at once ([`refill`]): the changes of the last settlings tell which will cost less. Both find the same rates.
+//! differs from the last ([`adjust`]). Where all depend on all, it costs less to fill everything again from the lowest
+//! level that can be another ([`refill`]). How much the last settlings changed tells which; both find the same rates.
 
 mod adjust;
 mod crossings;
@@ -99,7 +99,7 @@ const ROUNDING: f64 = 1e-9;
 /// Settlings after which everything is summed up anew, before rounding adds up to anything.
 const FRESH: u32 = 1 << 12;
 
-/// To open a flow costs as much as so many flows and channels of a filling from nothing (measured on fat trees).
+/// To open a flow in adjusting costs as much as so many flows and channels of a refilling (measured on fat trees).
 const OPENING_COSTS: f64 = 10.0;
 
 /// How fast what usually happens follows what happens.
