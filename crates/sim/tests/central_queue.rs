@@ -209,13 +209,20 @@ fn hot_spots_do_not_stop_it() {
 #[test]
 #[ignore = "slow"]
 fn slow_twice_the_saturating_load_does_not_stop_it() {
-    for topology in
-        [Topology::omega(64).unwrap(), Topology::omega(128).unwrap(), Topology::fat_tree(4, 3).unwrap()]
-    {
+    let shapes = [
+        Topology::omega(64),
+        Topology::omega(128),
+        Topology::fat_tree(4, 3),
+        Topology::fat_tree(2, 6),
+        Topology::fly(4, 3),
+        Topology::mesh(&[8, 8]),
+    ];
+    for topology in shapes.map(Result::unwrap) {
         let nodes = topology.nodes();
+        let name = topology.to_string();
         // 10^8 flit-hops of 2 bytes are about 80,000 packets over 5 channels.
         let accepted = drive(topology, 2.0, 20e-3, |random, _| uniform(random, nodes));
-        assert!(accepted > 20e6, "{accepted}");
+        assert!(accepted > 20e6, "{name}: {accepted}");
     }
 }
 

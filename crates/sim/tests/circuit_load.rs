@@ -110,5 +110,8 @@ fn overload_does_not_stop_the_network() {
 #[ignore = "slow"]
 fn slow_overload_does_not_stop_the_network() {
     overload(&Topology::fat_tree(4, 3).unwrap(), 100_000_000);
+    overload(&Topology::fat_tree(2, 6).unwrap(), 100_000_000);
     overload(&Topology::fly(4, 3).unwrap(), 100_000_000);
+    overload(&Topology::omega(64).unwrap(), 100_000_000);
+    overload(&Topology::mesh(&[8, 8]).unwrap(), 100_000_000);
 }

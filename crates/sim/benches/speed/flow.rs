@@ -2,7 +2,6 @@
 //! starts and one that ends: rates are shared out anew twice.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use pio_machine::{Bandwidth, Duration, FlowRoutes};
 use pio_sim::kernel::{Stream, Time};
@@ -10,7 +9,7 @@ use pio_sim::network::flow::FlowNetwork;
 use pio_sim::network::topology::Topology;
 use pio_sim::network::{MessageId, Network};
 
-use crate::measure::{Part, ROUNDS, bare_loop, distances, millions, rate};
+use crate::measure::{Part, ROUNDS, Watch, bare_loop, distances, millions, rate};
 
 pub const PART: Part = Part { name: "flow", run };
 
@@ -71,7 +70,7 @@ fn one(arity: u32, levels: u32, under_way: u32, messages: u32, routes: FlowRoute
     }
     let mut delivered = Vec::new();
     let mut left = messages;
-    let start = Instant::now();
+    let watch = Watch::start();
     while let Some(time) = network.next_time().filter(|_| left > 0) {
         network.advance(time, &mut delivered);
         for delivery in delivered.drain(..) {
@@ -80,5 +79,5 @@ fn one(arity: u32, levels: u32, under_way: u32, messages: u32, routes: FlowRoute
         }
     }
     black_box(network.streams());
-    f64::from(messages) / start.elapsed().as_secs_f64()
+    f64::from(messages) / watch.seconds()
 }

@@ -1,5 +1,6 @@
-//! How fast the simulator is on one core: each part beside a bare event loop, which only takes events out and adds
-//! them again, measured in turn in the same run. The loop is the limit: a model is as much slower as its ratio says.
+//! How fast the simulator is on one core, in processor time: each part beside a bare event loop, which only takes events
+//! out and adds them again, measured in turn in the same run. The loop is the limit: a model is as much slower as its
+//! ratio says.
 //!
 //! `cargo bench -p pio-sim --bench speed [-- PART …]`; without names, all parts.
 
@@ -34,7 +35,11 @@ fn main() {
         eprintln!("no part {unknown}: expected some of {}", names.join(", "));
         std::process::exit(2);
     }
-    println!("pioscope {} · best of {} runs in turn · one core", env!("CARGO_PKG_VERSION"), measure::ROUNDS);
+    println!(
+        "pioscope {} · best of {} runs in turn · processor time of one core",
+        env!("CARGO_PKG_VERSION"),
+        measure::ROUNDS
+    );
     for part in PARTS.iter().filter(|part| wanted.is_empty() || wanted.iter().any(|name| name == part.name)) {
         println!("\n{}", part.name);
         (part.run)();

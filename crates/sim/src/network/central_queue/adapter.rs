@@ -59,9 +59,11 @@ impl CentralQueue {
         if is_last {
             sender.messages.pop_front();
         }
-        let channel = message.route[0].0;
+        let route = message.route;
+        let channel = self.routes.channel(route, 0);
         let packet = self.packets.insert(Packet {
             message: number,
+            route,
             bytes,
             is_last,
             place: Place::Stored,
@@ -111,7 +113,7 @@ impl CentralQueue {
         let message = &mut self.messages[number];
         let first_byte = Time(message.first_byte.unwrap_or(self.now));
         let delivery = Delivery { message: message.id, first_byte, last_byte: Time(self.now) };
-        self.routes.push(std::mem::take(&mut message.route));
+        self.routes.give_back(message.route);
         self.messages.remove(number);
         delivery
     }

@@ -16,6 +16,14 @@ pub enum CentralQueueError {
         /// Classes that it needs.
         needed: u8,
     },
+    /// A packet is cut too fine.
+    #[error("a packet of {bytes} bytes takes {chunks} chunks of a central queue: expected at most 65535")]
+    Packet {
+        /// Chunks that it takes.
+        chunks: u32,
+        /// Its bytes.
+        bytes: u32,
+    },
     /// The queue of a switch is too small for its ports.
     #[error(
         "switch {switch} has {ports} output ports: its central queue needs {chunks} chunks, one packet beside what is \

@@ -16,6 +16,7 @@
 
 mod adapter;
 mod error;
+mod routes;
 mod state;
 mod switch;
 mod worm;
@@ -25,11 +26,12 @@ use std::collections::VecDeque;
 use pio_machine::{CentralQueue as Description, Link};
 
 use crate::kernel::{Events, Time};
-use crate::network::topology::{self, ChannelId, Device, Topology};
+use crate::network::topology::{self, Device, Topology};
 use crate::network::{Delivery, MessageId, Network};
 
 pub use error::CentralQueueError;
 
+use routes::Routes;
 use state::{Channel, Message, Packet, Receiver, Sender, Slab, Switch, UNKNOWN};
 
 /// A network of such switches.
@@ -45,8 +47,7 @@ pub struct CentralQueue {
     now: u64,
     messages: Slab<Message>,
     packets: Slab<Packet>,
-    /// Routes of messages that have arrived, to be used again.
-    routes: Vec<Vec<ChannelId>>,
+    routes: Routes,
     channels: Vec<Channel>,
     switches: Vec<Switch>,
     senders: Vec<Sender>,
@@ -86,7 +87,7 @@ struct Times {
     queue: u64,
 }
 
-/// What happens.
+/// What happens. In eight bytes, as most of the time goes into moving it through the queue of events.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// The adapter of a node has made a packet.
@@ -96,7 +97,7 @@ enum Event {
     /// A channel that packets are in line for is free.
     Free { channel: u32 },
     /// A packet has left so many chunks of a switch's queue.
-    Left { switch: u32, chunks: u32 },
+    Left { switch: u32, chunks: u16 },
     /// There is room again in the buffer of a node's adapter.
     Room { node: u32 },
     /// All of a message is at its destination.
@@ -107,8 +108,8 @@ impl CentralQueue {
     /// A network of this shape, with nothing on its way.
     ///
     /// # Errors
-    /// If the topology needs classes of virtual channels, which these switches do not have, or one of its switches has
-    /// more ports than the queue has room or bandwidth for.
+    /// If the topology needs classes of virtual channels, which these switches do not have, a packet is cut into too many
+    /// chunks, or a switch has more ports than the queue has room for.
     pub fn new(
         topology: Topology,
         link: &Link,
@@ -144,7 +145,7 @@ impl CentralQueue {
             now: 0,
             messages: Slab::new(),
             packets: Slab::new(),
-            routes: Vec::new(),
+            routes: Routes::new(nodes),
             channels: topology.channels().iter().map(channel).collect(),
             switches: (0..topology.switches()).map(switch).collect(),
             senders: (0..nodes)
@@ -181,7 +182,7 @@ impl CentralQueue {
             Event::Head { packet } => self.head_arrived(packet),
             Event::Free { channel } => self.channel_freed(channel),
             Event::Left { switch, chunks } => {
-                self.switches[switch as usize].free += chunks;
+                self.switches[switch as usize].free += u32::from(chunks);
                 self.give_room(switch);
             }
             Event::Room { node } => self.make_packet(node),
@@ -201,13 +202,13 @@ impl CentralQueue {
     /// The channel that the head of a packet is on.
     fn channel_of(&self, number: u32) -> u32 {
         let packet = &self.packets[number];
-        self.messages[packet.message].route[usize::from(packet.hop)].0
+        self.routes.channel(packet.route, packet.hop)
     }
 
     /// The channel that it goes on by.
     fn next_channel_of(&self, number: u32) -> u32 {
         let packet = &self.packets[number];
-        self.messages[packet.message].route[usize::from(packet.hop) + 1].0
+        self.routes.channel(packet.route, packet.hop + 1)
     }
 
     fn add(&mut self, time: u64, event: Event) {
@@ -222,8 +223,7 @@ impl Network for CentralQueue {
 
     fn send(&mut self, now: Time, message: MessageId, from: u32, to: u32, bytes: u64) {
         self.now = now.0;
-        let mut route = self.routes.pop().unwrap_or_default();
-        self.topology.route_into(from, to, &mut route);
+        let route = self.routes.find(&self.topology, from, to);
         let number = self.messages.insert(Message { id: message, route, unsent: bytes, first_byte: None });
         self.senders[from as usize].messages.push_back(number);
         self.make_packet(from);
@@ -270,6 +270,9 @@ fn check(topology: &Topology, described: &Description) -> Result<(), CentralQueu
         });
     }
     let needed = described.chunks_of(described.packet);
+    if needed > u16::MAX.into() {
+        return Err(CentralQueueError::Packet { chunks: needed, bytes: described.packet });
+    }
     for switch in 0..topology.switches() {
         let ports = topology.outgoing(Device::Switch(switch)).len() as u32;
         if described.shared_chunks(ports) < needed {
@@ -278,4 +281,14 @@ fn check(topology: &Topology, described: &Description) -> Result<(), CentralQueu
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Event;
+
+    #[test]
+    fn an_event_is_small() {
+        assert_eq!(size_of::<Event>(), 8);
+    }
 }

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
 use crate::network::MessageId;
-use crate::network::topology::ChannelId;
 
 /// A picosecond that never comes: a channel is in use, and until when is not known yet.
 pub(super) const UNKNOWN: u64 = u64::MAX;
@@ -13,7 +12,8 @@ pub(super) const UNKNOWN: u64 = u64::MAX;
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) id: MessageId,
-    pub(super) route: Vec<ChannelId>,
+    /// The number of its route.
+    pub(super) route: u32,
     /// Bytes that its sender has not made packets of.
     pub(super) unsent: u64,
     /// When its first byte came to the adapter of its destination, once it is known.
@@ -24,6 +24,8 @@ pub(super) struct Message {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub(super) message: u32,
+    /// The number of its message's route.
+    pub(super) route: u32,
     pub(super) bytes: u32,
     pub(super) is_last: bool,
     pub(super) place: Place,

@@ -29,7 +29,7 @@ impl CentralQueue {
         let mut cleared = 0;
         let mut tail_in = 0;
         for hop in (packet.first..=packet.hop).rev() {
-            let channel = self.messages[packet.message].route[usize::from(hop)].0;
+            let channel = self.routes.channel(packet.route, hop);
             let there = &mut self.channels[channel as usize];
             let mut tail_out = (there.started + length).max(packet.fed);
             if length > held {
@@ -51,7 +51,8 @@ impl CentralQueue {
         match packet.store.checked_sub(self.topology.nodes()) {
             None => self.packet_leaves_adapter(packet.store, left_at, packet.bytes),
             Some(switch) => {
-                let chunks = self.chunks_of[packet.bytes as usize];
+                // No packet takes more.
+                let chunks = self.chunks_of[packet.bytes as usize] as u16;
                 self.add(left_at, Event::Left { switch, chunks });
             }
         }

@@ -7,7 +7,6 @@
 //! All messages of one node to another are one stream, in their order: a stream has one share, however many wait in it.
 
 mod finish;
-mod queue;
 mod routes;
 mod sharing;
 
