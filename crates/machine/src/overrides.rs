@@ -20,7 +20,7 @@ impl Machine {
     /// # Errors
     /// If there is no such key, or a value does not go with its key or with the others.
     pub fn with_all(&self, changes: &[(&str, &str)]) -> Result<Machine, MachineError> {
-        let file = format!("{} with {}", self.name, names(changes));
+        let file = format!("{} ({})", self.name, names(changes));
         let text = self.to_toml("");
         let mut table: Table = text.parse().map_err(|error| syntax(&file, &error))?;
         for (key, value) in changes {
