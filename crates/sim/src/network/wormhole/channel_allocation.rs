@@ -9,7 +9,7 @@
 use pio_machine::{Allocator, Arbitration, Reuse};
 
 use super::bits::{Bits, first_from, first_from_in, only_member};
-use super::fabric::Channel;
+use super::fabric::{Channel, Stage};
 use super::{PACKET, Packet, Wormhole};
 
 /// The heads of a switch that were granted lanes, or the lanes that were asked for, and which.
@@ -57,7 +57,7 @@ impl Wormhole {
         let turn = self.turn_of::<PLAIN>(self.now, self.description.pipeline.vc_allocation);
         let lane = &mut self.fabric.lanes[number as usize];
         lane.turn = turn;
-        let channel = (lane.out >> self.fabric.shift) as usize;
+        let channel = (lane.out >> self.fabric.geometry.shift) as usize;
         let class = usize::from(lane.class);
         let state = &self.fabric.channels[channel];
         let place = (number - state.first_place) as usize;
@@ -195,7 +195,8 @@ impl Wormhole {
             for (index, word) in trying.iter().enumerate() {
                 for bit in Bits(*word) {
                     let head = point.first_place + (64 * index + bit) as u32;
-                    if self.next_lane_of(point, head, point.free) == within {
+                    let accepted = self.fabric.lanes[head as usize].accepted;
+                    if self.fabric.geometry.next_lane(accepted, point.channel, point.free) == within {
                         askers[index] |= 1 << bit;
                     }
                 }
@@ -208,16 +209,6 @@ impl Wormhole {
             }
         }
         debug_assert!(asked & !point.free == 0);
-    }
-
-    /// The lane of several that is next in turn for a head.
-    #[inline]
-    fn next_lane_of(&self, point: &Point, head: u32, lanes: u64) -> usize {
-        let accepted = self.fabric.lanes[head as usize].accepted;
-        let is_here = self.fabric.channel(accepted) == point.channel;
-        // Behind the last one comes the first one again, and so it does after a turn at another channel.
-        let after = accepted.wrapping_add(1) & ((1 << self.fabric.shift) - 1);
-        first_from(lanes, if is_here { after as usize } else { 0 })
     }
 
     /// Heads accept one each of the lanes that they were granted; gives those taken.
@@ -240,15 +231,29 @@ impl Wormhole {
         is_first: bool,
     ) -> usize {
         let asking = point.first_place + place as u32;
-        let chosen = self.next_lane_of(point, asking, granted);
-        let number = self.fabric.lane(point.channel, chosen);
+        let head = &mut self.fabric.lanes[asking as usize];
+        let chosen = self.fabric.geometry.next_lane(head.accepted, point.channel, granted);
+        let number = self.fabric.geometry.lane(point.channel, chosen);
         if is_first {
-            let after = place as u32 + 1;
-            self.fabric.lanes[asking as usize].accepted = number;
-            self.fabric.lanes[number as usize].grant = if after == point.places { 0 } else { after as u16 };
+            head.accepted = number;
         }
         self.wanting[point.wanting + place / 64] &= !(1 << (place % 64));
-        if !PLAIN && self.description.pipeline.vc_allocation > 1 {
+        if PLAIN {
+            (head.out, head.stage) = (number, Stage::Moving);
+        }
+        let lane = &mut self.fabric.lanes[number as usize];
+        if is_first {
+            let after = place as u32 + 1;
+            lane.grant = if after == point.places { 0 } else { after as u16 };
+        }
+        if PLAIN {
+            lane.holder = asking;
+            let is_credit = lane.credits > 0;
+            self.fabric.channels[point.channel].free &= !(1 << chosen);
+            if is_credit {
+                self.make_ready(asking);
+            }
+        } else if self.description.pipeline.vc_allocation > 1 {
             self.lines.granted.put((asking, number));
         } else {
             self.take_lane::<PLAIN>(asking, number);
@@ -257,7 +262,6 @@ impl Wormhole {
     }
 
     /// A head has an output lane now.
-    #[inline]
     fn take_lane<const PLAIN: bool>(&mut self, head: u32, number: u32) {
         self.fabric.lanes[head as usize].out = number;
         self.fabric.take(number, head);

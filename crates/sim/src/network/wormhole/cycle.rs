@@ -4,7 +4,7 @@
 //! the other does in the same cycle. A lane that a tail frees is free from the next cycle on, and a head that gets a lane
 //! asks for the switch from the next cycle on.
 
-use super::fabric::{FROM_NODE, NO_LANE, Stage};
+use super::fabric::{NO_LANE, Stage};
 use super::{Flit, HEAD, PACKET, PAST, TAIL, Wormhole};
 use crate::kernel::Time;
 use crate::network::Delivery;
@@ -37,7 +37,8 @@ impl Wormhole {
         self.lines.credits.give_back(batch);
         let batch = self.lines.node_credits.take();
         for lane in batch.iter().copied() {
-            self.take_credit::<PLAIN>(lane);
+            self.fabric.return_credit::<PLAIN>(lane);
+            self.sources.wake(self.fabric.channels[self.fabric.channel(lane)].sender);
         }
         self.lines.node_credits.give_back(batch);
         let batch = self.lines.routed.take();
@@ -127,19 +128,14 @@ impl Wormhole {
         }
     }
 
-    /// A credit for a lane comes back to who sends into it.
+    /// A credit for a lane comes back to the switch that sends into it.
     fn take_credit<const PLAIN: bool>(&mut self, number: u32) {
-        let (is_freed, holder) = self.fabric.return_credit(number);
+        let (is_freed, holder) = self.fabric.return_credit::<PLAIN>(number);
         if holder != NO_LANE {
             let lane = &self.fabric.lanes[holder as usize];
             if lane.stage == Stage::Moving && lane.length > 0 {
                 self.make_ready(holder);
             }
-            return;
-        }
-        let channel = &self.fabric.channels[self.fabric.channel(number)];
-        if channel.output == FROM_NODE {
-            self.sources.wake(channel.sender);
         } else if is_freed {
             self.note_free::<PLAIN>(number);
         }
@@ -164,7 +160,7 @@ impl Wormhole {
         } else {
             self.topology.class(switch, port, target) + u8::from(packet.waypoint == PAST)
         };
-        let out = channel_of(port) << self.fabric.shift;
+        let out = channel_of(port) << self.fabric.geometry.shift;
         let lane = &mut self.fabric.lanes[number as usize];
         (lane.out, lane.port, lane.class, lane.stage) = (out, port as u8, class, Stage::Asking);
         self.lines.routed.put(number);
@@ -184,7 +180,7 @@ impl Wormhole {
 
     /// A lane's front flit asks for the switch, and has a credit.
     #[inline]
-    fn make_ready(&mut self, number: u32) {
+    pub(super) fn make_ready(&mut self, number: u32) {
         let within = self.fabric.within(number);
         let channel = self.fabric.channel(number);
         let channel = &mut self.fabric.channels[channel];

@@ -5,6 +5,7 @@
 //! lead into a switch have successive numbers; a lane's *place* is its number among them.
 
 use super::Flit;
+use super::bits::first_from;
 use super::error::WormholeError;
 use crate::network::topology::{Channel as Wire, ChannelId, Device, Topology};
 
@@ -28,14 +29,20 @@ pub(super) struct Fabric {
     pub(super) lanes: Vec<Lane>,
     /// The channel that each node sends into.
     pub(super) injection: Vec<u32>,
-    /// Bits of a lane's number that count within its channel.
-    pub(super) shift: u32,
+    pub(super) geometry: Geometry,
     /// Flits of a lane's buffer.
     pub(super) depth: u16,
-    /// The flits in the buffers: a ring for each lane that leads into a switch.
+    /// The flits in the buffers behind the front ones: a ring for each lane that leads into a switch.
     flits: Vec<Flit>,
     ring_shift: u32,
     ring_mask: u32,
+}
+
+/// How lanes are numbered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Geometry {
+    /// Bits of a lane's number that count within its channel.
+    pub(super) shift: u32,
 }
 
 /// A switch.
@@ -70,7 +77,7 @@ pub(super) struct Channel {
     pub(super) free: u64,
     /// And those that no packet may have before all credits are back.
     draining: u64,
-    /// Flits that are on it or in the buffers behind.
+    /// Flits that are on it or in the buffers behind, where anybody looks at it.
     pub(super) used: u32,
     /// The switch or node that sends into it, and the output port among those of all switches, or [`FROM_NODE`].
     pub(super) sender: u32,
@@ -113,9 +120,11 @@ pub(super) struct Lane {
     pub(super) accepted: u32,
     /// Flits that may be sent into it.
     pub(super) credits: u16,
-    /// Place of the front flit in the ring, and how many flits there are.
+    /// Place of the front flit in the ring, and how many flits there are; and the front flit itself, so that a lane that
+    /// has no other does not touch the ring.
     pub(super) start: u16,
     pub(super) length: u16,
+    pub(super) front: Flit,
     /// Round-robin state: the place among the sender's lanes that goes first.
     pub(super) grant: u16,
     /// In which cycles its front asks for what takes several.
@@ -124,6 +133,15 @@ pub(super) struct Lane {
     /// The output port of the packet at the front, and the class of the output lane.
     pub(super) port: u8,
     pub(super) class: u8,
+}
+
+/// A flit that is sent from a lane into another.
+pub(super) struct Sent {
+    pub(super) flit: Flit,
+    pub(super) out: u32,
+    /// How many flits are left in the lane, and credits for the other.
+    pub(super) left: u16,
+    pub(super) credits: u16,
 }
 
 impl Fabric {
@@ -168,7 +186,7 @@ impl Fabric {
             outputs,
             channels,
             switch_channels,
-            shift,
+            geometry: Geometry { shift },
             depth: buffer as u16,
             ring_shift,
             ring_mask: (1 << ring_shift) - 1,
@@ -177,18 +195,18 @@ impl Fabric {
 
     #[inline]
     pub(super) fn channel(&self, lane: u32) -> usize {
-        (lane >> self.shift) as usize
+        self.geometry.channel(lane)
     }
 
     /// Which of its channel's lanes it is.
     #[inline]
     pub(super) fn within(&self, lane: u32) -> u32 {
-        lane & ((1 << self.shift) - 1)
+        self.geometry.within(lane)
     }
 
     #[inline]
     pub(super) fn lane(&self, channel: usize, within: usize) -> u32 {
-        ((channel << self.shift) | within) as u32
+        self.geometry.lane(channel, within)
     }
 
     /// Puts a flit into a lane's buffer; gives the lane.
@@ -196,37 +214,49 @@ impl Fabric {
     pub(super) fn push(&mut self, number: u32, flit: Flit) -> &Lane {
         let lane = &mut self.lanes[number as usize];
         debug_assert!(lane.length < self.depth, "credits keep buffers from running over");
-        let place = u32::from(lane.start.wrapping_add(lane.length)) & self.ring_mask;
+        if lane.length == 0 {
+            lane.front = flit;
+        } else {
+            let place = u32::from(lane.start.wrapping_add(lane.length)) & self.ring_mask;
+            self.flits[((number << self.ring_shift) | place) as usize] = flit;
+        }
         lane.length += 1;
-        self.flits[((number << self.ring_shift) | place) as usize] = flit;
         lane
     }
 
     /// The flit at the front of a lane that has one.
     #[inline]
     pub(super) fn front(&self, number: u32) -> Flit {
-        let place = u32::from(self.lanes[number as usize].start) & self.ring_mask;
-        self.flits[((number << self.ring_shift) | place) as usize]
+        self.lanes[number as usize].front
     }
 
-    /// Sends the flit at the front of a lane into the output lane that it has. Gives the flit, how many are left, and
-    /// the output lane with its credits.
+    /// Sends the flit at the front of a lane into the output lane that it has; `is_tail` tells the last of a packet, whose
+    /// successor in the lane is looked at later.
     #[inline]
-    pub(super) fn pop(&mut self, number: u32) -> (Flit, u16, u32, u16) {
+    pub(super) fn pop<const PLAIN: bool>(&mut self, number: u32, is_tail: impl Fn(Flit) -> bool) -> Sent {
         let lane = &mut self.lanes[number as usize];
-        let place = u32::from(lane.start) & self.ring_mask;
+        let flit = lane.front;
         lane.start = lane.start.wrapping_add(1);
         lane.length -= 1;
+        if lane.length > 0 {
+            let place = u32::from(lane.start) & self.ring_mask;
+            lane.front = self.flits[((number << self.ring_shift) | place) as usize];
+        }
+        if is_tail(flit) {
+            lane.stage = if lane.length == 0 { Stage::Idle } else { Stage::Asking };
+        }
         let (left, out) = (lane.length, lane.out);
-        let flit = self.flits[((number << self.ring_shift) | place) as usize];
-        (flit, left, out, self.use_credit(out))
+        let credits = self.use_credit::<PLAIN>(out);
+        Sent { flit, out, left, credits }
     }
 
     /// A flit is sent into a lane that has a credit; gives how many it has left.
     #[inline]
-    pub(super) fn use_credit(&mut self, number: u32) -> u16 {
-        let channel = self.channel(number);
-        self.channels[channel].used += 1;
+    pub(super) fn use_credit<const PLAIN: bool>(&mut self, number: u32) -> u16 {
+        if !PLAIN {
+            let channel = self.channel(number);
+            self.channels[channel].used += 1;
+        }
         let lane = &mut self.lanes[number as usize];
         lane.credits -= 1;
         lane.credits
@@ -263,7 +293,12 @@ impl Fabric {
 
     /// A flit has left a lane. Gives whether the lane is free now, having waited for that, and who has it.
     #[inline]
-    pub(super) fn return_credit(&mut self, number: u32) -> (bool, u32) {
+    pub(super) fn return_credit<const PLAIN: bool>(&mut self, number: u32) -> (bool, u32) {
+        if PLAIN {
+            let lane = &mut self.lanes[number as usize];
+            lane.credits += 1;
+            return (false, lane.holder);
+        }
         let (channel, bit) = (self.channel(number), 1 << self.within(number));
         let (channel, lane) = (&mut self.channels[channel], &mut self.lanes[number as usize]);
         channel.used -= 1;
@@ -274,6 +309,31 @@ impl Fabric {
         channel.draining &= !bit;
         channel.free |= bit;
         (true, lane.holder)
+    }
+}
+
+impl Geometry {
+    #[inline]
+    pub(super) fn channel(self, lane: u32) -> usize {
+        (lane >> self.shift) as usize
+    }
+
+    #[inline]
+    pub(super) fn within(self, lane: u32) -> u32 {
+        lane & ((1 << self.shift) - 1)
+    }
+
+    #[inline]
+    pub(super) fn lane(self, channel: usize, within: usize) -> u32 {
+        ((channel << self.shift) | within) as u32
+    }
+
+    /// The lane of several of a channel that is next in turn for a head that accepted this one last.
+    #[inline]
+    pub(super) fn next_lane(self, accepted: u32, channel: usize, lanes: u64) -> usize {
+        // Behind the last one comes the first one again, and so it does after a turn at another channel.
+        let after = self.within(accepted.wrapping_add(1));
+        first_from(lanes, if self.channel(accepted) == channel { after as usize } else { 0 })
     }
 }
 
@@ -316,6 +376,7 @@ impl Lane {
             credits,
             start: 0,
             length: 0,
+            front: 0,
             accepted: NO_LANE,
             grant: 0,
             turn: 0,

@@ -25,7 +25,7 @@ mod switch_allocation;
 
 pub use error::WormholeError;
 
-use pio_machine::{Allocator, Arbitration, Link, Wormhole as Description};
+use pio_machine::{Allocator, Arbitration, Choice, Link, Reuse, Wormhole as Description};
 
 use crate::kernel::{Stream, Time};
 use crate::network::topology::Topology;
@@ -86,8 +86,8 @@ pub struct Wormhole {
     classes: Vec<u64>,
     /// Lanes into which a tail was sent in this cycle: nobody may have them before the next one.
     released: Vec<u32>,
-    /// Whether nothing is out of the ordinary: one class, one word of who asks, each in turn, stages of one cycle. What
-    /// is done for each flit is compiled for that by itself.
+    /// Whether nothing is out of the ordinary: one class, one word of who asks, each in turn, stages of one cycle, and
+    /// nobody looks at how full lanes are. What is done for each flit is compiled for that by itself.
     is_plain: bool,
 }
 
@@ -132,7 +132,7 @@ impl Wormhole {
         let cycle_time = link.bandwidth.time_of(description.flit).picoseconds();
         let latency = link.latency.picoseconds().div_ceil(cycle_time);
         let most_inputs = fabric.switches.iter().map(|switch| switch.inputs).max().unwrap_or(0);
-        let words = ((most_inputs as usize) << fabric.shift).div_ceil(64).max(1);
+        let words = ((most_inputs as usize) << fabric.geometry.shift).div_ceil(64).max(1);
         Ok(Wormhole {
             topology: topology.clone(),
             routes: Routes::of(topology, description.choice),
@@ -159,6 +159,8 @@ impl Wormhole {
                 && words == 1
                 && description.allocator == Allocator::Islip
                 && description.arbitration == Arbitration::RoundRobin
+                && description.reuse == Reuse::TailSent
+                && matches!(description.choice, Choice::Static | Choice::Random)
                 && !description.cut_through
                 && description.pipeline.vc_allocation == 1
                 && description.pipeline.switch_allocation == 1,

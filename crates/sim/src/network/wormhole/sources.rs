@@ -121,7 +121,11 @@ impl Wormhole {
             (source.packet, source.lane) = (NONE, NO_LANE);
             self.fabric.release(lane, self.is_free_when_empty());
         }
-        self.fabric.use_credit(lane);
+        if self.is_plain {
+            self.fabric.use_credit::<true>(lane);
+        } else {
+            self.fabric.use_credit::<false>(lane);
+        }
         self.flit_hops += 1;
         self.lines.injected.put((lane, flit));
     }

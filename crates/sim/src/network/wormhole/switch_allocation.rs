@@ -3,7 +3,7 @@
 use pio_machine::{Allocator, Arbitration};
 
 use super::bits::{Bits, first_from};
-use super::fabric::{FROM_NODE, Stage};
+use super::fabric::{FROM_NODE, Sent, Stage};
 use super::{TAIL, Wormhole};
 
 const PORTS: usize = 64;
@@ -220,7 +220,7 @@ impl Wormhole {
 
     /// An input that is matched with an output sends the flit that it has for it, when the stage is over. Only the first
     /// iteration moves the round robin on.
-    #[inline]
+    #[inline(always)]
     fn connect<const PLAIN: bool>(&mut self, at: &Unmatched, input: usize, output: usize, is_first: bool) {
         let lane = self.requests.lane[input][output];
         let switch = &mut self.fabric.switches[at.switch];
@@ -231,9 +231,10 @@ impl Wormhole {
             state.first_output = after(output, switch.outputs);
         }
         state.first_lane = after(usize::from(lane), self.description.virtual_channels);
-        let number = ((channel as u32) << self.fabric.shift) | u32::from(lane);
+        let number = ((channel as u32) << self.fabric.geometry.shift) | u32::from(lane);
+        let is_from_node = state.output == FROM_NODE;
         let is_at_once = PLAIN || self.description.pipeline.switch_allocation == 1;
-        if is_at_once && self.forward::<PLAIN>(number) {
+        if is_at_once && self.forward::<PLAIN>(number, is_from_node) {
             return;
         }
         if !is_at_once {
@@ -254,7 +255,8 @@ impl Wormhole {
     /// A lane sends the flit for which it was given the switch some cycles ago.
     pub(super) fn cross<const PLAIN: bool>(&mut self, number: u32) {
         self.fabric.lanes[number as usize].stage = Stage::Moving;
-        self.forward::<PLAIN>(number);
+        let is_from_node = self.fabric.channels[self.fabric.channel(number)].output == FROM_NODE;
+        self.forward::<PLAIN>(number, is_from_node);
         let lane = &self.fabric.lanes[number as usize];
         if lane.stage == Stage::Moving && lane.length > 0 {
             self.move_from::<PLAIN>(number, self.now + 1);
@@ -262,33 +264,21 @@ impl Wormhole {
     }
 
     /// Sends a lane's front flit into the output lane that it has; gives whether the next flit may follow at once.
-    #[inline]
-    fn forward<const PLAIN: bool>(&mut self, number: u32) -> bool {
-        let (flit, left, out, credits) = self.fabric.pop(number);
+    #[inline(always)]
+    fn forward<const PLAIN: bool>(&mut self, number: u32, is_from_node: bool) -> bool {
+        let Sent { flit, out, left, credits } = self.fabric.pop::<PLAIN>(number, |flit| flit & TAIL != 0);
         self.flit_hops += 1;
         self.lines.forwarded.put((out, flit));
-        self.return_credit_of(number);
+        let credits_back = if is_from_node { &mut self.lines.node_credits } else { &mut self.lines.credits };
+        credits_back.put(number);
         if flit & TAIL == 0 {
             return left > 0 && credits > 0;
         }
         self.released.push(out);
-        // Who is behind is looked at in the next cycle.
-        self.fabric.lanes[number as usize].stage = if left == 0 { Stage::Idle } else { Stage::Asking };
         if left > 0 {
             self.lines.uncovered.put(number);
         }
         false
-    }
-
-    /// A flit has left a lane: who sends into it gets a credit back.
-    #[inline]
-    fn return_credit_of(&mut self, number: u32) {
-        let is_late = self.description.pipeline.credit > 0;
-        if is_late && self.fabric.channels[self.fabric.channel(number)].output == FROM_NODE {
-            self.lines.node_credits.put(number);
-        } else {
-            self.lines.credits.put(number);
-        }
     }
 }
 
