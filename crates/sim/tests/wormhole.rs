@@ -281,6 +281,30 @@ fn accepted_load_does_not_fall_with_offered_load() {
 }
 
 #[test]
+fn a_hot_spot_saturates_where_its_link_is_full() {
+    // Each of N - 1 nodes sends a share h of its packets to the hot one, and so does it one of N - 1 of the others: its
+    // link is full at load 1 / ((N - 1) h + (1 - h)). Several iterations: with one, an output that was granted in vain is
+    // idle for a cycle, and the link is never fuller than nine tenths.
+    let matched_well = Description { iterations: 4, ..plain() };
+    let trees = [Topology::fat_tree(4, 3).expect("a tree"), Topology::fly(4, 3).expect("a fly")];
+    for (topology, share) in trees.iter().flat_map(|topology| [(topology, 0.1), (topology, 0.3)]) {
+        let full = 1.0 / (63.0 * share + (1.0 - share));
+        for (part, is_full) in [(0.95, false), (1.1, true)] {
+            let mut network = network(topology, &link(1), &matched_well);
+            let pattern = Pattern::HotSpot { nodes: vec![5], share };
+            let traffic = Traffic { pattern, ..uniform(part * full, 1, &network) };
+            let span = Span { warm_up: cycles(2_000), measured: cycles(12_000) };
+            let point = traffic.run(&mut network, span, 1).expect("possible");
+            assert_eq!(point.is_unstable, is_full, "{topology}, {share}, {part} of its load: {point:?}");
+            let accepted = point.accepted_bytes_per_s / 400e6 / full;
+            // What goes elsewhere is not held up as much.
+            let expected = 0.97 * part.min(1.0)..part + 0.02;
+            assert!(expected.contains(&accepted), "{topology}, {share}, {part}: {accepted}");
+        }
+    }
+}
+
+#[test]
 fn more_channels_and_deeper_buffers_carry_more() {
     let tree = Topology::fat_tree(4, 2).expect("a tree");
     let packets = Description { payload: 10, ..plain() };

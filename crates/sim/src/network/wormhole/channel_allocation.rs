@@ -19,8 +19,9 @@ pub(super) struct Grants {
     places: Vec<usize>,
     /// For each place, the lanes: none for who is not in the list.
     lanes: Vec<u64>,
-    /// The heads whose turn it is.
+    /// The heads whose turn it is, and those that ask for one lane.
     trying: Vec<u64>,
+    asking: Vec<u64>,
 }
 
 /// Where lanes are matched: a class of a channel.
@@ -38,7 +39,12 @@ struct Point {
 impl Grants {
     /// For so many words of places.
     pub(super) fn among(words: usize) -> Grants {
-        Grants { places: Vec::new(), lanes: vec![0; 64 * words], trying: vec![0; words] }
+        Grants {
+            places: Vec::new(),
+            lanes: vec![0; 64 * words],
+            trying: vec![0; words],
+            asking: vec![0; words],
+        }
     }
 
     #[inline]
@@ -188,27 +194,24 @@ impl Wormhole {
 
     /// Each head that is trying asks for the next free lane in turn, and each lane grants one of those who ask for it.
     fn grant_lanes_asked_for(&mut self, point: &Point, trying: &[u64]) {
-        let mut asked = 0_u64;
+        let mut asking = std::mem::take(&mut self.grants.asking);
         for within in Bits(point.free) {
-            let number = self.fabric.lane(point.channel, within);
-            let mut askers = vec![0_u64; trying.len()];
+            asking.fill(0);
             for (index, word) in trying.iter().enumerate() {
                 for bit in Bits(*word) {
-                    let head = point.first_place + (64 * index + bit) as u32;
-                    let accepted = self.fabric.lanes[head as usize].accepted;
+                    let head = point.first_place as usize + 64 * index + bit;
+                    let accepted = self.fabric.lanes[head].accepted;
                     if self.fabric.geometry.next_lane(accepted, point.channel, point.free) == within {
-                        askers[index] |= 1 << bit;
+                        asking[index] |= 1 << bit;
                     }
                 }
             }
-            if askers.iter().any(|word| *word != 0)
-                && let Some(place) = self.choose_head(&askers, number, point.first_place)
-            {
+            let number = self.fabric.lane(point.channel, within);
+            if let Some(place) = self.choose_head(&asking, number, point.first_place) {
                 self.grants.add(place, within);
-                asked |= 1 << within;
             }
         }
-        debug_assert!(asked & !point.free == 0);
+        self.grants.asking = asking;
     }
 
     /// Heads accept one each of the lanes that they were granted; gives those taken.
