@@ -293,7 +293,7 @@ fn a_hot_spot_saturates_where_its_link_is_full() {
             let mut network = network(topology, &link(1), &matched_well);
             let pattern = Pattern::HotSpot { nodes: vec![5], share };
             let traffic = Traffic { pattern, ..uniform(part * full, 1, &network) };
-            let span = Span { warm_up: cycles(2_000), measured: cycles(12_000) };
+            let span = Span { warm_up: cycles(2_000), measured: cycles(6_000) };
             let point = traffic.run(&mut network, span, 1).expect("possible");
             assert_eq!(point.is_unstable, is_full, "{topology}, {share}, {part} of its load: {point:?}");
             let accepted = point.accepted_bytes_per_s / 400e6 / full;
