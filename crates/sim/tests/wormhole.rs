@@ -281,6 +281,30 @@ fn accepted_load_does_not_fall_with_offered_load() {
 }
 
 #[test]
+fn a_hot_spot_saturates_where_its_link_is_full() {
+    // Each of N - 1 nodes sends a share h of its packets to the hot one, and so does it one of N - 1 of the others: its
+    // link is full at load 1 / ((N - 1) h + (1 - h)). Several iterations: with one, an output that was granted in vain is
+    // idle for a cycle, and the link is never fuller than nine tenths.
+    let matched_well = Description { iterations: 4, ..plain() };
+    let trees = [Topology::fat_tree(4, 3).expect("a tree"), Topology::fly(4, 3).expect("a fly")];
+    for (topology, share) in trees.iter().flat_map(|topology| [(topology, 0.1), (topology, 0.3)]) {
+        let full = 1.0 / (63.0 * share + (1.0 - share));
+        for (part, is_full) in [(0.95, false), (1.1, true)] {
+            let mut network = network(topology, &link(1), &matched_well);
+            let pattern = Pattern::HotSpot { nodes: vec![5], share };
+            let traffic = Traffic { pattern, ..uniform(part * full, 1, &network) };
+            let span = Span { warm_up: cycles(2_000), measured: cycles(6_000) };
+            let point = traffic.run(&mut network, span, 1).expect("possible");
+            assert_eq!(point.is_unstable, is_full, "{topology}, {share}, {part} of its load: {point:?}");
+            let accepted = point.accepted_bytes_per_s / 400e6 / full;
+            // What goes elsewhere is not held up as much.
+            let expected = 0.97 * part.min(1.0)..part + 0.02;
+            assert!(expected.contains(&accepted), "{topology}, {share}, {part}: {accepted}");
+        }
+    }
+}
+
+#[test]
 fn more_channels_and_deeper_buffers_carry_more() {
     let tree = Topology::fat_tree(4, 2).expect("a tree");
     let packets = Description { payload: 10, ..plain() };
@@ -365,36 +389,52 @@ fn networks_that_cannot_be_are_refused_by_name() {
     assert!(error.contains("16384 nodes: expected at most 8192"), "{error}");
 }
 
-/// Twice the saturating load until every message has arrived: at least so many flit-hops.
+/// A message's number says between which nodes it goes, and which it is of those that go there, modulo this.
+const TURNS: u32 = 1 << 18;
+
+/// Twice the saturating load until every message has arrived: at least so many flit-hops, and every message once and in
+/// order.
 fn saturate(topology: &Topology, description: &Description, flit_hops: u64) {
     let mut network = network(topology, &link(1), description);
     let mut stream = Stream::named(1, "saturation");
-    let nodes = u64::from(network.nodes());
+    let nodes = network.nodes();
+    let pairs = (nodes * nodes) as usize;
+    let (mut sent, mut arrived) = (vec![0_u32; pairs], vec![0_u32; pairs]);
     let mut delivered = Vec::new();
+    let mut check = |delivered: &mut Vec<Delivery>| {
+        for delivery in delivered.drain(..) {
+            let MessageId(number) = delivery.message;
+            let turn = &mut arrived[(number / TURNS) as usize];
+            assert_eq!(number % TURNS, *turn % TURNS, "{topology}: lost, doubled or out of order");
+            *turn += 1;
+        }
+    };
     let mut now = Time(0);
     // Every node sends a packet as often as its link can take one: more than twice what the network accepts.
     let interval = description.flits(description.payload) * CYCLE;
     while network.flit_hops() < flit_hops {
         // What waits at the senders is bounded: beyond that, more does not press harder.
-        if network.under_way() < 200 * nodes {
-            for from in 0..nodes as u32 {
-                let to = stream.below(nodes) as u32;
-                network.send(now, MessageId(from), from, to, description.payload);
+        if network.under_way() < 200 * u64::from(nodes) {
+            for from in 0..nodes {
+                let to = stream.below(nodes.into()) as u32;
+                let pair = from * nodes + to;
+                let turn = &mut sent[pair as usize];
+                let number = pair * TURNS + *turn % TURNS;
+                *turn += 1;
+                network.send(now, MessageId(number), from, to, description.payload);
             }
         }
         now = now + Duration::from_picoseconds(interval);
         while network.next_time().is_some_and(|time| time < now) {
             network.advance(Time(now.0 - 1), &mut delivered);
         }
-        assert!(
-            network.next_time().is_some(),
-            "{topology}: deadlock after {} flit-hops",
-            network.flit_hops()
-        );
-        delivered.clear();
+        let hops = network.flit_hops();
+        assert!(network.next_time().is_some(), "{topology}: deadlock after {hops} flit-hops");
+        check(&mut delivered);
     }
-    drain(&mut network);
+    check(&mut drain(&mut network));
     assert_eq!(network.under_way(), 0, "{topology}: deadlock");
+    assert_eq!(sent, arrived, "{topology}: lost");
 }
 
 #[test]

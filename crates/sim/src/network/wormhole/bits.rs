@@ -11,7 +11,8 @@ impl Iterator for Bits {
         if self.0 == 0 {
             return None;
         }
-        let bit = self.0.trailing_zeros() as usize;
+        // The mask says nothing new, but that indices need no check.
+        let bit = self.0.trailing_zeros() as usize & 63;
         self.0 &= self.0 - 1;
         Some(bit)
     }
@@ -48,36 +49,51 @@ pub(super) fn only_member(words: &[u64]) -> Option<usize> {
     found
 }
 
-/// A set of indices: which switches or nodes have something to do in this cycle.
+/// A set of indices: which switches, channels or nodes have something to do in this cycle.
 #[derive(Debug)]
 pub(super) struct Active {
     words: Vec<u64>,
+    /// The words that are not empty.
+    groups: Vec<u64>,
 }
 
 impl Active {
     pub(super) fn none_of(count: usize) -> Active {
-        Active { words: vec![0; count.div_ceil(64)] }
+        let words = count.div_ceil(64);
+        Active { words: vec![0; words], groups: vec![0; words.div_ceil(64)] }
     }
 
     #[inline]
     pub(super) fn insert(&mut self, index: usize) {
         self.words[index / 64] |= 1 << (index % 64);
+        self.groups[index / 4096] |= 1 << (index / 64 % 64);
     }
 
     #[inline]
     pub(super) fn remove(&mut self, index: usize) {
-        self.words[index / 64] &= !(1 << (index % 64));
+        let word = &mut self.words[index / 64];
+        *word &= !(1 << (index % 64));
+        if *word == 0 {
+            self.groups[index / 4096] &= !(1 << (index / 64 % 64));
+        }
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.words.iter().all(|word| *word == 0)
+        self.groups.iter().all(|group| *group == 0)
     }
 
-    pub(super) fn words(&self) -> usize {
-        self.words.len()
+    /// How many groups of 64 words there are.
+    pub(super) fn groups(&self) -> usize {
+        self.groups.len()
     }
 
-    /// The members from 64 times `word` on, as they are now.
+    /// The words of a group that have members now.
+    pub(super) fn words(&self, group: usize) -> impl Iterator<Item = usize> + use<> {
+        Bits(self.groups[group]).map(move |bit| 64 * group + bit)
+    }
+
+    /// The members of a word, as they are now.
     pub(super) fn members(&self, word: usize) -> impl Iterator<Item = usize> + use<> {
         Bits(self.words[word]).map(move |bit| 64 * word + bit)
     }

@@ -1,41 +1,50 @@
 //! Which head gets which lane of its output.
 //!
 //! A head asks for every free lane of its class at its one output port, so that the ports of a switch, and the classes of
-//! a port, are matched apart. Each free lane grants one head, each head accepts one lane; those left over try again in
-//! the next cycle, or in the same one if there are more iterations.
+//! a port, are matched apart. Each free lane grants one head, and each head accepts one lane; or each head asks for one
+//! free lane, and each lane grants one head. Those left over try again in the next cycle, or in the same one if there are
+//! more iterations. If the stage takes several cycles, a head has its lane when they are over, if the lane is still free
+//! then, and else tries again as many later.
 
-use pio_machine::{Arbitration, Reuse};
+use pio_machine::{Allocator, Arbitration, Reuse};
 
 use super::bits::{Bits, first_from, first_from_in, only_member};
-use super::fabric::{Fabric, Stage};
+use super::fabric::{Channel, Stage};
 use super::{PACKET, Packet, Wormhole};
 
-/// The heads of a switch that were granted lanes, and which.
+/// The heads of a switch that were granted lanes, or the lanes that were asked for, and which.
 #[derive(Debug)]
 pub(super) struct Grants {
-    /// Their places among the lanes of the switch, each once.
+    /// Places among the lanes of the switch, each once.
     places: Vec<usize>,
     /// For each place, the lanes: none for who is not in the list.
     lanes: Vec<u64>,
+    /// The heads whose turn it is, and those that ask for one lane.
+    trying: Vec<u64>,
+    asking: Vec<u64>,
 }
 
-/// Where lanes are matched: an output port of a switch, and a class of its lanes.
+/// Where lanes are matched: a class of a channel.
 struct Point {
-    port: usize,
-    class: usize,
-    /// The channel that leaves by the port.
     channel: usize,
+    /// The lanes that are free.
+    free: u64,
     /// Where the words of those who ask begin.
     wanting: usize,
-    /// The first of the lanes that lead into the switch, and how many places they have.
+    /// The first of the lanes that lead into the switch that sends into the channel, and how many places they have.
     first_place: u32,
     places: u32,
 }
 
 impl Grants {
-    /// For so many places.
-    pub(super) fn among(places: usize) -> Grants {
-        Grants { places: Vec::new(), lanes: vec![0; places] }
+    /// For so many words of places.
+    pub(super) fn among(words: usize) -> Grants {
+        Grants {
+            places: Vec::new(),
+            lanes: vec![0; 64 * words],
+            trying: vec![0; words],
+            asking: vec![0; words],
+        }
     }
 
     #[inline]
@@ -49,130 +58,239 @@ impl Grants {
 
 impl Wormhole {
     /// A head asks for a lane of its output from now on.
-    pub(super) fn ask_for_lane(&mut self, number: u32) {
-        let Fabric { switches, outputs, channels, lanes, shift, .. } = &mut self.fabric;
-        let lane = &lanes[number as usize];
-        let index = channels[(number >> *shift) as usize].switch as usize;
-        let switch = &mut switches[index];
-        let output = switch.first_output as usize + usize::from(lane.port);
+    #[inline]
+    pub(super) fn ask_for_lane<const PLAIN: bool>(&mut self, number: u32) {
+        let turn = self.turn_of::<PLAIN>(self.now, self.description.pipeline.vc_allocation);
+        let lane = &mut self.fabric.lanes[number as usize];
+        lane.turn = turn;
+        let channel = (lane.out >> self.fabric.geometry.shift) as usize;
         let class = usize::from(lane.class);
-        let place = number as usize - ((switch.first_channel as usize) << *shift);
-        let wanting = (output * self.classes.len() + class) * self.words;
-        self.wanting[wanting + place / 64] |= 1 << (place % 64);
-        if channels[outputs[output].channel as usize].free & self.classes[class] != 0 {
-            switch.allocating_ports |= 1 << lane.port;
-            self.allocating.insert(index);
+        let state = &self.fabric.channels[channel];
+        let place = (number - state.first_place) as usize;
+        let is_free = if PLAIN { state.free != 0 } else { state.free & self.classes[class] != 0 };
+        if PLAIN {
+            self.wanting[channel] |= 1 << place;
+        } else {
+            let wanting = (channel * self.classes.len() + class) * self.words;
+            self.wanting[wanting + place / 64] |= 1 << (place % 64);
+        }
+        if is_free {
+            self.allocating.insert(channel);
         }
     }
 
-    /// A lane that leaves by this output port of all has become free.
-    pub(super) fn note_free(&mut self, switch: usize, output: usize) {
-        let words = self.classes.len() * self.words;
-        if self.wanting[output * words..(output + 1) * words].iter().any(|word| *word != 0) {
-            let state = &mut self.fabric.switches[switch];
-            state.allocating_ports |= 1 << (output - state.first_output as usize);
-            self.allocating.insert(switch);
+    /// A lane of a channel that leaves a switch has become free.
+    #[inline]
+    pub(super) fn note_free<const PLAIN: bool>(&mut self, number: u32) {
+        let channel = self.fabric.channel(number);
+        let words = if PLAIN { 1 } else { self.classes.len() * self.words };
+        if self.wanting[channel * words..(channel + 1) * words].iter().any(|word| *word != 0) {
+            self.allocating.insert(channel);
         }
     }
 
-    /// Whether a head asks for a lane that is free at this output port.
-    fn is_wanted(&self, output: usize) -> bool {
-        let free = self.fabric.channels[self.fabric.outputs[output].channel as usize].free;
-        let classes = self.classes.len();
-        let asking = &self.wanting[output * classes * self.words..(output + 1) * classes * self.words];
-        let mut asking = asking.chunks_exact(self.words).zip(&self.classes);
-        asking.any(|(places, lanes)| free & lanes != 0 && places.iter().any(|word| *word != 0))
+    /// Matches heads with free lanes of a channel, in the plainest way; gives whether free lanes are still asked for.
+    #[inline]
+    pub(super) fn allocate_plainly(&mut self, channel: usize) -> bool {
+        let state = &self.fabric.channels[channel];
+        let Channel { free, first_place, places, .. } = *state;
+        let mut point = Point { channel, free, wanting: channel, first_place, places };
+        let mut asking = self.wanting[channel];
+        if asking.is_power_of_two() {
+            self.accept_lane::<true>(&point, asking.trailing_zeros() as usize, free, true);
+            return false;
+        }
+        for iteration in 0..self.description.iterations {
+            if asking == 0 || point.free == 0 {
+                break;
+            }
+            for within in Bits(point.free) {
+                let number = self.fabric.lane(channel, within);
+                let start = usize::from(self.fabric.lanes[number as usize].grant);
+                self.grants.add(first_from(asking, start), within);
+            }
+            point.free &= !self.accept_lanes::<true>(&point, iteration == 0);
+            asking = self.wanting[channel];
+        }
+        asking != 0 && point.free != 0
     }
 
-    /// Matches heads with free lanes at every output port of a switch.
-    pub(super) fn allocate_channels(&mut self, switch: usize) {
-        let state = &self.fabric.switches[switch];
-        let (mut ports, first_output) = (state.allocating_ports, state.first_output as usize);
-        let (first_place, places) =
-            (state.first_channel << self.fabric.shift, state.inputs << self.fabric.shift);
-        for port in Bits(ports) {
-            let output = first_output + port;
-            let channel = self.fabric.outputs[output].channel as usize;
-            for class in 0..self.classes.len() {
-                let wanting = (output * self.classes.len() + class) * self.words;
-                let point = Point { port, class, channel, wanting, first_place, places };
-                for iteration in 0..self.description.iterations {
-                    if !self.match_lanes(&point, iteration == 0) {
-                        break;
-                    }
+    /// Matches heads with free lanes of a channel, class by class; gives whether free lanes are still asked for.
+    pub(super) fn allocate_by_class<const PLAIN: bool>(&mut self, channel: usize) -> bool {
+        let mut is_wanted = false;
+        for class in 0..self.classes.len() {
+            let wanting = (channel * self.classes.len() + class) * self.words;
+            let state = &self.fabric.channels[channel];
+            let free = state.free & self.classes[class];
+            let (first_place, places) = (state.first_place, state.places);
+            let mut point = Point { channel, free, wanting, first_place, places };
+            for iteration in 0..self.description.iterations {
+                if !self.match_lanes::<PLAIN>(&mut point, iteration == 0) {
+                    break;
                 }
             }
-            if !self.is_wanted(output) {
-                ports &= !(1 << port);
-            }
+            let free = self.fabric.channels[channel].free & self.classes[class];
+            is_wanted |= free != 0 && self.asking(&point).iter().any(|word| *word != 0);
         }
-        self.fabric.switches[switch].allocating_ports = ports;
-        if ports == 0 {
-            self.allocating.remove(switch);
-        }
+        is_wanted
+    }
+
+    /// Who asks for a lane at a point.
+    fn asking(&self, point: &Point) -> &[u64] {
+        &self.wanting[point.wanting..point.wanting + self.words]
     }
 
     /// One iteration; gives whether anybody got a lane. Only the first one moves the round robin on.
-    fn match_lanes(&mut self, point: &Point, is_first: bool) -> bool {
-        let free = self.fabric.channels[point.channel].free & self.classes[point.class];
-        if free == 0 {
+    fn match_lanes<const PLAIN: bool>(&mut self, point: &mut Point, is_first: bool) -> bool {
+        if point.free == 0 {
             return false;
         }
-        let wanting = &self.wanting[point.wanting..point.wanting + self.words];
-        if wanting.iter().all(|word| *word == 0) {
-            return false;
-        }
-        if !self.description.cut_through
-            && let Some(place) = only_member(wanting)
-        {
-            self.accept_lane(point, place, free, is_first);
-            return true;
+        let mut trying = std::mem::take(&mut self.grants.trying);
+        trying.copy_from_slice(self.asking(point));
+        if self.description.pipeline.vc_allocation > 1 {
+            self.leave_those_in_turn::<PLAIN>(point, &mut trying);
         }
         let is_plain =
             self.description.arbitration == Arbitration::RoundRobin && !self.description.cut_through;
-        for within in Bits(free) {
+        if trying.iter().any(|word| *word != 0) {
+            match self.description.allocator {
+                Allocator::SeparableInputFirst => self.grant_lanes_asked_for(point, &trying),
+                Allocator::Islip if is_plain && only_member(&trying).is_some() => {
+                    let place = only_member(&trying).unwrap_or(0);
+                    self.grants.places.push(place);
+                    self.grants.lanes[place] = point.free;
+                }
+                Allocator::Islip => {
+                    for within in Bits(point.free) {
+                        let number = self.fabric.lane(point.channel, within);
+                        if is_plain {
+                            let start = usize::from(self.fabric.lanes[number as usize].grant);
+                            self.grants.add(first_from_in(&trying, start), within);
+                        } else if let Some(place) = self.choose_head(&trying, number, point.first_place) {
+                            self.grants.add(place, within);
+                        }
+                    }
+                }
+            }
+        }
+        self.grants.trying = trying;
+        let taken = self.accept_lanes::<PLAIN>(point, is_first);
+        point.free &= !taken;
+        taken != 0
+    }
+
+    /// Of those who ask for what takes several cycles, only those whose turn it is in this one.
+    fn leave_those_in_turn<const PLAIN: bool>(&self, point: &Point, trying: &mut [u64]) {
+        let turn = self.turn_of::<PLAIN>(self.now, self.description.pipeline.vc_allocation);
+        for (index, word) in trying.iter_mut().enumerate() {
+            for bit in Bits(*word) {
+                let number = point.first_place as usize + 64 * index + bit;
+                if self.fabric.lanes[number].turn != turn {
+                    *word &= !(1 << bit);
+                }
+            }
+        }
+    }
+
+    /// Each head that is trying asks for the next free lane in turn, and each lane grants one of those who ask for it.
+    fn grant_lanes_asked_for(&mut self, point: &Point, trying: &[u64]) {
+        let mut asking = std::mem::take(&mut self.grants.asking);
+        for within in Bits(point.free) {
+            asking.fill(0);
+            for (index, word) in trying.iter().enumerate() {
+                for bit in Bits(*word) {
+                    let head = point.first_place as usize + 64 * index + bit;
+                    let accepted = self.fabric.lanes[head].accepted;
+                    if self.fabric.geometry.next_lane(accepted, point.channel, point.free) == within {
+                        asking[index] |= 1 << bit;
+                    }
+                }
+            }
             let number = self.fabric.lane(point.channel, within);
-            if is_plain {
-                let start = usize::from(self.fabric.lanes[number as usize].grant);
-                self.grants.add(first_from_in(wanting, start), within);
-            } else if let Some(place) = self.choose_head(wanting, number, point.first_place) {
+            if let Some(place) = self.choose_head(&asking, number, point.first_place) {
                 self.grants.add(place, within);
             }
         }
-        let anybody = !self.grants.places.is_empty();
-        while let Some(place) = self.grants.places.pop() {
-            let lanes = std::mem::take(&mut self.grants.lanes[place]);
-            self.accept_lane(point, place, lanes, is_first);
-        }
-        anybody
+        self.grants.asking = asking;
     }
 
-    /// A head accepts one of the lanes that it was granted.
-    fn accept_lane(&mut self, point: &Point, place: usize, granted: u64, is_first: bool) {
-        let shift = self.fabric.shift;
+    /// Heads accept one each of the lanes that they were granted; gives those taken.
+    fn accept_lanes<const PLAIN: bool>(&mut self, point: &Point, is_first: bool) -> u64 {
+        let mut taken = 0;
+        while let Some(place) = self.grants.places.pop() {
+            let lanes = std::mem::take(&mut self.grants.lanes[place]);
+            taken |= 1 << self.accept_lane::<PLAIN>(point, place, lanes, is_first);
+        }
+        taken
+    }
+
+    /// A head accepts one of the lanes that it was granted; gives which.
+    #[inline]
+    fn accept_lane<const PLAIN: bool>(
+        &mut self,
+        point: &Point,
+        place: usize,
+        granted: u64,
+        is_first: bool,
+    ) -> usize {
         let asking = point.first_place + place as u32;
         let head = &mut self.fabric.lanes[asking as usize];
-        let accept = usize::from(head.accept);
-        let start = if accept >> shift == point.port { accept & ((1 << shift) - 1) } else { 0 };
-        let chosen = first_from(granted, start);
-        let number = ((point.channel << shift) | chosen) as u32;
-        (head.out, head.stage) = (number, Stage::Settling);
+        let chosen = self.fabric.geometry.next_lane(head.accepted, point.channel, granted);
+        let number = self.fabric.geometry.lane(point.channel, chosen);
         if is_first {
-            head.accept = ((point.port << shift) + chosen + 1) as u16;
-            let after = place as u32 + 1;
-            self.fabric.lanes[number as usize].grant = if after == point.places { 0 } else { after as u16 };
+            head.accepted = number;
         }
-        self.fabric.take(number, asking);
         self.wanting[point.wanting + place / 64] &= !(1 << (place % 64));
-        self.lines.settled.put(self.now, asking);
+        if PLAIN {
+            (head.out, head.stage) = (number, Stage::Moving);
+        }
+        let lane = &mut self.fabric.lanes[number as usize];
+        if is_first {
+            let after = place as u32 + 1;
+            lane.grant = if after == point.places { 0 } else { after as u16 };
+        }
+        if PLAIN {
+            lane.holder = asking;
+            let is_credit = lane.credits > 0;
+            self.fabric.channels[point.channel].free &= !(1 << chosen);
+            if is_credit {
+                self.make_ready(asking);
+            }
+        } else if self.description.pipeline.vc_allocation > 1 {
+            self.lines.granted.put((asking, number));
+        } else {
+            self.take_lane::<PLAIN>(asking, number);
+        }
+        chosen
+    }
+
+    /// A head has an output lane now.
+    fn take_lane<const PLAIN: bool>(&mut self, head: u32, number: u32) {
+        self.fabric.lanes[head as usize].out = number;
+        self.fabric.take(number, head);
+        self.move_from::<PLAIN>(head, self.now + 1);
+    }
+
+    /// A head has the lane that it was granted some cycles ago, unless that is not free any more.
+    pub(super) fn take_lane_or_retry<const PLAIN: bool>(&mut self, head: u32, number: u32) {
+        let is_room = !self.description.cut_through
+            || self.front_packet(head).flits <= u32::from(self.fabric.lanes[number as usize].credits);
+        if self.fabric.is_free(number) && is_room {
+            self.take_lane::<PLAIN>(head, number);
+        } else {
+            // A cycle less than it takes has gone by: its turn is the next one.
+            let turn = self.fabric.lanes[head as usize].turn;
+            self.ask_for_lane::<PLAIN>(head);
+            self.fabric.lanes[head as usize].turn = turn;
+        }
     }
 
     /// The head that goes first of those that ask for a lane.
-    fn choose_head(&self, wanting: &[u64], number: u32, first_place: u32) -> Option<usize> {
+    fn choose_head(&self, asking: &[u64], number: u32, first_place: u32) -> Option<usize> {
         let lane = &self.fabric.lanes[number as usize];
         let start = usize::from(lane.grant);
         let is_by_age = self.description.arbitration == Arbitration::Age;
-        let places = wanting.iter().enumerate();
+        let places = asking.iter().enumerate();
         let places = places.flat_map(|(word, bits)| Bits(*bits).map(move |bit| 64 * word + bit));
         let packet = |place: usize| self.front_packet(first_place + place as u32);
         let fits =

@@ -5,6 +5,7 @@
 //! lead into a switch have successive numbers; a lane's *place* is its number among them.
 
 use super::Flit;
+use super::bits::first_from;
 use super::error::WormholeError;
 use crate::network::topology::{Channel as Wire, ChannelId, Device, Topology};
 
@@ -28,13 +29,20 @@ pub(super) struct Fabric {
     pub(super) lanes: Vec<Lane>,
     /// The channel that each node sends into.
     pub(super) injection: Vec<u32>,
-    /// Bits of a lane's number that count within its channel.
-    pub(super) shift: u32,
+    pub(super) geometry: Geometry,
     /// Flits of a lane's buffer.
     pub(super) depth: u16,
-    /// The flits in the buffers: a ring for each lane that leads into a switch.
+    /// The flits in the buffers behind the front ones: a ring for each lane that leads into a switch.
     flits: Vec<Flit>,
     ring_shift: u32,
+    ring_mask: u32,
+}
+
+/// How lanes are numbered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Geometry {
+    /// Bits of a lane's number that count within its channel.
+    pub(super) shift: u32,
 }
 
 /// A switch.
@@ -48,8 +56,6 @@ pub(super) struct Switch {
     pub(super) outputs: u32,
     /// The input ports with lanes whose front flit may cross the switch.
     pub(super) ready_ports: u64,
-    /// The output ports where lanes are free and asked for.
-    pub(super) allocating_ports: u64,
 }
 
 /// An output port of a switch.
@@ -63,6 +69,7 @@ pub(super) struct Output {
 
 /// A channel.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(super) struct Channel {
     /// Its lanes whose front flit may cross the switch that it leads to.
     pub(super) ready: u64,
@@ -70,11 +77,14 @@ pub(super) struct Channel {
     pub(super) free: u64,
     /// And those that no packet may have before all credits are back.
     draining: u64,
-    /// Flits that are on it or in the buffers behind.
+    /// Flits that are on it or in the buffers behind, where anybody looks at it.
     pub(super) used: u32,
     /// The switch or node that sends into it, and the output port among those of all switches, or [`FROM_NODE`].
     pub(super) sender: u32,
     pub(super) output: u32,
+    /// The first of the lanes that lead into the switch that sends into it, and how many places they have.
+    pub(super) first_place: u32,
+    pub(super) places: u32,
     /// The switch that it leads to, and the input port there.
     pub(super) switch: u32,
     pub(super) port: u8,
@@ -85,37 +95,53 @@ pub(super) struct Channel {
 
 /// How far the packet at the front of a lane is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Stage {
     /// There is none.
     Idle,
     /// Its head waits for its route and then for an output lane.
-    Routing,
-    /// Its front flit has an output lane, and may ask for the switch soon.
-    Settling,
-    /// Its flits ask for the switch as they come.
+    Asking,
+    /// It has an output lane, and its flits ask for the switch as they come.
     Moving,
+    /// Its front flit was given the switch.
+    Crossing,
 }
 
-/// A lane: the credits of who sends into it, and the state of the buffer that it leads to.
+/// A lane: the credits of who sends into it, and the state of the buffer that it leads to. Two fit into a line of the
+/// processor's cache.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(super) struct Lane {
     /// The lane of the sender whose packet has it.
     pub(super) holder: u32,
-    /// The output lane that the packet at the front has.
+    /// The output lane that the packet at the front has; before it has one, the first of the channel that it asks at.
     pub(super) out: u32,
+    /// Round-robin state: the output lane that it accepted last.
+    pub(super) accepted: u32,
     /// Flits that may be sent into it.
     pub(super) credits: u16,
-    /// Place of the front flit in the ring, and how many flits there are.
-    start: u16,
+    /// Place of the front flit in the ring, and how many flits there are; and the front flit itself, so that a lane that
+    /// has no other does not touch the ring.
+    pub(super) start: u16,
     pub(super) length: u16,
-    /// Round-robin state: the place among the sender's lanes that goes first, and the output lane to accept first, by
-    /// port and lane.
+    pub(super) front: Flit,
+    /// Round-robin state: the place among the sender's lanes that goes first.
     pub(super) grant: u16,
-    pub(super) accept: u16,
+    /// In which cycles its front asks for what takes several.
+    pub(super) turn: u16,
     pub(super) stage: Stage,
     /// The output port of the packet at the front, and the class of the output lane.
     pub(super) port: u8,
     pub(super) class: u8,
+}
+
+/// A flit that is sent from a lane into another.
+pub(super) struct Sent {
+    pub(super) flit: Flit,
+    pub(super) out: u32,
+    /// How many flits are left in the lane, and credits for the other.
+    pub(super) left: u16,
+    pub(super) credits: u16,
 }
 
 impl Fabric {
@@ -142,15 +168,14 @@ impl Fabric {
                 first_output: outputs.len() as u32,
                 outputs: outgoing.len() as u32,
                 ready_ports: 0,
-                allocating_ports: 0,
             });
             first_channel += incoming.len() as u32;
             outputs.extend(outgoing.iter().map(|id| Output { channel: numbers.of_id(*id), first_input: 0 }));
         }
         let free = !0 >> (64 - virtual_channels);
-        let channel = |wire: &Wire| Channel::of(*wire, &switches, free);
-        let channels: Vec<Channel> = numbers.order.iter().map(channel).collect();
         let shift = virtual_channels.next_power_of_two().ilog2();
+        let channel = |wire: &Wire| Channel::of(*wire, &switches, free, shift);
+        let channels: Vec<Channel> = numbers.order.iter().map(channel).collect();
         let ring_shift = buffer.next_power_of_two().ilog2();
         let switch_channels = first_channel as usize;
         Ok(Fabric {
@@ -161,79 +186,100 @@ impl Fabric {
             outputs,
             channels,
             switch_channels,
-            shift,
+            geometry: Geometry { shift },
             depth: buffer as u16,
             ring_shift,
+            ring_mask: (1 << ring_shift) - 1,
         })
     }
 
     #[inline]
     pub(super) fn channel(&self, lane: u32) -> usize {
-        (lane >> self.shift) as usize
+        self.geometry.channel(lane)
     }
 
     /// Which of its channel's lanes it is.
     #[inline]
     pub(super) fn within(&self, lane: u32) -> u32 {
-        lane & ((1 << self.shift) - 1)
+        self.geometry.within(lane)
     }
 
     #[inline]
     pub(super) fn lane(&self, channel: usize, within: usize) -> u32 {
-        ((channel << self.shift) | within) as u32
+        self.geometry.lane(channel, within)
     }
 
-    /// Puts a flit into a lane's buffer; gives how many there are.
+    /// Puts a flit into a lane's buffer; gives the lane.
     #[inline]
-    pub(super) fn push(&mut self, number: u32, flit: Flit) -> u16 {
+    pub(super) fn push(&mut self, number: u32, flit: Flit) -> &Lane {
         let lane = &mut self.lanes[number as usize];
         debug_assert!(lane.length < self.depth, "credits keep buffers from running over");
-        let place = u32::from(lane.start.wrapping_add(lane.length)) & ((1 << self.ring_shift) - 1);
+        if lane.length == 0 {
+            lane.front = flit;
+        } else {
+            let place = u32::from(lane.start.wrapping_add(lane.length)) & self.ring_mask;
+            self.flits[((number << self.ring_shift) | place) as usize] = flit;
+        }
         lane.length += 1;
-        self.flits[((number << self.ring_shift) | place) as usize] = flit;
-        lane.length
+        lane
     }
 
     /// The flit at the front of a lane that has one.
     #[inline]
     pub(super) fn front(&self, number: u32) -> Flit {
-        let place = u32::from(self.lanes[number as usize].start) & ((1 << self.ring_shift) - 1);
-        self.flits[((number << self.ring_shift) | place) as usize]
+        self.lanes[number as usize].front
     }
 
-    /// Sends the flit at the front of a lane into the output lane that it has. Gives the flit, how many are left, and
-    /// the output lane with its credits.
+    /// Sends the flit at the front of a lane into the output lane that it has; `is_tail` tells the last of a packet, whose
+    /// successor in the lane is looked at later.
     #[inline]
-    pub(super) fn pop(&mut self, number: u32) -> (Flit, u16, u32, u16) {
-        let flit = self.front(number);
+    pub(super) fn pop<const PLAIN: bool>(&mut self, number: u32, is_tail: impl Fn(Flit) -> bool) -> Sent {
         let lane = &mut self.lanes[number as usize];
+        let flit = lane.front;
         lane.start = lane.start.wrapping_add(1);
         lane.length -= 1;
+        if lane.length > 0 {
+            let place = u32::from(lane.start) & self.ring_mask;
+            lane.front = self.flits[((number << self.ring_shift) | place) as usize];
+        }
+        if is_tail(flit) {
+            lane.stage = if lane.length == 0 { Stage::Idle } else { Stage::Asking };
+        }
         let (left, out) = (lane.length, lane.out);
-        (flit, left, out, self.use_credit(out))
+        let credits = self.use_credit::<PLAIN>(out);
+        Sent { flit, out, left, credits }
     }
 
     /// A flit is sent into a lane that has a credit; gives how many it has left.
     #[inline]
-    pub(super) fn use_credit(&mut self, number: u32) -> u16 {
-        let channel = self.channel(number);
-        self.channels[channel].used += 1;
+    pub(super) fn use_credit<const PLAIN: bool>(&mut self, number: u32) -> u16 {
+        if !PLAIN {
+            let channel = self.channel(number);
+            self.channels[channel].used += 1;
+        }
         let lane = &mut self.lanes[number as usize];
         lane.credits -= 1;
         lane.credits
     }
 
-    /// A packet takes a lane that is free.
+    /// A packet takes a lane that is free; gives how many credits there are.
     #[inline]
-    pub(super) fn take(&mut self, number: u32, holder: u32) {
+    pub(super) fn take(&mut self, number: u32, holder: u32) -> u16 {
         let (channel, bit) = (self.channel(number), 1 << self.within(number));
         self.channels[channel].free &= !bit;
-        self.lanes[number as usize].holder = holder;
+        let lane = &mut self.lanes[number as usize];
+        lane.holder = holder;
+        lane.credits
     }
 
-    /// A packet's tail was sent into the lane, which is free now, or when all credits are back.
+    /// Whether no packet has a lane.
+    pub(super) fn is_free(&self, number: u32) -> bool {
+        self.channels[self.channel(number)].free >> self.within(number) & 1 == 1
+    }
+
+    /// A packet's tail was sent into the lane, which is free now, or when all credits are back. Gives whether it is now.
     #[inline]
-    pub(super) fn release(&mut self, number: u32, is_when_empty: bool) {
+    pub(super) fn release(&mut self, number: u32, is_when_empty: bool) -> bool {
         self.lanes[number as usize].holder = NO_LANE;
         let (channel, bit) = (self.channel(number), 1 << self.within(number));
         let channel = &mut self.channels[channel];
@@ -242,30 +288,63 @@ impl Fabric {
         } else {
             channel.free |= bit;
         }
+        !is_when_empty
     }
 
-    /// A flit has left a lane. Gives whether the lane is free now, having waited for that.
+    /// A flit has left a lane. Gives whether the lane is free now, having waited for that, and who has it.
     #[inline]
-    pub(super) fn return_credit(&mut self, number: u32) -> bool {
+    pub(super) fn return_credit<const PLAIN: bool>(&mut self, number: u32) -> (bool, u32) {
+        if PLAIN {
+            let lane = &mut self.lanes[number as usize];
+            lane.credits += 1;
+            return (false, lane.holder);
+        }
         let (channel, bit) = (self.channel(number), 1 << self.within(number));
         let (channel, lane) = (&mut self.channels[channel], &mut self.lanes[number as usize]);
         channel.used -= 1;
         lane.credits += 1;
         if channel.draining & bit == 0 || lane.credits < self.depth {
-            return false;
+            return (false, lane.holder);
         }
         channel.draining &= !bit;
         channel.free |= bit;
-        true
+        (true, lane.holder)
+    }
+}
+
+impl Geometry {
+    #[inline]
+    pub(super) fn channel(self, lane: u32) -> usize {
+        (lane >> self.shift) as usize
+    }
+
+    #[inline]
+    pub(super) fn within(self, lane: u32) -> u32 {
+        lane & ((1 << self.shift) - 1)
+    }
+
+    #[inline]
+    pub(super) fn lane(self, channel: usize, within: usize) -> u32 {
+        ((channel << self.shift) | within) as u32
+    }
+
+    /// The lane of several of a channel that is next in turn for a head that accepted this one last.
+    #[inline]
+    pub(super) fn next_lane(self, accepted: u32, channel: usize, lanes: u64) -> usize {
+        // Behind the last one comes the first one again, and so it does after a turn at another channel.
+        let after = self.within(accepted.wrapping_add(1));
+        first_from(lanes, if self.channel(accepted) == channel { after as usize } else { 0 })
     }
 }
 
 impl Channel {
-    fn of(wire: Wire, switches: &[Switch], free: u64) -> Channel {
-        let (sender, output) = match wire.from.device {
-            Device::Node(node) => (node, FROM_NODE),
+    fn of(wire: Wire, switches: &[Switch], free: u64, shift: u32) -> Channel {
+        let (sender, output, first_place, places) = match wire.from.device {
+            Device::Node(node) => (node, FROM_NODE, 0, 0),
             Device::Switch(switch) => {
-                (switch, switches[switch as usize].first_output + u32::from(wire.from.number))
+                let state = &switches[switch as usize];
+                let output = state.first_output + u32::from(wire.from.number);
+                (switch, output, state.first_channel << shift, state.inputs << shift)
             }
         };
         let (switch, port) = match wire.to.device {
@@ -279,6 +358,8 @@ impl Channel {
             used: 0,
             sender,
             output,
+            first_place,
+            places,
             switch,
             port,
             first_output: 0,
@@ -295,8 +376,10 @@ impl Lane {
             credits,
             start: 0,
             length: 0,
+            front: 0,
+            accepted: NO_LANE,
             grant: 0,
-            accept: 0,
+            turn: 0,
             stage: Stage::Idle,
             port: 0,
             class: 0,

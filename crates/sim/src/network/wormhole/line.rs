@@ -9,60 +9,70 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Line<T> {
     delay: u64,
-    /// A batch for each cycle from now to the delay: that of a cycle is at its number, modulo their count.
-    batches: Vec<Vec<T>>,
-    /// Where what goes in now belongs.
-    entrance: usize,
-    /// The cycles in which something comes out.
-    due: VecDeque<u64>,
+    /// The cycle that has begun, and what went in since.
+    cycle: u64,
+    entering: Vec<T>,
+    /// The cycles in which something comes out, each with its batch.
+    batches: VecDeque<(u64, Vec<T>)>,
+    /// The memory of a batch that came out.
+    spare: Vec<Vec<T>>,
 }
 
 impl<T> Line<T> {
     pub(super) fn new(delay: u64) -> Line<T> {
-        let batches = (0..=delay).map(|_| Vec::new()).collect();
-        let mut line = Line { delay, batches, entrance: 0, due: VecDeque::new() };
-        line.begin(0);
-        line
+        Line { delay, cycle: 0, entering: Vec::new(), batches: VecDeque::new(), spare: Vec::new() }
     }
 
     /// A cycle begins. None in which something comes out is left out.
     #[inline]
     pub(super) fn begin(&mut self, cycle: u64) {
-        self.entrance = ((cycle + self.delay) % (self.delay + 1)) as usize;
+        self.close();
+        self.cycle = cycle;
     }
 
-    /// Puts in `what` in the cycle that has begun, which is `cycle`.
+    /// Puts in `what` in the cycle that has begun.
     #[inline]
-    pub(super) fn put(&mut self, cycle: u64, what: T) {
-        let batch = &mut self.batches[self.entrance];
-        if batch.is_empty() {
-            self.due.push_back(cycle + self.delay);
+    pub(super) fn put(&mut self, what: T) {
+        self.entering.push(what);
+    }
+
+    /// Takes out what is there in the cycle that has begun; to be given back by [`Line::give_back`], for its memory.
+    #[inline]
+    pub(super) fn take(&mut self) -> Vec<T> {
+        if self.delay == 0 {
+            self.close();
         }
-        batch.push(what);
-    }
-
-    /// Takes out what is there at `cycle`; to be given back by [`Line::give_back`], for its memory.
-    #[inline]
-    pub(super) fn take(&mut self, cycle: u64) -> Vec<T> {
-        if self.due.front() != Some(&cycle) {
-            return Vec::new();
+        match self.batches.front() {
+            Some((due, _)) if *due == self.cycle => {
+                self.batches.pop_front().map(|(_, batch)| batch).unwrap_or_default()
+            }
+            _ => Vec::new(),
         }
-        self.due.pop_front();
-        std::mem::take(&mut self.batches[(cycle % (self.delay + 1)) as usize])
     }
 
-    /// Takes the empty memory of a batch back.
+    /// Takes the memory of a batch back.
     #[inline]
-    pub(super) fn give_back(&mut self, cycle: u64, mut batch: Vec<T>) {
+    pub(super) fn give_back(&mut self, mut batch: Vec<T>) {
         if batch.capacity() > 0 {
             batch.clear();
-            self.batches[(cycle % (self.delay + 1)) as usize] = batch;
+            self.spare.push(batch);
         }
     }
 
     /// When the next comes out; never, if there is none.
     #[inline]
     pub(super) fn due(&self) -> u64 {
-        self.due.front().copied().unwrap_or(u64::MAX)
+        let entered = if self.entering.is_empty() { u64::MAX } else { self.cycle + self.delay };
+        self.batches.front().map_or(entered, |(due, _)| *due)
+    }
+
+    /// What has gone in is a batch.
+    #[inline]
+    fn close(&mut self) {
+        if !self.entering.is_empty() {
+            let empty = self.spare.pop().unwrap_or_default();
+            let batch = std::mem::replace(&mut self.entering, empty);
+            self.batches.push_back((self.cycle + self.delay, batch));
+        }
     }
 }

@@ -13,9 +13,11 @@
 
 mod bits;
 mod channel_allocation;
+mod cycle;
 mod error;
 mod fabric;
 mod line;
+mod lines;
 mod messages;
 mod routes;
 mod sources;
@@ -23,15 +25,15 @@ mod switch_allocation;
 
 pub use error::WormholeError;
 
-use pio_machine::{Link, Wormhole as Description};
+use pio_machine::{Allocator, Arbitration, Choice, Link, Reuse, Wormhole as Description};
 
 use crate::kernel::{Stream, Time};
 use crate::network::topology::Topology;
 use crate::network::{Delivery, MessageId, Network};
 use bits::Active;
 use channel_allocation::Grants;
-use fabric::{FROM_NODE, Fabric, Lane, NO_LANE, Stage};
-use line::Line;
+use fabric::Fabric;
+use lines::Lines;
 use messages::Messages;
 use routes::Routes;
 use sources::Sources;
@@ -69,11 +71,11 @@ pub struct Wormhole {
     messages: Messages,
     sources: Sources,
     requests: Box<Requests>,
-    /// For each output port and class of all switches, the places of the lanes whose heads ask for an output lane.
+    /// For each channel and class, the places of the lanes at its sender whose heads ask for one of its lanes.
     wanting: Vec<u64>,
     /// Words for each.
     words: usize,
-    /// Switches where lanes are free and asked for, and those with flits that may cross them.
+    /// Channels whose lanes are free and asked for, and switches with flits that may cross them.
     allocating: Active,
     switching: Active,
     /// Who was granted which lanes: kept so that no memory is asked for in each cycle.
@@ -82,6 +84,11 @@ pub struct Wormhole {
     flit_hops: u64,
     /// Virtual channels of each class.
     classes: Vec<u64>,
+    /// Lanes into which a tail was sent in this cycle: nobody may have them before the next one.
+    released: Vec<u32>,
+    /// Whether nothing is out of the ordinary: one class, one word of who asks, each in turn, stages of one cycle, and
+    /// nobody looks at how full lanes are. What is done for each flit is compiled for that by itself.
+    is_plain: bool,
 }
 
 /// A packet on its way.
@@ -93,23 +100,6 @@ struct Packet {
     waypoint: u32,
     flits: u32,
     age: u64,
-}
-
-/// What is under way for a known number of cycles.
-#[derive(Debug)]
-struct Lines {
-    /// Flits from nodes and from switches to the lane that they come in by.
-    injected: Line<(u32, Flit)>,
-    forwarded: Line<(u32, Flit)>,
-    /// Credits for a lane, to who sends into it.
-    credits: Line<u32>,
-    /// Lanes whose head comes to the front as a tail leaves.
-    uncovered: Line<u32>,
-    /// Lanes whose head may ask for an output lane.
-    routed: Line<u32>,
-    /// Lanes whose front flit may ask for the switch: after another step, and after it arrived.
-    settled: Line<u32>,
-    fresh: Line<u32>,
 }
 
 impl Wormhole {
@@ -142,7 +132,7 @@ impl Wormhole {
         let cycle_time = link.bandwidth.time_of(description.flit).picoseconds();
         let latency = link.latency.picoseconds().div_ceil(cycle_time);
         let most_inputs = fabric.switches.iter().map(|switch| switch.inputs).max().unwrap_or(0);
-        let words = ((most_inputs as usize) << fabric.shift).div_ceil(64).max(1);
+        let words = ((most_inputs as usize) << fabric.geometry.shift).div_ceil(64).max(1);
         Ok(Wormhole {
             topology: topology.clone(),
             routes: Routes::of(topology, description.choice),
@@ -155,15 +145,25 @@ impl Wormhole {
             messages: Messages::between(nodes as usize),
             sources: Sources::new(nodes as usize),
             requests: Requests::new(),
-            wanting: vec![0; fabric.outputs.len() * needed as usize * words],
+            wanting: vec![0; fabric.channels.len() * needed as usize * words],
             words,
-            allocating: Active::none_of(fabric.switches.len()),
+            allocating: Active::none_of(fabric.channels.len()),
             switching: Active::none_of(fabric.switches.len()),
-            grants: Grants::among(64 * words),
+            grants: Grants::among(words),
             lines: Lines::new(description, latency),
             flit_hops: 0,
             description: description.clone(),
             classes: (0..needed).map(|class| class_lanes(class, needed, found)).collect(),
+            released: Vec::new(),
+            is_plain: needed == 1
+                && words == 1
+                && description.allocator == Allocator::Islip
+                && description.arbitration == Arbitration::RoundRobin
+                && description.reuse == Reuse::TailSent
+                && matches!(description.choice, Choice::Static | Choice::Random)
+                && !description.cut_through
+                && description.pipeline.vc_allocation == 1
+                && description.pipeline.switch_allocation == 1,
             fabric,
         })
     }
@@ -210,160 +210,6 @@ impl Wormhole {
         let due = self.lines.due().min(self.sources.due());
         (due != u64::MAX).then(|| due.max(self.now + 1))
     }
-
-    /// Carries out a cycle but for what nodes put in: that comes first when time goes on, so that what they are told of
-    /// this cycle's arrivals can make them send in it.
-    fn step(&mut self, delivered: &mut Vec<Delivery>) {
-        let now = self.now;
-        self.lines.begin(now);
-        let batch = self.lines.uncovered.take(now);
-        for lane in batch.iter().copied() {
-            self.find_route(lane);
-        }
-        self.lines.uncovered.give_back(now, batch);
-        let batch = self.lines.injected.take(now);
-        for (lane, flit) in batch.iter().copied() {
-            self.take_flit(lane, flit, delivered);
-        }
-        self.lines.injected.give_back(now, batch);
-        let batch = self.lines.forwarded.take(now);
-        for (lane, flit) in batch.iter().copied() {
-            self.take_flit(lane, flit, delivered);
-        }
-        self.lines.forwarded.give_back(now, batch);
-        let batch = self.lines.credits.take(now);
-        for lane in batch.iter().copied() {
-            self.take_credit(lane);
-        }
-        self.lines.credits.give_back(now, batch);
-        let batch = self.lines.fresh.take(now);
-        for lane in batch.iter().copied() {
-            self.settle(lane);
-        }
-        self.lines.fresh.give_back(now, batch);
-        let batch = self.lines.settled.take(now);
-        for lane in batch.iter().copied() {
-            self.settle(lane);
-        }
-        self.lines.settled.give_back(now, batch);
-        let batch = self.lines.routed.take(now);
-        for lane in batch.iter().copied() {
-            self.ask_for_lane(lane);
-        }
-        self.lines.routed.give_back(now, batch);
-        for word in 0..self.allocating.words() {
-            for switch in self.allocating.members(word) {
-                self.allocate_channels(switch);
-            }
-        }
-        for word in 0..self.switching.words() {
-            for switch in self.switching.members(word) {
-                self.allocate_switch(switch);
-            }
-        }
-    }
-
-    /// A flit comes in by a lane.
-    fn take_flit(&mut self, number: u32, flit: Flit, delivered: &mut Vec<Delivery>) {
-        if self.fabric.channel(number) >= self.fabric.switch_channels {
-            return self.eject(number, flit, delivered);
-        }
-        let length = self.fabric.push(number, flit);
-        let lane = &mut self.fabric.lanes[number as usize];
-        match lane.stage {
-            Stage::Idle => self.find_route(number),
-            Stage::Moving if length == 1 => {
-                if self.description.pipeline.switch_allocation == 1 {
-                    self.settle(number);
-                } else {
-                    lane.stage = Stage::Settling;
-                    self.lines.fresh.put(self.now, number);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// A flit comes to a node, which takes it out at once.
-    fn eject(&mut self, number: u32, flit: Flit, delivered: &mut Vec<Delivery>) {
-        self.lines.credits.put(self.now, number);
-        let message = self.packets[(flit >> PACKET) as usize].message;
-        if flit & HEAD != 0 {
-            self.messages.note_first(message, self.now);
-        }
-        if flit & TAIL != 0 {
-            self.free_packets.push(flit >> PACKET);
-            let cycle_time = self.cycle_time;
-            let time_of = |cycle: u64| Time(cycle.saturating_mul(cycle_time));
-            self.messages.note_packet(message, self.now, time_of, delivered);
-        }
-    }
-
-    /// A credit for a lane comes back to who sends into it.
-    fn take_credit(&mut self, number: u32) {
-        let is_freed = self.fabric.return_credit(number);
-        let channel = &self.fabric.channels[self.fabric.channel(number)];
-        let (sender, output) = (channel.sender, channel.output);
-        if output == FROM_NODE {
-            return self.sources.wake(sender);
-        }
-        if is_freed {
-            self.note_free(sender as usize, output as usize);
-        }
-        let holder = self.fabric.lanes[number as usize].holder;
-        if holder != NO_LANE {
-            let Lane { stage, length, .. } = self.fabric.lanes[holder as usize];
-            if stage == Stage::Moving && length > 0 {
-                self.make_ready(holder);
-            }
-        }
-    }
-
-    /// A packet's head is at the front of a lane: its output port is chosen, and it may ask for an output lane when the
-    /// stages before are over.
-    fn find_route(&mut self, number: u32) {
-        let switch = self.fabric.channels[self.fabric.channel(number)].switch;
-        let packet = &mut self.packets[(self.fabric.front(number) >> PACKET) as usize];
-        if packet.waypoint < PAST && self.topology.is_past(switch, packet.waypoint) {
-            packet.waypoint = PAST;
-        }
-        let target = if packet.waypoint < PAST { packet.waypoint } else { packet.destination };
-        let fabric = &self.fabric;
-        let outputs = fabric.switches[switch as usize].first_output;
-        let load = |port: u16| {
-            let channel = fabric.outputs[(outputs + u32::from(port)) as usize].channel;
-            fabric.channels[channel as usize].used
-        };
-        let port = self.routes.port(switch, target, &mut self.stream, load);
-        let class = match self.classes.len() {
-            1 => 0,
-            _ => self.topology.class(switch, port, target) + u8::from(packet.waypoint == PAST),
-        };
-        let lane = &mut self.fabric.lanes[number as usize];
-        (lane.port, lane.class, lane.stage) = (port as u8, class, Stage::Routing);
-        self.lines.routed.put(self.now, number);
-    }
-
-    /// A lane's front flit may ask for the switch from now on.
-    fn settle(&mut self, number: u32) {
-        let lane = &mut self.fabric.lanes[number as usize];
-        lane.stage = Stage::Moving;
-        let (length, out) = (lane.length, lane.out);
-        if length > 0 && self.fabric.lanes[out as usize].credits > 0 {
-            self.make_ready(number);
-        }
-    }
-
-    /// A lane's front flit asks for the switch, and has a credit.
-    fn make_ready(&mut self, number: u32) {
-        let within = self.fabric.within(number);
-        let channel = self.fabric.channel(number);
-        let channel = &mut self.fabric.channels[channel];
-        channel.ready |= 1 << within;
-        let (switch, port) = (channel.switch as usize, channel.port);
-        self.fabric.switches[switch].ready_ports |= 1 << port;
-        self.switching.insert(switch);
-    }
 }
 
 impl Network for Wormhole {
@@ -398,44 +244,15 @@ impl Network for Wormhole {
             }
             self.now = cycle;
             self.is_injected = false;
-            self.step(delivered);
+            if self.is_plain {
+                self.step::<true>(delivered);
+            } else {
+                self.step::<false>(delivered);
+            }
             if delivered.len() > before {
                 return;
             }
         }
-    }
-}
-
-impl Lines {
-    fn new(description: &Description, latency: u64) -> Lines {
-        let pipeline = &description.pipeline;
-        let (vc_allocation, switch_allocation) =
-            (u64::from(pipeline.vc_allocation), u64::from(pipeline.switch_allocation));
-        Lines {
-            injected: Line::new(u64::from(pipeline.injection) + latency),
-            forwarded: Line::new(1 + u64::from(pipeline.switch_traversal) + latency),
-            credits: Line::new(1 + latency + u64::from(pipeline.credit)),
-            uncovered: Line::new(1),
-            routed: Line::new(u64::from(pipeline.routing) + vc_allocation - 1),
-            settled: Line::new(switch_allocation),
-            fresh: Line::new(switch_allocation - 1),
-        }
-    }
-
-    fn begin(&mut self, cycle: u64) {
-        self.injected.begin(cycle);
-        self.forwarded.begin(cycle);
-        self.credits.begin(cycle);
-        self.uncovered.begin(cycle);
-        self.routed.begin(cycle);
-        self.settled.begin(cycle);
-        self.fresh.begin(cycle);
-    }
-
-    fn due(&self) -> u64 {
-        let flits = self.injected.due().min(self.forwarded.due()).min(self.credits.due());
-        let lanes = self.uncovered.due().min(self.routed.due());
-        flits.min(lanes).min(self.settled.due()).min(self.fresh.due())
     }
 }
 

@@ -77,9 +77,11 @@ impl Wormhole {
                 self.queue(message);
             }
         }
-        for word in 0..self.sources.active.words() {
-            for node in self.sources.active.members(word) {
-                self.inject_from(node);
+        for group in 0..self.sources.active.groups() {
+            for word in self.sources.active.words(group) {
+                for node in self.sources.active.members(word) {
+                    self.inject_from(node);
+                }
             }
         }
     }
@@ -119,9 +121,13 @@ impl Wormhole {
             (source.packet, source.lane) = (NONE, NO_LANE);
             self.fabric.release(lane, self.is_free_when_empty());
         }
-        self.fabric.use_credit(lane);
+        if self.is_plain {
+            self.fabric.use_credit::<true>(lane);
+        } else {
+            self.fabric.use_credit::<false>(lane);
+        }
         self.flit_hops += 1;
-        self.lines.injected.put(self.now, (lane, flit));
+        self.lines.injected.put((lane, flit));
     }
 
     /// Cuts the next packet off the first message of a node, if there is one.
@@ -136,6 +142,8 @@ impl Wormhole {
             (message.from, message.to, message.age, message.next)
         };
         let waypoint = match self.description.choice {
+            // A detour takes a class of its own.
+            _ if self.classes.len() == 1 => None,
             Choice::Static => self.topology.static_waypoint(from, to),
             _ => self.topology.waypoint(from, to, self.stream.bits()),
         };

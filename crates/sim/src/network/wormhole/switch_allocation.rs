@@ -3,7 +3,7 @@
 use pio_machine::{Allocator, Arbitration};
 
 use super::bits::{Bits, first_from};
-use super::fabric::Stage;
+use super::fabric::{FROM_NODE, Sent, Stage};
 use super::{TAIL, Wormhole};
 
 const PORTS: usize = 64;
@@ -54,7 +54,7 @@ impl Unmatched {
 
 impl Wormhole {
     /// Matches inputs and outputs of a switch, and sends a flit from each input that is matched.
-    pub(super) fn allocate_switch(&mut self, switch: usize) {
+    pub(super) fn allocate_switch<const PLAIN: bool>(&mut self, switch: usize) {
         let state = &self.fabric.switches[switch];
         let mut unmatched = Unmatched {
             switch,
@@ -63,18 +63,21 @@ impl Wormhole {
             inputs: state.ready_ports,
             outputs: 0,
         };
-        if self.gather_requests(&mut unmatched) {
+        if self.gather_requests::<PLAIN>(&mut unmatched) {
             // Nobody is in anybody's way: every allocator matches them all.
             for input in Bits(unmatched.inputs) {
-                let output = self.requests.outputs[input].trailing_zeros() as usize;
-                self.connect(&unmatched, input, output, true);
+                let output = self.requests.outputs[input].trailing_zeros() as usize & (PORTS - 1);
+                self.connect::<PLAIN>(&unmatched, input, output, true);
             }
             return;
         }
         for iteration in 0..self.description.iterations {
             let anybody = match self.description.allocator {
-                Allocator::Islip => self.match_outputs_first(&mut unmatched, iteration == 0),
-                Allocator::SeparableInputFirst => self.match_inputs_first(&mut unmatched, iteration == 0),
+                _ if PLAIN => self.match_outputs_first::<PLAIN>(&mut unmatched, iteration == 0),
+                Allocator::Islip => self.match_outputs_first::<PLAIN>(&mut unmatched, iteration == 0),
+                Allocator::SeparableInputFirst => {
+                    self.match_inputs_first::<PLAIN>(&mut unmatched, iteration == 0)
+                }
             };
             if !anybody {
                 break;
@@ -84,23 +87,40 @@ impl Wormhole {
 
     /// Each input port asks for every output port that one of its lanes wants; of several lanes that want the same, one
     /// stands for it. Gives whether no two want the same.
-    fn gather_requests(&mut self, unmatched: &mut Unmatched) -> bool {
+    fn gather_requests<const PLAIN: bool>(&mut self, unmatched: &mut Unmatched) -> bool {
         let mut is_simple = true;
+        let is_in_turn_always = PLAIN || self.description.pipeline.switch_allocation == 1;
         for input in Bits(unmatched.inputs) {
             let channel = unmatched.first_channel + input;
             let state = &self.fabric.channels[channel];
-            let (ready, first) = (state.ready, state.first_lane);
+            let (mut ready, first) = (state.ready, state.first_lane);
+            if !is_in_turn_always {
+                ready = self.those_in_turn::<PLAIN>(channel, ready);
+                if ready == 0 {
+                    unmatched.inputs &= !(1 << input);
+                    continue;
+                }
+            }
+            if ready.is_power_of_two() {
+                let lane = ready.trailing_zeros();
+                let number = self.fabric.lane(channel, lane as usize);
+                let output = self.fabric.lanes[number as usize].port & (PORTS as u8 - 1);
+                self.requests.lane[input][usize::from(output)] = lane as u8;
+                self.requests.outputs[input] = 1 << output;
+                is_simple &= unmatched.ask(&mut self.requests, input, output);
+                continue;
+            }
             let later = ready & (!0 << first);
             let mut asked = 0_u64;
             for lanes in [later, ready & !later] {
                 for lane in Bits(lanes) {
                     let number = self.fabric.lane(channel, lane);
-                    let output = self.fabric.lanes[number as usize].port;
+                    let output = self.fabric.lanes[number as usize].port & (PORTS as u8 - 1);
                     if asked & 1 << output == 0 {
                         asked |= 1 << output;
                         self.requests.lane[input][usize::from(output)] = lane as u8;
                         is_simple &= unmatched.ask(&mut self.requests, input, output);
-                    } else if self.description.arbitration == Arbitration::Age {
+                    } else if !PLAIN && self.description.arbitration == Arbitration::Age {
                         self.prefer_older(channel, input, usize::from(output), lane);
                     }
                 }
@@ -109,6 +129,16 @@ impl Wormhole {
             is_simple &= asked.is_power_of_two();
         }
         is_simple
+    }
+
+    /// Of the lanes of a channel that are ready, those whose turn to ask it is in this cycle.
+    fn those_in_turn<const PLAIN: bool>(&self, channel: usize, ready: u64) -> u64 {
+        let turn = self.turn_of::<PLAIN>(self.now, self.description.pipeline.switch_allocation);
+        let is_in_turn = |lane: &usize| {
+            let number = self.fabric.lane(channel, *lane);
+            self.fabric.lanes[number as usize].turn == turn
+        };
+        Bits(ready).filter(is_in_turn).fold(0, |lanes, lane| lanes | 1 << lane)
     }
 
     /// Of two lanes of an input that want the same output, the one with the older packet stands for both.
@@ -121,13 +151,13 @@ impl Wormhole {
     }
 
     /// Outputs grant, inputs accept; gives whether anybody was matched.
-    fn match_outputs_first(&mut self, unmatched: &mut Unmatched, is_first: bool) -> bool {
+    fn match_outputs_first<const PLAIN: bool>(&mut self, unmatched: &mut Unmatched, is_first: bool) -> bool {
         let mut granted = 0_u64;
         for output in Bits(unmatched.outputs) {
             let asking = self.requests.inputs[output] & unmatched.inputs;
             if asking != 0 {
                 let start = self.fabric.outputs[unmatched.first_output + output].first_input;
-                let input = self.first_of(asking, start, |input| self.age(unmatched, input, output));
+                let input = self.first_of::<PLAIN>(asking, start, |input| self.age(unmatched, input, output));
                 if granted & 1 << input == 0 {
                     self.requests.granted[input] = 0;
                 }
@@ -138,8 +168,8 @@ impl Wormhole {
         for input in Bits(granted) {
             let start = self.fabric.channels[unmatched.first_channel + input].first_output;
             let grants = self.requests.granted[input];
-            let output = self.first_of(grants, start, |output| self.age(unmatched, input, output));
-            self.connect(unmatched, input, output, is_first);
+            let output = self.first_of::<PLAIN>(grants, start, |output| self.age(unmatched, input, output));
+            self.connect::<PLAIN>(unmatched, input, output, is_first);
             unmatched.inputs &= !(1 << input);
             unmatched.outputs &= !(1 << output);
         }
@@ -147,13 +177,14 @@ impl Wormhole {
     }
 
     /// Inputs ask for one output each, outputs grant; gives whether anybody was matched.
-    fn match_inputs_first(&mut self, unmatched: &mut Unmatched, is_first: bool) -> bool {
+    fn match_inputs_first<const PLAIN: bool>(&mut self, unmatched: &mut Unmatched, is_first: bool) -> bool {
         let mut asked = 0_u64;
         for input in Bits(unmatched.inputs) {
             let wanted = self.requests.outputs[input] & unmatched.outputs;
             if wanted != 0 {
                 let start = self.fabric.channels[unmatched.first_channel + input].first_output;
-                let output = self.first_of(wanted, start, |output| self.age(unmatched, input, output));
+                let output =
+                    self.first_of::<PLAIN>(wanted, start, |output| self.age(unmatched, input, output));
                 if asked & 1 << output == 0 {
                     self.requests.granted[output] = 0;
                 }
@@ -164,8 +195,8 @@ impl Wormhole {
         for output in Bits(asked) {
             let start = self.fabric.outputs[unmatched.first_output + output].first_input;
             let asking = self.requests.granted[output];
-            let input = self.first_of(asking, start, |input| self.age(unmatched, input, output));
-            self.connect(unmatched, input, output, is_first);
+            let input = self.first_of::<PLAIN>(asking, start, |input| self.age(unmatched, input, output));
+            self.connect::<PLAIN>(unmatched, input, output, is_first);
             unmatched.inputs &= !(1 << input);
             unmatched.outputs &= !(1 << output);
         }
@@ -173,9 +204,9 @@ impl Wormhole {
     }
 
     /// Who goes first of `asking`, which is not empty: the next in turn, or whose packet is the oldest.
-    fn first_of(&self, asking: u64, start: u8, age: impl Fn(usize) -> u64) -> usize {
+    fn first_of<const PLAIN: bool>(&self, asking: u64, start: u8, age: impl Fn(usize) -> u64) -> usize {
         let next = first_from(asking, usize::from(start));
-        if self.description.arbitration == Arbitration::RoundRobin || asking.is_power_of_two() {
+        if PLAIN || self.description.arbitration == Arbitration::RoundRobin || asking.is_power_of_two() {
             return next;
         }
         Bits(asking).min_by_key(|one| (age(*one), *one < usize::from(start), *one)).unwrap_or(next)
@@ -187,55 +218,72 @@ impl Wormhole {
         self.front_packet(self.fabric.lane(unmatched.first_channel + input, lane)).age
     }
 
-    /// Sends the flit that an input has for an output. Only the first iteration moves the round robin on.
-    fn connect(&mut self, at: &Unmatched, input: usize, output: usize, is_first: bool) {
+    /// An input that is matched with an output sends the flit that it has for it, when the stage is over. Only the first
+    /// iteration moves the round robin on.
+    #[inline(always)]
+    fn connect<const PLAIN: bool>(&mut self, at: &Unmatched, input: usize, output: usize, is_first: bool) {
         let lane = self.requests.lane[input][output];
         let switch = &mut self.fabric.switches[at.switch];
-        let state = &mut self.fabric.channels[at.first_channel + input];
+        let channel = at.first_channel + input;
+        let state = &mut self.fabric.channels[channel];
         if is_first {
             self.fabric.outputs[at.first_output + output].first_input = after(input, switch.inputs);
             state.first_output = after(output, switch.outputs);
         }
         state.first_lane = after(usize::from(lane), self.description.virtual_channels);
-        let number = self.fabric.lane(at.first_channel + input, usize::from(lane));
-        if !self.forward(number, at.switch, at.first_output + output) {
-            let state = &mut self.fabric.channels[at.first_channel + input];
-            state.ready &= !(1 << lane);
-            if state.ready == 0 {
-                let ready_ports = &mut self.fabric.switches[at.switch].ready_ports;
-                *ready_ports &= !(1 << input);
-                if *ready_ports == 0 {
-                    self.switching.remove(at.switch);
-                }
+        let number = ((channel as u32) << self.fabric.geometry.shift) | u32::from(lane);
+        let is_from_node = state.output == FROM_NODE;
+        let is_at_once = PLAIN || self.description.pipeline.switch_allocation == 1;
+        if is_at_once && self.forward::<PLAIN>(number, is_from_node) {
+            return;
+        }
+        if !is_at_once {
+            self.fabric.lanes[number as usize].stage = Stage::Crossing;
+            self.lines.matched.put(number);
+        }
+        let state = &mut self.fabric.channels[channel];
+        state.ready &= !(1 << lane);
+        if state.ready == 0 {
+            let ready_ports = &mut self.fabric.switches[at.switch].ready_ports;
+            *ready_ports &= !(1 << input);
+            if *ready_ports == 0 {
+                self.switching.remove(at.switch);
             }
+        }
+    }
+
+    /// A lane sends the flit for which it was given the switch some cycles ago.
+    pub(super) fn cross<const PLAIN: bool>(&mut self, number: u32) {
+        self.fabric.lanes[number as usize].stage = Stage::Moving;
+        let is_from_node = self.fabric.channels[self.fabric.channel(number)].output == FROM_NODE;
+        self.forward::<PLAIN>(number, is_from_node);
+        let lane = &self.fabric.lanes[number as usize];
+        if lane.stage == Stage::Moving && lane.length > 0 {
+            self.move_from::<PLAIN>(number, self.now + 1);
         }
     }
 
     /// Sends a lane's front flit into the output lane that it has; gives whether the next flit may follow at once.
-    fn forward(&mut self, number: u32, switch: usize, output: usize) -> bool {
-        let (flit, left, out, credits) = self.fabric.pop(number);
+    #[inline(always)]
+    fn forward<const PLAIN: bool>(&mut self, number: u32, is_from_node: bool) -> bool {
+        let Sent { flit, out, left, credits } = self.fabric.pop::<PLAIN>(number, |flit| flit & TAIL != 0);
         self.flit_hops += 1;
-        self.lines.forwarded.put(self.now, (out, flit));
-        self.lines.credits.put(self.now, number);
-        if flit & TAIL != 0 {
-            self.fabric.release(out, self.is_free_when_empty());
-            self.note_free(switch, output);
-            self.fabric.lanes[number as usize].stage = if left == 0 { Stage::Idle } else { Stage::Routing };
-            if left > 0 {
-                self.lines.uncovered.put(self.now, number);
-            }
-            return false;
+        self.lines.forwarded.put((out, flit));
+        let credits_back = if is_from_node { &mut self.lines.node_credits } else { &mut self.lines.credits };
+        credits_back.put(number);
+        if flit & TAIL == 0 {
+            return left > 0 && credits > 0;
         }
-        if left > 0 && self.description.pipeline.switch_allocation > 1 {
-            self.fabric.lanes[number as usize].stage = Stage::Settling;
-            self.lines.settled.put(self.now, number);
-            return false;
+        self.released.push(out);
+        if left > 0 {
+            self.lines.uncovered.put(number);
         }
-        left > 0 && credits > 0
+        false
     }
 }
 
 /// Who goes first when `index` of so many has had its turn.
+#[inline]
 fn after(index: usize, count: u32) -> u8 {
     if index as u32 + 1 == count { 0 } else { index as u8 + 1 }
 }
