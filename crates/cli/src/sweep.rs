@@ -48,7 +48,7 @@ pub struct Request {
 /// Where the results go, besides the terminal.
 #[derive(Debug, Default, clap::Args)]
 pub struct Outputs {
-    /// Sweep: write the first figure as SVG
+    /// Sweep: write the figures as SVG; of several, each to FILE with what it shows in its name
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Sweep: write the results as .csv or .parquet
@@ -96,10 +96,7 @@ pub fn run(request: &Request, outputs: &Outputs, html: Option<&Path>) -> Result<
     let sweep = sweep(request, &points, values);
     crate::print(&sweep.text())?;
     if let Some(path) = &outputs.svg {
-        let Some(figure) = sweep.figures().into_iter().next() else {
-            bail!("{}: nothing to draw, as no swept setting is a number", path.display());
-        };
-        write(path, pio_report::chart::svg(&figure).as_bytes())?;
+        draw(&sweep, path)?;
     }
     if let Some(path) = html {
         write(path, sweep.html().as_bytes())?;
@@ -113,6 +110,19 @@ pub fn run(request: &Request, outputs: &Outputs, html: Option<&Path>) -> Result<
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn draw(sweep: &Sweep, path: &Path) -> Result<()> {
+    let figures = sweep.figures();
+    if figures.is_empty() {
+        bail!("{}: nothing to draw, as no swept setting is a number", path.display());
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    for (name, figure) in &figures {
+        let own = path.with_file_name(format!("{stem}-{name}.svg"));
+        write(if figures.len() == 1 { path } else { &own }, pio_report::chart::svg(figure).as_bytes())?;
+    }
+    Ok(())
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {

@@ -107,31 +107,21 @@ impl Sweep {
     }
 
     /// A figure of every measure that is drawn, over the setting that varies as a number; none if none does. Measures
-    /// with the same unit share a figure.
-    pub fn figures(&self) -> Vec<Figure> {
+    /// with the same unit share a figure, which is named by the column of the first.
+    pub fn figures(&self) -> Vec<(&'static str, Figure)> {
         let Some(along) = self.along() else { return Vec::new() };
-        let mut figures: Vec<(Unit, Figure)> = Vec::new();
+        let mut figures: Vec<(&Measure, Figure)> = Vec::new();
         for (index, measure) in self.measures.iter().enumerate().filter(|(_, measure)| measure.is_drawn) {
             let series = self.series(along, index);
-            match figures.iter_mut().find(|(unit, _)| *unit == measure.unit) {
+            match figures.iter_mut().find(|(first, _)| first.unit == measure.unit) {
                 Some((_, figure)) => {
                     figure.y_label.push_str(&format!(", {}", measure.name));
                     figure.series.extend(series);
                 }
-                None => figures.push((measure.unit, self.figure(along, measure, series))),
+                None => figures.push((measure, self.figure(along, measure, series))),
             }
         }
-        figures
-            .into_iter()
-            .map(|(unit, figure)| {
-                let y_label = match unit {
-                    Unit::Seconds => format!("{} [s]", figure.y_label),
-                    Unit::BytesPerSecond => format!("{} [B/s]", figure.y_label),
-                    Unit::Number | Unit::Count | Unit::YesNo => figure.y_label.clone(),
-                };
-                Figure { y_label, ..figure }
-            })
-            .collect()
+        figures.into_iter().map(|(first, figure)| (first.column, in_units(first.unit, figure))).collect()
     }
 
     /// As one HTML page that needs nothing else.
@@ -140,7 +130,7 @@ impl Sweep {
         let figures: String = self
             .figures()
             .iter()
-            .map(|figure| format!("<figure>{}</figure>\n", chart::svg(figure)))
+            .map(|(_, figure)| format!("<figure>{}</figure>\n", chart::svg(figure)))
             .collect();
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -195,24 +185,40 @@ impl Sweep {
 
     /// The setting to draw along: of those that are numbers everywhere the one with most different values.
     fn along(&self) -> Option<usize> {
-        let different = |setting: usize| {
-            let mut places: Vec<f64> = self.rows.iter().filter_map(|row| row.places[setting]).collect();
-            places.sort_by(f64::total_cmp);
-            places.dedup();
-            places.len()
-        };
+        let different = |setting: usize| self.places(setting).len();
         let candidates = (0..self.settings.len()).filter(|setting| self.is_numeric(*setting));
         let counted = candidates.map(|setting| (different(setting), setting)).filter(|(count, _)| *count > 1);
         // Of several the first one.
         counted.max_by_key(|(count, setting)| (*count, usize::MAX - setting)).map(|(_, setting)| setting)
     }
 
+    /// The different values of a setting, ascending.
+    fn places(&self, setting: usize) -> Vec<f64> {
+        let mut places: Vec<f64> = self.rows.iter().filter_map(|row| row.places[setting]).collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        places
+    }
+
+    /// The unit in which the first value of a setting is written, and how much it is in the basic unit.
+    fn written_unit(&self, setting: usize) -> (f64, &str) {
+        let Some(row) = self.rows.first() else { return (1.0, "") };
+        let text = row.settings[setting].trim();
+        let end = text.find(|c: char| c.is_alphabetic() && c != 'e').unwrap_or(text.len());
+        match (text[..end].trim().parse::<f64>(), row.places[setting]) {
+            (Ok(number), Some(place)) if number != 0.0 && end < text.len() => (place / number, &text[end..]),
+            _ => (1.0, ""),
+        }
+    }
+
     fn figure(&self, along: usize, measure: &Measure, series: Vec<Series>) -> Figure {
+        let name = &self.settings[along];
+        let (_, unit) = self.written_unit(along);
         Figure {
             title: self.title.clone(),
-            x_label: self.settings[along].clone(),
+            x_label: if unit.is_empty() { name.clone() } else { format!("{name} [{unit}]") },
             y_label: measure.name.to_owned(),
-            log_x: false,
+            log_x: is_geometric(&self.places(along)),
             log_y: false,
             series,
         }
@@ -224,6 +230,7 @@ impl Sweep {
             self.measures.iter().filter(|other| other.is_drawn && other.unit == self.measures[measure].unit);
         let is_alone = drawn.count() == 1;
         let mut lines: Vec<Series> = Vec::new();
+        let (factor, _) = self.written_unit(along);
         for row in &self.rows {
             let mut words: Vec<&str> = (0..self.settings.len())
                 .filter(|setting| *setting != along && self.varies(*setting))
@@ -238,8 +245,8 @@ impl Sweep {
                 continue;
             }
             match lines.iter_mut().find(|line| line.name == name) {
-                Some(line) => line.points.push(Point::exact(x, y)),
-                None => lines.push(Series { name, points: vec![Point::exact(x, y)] }),
+                Some(line) => line.points.push(Point::exact(x / factor, y)),
+                None => lines.push(Series { name, points: vec![Point::exact(x / factor, y)] }),
             }
         }
         for line in &mut lines {
@@ -251,6 +258,32 @@ impl Sweep {
     fn varies(&self, setting: usize) -> bool {
         self.rows.iter().any(|row| row.settings[setting] != self.rows[0].settings[setting])
     }
+}
+
+/// Whether each value is the same multiple of the one before, as in 1, 4, 16: then a logarithmic axis spreads them evenly.
+fn is_geometric(ascending: &[f64]) -> bool {
+    let ratios: Vec<f64> = ascending.windows(2).map(|pair| pair[1] / pair[0]).collect();
+    ratios.len() > 1
+        && ascending[0] > 0.0
+        && ratios.iter().all(|ratio| (ratio / ratios[0] - 1.0).abs() < 1e-9)
+}
+
+/// The figure with its values in the unit in which the largest has few digits.
+fn in_units(unit: Unit, mut figure: Figure) -> Figure {
+    let names: &[(f64, &str)] = match unit {
+        Unit::Seconds => &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")],
+        Unit::BytesPerSecond => &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")],
+        Unit::Number | Unit::Count | Unit::YesNo => return figure,
+    };
+    let points = || figure.series.iter().flat_map(|series| &series.points);
+    let largest = points().map(|point| point.y).fold(0.0, f64::max);
+    let (factor, name) =
+        *names.iter().find(|(factor, _)| largest >= *factor).unwrap_or(&names[names.len() - 1]);
+    for point in figure.series.iter_mut().flat_map(|series| &mut series.points) {
+        *point = Point::exact(point.x, point.y / factor);
+    }
+    figure.y_label.push_str(&format!(" [{name}]"));
+    figure
 }
 
 /// A line of CSV.
@@ -292,11 +325,26 @@ mod tests {
     #[test]
     fn a_line_for_each_setting_that_is_no_number_sorted_along_the_one_that_is() {
         let figures = sweep().figures();
-        let [figure] = &figures[..] else { panic!("{figures:?}") };
-        assert_eq!((figure.x_label.as_str(), figure.y_label.as_str()), ("cache", "idle [s]"));
+        let [(name, figure)] = &figures[..] else { panic!("{figures:?}") };
+        assert_eq!(*name, "idle_s");
+        assert_eq!((figure.x_label.as_str(), figure.y_label.as_str()), ("cache [MB]", "idle [s]"));
         let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
         assert_eq!(names, ["lru", "mru"]);
-        assert_eq!(figure.series[0].points, [Point::exact(8e6, 3.0), Point::exact(16e6, 2.5)]);
+        assert_eq!(figure.series[0].points, [Point::exact(8.0, 3.0), Point::exact(16.0, 2.5)]);
+    }
+
+    #[test]
+    fn small_times_are_drawn_in_small_units_and_doublings_evenly() {
+        let mut sweep = sweep();
+        for (row, place) in sweep.rows.iter_mut().zip([1e6, 2e6, 4e6, 8e6]) {
+            row.settings[0] = format!("{} MB", place / 1e6);
+            row.places[0] = Some(place);
+            row.values[0] /= 1e4;
+        }
+        let figures = sweep.figures();
+        assert!(figures[0].1.log_x);
+        assert_eq!(figures[0].1.y_label, "idle [µs]");
+        assert!((figures[0].1.series[0].points[0].y - 250.0).abs() < 1e-9);
     }
 
     #[test]
