@@ -1,11 +1,15 @@
 //! What runs inside the program.
 
+mod access;
 mod boundary;
 mod cache;
 mod channel;
 mod communicator;
+mod companion;
+mod coroutine;
 mod driver;
 mod file;
+mod hints;
 mod memory;
 mod message_log;
 mod pieces;
@@ -13,3 +17,4 @@ mod segment;
 mod settings;
 mod status;
 mod storage;
+mod turns;
