@@ -3,15 +3,16 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pio_layout::View;
-use pio_plan::{Access, Direction, Group, Hints, Rank, Strategy};
+use pio_plan::{Access, Context, Direction, Group, Hints, Rank, Strategy};
 
 use super::channel::Channel;
+use super::common::Common;
 use super::companion::Companion;
 use super::driver::Driver;
 use super::file::{File, Whence};
 use super::hints::Kept;
 use super::memory::Memory;
-use super::pieces;
+use super::requests;
 use super::status::Status;
 use super::storage::{Mode, Storage};
 use super::turns::{Completion, Turns};
@@ -26,6 +27,10 @@ pub struct Inner {
     pub turns: Turns,
     pub companion: Mutex<Companion>,
     pub state: Mutex<State>,
+    /// For requests that do not go straight to or from memory. Who makes requests alone holds it: several threads that
+    /// read, change and write back the same part of a file would undo each other's changes, and locks of the file
+    /// system do not keep threads apart.
+    pub block: Mutex<Vec<u8>>,
 }
 
 /// What changes. Nobody waits for other ranks with its lock held, but in calls that MPI forbids others beside.
@@ -41,8 +46,8 @@ pub struct State {
     pub atomic: bool,
     pub hints: Hints,
     pub kept: Kept,
-    /// For requests of independent operations that do not go straight to or from memory.
-    pub block: Vec<u8>,
+    /// What the ranks know of each other's views.
+    pub common: Common,
 }
 
 /// Where an operation begins.
@@ -62,7 +67,7 @@ struct Operation {
     view: View,
     start: Start,
     memory: Memory,
-    hints: Hints,
+    context: Context,
     atomic: bool,
     /// What was wrong: then it has no data.
     error: Option<Status>,
@@ -93,10 +98,7 @@ impl File {
             let mut turn = self.inner.turns.take()?;
             return self.inner.together(operation, &mut turn);
         }
-        let mut block = std::mem::take(&mut self.inner.state().block);
-        let outcome = self.inner.alone(operation, &mut block);
-        self.inner.state().block = block;
-        outcome
+        self.inner.alone(operation)
     }
 
     /// Begins a collective operation, and returns without waiting for other ranks; `completion` is told of its end. If
@@ -175,9 +177,9 @@ impl Inner {
                 (start, Memory::none(), Some(status))
             }
         };
-        let State { view, hints, atomic, .. } = &*state;
-        let (view, hints, atomic) = (view.clone(), hints.clone(), *atomic);
-        Operation { direction, view, start, memory, hints, atomic, error }
+        let State { view, hints, atomic, common, .. } = &*state;
+        let (view, context, atomic) = (view.clone(), common.context(hints, &self.storage), *atomic);
+        Operation { direction, view, start, memory, context, atomic, error }
     }
 
     fn check(
@@ -219,20 +221,20 @@ impl Inner {
     }
 
     /// An independent operation.
-    fn alone(&self, operation: Operation, block: &mut Vec<u8>) -> Result<u64, Status> {
+    fn alone(&self, operation: Operation) -> Result<u64, Status> {
         if let Some(status) = operation.error {
             return Err(status);
         }
         let Start::At(start) = operation.start else { return Err(Status::Internal) };
-        let Operation { direction, view, mut memory, atomic, .. } = operation;
+        let Operation { direction, view, mut memory, context, atomic, .. } = operation;
         let positions = positions(&view, start, memory.size() / view.etype_size())?;
         let access = Access { view, positions };
-        self.independently(direction, &access, &mut memory, atomic, block)
+        self.independently(direction, access, &mut memory, &context, atomic)
     }
 
     /// A collective operation, in its turn.
     fn together(&self, operation: Operation, channel: &mut Channel) -> Result<u64, Status> {
-        let Operation { direction, view, start, mut memory, hints, atomic, mut error } = operation;
+        let Operation { direction, view, start, mut memory, context, atomic, mut error } = operation;
         let etypes = memory.size() / view.etype_size();
         let start = match start {
             Start::At(start) => Ok(start),
@@ -250,15 +252,14 @@ impl Inner {
             }
         };
         let outcome = if atomic || self.strategy == Strategy::Independent {
-            let mut block = std::mem::take(&mut channel.block);
-            let outcome = self.independently(direction, &access, &mut memory, atomic, &mut block);
-            channel.block = block;
-            outcome
+            self.independently(direction, access, &mut memory, &context, atomic)
         } else {
             let group =
                 Group { rank: Rank(channel.communicator.rank()), ranks: channel.communicator.ranks() };
-            let machine = self.strategy.collective(group, direction, access, &hints);
-            Driver::new(channel, &self.storage, &mut memory, direction, machine).run().map_err(Status::from)
+            let mut machine = self.strategy.collective(group, direction, access, &context);
+            Driver::new(channel, &self.storage, &mut memory, direction, &mut *machine)
+                .run()
+                .map_err(Status::from)
         };
         match error {
             Some(status) => Err(status),
@@ -266,16 +267,16 @@ impl Inner {
         }
     }
 
-    /// One request for each piece; in atomic mode, with others kept out of all that lies between the first byte and the
-    /// last.
+    /// Without other ranks; in atomic mode, with others kept out of all that lies between the first byte and the last.
     fn independently(
         &self,
         direction: Direction,
-        access: &Access,
+        access: Access,
         memory: &mut Memory,
+        context: &Context,
         atomic: bool,
-        block: &mut Vec<u8>,
     ) -> Result<u64, Status> {
+        let mut block = self.block.lock().unwrap_or_else(PoisonError::into_inner);
         let mut companion = None;
         let _lock = match atomic && !access.positions.is_empty() {
             true => {
@@ -284,8 +285,8 @@ impl Inner {
             }
             false => None,
         };
-        let Access { view, positions } = access;
-        Ok(pieces::transfer(&self.storage, direction, view, positions.clone(), memory, block)?)
+        let strategy = self.strategy;
+        Ok(requests::transfer(&self.storage, direction, access, memory, strategy, context, &mut block)?)
     }
 
     /// How far the shared pointer had moved when this rank's data come, in an operation where ranks come in their order.

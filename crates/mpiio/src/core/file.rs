@@ -11,6 +11,7 @@ use pio_plan::Hints;
 use super::access::{Inner, State};
 use super::cache::Cache;
 use super::channel::Channel;
+use super::common::Common;
 use super::companion::{Companion, Place as CompanionPlace};
 use super::hints::{self, Given, Kept};
 use super::settings::Settings;
@@ -94,7 +95,7 @@ impl File {
             atomic: false,
             hints: hints::in_force(hints::of_words(&words[2..]), &channel),
             kept: given.kept.clone(),
-            block: Vec::new(),
+            common: Common::default(),
         };
         let path = Path::new(OsStr::from_bytes(without_prefix(path.to_bytes())));
         let inner = Inner {
@@ -105,6 +106,7 @@ impl File {
             turns: Turns::new(channel),
             storage,
             state: Mutex::new(state),
+            block: Mutex::default(),
         };
         Ok(File { cache: cache.clone(), communicator, inner: Arc::new(inner) })
     }
@@ -145,7 +147,7 @@ impl File {
         types: Option<(&Datatype, &Datatype)>,
         given: &Given,
     ) -> Result<(), Status> {
-        let turn = self.inner.turns.take()?;
+        let mut turn = self.inner.turns.take()?;
         let mut state = self.lock();
         let mut current = [0; 2];
         if displacement == Displacement::Current && turn.communicator.rank() == 0 {
@@ -153,21 +155,38 @@ impl File {
             current = [Status::number(byte.map(drop)) as u64, byte.unwrap_or(0)];
         }
         state.agree_on_hints(given, &turn, &mut current)?;
+        let view = self.view_of(displacement, types, current);
+        if let Ok(view) = &view {
+            state.view = view.clone();
+            state.view_number += 1;
+            state.position = 0;
+            state.shared_start = 0;
+        }
+        // A rank whose arguments are wrong still takes part.
+        state.common = Common::agree(&mut turn, &self.inner.storage, self.inner.strategy, &state.view)?;
+        view.map(drop)
+    }
+
+    /// The view that a program sets; `current` is where rank 0 found the shared pointer, and what was wrong there.
+    fn view_of(
+        &self,
+        displacement: Displacement,
+        types: Option<(&Datatype, &Datatype)>,
+        current: [u64; 2],
+    ) -> Result<View, Status> {
         let (etype, filetype) = types.ok_or(Status::Type)?;
+        let sequential = self.inner.mode.is_sequential();
         let displacement = match displacement {
-            Displacement::Byte(_) if self.inner.mode.is_sequential() => return Err(Status::Displacement),
-            Displacement::Byte(byte) => u64::try_from(byte).map_err(|_| Status::Displacement)?,
-            Displacement::Current if !self.inner.mode.is_sequential() => return Err(Status::Displacement),
-            Displacement::Current => {
+            Displacement::Byte(byte) if !sequential => {
+                u64::try_from(byte).map_err(|_| Status::Displacement)?
+            }
+            Displacement::Current if sequential => {
                 Status::check(current[0] as i32)?;
                 current[1]
             }
+            _ => return Err(Status::Displacement),
         };
-        state.view = View::new(displacement, etype.size(), filetype.clone()).map_err(view_status)?;
-        state.view_number += 1;
-        state.position = 0;
-        state.shared_start = 0;
-        Ok(())
+        View::new(displacement, etype.size(), filetype.clone()).map_err(view_status)
     }
 
     /// Where the view begins, in bytes.

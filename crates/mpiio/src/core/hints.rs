@@ -7,7 +7,7 @@ use super::segment;
 
 /// Hints that MPI reserves (4.1, section 14.2.8) or ROMIO's users know, and that change nothing here: each rank keeps
 /// what its program says, and says it again when asked.
-const KEPT: [&str; 20] = [
+const KEPT: [&str; 18] = [
     "access_style",
     "collective_buffering",
     "cb_block_size",
@@ -16,8 +16,6 @@ const KEPT: [&str; 20] = [
     "chunked_item",
     "chunked_size",
     "file_perm",
-    "ind_rd_buffer_size",
-    "ind_wr_buffer_size",
     "io_node_list",
     "nb_proc",
     "num_io_nodes",
@@ -81,7 +79,7 @@ impl Kept {
 }
 
 /// How many words say all hints that are followed.
-pub const WORDS: usize = 4;
+pub const WORDS: usize = 6;
 
 /// Hints as words for other ranks: 0 is not set, which no hint may be.
 pub fn words_of(hints: &Hints) -> [u64; WORDS] {
@@ -90,6 +88,8 @@ pub fn words_of(hints: &Hints) -> [u64; WORDS] {
         hints.cb_buffer_size.unwrap_or(0),
         hints.striping_unit.unwrap_or(0),
         hints.striping_factor.map_or(0, u64::from),
+        hints.ind_rd_buffer_size.unwrap_or(0),
+        hints.ind_wr_buffer_size.unwrap_or(0),
     ]
 }
 
@@ -101,6 +101,8 @@ pub fn of_words(words: &[u64]) -> Hints {
         cb_buffer_size: word(1),
         striping_unit: word(2),
         striping_factor: word(3).map(|word| word as u32),
+        ind_rd_buffer_size: word(4),
+        ind_wr_buffer_size: word(5),
     }
 }
 
