@@ -104,6 +104,7 @@ static void several(void) {
     }
   }
   OK(MPI_File_iwrite_at(files[0], EACH * INTS, &spare, 1, MPI_INT, &requests[FILES * EACH]));
+  OK(MPI_Wait(&requests[FILES * EACH], MPI_STATUS_IGNORE));
   OK(MPI_File_read_at(files[0], EACH * INTS, &seen, 1, MPI_INT, MPI_STATUS_IGNORE));
   CHECK(seen == 42);
   OK(MPI_Waitall(FILES * EACH + 1, requests, statuses));

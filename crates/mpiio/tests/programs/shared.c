@@ -98,6 +98,7 @@ static void ordered(void) {
   OK(MPI_File_seek_shared(file, -2 * total, MPI_SEEK_END));
   OK(MPI_File_get_position_shared(file, &place));
   CHECK(place == total);
+  MPI_Barrier(MPI_COMM_WORLD);
   for (int round = 1; round < 3; round++) {
     memset(back, 0, (size_t)mine * sizeof(int));
     if (round == 2) {
@@ -117,6 +118,7 @@ static void ordered(void) {
   OK(MPI_File_seek_shared(file, 2, MPI_SEEK_CUR));
   OK(MPI_File_get_position_shared(file, &place));
   CHECK(place == total + 2);
+  MPI_Barrier(MPI_COMM_WORLD);
   CHECK(MPI_File_seek_shared(file, -1, MPI_SEEK_SET) != MPI_SUCCESS);
   MPI_Barrier(MPI_COMM_WORLD);
   /* A new view: from the beginning. */
