@@ -20,3 +20,4 @@ mod settings;
 mod status;
 mod storage;
 mod turns;
+mod views;
