@@ -33,7 +33,7 @@ fn parameters(study: &Study) -> Table {
     Table {
         title: "The cost model's parameters".to_owned(),
         note: "Fitted to Tables 1 and 3 alone. Where the tables do not tell a parameter, the range is of all values that \
-               fit them alike, with no bandwidth above 1 GB/s (4x InfiniBand); the value used has network, scatter and \
+               fit them alike, with no bandwidth above 1 GB/s (4x InfiniBand) and the network's not below 400 MB/s; the value used has network, scatter and \
                server reads at that limit. A server's S_d is for the data of one client, clients at the same time."
             .to_owned(),
         columns: vec!["parameter", ">value", ">95 %, or range", "told by the tables"],
@@ -44,7 +44,7 @@ fn parameters(study: &Study) -> Table {
 /// A parameter with its unit.
 fn amount(known: &Known, value: f64) -> String {
     match known.parameter {
-        hong::Parameter::StartUp => format!("{:.2} ms", value * 1e3),
+        parameter if parameter.is_start_up() => format!("{:.2} ms", value * 1e3),
         parameter if parameter.is_bandwidth() => format!("{:.3} GB/s", 1e-9 / value),
         _ => format!("{:.0} ns", value * 1e9),
     }
@@ -98,17 +98,23 @@ fn times(table: &hong::Table) -> Table {
         ];
         words.extend(cells(&row.collective));
         words.extend(cells(&row.ecio));
-        if let (true, Some(collective), Some(ecio)) = (is_known, row.collective.published, row.ecio.published)
-        {
-            words.push(format!("{:.1}", 100.0 * (1.0 - ecio / collective)));
+        if is_known {
+            words.push(row.published_improvement_percent.map_or("–".to_owned(), |one| format!("{one:.1}")));
         }
         words.push(format!("{:.1}", row.improvement_percent()));
         words
     };
     let mut columns = vec!["count 10^3", ">file MB", ">resent MB"];
     if is_known {
-        columns.extend([">two-phase s", ">model", ">error", ">simulated"]);
-        columns.extend([">ECIO s", ">model", ">error", ">simulated", ">improvement %", ">model"]);
+        columns.extend([">two-phase s, published", ">model", ">error", ">simulated"]);
+        columns.extend([
+            ">ECIO s, published",
+            ">model",
+            ">error",
+            ">simulated",
+            ">improvement %, published",
+            ">model",
+        ]);
     } else {
         columns.extend([
             ">two-phase s",

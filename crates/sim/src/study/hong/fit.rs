@@ -1,8 +1,8 @@
 //! The parameters, from Tables 1 and 3 only.
 //!
-//! With 2 clients and 1 server, everything that grows with n grows alike: of eight parameters, the tables tell five
-//! sums, a start-up and the slope of each column. These are fitted, by least squares of the relative errors. What the
-//! parameters themselves can be is then a polytope: all that give these five sums and that hardware allows. Its corners
+//! With 2 clients and 1 server, everything that grows with n grows alike: of nine parameters, the tables tell six
+//! sums, two start-ups and the slope of each column. These are fitted, by least squares of the relative errors. What the
+//! parameters themselves can be is then a polytope: all that give these six sums and that hardware allows. Its corners
 //! tell the range of each parameter, and of each prediction.
 
 use pio_plan::Direction;
@@ -39,6 +39,8 @@ pub struct Slope {
 pub struct Fit {
     /// Start-up of an execution, seconds.
     pub start_up: Estimated,
+    /// Start-up of a redistribution, seconds.
+    pub redistribution: Estimated,
     /// Of the four columns.
     pub slopes: Vec<Slope>,
     /// Relative standard deviation of what is left over.
@@ -47,11 +49,14 @@ pub struct Fit {
     clients: u32,
 }
 
-/// Student's t for 95 % and the 31 degrees of freedom of 36 times and 5 numbers.
-const STUDENT: f64 = 2.040;
+/// Student's t for 95 % and the 30 degrees of freedom of 36 times and 6 numbers.
+const STUDENT: f64 = 2.042;
 
 /// 4x InfiniBand: 10 Gb/s on the wire, 8 of 10 bits data (section 5). Nothing moves faster, PCI-X hosts included.
 const LINK_BYTES_PER_S: f64 = 1e9;
+
+/// The least that MPI over such links moves of data in one piece: assumed.
+const MPI_BYTES_PER_S: f64 = 400e6;
 
 /// The least that a 36 GB SCSI disk of that time streams: assumed.
 const DISK_BYTES_PER_S: f64 = 40e6;
@@ -81,7 +86,9 @@ impl Fit {
                 let mine = (slope.method, slope.direction) == (experiment.method, experiment.direction);
                 if mine { experiment.own_pieces() / measurement.seconds } else { 0.0 }
             };
-            std::iter::once(1.0 / measurement.seconds).chain(slopes.iter().map(own)).collect::<Vec<f64>>()
+            let redistributes = f64::from(u8::from(experiment.method == Method::Collective));
+            let start_ups = [1.0 / measurement.seconds, redistributes / measurement.seconds];
+            start_ups.into_iter().chain(slopes.iter().map(own)).collect::<Vec<f64>>()
         };
         let rows: Vec<Vec<f64>> = measurements.iter().map(row).collect();
         let (found, covariance) = closest_to_one(&rows).ok_or(HongError::Undetermined)?;
@@ -96,9 +103,15 @@ impl Fit {
             half_width: STUDENT * (variance * covariance[index][index]).sqrt(),
         };
         for (index, slope) in slopes.iter_mut().enumerate() {
-            slope.seconds = estimated(index + 1);
+            slope.seconds = estimated(index + 2);
         }
-        Ok(Fit { start_up: estimated(0), slopes, deviation: variance.sqrt(), clients })
+        Ok(Fit {
+            start_up: estimated(0),
+            redistribution: estimated(1),
+            slopes,
+            deviation: variance.sqrt(),
+            clients,
+        })
     }
 
     /// The parameters that are used: what the tables do not tell is as fast as hardware allows (the network, the scatter
@@ -117,7 +130,7 @@ impl Fit {
     /// Every corner of what the parameters can be.
     pub fn corners(&self, server: Server) -> Vec<Parameters> {
         let (lower, upper) = bounds(server);
-        let free = COUNT - 1 - self.slopes.len();
+        let free = COUNT - 2 - self.slopes.len();
         let mut corners = Vec::new();
         for chosen in 0_u32..1 << COUNT {
             if chosen.count_ones() as usize != free {
@@ -161,7 +174,10 @@ impl Fit {
     /// The parameters with some of them given.
     fn with(&self, server: Server, fixed: &[Option<f64>; COUNT]) -> Option<Parameters> {
         let unknown: Vec<usize> = (0..COUNT).filter(|index| fixed[*index].is_none()).collect();
-        let mut sums: Vec<(Parameters, f64)> = vec![(start_up_only(), self.start_up.value)];
+        let mut sums: Vec<(Parameters, f64)> = vec![
+            (only(Parameter::StartUp), self.start_up.value),
+            (only(Parameter::Redistribution), self.redistribution.value),
+        ];
         for slope in &self.slopes {
             let mut times = slope.times;
             if server == Server::Shared {
@@ -186,12 +202,13 @@ impl Fit {
     }
 }
 
-/// What hardware allows: no bandwidth above the link's; and, if all wait for one disk, that is not slower than disks were.
+/// What hardware allows: no bandwidth above the link's, the network not far below it; and, if all wait for one disk, that is not slower than disks were.
 fn bounds(server: Server) -> (Parameters, Parameters) {
     let (mut lower, mut upper) = ([0.0; COUNT], [f64::INFINITY; COUNT]);
     for parameter in Parameter::ALL.into_iter().filter(|parameter| parameter.is_bandwidth()) {
         lower[parameter as usize] = 1.0 / LINK_BYTES_PER_S;
     }
+    upper[Parameter::Network as usize] = 1.0 / MPI_BYTES_PER_S;
     if server == Server::Shared {
         upper[Parameter::DiskWrite as usize] = 1.0 / DISK_BYTES_PER_S;
         upper[Parameter::DiskRead as usize] = 1.0 / DISK_BYTES_PER_S;
@@ -199,16 +216,18 @@ fn bounds(server: Server) -> (Parameters, Parameters) {
     (lower, upper)
 }
 
-fn start_up_only() -> Parameters {
+fn only(parameter: Parameter) -> Parameters {
     let mut times = [0.0; COUNT];
-    times[Parameter::StartUp as usize] = 1.0;
+    times[parameter as usize] = 1.0;
     times
 }
 
 /// How often each parameter counts for one segment of a client.
 fn per_segment(experiment: &Experiment, server: Server) -> Parameters {
     let mut times = experiment.coefficients(server).map(|times| times / experiment.own_pieces());
-    times[Parameter::StartUp as usize] = 0.0;
+    for parameter in Parameter::ALL.into_iter().filter(|parameter| parameter.is_start_up()) {
+        times[parameter as usize] = 0.0;
+    }
     times
 }
 
@@ -254,7 +273,7 @@ mod tests {
 
     #[test]
     fn known_parameters_are_found_again() {
-        let truth: Parameters = [1e-2, 9e-7, 3e-7, 1e-9, 2e-8, 1e-9, 1.5e-8, 1e-9];
+        let truth: Parameters = [1e-2, 1e-3, 9e-7, 3e-7, 1e-9, 2e-8, 1e-9, 1.5e-8, 1e-9];
         let (mut measurements, _) = fit();
         for one in &mut measurements {
             one.seconds = one.experiment.seconds(Server::Concurrent, &truth);
