@@ -8,9 +8,10 @@ use pio_plan::{Access, Direction, Group, Hints, Rank, Strategy};
 
 use super::cache::Cache;
 use super::channel::Channel;
+use super::common::Common;
 use super::driver::Driver;
 use super::memory::Memory;
-use super::pieces;
+use super::requests;
 use super::segment;
 use super::settings::Settings;
 use super::status::Status;
@@ -33,6 +34,8 @@ struct State {
     /// The individual file pointer, in etypes.
     position: u64,
     hints: Hints,
+    /// What the ranks know of each other's views.
+    common: Common,
 }
 
 /// Where an operation begins.
@@ -95,7 +98,7 @@ impl File {
         };
         let hints = in_force(hints_of(&words[1..]), &channel);
         let position = if mode.appends() { storage.size()? } else { 0 };
-        let state = State { channel, storage, view: View::contiguous(0), position, hints };
+        let state = State { channel, storage, view: View::contiguous(0), position, hints, common: Common::default() };
         Ok(File { cache: cache.clone(), mode, strategy: settings.strategy, state: Mutex::new(state) })
     }
 
@@ -130,16 +133,15 @@ impl File {
     ) -> Result<(), Status> {
         let mut state = self.lock();
         state.agree_on_hints(hints)?;
-        let (etype, filetype) = types.ok_or(Status::Type)?;
-        let displacement = u64::try_from(displacement).map_err(|_| Status::Argument)?;
-        match representation.to_bytes() {
-            // Data in the file are as in memory.
-            b"native" | b"internal" => {}
-            _ => return Err(Status::DataRepresentation),
+        let view = view_of(displacement, types, representation);
+        if let Ok(view) = &view {
+            state.view = view.clone();
+            state.position = 0;
         }
-        state.view = View::new(displacement, etype.size(), filetype.clone()).map_err(|_| Status::Argument)?;
-        state.position = 0;
-        Ok(())
+        // A rank whose arguments are wrong still takes part.
+        let State { channel, storage, view: in_force, common, .. } = &mut *state;
+        *common = Common::agree(channel, storage, self.strategy, in_force)?;
+        view.map(drop)
     }
 
     /// Where the view begins, in bytes.
@@ -166,14 +168,16 @@ impl File {
             }
         };
         let end = access.positions.end;
-        let State { channel, storage, view, hints, .. } = &mut *state;
+        let State { channel, storage, common, hints, .. } = &mut *state;
+        let context = common.context(hints, storage);
         let outcome = if collective && self.strategy != Strategy::Independent {
             let group =
                 Group { rank: Rank(channel.communicator.rank()), ranks: channel.communicator.ranks() };
-            let machine = self.strategy.collective(group, direction, access, hints);
-            Driver::new(channel, storage, &mut memory, direction, machine).run()
+            let mut machine = self.strategy.collective(group, direction, access, &context);
+            Driver::new(channel, storage, &mut memory, direction, &mut *machine).run()
         } else {
-            pieces::transfer(storage, direction, view, access.positions, &mut memory, &mut channel.block)
+            let block = &mut channel.block;
+            requests::transfer(storage, direction, access, &mut memory, self.strategy, &context, block)
         };
         if let Some(status) = error {
             return Err(status);
@@ -310,6 +314,22 @@ impl State {
     }
 }
 
+/// The view that a program sets.
+fn view_of(
+    displacement: i64,
+    types: Option<(&Datatype, &Datatype)>,
+    representation: &CStr,
+) -> Result<View, Status> {
+    let (etype, filetype) = types.ok_or(Status::Type)?;
+    let displacement = u64::try_from(displacement).map_err(|_| Status::Argument)?;
+    match representation.to_bytes() {
+        // Data in the file are as in memory.
+        b"native" | b"internal" => {}
+        _ => return Err(Status::DataRepresentation),
+    }
+    View::new(displacement, etype.size(), filetype.clone()).map_err(|_| Status::Argument)
+}
+
 fn open_storage(path: &CStr, mode: Mode, first: bool) -> Result<Storage, Status> {
     if !mode.is_valid() {
         return Err(Status::Amode);
@@ -320,7 +340,7 @@ fn open_storage(path: &CStr, mode: Mode, first: bool) -> Result<Storage, Status>
     Ok(Storage::open(path, mode, first)?)
 }
 
-const HINT_WORDS: usize = 4;
+const HINT_WORDS: usize = 6;
 
 /// Hints as words for other ranks: 0 is not set, which no hint may be.
 fn words_of(hints: &Hints) -> [u64; HINT_WORDS] {
@@ -329,6 +349,8 @@ fn words_of(hints: &Hints) -> [u64; HINT_WORDS] {
         hints.cb_buffer_size.unwrap_or(0),
         hints.striping_unit.unwrap_or(0),
         hints.striping_factor.map_or(0, u64::from),
+        hints.ind_rd_buffer_size.unwrap_or(0),
+        hints.ind_wr_buffer_size.unwrap_or(0),
     ]
 }
 
@@ -339,6 +361,8 @@ fn hints_of(words: &[u64]) -> Hints {
         cb_buffer_size: word(1),
         striping_unit: word(2),
         striping_factor: word(3).map(|word| word as u32),
+        ind_rd_buffer_size: word(4),
+        ind_wr_buffer_size: word(5),
     }
 }
 

@@ -1,8 +1,9 @@
 //! The file: one descriptor a rank, whole requests.
 
 use std::ffi::{CStr, CString};
+use std::ops::Range;
 
-use pio_plan::IoError;
+use pio_plan::{Direction, IoError};
 
 /// MPI's access modes, in the shim's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +149,50 @@ impl Storage {
             }
         }
         Ok(done as u64)
+    }
+
+    /// Reads or writes an interval of the file; of what is read, bytes beyond the end of the file are zero.
+    pub fn window(&self, direction: Direction, file: Range<u64>, buffer: &mut [u8]) -> Result<u64, IoError> {
+        match direction {
+            Direction::Write => self.write(file.start, buffer),
+            Direction::Read => {
+                let read = self.read(file.start, buffer)?;
+                buffer[read as usize..].fill(0);
+                Ok(read)
+            }
+        }
+    }
+
+    /// Waits until nobody else has a lock on any of these bytes, and locks them. Others are all other open files: of
+    /// other processes, and of this one.
+    pub fn lock(&self, file: Range<u64>) -> Result<(), IoError> {
+        self.set_lock(libc::F_WRLCK, file)
+    }
+
+    /// Gives the bytes free again.
+    pub fn unlock(&self, file: Range<u64>) -> Result<(), IoError> {
+        self.set_lock(libc::F_UNLCK, file)
+    }
+
+    fn set_lock(&self, kind: libc::c_int, file: Range<u64>) -> Result<(), IoError> {
+        // SAFETY: all zeros is a valid lock: of no process, as locks of open files must be.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = kind as libc::c_short;
+        lock.l_whence = libc::SEEK_SET as libc::c_short;
+        lock.l_start = file.start as libc::off_t;
+        lock.l_len = (file.end - file.start) as libc::off_t;
+        loop {
+            // SAFETY: the descriptor is ours and the lock is on the stack.
+            match check(unsafe { libc::fcntl(self.fd, libc::F_OFD_SETLKW, &lock) }.into()) {
+                Err(error) if error.errno == libc::EINTR => {}
+                result => return result.map(drop),
+            }
+        }
+    }
+
+    /// I/O servers that take requests by view: none, for a file.
+    pub fn servers(&self) -> u32 {
+        0
     }
 
     /// Bytes in the file.
