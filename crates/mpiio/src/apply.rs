@@ -9,10 +9,16 @@ use thiserror::Error;
 /// Sources of the shim, name and text: to be compiled together by the user's own `mpicc` into a library that is *not*
 /// linked to MPI.
 pub const SHIM: &[(&str, &str)] = &[
-    ("pio_mpiio.c", include_str!("../c/pio_mpiio.c")),
+    ("pio_access.c", include_str!("../c/pio_access.c")),
+    ("pio_error.c", include_str!("../c/pio_error.c")),
+    ("pio_file.c", include_str!("../c/pio_file.c")),
     ("pio_native.c", include_str!("../c/pio_native.c")),
-    ("pio_native.h", include_str!("../c/pio_native.h")),
+    ("pio_representation.c", include_str!("../c/pio_representation.c")),
+    ("pio_request.c", include_str!("../c/pio_request.c")),
+    ("pio_types.c", include_str!("../c/pio_types.c")),
     ("pio_mpiio.h", include_str!("../c/pio_mpiio.h")),
+    ("pio_native.h", include_str!("../c/pio_native.h")),
+    ("pio_shim.h", include_str!("../c/pio_shim.h")),
     ("pio_datatype.h", pio_layout::DATATYPE_HEADER),
 ];
 

@@ -1,12 +1,16 @@
 //! What runs inside the program.
 
+mod access;
 mod boundary;
 mod cache;
 mod channel;
 mod common;
 mod communicator;
+mod companion;
+mod coroutine;
 mod driver;
 mod file;
+mod hints;
 mod memory;
 mod message_log;
 mod pieces;
@@ -15,3 +19,4 @@ mod segment;
 mod settings;
 mod status;
 mod storage;
+mod turns;

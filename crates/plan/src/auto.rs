@@ -5,7 +5,9 @@
 
 use crate::descriptions::Descriptions;
 use crate::domain::Domains;
-use crate::machine::{Access, Action, Choice, Context, Direction, Event, Group, IoError, Machine, Rank, Strategy};
+use crate::machine::{
+    Access, Action, Choice, Context, Direction, Event, Group, IoError, Machine, Rank, Strategy,
+};
 use crate::message::Message;
 use crate::two_phase::TwoPhase;
 
@@ -59,7 +61,9 @@ impl Auto {
 
     /// All descriptions are known.
     fn choose(&mut self, actions: &mut Vec<Action>) {
-        let Phase::Describing(mut descriptions) = std::mem::replace(&mut self.phase, Phase::Failed) else { return };
+        let Phase::Describing(mut descriptions) = std::mem::replace(&mut self.phase, Phase::Failed) else {
+            return;
+        };
         let early = std::mem::take(&mut descriptions.early);
         let choice = best(&descriptions, self.group, self.direction, &self.context);
         let (access, hints) = (self.access.clone(), &self.context.hints);
@@ -137,10 +141,12 @@ fn best(descriptions: &Descriptions, group: Group, direction: Direction, context
         let requests = u64::from(context.servers).saturating_mul(MESSAGE_BYTES);
         costs.push((bytes.saturating_add(requests), Strategy::Ecio));
     }
-    let (cost, strategy) = costs.iter().copied().min_by_key(|(cost, _)| *cost).unwrap_or((0, Strategy::TwoPhase));
+    let (cost, strategy) =
+        costs.iter().copied().min_by_key(|(cost, _)| *cost).unwrap_or((0, Strategy::TwoPhase));
     let others = costs.iter().filter(|(_, other)| *other != strategy);
-    let others: Vec<String> =
-        others.map(|(other, name)| format!("{name} {:.1} times", *other as f64 / cost.max(1) as f64)).collect();
+    let others: Vec<String> = others
+        .map(|(other, name)| format!("{name} {:.1} times", *other as f64 / cost.max(1) as f64))
+        .collect();
     let reason = format!(
         "{bytes} bytes in {pieces} pieces on the busiest of {} ranks; estimated cost of the others: {}",
         group.ranks,

@@ -42,7 +42,9 @@ pub enum HintError {
         most: u64,
     },
     /// Nobody knows this hint.
-    #[error("unknown hint '{0}' (known: cb_nodes, cb_buffer_size, ind_rd_buffer_size, ind_wr_buffer_size, striping_unit, striping_factor)")]
+    #[error(
+        "unknown hint '{0}' (known: cb_nodes, cb_buffer_size, ind_rd_buffer_size, ind_wr_buffer_size, striping_unit, striping_factor)"
+    )]
     Unknown(String),
 }
 

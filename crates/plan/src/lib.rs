@@ -27,7 +27,8 @@ pub use hints::{HintError, Hints};
 pub use independent::Independent;
 pub use list::List;
 pub use machine::{
-    Access, Action, Choice, Context, Direction, Event, Group, Io, IoError, Machine, Piece, Rank, Slot, Strategy,
+    Access, Action, Choice, Context, Direction, Event, Group, Io, IoError, Machine, Piece, Rank, Slot,
+    Strategy,
 };
 pub use message::{Description, Message, MessageError};
 pub use sieving::Sieving;

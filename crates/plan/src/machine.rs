@@ -412,7 +412,9 @@ impl Strategy {
         match self {
             Strategy::Independent => Box::new(Independent::new(rank, direction, access)),
             Strategy::List => Box::new(List::new(rank, direction, access, guarded)),
-            Strategy::TwoPhase | Strategy::ViewBased | Strategy::Ecio | Strategy::Auto if context.servers > 0 => {
+            Strategy::TwoPhase | Strategy::ViewBased | Strategy::Ecio | Strategy::Auto
+                if context.servers > 0 =>
+            {
                 Box::new(Ecio::new(rank, direction, access))
             }
             _ => Box::new(Sieving::new(rank, direction, access, &context.hints, guarded)),

@@ -181,12 +181,7 @@ impl Sieving {
         Action::Copy { piece: Piece { client: self.rank, index: 0, window: span.clone(), positions } }
     }
 
-    fn unlock(
-        &mut self,
-        file: Range<u64>,
-        outcome: Option<Result<u64, IoError>>,
-        actions: &mut Vec<Action>,
-    ) {
+    fn unlock(&mut self, file: Range<u64>, outcome: Option<Result<u64, IoError>>, actions: &mut Vec<Action>) {
         self.state = State::Unlocking(outcome);
         actions.push(Action::Io(Io::Unlock { file }));
     }

@@ -301,8 +301,11 @@ impl TwoPhase {
 
     /// How to write what is in a collective buffer.
     fn write_request(&self, slot: Slot, origin: u64, file: Range<u64>) -> Io {
-        let parts: Vec<_> =
-            self.descriptions.accesses().map(|(_, access)| (&access.view, access.within(file.clone()))).collect();
+        let parts: Vec<_> = self
+            .descriptions
+            .accesses()
+            .map(|(_, access)| (&access.view, access.within(file.clone())))
+            .collect();
         let holes = coverage::holes(file.clone(), &parts);
         if holes.size() == 0 {
             return Io::Window { direction: Direction::Write, slot, origin, file };

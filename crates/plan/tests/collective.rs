@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use pio_layout::{Datatype, View};
 use pio_plan::{
-    Access, Action, Context, Direction, Event, Group, Hints, Io, IoError, Machine, Message, Piece, Rank, Slot,
-    Strategy, ViewExchange,
+    Access, Action, Context, Direction, Event, Group, Hints, Io, IoError, Machine, Message, Piece, Rank,
+    Slot, Strategy, ViewExchange,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -51,7 +51,8 @@ impl World {
     ) -> World {
         let ranks = accesses.len() as u32;
         // All ranks' operations of strategies that need not work together are as if each rank made its own.
-        let views = strategy.exchanges_views().then(|| accesses.iter().map(|access| access.view.clone()).collect());
+        let views =
+            strategy.exchanges_views().then(|| accesses.iter().map(|access| access.view.clone()).collect());
         let servers = if strategy == Strategy::Ecio { 3 } else { 0 };
         let context = Context { hints: hints.clone(), views, servers, guarded: true };
         let machine = |(rank, access): (usize, &Access)| {
@@ -218,7 +219,10 @@ impl World {
                 piece
                     .positions
                     .clone()
-                    .map(|position| self.buffers[rank.index()][piece.slot().index()][&access.view.offset_of(position).unwrap()])
+                    .map(|position| {
+                        self.buffers[rank.index()][piece.slot().index()]
+                            [&access.view.offset_of(position).unwrap()]
+                    })
                     .collect()
             }
         }
@@ -254,7 +258,8 @@ impl World {
                 Ok(0)
             }
             Io::Unlock { file } => {
-                let held = self.locks.iter().position(|lock| *lock == (rank, file.clone())).expect("it is held");
+                let held =
+                    self.locks.iter().position(|lock| *lock == (rank, file.clone())).expect("it is held");
                 self.locks.remove(held);
                 Ok(0)
             }
@@ -314,7 +319,10 @@ impl World {
             Io::FillAndWrite { slot, file, holes, .. } => {
                 for hole in holes.extents(0..holes.size()) {
                     for offset in hole.offset as u64..hole.offset as u64 + hole.len {
-                        assert!(!self.buffers[rank.index()][slot.index()].contains_key(&offset), "a hole holds data");
+                        assert!(
+                            !self.buffers[rank.index()][slot.index()].contains_key(&offset),
+                            "a hole holds data"
+                        );
                         let byte = self.file.get(offset as usize).copied().unwrap_or(0);
                         self.buffers[rank.index()][slot.index()].insert(offset, byte);
                     }
@@ -520,7 +528,9 @@ fn large_contiguous_parts_are_written_where_they_are() {
 fn registered_views_are_not_said_again() {
     let accesses = interleaved(4, 4, 0, 24, &[50; 4]);
     let mut machines: Vec<ViewExchange> = (0..4)
-        .map(|rank| ViewExchange::new(Group { rank: Rank(rank), ranks: 4 }, accesses[rank as usize].view.clone()))
+        .map(|rank| {
+            ViewExchange::new(Group { rank: Rank(rank), ranks: 4 }, accesses[rank as usize].view.clone())
+        })
         .collect();
     let mut mail = Vec::new();
     for rank in 0..4 {
@@ -550,7 +560,8 @@ fn registered_views_are_not_said_again() {
     }
 
     let described = |strategy| {
-        let mut world = World::new(strategy, Direction::Write, accesses.clone(), Vec::new(), &hints(4, 64, None));
+        let mut world =
+            World::new(strategy, Direction::Write, accesses.clone(), Vec::new(), &hints(4, 64, None));
         world.run(3);
         (world.sent("describe"), world.sent("take part"))
     };
@@ -565,7 +576,8 @@ fn a_window_is_exchanged_while_the_one_before_is_written() {
     let accesses = interleaved(2, 4, 0, 0, &[128; 2]);
     let context = Context::from(hints(1, 128, None));
     let group = |rank| Group { rank: Rank(rank), ranks: 2 };
-    let mut aggregator = Strategy::TwoPhase.collective(group(0), Direction::Write, accesses[0].clone(), &context);
+    let mut aggregator =
+        Strategy::TwoPhase.collective(group(0), Direction::Write, accesses[0].clone(), &context);
     let mut client = Strategy::TwoPhase.collective(group(1), Direction::Write, accesses[1].clone(), &context);
     let (mut a, mut c) = (Vec::new(), Vec::new());
     aggregator.handle(Event::Start, &mut a);
@@ -589,7 +601,9 @@ fn a_window_is_exchanged_while_the_one_before_is_written() {
         for action in std::mem::take(&mut c) {
             moved = true;
             match action {
-                Action::Send { message, .. } => aggregator.handle(Event::Received { from: Rank(1), message }, &mut a),
+                Action::Send { message, .. } => {
+                    aggregator.handle(Event::Received { from: Rank(1), message }, &mut a)
+                }
                 Action::SendData { piece, error, .. } => {
                     exchanged_meanwhile += u32::from(outstanding);
                     aggregator.handle(Event::Data { from: Rank(1), piece, error }, &mut a);

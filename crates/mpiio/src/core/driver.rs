@@ -243,7 +243,9 @@ impl<'a> Driver<'a> {
         let access = own_access(self.machine, self.me)?;
         let start = start_in(access, piece)?;
         let window = piece.window.start;
-        let Ok(buffer) = self.channel.buffer_of(to.0, piece.slot(), piece.window.end - window) else { return Ok(false) };
+        let Ok(buffer) = self.channel.buffer_of(to.0, piece.slot(), piece.window.end - window) else {
+            return Ok(false);
+        };
         self.memory
             .copy_to(start, &access.view, piece.positions.clone(), buffer, window)
             .map_err(out_of_place)?;

@@ -33,7 +33,11 @@ pub fn transfer(
                     result = Some(match &io {
                         Io::Window { direction, origin, file, .. } => {
                             let buffer = room(block, file.end - origin)?;
-                            storage.window(*direction, file.clone(), &mut buffer[(file.start - origin) as usize..])
+                            storage.window(
+                                *direction,
+                                file.clone(),
+                                &mut buffer[(file.start - origin) as usize..],
+                            )
                         }
                         io => carry_out(storage, io, access, memory, block),
                     });
