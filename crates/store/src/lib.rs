@@ -10,11 +10,16 @@
 //! [`serve`] and [`client::Store`] drive it all.
 
 pub mod auth;
+pub mod client;
 pub mod config;
+pub mod disk;
 mod error;
+mod greet;
 mod limits;
 mod placement;
 pub mod protocol;
+pub mod serve;
+pub mod server;
 pub mod transport;
 mod wire;
 

@@ -12,6 +12,7 @@ mod reply;
 mod request;
 
 pub use reply::{Answer, FileRecord, Reply, ReplyBody, Usage};
+pub(crate) use reply::{MOST_BLOCKS, MOST_NAMES};
 pub use request::{Access, Body, FileId, FileRef, Name, Register, Request, ViewRef};
 
 /// The version of the protocol: both sides must have the same.

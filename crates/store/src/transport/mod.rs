@@ -35,8 +35,8 @@ pub trait Connection: Debug + Send {
     /// message before that nobody took are skipped.
     ///
     /// # Errors
-    /// If the other side is gone ([`io::ErrorKind::UnexpectedEof`] between two messages), says nothing for as long as the
-    /// timeout, or sends what is no message within the limits.
+    /// If the other side is gone, stops in the middle of a message for as long as the timeout, or sends what is no message
+    /// within the limits. [`io::ErrorKind::TimedOut`] alone says that nothing came at all: then one may go on waiting.
     fn receive(&mut self, head: &mut Vec<u8>) -> io::Result<usize>;
 
     /// Takes the data of the message received last, straight into `out`, which is as long.
@@ -54,12 +54,24 @@ pub trait Connection: Debug + Send {
     /// What messages may be like from now on.
     fn set_limits(&mut self, limits: &Limits);
 
-    /// How long to wait for the other side; for ever if `None`.
+    /// How long to wait for a message, and for the other side to take one; for ever if `None`.
     ///
     /// # Errors
     /// If the operating system refuses.
-    fn set_timeout(&mut self, timeout: Option<Duration>) -> io::Result<()>;
+    fn set_timeouts(&mut self, receive: Option<Duration>, send: Option<Duration>) -> io::Result<()>;
+
+    /// Gives back memory that is kept from message to message.
+    fn trim(&mut self);
+
+    /// What breaks the connection from another thread: whoever waits on it gets an error.
+    ///
+    /// # Errors
+    /// If the process has no more descriptors.
+    fn breaker(&self) -> io::Result<Breaker>;
 }
+
+/// Breaks a connection, or wakes up who waits for one.
+pub type Breaker = Box<dyn Fn() + Send + Sync>;
 
 /// Where clients come in.
 pub trait Listener: Debug + Send {
@@ -68,6 +80,9 @@ pub trait Listener: Debug + Send {
     /// # Errors
     /// If the operating system has no more connections to give: worth trying again.
     fn accept(&mut self) -> io::Result<Box<dyn Connection>>;
+
+    /// What makes an [`Listener::accept`] that waits in another thread return.
+    fn waker(&self) -> Breaker;
 
     /// What clients connect to.
     fn address(&self) -> &str;

@@ -4,7 +4,9 @@ use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use super::{Connection, Listener};
+use rustix::net::sockopt;
+
+use super::{Breaker, Connection, Listener};
 use crate::limits::Limits;
 use crate::protocol::frame::{PREFIX_BYTES, Prefix};
 use crate::protocol::handshake::GREETING_BYTES;
@@ -44,18 +46,15 @@ impl TcpConnection {
 
     fn new(stream: TcpStream) -> io::Result<TcpConnection> {
         stream.set_nodelay(true)?;
+        // A machine that went down says nothing: ask after it, or its client's locks would be kept for ever.
+        sockopt::set_socket_keepalive(&stream, true)?;
+        sockopt::set_tcp_keepidle(&stream, Duration::from_secs(60))?;
+        sockopt::set_tcp_keepintvl(&stream, Duration::from_secs(10))?;
+        sockopt::set_tcp_keepcnt(&stream, 6)?;
         // Until both sides have shown the token there are greetings only.
         let limits = Limits { head_bytes: GREETING_BYTES, data_bytes: 0, ..Limits::DEFAULT };
         let buffer = Box::new([0; READ_AHEAD_BYTES]);
         Ok(TcpConnection { stream, limits, buffer, from: 0, to: 0, pending: None, scratch: Vec::new() })
-    }
-
-    /// A second handle on the stream, to break the connection with from elsewhere.
-    ///
-    /// # Errors
-    /// If the process has no more descriptors.
-    pub fn breaker(&self) -> io::Result<Breaker> {
-        self.stream.try_clone().map(Breaker)
     }
 
     fn fill(&mut self) -> io::Result<()> {
@@ -74,9 +73,9 @@ impl TcpConnection {
                 self.from += len;
                 out = later;
             } else if out.len() < READ_AHEAD_BYTES {
-                self.fill()?;
+                self.fill().map_err(in_the_middle)?;
             } else {
-                let len = read_some(&mut self.stream, out)?;
+                let len = read_some(&mut self.stream, out).map_err(in_the_middle)?;
                 out = &mut out[len..];
             }
         }
@@ -91,14 +90,13 @@ impl TcpConnection {
     }
 }
 
-/// Breaks a connection from another thread: whoever waits on it gets an error.
-#[derive(Debug)]
-pub struct Breaker(TcpStream);
-
-impl Breaker {
-    /// Breaks the connection, if it still is one.
-    pub fn break_connection(&self) {
-        let _ = self.0.shutdown(Shutdown::Both);
+/// The error of a message that stopped in the middle.
+fn in_the_middle(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::TimedOut => {
+            io::Error::new(io::ErrorKind::ConnectionAborted, "a message stopped in the middle")
+        }
+        _ => error,
     }
 }
 
@@ -168,6 +166,9 @@ impl Connection for TcpConnection {
         if self.pending.is_some() {
             self.receive_data()?;
         }
+        if self.from == self.to {
+            self.fill()?;
+        }
         let mut prefix = [0; PREFIX_BYTES];
         self.read_exact(&mut prefix)?;
         let prefix = Prefix::decode(&prefix, &self.limits)?;
@@ -202,9 +203,21 @@ impl Connection for TcpConnection {
         self.limits = *limits;
     }
 
-    fn set_timeout(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.stream.set_read_timeout(timeout)?;
-        self.stream.set_write_timeout(timeout)
+    fn set_timeouts(&mut self, receive: Option<Duration>, send: Option<Duration>) -> io::Result<()> {
+        self.stream.set_read_timeout(receive)?;
+        self.stream.set_write_timeout(send)
+    }
+
+    fn trim(&mut self) {
+        self.scratch = Vec::new();
+    }
+
+    fn breaker(&self) -> io::Result<Breaker> {
+        let stream = self.stream.try_clone()?;
+        Ok(Box::new(move || {
+            // It may be broken already.
+            let _ = stream.shutdown(Shutdown::Both);
+        }))
     }
 }
 
@@ -238,6 +251,15 @@ impl Listener for TcpListener {
         Ok(Box::new(TcpConnection::new(stream)?))
     }
 
+    fn waker(&self) -> Breaker {
+        let local = self.listener.local_addr();
+        Box::new(move || {
+            if let Ok(address) = &local {
+                let _ = TcpStream::connect_timeout(address, Duration::from_secs(1));
+            }
+        })
+    }
+
     fn address(&self) -> &str {
         &self.address
     }
@@ -254,7 +276,8 @@ mod tests {
         let mut far = listener.accept().unwrap();
         for side in [&mut near, &mut far] {
             side.set_limits(&Limits::DEFAULT);
-            side.set_timeout(Some(Duration::from_secs(5))).unwrap();
+            let patience = Some(Duration::from_secs(5));
+            side.set_timeouts(patience, patience).unwrap();
         }
         (near, far)
     }
@@ -316,7 +339,7 @@ mod tests {
     #[test]
     fn silence_ends_with_the_timeout() {
         let (_near, mut far) = pair();
-        far.set_timeout(Some(Duration::from_millis(10))).unwrap();
+        far.set_timeouts(Some(Duration::from_millis(10)), None).unwrap();
         assert_eq!(far.receive(&mut Vec::new()).unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 }
