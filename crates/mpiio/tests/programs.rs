@@ -225,6 +225,7 @@ impl Mpi {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
         let compile = |compiler: &str, source: &str, options: &[&str], result: &str| {
             let mut compiler = Command::new(compiler);
+            compiler.arg("-I").arg(&sources);
             compiler.args(["-O1"]).args(warnings).args(options).arg("-o").arg(folder.path().join(result));
             check(compiler.arg(sources.join(source)).arg("-ldl"));
         };
@@ -242,6 +243,8 @@ impl Mpi {
         let apply = Apply {
             strategy: Strategy::TwoPhase,
             hints: Hints::default(),
+            store: None,
+            verbose: false,
             applied: self.folder.path().join("applied"),
             shim: self.shim.clone(),
             core: self.core.clone(),

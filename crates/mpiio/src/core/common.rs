@@ -47,8 +47,13 @@ impl Common {
 
     /// What an operation goes by.
     pub fn context(&self, hints: &Hints, storage: &Storage) -> Context {
+        let mut hints = hints.clone();
+        if let Some((unit, factor)) = storage.striping() {
+            // What is, not what was wished for.
+            (hints.striping_unit, hints.striping_factor) = (Some(unit), Some(factor));
+        }
         Context {
-            hints: hints.clone(),
+            hints,
             views: self.views.clone(),
             servers: storage.servers(),
             guarded: self.has_gaps,

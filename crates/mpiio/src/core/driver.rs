@@ -70,6 +70,9 @@ impl<'a> Driver<'a> {
     pub fn run(mut self) -> Result<u64, IoError> {
         let outcome = self.work();
         self.log.pause();
+        if let Some(choice) = self.machine.choice().filter(|_| self.me.0 == 0) {
+            self.channel.tell(choice);
+        }
         let sent = self.complete_sends();
         outcome.and_then(|moved| sent.map(|()| moved))
     }
@@ -243,7 +246,9 @@ impl<'a> Driver<'a> {
         let access = own_access(self.machine, self.me)?;
         let start = start_in(access, piece)?;
         let window = piece.window.start;
-        let Ok(buffer) = self.channel.buffer_of(to.0, piece.slot(), piece.window.end - window) else { return Ok(false) };
+        let Ok(buffer) = self.channel.buffer_of(to.0, piece.slot(), piece.window.end - window) else {
+            return Ok(false);
+        };
         self.memory
             .copy_to(start, &access.view, piece.positions.clone(), buffer, window)
             .map_err(out_of_place)?;

@@ -33,7 +33,11 @@ pub fn transfer(
                     result = Some(match &io {
                         Io::Window { direction, origin, file, .. } => {
                             let buffer = room(block, file.end - origin)?;
-                            storage.window(*direction, file.clone(), &mut buffer[(file.start - origin) as usize..])
+                            storage.window(
+                                *direction,
+                                file.clone(),
+                                &mut buffer[(file.start - origin) as usize..],
+                            )
                         }
                         io => carry_out(storage, io, access, memory, block),
                     });
@@ -70,6 +74,12 @@ pub fn carry_out(
         | Io::List { direction, positions }
         | Io::Ship { direction, positions } => {
             let start = positions.start.checked_sub(access.positions.start).ok_or(PROTOCOL_ERROR)?;
+            if !matches!(io, Io::Pieces { .. })
+                && let Some(result) =
+                    storage.ship(*direction, &access.view, positions.clone(), start, memory)
+            {
+                return result;
+            }
             pieces::transfer(storage, *direction, &access.view, positions.clone(), start, memory, block)
         }
         Io::Lock { file } => storage.lock(file.clone()).map(|()| 0),
