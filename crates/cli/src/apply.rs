@@ -67,7 +67,8 @@ impl HintArguments {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let store = arguments.store.map(|path| {
-        path.canonicalize().with_context(|| format!("{}: cannot find the store's description", path.display()))
+        path.canonicalize()
+            .with_context(|| format!("{}: cannot find the store's description", path.display()))
     });
     let how = How {
         strategy: arguments.strategy,
@@ -84,15 +85,19 @@ pub fn run_under(strategy: Strategy, hints: &Hints, job: &Job, trace: Option<Pat
 }
 
 /// How a job's MPI-IO is to be carried out.
-struct How {
-    strategy: Strategy,
-    hints: Hints,
+pub struct How {
+    /// By which strategy.
+    pub strategy: Strategy,
+    /// With which hints.
+    pub hints: Hints,
     /// On these I/O servers.
-    store: Option<PathBuf>,
-    verbose: bool,
+    pub store: Option<PathBuf>,
+    /// Whether to say which strategy auto chooses.
+    pub verbose: bool,
 }
 
-fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<ExitCode> {
+/// Runs a job with its MPI-IO carried out so, recorded if a trace is named.
+pub fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<ExitCode> {
     pio_record::check(&job.command)?;
     let Some(mpicc) = mpi::compiler(job.mpicc.as_deref(), &job.command) else {
         bail!("no mpicc beside the launcher or on the PATH: name the program's MPI with --mpicc");

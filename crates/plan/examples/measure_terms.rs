@@ -17,7 +17,10 @@ use pio_layout::{Datatype, View};
 use pio_plan::cost::Terms;
 
 const REPEATS: usize = 11;
-const LARGE: usize = 16 << 20;
+/// Of files and sockets.
+const LARGE: usize = 4 << 20;
+/// Of memory: more than a cache holds.
+const MEMORY: usize = 16 << 20;
 /// So many that they stay in a second-level cache, as in a strategy's buffer that was just filled.
 const PIECES: usize = 1 << 15;
 const CALLS: usize = 10_000;
@@ -29,8 +32,8 @@ fn main() -> Outcome<()> {
     let path = folder.join(format!("pioscope-terms-{}", std::process::id()));
     let file = File::options().read(true).write(true).create_new(true).open(&path)?;
     std::fs::remove_file(&path)?;
-    let source = vec![1_u8; LARGE];
-    let mut target = vec![0_u8; LARGE];
+    let source = vec![1_u8; MEMORY];
+    let mut target = vec![0_u8; MEMORY];
     let large = LARGE as f64;
     let calls = CALLS as f64;
 
@@ -38,7 +41,7 @@ fn main() -> Outcome<()> {
         target.copy_from_slice(&source);
         Ok(())
     })?;
-    let copy_bytes_per_s = large / copying;
+    let copy_bytes_per_s = MEMORY as f64 / copying;
 
     let view = View::new(0, 4, Datatype::bytes(4).resized(0, 8)?)?;
     let positions = 0..4 * PIECES as u64;
@@ -57,8 +60,8 @@ fn main() -> Outcome<()> {
         Ok(())
     })?;
 
-    let writing = least(|| Ok(file.write_all_at(&source, 0)?))?;
-    let reading = least(|| Ok(file.read_exact_at(&mut target, 0)?))?;
+    let writing = least(|| Ok(file.write_all_at(&source[..LARGE], 0)?))?;
+    let reading = least(|| Ok(file.read_exact_at(&mut target[..LARGE], 0)?))?;
     let requesting =
         least(|| (0..CALLS).try_for_each(|call| Ok(file.write_all_at(&source[..4], 8 * call as u64)?)))?;
     let locking = least(|| {
@@ -67,7 +70,7 @@ fn main() -> Outcome<()> {
             Ok(file.unlock()?)
         })
     })?;
-    let (message_s, network_bytes_per_s) = sockets(&source)?;
+    let (message_s, network_bytes_per_s) = sockets(&source[..LARGE])?;
 
     let terms = Terms {
         message_s,

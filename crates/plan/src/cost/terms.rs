@@ -24,18 +24,19 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// A virtual machine with two processors of 2026, files in its page cache, ranks and servers on it and connected by
-    /// sockets: medians of three runs of `cargo run --release -p pio-plan --example measure_terms`, two digits.
+    /// A virtual machine with two processors of 2026, files in its memory, ranks and servers on it and connected by
+    /// sockets: the best of eight runs of `cargo run --release -p pio-plan --example measure_terms /dev/shm`, as other
+    /// work on the machine only adds to times; two digits. Yours differs: run it.
     pub const MEASURED: Terms = Terms {
-        message_s: 10e-6,
-        network_bytes_per_s: 2e9,
-        copy_bytes_per_s: 8e9,
-        piece_s: 1e-9,
-        extent_s: 10e-9,
-        request_s: 1e-6,
-        lock_s: 2e-6,
-        read_bytes_per_s: 5e9,
-        write_bytes_per_s: 3e9,
+        message_s: 6.6e-6,
+        network_bytes_per_s: 3.8e9,
+        copy_bytes_per_s: 9.3e9,
+        piece_s: 0.38e-9,
+        extent_s: 12e-9,
+        request_s: 2.2e-6,
+        lock_s: 3.1e-6,
+        read_bytes_per_s: 2.1e9,
+        write_bytes_per_s: 10e9,
     };
 
     /// The first term that is no time or bandwidth: not above 0, or not finite.

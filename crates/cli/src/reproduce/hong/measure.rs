@@ -13,8 +13,9 @@ use pio_report::Table;
 use pio_report::chart::{Figure, Point, Series};
 
 use super::tables::thousands;
+use crate::apply::{self, How};
+use crate::mpi;
 use crate::record::Job;
-use crate::{apply, mpi};
 
 /// The program, which is compiled by the user's own `mpicc`.
 const BENCHMARK: &str = include_str!("../../../../../papers/hong-2006/benchmark.c");
@@ -48,6 +49,9 @@ pub struct Measuring {
     /// Runs; the median is printed
     #[arg(long, value_name = "COUNT", default_value_t = 5, requires = "measure")]
     runs: u32,
+    /// Put the file on the I/O servers that this description names, under every strategy (mpi keeps its own file)
+    #[arg(long, value_name = "FILE", requires = "measure")]
+    store: Option<PathBuf>,
     /// Folder for the file [default: a temporary one]
     #[arg(long, value_name = "FOLDER", requires = "measure")]
     folder: Option<PathBuf>,
@@ -126,6 +130,7 @@ pub struct Measured {
     executions: u32,
     runs: u32,
     cases: Vec<Case>,
+    on_servers: bool,
 }
 
 /// One row of a table.
@@ -152,8 +157,18 @@ pub fn run(arguments: &Measuring) -> Result<Measured> {
         }
         None => tempfile::tempdir().context("no temporary folder")?,
     };
-    let bench =
-        Bench { program: compile(&mpicc, temporary.path())?, mpiexec, folder: temporary.path(), arguments };
+    let absolute = |path: &PathBuf| {
+        path.canonicalize()
+            .with_context(|| format!("{}: cannot find the store's description", path.display()))
+    };
+    let store = arguments.store.as_ref().map(absolute).transpose()?;
+    let bench = Bench {
+        program: compile(&mpicc, temporary.path())?,
+        mpiexec,
+        folder: temporary.path(),
+        store,
+        arguments,
+    };
     let mut cases = Vec::new();
     for &clients in &arguments.measure_clients {
         for segments in arguments.segments() {
@@ -168,6 +183,7 @@ pub fn run(arguments: &Measuring) -> Result<Measured> {
         executions: arguments.executions,
         runs: arguments.runs,
         cases,
+        on_servers: bench.store.is_some(),
     })
 }
 
@@ -175,6 +191,7 @@ struct Bench<'a> {
     program: PathBuf,
     mpiexec: PathBuf,
     folder: &'a Path,
+    store: Option<PathBuf>,
     arguments: &'a Measuring,
 }
 
@@ -203,7 +220,7 @@ impl Bench<'_> {
             vec![self.mpiexec.clone().into(), "-n".into(), clients.to_string().into()];
         command.push(self.program.clone().into());
         command.extend(numbers.map(OsString::from));
-        command.extend([self.folder.join("data").into_os_string(), results.clone().into_os_string()]);
+        command.extend([self.data(carrier), results.clone().into_os_string()]);
         match carrier {
             Carrier::Mpi => {
                 let mut plain = Command::new(&command[0]);
@@ -215,7 +232,9 @@ impl Bench<'_> {
             }
             Carrier::Strategy(strategy) => {
                 let job = Job { mpicc: None, spool: None, command };
-                if apply::run_under(strategy, &Hints::default(), &job, None)? != ExitCode::SUCCESS {
+                let how =
+                    How { strategy, hints: Hints::default(), store: self.store.clone(), verbose: false };
+                if apply::run_with(how, &job, None)? != ExitCode::SUCCESS {
                     bail!("the benchmark failed under {strategy}");
                 }
             }
@@ -224,6 +243,17 @@ impl Bench<'_> {
             fs::read_to_string(&results).with_context(|| format!("{}: cannot read", results.display()))?;
         fs::remove_file(&results).with_context(|| format!("{}: cannot remove", results.display()))?;
         read_results(&text).with_context(|| format!("the benchmark's results '{}'", text.trim()))
+    }
+}
+
+impl Bench<'_> {
+    /// The name of the file that is written and read.
+    fn data(&self, carrier: Carrier) -> OsString {
+        match (carrier, &self.store) {
+            // The process's number tells runs apart that share a store.
+            (Carrier::Strategy(_), Some(_)) => format!("pioscope:hong-{}", std::process::id()).into(),
+            _ => self.folder.join("data").into_os_string(),
+        }
     }
 }
 
@@ -336,11 +366,12 @@ impl Measured {
             title: self.title(clients, way),
             note: format!(
                 "Seconds of {} executions: median, least and most of {} runs, taken in turn. Improvement: over {}. mpi: \
-                 the MPI's own ({}).",
+                 the MPI's own ({}). Strategies: on {}.",
                 self.executions,
                 self.runs,
                 self.carriers.first().map_or("nothing", |carrier| carrier.name()),
-                self.mpi
+                self.mpi,
+                if self.on_servers { "I/O servers" } else { "the same file" }
             ),
             columns,
             rows: self.of(clients).map(row).collect(),
