@@ -147,8 +147,11 @@ int MPI_Errhandler_free(MPI_Errhandler *errhandler) {
   pthread_mutex_lock(&pio_lock);
   int known = pio_errhandler_of(*errhandler) != NULL;
   pthread_mutex_unlock(&pio_lock);
-  if (!known) return PIO_NATIVE(MPI_Errhandler_free)(errhandler);
-  int code = pio_refer(*errhandler, -1);
+  /* Files hand out predefined ones, too, which are not the program's to free: some MPIs see to that by counting. */
+  int predefined =
+      *errhandler == pio.errors_return || *errhandler == pio.errors_are_fatal || *errhandler == pio.errors_abort;
+  if (!known && !predefined) return PIO_NATIVE(MPI_Errhandler_free)(errhandler);
+  int code = known ? pio_refer(*errhandler, -1) : MPI_SUCCESS;
   *errhandler = pio.errhandler_null;
   return code;
 }

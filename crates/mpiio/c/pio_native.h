@@ -20,12 +20,16 @@
 
 #if MPI_VERSION >= 4
 #define PIO_LARGE_COUNT 1
-#define PIO_STATUS_SET_ELEMENTS Status_set_elements_c
 #define PIO_LARGE_TYPES(X) X(Type_get_contents_c) X(Type_get_envelope_c)
 #else
 #define PIO_LARGE_COUNT 0
-#define PIO_STATUS_SET_ELEMENTS Status_set_elements_x
 #define PIO_LARGE_TYPES(X)
+#endif
+/* Of MPI 4.1; but not yet of MPICH 4.0, which says that it has 4.0 whole. */
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+#define PIO_STATUS_SET_ELEMENTS Status_set_elements_c
+#else
+#define PIO_STATUS_SET_ELEMENTS Status_set_elements_x
 #endif
 
 #define PIO_FUNCTIONS(X)    \

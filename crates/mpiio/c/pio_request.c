@@ -17,6 +17,8 @@ struct pio_operation {
   int how;
   struct pio_buffer buffer;
   MPI_Request request;
+  /* The core and the request; some MPIs give up a request that the program frees before it is complete. */
+  int references;
   int has_request, told, complete, status;
   uint64_t moved;
 };
@@ -35,6 +37,10 @@ static int pio_is_idle(void) { return __atomic_load_n(&pio_attention, __ATOMIC_A
 void pio_relax(int *looks) {
   pio_core->progress();
   if (++*looks > 16) sched_yield();
+}
+
+static void pio_release_operation(struct pio_operation *operation) {
+  if (__atomic_sub_fetch(&operation->references, 1, __ATOMIC_ACQ_REL) == 0) free(operation);
 }
 
 /* --- Operations ---------------------------------------------------------------------------------------------------- */
@@ -60,7 +66,8 @@ static int pio_query(void *state, MPI_Status *status) {
 static int pio_free(void *state) {
   struct pio_operation *operation = state;
   if (operation->status != PIO_SUCCESS && !operation->told) pio_attend(-1);
-  free(operation);
+  operation->told = 1;
+  pio_release_operation(operation);
   return MPI_SUCCESS;
 }
 
@@ -77,6 +84,7 @@ int pio_operation_begin(struct pio_file *file, int how, MPI_Offset offset, const
   if (operation == NULL) return PIO_NO_MEMORY;
   operation->file = file;
   operation->how = how;
+  operation->references = request != NULL ? 2 : 1;
   status = pio_buffer_begin(file, how, buffer, count, type, &operation->buffer);
   if (request != NULL) {
     if (pio.Grequest_start(pio_query, pio_free, pio_cancel, operation, request) != MPI_SUCCESS) {
@@ -100,6 +108,7 @@ int pio_operation_begin(struct pio_file *file, int how, MPI_Offset offset, const
     pio.Grequest_complete(operation->request);
     pio.Request_free(request);
     *request = pio.request_null;
+    pio_release_operation(operation);
   }
   return status;
 }
@@ -110,10 +119,12 @@ void pio_operation_complete(void *token, int status, uint64_t moved) {
   int has_request = operation->has_request;
   operation->status = status;
   operation->moved = pio_buffer_end(&operation->buffer, operation->how, moved);
-  if (status == PIO_SUCCESS || !has_request) pio_attend(-1);
+  if (status == PIO_SUCCESS || !has_request || operation->told) pio_attend(-1);
   __atomic_store_n(&operation->complete, 1, __ATOMIC_RELEASE);
-  /* Who waits for it may free it now. */
-  if (has_request) pio.Grequest_complete(request);
+  /* Without a request, who waits for it may free it now. */
+  if (!has_request) return;
+  pio.Grequest_complete(request);
+  pio_release_operation(operation);
 }
 
 int pio_operation_end(struct pio_operation *operation, uint64_t *moved) {
@@ -130,6 +141,7 @@ int pio_request_complete(uint64_t moved, MPI_Request *request) {
   int code = MPI_ERR_NO_MEM;
   if (operation != NULL) {
     operation->moved = moved;
+    operation->references = 1;
     code = pio.Grequest_start(pio_query, pio_free, pio_cancel, operation, request);
     if (code != MPI_SUCCESS) free(operation);
   }

@@ -22,3 +22,4 @@ mod settings;
 mod status;
 mod storage;
 mod turns;
+mod views;

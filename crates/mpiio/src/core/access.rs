@@ -1,6 +1,6 @@
 //! Reading and writing: where an operation begins, who carries it out, and under which locks.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::View;
 use pio_plan::{Access, Context, Direction, Group, Hints, Rank, Strategy};
@@ -16,6 +16,7 @@ use super::requests;
 use super::status::Status;
 use super::storage::{Mode, Storage};
 use super::turns::{Completion, Turns};
+use super::views::Overlapping;
 
 /// What an open file has; nonblocking operations keep it.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub struct Inner {
 #[derive(Debug)]
 pub struct State {
     pub view: View,
+    /// Instead of the view, to read through.
+    pub overlapping: Option<Arc<Overlapping>>,
     /// How many views there were before.
     pub view_number: u64,
     /// The individual file pointer, in etypes.
@@ -65,6 +68,7 @@ pub enum Place {
 struct Operation {
     direction: Direction,
     view: View,
+    overlapping: Option<Arc<Overlapping>>,
     start: Start,
     memory: Memory,
     context: Context,
@@ -179,7 +183,8 @@ impl Inner {
         };
         let State { view, hints, atomic, common, .. } = &*state;
         let (view, context, atomic) = (view.clone(), common.context(hints, &self.storage), *atomic);
-        Operation { direction, view, start, memory, context, atomic, error }
+        let overlapping = state.overlapping.clone();
+        Operation { direction, view, overlapping, start, memory, context, atomic, error }
     }
 
     fn check(
@@ -226,15 +231,19 @@ impl Inner {
             return Err(status);
         }
         let Start::At(start) = operation.start else { return Err(Status::Internal) };
-        let Operation { direction, view, mut memory, context, atomic, .. } = operation;
+        let Operation { direction, view, overlapping, mut memory, context, atomic, .. } = operation;
         let positions = positions(&view, start, memory.size() / view.etype_size())?;
+        if let Some(overlapping) = overlapping {
+            return overlapping.read(&self.storage, positions, &mut memory);
+        }
         let access = Access { view, positions };
         self.independently(direction, access, &mut memory, &context, atomic)
     }
 
     /// A collective operation, in its turn.
     fn together(&self, operation: Operation, channel: &mut Channel) -> Result<u64, Status> {
-        let Operation { direction, view, start, mut memory, context, atomic, mut error } = operation;
+        let Operation { direction, view, overlapping, start, mut memory, context, atomic, mut error } =
+            operation;
         let etypes = memory.size() / view.etype_size();
         let start = match start {
             Start::At(start) => Ok(start),
@@ -243,7 +252,14 @@ impl Inner {
             }
         };
         let access = start.and_then(|start| positions(&view, start, etypes));
+        let mut apart = None;
         let access = match access {
+            // This rank reads on its own, and has no data in what all do together.
+            Ok(positions) if let Some(overlapping) = &overlapping => {
+                apart = Some(overlapping.read(&self.storage, positions, &mut memory));
+                memory = Memory::none();
+                Access { view, positions: 0..0 }
+            }
             Ok(positions) => Access { view, positions },
             Err(status) => {
                 error = error.or(Some(status));
@@ -263,7 +279,7 @@ impl Inner {
         };
         match error {
             Some(status) => Err(status),
-            None => outcome,
+            None => outcome.and_then(|moved| apart.unwrap_or(Ok(moved))),
         }
     }
 
@@ -320,6 +336,9 @@ impl State {
     /// Where in the file an etype of the view is.
     pub fn byte_of(&self, etype: u64) -> Result<u64, Status> {
         let position = etype.checked_mul(self.view.etype_size());
+        if let Some(overlapping) = &self.overlapping {
+            return position.and_then(|position| overlapping.offset_of(position)).ok_or(Status::Argument);
+        }
         position.and_then(|position| self.view.offset_of(position)).ok_or(Status::Argument)
     }
 }

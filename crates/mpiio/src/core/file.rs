@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pio_layout::{Datatype, LayoutError, View};
+use pio_layout::{Datatype, View};
 use pio_plan::Hints;
 
 use super::access::{Inner, State};
@@ -18,6 +18,7 @@ use super::settings::Settings;
 use super::status::Status;
 use super::storage::{Mode, Storage};
 use super::turns::Turns;
+use super::views::FileView;
 
 /// One open file of one rank.
 #[derive(Debug)]
@@ -89,6 +90,7 @@ impl File {
         let communicator = channel.communicator.handle();
         let state = State {
             view: View::contiguous(0),
+            overlapping: None,
             view_number: 0,
             position: end,
             shared_start: end,
@@ -157,7 +159,8 @@ impl File {
         state.agree_on_hints(given, &turn, &mut current)?;
         let view = self.view_of(displacement, types, current);
         if let Ok(view) = &view {
-            state.view = view.clone();
+            state.view = view.regular.clone();
+            state.overlapping = view.overlapping.clone();
             state.view_number += 1;
             state.position = 0;
             state.shared_start = 0;
@@ -173,7 +176,7 @@ impl File {
         displacement: Displacement,
         types: Option<(&Datatype, &Datatype)>,
         current: [u64; 2],
-    ) -> Result<View, Status> {
+    ) -> Result<FileView, Status> {
         let (etype, filetype) = types.ok_or(Status::Type)?;
         let sequential = self.inner.mode.is_sequential();
         let displacement = match displacement {
@@ -186,7 +189,7 @@ impl File {
             }
             _ => return Err(Status::Displacement),
         };
-        View::new(displacement, etype.size(), filetype.clone()).map_err(view_status)
+        FileView::new(displacement, etype.size(), filetype, self.inner.mode.writes())
     }
 
     /// Where the view begins, in bytes.
@@ -384,14 +387,6 @@ fn open_storage(path: &CStr, mode: Mode, first: bool, permissions: Option<u32>) 
         let _ = std::fs::set_permissions(name, permissions);
     }
     Ok(storage)
-}
-
-/// What is wrong with a view. MPI names no class for filetypes that are no filetypes; programs know ROMIO's.
-fn view_status(error: LayoutError) -> Status {
-    match error {
-        LayoutError::NotMonotone { .. } | LayoutError::BeforeFile { .. } => Status::Io,
-        _ => Status::Argument,
-    }
 }
 
 /// The path without what tells ROMIO which file system driver to use, as [`Storage`] has it.
