@@ -54,6 +54,7 @@ pub(super) struct Lane {
     link: Link,
     connection: Option<Box<dyn Connection>>,
     data_bytes: u32,
+    epoch: u64,
     /// What the present operation asked and was not answered yet.
     flying: BTreeMap<u64, Option<Chunk>>,
     head: Vec<u8>,
@@ -72,6 +73,7 @@ impl Lane {
             link: Link::new(),
             connection: None,
             data_bytes: 0,
+            epoch: 0,
             flying: BTreeMap::new(),
             head: Vec::new(),
             patient: false,
@@ -81,6 +83,11 @@ impl Lane {
 
     pub(super) fn server(&self) -> u32 {
         self.server
+    }
+
+    /// How often, by its own count, the server may have lost data not yet synced.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// How many requests of the present operation are not answered yet.
@@ -262,7 +269,7 @@ impl Lane {
             Box::new(TcpConnection::connect(&self.address, timeout.min(Duration::from_secs(5)))?);
         connection.set_timeouts(Some(timeout), Some(timeout))?;
         match greet(&mut *connection, &self.identity.token, self.identity.client, self.server)? {
-            Greeted::Welcome(welcome) => self.data_bytes = welcome.data_bytes,
+            Greeted::Welcome(welcome) => (self.data_bytes, self.epoch) = (welcome.data_bytes, welcome.epoch),
             Greeted::Busy => return Err(Rejected::Broke(io::ErrorKind::ResourceBusy.into())),
             Greeted::Refused(reason) => return Err(Rejected::Refused(reason)),
         }
