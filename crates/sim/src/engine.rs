@@ -955,7 +955,16 @@ impl<'a> Engine<'a> {
         let mut count = 0;
         for (server, bytes, first_strip) in parts(&striping, request.offset, request.bytes) {
             let offset = striping.len_of_server(server, request.offset);
-            let part = Part { rank, file, server, direction: request.direction, offset, bytes, first_strip, pieces: 0 };
+            let part = Part {
+                rank,
+                file,
+                server,
+                direction: request.direction,
+                offset,
+                bytes,
+                first_strip,
+                pieces: 0,
+            };
             let server_node = self.hardware.servers[server as usize].node;
             let message = self.control_bytes();
             let sent = if request.direction == Direction::Write { message + bytes } else { message };

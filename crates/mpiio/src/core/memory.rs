@@ -51,13 +51,18 @@ impl Memory {
     pub fn slices(&self, positions: Range<u64>, least: u64) -> Option<impl Iterator<Item = &[u8]>> {
         let bytes = positions.end - positions.start;
         let most = bytes / least.max(1);
-        let pieces: u64 = self.layout.runs(positions.clone()).map(|run| run.count).take_while({
-            let mut sum = 0_u64;
-            move |count| {
-                sum = sum.saturating_add(*count);
-                sum <= most.saturating_add(1)
-            }
-        }).sum();
+        let pieces: u64 = self
+            .layout
+            .runs(positions.clone())
+            .map(|run| run.count)
+            .take_while({
+                let mut sum = 0_u64;
+                move |count| {
+                    sum = sum.saturating_add(*count);
+                    sum <= most.saturating_add(1)
+                }
+            })
+            .sum();
         if pieces > most.max(1) {
             return None;
         }

@@ -39,7 +39,9 @@ fn name_in_store(path: &str, all: bool) -> Option<String> {
         Some(rest) => (rest, true),
         // ROMIO's prefixes name file system drivers.
         None => match path.split_once(':') {
-            Some((driver, rest)) if driver.len() > 1 && driver.bytes().all(|byte| byte.is_ascii_lowercase()) => {
+            Some((driver, rest))
+                if driver.len() > 1 && driver.bytes().all(|byte| byte.is_ascii_lowercase()) =>
+            {
                 (rest, false)
             }
             _ => (path, false),

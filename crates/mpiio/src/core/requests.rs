@@ -75,8 +75,7 @@ pub fn carry_out(
         | Io::Ship { direction, positions } => {
             let start = positions.start.checked_sub(access.positions.start).ok_or(PROTOCOL_ERROR)?;
             if !matches!(io, Io::Pieces { .. })
-                && let Some(result) =
-                    storage.ship(*direction, &access.view, positions.clone(), start, memory)
+                && let Some(result) = storage.ship(*direction, &access.view, positions.clone(), start, memory)
             {
                 return result;
             }

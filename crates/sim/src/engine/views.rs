@@ -32,8 +32,7 @@ impl Views {
 
 /// The views of each collective open.
 pub(super) fn of(workload: &Workload, strategy: Strategy) -> BTreeMap<u64, Views> {
-    let gaps: Vec<bool> =
-        workload.views.iter().map(|view| !view.is_contiguous_over(0..u64::MAX)).collect();
+    let gaps: Vec<bool> = workload.views.iter().map(|view| !view.is_contiguous_over(0..u64::MAX)).collect();
     let mut found: BTreeMap<u64, Vec<(bool, Vec<View>)>> = BTreeMap::new();
     for program in &workload.programs {
         let mut numbers: BTreeMap<u64, usize> = BTreeMap::new();
