@@ -32,6 +32,10 @@ pub struct Apply {
     pub strategy: Strategy,
     /// Hints; those that the program gives itself come first.
     pub hints: Hints,
+    /// The description of the I/O servers that all files are to be on.
+    pub store: Option<PathBuf>,
+    /// Whether to say what is chosen.
+    pub verbose: bool,
     /// The compiled [`SHIM`].
     pub shim: PathBuf,
     /// The core: see [`core_library`].
@@ -56,6 +60,12 @@ impl Apply {
             ("PIOSCOPE_MPIIO_CORE".into(), self.core.clone().into_os_string()),
             ("PIOSCOPE_STRATEGY".into(), self.strategy.name().into()),
         ];
+        if let Some(store) = &self.store {
+            variables.push(("PIOSCOPE_STORE".into(), store.clone().into_os_string()));
+        }
+        if self.verbose {
+            variables.push(("PIOSCOPE_VERBOSE".into(), "on".into()));
+        }
         let hints = self.hints.to_text();
         if !hints.is_empty() {
             variables.push(("PIOSCOPE_HINTS".into(), hints.into()));
@@ -102,6 +112,8 @@ mod tests {
         Apply {
             strategy: Strategy::TwoPhase,
             hints,
+            store: None,
+            verbose: false,
             shim: "/s.so".into(),
             core: "/c.so".into(),
             applied: "/a".into(),

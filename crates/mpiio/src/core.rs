@@ -14,6 +14,8 @@ mod hints;
 mod memory;
 mod message_log;
 mod pieces;
+mod plain;
+mod remote;
 mod requests;
 mod segment;
 mod settings;

@@ -1,8 +1,10 @@
 //! The choice of a strategy, operation by operation.
 //!
 //! The ranks describe their accesses to each other, as for two-phase I/O. Every rank then knows, of all: bytes, pieces
-//! and bounds. From these each makes the same choice, and goes on as the chosen strategy.
+//! and bounds. From these each makes the same choice, by the [cost model](crate::cost), and goes on as the chosen
+//! strategy.
 
+use crate::cost::{self, Operation, Setting, Terms};
 use crate::descriptions::Descriptions;
 use crate::domain::Domains;
 use crate::machine::{
@@ -65,17 +67,23 @@ impl Auto {
             return;
         };
         let early = std::mem::take(&mut descriptions.early);
-        let choice = best(&descriptions, self.group, self.direction, &self.context);
+        let ranks = self.group.ranks;
+        let operation = Operation::of(self.direction, ranks, descriptions.busy());
+        // That each rank has a processor is what all of them can know.
+        let setting = Setting { described: true, ..Setting::of(&self.context, self.direction, ranks, ranks) };
+        let choice = cost::choose(&operation, &setting, &Terms::MEASURED);
         let (access, hints) = (self.access.clone(), &self.context.hints);
-        let mut machine: Box<dyn Machine + Send> = if choice.strategy == Strategy::TwoPhase {
-            let mut machine = TwoPhase::begun(descriptions, self.group, self.direction, access, hints);
-            machine.exchange(actions);
-            Box::new(machine)
-        } else {
-            let mut machine = choice.strategy.alone(self.group.rank, self.direction, access, &self.context);
-            machine.handle(Event::Start, actions);
-            machine
-        };
+        let mut machine: Box<dyn Machine + Send> =
+            if matches!(choice.strategy, Strategy::TwoPhase | Strategy::ViewBased) {
+                let mut machine = TwoPhase::begun(descriptions, self.group, self.direction, access, hints);
+                machine.exchange(actions);
+                Box::new(machine)
+            } else {
+                let mut machine =
+                    choice.strategy.alone(self.group.rank, self.direction, access, &self.context);
+                machine.handle(Event::Start, actions);
+                machine
+            };
         for event in early {
             machine.handle(event, actions);
         }
@@ -103,54 +111,4 @@ impl Machine for Auto {
     fn choice(&self) -> Option<&Choice> {
         self.choice.as_ref()
     }
-}
-
-/// What a request to a file costs beside its bytes, in bytes that could have been copied meanwhile.
-const REQUEST_BYTES: u64 = 8 << 10;
-
-/// What a message from rank to rank costs beside its bytes, in the same measure.
-const MESSAGE_BYTES: u64 = 16 << 10;
-
-/// The cheapest strategy, by the bytes that the busiest rank moves under each; the simplest one among equals.
-fn best(descriptions: &Descriptions, group: Group, direction: Direction, context: &Context) -> Choice {
-    let (mut bytes, mut pieces, mut span) = (0_u64, 0_u64, 0_u64);
-    for description in descriptions.busy() {
-        bytes = bytes.max(description.bytes);
-        pieces = pieces.max(description.pieces);
-        span = span.max(description.bounds.end - description.bounds.start);
-    }
-    let total = descriptions.bytes();
-    let all = descriptions.bounds();
-    let ranks = u64::from(group.ranks);
-    let aggregators = u64::from(context.hints.aggregators(group.ranks));
-    let independent = bytes.saturating_add(pieces.saturating_mul(REQUEST_BYTES));
-    // Those who write into each other's gaps wait for each other.
-    let sieving = match direction {
-        Direction::Read => span.saturating_add(bytes),
-        Direction::Write => span.saturating_mul(2).saturating_mul(descriptions.busy().count() as u64),
-    };
-    let share = (all.end - all.start).min(total.saturating_mul(2)).div_ceil(aggregators);
-    let messages = (ranks - 1).saturating_mul(MESSAGE_BYTES).saturating_mul(2);
-    let two_phase = bytes.saturating_add(share).saturating_add(messages).saturating_add(REQUEST_BYTES);
-    let mut costs = vec![
-        (independent, Strategy::Independent),
-        (sieving.saturating_add(REQUEST_BYTES), Strategy::Sieving),
-        (two_phase, Strategy::TwoPhase),
-    ];
-    if context.servers > 0 {
-        let requests = u64::from(context.servers).saturating_mul(MESSAGE_BYTES);
-        costs.push((bytes.saturating_add(requests), Strategy::Ecio));
-    }
-    let (cost, strategy) =
-        costs.iter().copied().min_by_key(|(cost, _)| *cost).unwrap_or((0, Strategy::TwoPhase));
-    let others = costs.iter().filter(|(_, other)| *other != strategy);
-    let others: Vec<String> = others
-        .map(|(other, name)| format!("{name} {:.1} times", *other as f64 / cost.max(1) as f64))
-        .collect();
-    let reason = format!(
-        "{bytes} bytes in {pieces} pieces on the busiest of {} ranks; estimated cost of the others: {}",
-        group.ranks,
-        others.join(", ")
-    );
-    Choice { strategy, reason }
 }

@@ -9,6 +9,7 @@
 //! asks for, and hands back what happened, until [`Action::Finish`].
 
 mod auto;
+pub mod cost;
 mod descriptions;
 mod domain;
 mod ecio;

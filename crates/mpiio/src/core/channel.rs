@@ -2,7 +2,7 @@
 //!
 //! A channel outlives the file: the next file on the same communicator takes it over, with its buffers mapped and warm.
 
-use pio_plan::{IoError, Slot};
+use pio_plan::{Choice, IoError, Slot, Strategy};
 
 use super::communicator::{Communicator, Sending};
 use super::segment::{Address, Segment};
@@ -30,6 +30,8 @@ pub struct Channel {
     pub block: Vec<u8>,
     /// For messages that carry data.
     pub received: Vec<u8>,
+    /// What was chosen last, of what people were told.
+    told: Option<Strategy>,
 }
 
 impl Channel {
@@ -40,14 +42,23 @@ impl Channel {
             None => (private(), (0..communicator.ranks()).map(|_| None).collect()),
             Some(node) => share(&communicator, node)?,
         };
-        let (sending, block, received) = Default::default();
-        Ok(Channel { id, communicator, own, others, operations: 0, sending, block, received })
+        let (sending, block, received, told) = Default::default();
+        Ok(Channel { id, communicator, own, others, operations: 0, sending, block, received, told })
     }
 
     /// The tag of the next operation.
     pub fn next_tag(&mut self) -> i32 {
         self.operations = (self.operations + 1) % TAGS;
         self.operations as i32
+    }
+
+    /// Tells people what was chosen and why, if `PIOSCOPE_VERBOSE` is set and it is another choice than the last.
+    pub fn tell(&mut self, choice: &Choice) {
+        let strategy = Some(choice.strategy);
+        if self.told != strategy && std::env::var_os("PIOSCOPE_VERBOSE").is_some() {
+            eprintln!("pioscope: auto chose {}: {}", choice.strategy, choice.reason);
+        }
+        self.told = strategy;
     }
 
     /// Whether this rank shares memory with another.

@@ -47,11 +47,11 @@ impl Common {
 
     /// What an operation goes by.
     pub fn context(&self, hints: &Hints, storage: &Storage) -> Context {
-        Context {
-            hints: hints.clone(),
-            views: self.views.clone(),
-            servers: storage.servers(),
-            guarded: self.has_gaps,
+        let mut hints = hints.clone();
+        if let Some((unit, factor)) = storage.striping() {
+            // What is, not what was wished for.
+            (hints.striping_unit, hints.striping_factor) = (Some(unit), Some(factor));
         }
+        Context { hints, views: self.views.clone(), servers: storage.servers(), guarded: self.has_gaps }
     }
 }

@@ -70,6 +70,9 @@ impl<'a> Driver<'a> {
     pub fn run(mut self) -> Result<u64, IoError> {
         let outcome = self.work();
         self.log.pause();
+        if let Some(choice) = self.machine.choice().filter(|_| self.me.0 == 0) {
+            self.channel.tell(choice);
+        }
         let sent = self.complete_sends();
         outcome.and_then(|moved| sent.map(|()| moved))
     }

@@ -74,6 +74,11 @@ pub fn carry_out(
         | Io::List { direction, positions }
         | Io::Ship { direction, positions } => {
             let start = positions.start.checked_sub(access.positions.start).ok_or(PROTOCOL_ERROR)?;
+            if !matches!(io, Io::Pieces { .. })
+                && let Some(result) = storage.ship(*direction, &access.view, positions.clone(), start, memory)
+            {
+                return result;
+            }
             pieces::transfer(storage, *direction, &access.view, positions.clone(), start, memory, block)
         }
         Io::Lock { file } => storage.lock(file.clone()).map(|()| 0),

@@ -91,6 +91,8 @@ impl Mpi {
         let apply = Apply {
             strategy: Strategy::TwoPhase,
             hints: Hints::default(),
+            store: None,
+            verbose: false,
             applied: self.folder.path().join("applied"),
             shim: self.shim.clone(),
             core: self.core.clone(),
