@@ -17,14 +17,22 @@ use crate::record::{self, Job};
 Examples:
   pioscope apply --strategy two-phase -- mpiexec -n 8 ./collapse --iterations 20
   pioscope apply --strategy two-phase --hints cb_nodes=4,cb_buffer_size=4194304 -- mpiexec -n 8 ./collapse
+  pioscope apply --strategy ecio --store /scratch/store.toml -- mpiexec -n 8 ./collapse
+  pioscope apply --strategy auto --verbose -- mpiexec -n 8 ./collapse
   pioscope apply --strategy independent --record run.pio -- mpiexec -n 8 ./collapse
 
 Files come out the same, byte for byte. The exit code is the program's own; it is 1 if the program never opened a
 file through MPI-IO, since nothing was applied then.")]
 pub struct Arguments {
-    /// How collective reads and writes are carried out: independent or two-phase
+    /// How reads and writes are carried out: independent, sieving, list, two-phase, view-based, ecio or auto
     #[arg(short, long)]
     strategy: Strategy,
+    /// Put all files on the I/O servers that this file describes (pioscope serve writes it)
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
+    /// Say which strategy auto chooses, and why
+    #[arg(short, long)]
+    verbose: bool,
     #[command(flatten)]
     hints: HintArguments,
     /// Also record the program, as `pioscope record` does
@@ -37,7 +45,8 @@ pub struct Arguments {
 /// Hints from the command line.
 #[derive(Debug, Args)]
 pub struct HintArguments {
-    /// Hints, as key=value,…: cb_nodes, cb_buffer_size, striping_unit, striping_factor
+    /// Hints, as key=value,…: cb_nodes, cb_buffer_size, ind_rd_buffer_size, ind_wr_buffer_size, striping_unit,
+    /// striping_factor
     #[arg(long, value_name = "HINTS")]
     hints: Option<String>,
     /// A file of such hints, separated by commas, blanks or new lines; # begins a comment
@@ -57,11 +66,38 @@ impl HintArguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
-    run_under(arguments.strategy, &arguments.hints.read()?, &arguments.job, arguments.record)
+    let store = arguments.store.map(|path| {
+        path.canonicalize()
+            .with_context(|| format!("{}: cannot find the store's description", path.display()))
+    });
+    let how = How {
+        strategy: arguments.strategy,
+        hints: arguments.hints.read()?,
+        store: store.transpose()?,
+        verbose: arguments.verbose,
+    };
+    run_with(how, &arguments.job, arguments.record)
 }
 
 /// Runs a job with its MPI-IO carried out under a strategy, recorded if a trace is named.
 pub fn run_under(strategy: Strategy, hints: &Hints, job: &Job, trace: Option<PathBuf>) -> Result<ExitCode> {
+    run_with(How { strategy, hints: hints.clone(), store: None, verbose: false }, job, trace)
+}
+
+/// How a job's MPI-IO is to be carried out.
+pub struct How {
+    /// By which strategy.
+    pub strategy: Strategy,
+    /// With which hints.
+    pub hints: Hints,
+    /// On these I/O servers.
+    pub store: Option<PathBuf>,
+    /// Whether to say which strategy auto chooses.
+    pub verbose: bool,
+}
+
+/// Runs a job with its MPI-IO carried out so, recorded if a trace is named.
+pub fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<ExitCode> {
     pio_record::check(&job.command)?;
     let Some(mpicc) = mpi::compiler(job.mpicc.as_deref(), &job.command) else {
         bail!("no mpicc beside the launcher or on the PATH: name the program's MPI with --mpicc");
@@ -70,7 +106,8 @@ pub fn run_under(strategy: Strategy, hints: &Hints, job: &Job, trace: Option<Pat
     let core =
         pio_mpiio::core_library(&std::env::current_exe().context("cannot find this program's own file")?)?;
     let applied = Applied::new()?;
-    let apply = Apply { strategy, hints: hints.clone(), shim, core, applied: applied.path.clone() };
+    let How { strategy, hints, store, verbose } = how;
+    let apply = Apply { strategy, hints, store, verbose, shim, core, applied: applied.path.clone() };
     let code = match trace {
         Some(trace) => {
             let mut options = job.options(trace)?;

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 
 mod baylor;
 mod coll;
+mod hong;
 mod miller_katz;
 mod thakur;
 
@@ -18,6 +19,8 @@ Examples:
   pioscope reproduce miller-katz
   pioscope reproduce coll --output figures
   pioscope reproduce coll --figure 7 --mapping clustered,dedicated --io-nodes 4
+  pioscope reproduce hong --output figures
+  pioscope reproduce hong --measure --measure-segments 4000,64000,1024000
   pioscope reproduce thakur
   pioscope reproduce thakur --run ./collapse       (also runs the small case for real, on 8 processes)")]
 pub struct Arguments {
@@ -33,6 +36,8 @@ enum Study {
     MillerKatz(miller_katz::Arguments),
     /// Coll, Petrini, Frachtenberg and Hoisie 2003: I/O traffic and the placement of I/O nodes on QsNET
     Coll(coll::Arguments),
+    /// Hong, You and Chung 2006: noncontiguous I/O over InfiniBand, two-phase against ECIO
+    Hong(hong::Arguments),
     /// Thakur, Gropp and Lusk 1996: two-phase I/O of a production application on the IBM SP and the Intel Paragon
     Thakur(thakur::Arguments),
 }
@@ -42,6 +47,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         Study::Baylor(arguments) => baylor::run(arguments),
         Study::MillerKatz(arguments) => miller_katz::run(arguments),
         Study::Coll(arguments) => coll::run(arguments),
+        Study::Hong(arguments) => hong::run(arguments),
         Study::Thakur(arguments) => thakur::run(arguments),
     }
 }

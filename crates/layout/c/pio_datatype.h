@@ -153,10 +153,19 @@ static void pio_datatype_translate(pio_datatype_contents *contents) {
   }
 }
 
+/* Who includes this file may define the sizes of basic types: in files, they may be others than in memory. */
+#ifndef PIO_DATATYPE_BASIC
+#define PIO_DATATYPE_BASIC pio_datatype_basic
+static int pio_datatype_basic(MPI_Datatype type, MPI_Count *size, MPI_Count *extent) {
+  MPI_Count lower_bound;
+  int error = PMPI_Type_size_x(type, size);
+  return error == MPI_SUCCESS ? PMPI_Type_get_extent_x(type, &lower_bound, extent) : error;
+}
+#endif
+
 static int pio_datatype_put_named(pio_datatype_buffer *buffer, MPI_Datatype type) {
-  MPI_Count size, lower_bound, extent;
-  int error = PMPI_Type_size_x(type, &size);
-  if (error == MPI_SUCCESS) error = PMPI_Type_get_extent_x(type, &lower_bound, &extent);
+  MPI_Count size, extent;
+  int error = PIO_DATATYPE_BASIC(type, &size, &extent);
   if (error == MPI_SUCCESS) error = pio_datatype_put(buffer, 1);
   if (error == MPI_SUCCESS) error = pio_datatype_put(buffer, size);
   if (error == MPI_SUCCESS) error = pio_datatype_put(buffer, extent);

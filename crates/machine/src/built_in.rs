@@ -5,6 +5,7 @@ use crate::machine::Machine;
 
 const TEXTS: &[(&str, &str)] = &[
     ("fly-64", include_str!("../../../machines/fly-64.toml")),
+    ("infiniband-nthu", include_str!("../../../machines/infiniband-nthu.toml")),
     ("paragon-caltech", include_str!("../../../machines/paragon-caltech.toml")),
     ("pios-64", include_str!("../../../machines/pios-64.toml")),
     ("qsnet-64", include_str!("../../../machines/qsnet-64.toml")),
@@ -42,8 +43,8 @@ mod tests {
         let message = find("cray").unwrap_err().to_string();
         assert_eq!(
             message,
-            "no machine 'cray' (a path of a .toml file, or one of: fly-64, paragon-caltech, pios-64, qsnet-64, \
-             sp-argonne, tree-64)"
+            "no machine 'cray' (a path of a .toml file, or one of: fly-64, infiniband-nthu, paragon-caltech, pios-64, \
+             qsnet-64, sp-argonne, tree-64)"
         );
     }
 }

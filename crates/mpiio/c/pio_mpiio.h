@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PIO_VERSION 1
+#define PIO_VERSION 2
 
 /* What went wrong: each has its MPI error class. */
 enum pio_status {
@@ -32,7 +32,10 @@ enum pio_status {
   PIO_DATA_REPRESENTATION = 16,
   PIO_FILE = 17,
   PIO_COUNT = 18,
-  PIO_COMMUNICATOR = 19
+  PIO_COMMUNICATOR = 19,
+  PIO_NOT_SAME = 20,
+  PIO_DISPLACEMENT = 21,
+  PIO_CONVERSION = 22
 };
 
 /* Access modes, as MPI has them; the shim translates. */
@@ -57,7 +60,8 @@ typedef struct pio_type pio_type;                 /* the core's: a datatype */
 typedef uint64_t pio_request;                     /* an MPI_Request, whatever it is */
 typedef uint64_t pio_message;                     /* an MPI_Message, whatever it is */
 
-/* What the shim does for the core. None blocks, except `duplicate` and `node`, which are collective. */
+/* What the shim does for the core. None blocks, except `duplicate` and `node`, which are
+ * collective. */
 struct pio_mpi {
   int (*duplicate)(const pio_communicator *communicator, pio_communicator **duplicate);
   /* Frees a duplicate; only its memory if MPI itself is about to end (`communicate` 0). */
@@ -77,12 +81,14 @@ struct pio_mpi {
   /* `size` bytes from every rank to every rank. */
   int (*gather)(const pio_communicator *communicator, const void *mine, void *all, uint64_t size,
                 pio_request *request);
+  /* A nonblocking operation is complete. Called once for each that `start` began without an error. */
+  void (*complete)(void *token, int status, uint64_t moved);
 };
 
 /* A hint, as the program gave it or as it is in force. */
 struct pio_hint {
   char key[32];
-  char value[96];
+  char value[256];
 };
 
 /* The part of memory that an operation reads from or writes to: `count` copies of `type` from `address` on. */
@@ -93,7 +99,10 @@ struct pio_memory {
 };
 
 /* How an operation is carried out. */
-enum { PIO_WRITE = 1, PIO_COLLECTIVE = 2, PIO_EXPLICIT_OFFSET = 4 };
+enum { PIO_WRITE = 1, PIO_COLLECTIVE = 2, PIO_EXPLICIT_OFFSET = 4, PIO_SHARED = 8 };
+
+/* Instead of a displacement: where the shared file pointer is. */
+#define PIO_DISPLACEMENT_CURRENT INT64_MIN
 
 /* What the core does for the shim. */
 struct pio_core {
@@ -108,14 +117,23 @@ struct pio_core {
   void (*forget)(pio_cache *cache, int communicate);
   pio_type *(*type_create)(const unsigned char *description, uint64_t length);
   void (*type_free)(pio_type *type);
+  int64_t (*type_size)(const pio_type *type);
+  int64_t (*type_extent)(const pio_type *type);
   int (*set_view)(pio_core_file *file, int64_t displacement, const pio_type *etype, const pio_type *filetype,
-                  const char *representation, const struct pio_hint *hints, uint64_t hint_count);
+                  const struct pio_hint *hints, uint64_t hint_count);
   int (*displacement)(pio_core_file *file, int64_t *displacement);
   /* `error` (a pio_status) is what the shim found wrong with the arguments: the rank then takes part with no data. */
   int (*transfer)(pio_core_file *file, int how, int64_t offset, const struct pio_memory *memory, int error,
                   uint64_t *moved);
+  /* The same for collective operations, without waiting for other ranks. Unless it returns an error, `complete` is told
+   * of `token`, maybe before it returns. The memory is in use until then. */
+  int (*start)(pio_core_file *file, int how, int64_t offset, const struct pio_memory *memory, int error, void *token);
+  /* Carries on with what was started. Cheap if that is nothing. */
+  void (*progress)(void);
   int (*seek)(pio_core_file *file, int64_t offset, int whence);
   int (*position)(pio_core_file *file, int64_t *position);
+  int (*seek_shared)(pio_core_file *file, int64_t offset, int whence);
+  int (*position_shared)(pio_core_file *file, int64_t *position);
   int (*byte_offset)(pio_core_file *file, int64_t offset, int64_t *byte);
   int (*sync)(pio_core_file *file);
   int (*get_size)(pio_core_file *file, int64_t *size);
@@ -124,6 +142,8 @@ struct pio_core {
   int (*set_hints)(pio_core_file *file, const struct pio_hint *hints, uint64_t hint_count);
   /* Fills in at most `capacity`; returns how many. */
   int (*get_hints)(pio_core_file *file, struct pio_hint *hints, int capacity);
+  int (*set_atomic)(pio_core_file *file, int atomic);
+  int (*get_atomic)(pio_core_file *file);
 };
 
 /* The one symbol of the core. NULL (and the reason on the standard error output) if it cannot work. */

@@ -15,15 +15,20 @@ static pthread_mutex_t pio_find_lock = PTHREAD_MUTEX_INITIALIZER;
 static int pio_found;
 static void *pio_caller_library;
 
+static void pio_remember(void *caller) {
+  Dl_info info;
+  if (pio_caller_library == NULL && caller != NULL && dladdr(caller, &info) && info.dli_fname != NULL)
+    pio_caller_library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
 static void *pio_symbol(const char *name) {
-  void *symbol = dlsym(RTLD_DEFAULT, name);
+  void *symbol = dlsym(RTLD_NEXT, name);
   /* A program may load its MPI privately, as Python does: then only the caller's own libraries know it. */
   if (symbol == NULL && pio_caller_library != NULL) symbol = dlsym(pio_caller_library, name);
   return symbol;
 }
 
-static void *pio_need(const char *name) {
-  void *symbol = pio_symbol(name);
+static void *pio_needed(const char *name, void *symbol) {
   if (symbol == NULL) {
     fprintf(stderr, "pioscope: this program's MPI has no %s: cannot carry out its MPI-IO\n", name);
     abort();
@@ -31,8 +36,16 @@ static void *pio_need(const char *name) {
   return symbol;
 }
 
+static void *pio_need(const char *name) { return pio_needed(name, pio_symbol(name)); }
+
 #ifdef OPEN_MPI
-#define PIO_PREDEFINED(type, constant, name) ((type)pio_need(name))
+/* A program that refers to data of a library has its own copy, which the library uses, too: it must be that. */
+static void *pio_need_data(const char *name) {
+  void *symbol = dlsym(RTLD_DEFAULT, name);
+  return symbol != NULL ? symbol : pio_need(name);
+}
+
+#define PIO_PREDEFINED(type, constant, name) ((type)pio_need_data(name))
 #else
 #define PIO_PREDEFINED(type, constant, name) (constant)
 #endif
@@ -42,12 +55,10 @@ static void *pio_need(const char *name) {
 #define PIO_LOOK_UP(name) pio.name = (__typeof__(pio.name))pio_need(PIO_NAME(name));
 
 void pio_find_mpi(void *caller) {
-  Dl_info info;
   if (__atomic_load_n(&pio_found, __ATOMIC_ACQUIRE)) return;
   pthread_mutex_lock(&pio_find_lock);
   if (!pio_found) {
-    if (caller != NULL && dladdr(caller, &info) && info.dli_fname != NULL)
-      pio_caller_library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    pio_remember(caller);
     PIO_FUNCTIONS(PIO_LOOK_UP)
     pio.comm_null = PIO_PREDEFINED(MPI_Comm, MPI_COMM_NULL, "ompi_mpi_comm_null");
     pio.comm_world = PIO_PREDEFINED(MPI_Comm, MPI_COMM_WORLD, "ompi_mpi_comm_world");
@@ -71,9 +82,12 @@ void pio_find_mpi(void *caller) {
   pthread_mutex_unlock(&pio_find_lock);
 }
 
-void *pio_next(const char *name) {
-  void *symbol = dlsym(RTLD_NEXT, name);
-  if (symbol == NULL && pio_caller_library != NULL) symbol = dlsym(pio_caller_library, name);
+void *pio_next(const char *name, void *caller) {
+  void *symbol;
+  pthread_mutex_lock(&pio_find_lock);
+  pio_remember(caller);
+  symbol = pio_symbol(name);
+  pthread_mutex_unlock(&pio_find_lock);
   if (symbol == NULL) {
     fprintf(stderr, "pioscope: this program's MPI has no %s\n", name);
     abort();
@@ -193,4 +207,5 @@ PIO_HIDDEN const struct pio_mpi pio_table = {
     .broadcast = pio_broadcast,
     .barrier = pio_barrier,
     .gather = pio_gather,
+    .complete = pio_operation_complete,
 };

@@ -4,6 +4,7 @@
  * nor need it there. So it is not linked to MPI, and refers to none of its symbols: not to functions, because the
  * program may be bound at once (LD_BIND_NOW), not to data, which some MPIs have for predefined handles. All are looked
  * up at the first MPI-IO call. They are the PMPI names: tools must not take our own messages for the program's.
+ * We define PMPI names ourselves (see pio_shim.h), hence the next definition after ours is looked up.
  */
 #ifndef PIO_NATIVE_H
 #define PIO_NATIVE_H
@@ -19,16 +20,22 @@
 
 #if MPI_VERSION >= 4
 #define PIO_LARGE_COUNT 1
-#define PIO_STATUS_SET_ELEMENTS Status_set_elements_c
 #define PIO_LARGE_TYPES(X) X(Type_get_contents_c) X(Type_get_envelope_c)
 #else
 #define PIO_LARGE_COUNT 0
-#define PIO_STATUS_SET_ELEMENTS Status_set_elements_x
 #define PIO_LARGE_TYPES(X)
+#endif
+/* Of MPI 4.1; but not yet of MPICH 4.0, which says that it has 4.0 whole. */
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+#define PIO_STATUS_SET_ELEMENTS Status_set_elements_c
+#else
+#define PIO_STATUS_SET_ELEMENTS Status_set_elements_x
 #endif
 
 #define PIO_FUNCTIONS(X)    \
   X(Abort)                  \
+  X(Add_error_code)         \
+  X(Add_error_string)       \
   X(Comm_create_keyval)     \
   X(Comm_dup)               \
   X(Comm_free)              \
@@ -50,13 +57,25 @@
   X(Improbe)                \
   X(Info_create)            \
   X(Info_get)               \
+  X(Info_get_nkeys)         \
+  X(Info_get_nthkey)        \
   X(Info_set)               \
+  X(Iprobe)                 \
+  X(Irecv)                  \
+  X(Irsend)                 \
   X(Isend)                  \
+  X(Issend)                 \
   X(Allreduce)              \
   X(Mrecv)                  \
+  X(Pack_external)          \
+  X(Pack_external_size)     \
+  X(Request_free)           \
   X(Status_set_cancelled)   \
   X(PIO_STATUS_SET_ELEMENTS)\
   X(Test)                   \
+  X(Testall)                \
+  X(Testany)                \
+  X(Testsome)               \
   X(Type_create_keyval)     \
   X(Type_dup)               \
   X(Type_free)              \
@@ -67,7 +86,8 @@
   X(Type_get_extent)        \
   X(Type_get_extent_x)      \
   X(Type_set_attr)          \
-  X(Type_size_x)
+  X(Type_size_x)            \
+  X(Unpack_external)
 
 #define PIO_JOIN(a, b) a##b
 #define PIO_MEMBER(name) __typeof__(PIO_JOIN(MPI_, name)) *name;
@@ -95,7 +115,10 @@ struct pio_communicator {
 /* Finds the MPI that `caller` (a code address) uses. Ends the process, with the reason, if there is none. */
 PIO_HIDDEN void pio_find_mpi(void *caller);
 
-/* The next definition of an MPI function after ours. */
-PIO_HIDDEN void *pio_next(const char *name);
+/* The next definition of an MPI function after ours, which `caller` (a code address) called. */
+PIO_HIDDEN void *pio_next(const char *name, void *caller);
+
+/* Told by the core: see `complete` in pio_mpiio.h. */
+PIO_HIDDEN void pio_operation_complete(void *token, int status, uint64_t moved);
 
 #endif

@@ -9,10 +9,16 @@ use thiserror::Error;
 /// Sources of the shim, name and text: to be compiled together by the user's own `mpicc` into a library that is *not*
 /// linked to MPI.
 pub const SHIM: &[(&str, &str)] = &[
-    ("pio_mpiio.c", include_str!("../c/pio_mpiio.c")),
+    ("pio_access.c", include_str!("../c/pio_access.c")),
+    ("pio_error.c", include_str!("../c/pio_error.c")),
+    ("pio_file.c", include_str!("../c/pio_file.c")),
     ("pio_native.c", include_str!("../c/pio_native.c")),
-    ("pio_native.h", include_str!("../c/pio_native.h")),
+    ("pio_representation.c", include_str!("../c/pio_representation.c")),
+    ("pio_request.c", include_str!("../c/pio_request.c")),
+    ("pio_types.c", include_str!("../c/pio_types.c")),
     ("pio_mpiio.h", include_str!("../c/pio_mpiio.h")),
+    ("pio_native.h", include_str!("../c/pio_native.h")),
+    ("pio_shim.h", include_str!("../c/pio_shim.h")),
     ("pio_datatype.h", pio_layout::DATATYPE_HEADER),
 ];
 
@@ -26,6 +32,10 @@ pub struct Apply {
     pub strategy: Strategy,
     /// Hints; those that the program gives itself come first.
     pub hints: Hints,
+    /// The description of the I/O servers that all files are to be on.
+    pub store: Option<PathBuf>,
+    /// Whether to say what is chosen.
+    pub verbose: bool,
     /// The compiled [`SHIM`].
     pub shim: PathBuf,
     /// The core: see [`core_library`].
@@ -50,6 +60,12 @@ impl Apply {
             ("PIOSCOPE_MPIIO_CORE".into(), self.core.clone().into_os_string()),
             ("PIOSCOPE_STRATEGY".into(), self.strategy.name().into()),
         ];
+        if let Some(store) = &self.store {
+            variables.push(("PIOSCOPE_STORE".into(), store.clone().into_os_string()));
+        }
+        if self.verbose {
+            variables.push(("PIOSCOPE_VERBOSE".into(), "on".into()));
+        }
         let hints = self.hints.to_text();
         if !hints.is_empty() {
             variables.push(("PIOSCOPE_HINTS".into(), hints.into()));
@@ -96,6 +112,8 @@ mod tests {
         Apply {
             strategy: Strategy::TwoPhase,
             hints,
+            store: None,
+            verbose: false,
             shim: "/s.so".into(),
             core: "/c.so".into(),
             applied: "/a".into(),

@@ -28,8 +28,10 @@
 //! | variable | says |
 //! |---|---|
 //! | `PIOSCOPE_MPIIO_CORE` | where the core is |
-//! | `PIOSCOPE_STRATEGY` | the strategy of collective operations: `two-phase` or `independent` |
+//! | `PIOSCOPE_STRATEGY` | the strategy, by its name in `pio-plan` |
 //! | `PIOSCOPE_HINTS` | hints where the program gives none: `cb_nodes=4,cb_buffer_size=65536` |
+//! | `PIOSCOPE_STORE` | the description of the I/O servers that all files are on (else those named `pioscope:NAME`) |
+//! | `PIOSCOPE_VERBOSE` | set: what `auto` chooses, and why, goes to the standard error output |
 //! | `PIOSCOPE_SHARED_MEMORY` | `off`: data go in messages between ranks of one node, too |
 //!
 //! As a Rust library, the crate is for the launcher: [`Apply`] says which environment makes a program use it.

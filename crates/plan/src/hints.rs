@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use thiserror::Error;
 
+use crate::machine::Direction;
+
 /// Hints for collective I/O and file layout. Those that are not set leave the choice to us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
@@ -11,6 +13,10 @@ pub struct Hints {
     pub cb_nodes: Option<u32>,
     /// `cb_buffer_size`: bytes of an aggregator's collective buffer. Default: 16 MiB.
     pub cb_buffer_size: Option<u64>,
+    /// `ind_rd_buffer_size`: bytes that one rank reads at a time to sieve. Default: 4 MiB.
+    pub ind_rd_buffer_size: Option<u64>,
+    /// `ind_wr_buffer_size`: bytes that one rank reads, changes and writes back at a time. Default: 512 KiB.
+    pub ind_wr_buffer_size: Option<u64>,
     /// `striping_unit`: bytes of a strip. File domains are aligned to it.
     pub striping_unit: Option<u64>,
     /// `striping_factor`: servers (or storage targets) that the file is striped over.
@@ -36,7 +42,9 @@ pub enum HintError {
         most: u64,
     },
     /// Nobody knows this hint.
-    #[error("unknown hint '{0}' (known: cb_nodes, cb_buffer_size, striping_unit, striping_factor)")]
+    #[error(
+        "unknown hint '{0}' (known: cb_nodes, cb_buffer_size, ind_rd_buffer_size, ind_wr_buffer_size, striping_unit, striping_factor)"
+    )]
     Unknown(String),
 }
 
@@ -49,6 +57,12 @@ impl Hints {
     /// Default size of an aggregator's collective buffer, bytes: ROMIO's.
     pub const DEFAULT_CB_BUFFER_SIZE: u64 = 16 << 20;
 
+    /// Default size of a buffer to sieve reads in, bytes: ROMIO's.
+    pub const DEFAULT_IND_RD_BUFFER_SIZE: u64 = 4 << 20;
+
+    /// Default size of a buffer to sieve writes in, bytes: ROMIO's.
+    pub const DEFAULT_IND_WR_BUFFER_SIZE: u64 = 512 << 10;
+
     /// Sets the hint `key`. Whether it is one of ours: MPI lets a program give hints that an implementation does not know.
     ///
     /// # Errors
@@ -58,6 +72,12 @@ impl Hints {
             "cb_nodes" => self.cb_nodes = Some(number("cb_nodes", value, 1, MAX_RANKS)? as u32),
             "cb_buffer_size" => {
                 self.cb_buffer_size = Some(number("cb_buffer_size", value, MIN_BUFFER, MAX_BUFFER)?);
+            }
+            "ind_rd_buffer_size" => {
+                self.ind_rd_buffer_size = Some(number("ind_rd_buffer_size", value, MIN_BUFFER, MAX_BUFFER)?);
+            }
+            "ind_wr_buffer_size" => {
+                self.ind_wr_buffer_size = Some(number("ind_wr_buffer_size", value, MIN_BUFFER, MAX_BUFFER)?);
             }
             "striping_unit" => self.striping_unit = Some(number("striping_unit", value, 1, MAX_STRIP)?),
             "striping_factor" => {
@@ -92,6 +112,8 @@ impl Hints {
         Hints {
             cb_nodes: self.cb_nodes.or(others.cb_nodes),
             cb_buffer_size: self.cb_buffer_size.or(others.cb_buffer_size),
+            ind_rd_buffer_size: self.ind_rd_buffer_size.or(others.ind_rd_buffer_size),
+            ind_wr_buffer_size: self.ind_wr_buffer_size.or(others.ind_wr_buffer_size),
             striping_unit: self.striping_unit.or(others.striping_unit),
             striping_factor: self.striping_factor.or(others.striping_factor),
         }
@@ -102,6 +124,8 @@ impl Hints {
         [
             ("cb_nodes", self.cb_nodes.map(u64::from)),
             ("cb_buffer_size", self.cb_buffer_size),
+            ("ind_rd_buffer_size", self.ind_rd_buffer_size),
+            ("ind_wr_buffer_size", self.ind_wr_buffer_size),
             ("striping_unit", self.striping_unit),
             ("striping_factor", self.striping_factor.map(u64::from)),
         ]
@@ -128,6 +152,14 @@ impl Hints {
     /// Bytes of a collective buffer.
     pub fn buffer_size(&self) -> u64 {
         self.cb_buffer_size.unwrap_or(Self::DEFAULT_CB_BUFFER_SIZE)
+    }
+
+    /// Bytes of a buffer to sieve in.
+    pub fn sieve_size(&self, direction: Direction) -> u64 {
+        match direction {
+            Direction::Read => self.ind_rd_buffer_size.unwrap_or(Self::DEFAULT_IND_RD_BUFFER_SIZE),
+            Direction::Write => self.ind_wr_buffer_size.unwrap_or(Self::DEFAULT_IND_WR_BUFFER_SIZE),
+        }
     }
 }
 

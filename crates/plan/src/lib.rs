@@ -8,14 +8,30 @@
 //! A driver makes one [`Machine`] for each operation and rank, hands it [`Event::Start`], carries out the [`Action`]s it
 //! asks for, and hands back what happened, until [`Action::Finish`].
 
+mod auto;
+pub mod cost;
+mod descriptions;
+mod domain;
+mod ecio;
 mod hints;
 mod independent;
+mod list;
 mod machine;
 mod message;
+mod sieving;
 mod two_phase;
+mod views;
 
+pub use auto::Auto;
+pub use ecio::Ecio;
 pub use hints::{HintError, Hints};
 pub use independent::Independent;
-pub use machine::{Access, Action, Direction, Event, Group, Io, IoError, Machine, Piece, Rank, Strategy};
+pub use list::List;
+pub use machine::{
+    Access, Action, Choice, Context, Direction, Event, Group, Io, IoError, Machine, Piece, Rank, Slot,
+    Strategy,
+};
 pub use message::{Description, Message, MessageError};
+pub use sieving::Sieving;
 pub use two_phase::TwoPhase;
+pub use views::ViewExchange;

@@ -3,13 +3,21 @@
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use pio_layout::{Layout, View};
 
+use crate::auto::Auto;
+use crate::ecio::Ecio;
 use crate::hints::Hints;
 use crate::independent::Independent;
+use crate::list::List;
 use crate::message::Message;
+use crate::sieving::Sieving;
 use crate::two_phase::TwoPhase;
+
+/// After so many runs, the pieces of an access are estimated instead of counted.
+const COUNTED_RUNS: usize = 256;
 
 /// A rank of the communicator that opened the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,6 +74,21 @@ impl Access {
             (Some(first), Some(last)) => first..last + 1,
             _ => 0..0,
         }
+    }
+
+    /// How many contiguous pieces of the file the data are; where they are many and irregular, as the first of them
+    /// suggest.
+    pub fn pieces(&self) -> u64 {
+        let (mut pieces, mut seen) = (0_u64, 0_u64);
+        for run in self.view.runs(self.positions.clone()).take(COUNTED_RUNS) {
+            pieces = pieces.saturating_add(run.count);
+            seen = seen.saturating_add(run.size());
+        }
+        if seen == 0 || seen >= self.bytes() {
+            return pieces;
+        }
+        let estimate = u128::from(pieces) * u128::from(self.bytes()) / u128::from(seen);
+        u64::try_from(estimate).unwrap_or(u64::MAX)
     }
 
     /// The data bytes that lie in an interval of the file.
@@ -152,6 +175,33 @@ pub struct Piece {
     pub positions: Range<u64>,
 }
 
+impl Piece {
+    /// Which of the aggregator's two collective buffers holds the window.
+    pub fn slot(&self) -> Slot {
+        Slot::of(self.index)
+    }
+}
+
+/// One of the two collective buffers of a rank: while the file is accessed from one, data are exchanged through the
+/// other. Windows take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(usize);
+
+impl Slot {
+    /// How many there are.
+    pub const COUNT: usize = 2;
+
+    /// The buffer of the window with this number.
+    pub fn of(index: u64) -> Slot {
+        Slot((index % Slot::COUNT as u64) as usize)
+    }
+
+    /// As an index into an array of [`Slot::COUNT`].
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
 /// A request to the file system.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Io {
@@ -162,10 +212,39 @@ pub enum Io {
         /// Which data bytes of the view.
         positions: Range<u64>,
     },
-    /// One contiguous request between the collective buffer and the file.
+    /// The same with as few requests as lists of extents allow: one that names them all, where the file system takes
+    /// such requests.
+    List {
+        /// Which way.
+        direction: Direction,
+        /// Which data bytes of the view.
+        positions: Range<u64>,
+    },
+    /// The data go to (or come from) the I/O servers as they are; the servers are told view and positions, and put the
+    /// pieces in their places themselves.
+    Ship {
+        /// Which way.
+        direction: Direction,
+        /// Which data bytes of the view.
+        positions: Range<u64>,
+    },
+    /// Keeps others that ask for a lock, too, from an interval of the file, once they are out of it.
+    Lock {
+        /// Which bytes of the file.
+        file: Range<u64>,
+    },
+    /// Gives the interval free again.
+    Unlock {
+        /// Which bytes of the file.
+        file: Range<u64>,
+    },
+    /// One contiguous request between the collective buffer and the file. What is read from beyond the end of the file
+    /// is zero in the buffer.
     Window {
         /// Which way.
         direction: Direction,
+        /// Which collective buffer.
+        slot: Slot,
         /// File offset of the first byte of the collective buffer.
         origin: u64,
         /// Which bytes of the file.
@@ -173,6 +252,8 @@ pub enum Io {
     },
     /// One write request for each of these parts of the collective buffer, in order.
     WriteParts {
+        /// Which collective buffer.
+        slot: Slot,
         /// File offset of the first byte of the collective buffer.
         origin: u64,
         /// Which bytes of the file (absolute offsets, ascending).
@@ -181,6 +262,8 @@ pub enum Io {
     /// Complete the collective buffer with what the file holds in the gaps between the ranks' data (bytes beyond the end
     /// of the file read as zero), then write the whole window: read, modify, write.
     FillAndWrite {
+        /// Which collective buffer.
+        slot: Slot,
         /// File offset of the first byte of the collective buffer.
         origin: u64,
         /// Which bytes of the file to write.
@@ -209,6 +292,40 @@ pub trait Machine {
     /// The access of a rank that takes part, as far as this rank was told: its own, and on an aggregator all clients'.
     /// A driver needs it to place and to gather the data of a [`Piece`].
     fn access_of(&self, rank: Rank) -> Option<&Access>;
+
+    /// What the machine chose, if it is one that chooses.
+    fn choice(&self) -> Option<&Choice> {
+        None
+    }
+}
+
+/// A strategy that was chosen for an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Which.
+    pub strategy: Strategy,
+    /// Why, for people to read.
+    pub reason: String,
+}
+
+/// What an operation goes by, beside its access.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// What the user asks for. The same on all ranks.
+    pub hints: Hints,
+    /// The view of each rank, if they were exchanged when they were set: what view-based two-phase I/O needs.
+    pub views: Option<Arc<[View]>>,
+    /// I/O servers that take requests by view; 0 for a plain file.
+    pub servers: u32,
+    /// Whether another rank may be sieving in the file, so that a write must lock what it writes.
+    pub guarded: bool,
+}
+
+impl From<Hints> for Context {
+    /// A plain file, and views that nobody exchanged.
+    fn from(hints: Hints) -> Context {
+        Context { hints, ..Context::default() }
+    }
 }
 
 /// The strategies by name.
@@ -216,20 +333,48 @@ pub trait Machine {
 pub enum Strategy {
     /// Every rank makes one request for each contiguous piece of its own access.
     Independent,
+    /// Every rank reads (and for a write, writes back) large intervals, and picks its pieces out of them in memory.
+    Sieving,
+    /// Every rank makes requests that each list many pieces.
+    List,
     /// Ranks exchange data so that a few aggregators make few, large, contiguous requests.
     TwoPhase,
+    /// Two-phase, the views exchanged once, when they are set.
+    ViewBased,
+    /// Every rank sends its data and its view to the I/O servers, which put the pieces in place.
+    Ecio,
+    /// The cheapest of the others, operation by operation.
+    Auto,
 }
 
 impl Strategy {
     /// Every strategy.
-    pub const ALL: [Strategy; 2] = [Strategy::Independent, Strategy::TwoPhase];
+    pub const ALL: [Strategy; 7] = [
+        Strategy::Independent,
+        Strategy::Sieving,
+        Strategy::List,
+        Strategy::TwoPhase,
+        Strategy::ViewBased,
+        Strategy::Ecio,
+        Strategy::Auto,
+    ];
 
     /// The name users type and see.
     pub fn name(self) -> &'static str {
         match self {
             Strategy::Independent => "independent",
+            Strategy::Sieving => "sieving",
+            Strategy::List => "list",
             Strategy::TwoPhase => "two-phase",
+            Strategy::ViewBased => "view-based",
+            Strategy::Ecio => "ecio",
+            Strategy::Auto => "auto",
         }
+    }
+
+    /// Whether the ranks tell each other their views when these are set.
+    pub fn exchanges_views(self) -> bool {
+        self == Strategy::ViewBased
     }
 
     /// The machine for a collective operation.
@@ -238,11 +383,41 @@ impl Strategy {
         group: Group,
         direction: Direction,
         access: Access,
-        hints: &Hints,
+        context: &Context,
     ) -> Box<dyn Machine + Send> {
         match self {
-            Strategy::Independent => Box::new(Independent::new(group.rank, direction, access)),
-            Strategy::TwoPhase => Box::new(TwoPhase::new(group, direction, access, hints)),
+            Strategy::TwoPhase => Box::new(TwoPhase::new(group, direction, access, &context.hints)),
+            Strategy::ViewBased => match &context.views {
+                Some(views) => {
+                    let views = views.clone();
+                    Box::new(TwoPhase::with_views(group, direction, access, &context.hints, views))
+                }
+                None => Box::new(TwoPhase::new(group, direction, access, &context.hints)),
+            },
+            Strategy::Auto => Box::new(Auto::new(group, direction, access, context)),
+            _ => self.alone(group.rank, direction, access, context),
+        }
+    }
+
+    /// The machine for an operation of one rank: one that the program makes without the others, or in which they need
+    /// not work together.
+    pub fn alone(
+        self,
+        rank: Rank,
+        direction: Direction,
+        access: Access,
+        context: &Context,
+    ) -> Box<dyn Machine + Send> {
+        let guarded = context.guarded && direction == Direction::Write;
+        match self {
+            Strategy::Independent => Box::new(Independent::new(rank, direction, access)),
+            Strategy::List => Box::new(List::new(rank, direction, access, guarded)),
+            Strategy::TwoPhase | Strategy::ViewBased | Strategy::Ecio | Strategy::Auto
+                if context.servers > 0 =>
+            {
+                Box::new(Ecio::new(rank, direction, access))
+            }
+            _ => Box::new(Sieving::new(rank, direction, access, &context.hints, guarded)),
         }
     }
 }
@@ -259,7 +434,7 @@ impl FromStr for Strategy {
     fn from_str(name: &str) -> Result<Strategy, String> {
         Strategy::ALL.into_iter().find(|strategy| strategy.name() == name).ok_or_else(|| {
             let known: Vec<&str> = Strategy::ALL.iter().map(|strategy| strategy.name()).collect();
-            format!("unknown strategy '{name}' (expected {})", known.join(" or "))
+            format!("unknown strategy '{name}' (expected one of {})", known.join(", "))
         })
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! | message | bytes |
 //! |---|---|
-//! | describe | `1`, data bytes, first offset, end offset, `0` or `1` + view + first position |
+//! | describe | `1`, data bytes, pieces, first offset, end offset, `0` or `1` + view + first position |
 //! | grant | `2`, window index |
 //! | release | `3`, window index |
 //! | acknowledge | `4`, error number or 0 |
+//! | register | `5`, view |
+//! | take part | `6`, first position, data bytes |
 //!
 //! Numbers are LEB128; the view has the one encoding of `pio-layout`. A description is tens of bytes however many pieces
 //! the access has: nobody ever sends a list of pairs.
@@ -22,6 +24,8 @@ use crate::machine::{Access, IoError, Piece, Rank};
 pub struct Description {
     /// Data bytes.
     pub bytes: u64,
+    /// Contiguous pieces that they are: see [`Access::pieces`].
+    pub pieces: u64,
     /// The smallest interval of the file that holds them.
     pub bounds: Range<u64>,
     /// Which bytes exactly: told to aggregators only.
@@ -32,7 +36,12 @@ impl Description {
     /// Of `access`, with or without the exact bytes.
     pub fn of(access: &Access, exact: bool) -> Description {
         let tell = exact && access.bytes() > 0;
-        Description { bytes: access.bytes(), bounds: access.bounds(), access: tell.then(|| access.clone()) }
+        Description {
+            bytes: access.bytes(),
+            pieces: access.pieces(),
+            bounds: access.bounds(),
+            access: tell.then(|| access.clone()),
+        }
     }
 
     /// Whether the data are one contiguous run of the file. (A view never shows a byte twice.)
@@ -61,6 +70,10 @@ pub enum Message {
         /// The first error of the aggregator.
         error: Option<IoError>,
     },
+    /// The sender's view from now on.
+    Register(View),
+    /// Which data bytes of its registered view the sender reads or writes.
+    TakePart(Range<u64>),
 }
 
 /// Bytes that are no message.
@@ -74,6 +87,8 @@ const DESCRIBE: u8 = 1;
 const GRANT: u8 = 2;
 const RELEASE: u8 = 3;
 const ACKNOWLEDGE: u8 = 4;
+const REGISTER: u8 = 5;
+const TAKE_PART: u8 = 6;
 
 impl Message {
     /// The message as bytes.
@@ -83,6 +98,7 @@ impl Message {
             Message::Describe(description) => {
                 out.push(DESCRIBE);
                 put(&mut out, description.bytes);
+                put(&mut out, description.pieces);
                 put(&mut out, description.bounds.start);
                 put(&mut out, description.bounds.end);
                 match &description.access {
@@ -97,6 +113,14 @@ impl Message {
             Message::Grant { index } => put_pair(&mut out, GRANT, *index),
             Message::Release { index } => put_pair(&mut out, RELEASE, *index),
             Message::Acknowledge { error } => put_pair(&mut out, ACKNOWLEDGE, errno_of(*error)),
+            Message::Register(view) => {
+                out.push(REGISTER);
+                view.encode(&mut out);
+            }
+            Message::TakePart(positions) => {
+                put_pair(&mut out, TAKE_PART, positions.start);
+                put(&mut out, positions.end.saturating_sub(positions.start));
+            }
         }
         out
     }
@@ -112,7 +136,12 @@ impl Message {
             GRANT => Message::Grant { index: take(input)? },
             RELEASE => Message::Release { index: take(input)? },
             ACKNOWLEDGE => Message::Acknowledge { error: take_error(input)? },
-            _ => return Err(MessageError { expected: "a kind of message from 1 to 4" }),
+            REGISTER => Message::Register(take_view(input)?),
+            TAKE_PART => {
+                let start = take(input)?;
+                Message::TakePart(start..take_end(input, start)?)
+            }
+            _ => return Err(MessageError { expected: "a kind of message from 1 to 6" }),
         };
         if bytes.is_empty() { Ok(message) } else { Err(MessageError { expected: "the end" }) }
     }
@@ -145,24 +174,34 @@ impl Piece {
 
 fn take_description(input: &mut &[u8]) -> Result<Description, MessageError> {
     let bytes = take(input)?;
+    let pieces = take(input)?;
     let bounds = take_range(input)?;
     let access = match take_byte(input, "whether a view follows")? {
         0 => None,
         1 => {
-            let view = View::decode(input).map_err(|_| MessageError { expected: "a view" })?;
+            let view = take_view(input)?;
             let start = take(input)?;
             let end = start.checked_add(bytes).ok_or(MessageError { expected: "positions in 64 bits" })?;
             Some(Access { view, positions: start..end })
         }
         _ => return Err(MessageError { expected: "0 or 1" }),
     };
-    let description = Description { bytes, bounds, access };
+    let description = Description { bytes, pieces, bounds, access };
     let honest = description.access.as_ref().is_none_or(|access| access.bounds() == description.bounds);
     if honest && description.bounds.end - description.bounds.start >= bytes {
         Ok(description)
     } else {
         Err(MessageError { expected: "bounds that hold the data" })
     }
+}
+
+fn take_view(input: &mut &[u8]) -> Result<View, MessageError> {
+    View::decode(input).map_err(|_| MessageError { expected: "a view" })
+}
+
+/// Where what begins at `start` ends: its length follows.
+fn take_end(input: &mut &[u8], start: u64) -> Result<u64, MessageError> {
+    start.checked_add(take(input)?).ok_or(MessageError { expected: "positions in 64 bits" })
 }
 
 fn put_pair(out: &mut Vec<u8>, kind: u8, value: u64) {
@@ -230,6 +269,8 @@ mod tests {
             Message::Release { index: u64::MAX },
             Message::Acknowledge { error },
             Message::Acknowledge { error: None },
+            Message::Register(View::contiguous(24)),
+            Message::TakePart(7..1000),
         ] {
             assert_eq!(Message::decode(&message.encode()), Ok(message));
         }

@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use pio_layout::{Datatype, View};
 use pio_plan::{
-    Access, Action, Direction, Event, Group, Hints, Io, IoError, Machine, Message, Piece, Rank, Strategy,
+    Access, Action, Context, Direction, Event, Group, Hints, Io, IoError, Machine, Message, Piece, Rank,
+    Slot, Strategy, ViewExchange,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -23,15 +24,19 @@ enum Parcel {
 struct World {
     direction: Direction,
     file: Vec<u8>,
+    /// Whether data go straight between a client's memory and the aggregator's buffer, as between ranks that share
+    /// memory: a write's when they are sent, a read's when the client hears of them.
+    in_place: bool,
     /// Fails every request of this rank's aggregator.
     broken: Option<Rank>,
     machines: Vec<Box<dyn Machine + Send>>,
     accesses: Vec<Access>,
     memory: Vec<Vec<u8>>,
-    buffers: Vec<BTreeMap<u64, u8>>,
+    buffers: Vec<[BTreeMap<u64, u8>; Slot::COUNT]>,
     mail: BTreeMap<(Rank, Rank), VecDeque<Parcel>>,
     results: Vec<Option<Result<u64, IoError>>>,
-    pending_io: VecDeque<(Rank, Io)>,
+    pending_io: Vec<(Rank, Io)>,
+    locks: Vec<(Rank, Range<u64>)>,
     sent: BTreeMap<&'static str, u32>,
     requests: Vec<(Rank, Range<u64>)>,
 }
@@ -45,8 +50,14 @@ impl World {
         hints: &Hints,
     ) -> World {
         let ranks = accesses.len() as u32;
+        // All ranks' operations of strategies that need not work together are as if each rank made its own.
+        let views =
+            strategy.exchanges_views().then(|| accesses.iter().map(|access| access.view.clone()).collect());
+        let servers = if strategy == Strategy::Ecio { 3 } else { 0 };
+        let context = Context { hints: hints.clone(), views, servers, guarded: true };
         let machine = |(rank, access): (usize, &Access)| {
-            strategy.collective(Group { rank: Rank(rank as u32), ranks }, direction, access.clone(), hints)
+            let group = Group { rank: Rank(rank as u32), ranks };
+            strategy.collective(group, direction, access.clone(), &context)
         };
         let memory = accesses.iter().enumerate().map(|(rank, access)| match direction {
             Direction::Read => vec![0xEE; access.bytes() as usize],
@@ -57,13 +68,15 @@ impl World {
         World {
             direction,
             file,
+            in_place: false,
             broken: None,
             machines: accesses.iter().enumerate().map(machine).collect(),
             memory: memory.collect(),
-            buffers: vec![BTreeMap::new(); ranks as usize],
+            buffers: vec![Default::default(); ranks as usize],
             mail: BTreeMap::new(),
             results: vec![None; ranks as usize],
-            pending_io: VecDeque::new(),
+            pending_io: Vec::new(),
+            locks: Vec::new(),
             sent: BTreeMap::new(),
             requests: Vec::new(),
             accesses,
@@ -72,6 +85,7 @@ impl World {
 
     fn run(&mut self, seed: u64) {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
+        self.in_place = random.random();
         let mut unstarted: Vec<Rank> = (0..self.machines.len() as u32).map(Rank).collect();
         loop {
             let full: Vec<(Rank, Rank)> = self
@@ -80,7 +94,9 @@ impl World {
                 .filter(|(pair, queue)| !queue.is_empty() && !unstarted.contains(&pair.1))
                 .map(|(pair, _)| *pair)
                 .collect();
-            let choices = unstarted.len() + full.len() + usize::from(!self.pending_io.is_empty());
+            let requests: Vec<usize> =
+                (0..self.pending_io.len()).filter(|index| self.can_do(&self.pending_io[*index])).collect();
+            let choices = unstarted.len() + full.len() + requests.len();
             if choices == 0 {
                 break;
             }
@@ -92,7 +108,8 @@ impl World {
                 let pair = full[choice - unstarted.len()];
                 self.deliver(pair);
             } else {
-                let (rank, io) = self.pending_io.pop_front().unwrap();
+                let request = requests[choice - unstarted.len() - full.len()];
+                let (rank, io) = self.pending_io.remove(request);
                 let result = self.carry_out(rank, io);
                 self.step(rank, Event::IoDone { result });
             }
@@ -101,6 +118,16 @@ impl World {
             assert!(result.is_some(), "rank {rank} never finished");
         }
         assert!(self.mail.values().all(VecDeque::is_empty), "messages were left over");
+        assert!(self.locks.is_empty(), "locks were left behind");
+    }
+
+    /// Whether a request need not wait for another rank's lock.
+    fn can_do(&self, (rank, io): &(Rank, Io)) -> bool {
+        let Io::Lock { file } = io else { return true };
+        let meets = |(owner, held): &(Rank, Range<u64>)| {
+            owner != rank && held.start < file.end && file.start < held.end
+        };
+        !self.locks.iter().any(meets)
     }
 
     fn deliver(&mut self, (from, to): (Rank, Rank)) {
@@ -111,7 +138,12 @@ impl World {
             }
             Parcel::Data { piece, bytes, error } => {
                 match self.direction {
+                    Direction::Write if self.in_place => {}
                     Direction::Write => self.place(to, from, &piece, &bytes),
+                    Direction::Read if self.in_place && error.is_none() => {
+                        let bytes = self.gather(from, &piece);
+                        self.take(to, &piece, &bytes);
+                    }
                     Direction::Read => self.take(to, &piece, &bytes),
                 }
                 self.step(to, Event::Data { from, piece, error });
@@ -136,13 +168,21 @@ impl World {
                         Message::Grant { .. } => "grant",
                         Message::Release { .. } => "release",
                         Message::Acknowledge { .. } => "acknowledge",
+                        Message::Register(_) => "register",
+                        Message::TakePart(_) => "take part",
                     };
                     *self.sent.entry(kind).or_default() += 1;
                     self.mail.entry((rank, to)).or_default().push_back(Parcel::Message(message));
                 }
                 Action::SendData { to, piece, error } => {
                     *self.sent.entry("data").or_default() += 1;
-                    let bytes = self.gather(rank, &piece);
+                    let bytes = match self.direction {
+                        Direction::Read if self.in_place || error.is_some() => Vec::new(),
+                        _ => self.gather(rank, &piece),
+                    };
+                    if self.in_place && self.direction == Direction::Write {
+                        self.place(to, rank, &piece, &bytes);
+                    }
                     self.mail.entry((rank, to)).or_default().push_back(Parcel::Data { piece, bytes, error });
                 }
                 Action::Copy { piece } => {
@@ -152,7 +192,10 @@ impl World {
                         Direction::Read => self.take(rank, &piece, &bytes),
                     }
                 }
-                Action::Io(io) => self.pending_io.push_back((rank, io)),
+                Action::Io(io) => {
+                    assert!(!self.pending_io.iter().any(|(of, _)| *of == rank), "two requests at once");
+                    self.pending_io.push((rank, io));
+                }
                 Action::Finish { result } => self.results[rank.index()] = Some(result),
             }
         }
@@ -171,27 +214,29 @@ impl World {
                     .collect()
             }
             Direction::Read => {
-                let access = self.machines[rank.index()]
-                    .access_of(piece.client)
-                    .expect("the client's access is known");
+                let access = &self.accesses[piece.client.index()];
+                assert_eq!(self.machines[rank.index()].access_of(piece.client), Some(access));
                 piece
                     .positions
                     .clone()
-                    .map(|position| self.buffers[rank.index()][&access.view.offset_of(position).unwrap()])
+                    .map(|position| {
+                        self.buffers[rank.index()][piece.slot().index()]
+                            [&access.view.offset_of(position).unwrap()]
+                    })
                     .collect()
             }
         }
     }
 
     fn place(&mut self, aggregator: Rank, client: Rank, piece: &Piece, bytes: &[u8]) {
-        let access = self.machines[aggregator.index()]
-            .access_of(client)
-            .expect("the client's access is known")
-            .clone();
+        let access = self.accesses[client.index()].clone();
+        if !self.in_place {
+            assert_eq!(self.machines[aggregator.index()].access_of(client), Some(&access));
+        }
         for (position, byte) in piece.positions.clone().zip(bytes) {
             let offset = access.view.offset_of(position).unwrap();
             assert!(piece.window.contains(&offset));
-            self.buffers[aggregator.index()].insert(offset, *byte);
+            self.buffers[aggregator.index()][piece.slot().index()].insert(offset, *byte);
         }
     }
 
@@ -208,7 +253,19 @@ impl World {
             return Err(IoError { errno: 28 });
         }
         match io {
-            Io::Pieces { direction: Direction::Write, positions } => {
+            Io::Lock { file } => {
+                self.locks.push((rank, file));
+                Ok(0)
+            }
+            Io::Unlock { file } => {
+                let held =
+                    self.locks.iter().position(|lock| *lock == (rank, file.clone())).expect("it is held");
+                self.locks.remove(held);
+                Ok(0)
+            }
+            Io::Pieces { direction: Direction::Write, positions }
+            | Io::List { direction: Direction::Write, positions }
+            | Io::Ship { direction: Direction::Write, positions } => {
                 for position in positions.clone() {
                     let offset = self.accesses[rank.index()].view.offset_of(position).unwrap();
                     let byte = self.memory[rank.index()]
@@ -217,7 +274,9 @@ impl World {
                 }
                 Ok(positions.end - positions.start)
             }
-            Io::Pieces { direction: Direction::Read, positions } => {
+            Io::Pieces { direction: Direction::Read, positions }
+            | Io::List { direction: Direction::Read, positions }
+            | Io::Ship { direction: Direction::Read, positions } => {
                 let start = self.accesses[rank.index()].positions.start;
                 let mut moved = 0;
                 for position in positions {
@@ -228,47 +287,51 @@ impl World {
                 }
                 Ok(moved)
             }
-            Io::Window { direction: Direction::Write, file, .. } => {
+            Io::Window { direction: Direction::Write, slot, file, .. } => {
                 self.requests.push((rank, file.clone()));
                 for offset in file.clone() {
-                    let byte = self.buffers[rank.index()][&offset];
+                    let byte = self.buffers[rank.index()][slot.index()][&offset];
                     self.write(offset, byte);
                 }
-                self.buffers[rank.index()].clear();
+                self.buffers[rank.index()][slot.index()].clear();
                 Ok(file.end - file.start)
             }
-            Io::Window { direction: Direction::Read, file, .. } => {
+            Io::Window { direction: Direction::Read, slot, file, .. } => {
                 self.requests.push((rank, file.clone()));
-                self.buffers[rank.index()].clear();
+                self.buffers[rank.index()][slot.index()].clear();
                 let end = file.end.min(self.file.len() as u64).max(file.start);
-                for offset in file.start..end {
-                    self.buffers[rank.index()].insert(offset, self.file[offset as usize]);
+                for offset in file.clone() {
+                    let byte = self.file.get(offset as usize).copied().unwrap_or(0);
+                    self.buffers[rank.index()][slot.index()].insert(offset, byte);
                 }
                 Ok(end - file.start)
             }
-            Io::WriteParts { parts, .. } => {
+            Io::WriteParts { slot, parts, .. } => {
                 for part in parts.extents(0..parts.size()) {
                     for offset in part.offset as u64..part.offset as u64 + part.len {
-                        let byte = self.buffers[rank.index()][&offset];
+                        let byte = self.buffers[rank.index()][slot.index()][&offset];
                         self.write(offset, byte);
                     }
                 }
-                self.buffers[rank.index()].clear();
+                self.buffers[rank.index()][slot.index()].clear();
                 Ok(parts.size())
             }
-            Io::FillAndWrite { file, holes, .. } => {
+            Io::FillAndWrite { slot, file, holes, .. } => {
                 for hole in holes.extents(0..holes.size()) {
                     for offset in hole.offset as u64..hole.offset as u64 + hole.len {
-                        assert!(!self.buffers[rank.index()].contains_key(&offset), "a hole holds data");
+                        assert!(
+                            !self.buffers[rank.index()][slot.index()].contains_key(&offset),
+                            "a hole holds data"
+                        );
                         let byte = self.file.get(offset as usize).copied().unwrap_or(0);
-                        self.buffers[rank.index()].insert(offset, byte);
+                        self.buffers[rank.index()][slot.index()].insert(offset, byte);
                     }
                 }
                 for offset in file.clone() {
-                    let byte = self.buffers[rank.index()][&offset];
+                    let byte = self.buffers[rank.index()][slot.index()][&offset];
                     self.write(offset, byte);
                 }
-                self.buffers[rank.index()].clear();
+                self.buffers[rank.index()][slot.index()].clear();
                 Ok(file.end - file.start)
             }
         }
@@ -317,12 +380,15 @@ fn hints(cb_nodes: u32, cb_buffer_size: u64, striping_unit: Option<u64>) -> Hint
         cb_nodes: Some(cb_nodes),
         cb_buffer_size: Some(cb_buffer_size),
         striping_unit,
+        ind_rd_buffer_size: Some(cb_buffer_size),
+        ind_wr_buffer_size: Some(cb_buffer_size),
         striping_factor: None,
     }
 }
 
 fn strategy() -> impl proptest::strategy::Strategy<Value = Strategy> {
-    prop_oneof![1 => Just(Strategy::Independent), 4 => Just(Strategy::TwoPhase)]
+    let others = proptest::sample::select(Strategy::ALL.to_vec());
+    prop_oneof![2 => others, 1 => Just(Strategy::TwoPhase)]
 }
 
 proptest! {
@@ -371,6 +437,7 @@ proptest! {
 
     #[test]
     fn overlapping_writes_touch_nothing_else(
+        strategy in strategy(),
         parts in proptest::collection::vec((0u64..60, 1u64..9, 0u64..30, 0u64..40), 2..6),
         cb_nodes in 1u32..8, buffer in 1u64..300, seed: u64,
     ) {
@@ -379,7 +446,7 @@ proptest! {
             Access { view: View::new(*displacement, 1, tile).unwrap(), positions: 0..*bytes }
         }).collect();
         let old = vec![0xAA; 700];
-        let mut world = World::new(Strategy::TwoPhase, Direction::Write, accesses, old, &hints(cb_nodes, buffer, None));
+        let mut world = World::new(strategy, Direction::Write, accesses, old, &hints(cb_nodes, buffer, None));
         world.run(seed);
         let mut allowed: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
         for (access, memory) in world.accesses.iter().zip(&world.memory) {
@@ -455,4 +522,101 @@ fn large_contiguous_parts_are_written_where_they_are() {
     world.run(1);
     assert!(world.file == expected);
     assert_eq!((world.sent("describe"), world.sent("data")), (12, 0));
+}
+
+#[test]
+fn registered_views_are_not_said_again() {
+    let accesses = interleaved(4, 4, 0, 24, &[50; 4]);
+    let mut machines: Vec<ViewExchange> = (0..4)
+        .map(|rank| {
+            ViewExchange::new(Group { rank: Rank(rank), ranks: 4 }, accesses[rank as usize].view.clone())
+        })
+        .collect();
+    let mut mail = Vec::new();
+    for rank in 0..4 {
+        let mut actions = Vec::new();
+        machines[rank].handle(Event::Start, &mut actions);
+        mail.extend(actions.into_iter().map(|action| (Rank(rank as u32), action)));
+    }
+    let mut finished = 0;
+    while let Some((from, action)) = mail.pop() {
+        match action {
+            Action::Send { to, message } => {
+                let mut actions = Vec::new();
+                machines[to.index()].handle(Event::Received { from, message }, &mut actions);
+                mail.extend(actions.into_iter().map(|action| (to, action)));
+            }
+            Action::Finish { result } => {
+                assert_eq!(result, Ok(0));
+                finished += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(finished, 4);
+    for machine in machines {
+        let views = machine.views().unwrap();
+        assert!(views.iter().eq(accesses.iter().map(|access| &access.view)));
+    }
+
+    let described = |strategy| {
+        let mut world =
+            World::new(strategy, Direction::Write, accesses.clone(), Vec::new(), &hints(4, 64, None));
+        world.run(3);
+        (world.sent("describe"), world.sent("take part"))
+    };
+    assert_eq!(described(Strategy::TwoPhase), (12, 0));
+    assert_eq!(described(Strategy::ViewBased), (0, 12));
+}
+
+#[test]
+fn a_window_is_exchanged_while_the_one_before_is_written() {
+    // One aggregator, two clients, eight windows: while the aggregator has a request for a window outstanding, the
+    // client is granted the next one but that.
+    let accesses = interleaved(2, 4, 0, 0, &[128; 2]);
+    let context = Context::from(hints(1, 128, None));
+    let group = |rank| Group { rank: Rank(rank), ranks: 2 };
+    let mut aggregator =
+        Strategy::TwoPhase.collective(group(0), Direction::Write, accesses[0].clone(), &context);
+    let mut client = Strategy::TwoPhase.collective(group(1), Direction::Write, accesses[1].clone(), &context);
+    let (mut a, mut c) = (Vec::new(), Vec::new());
+    aggregator.handle(Event::Start, &mut a);
+    client.handle(Event::Start, &mut c);
+    let (mut granted, mut outstanding, mut exchanged_meanwhile) = (Vec::new(), false, 0);
+    loop {
+        let mut moved = false;
+        for action in std::mem::take(&mut a) {
+            moved = true;
+            match action {
+                Action::Send { message, .. } => {
+                    if let Message::Grant { index } = message {
+                        granted.push(index);
+                    }
+                    client.handle(Event::Received { from: Rank(0), message }, &mut c);
+                }
+                Action::Io(_) => outstanding = true,
+                _ => {}
+            }
+        }
+        for action in std::mem::take(&mut c) {
+            moved = true;
+            match action {
+                Action::Send { message, .. } => {
+                    aggregator.handle(Event::Received { from: Rank(1), message }, &mut a)
+                }
+                Action::SendData { piece, error, .. } => {
+                    exchanged_meanwhile += u32::from(outstanding);
+                    aggregator.handle(Event::Data { from: Rank(1), piece, error }, &mut a);
+                }
+                _ => {}
+            }
+        }
+        if !moved && !std::mem::take(&mut outstanding) {
+            break;
+        } else if !moved {
+            aggregator.handle(Event::IoDone { result: Ok(128) }, &mut a);
+        }
+    }
+    assert_eq!(granted, [2, 3, 4, 5, 6, 7]);
+    assert!(exchanged_meanwhile >= 6, "{exchanged_meanwhile}");
 }

@@ -15,19 +15,26 @@ use std::path::Path;
 use pio_layout::{Striping, View};
 use pio_machine::{Duration, Machine, Storage};
 use pio_plan::{
-    Access, Action, Direction, Event as PlanEvent, Group, Hints, Independent, Io, Message, Piece, Rank,
-    Strategy,
+    Access, Action, Context, Direction, Event as PlanEvent, Group, Hints, Io, Message, Piece, Rank, Strategy,
+    ViewExchange,
 };
 use pio_trace::{Call, Event, Flags, HandleId, Layer, ProcessId, Tables, Target};
 
-use crate::error::SimError;
+mod locks;
+mod scattered;
+mod views;
 
+use views::Views;
+
+use crate::error::SimError;
 use crate::hardware::{Hardware, parts};
 use crate::kernel::{Events, Time};
 use crate::network::{self, MessageId, Network};
 use crate::output::Output;
 use crate::prediction::{Prediction, Tally};
-use crate::process::{Content, Delivery, Key, Process, Request, Requests, Running, Sending, Then, Transfer};
+use crate::process::{
+    Content, Delivery, Key, Naming, Process, Request, Requests, Running, Scattered, Sending, Then, Transfer,
+};
 use crate::server::Part;
 use crate::workload::{What, Workload};
 
@@ -108,6 +115,10 @@ struct Engine<'a> {
     /// Messages under way or in a mailbox, and the places that are free.
     deliveries: Vec<Option<Delivery>>,
     free_deliveries: Vec<u32>,
+    /// For each collective open: the views that its ranks set.
+    views: BTreeMap<u64, Views>,
+    /// For each rank and collective open: how many views it has set.
+    views_set: BTreeMap<(u32, u64), usize>,
     /// For each rank and collective open: operations begun.
     operations: BTreeMap<(u32, u64), u64>,
     /// The POSIX handle under each MPI-IO handle.
@@ -126,6 +137,10 @@ enum Happening {
     Server(u32),
     /// The directory server is done with a rank's request.
     DirectoryDone(u32),
+    /// A server has put the pieces that came in their places.
+    Placed(Part),
+    /// It has picked out the pieces that go.
+    Picked(Part),
 }
 
 /// What goes from node to node.
@@ -148,6 +163,7 @@ struct FileState {
     /// The rank that writes and those that wait for it, where only one can write.
     writer: Option<u32>,
     waiting: VecDeque<u32>,
+    locks: locks::Locks,
 }
 
 impl<'a> Engine<'a> {
@@ -179,6 +195,7 @@ impl<'a> Engine<'a> {
             striping: striping_of(machine, index),
             writer: None,
             waiting: VecDeque::new(),
+            locks: locks::Locks::default(),
         };
         let mut next_handle = workload.handles.len() as u32;
         let mut physical = |index: usize| match workload.handles[index].group {
@@ -207,6 +224,8 @@ impl<'a> Engine<'a> {
             hardware,
             deliveries: Vec::new(),
             free_deliveries: Vec::new(),
+            views: views::of(workload, strategy),
+            views_set: BTreeMap::new(),
             operations: BTreeMap::new(),
             physical: (0..workload.handles.len()).map(&mut physical).collect(),
             tally: Tally { io_time: vec![0; ranks as usize], ..Tally::default() },
@@ -314,6 +333,8 @@ impl<'a> Engine<'a> {
                 self.ship(self.directory_node(), node, 0, Cargo::DirectoryAnswer(rank));
             }
             Happening::Server(server) => self.carry_on(server),
+            Happening::Placed(part) => self.take_in(part),
+            Happening::Picked(part) => self.send_back(part),
         }
     }
 
@@ -345,12 +366,11 @@ impl<'a> Engine<'a> {
                     self.advance(to);
                 }
             }
-            Cargo::Request(part) => {
-                let now = self.now;
-                let arrived = self.hardware.servers[part.server as usize].arrive(now, part);
-                self.note_failure(arrived);
-                self.arm(part.server);
+            Cargo::Request(part) if part.pieces > 0 && part.direction == Direction::Write => {
+                let placed = self.place(part);
+                self.events.add(placed, Happening::Placed(part));
             }
+            Cargo::Request(part) => self.take_in(part),
             Cargo::Answer(part) => self.answered(part),
             Cargo::Directory(rank, service) => {
                 let done = self.hardware.directory(self.now, service);
@@ -378,6 +398,8 @@ impl<'a> Engine<'a> {
             Then::Issue => self.issue(rank),
             Then::Complete => self.complete(rank),
             Then::Directory => self.ask_directory(rank),
+            Then::Lock => self.lock(rank),
+            Then::Unlock => self.unlock(rank),
             Then::Begin => self.begin(rank),
             Then::End => self.end(rank, 0),
         }
@@ -427,7 +449,7 @@ impl<'a> Engine<'a> {
             What::Open(_) => self.compute(rank, calls.open, Then::Directory),
             What::Close(_) => self.compute(rank, calls.close, Then::Directory),
             What::Seek(..) => self.compute(rank, calls.seek, Then::End),
-            What::SetView(..) => self.compute(rank, Duration::ZERO, Then::End),
+            What::SetView(handle, view) => self.set_view(rank, *handle, *view),
             What::Access { handle, direction, view, positions, collective, .. } => {
                 let view = &self.workload.views[view.index()];
                 let access = Access { view: view.clone(), positions: positions.clone() };
@@ -609,15 +631,59 @@ impl<'a> Engine<'a> {
         let members = &self.workload.groups[group as usize];
         let number = members.binary_search(&rank).unwrap_or(0) as u32;
         let mut key = Key { of: open.collective, count: 0 };
-        let mut machine: Box<dyn pio_plan::Machine + Send> = if collective {
+        let context = self.context(rank, key.of);
+        let machine: Box<dyn pio_plan::Machine + Send> = if collective {
             let count = self.operations.entry((rank, key.of)).or_insert(0);
             *count += 1;
             key.count = *count;
             let us = Group { rank: Rank(number), ranks: members.len() as u32 };
-            self.strategy.collective(us, direction, access, self.hints)
+            self.strategy.collective(us, direction, access, &context)
         } else {
-            Box::new(Independent::new(Rank(number), direction, access))
+            self.strategy.alone(Rank(number), direction, access, &context)
         };
+        self.run_machine(rank, machine, key, group, number);
+    }
+
+    /// What an operation of a rank on a collective open goes by.
+    fn context(&self, rank: u32, collective: u64) -> Context {
+        // Servers that understand views are what this strategy takes for granted; others make do with any.
+        let servers = if self.strategy == Strategy::Ecio { self.hardware.servers.len() as u32 } else { 0 };
+        let number = self.views_set.get(&(rank, collective)).copied().unwrap_or(0);
+        let round = self.views.get(&collective).and_then(|views| views.round(number));
+        Context {
+            hints: self.hints.clone(),
+            views: round.and_then(|round| round.each.clone()),
+            servers,
+            guarded: round.is_some_and(|round| round.has_gaps),
+        }
+    }
+
+    /// Sets a rank's view, and tells the others if the strategy does that.
+    fn set_view(&mut self, rank: u32, handle: HandleId, view: pio_trace::ViewId) {
+        let open = &self.workload.handles[handle.index()];
+        let Some(group) = open.group else { return self.compute(rank, Duration::ZERO, Then::End) };
+        *self.views_set.entry((rank, open.collective)).or_insert(0) += 1;
+        if !self.strategy.exchanges_views() {
+            return self.compute(rank, Duration::ZERO, Then::End);
+        }
+        let members = &self.workload.groups[group as usize];
+        let number = members.binary_search(&rank).unwrap_or(0) as u32;
+        let count = self.operations.entry((rank, open.collective)).or_insert(0);
+        *count += 1;
+        let key = Key { of: open.collective, count: *count };
+        let us = Group { rank: Rank(number), ranks: members.len() as u32 };
+        let view = self.workload.views[view.index()].clone();
+        self.run_machine(rank, Box::new(ViewExchange::new(us, view)), key, group, number);
+    }
+
+    fn run_machine(
+        &mut self,
+        rank: u32,
+        mut machine: Box<dyn pio_plan::Machine + Send>,
+        key: Key,
+        group: u32,
+        number: u32,
+    ) {
         let mut actions = Vec::new();
         machine.handle(PlanEvent::Start, &mut actions);
         let process = &mut self.processes[rank as usize];
@@ -666,10 +732,33 @@ impl<'a> Engine<'a> {
 
     fn begin_io(&mut self, rank: u32, io: Io) {
         self.end_message(rank);
+        if let Io::Lock { file } | Io::Unlock { file } = &io {
+            self.processes[rank as usize].lock = Some(file.clone());
+            let then = if matches!(io, Io::Lock { .. }) { Then::Lock } else { Then::Unlock };
+            return self.ask_for_lock(rank, then);
+        }
         let Running::Operation { machine, number, .. } = &self.processes[rank as usize].running else {
             return;
         };
+        let scattered = |direction, positions, naming| {
+            let access = machine.access_of(Rank(*number))?;
+            // Without servers, each piece is a request of its own.
+            if self.hardware.servers.is_empty() {
+                return Some(Requests::Extents(direction, access.view.extents(positions)));
+            }
+            let access = Access { view: access.view.clone(), positions };
+            Some(Requests::Scattered(direction, Some(Scattered { access, naming })))
+        };
         let requests = match io {
+            Io::List { direction, positions } => match scattered(direction, positions, Naming::List) {
+                Some(requests) => requests,
+                None => return,
+            },
+            Io::Ship { direction, positions } => match scattered(direction, positions, Naming::View) {
+                Some(requests) => requests,
+                None => return,
+            },
+            Io::Lock { .. } | Io::Unlock { .. } => return,
             Io::Pieces { direction, positions } => match machine.access_of(Rank(*number)) {
                 Some(access) => Requests::Extents(direction, access.view.extents(positions)),
                 None => return,
@@ -805,6 +894,7 @@ impl<'a> Engine<'a> {
         self.processes[rank as usize].transfer = Some(Transfer {
             requests,
             current: None,
+            scattered: None,
             parts_left: 0,
             moved: 0,
             file,
@@ -818,9 +908,10 @@ impl<'a> Engine<'a> {
     fn next_request(&mut self, rank: u32) {
         let now = self.now;
         let Some(transfer) = &mut self.processes[rank as usize].transfer else { return };
-        let Some((direction, offset, bytes)) = transfer.requests.next() else {
+        let Some((direction, offset, bytes, scattered)) = transfer.requests.next() else {
             return self.transferred(rank);
         };
+        transfer.scattered = scattered;
         transfer.current = Some(Request { direction, offset, bytes, start: now });
         let file = transfer.file;
         let exclusive = matches!(self.machine.storage, Storage::Local { exclusive_writes: true });
@@ -857,11 +948,23 @@ impl<'a> Engine<'a> {
             self.release_file(rank);
             return self.complete(rank);
         };
+        if let Some(scattered) = transfer.scattered.take() {
+            return self.issue_scattered(rank, file, request.direction, striping, &scattered);
+        }
         let node = self.processes[rank as usize].node;
         let mut count = 0;
         for (server, bytes, first_strip) in parts(&striping, request.offset, request.bytes) {
             let offset = striping.len_of_server(server, request.offset);
-            let part = Part { rank, file, server, direction: request.direction, offset, bytes, first_strip };
+            let part = Part {
+                rank,
+                file,
+                server,
+                direction: request.direction,
+                offset,
+                bytes,
+                first_strip,
+                pieces: 0,
+            };
             let server_node = self.hardware.servers[server as usize].node;
             let message = self.control_bytes();
             let sent = if request.direction == Direction::Write { message + bytes } else { message };
@@ -872,6 +975,14 @@ impl<'a> Engine<'a> {
             Some(transfer) if count > 0 => transfer.parts_left = count,
             _ => self.complete(rank),
         }
+    }
+
+    /// A server takes in a part.
+    fn take_in(&mut self, part: Part) {
+        let now = self.now;
+        let arrived = self.hardware.servers[part.server as usize].arrive(now, part);
+        self.note_failure(arrived);
+        self.arm(part.server);
     }
 
     /// Sees to it that a server is looked after when something happens in it.
@@ -909,6 +1020,14 @@ impl<'a> Engine<'a> {
 
     /// A server has its part of a request done: the bytes that were read, or the word that all is written, go back.
     fn served(&mut self, part: Part) {
+        if part.pieces > 0 && part.direction == Direction::Read {
+            let picked = self.place(part);
+            return self.events.add(picked, Happening::Picked(part));
+        }
+        self.send_back(part);
+    }
+
+    fn send_back(&mut self, part: Part) {
         let from = self.hardware.servers[part.server as usize].node;
         let to = self.processes[part.rank as usize].node;
         let bytes = if part.direction == Direction::Read { part.bytes } else { self.control_bytes() };
@@ -981,11 +1100,18 @@ impl<'a> Engine<'a> {
     fn transferred(&mut self, rank: u32) {
         let process = &mut self.processes[rank as usize];
         let Some(transfer) = process.transfer.take() else { return };
-        let Running::Operation { machine, .. } = &mut process.running else {
+        if !matches!(process.running, Running::Operation { .. }) {
             return self.end(rank, transfer.moved);
-        };
+        }
+        self.io_done(rank, transfer.moved);
+    }
+
+    /// Tells a rank's strategy that what it asked for is done.
+    fn io_done(&mut self, rank: u32, moved: u64) {
+        let process = &mut self.processes[rank as usize];
+        let Running::Operation { machine, .. } = &mut process.running else { return };
         let mut actions = Vec::new();
-        machine.handle(PlanEvent::IoDone { result: Ok(transfer.moved) }, &mut actions);
+        machine.handle(PlanEvent::IoDone { result: Ok(moved) }, &mut actions);
         process.actions.extend(actions);
         self.advance(rank);
     }
@@ -1103,7 +1229,7 @@ fn striping_of(machine: &Machine, file: usize) -> Option<Striping> {
 
 fn call_of(message: &Message) -> Call {
     match message {
-        Message::Describe(_) => Call::StrategyDescribe,
+        Message::Describe(_) | Message::Register(_) | Message::TakePart(_) => Call::StrategyDescribe,
         Message::Grant { .. } | Message::Release { .. } => Call::StrategyGrant,
         Message::Acknowledge { .. } => Call::StrategyAcknowledge,
     }

@@ -1,9 +1,10 @@
 //! One rank: what it is doing, and what waits for it.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use pio_layout::Extents;
-use pio_plan::{Action, Direction, IoError, Machine, Message, Piece};
+use pio_plan::{Access, Action, Direction, IoError, Machine, Message, Piece};
 use pio_trace::{Call, HandleId};
 
 use crate::kernel::Time;
@@ -30,6 +31,8 @@ pub(crate) struct Process {
     pub(crate) idle: bool,
     /// The requests that it is making.
     pub(crate) transfer: Option<Transfer>,
+    /// The lock it asks for or gives back.
+    pub(crate) lock: Option<Range<u64>>,
     /// The message it sent last, to which the time counts until it does something else.
     pub(crate) sending: Option<Sending>,
     /// Number of its last MPI-IO call.
@@ -95,6 +98,10 @@ pub(crate) enum Then {
     Complete,
     /// The request to the directory goes off, if there is one; then the call is over.
     Directory,
+    /// The word that it wants a lock is where locks are given.
+    Lock,
+    /// The word that it is through with a lock is there.
+    Unlock,
     /// The call begins.
     Begin,
     /// The call is over.
@@ -134,6 +141,8 @@ pub(crate) struct Transfer {
     pub(crate) requests: Requests,
     /// The one under way.
     pub(crate) current: Option<Request>,
+    /// Its pieces, if they are scattered over its interval.
+    pub(crate) scattered: Option<Scattered>,
     /// Its parts that are still on servers.
     pub(crate) parts_left: u32,
     /// Bytes of the operation's data moved so far.
@@ -156,26 +165,52 @@ pub(crate) struct Request {
     pub(crate) start: Time,
 }
 
+/// What a request that names many pieces says.
+#[derive(Clone, Debug)]
+pub(crate) struct Scattered {
+    pub(crate) access: Access,
+    pub(crate) naming: Naming,
+}
+
+/// How it names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// Each by offset and length.
+    List,
+    /// All by one view.
+    View,
+}
+
 /// Requests to come, never as a list.
 pub(crate) enum Requests {
     /// One for each extent.
     Extents(Direction, Extents),
     /// Reads the span of the gaps, then writes the whole.
     FillAndWrite { gaps: Option<(u64, u64)>, whole: Option<(u64, u64)> },
+    /// One for all pieces.
+    Scattered(Direction, Option<Scattered>),
 }
 
-impl Iterator for Requests {
-    type Item = (Direction, u64, u64);
+/// A request: direction, offset of its first byte, data bytes, and what else it says.
+pub(crate) type Asked = (Direction, u64, u64, Option<Scattered>);
 
-    fn next(&mut self) -> Option<(Direction, u64, u64)> {
+impl Iterator for Requests {
+    type Item = Asked;
+
+    fn next(&mut self) -> Option<Asked> {
         match self {
             Requests::Extents(direction, extents) => {
-                extents.next().map(|extent| (*direction, extent.offset as u64, extent.len))
+                extents.next().map(|extent| (*direction, extent.offset as u64, extent.len, None))
             }
             Requests::FillAndWrite { gaps, whole } => match gaps.take() {
-                Some((offset, bytes)) => Some((Direction::Read, offset, bytes)),
-                None => whole.take().map(|(offset, bytes)| (Direction::Write, offset, bytes)),
+                Some((offset, bytes)) => Some((Direction::Read, offset, bytes, None)),
+                None => whole.take().map(|(offset, bytes)| (Direction::Write, offset, bytes, None)),
             },
+            Requests::Scattered(direction, scattered) => {
+                let scattered = scattered.take()?;
+                let (first, bytes) = (scattered.access.bounds().start, scattered.access.bytes());
+                Some((*direction, first, bytes, Some(scattered)))
+            }
         }
     }
 }

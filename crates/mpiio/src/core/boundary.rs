@@ -8,17 +8,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use pio_layout::Datatype;
-use pio_plan::{Direction, Hints};
+use pio_plan::Direction;
 
+use super::access::Place;
 use super::cache::Cache;
-use super::file::{File, Place, Whence};
+use super::file::{Displacement, File, Whence};
+use super::hints::Given;
 use super::memory::Memory;
 use super::settings::Settings;
 use super::status::Status;
 use super::storage::{self, Mode};
+use super::turns::{self, Completion};
 
 /// `PIO_VERSION`.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// `struct pio_mpi`: what the shim does for us.
 #[derive(Debug)]
@@ -36,10 +39,13 @@ pub struct MpiTable {
     pub broadcast: unsafe extern "C" fn(*const c_void, *mut c_void, u64, c_int, *mut u64) -> c_int,
     pub barrier: unsafe extern "C" fn(*const c_void, *mut u64) -> c_int,
     pub gather: unsafe extern "C" fn(*const c_void, *const c_void, *mut c_void, u64, *mut u64) -> c_int,
+    pub complete: unsafe extern "C" fn(*mut c_void, c_int, u64),
 }
 
 const KEY_BYTES: usize = 32;
-const VALUE_BYTES: usize = 96;
+const VALUE_BYTES: usize = 256;
+/// `PIO_DISPLACEMENT_CURRENT`.
+const CURRENT: i64 = i64::MIN;
 
 /// `struct pio_hint`.
 #[repr(C)]
@@ -74,19 +80,18 @@ struct CoreTable {
     forget: unsafe extern "C" fn(*const Cache, c_int),
     type_create: unsafe extern "C" fn(*const u8, u64) -> *mut Datatype,
     type_free: unsafe extern "C" fn(*mut Datatype),
-    set_view: unsafe extern "C" fn(
-        *const File,
-        i64,
-        *const Datatype,
-        *const Datatype,
-        *const c_char,
-        *const Hint,
-        u64,
-    ) -> c_int,
+    type_size: unsafe extern "C" fn(*const Datatype) -> i64,
+    type_extent: unsafe extern "C" fn(*const Datatype) -> i64,
+    set_view:
+        unsafe extern "C" fn(*const File, i64, *const Datatype, *const Datatype, *const Hint, u64) -> c_int,
     displacement: unsafe extern "C" fn(*const File, *mut i64) -> c_int,
     transfer: unsafe extern "C" fn(*const File, c_int, i64, *const MemoryGiven, c_int, *mut u64) -> c_int,
+    start: unsafe extern "C" fn(*const File, c_int, i64, *const MemoryGiven, c_int, *mut c_void) -> c_int,
+    progress: unsafe extern "C" fn(),
     seek: unsafe extern "C" fn(*const File, i64, c_int) -> c_int,
     position: unsafe extern "C" fn(*const File, *mut i64) -> c_int,
+    seek_shared: unsafe extern "C" fn(*const File, i64, c_int) -> c_int,
+    position_shared: unsafe extern "C" fn(*const File, *mut i64) -> c_int,
     byte_offset: unsafe extern "C" fn(*const File, i64, *mut i64) -> c_int,
     sync: unsafe extern "C" fn(*const File) -> c_int,
     get_size: unsafe extern "C" fn(*const File, *mut i64) -> c_int,
@@ -94,6 +99,8 @@ struct CoreTable {
     preallocate: unsafe extern "C" fn(*const File, i64) -> c_int,
     set_hints: unsafe extern "C" fn(*const File, *const Hint, u64) -> c_int,
     get_hints: unsafe extern "C" fn(*const File, *mut Hint, c_int) -> c_int,
+    set_atomic: unsafe extern "C" fn(*const File, c_int) -> c_int,
+    get_atomic: unsafe extern "C" fn(*const File) -> c_int,
 }
 
 static CORE: CoreTable = CoreTable {
@@ -103,11 +110,17 @@ static CORE: CoreTable = CoreTable {
     forget,
     type_create,
     type_free,
+    type_size,
+    type_extent,
     set_view,
     displacement,
     transfer,
+    start,
+    progress,
     seek,
     position,
+    seek_shared,
+    position_shared,
     byte_offset,
     sync,
     get_size,
@@ -115,6 +128,8 @@ static CORE: CoreTable = CoreTable {
     preallocate,
     set_hints,
     get_hints,
+    set_atomic,
+    get_atomic,
 };
 
 struct Attached {
@@ -230,12 +245,21 @@ unsafe extern "C" fn type_free(datatype: *mut Datatype) {
     drop(unsafe { Box::from_raw(datatype) });
 }
 
+unsafe extern "C" fn type_size(datatype: *const Datatype) -> i64 {
+    // SAFETY: from `type_create`.
+    unsafe { (*datatype).size() as i64 }
+}
+
+unsafe extern "C" fn type_extent(datatype: *const Datatype) -> i64 {
+    // SAFETY: from `type_create`.
+    unsafe { (*datatype).extent() }
+}
+
 unsafe extern "C" fn set_view(
     file: *const File,
     displacement: i64,
     etype: *const Datatype,
     filetype: *const Datatype,
-    representation: *const c_char,
     hints: *const Hint,
     hint_count: u64,
 ) -> c_int {
@@ -243,13 +267,48 @@ unsafe extern "C" fn set_view(
     guarded(|| unsafe {
         let types = etype.as_ref().zip(filetype.as_ref());
         let hints = hints_from(hints, hint_count);
-        (*file).set_view(displacement, types, CStr::from_ptr(representation), &hints)
+        let displacement = match displacement {
+            CURRENT => Displacement::Current,
+            byte => Displacement::Byte(byte),
+        };
+        (*file).set_view(displacement, types, &hints)
     })
 }
 
 unsafe extern "C" fn displacement(file: *const File, displacement: *mut i64) -> c_int {
     // SAFETY: the file is from `open`; the shim's pointer is valid.
     guarded(|| unsafe { put(displacement, (*file).displacement()) })
+}
+
+const WRITE: c_int = 1;
+const COLLECTIVE: c_int = 2;
+const EXPLICIT_OFFSET: c_int = 4;
+const SHARED: c_int = 8;
+
+/// What an operation does, where, and with which memory.
+///
+/// # Safety
+/// The shim's pointer must be valid; the type, if there is no error, from `type_create`; the memory what the program
+/// gave MPI for this operation.
+unsafe fn asked(
+    how: c_int,
+    offset: i64,
+    given: *const MemoryGiven,
+    error: c_int,
+) -> (Direction, Place, Result<Memory, Status>) {
+    // SAFETY: by contract.
+    let memory = Status::check(error).and_then(|()| unsafe {
+        let MemoryGiven { address, count, datatype } = &*given;
+        let datatype = datatype.as_ref().ok_or(Status::Type)?;
+        Memory::new(address.cast(), *count, datatype).map_err(|_| Status::Argument)
+    });
+    let direction = if how & WRITE != 0 { Direction::Write } else { Direction::Read };
+    let place = match how & (EXPLICIT_OFFSET | SHARED) {
+        0 => Place::Pointer,
+        SHARED => Place::Shared,
+        _ => Place::Explicit(offset),
+    };
+    (direction, place, memory)
 }
 
 unsafe extern "C" fn transfer(
@@ -260,43 +319,68 @@ unsafe extern "C" fn transfer(
     error: c_int,
     moved: *mut u64,
 ) -> c_int {
-    const WRITE: c_int = 1;
-    const COLLECTIVE: c_int = 2;
-    const EXPLICIT_OFFSET: c_int = 4;
     guarded(|| {
-        // SAFETY: the shim's pointer is valid; the type, if there is no error, is from `type_create`; the memory is
-        // what the program gave MPI for this operation.
-        let memory = Status::check(error).and_then(|()| unsafe {
-            let MemoryGiven { address, count, datatype } = &*given;
-            let datatype = datatype.as_ref().ok_or(Status::Type)?;
-            Memory::new(address.cast(), *count, datatype).map_err(|_| Status::Argument)
-        });
-        let direction = if how & WRITE != 0 { Direction::Write } else { Direction::Read };
-        let place = if how & EXPLICIT_OFFSET != 0 { Place::Explicit(offset) } else { Place::Pointer };
-        // SAFETY: the file is from `open`; the shim's pointer is valid.
+        // SAFETY: as `asked` needs it; the file is from `open`.
         unsafe {
+            let (direction, place, memory) = asked(how, offset, given, error);
             *moved = (*file).transfer(direction, how & COLLECTIVE != 0, place, memory)?;
         }
         Ok(())
     })
 }
 
-unsafe extern "C" fn seek(file: *const File, offset: i64, whence: c_int) -> c_int {
+unsafe extern "C" fn start(
+    file: *const File,
+    how: c_int,
+    offset: i64,
+    given: *const MemoryGiven,
+    error: c_int,
+    token: *mut c_void,
+) -> c_int {
     guarded(|| {
-        let whence = match whence {
-            0 => Whence::Start,
-            1 => Whence::Current,
-            2 => Whence::End,
-            _ => return Err(Status::Argument),
-        };
-        // SAFETY: the file is from `open`.
-        unsafe { (*file).seek(offset, whence) }
+        let mpi = ATTACHED.get().ok_or(Status::Internal)?.mpi;
+        // SAFETY: as `asked` needs it; the file is from `open`.
+        unsafe {
+            let (direction, place, memory) = asked(how, offset, given, error);
+            (*file).start(direction, place, memory, Completion { mpi, token })
+        }
     })
+}
+
+unsafe extern "C" fn progress() {
+    guarded(|| {
+        turns::progress();
+        Ok(())
+    });
+}
+
+fn whence_of(number: c_int) -> Result<Whence, Status> {
+    match number {
+        0 => Ok(Whence::Start),
+        1 => Ok(Whence::Current),
+        2 => Ok(Whence::End),
+        _ => Err(Status::Argument),
+    }
+}
+
+unsafe extern "C" fn seek(file: *const File, offset: i64, whence: c_int) -> c_int {
+    // SAFETY: the file is from `open`.
+    guarded(|| unsafe { (*file).seek(offset, whence_of(whence)?) })
 }
 
 unsafe extern "C" fn position(file: *const File, position: *mut i64) -> c_int {
     // SAFETY: the file is from `open`; the shim's pointer is valid.
-    guarded(|| unsafe { put(position, (*file).position()) })
+    guarded(|| unsafe { put(position, (*file).position()?) })
+}
+
+unsafe extern "C" fn seek_shared(file: *const File, offset: i64, whence: c_int) -> c_int {
+    // SAFETY: the file is from `open`.
+    guarded(|| unsafe { (*file).seek_shared(offset, whence_of(whence)) })
+}
+
+unsafe extern "C" fn position_shared(file: *const File, position: *mut i64) -> c_int {
+    // SAFETY: the file is from `open`; the shim's pointer is valid.
+    guarded(|| unsafe { put(position, (*file).position_shared()?) })
 }
 
 unsafe extern "C" fn byte_offset(file: *const File, offset: i64, byte: *mut i64) -> c_int {
@@ -332,14 +416,28 @@ unsafe extern "C" fn set_hints(file: *const File, hints: *const Hint, hint_count
 unsafe extern "C" fn get_hints(file: *const File, hints: *mut Hint, capacity: c_int) -> c_int {
     // SAFETY: the file is from `open`; the shim has room for so many hints.
     let (file, hints) = unsafe { (&*file, std::slice::from_raw_parts_mut(hints, capacity as usize)) };
-    let pairs = catch_unwind(AssertUnwindSafe(|| file.hints().pairs())).unwrap_or_default();
+    let pairs = catch_unwind(AssertUnwindSafe(|| {
+        let (followed, kept) = file.hints();
+        let followed = followed.pairs().into_iter().map(|(key, value)| (key, value.to_string()));
+        followed.chain(kept.pairs().map(|(key, value)| (key, value.to_owned()))).collect::<Vec<_>>()
+    }));
     let mut count = 0;
-    for ((key, value), hint) in pairs.iter().zip(hints) {
+    for ((key, value), hint) in pairs.unwrap_or_default().iter().zip(hints) {
         put_text(key, &mut hint.key);
-        put_text(&value.to_string(), &mut hint.value);
+        put_text(value, &mut hint.value);
         count += 1;
     }
     count
+}
+
+unsafe extern "C" fn set_atomic(file: *const File, atomic: c_int) -> c_int {
+    // SAFETY: the file is from `open`.
+    guarded(|| unsafe { (*file).set_atomic(atomic != 0) })
+}
+
+unsafe extern "C" fn get_atomic(file: *const File) -> c_int {
+    // SAFETY: the file is from `open`.
+    c_int::from(unsafe { (*file).is_atomic() })
 }
 
 /// # Safety
@@ -355,14 +453,14 @@ unsafe fn put(target: *mut i64, value: u64) -> Result<(), Status> {
 ///
 /// # Safety
 /// `hints` must point to so many.
-unsafe fn hints_from(hints: *const Hint, count: u64) -> Hints {
-    let mut known = Hints::default();
+unsafe fn hints_from(hints: *const Hint, count: u64) -> Given {
+    let mut known = Given::default();
     if count == 0 {
         return known;
     }
     // SAFETY: by contract.
     for hint in unsafe { std::slice::from_raw_parts(hints, count as usize) } {
-        let _ = known.set(&text_of(&hint.key), &text_of(&hint.value));
+        known.set(&text_of(&hint.key), &text_of(&hint.value));
     }
     known
 }

@@ -2,7 +2,7 @@
 //!
 //! A channel outlives the file: the next file on the same communicator takes it over, with its buffers mapped and warm.
 
-use pio_plan::IoError;
+use pio_plan::{Choice, IoError, Slot, Strategy};
 
 use super::communicator::{Communicator, Sending};
 use super::segment::{Address, Segment};
@@ -19,10 +19,10 @@ pub struct Channel {
     pub id: u64,
     /// For messages.
     pub communicator: Communicator,
-    /// This rank's collective buffer.
-    pub own: Segment,
+    /// This rank's collective buffers.
+    own: [Segment; Slot::COUNT],
     /// Those of the ranks that share memory with this one (itself not among them).
-    others: Vec<Option<Segment>>,
+    others: Vec<Option<[Segment; Slot::COUNT]>>,
     operations: u32,
     /// Sends that are not yet complete.
     pub sending: Vec<Sending>,
@@ -30,6 +30,8 @@ pub struct Channel {
     pub block: Vec<u8>,
     /// For messages that carry data.
     pub received: Vec<u8>,
+    /// What was chosen last, of what people were told.
+    told: Option<Strategy>,
 }
 
 impl Channel {
@@ -37,11 +39,11 @@ impl Channel {
     /// Collective.
     pub fn new(id: u64, communicator: Communicator, node: Option<&[u32]>) -> Result<Channel, Status> {
         let (own, others) = match node {
-            None => (Segment::private(), (0..communicator.ranks()).map(|_| None).collect()),
+            None => (private(), (0..communicator.ranks()).map(|_| None).collect()),
             Some(node) => share(&communicator, node)?,
         };
-        let (sending, block, received) = Default::default();
-        Ok(Channel { id, communicator, own, others, operations: 0, sending, block, received })
+        let (sending, block, received, told) = Default::default();
+        Ok(Channel { id, communicator, own, others, operations: 0, sending, block, received, told })
     }
 
     /// The tag of the next operation.
@@ -50,33 +52,80 @@ impl Channel {
         self.operations as i32
     }
 
+    /// Tells people what was chosen and why, if `PIOSCOPE_VERBOSE` is set and it is another choice than the last.
+    pub fn tell(&mut self, choice: &Choice) {
+        let strategy = Some(choice.strategy);
+        if self.told != strategy && std::env::var_os("PIOSCOPE_VERBOSE").is_some() {
+            eprintln!("pioscope: auto chose {}: {}", choice.strategy, choice.reason);
+        }
+        self.told = strategy;
+    }
+
     /// Whether this rank shares memory with another.
     pub fn shares_with(&self, rank: u32) -> bool {
         self.others.get(rank as usize).is_some_and(Option::is_some)
     }
 
+    /// The first bytes of one of this rank's own collective buffers.
+    pub fn own(&mut self, slot: Slot, len: u64) -> Result<&mut [u8], IoError> {
+        self.own[slot.index()].bytes(len)
+    }
+
+    /// The same, and the block, with room for so many bytes.
+    pub fn own_and_block(
+        &mut self,
+        slot: Slot,
+        len: u64,
+        block_len: usize,
+    ) -> Result<(&mut [u8], &mut [u8]), IoError> {
+        if self.block.len() < block_len {
+            self.block.resize(block_len, 0);
+        }
+        Ok((self.own[slot.index()].bytes(len)?, &mut self.block[..block_len]))
+    }
+
     /// The first bytes of another rank's collective buffer.
-    pub fn buffer_of(&mut self, rank: u32, len: u64) -> Result<&mut [u8], IoError> {
+    pub fn buffer_of(&mut self, rank: u32, slot: Slot, len: u64) -> Result<&mut [u8], IoError> {
         match self.others.get_mut(rank as usize) {
-            Some(Some(segment)) => segment.bytes(len),
+            Some(Some(segments)) => segments[slot.index()].bytes(len),
             _ => Err(IoError { errno: libc::EPROTO }),
         }
     }
 }
 
-fn share(communicator: &Communicator, node: &[u32]) -> Result<(Segment, Vec<Option<Segment>>), Status> {
-    // A rank that cannot share still takes part: the others see that its inode is 0, which no file has.
-    let (own, address) = match Segment::shared() {
-        Ok((own, address)) => (own, address),
-        Err(_) => (Segment::private(), Address { process: 0, descriptor: 0, inode: 0 }),
+fn private() -> [Segment; Slot::COUNT] {
+    std::array::from_fn(|_| Segment::private())
+}
+
+type Others = Vec<Option<[Segment; Slot::COUNT]>>;
+
+fn share(communicator: &Communicator, node: &[u32]) -> Result<([Segment; Slot::COUNT], Others), Status> {
+    // A rank that cannot share still takes part: the others see that its inodes are 0, which no file has.
+    let (own, addresses) = match (Segment::shared(), Segment::shared()) {
+        (Ok((first, address)), Ok((second, other))) => ([first, second], [address, other]),
+        _ => (private(), [Address { process: 0, descriptor: 0, inode: 0 }; Slot::COUNT]),
     };
-    let mine = [u64::from(address.process), u64::from(address.descriptor), address.inode];
+    let [first, second] = addresses;
+    let mine = [
+        u64::from(first.process),
+        u64::from(first.descriptor),
+        first.inode,
+        u64::from(second.descriptor),
+        second.inode,
+    ];
     let me = communicator.rank() as usize;
-    let others =
-        communicator.gather(mine)?.into_iter().enumerate().map(|(rank, [process, descriptor, inode])| {
-            let address = Address { process: process as u32, descriptor: descriptor as u32, inode };
-            let shares = rank != me && node[rank] == node[me] && inode != 0 && mine[2] != 0;
-            shares.then(|| Segment::of(address))
-        });
+    let address = |process: u64, descriptor: u64, inode| Address {
+        process: process as u32,
+        descriptor: descriptor as u32,
+        inode,
+    };
+    let others = communicator.gather(mine)?.into_iter().enumerate().map(|(rank, theirs)| {
+        let [process, descriptor, inode, second_descriptor, second_inode] = theirs;
+        let shares = rank != me && node[rank] == node[me] && inode != 0 && first.inode != 0;
+        shares.then(|| {
+            [address(process, descriptor, inode), address(process, second_descriptor, second_inode)]
+                .map(Segment::of)
+        })
+    });
     Ok((own, others.collect()))
 }

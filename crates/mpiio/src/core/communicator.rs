@@ -4,7 +4,9 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
 use super::boundary::MpiTable;
+use super::coroutine;
 use super::status::Status;
+use super::turns;
 
 /// How often to look for something before giving the processor away. Ranks often outnumber processors.
 const LOOKS_BEFORE_YIELD: u32 = 16;
@@ -201,7 +203,8 @@ impl Communicator {
     }
 }
 
-/// How to wait for other ranks: a short while at full speed, then giving the processor away between looks.
+/// How to wait for other ranks: a short while at full speed, then giving the processor away between looks. Other
+/// operations of this rank go on meanwhile; a nonblocking operation goes back to whoever carries it on.
 #[derive(Debug)]
 pub struct Patience {
     looks: u32,
@@ -215,6 +218,10 @@ impl Patience {
 
     /// After a look that found nothing.
     pub fn wait(&mut self) {
+        if coroutine::pause() {
+            return;
+        }
+        turns::progress();
         self.looks += 1;
         if self.looks > LOOKS_BEFORE_YIELD {
             std::thread::yield_now();

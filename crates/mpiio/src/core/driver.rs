@@ -15,13 +15,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use pio_layout::{Layout, LayoutError, coverage, pack};
-use pio_plan::{Access, Action, Direction, Event, Io, IoError, Machine, Message, Piece, Rank};
+use pio_plan::{Access, Action, Direction, Event, Io, IoError, Machine, Message, Piece, Rank, Slot};
 
 use super::channel::Channel;
 use super::communicator::Patience;
 use super::memory::Memory;
 use super::message_log::{Call, MessageLog};
-use super::pieces;
+use super::requests;
 use super::storage::Storage;
 
 const SAID: u8 = 0;
@@ -39,7 +39,7 @@ pub struct Driver<'a> {
     channel: &'a mut Channel,
     storage: &'a Storage,
     memory: &'a mut Memory,
-    machine: Box<dyn Machine + Send>,
+    machine: &'a mut (dyn Machine + Send),
     direction: Direction,
     me: Rank,
     tag: i32,
@@ -52,13 +52,13 @@ pub struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    /// For the next operation on this channel. Every rank makes one, in the same order.
+    /// For the next operation of all ranks on this channel. Every rank makes one, in the same order.
     pub fn new(
         channel: &'a mut Channel,
         storage: &'a Storage,
         memory: &'a mut Memory,
         direction: Direction,
-        machine: Box<dyn Machine + Send>,
+        machine: &'a mut (dyn Machine + Send),
     ) -> Driver<'a> {
         let tag = channel.next_tag();
         let me = Rank(channel.communicator.rank());
@@ -70,6 +70,9 @@ impl<'a> Driver<'a> {
     pub fn run(mut self) -> Result<u64, IoError> {
         let outcome = self.work();
         self.log.pause();
+        if let Some(choice) = self.machine.choice().filter(|_| self.me.0 == 0) {
+            self.channel.tell(choice);
+        }
         let sent = self.complete_sends();
         outcome.and_then(|moved| sent.map(|()| moved))
     }
@@ -223,14 +226,14 @@ impl<'a> Driver<'a> {
     }
 
     fn copy(&mut self, piece: &Piece) -> Result<(), IoError> {
-        let access = own_access(&*self.machine, self.me)?;
+        let access = own_access(self.machine, self.me)?;
         let start = start_in(access, piece)?;
         let positions = piece.positions.clone();
         let window = piece.window.start;
         if positions.is_empty() {
             return Ok(());
         }
-        let buffer = self.channel.own.bytes(piece.window.end - window)?;
+        let buffer = self.channel.own(piece.slot(), piece.window.end - window)?;
         match self.direction {
             Direction::Write => self.memory.copy_to(start, &access.view, positions, buffer, window),
             Direction::Read => self.memory.copy_from(start, &access.view, positions, buffer, window),
@@ -240,10 +243,12 @@ impl<'a> Driver<'a> {
 
     /// Writes a piece of this rank into another's buffer. False if there is no memory for that.
     fn put_in_place(&mut self, to: Rank, piece: &Piece) -> Result<bool, IoError> {
-        let access = own_access(&*self.machine, self.me)?;
+        let access = own_access(self.machine, self.me)?;
         let start = start_in(access, piece)?;
         let window = piece.window.start;
-        let Ok(buffer) = self.channel.buffer_of(to.0, piece.window.end - window) else { return Ok(false) };
+        let Ok(buffer) = self.channel.buffer_of(to.0, piece.slot(), piece.window.end - window) else {
+            return Ok(false);
+        };
         self.memory
             .copy_to(start, &access.view, piece.positions.clone(), buffer, window)
             .map_err(out_of_place)?;
@@ -252,23 +257,23 @@ impl<'a> Driver<'a> {
 
     /// Reads a piece of this rank from another's buffer.
     fn take_in_place(&mut self, from: Rank, piece: &Piece) -> Result<(), IoError> {
-        let access = own_access(&*self.machine, self.me)?;
+        let access = own_access(self.machine, self.me)?;
         let start = start_in(access, piece)?;
         let window = piece.window.start;
-        let buffer = self.channel.buffer_of(from.0, piece.window.end - window)?;
+        let buffer = self.channel.buffer_of(from.0, piece.slot(), piece.window.end - window)?;
         self.memory
             .copy_from(start, &access.view, piece.positions.clone(), buffer, window)
             .map_err(out_of_place)
     }
 
     fn pack_from_memory(&mut self, piece: &Piece, stream: &mut [u8]) -> Result<(), IoError> {
-        let access = own_access(&*self.machine, self.me)?;
+        let access = own_access(self.machine, self.me)?;
         let start = start_in(access, piece)?;
         self.memory.pack(start..start + stream.len() as u64, stream).map_err(out_of_place)
     }
 
     fn put_into_memory(&mut self, piece: &Piece, stream: &[u8]) -> Result<(), IoError> {
-        let access = own_access(&*self.machine, self.me)?;
+        let access = own_access(self.machine, self.me)?;
         let start = start_in(access, piece)?;
         self.memory.unpack(start..start + stream.len() as u64, stream).map_err(out_of_place)
     }
@@ -276,7 +281,7 @@ impl<'a> Driver<'a> {
     fn pack_from_own(&mut self, client: Rank, piece: &Piece, stream: &mut [u8]) -> Result<(), IoError> {
         let access = self.machine.access_of(client).ok_or(PROTOCOL_ERROR)?;
         let window = piece.window.start;
-        let buffer = self.channel.own.bytes(piece.window.end - window)?;
+        let buffer = self.channel.own(piece.slot(), piece.window.end - window)?;
         let runs = access.view.runs(piece.positions.clone());
         pack::pack(runs, buffer, -(window as i64), stream).map_err(out_of_place)
     }
@@ -284,7 +289,7 @@ impl<'a> Driver<'a> {
     fn put_into_own(&mut self, client: Rank, piece: &Piece, stream: &[u8]) -> Result<(), IoError> {
         let access = self.machine.access_of(client).ok_or(PROTOCOL_ERROR)?;
         let window = piece.window.start;
-        let buffer = self.channel.own.bytes(piece.window.end - window)?;
+        let buffer = self.channel.own(piece.slot(), piece.window.end - window)?;
         let runs = access.view.runs(piece.positions.clone());
         pack::unpack(runs, buffer, -(window as i64), stream).map_err(out_of_place)
     }
@@ -293,34 +298,24 @@ impl<'a> Driver<'a> {
 
     fn request(&mut self, io: &Io) -> Result<u64, IoError> {
         match io {
-            Io::Pieces { direction, positions } => {
-                let access = own_access(&*self.machine, self.me)?;
-                let block = &mut self.channel.block;
-                pieces::transfer(
-                    self.storage,
-                    *direction,
-                    &access.view,
-                    positions.clone(),
-                    self.memory,
-                    block,
-                )
+            Io::Pieces { .. } | Io::List { .. } | Io::Ship { .. } | Io::Lock { .. } | Io::Unlock { .. } => {
+                let access = own_access(self.machine, self.me)?;
+                requests::carry_out(self.storage, io, access, self.memory, &mut self.channel.block)
             }
-            Io::Window { direction, origin, file } => {
-                let buffer = self.channel.own.bytes(file.end - origin)?;
-                let buffer = &mut buffer[(file.start - origin) as usize..];
-                match direction {
-                    Direction::Read => self.storage.read(file.start, buffer),
-                    Direction::Write => self.storage.write(file.start, buffer),
-                }
+            Io::Window { direction, slot, origin, file } => {
+                let buffer = self.channel.own(*slot, file.end - origin)?;
+                self.storage.window(*direction, file.clone(), &mut buffer[(file.start - origin) as usize..])
             }
-            Io::WriteParts { origin, parts } => self.write_parts(*origin, parts),
-            Io::FillAndWrite { origin, file, holes } => self.fill_and_write(*origin, file.clone(), holes),
+            Io::WriteParts { slot, origin, parts } => self.write_parts(*slot, *origin, parts),
+            Io::FillAndWrite { slot, origin, file, holes } => {
+                self.fill_and_write(*slot, *origin, file.clone(), holes)
+            }
         }
     }
 
-    fn write_parts(&mut self, origin: u64, parts: &Layout) -> Result<u64, IoError> {
+    fn write_parts(&mut self, slot: Slot, origin: u64, parts: &Layout) -> Result<u64, IoError> {
         let end = parts.upper_bound().max(0) as u64;
-        let buffer = self.channel.own.bytes(end - origin)?;
+        let buffer = self.channel.own(slot, end - origin)?;
         let mut written = 0;
         for part in parts.extents(0..parts.size()) {
             let start = (part.offset as u64 - origin) as usize;
@@ -330,23 +325,24 @@ impl<'a> Driver<'a> {
     }
 
     /// Completes the window with what the file holds in the holes, and writes it with one request.
-    fn fill_and_write(&mut self, origin: u64, file: Range<u64>, holes: &Layout) -> Result<u64, IoError> {
+    fn fill_and_write(
+        &mut self,
+        slot: Slot,
+        origin: u64,
+        file: Range<u64>,
+        holes: &Layout,
+    ) -> Result<u64, IoError> {
         if !self.storage.is_readable() {
             let parts = coverage::holes_of_layouts(file.start as i64..file.end as i64, vec![holes.clone()]);
-            self.write_parts(origin, &parts)?;
+            self.write_parts(slot, origin, &parts)?;
             return Ok(file.end - file.start);
         }
         let needed = holes.lower_bound().max(0) as u64..holes.upper_bound().max(0) as u64;
         let len = (needed.end - needed.start) as usize;
-        let block = &mut self.channel.block;
-        if block.len() < len {
-            block.resize(len, 0);
-        }
-        let block = &mut block[..len];
+        let (buffer, block) = self.channel.own_and_block(slot, file.end - origin, len)?;
         let read = self.storage.read(needed.start, block)? as usize;
         // What lies beyond the end of the file reads as zero.
         block[read..].fill(0);
-        let buffer = self.channel.own.bytes(file.end - origin)?;
         let runs = || holes.runs(0..holes.size());
         pack::copy(runs(), block, -(needed.start as i64), runs(), buffer, -(origin as i64), holes.size())
             .map_err(out_of_place)?;
@@ -355,7 +351,7 @@ impl<'a> Driver<'a> {
 }
 
 /// This rank's own access.
-fn own_access(machine: &dyn Machine, me: Rank) -> Result<&Access, IoError> {
+fn own_access<'m>(machine: &'m (dyn Machine + Send), me: Rank) -> Result<&'m Access, IoError> {
     machine.access_of(me).ok_or(PROTOCOL_ERROR)
 }
 
@@ -374,7 +370,7 @@ fn out_of_place(_: LayoutError) -> IoError {
 
 fn call_of(message: &Message) -> Call {
     match message {
-        Message::Describe(_) => Call::Describe,
+        Message::Describe(_) | Message::Register(_) | Message::TakePart(_) => Call::Describe,
         Message::Grant { .. } | Message::Release { .. } => Call::Grant,
         Message::Acknowledge { .. } => Call::Acknowledge,
     }

@@ -1,47 +1,31 @@
-//! An open file: view, position, hints, and the operations on it.
+//! An open file: view, positions, hints, and what changes them. Reading and writing is in [`super::access`].
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::{Datatype, View};
-use pio_plan::{Access, Direction, Group, Hints, Rank, Strategy};
+use pio_plan::Hints;
 
+use super::access::{Inner, State};
 use super::cache::Cache;
 use super::channel::Channel;
-use super::driver::Driver;
-use super::memory::Memory;
-use super::pieces;
-use super::segment;
+use super::common::Common;
+use super::companion::{Companion, Place as CompanionPlace};
+use super::hints::{self, Given, Kept};
 use super::settings::Settings;
 use super::status::Status;
 use super::storage::{Mode, Storage};
+use super::turns::Turns;
+use super::views::FileView;
 
 /// One open file of one rank.
 #[derive(Debug)]
 pub struct File {
     cache: Arc<Cache>,
-    mode: Mode,
-    strategy: Strategy,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    channel: Channel,
-    storage: Storage,
-    view: View,
-    /// The individual file pointer, in etypes.
-    position: u64,
-    hints: Hints,
-}
-
-/// Where an operation begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// At this many etypes into the view.
-    Explicit(i64),
-    /// At the individual file pointer, which then moves.
-    Pointer,
+    communicator: *const std::ffi::c_void,
+    pub(super) inner: Arc<Inner>,
 }
 
 /// From where a seek counts.
@@ -52,6 +36,15 @@ pub enum Whence {
     End,
 }
 
+/// Where a view is to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Displacement {
+    /// At this byte.
+    Byte(i64),
+    /// Where the shared file pointer is: sequential files know nothing else.
+    Current,
+}
+
 impl File {
     /// Opens a file. Collective: all ranks get it, or all an error.
     pub fn open(
@@ -59,17 +52,18 @@ impl File {
         settings: &Settings,
         path: &CStr,
         mode: Mode,
-        hints: &Hints,
+        given: &Given,
     ) -> Result<File, Status> {
         // Rank 0 opens first, for only one can create; all use its hints. Words that others say are not heard.
-        let wanted = hints.or(&settings.hints);
-        let mut words = [0; 1 + HINT_WORDS];
+        let wanted = given.followed.or(&settings.hints);
+        let mut words = [0; 2 + hints::WORDS];
         let mut storage = Err(Status::Internal);
         let first = cache.is_first()?;
         if first {
-            storage = open_storage(path, mode, true);
+            storage = open_storage(path, mode, true, given.kept.permissions());
             words[0] = Status::number(storage.as_ref().map(|_| ()).map_err(|status| *status)) as u64;
-            words[1..].copy_from_slice(&words_of(&wanted));
+            words[1] = unique_number();
+            words[2..].copy_from_slice(&hints::words_of(&wanted));
         }
         let channel = cache.open(&mut words)?;
         if let Err(status) = Status::check(words[0] as i32) {
@@ -77,69 +71,125 @@ impl File {
             return Err(status);
         }
         if !first {
-            storage = open_storage(path, mode, false);
+            storage = open_storage(path, mode, false, None);
         }
-        // If one could not, none has.
-        let mine = Status::number(storage.as_ref().map(|_| ()).map_err(|status| *status));
-        let all = channel.communicator.gather([mine as u64])?;
-        let failed = all.into_iter().find_map(|[number]| Status::check(number as i32).err());
-        let storage = match (storage, failed) {
-            (Ok(storage), None) => storage,
-            (opened, failed) => {
-                if let Ok(storage) = opened {
-                    storage.close()?;
-                }
+        // Now: as soon as all know that all have opened the file, some may write to it.
+        let end = if mode.appends() {
+            storage.as_ref().map_or(0, |storage| storage.size().unwrap_or(0))
+        } else {
+            0
+        };
+        let agreed = agree(&channel, path, mode, storage);
+        let (storage, place) = match agreed {
+            Ok(agreed) => agreed,
+            Err(status) => {
                 cache.put_back(channel);
-                return Err(failed.unwrap_or(Status::Internal));
+                return Err(status);
             }
         };
-        let hints = in_force(hints_of(&words[1..]), &channel);
-        let position = if mode.appends() { storage.size()? } else { 0 };
-        let state = State { channel, storage, view: View::contiguous(0), position, hints };
-        Ok(File { cache: cache.clone(), mode, strategy: settings.strategy, state: Mutex::new(state) })
+        let communicator = channel.communicator.handle();
+        let state = State {
+            view: View::contiguous(0),
+            overlapping: None,
+            view_number: 0,
+            position: end,
+            shared_start: end,
+            atomic: false,
+            hints: hints::in_force(hints::of_words(&words[2..]), &channel),
+            kept: given.kept.clone(),
+            common: Common::default(),
+        };
+        let path = Path::new(OsStr::from_bytes(without_prefix(path.to_bytes())));
+        let inner = Inner {
+            mode,
+            strategy: settings.strategy,
+            rank: channel.communicator.rank(),
+            companion: Mutex::new(Companion::new(path, place, words[1])?),
+            turns: Turns::new(channel),
+            storage,
+            state: Mutex::new(state),
+            block: Mutex::default(),
+        };
+        Ok(File { cache: cache.clone(), communicator, inner: Arc::new(inner) })
     }
 
     /// Closes the file. Collective: what any rank wrote before is in the file when any rank is through.
     pub fn close(self) -> Result<(), Status> {
-        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let State { channel, storage, .. } = state;
         let mut result = Ok(());
-        if self.mode.writes() || self.mode.deletes_on_close() {
-            result = channel.communicator.barrier();
+        // Nobody may still need the companion when it goes.
+        if let Ok(turn) = self.inner.turns.take() {
+            result = turn.communicator.barrier();
         }
-        if self.mode.deletes_on_close() && channel.communicator.rank() == 0 {
-            result = result.and(storage.remove().map_err(Status::from));
+        let inner = Arc::into_inner(self.inner).ok_or(Status::Internal)?;
+        if inner.rank == 0 {
+            inner.companion.lock().unwrap_or_else(PoisonError::into_inner).remove();
+            if inner.mode.deletes_on_close() {
+                result = result.and(inner.storage.remove().map_err(Status::from));
+            }
         }
-        result = result.and(storage.close().map_err(Status::from));
+        result = result.and(inner.storage.close().map_err(Status::from));
+        let channel = inner.turns.into_channel().ok_or(Status::Internal)?;
+        // Else another rank might open the file anew before rank 0 has deleted it.
+        if inner.mode.deletes_on_close() {
+            result = channel.communicator.barrier().and(result);
+        }
         self.cache.put_back(channel);
         result
     }
 
     /// The shim's pointer to the file's communicator.
     pub fn communicator(&self) -> *const std::ffi::c_void {
-        self.lock().channel.communicator.handle()
+        self.communicator
     }
 
-    /// Changes the view; the file pointer goes to its beginning. Collective.
+    /// Changes the view; the file pointers go to its beginning. Collective.
     pub fn set_view(
         &self,
-        displacement: i64,
+        displacement: Displacement,
         types: Option<(&Datatype, &Datatype)>,
-        representation: &CStr,
-        hints: &Hints,
+        given: &Given,
     ) -> Result<(), Status> {
+        let mut turn = self.inner.turns.take()?;
         let mut state = self.lock();
-        state.agree_on_hints(hints)?;
-        let (etype, filetype) = types.ok_or(Status::Type)?;
-        let displacement = u64::try_from(displacement).map_err(|_| Status::Argument)?;
-        match representation.to_bytes() {
-            // Data in the file are as in memory.
-            b"native" | b"internal" => {}
-            _ => return Err(Status::DataRepresentation),
+        let mut current = [0; 2];
+        if displacement == Displacement::Current && turn.communicator.rank() == 0 {
+            let byte = self.inner.shared_position(&state).and_then(|position| state.byte_of(position));
+            current = [Status::number(byte.map(drop)) as u64, byte.unwrap_or(0)];
         }
-        state.view = View::new(displacement, etype.size(), filetype.clone()).map_err(|_| Status::Argument)?;
-        state.position = 0;
-        Ok(())
+        state.agree_on_hints(given, &turn, &mut current)?;
+        let view = self.view_of(displacement, types, current);
+        if let Ok(view) = &view {
+            state.view = view.regular.clone();
+            state.overlapping = view.overlapping.clone();
+            state.view_number += 1;
+            state.position = 0;
+            state.shared_start = 0;
+        }
+        // A rank whose arguments are wrong still takes part.
+        state.common = Common::agree(&mut turn, &self.inner.storage, self.inner.strategy, &state.view)?;
+        view.map(drop)
+    }
+
+    /// The view that a program sets; `current` is where rank 0 found the shared pointer, and what was wrong there.
+    fn view_of(
+        &self,
+        displacement: Displacement,
+        types: Option<(&Datatype, &Datatype)>,
+        current: [u64; 2],
+    ) -> Result<FileView, Status> {
+        let (etype, filetype) = types.ok_or(Status::Type)?;
+        let sequential = self.inner.mode.is_sequential();
+        let displacement = match displacement {
+            Displacement::Byte(byte) if !sequential => {
+                u64::try_from(byte).map_err(|_| Status::Displacement)?
+            }
+            Displacement::Current if sequential => {
+                Status::check(current[0] as i32)?;
+                current[1]
+            }
+            _ => return Err(Status::Displacement),
+        };
+        FileView::new(displacement, etype.size(), filetype, self.inner.mode.writes())
     }
 
     /// Where the view begins, in bytes.
@@ -147,82 +197,65 @@ impl File {
         self.lock().view.displacement()
     }
 
-    /// Reads or writes; bytes moved. If collective, a rank whose arguments are wrong (`memory` an error, or others)
-    /// still takes part, with no data.
-    pub fn transfer(
-        &self,
-        direction: Direction,
-        collective: bool,
-        place: Place,
-        memory: Result<Memory, Status>,
-    ) -> Result<u64, Status> {
-        let mut state = self.lock();
-        let prepared = self.prepare(&state, direction, place, memory);
-        let (access, mut memory, error) = match prepared {
-            Ok((access, memory)) => (access, memory, None),
-            Err(status) if !collective => return Err(status),
-            Err(status) => {
-                (Access { view: state.view.clone(), positions: 0..0 }, Memory::none(), Some(status))
-            }
-        };
-        let end = access.positions.end;
-        let State { channel, storage, view, hints, .. } = &mut *state;
-        let outcome = if collective && self.strategy != Strategy::Independent {
-            let group =
-                Group { rank: Rank(channel.communicator.rank()), ranks: channel.communicator.ranks() };
-            let machine = self.strategy.collective(group, direction, access, hints);
-            Driver::new(channel, storage, &mut memory, direction, machine).run()
-        } else {
-            pieces::transfer(storage, direction, view, access.positions, &mut memory, &mut channel.block)
-        };
-        if let Some(status) = error {
-            return Err(status);
-        }
-        let moved = outcome?;
-        if place == Place::Pointer {
-            state.position = end / state.view.etype_size();
-        }
-        Ok(moved)
-    }
-
     /// Moves the file pointer.
     pub fn seek(&self, offset: i64, whence: Whence) -> Result<(), Status> {
+        self.inner.not_sequential()?;
         let mut state = self.lock();
-        let from = match whence {
-            Whence::Start => 0,
-            Whence::Current => state.position,
-            Whence::End => {
-                // In etypes, a last one that is only begun counted.
-                let size = state.storage.size()?;
-                state.view.position_at_or_after(size).div_ceil(state.view.etype_size())
-            }
-        };
-        let target = i64::try_from(from).ok().and_then(|from| from.checked_add(offset));
-        state.position = target.and_then(|target| u64::try_from(target).ok()).ok_or(Status::Argument)?;
+        let position = state.position;
+        state.position = self.inner.target_of(&state, offset, whence, || Ok(position))?;
         Ok(())
     }
 
     /// The file pointer, in etypes.
-    pub fn position(&self) -> u64 {
-        self.lock().position
+    pub fn position(&self) -> Result<u64, Status> {
+        self.inner.not_sequential()?;
+        Ok(self.lock().position)
+    }
+
+    /// Moves the shared file pointer. Collective.
+    pub fn seek_shared(&self, offset: i64, whence: Result<Whence, Status>) -> Result<(), Status> {
+        let turn = self.inner.turns.take()?;
+        // When all are here, nobody is still moving it.
+        let mine = [offset as u64, whence.map_or(u64::MAX, |whence| whence as u64)];
+        let same = turn.communicator.gather(mine)?.into_iter().all(|other| other == mine);
+        let mut outcome = [0_u8; 4];
+        if turn.communicator.rank() == 0 && same {
+            let state = self.lock();
+            let moved = self.inner.not_sequential().and_then(|()| {
+                let current = || self.inner.shared_position(&state);
+                let target = self.inner.target_of(&state, offset, whence?, current)?;
+                self.inner.companion().set(state.view_number, target.wrapping_sub(state.shared_start))
+            });
+            outcome = Status::number(moved).to_ne_bytes();
+        }
+        turn.communicator.broadcast(&mut outcome)?;
+        if same { Status::check(i32::from_ne_bytes(outcome)) } else { Err(Status::NotSame) }
+    }
+
+    /// The shared file pointer, in etypes.
+    pub fn position_shared(&self) -> Result<u64, Status> {
+        self.inner.not_sequential()?;
+        self.inner.shared_position(&self.lock())
     }
 
     /// Where in the file a position of the view (in etypes) is.
     pub fn byte_offset(&self, offset: i64) -> Result<u64, Status> {
-        let state = self.lock();
-        let etypes = u64::try_from(offset).map_err(|_| Status::Argument)?;
-        let position = etypes.checked_mul(state.view.etype_size());
-        position.and_then(|position| state.view.offset_of(position)).ok_or(Status::Argument)
+        self.inner.not_sequential()?;
+        self.lock().byte_of(u64::try_from(offset).map_err(|_| Status::Argument)?)
     }
 
     /// Makes what this rank wrote durable.
     pub fn sync(&self) -> Result<(), Status> {
-        Ok(self.lock().storage.sync()?)
+        if !self.inner.mode.writes() {
+            return Ok(());
+        }
+        drop(self.inner.turns.take()?);
+        Ok(self.inner.storage.sync()?)
     }
 
     /// Bytes in the file.
     pub fn size(&self) -> Result<u64, Status> {
-        Ok(self.lock().storage.size()?)
+        Ok(self.inner.storage.size()?)
     }
 
     /// Cuts or extends the file. Collective.
@@ -236,42 +269,31 @@ impl File {
     }
 
     /// Adds hints. Collective.
-    pub fn set_hints(&self, hints: &Hints) -> Result<(), Status> {
-        self.lock().agree_on_hints(hints)
+    pub fn set_hints(&self, given: &Given) -> Result<(), Status> {
+        let turn = self.inner.turns.take()?;
+        self.lock().agree_on_hints(given, &turn, &mut [])
     }
 
-    /// The hints in force.
-    pub fn hints(&self) -> Hints {
-        self.lock().hints.clone()
+    /// The hints in force, and those that are kept.
+    pub fn hints(&self) -> (Hints, Kept) {
+        let state = self.lock();
+        (state.hints.clone(), state.kept.clone())
     }
 
-    fn prepare(
-        &self,
-        state: &State,
-        direction: Direction,
-        place: Place,
-        memory: Result<Memory, Status>,
-    ) -> Result<(Access, Memory), Status> {
-        let memory = memory?;
-        match direction {
-            Direction::Read if !self.mode.reads() => return Err(Status::Access),
-            Direction::Write if !self.mode.writes() => return Err(Status::ReadOnly),
-            _ => {}
+    /// Switches atomic mode. Collective.
+    pub fn set_atomic(&self, atomic: bool) -> Result<(), Status> {
+        let turn = self.inner.turns.take()?;
+        let mine = [u64::from(atomic)];
+        if turn.communicator.gather(mine)?.into_iter().any(|other| other != mine) {
+            return Err(Status::NotSame);
         }
-        let etype_size = state.view.etype_size();
-        if !memory.size().is_multiple_of(etype_size) {
-            return Err(Status::Argument);
-        }
-        let etypes = match place {
-            Place::Explicit(offset) => u64::try_from(offset).map_err(|_| Status::Argument)?,
-            Place::Pointer => state.position,
-        };
-        let start = etypes.checked_mul(etype_size).ok_or(Status::Argument)?;
-        let end = start.checked_add(memory.size()).ok_or(Status::Argument)?;
-        if end > state.view.limit() && memory.size() > 0 {
-            return Err(Status::Argument);
-        }
-        Ok((Access { view: state.view.clone(), positions: start..end }, memory))
+        self.lock().atomic = atomic;
+        Ok(())
+    }
+
+    /// Whether the file is in atomic mode.
+    pub fn is_atomic(&self) -> bool {
+        self.lock().atomic
     }
 
     /// Lets rank 0 change the file; all ranks learn what came of it.
@@ -280,74 +302,105 @@ impl File {
         size: i64,
         change: fn(&Storage, u64) -> Result<(), pio_plan::IoError>,
     ) -> Result<(), Status> {
-        let state = self.lock();
+        let turn = self.inner.turns.take()?;
         let mut outcome = [0_u8; 4];
-        if state.channel.communicator.rank() == 0 {
+        // When all are here, what they wrote before is in the file.
+        let same = turn.communicator.gather([size as u64])?.into_iter().all(|other| other == [size as u64]);
+        if turn.communicator.rank() == 0 && same {
             let result = match u64::try_from(size) {
                 Err(_) => Err(Status::Argument),
-                Ok(_) if !self.mode.writes() => Err(Status::ReadOnly),
-                Ok(size) => change(&state.storage, size).map_err(Status::from),
+                Ok(_) if !self.inner.mode.writes() => Err(Status::ReadOnly),
+                Ok(size) => self
+                    .inner
+                    .not_sequential()
+                    .and_then(|()| change(&self.inner.storage, size).map_err(Status::from)),
             };
             outcome = Status::number(result).to_ne_bytes();
         }
-        state.channel.communicator.broadcast(&mut outcome)?;
-        Status::check(i32::from_ne_bytes(outcome))
+        turn.communicator.broadcast(&mut outcome)?;
+        if same { Status::check(i32::from_ne_bytes(outcome)) } else { Err(Status::NotSame) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.state()
     }
 }
 
 impl State {
-    /// Adds rank 0's hints on all ranks: with different ones they could not work together.
-    fn agree_on_hints(&mut self, hints: &Hints) -> Result<(), Status> {
-        let mut bytes: Vec<u8> = words_of(hints).iter().flat_map(|word| word.to_ne_bytes()).collect();
-        self.channel.communicator.broadcast(&mut bytes)?;
-        let words: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
-        self.hints = in_force(hints_of(&words).or(&self.hints), &self.channel);
+    /// Adds rank 0's hints on all ranks: with different ones they could not work together. All learn its `words`, too.
+    fn agree_on_hints(&mut self, given: &Given, channel: &Channel, words: &mut [u64]) -> Result<(), Status> {
+        let said = hints::words_of(&given.followed);
+        let mut bytes: Vec<u8> =
+            said.iter().chain(words.iter()).flat_map(|word| word.to_ne_bytes()).collect();
+        channel.communicator.broadcast(&mut bytes)?;
+        let heard: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+        self.hints = hints::in_force(hints::of_words(&heard[..hints::WORDS]).or(&self.hints), channel);
+        words.copy_from_slice(&heard[hints::WORDS..]);
+        self.kept.add(&given.kept);
         Ok(())
     }
 }
 
-fn open_storage(path: &CStr, mode: Mode, first: bool) -> Result<Storage, Status> {
-    if !mode.is_valid() {
+/// If one rank could not open the file, none has. Also tells where the companion can be.
+fn agree(
+    channel: &Channel,
+    path: &CStr,
+    mode: Mode,
+    storage: Result<Storage, Status>,
+) -> Result<(Storage, CompanionPlace), Status> {
+    let me = channel.communicator.rank();
+    let number = Status::number(storage.as_ref().map(|_| ()).map_err(|status| *status));
+    let path = Path::new(OsStr::from_bytes(without_prefix(path.to_bytes())));
+    let beside = me != 0 || Companion::fits_beside(path);
+    let all = channel.communicator.gather([number as u64, mode.0 as u64, u64::from(beside)])?;
+    let mut failed = all.iter().find_map(|[number, ..]| Status::check(*number as i32).err());
+    if all.iter().any(|[_, other, _]| *other != all[0][1]) {
+        failed = Some(Status::NotSame);
+    }
+    match (storage, failed) {
+        (Ok(storage), None) => {
+            let one_node =
+                (0..channel.communicator.ranks()).all(|rank| rank == me || channel.shares_with(rank));
+            let beside = all[0][2] == 1 || !one_node;
+            Ok((storage, if beside { CompanionPlace::Beside } else { CompanionPlace::Memory }))
+        }
+        (opened, failed) => {
+            if let Ok(storage) = opened {
+                storage.close()?;
+            }
+            Err(failed.unwrap_or(Status::Internal))
+        }
+    }
+}
+
+fn open_storage(path: &CStr, mode: Mode, first: bool, permissions: Option<u32>) -> Result<Storage, Status> {
+    if !mode.is_valid() || (mode.is_sequential() && mode.reads() && mode.writes()) {
         return Err(Status::Amode);
     }
-    if mode.is_sequential() {
-        return Err(Status::Unsupported);
+    let Some(permissions) = permissions else { return Ok(Storage::open(path, mode, first)?) };
+    let name = Path::new(OsStr::from_bytes(without_prefix(path.to_bytes())));
+    let is_new = !name.exists();
+    let storage = Storage::open(path, mode, first)?;
+    if is_new {
+        // A hint: if the file system will not have it, the file is there with the usual permissions.
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(permissions);
+        let _ = std::fs::set_permissions(name, permissions);
     }
-    Ok(Storage::open(path, mode, first)?)
+    Ok(storage)
 }
 
-const HINT_WORDS: usize = 4;
-
-/// Hints as words for other ranks: 0 is not set, which no hint may be.
-fn words_of(hints: &Hints) -> [u64; HINT_WORDS] {
-    [
-        hints.cb_nodes.map_or(0, u64::from),
-        hints.cb_buffer_size.unwrap_or(0),
-        hints.striping_unit.unwrap_or(0),
-        hints.striping_factor.map_or(0, u64::from),
-    ]
-}
-
-fn hints_of(words: &[u64]) -> Hints {
-    let word = |index: usize| words.get(index).copied().filter(|word| *word > 0);
-    Hints {
-        cb_nodes: word(0).map(|word| word as u32),
-        cb_buffer_size: word(1),
-        striping_unit: word(2),
-        striping_factor: word(3).map(|word| word as u32),
+/// The path without what tells ROMIO which file system driver to use, as [`Storage`] has it.
+fn without_prefix(path: &[u8]) -> &[u8] {
+    match path.iter().position(|byte| *byte == b':') {
+        Some(colon) if colon > 1 && path[..colon].iter().all(u8::is_ascii_lowercase) => &path[colon + 1..],
+        _ => path,
     }
 }
 
-/// Completes hints with our own choices.
-fn in_force(hints: Hints, channel: &Channel) -> Hints {
-    let ranks = channel.communicator.ranks();
-    Hints {
-        cb_nodes: Some(hints.aggregators(ranks)),
-        cb_buffer_size: Some(hints.buffer_size().min(segment::MOST_BYTES)),
-        ..hints
-    }
+/// Different for all files that processes of this system, or others that share file systems with it, open.
+fn unique_number() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    hasher.finish()
 }

@@ -47,6 +47,32 @@ impl Memory {
         self.bytes_mut().get_mut(place)
     }
 
+    /// The pieces of memory that hold data bytes `positions`, in order; none if they are shorter than `least` in the mean.
+    pub fn slices(&self, positions: Range<u64>, least: u64) -> Option<impl Iterator<Item = &[u8]>> {
+        let bytes = positions.end - positions.start;
+        let most = bytes / least.max(1);
+        let pieces: u64 = self
+            .layout
+            .runs(positions.clone())
+            .map(|run| run.count)
+            .take_while({
+                let mut sum = 0_u64;
+                move |count| {
+                    sum = sum.saturating_add(*count);
+                    sum <= most.saturating_add(1)
+                }
+            })
+            .sum();
+        if pieces > most.max(1) {
+            return None;
+        }
+        let place = |extent: pio_layout::Extent| {
+            let start = usize::try_from(extent.offset + self.origin).ok()?;
+            self.bytes().get(start..start.checked_add(extent.len as usize)?)
+        };
+        Some(self.layout.extents(positions).filter_map(place))
+    }
+
     /// Where in memory data bytes `positions` are, if they are contiguous.
     fn place_of(&self, positions: Range<u64>) -> Option<Range<usize>> {
         let len = positions.end - positions.start;

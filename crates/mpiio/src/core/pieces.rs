@@ -11,19 +11,20 @@ use super::storage::Storage;
 /// A piece whose memory is not contiguous goes through a block of at most so many bytes.
 const BLOCK_BYTES: u64 = 16 << 20;
 
-/// Moves the data bytes `positions` of `view` between the file and memory, where the first is data byte 0. Returns the
-/// bytes moved: fewer than asked only when the file ends.
+/// Moves the data bytes `positions` of `view` between the file and memory, where the first is data byte `start`.
+/// Returns the bytes moved: fewer than asked only when the file ends.
 pub fn transfer(
     storage: &Storage,
     direction: Direction,
     view: &View,
     positions: Range<u64>,
+    start: u64,
     memory: &mut Memory,
     block: &mut Vec<u8>,
 ) -> Result<u64, IoError> {
     let mut moved = 0;
     for extent in view.extents(positions) {
-        let piece = moved..moved + extent.len;
+        let piece = start + moved..start + moved + extent.len;
         let offset = extent.offset as u64;
         let done = match memory.contiguous(piece.clone()) {
             Some(bytes) => request(storage, direction, offset, bytes)?,

@@ -25,9 +25,15 @@ pub enum Status {
     File = 17,
     Count = 18,
     Communicator = 19,
+    /// Ranks gave different arguments where all must give the same.
+    NotSame = 20,
+    /// A displacement that is none.
+    Displacement = 21,
+    /// Data that could not be converted.
+    Conversion = 22,
 }
 
-const ALL: [Status; 19] = [
+const ALL: [Status; 22] = [
     Status::Access,
     Status::Amode,
     Status::Argument,
@@ -47,6 +53,9 @@ const ALL: [Status; 19] = [
     Status::File,
     Status::Count,
     Status::Communicator,
+    Status::NotSame,
+    Status::Displacement,
+    Status::Conversion,
 ];
 
 impl Status {

@@ -1,8 +1,14 @@
-//! The file: one descriptor a rank, whole requests.
+//! Where the bytes of an open file are: in a plain file, or on I/O servers.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
+use std::ops::Range;
 
-use pio_plan::IoError;
+use pio_layout::View;
+use pio_plan::{Direction, IoError};
+
+use super::memory::Memory;
+use super::plain::{self, PlainFile};
+use super::remote::{self, RemoteFile};
 
 /// MPI's access modes, in the shim's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +44,19 @@ impl Mode {
         !self.has(Mode::READ_ONLY)
     }
 
+    /// Whether whoever opens makes the file. The `first` rank alone can tell whether it is new.
+    pub fn creates(self, first: bool) -> Creates {
+        if !self.has(Mode::CREATE) {
+            Creates::No
+        } else if !self.has(Mode::EXCLUSIVE) {
+            Creates::IfMissing
+        } else if first {
+            Creates::New
+        } else {
+            Creates::No
+        }
+    }
+
     /// Whether positions begin at the end of the file.
     pub fn appends(self) -> bool {
         self.has(Mode::APPEND)
@@ -54,153 +73,174 @@ impl Mode {
     }
 }
 
+/// Whether opening makes the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Creates {
+    /// It must be there.
+    No,
+    /// If there is none.
+    IfMissing,
+    /// There must be none.
+    New,
+}
+
 /// An open file.
 #[derive(Debug)]
-pub struct Storage {
-    fd: i32,
-    /// False if the file could only be opened for writing.
-    readable: bool,
-    path: CString,
+pub enum Storage {
+    /// A plain one.
+    Plain(PlainFile),
+    /// One on I/O servers.
+    Remote(RemoteFile),
 }
 
 impl Storage {
-    /// Opens the file. The `first` rank creates it, if it is to be created: it alone can tell whether it is new.
+    /// Opens the file. The `first` rank creates it, if it is to be created.
     pub fn open(path: &CStr, mode: Mode, first: bool) -> Result<Storage, IoError> {
-        let path = without_prefix(path).to_owned();
-        let create = if !mode.has(Mode::CREATE) {
-            0
-        } else if !mode.has(Mode::EXCLUSIVE) {
-            libc::O_CREAT
-        } else if first {
-            libc::O_CREAT | libc::O_EXCL
-        } else {
-            0
-        };
-        let flags = create | libc::O_CLOEXEC;
-        if !mode.writes() {
-            return Ok(Storage { fd: open(&path, flags | libc::O_RDONLY)?, readable: true, path });
-        }
-        // To fill gaps, one must read them first: even a file that is only written is opened for both if possible.
-        match open(&path, flags | libc::O_RDWR) {
-            Err(error) if error.errno == libc::EACCES && !mode.reads() => {
-                Ok(Storage { fd: open(&path, flags | libc::O_WRONLY)?, readable: false, path })
-            }
-            Ok(fd) => Ok(Storage { fd, readable: true, path }),
-            Err(error) => Err(error),
+        match remote::name_of(path) {
+            Some(name) => RemoteFile::open(&name, mode.creates(first)).map(Storage::Remote),
+            None => PlainFile::open(without_prefix(path), mode, first).map(Storage::Plain),
         }
     }
 
-    /// Whether the descriptor can be read from.
+    /// Whether the file can be read from.
     pub fn is_readable(&self) -> bool {
-        self.readable
+        match self {
+            Storage::Plain(file) => file.is_readable(),
+            Storage::Remote(_) => true,
+        }
     }
 
-    /// Closes the descriptor.
+    /// I/O servers that take requests by view; 0 for a plain file.
+    pub fn servers(&self) -> u32 {
+        match self {
+            Storage::Plain(_) => 0,
+            Storage::Remote(file) => file.servers(),
+        }
+    }
+
+    /// How the file is dealt out to servers, if that is known: bytes of a strip, and how many servers.
+    pub fn striping(&self) -> Option<(u64, u32)> {
+        match self {
+            Storage::Plain(_) => None,
+            Storage::Remote(file) => Some(file.striping()),
+        }
+    }
+
+    /// Closes the file.
     pub fn close(self) -> Result<(), IoError> {
-        // SAFETY: the descriptor is ours and not used again.
-        check(unsafe { libc::close(self.fd) }.into()).map(drop)
+        match self {
+            Storage::Plain(file) => file.close(),
+            Storage::Remote(file) => file.close(),
+        }
     }
 
     /// Removes the file.
     pub fn remove(&self) -> Result<(), IoError> {
-        // SAFETY: the path is a C string.
-        check(unsafe { libc::unlink(self.path.as_ptr()) }.into()).map(drop)
+        match self {
+            Storage::Plain(file) => file.remove(),
+            Storage::Remote(file) => file.remove(),
+        }
     }
 
     /// Reads until the buffer is full or the file ends; returns the bytes read.
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<u64, IoError> {
-        let mut done = 0;
-        while done < buffer.len() {
-            let rest = &mut buffer[done..];
-            // SAFETY: the buffer is ours and so long.
-            let moved = unsafe {
-                libc::pread(
-                    self.fd,
-                    rest.as_mut_ptr().cast(),
-                    rest.len(),
-                    (offset + done as u64) as libc::off_t,
-                )
-            };
-            match check(moved as i64) {
-                Ok(0) => break,
-                Ok(moved) => done += moved as usize,
-                Err(error) if error.errno == libc::EINTR => {}
-                Err(error) => return Err(error),
-            }
+        match self {
+            Storage::Plain(file) => file.read(offset, buffer),
+            Storage::Remote(file) => file.read(offset, buffer),
         }
-        Ok(done as u64)
     }
 
     /// Writes the whole buffer.
     pub fn write(&self, offset: u64, buffer: &[u8]) -> Result<u64, IoError> {
-        let mut done = 0;
-        while done < buffer.len() {
-            let rest = &buffer[done..];
-            // SAFETY: the buffer is ours and so long.
-            let moved = unsafe {
-                libc::pwrite(self.fd, rest.as_ptr().cast(), rest.len(), (offset + done as u64) as libc::off_t)
-            };
-            match check(moved as i64) {
-                Ok(0) => return Err(IoError { errno: libc::EIO }),
-                Ok(moved) => done += moved as usize,
-                Err(error) if error.errno == libc::EINTR => {}
-                Err(error) => return Err(error),
+        match self {
+            Storage::Plain(file) => file.write(offset, buffer),
+            Storage::Remote(file) => file.write(offset, buffer),
+        }
+    }
+
+    /// Reads or writes an interval of the file; of what is read, bytes beyond the end of the file are zero.
+    pub fn window(&self, direction: Direction, file: Range<u64>, buffer: &mut [u8]) -> Result<u64, IoError> {
+        match direction {
+            Direction::Write => self.write(file.start, buffer),
+            Direction::Read => {
+                let read = self.read(file.start, buffer)?;
+                buffer[read as usize..].fill(0);
+                Ok(read)
             }
         }
-        Ok(done as u64)
+    }
+
+    /// Moves the data bytes `positions` of `view`, the first of which is data byte `start` of memory, between memory and
+    /// the servers, which put them in their places. None for a plain file: there is nobody to do that.
+    pub fn ship(
+        &self,
+        direction: Direction,
+        view: &View,
+        positions: Range<u64>,
+        start: u64,
+        memory: &mut Memory,
+    ) -> Option<Result<u64, IoError>> {
+        match self {
+            Storage::Plain(_) => None,
+            Storage::Remote(file) => Some(file.ship(direction, view, positions, start, memory)),
+        }
+    }
+
+    /// Waits until nobody else has a lock on any of these bytes, and locks them. Others are all other open files: of
+    /// other processes, and of this one.
+    pub fn lock(&self, file: Range<u64>) -> Result<(), IoError> {
+        match self {
+            Storage::Plain(plain) => plain.lock(file),
+            Storage::Remote(remote) => remote.lock(file),
+        }
+    }
+
+    /// Gives the bytes free again.
+    pub fn unlock(&self, file: Range<u64>) -> Result<(), IoError> {
+        match self {
+            Storage::Plain(plain) => plain.unlock(file),
+            Storage::Remote(remote) => remote.unlock(&file),
+        }
     }
 
     /// Bytes in the file.
     pub fn size(&self) -> Result<u64, IoError> {
-        // SAFETY: all zeros is a valid stat, and the kernel fills in no more than one.
-        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-        check(unsafe { libc::fstat(self.fd, &mut stat) }.into())?;
-        Ok(stat.st_size as u64)
+        match self {
+            Storage::Plain(file) => file.size(),
+            Storage::Remote(file) => file.size(),
+        }
     }
 
     /// Cuts or extends the file.
     pub fn set_size(&self, size: u64) -> Result<(), IoError> {
-        // SAFETY: numbers only.
-        check(unsafe { libc::ftruncate(self.fd, size as libc::off_t) }.into()).map(drop)
+        match self {
+            Storage::Plain(file) => file.set_size(size),
+            Storage::Remote(file) => file.set_size(size),
+        }
     }
 
     /// Makes sure that there is room for so many bytes; the file is at least so long then.
     pub fn preallocate(&self, size: u64) -> Result<(), IoError> {
-        if size == 0 {
-            return Ok(());
-        }
-        // SAFETY: numbers only. It returns the error number.
-        match unsafe { libc::posix_fallocate(self.fd, 0, size as libc::off_t) } {
-            0 => Ok(()),
-            errno => Err(IoError { errno }),
+        match self {
+            Storage::Plain(file) => file.preallocate(size),
+            Storage::Remote(file) => file.preallocate(size),
         }
     }
 
     /// Makes the data durable.
     pub fn sync(&self) -> Result<(), IoError> {
-        // SAFETY: numbers only.
-        match check(unsafe { libc::fsync(self.fd) }.into()) {
-            // Pipes and devices need no syncing.
-            Err(error) if error.errno == libc::EINVAL => Ok(()),
-            result => result.map(drop),
+        match self {
+            Storage::Plain(file) => file.sync(),
+            Storage::Remote(file) => file.sync(),
         }
     }
 }
 
 /// Removes a file by name.
 pub fn remove(path: &CStr) -> Result<(), IoError> {
-    // SAFETY: the path is a C string.
-    check(unsafe { libc::unlink(without_prefix(path).as_ptr()) }.into()).map(drop)
-}
-
-fn open(path: &CStr, flags: i32) -> Result<i32, IoError> {
-    loop {
-        // SAFETY: the path is a C string. The mode is cut by the program's umask.
-        let fd = unsafe { libc::open(path.as_ptr(), flags, 0o666) };
-        match check(fd.into()) {
-            Err(error) if error.errno == libc::EINTR => {}
-            result => return result.map(|fd| fd as i32),
-        }
+    match remote::name_of(path) {
+        Some(name) => remote::remove(&name),
+        None => plain::remove(without_prefix(path)),
     }
 }
 
@@ -214,13 +254,6 @@ fn without_prefix(path: &CStr) -> &CStr {
         }
         _ => path,
     }
-}
-
-fn check(result: i64) -> Result<i64, IoError> {
-    if result >= 0 {
-        return Ok(result);
-    }
-    Err(IoError { errno: std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use pio_machine::{Machine, Storage};
 use pio_plan::Direction;
 
 use crate::error::SimError;
-use crate::kernel::Time;
+use crate::kernel::{Queue, Time};
 use crate::prediction::ServerTotal;
 use io_node::NodeServer;
 use strips::{Costs, StripServer};
@@ -24,6 +24,8 @@ pub(crate) struct Part {
     pub(crate) bytes: u64,
     /// Those of them in its first strip here, which it may have only the end of. The others begin at their strip's start.
     pub(crate) first_strip: u64,
+    /// Pieces that the server puts in their places (or picks out) itself; 0 where the bytes are in one run.
+    pub(crate) pieces: u64,
 }
 
 /// An I/O server: a simulation of its own, as a network is.
@@ -32,6 +34,8 @@ pub(crate) struct Server {
     pub(crate) done: ServerTotal,
     /// When the engine will look after it.
     pub(crate) armed: Option<Time>,
+    /// Puts pieces in their places: one request after the other.
+    pub(crate) placing: Queue,
     kind: Kind,
 }
 
@@ -55,7 +59,7 @@ impl Server {
             (Storage::IoNodes { .. }, None) | (Storage::Local { .. }, _) => return Ok(None),
         };
         let done = ServerTotal { requests: 0, bytes_read: 0, bytes_written: 0 };
-        Ok(Some(Server { node, done, armed: None, kind }))
+        Ok(Some(Server { node, done, armed: None, placing: Queue::default(), kind }))
     }
 
     /// Takes in a part at `now`.

@@ -1,0 +1,196 @@
+/* Errors of files: their MPI codes, and the error handlers that are told of them. */
+#include "pio_shim.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* An error handler that the program made for files. The program may free it while files still use it. */
+struct pio_errhandler {
+  MPI_Errhandler handle;
+  MPI_File_errhandler_function *function;
+  int references;
+  struct pio_errhandler *next;
+};
+
+static pthread_mutex_t pio_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pio_errhandler *pio_errhandlers;
+/* The error handler of MPI_FILE_NULL, which files inherit; unset: errors are returned. */
+static MPI_Errhandler pio_default_errhandler;
+static int pio_default_errhandler_set;
+
+/* --- Codes --------------------------------------------------------------------------------------------------------- */
+
+static int pio_class(int status) {
+  switch (status) {
+    case PIO_SUCCESS: return MPI_SUCCESS;
+    case PIO_ACCESS: return MPI_ERR_ACCESS;
+    case PIO_AMODE: return MPI_ERR_AMODE;
+    case PIO_ARGUMENT: return MPI_ERR_ARG;
+    case PIO_BAD_FILE: return MPI_ERR_BAD_FILE;
+    case PIO_FILE_EXISTS: return MPI_ERR_FILE_EXISTS;
+    case PIO_FILE_IN_USE: return MPI_ERR_FILE_IN_USE;
+    case PIO_IO: return MPI_ERR_IO;
+    case PIO_NO_SPACE: return MPI_ERR_NO_SPACE;
+    case PIO_NO_SUCH_FILE: return MPI_ERR_NO_SUCH_FILE;
+    case PIO_QUOTA: return MPI_ERR_QUOTA;
+    case PIO_READ_ONLY: return MPI_ERR_READ_ONLY;
+    case PIO_TYPE: return MPI_ERR_TYPE;
+    case PIO_UNSUPPORTED: return MPI_ERR_UNSUPPORTED_OPERATION;
+    case PIO_NO_MEMORY: return MPI_ERR_NO_MEM;
+    case PIO_DATA_REPRESENTATION: return MPI_ERR_UNSUPPORTED_DATAREP;
+    case PIO_FILE: return MPI_ERR_FILE;
+    case PIO_COUNT: return MPI_ERR_COUNT;
+    case PIO_COMMUNICATOR: return MPI_ERR_COMM;
+    case PIO_NOT_SAME: return MPI_ERR_NOT_SAME;
+    case PIO_DISPLACEMENT: return MPI_ERR_ARG;
+    case PIO_CONVERSION: return MPI_ERR_CONVERSION;
+    default: return MPI_ERR_INTERN;
+  }
+}
+
+/* A code of our own in a class, with a text that says more than the class. */
+static int pio_detailed(int class, const char *text, int *code) {
+  pthread_mutex_lock(&pio_lock);
+  if (*code == MPI_SUCCESS) {
+    int added = class;
+    if (pio.Add_error_code(class, &added) == MPI_SUCCESS) pio.Add_error_string(added, text);
+    *code = added;
+  }
+  pthread_mutex_unlock(&pio_lock);
+  return *code;
+}
+
+int pio_code(int status) {
+  static int displacement = MPI_SUCCESS;
+  if (status == PIO_DISPLACEMENT)
+    return pio_detailed(MPI_ERR_ARG, "Invalid displacement argument of a file view", &displacement);
+  return pio_class(status);
+}
+
+/* --- Error handlers ------------------------------------------------------------------------------------------------ */
+
+static struct pio_errhandler *pio_errhandler_of(MPI_Errhandler handle) {
+  struct pio_errhandler *known = pio_errhandlers;
+  while (known != NULL && known->handle != handle) known = known->next;
+  return known;
+}
+
+int pio_refer(MPI_Errhandler handle, int references) {
+  struct pio_errhandler **link, *known, *freed = NULL;
+  int error = MPI_SUCCESS;
+  pthread_mutex_lock(&pio_lock);
+  known = pio_errhandler_of(handle);
+  if (known != NULL && (known->references += references) == 0) {
+    for (link = &pio_errhandlers; *link != known; link = &(*link)->next) {
+    }
+    *link = known->next;
+    freed = known;
+  }
+  pthread_mutex_unlock(&pio_lock);
+  if (freed != NULL) {
+    error = pio.Errhandler_free(&freed->handle);
+    free(freed);
+  }
+  return error;
+}
+
+MPI_Errhandler pio_inherited_errhandler(void) {
+  return pio_default_errhandler_set ? pio_default_errhandler : pio.errors_return;
+}
+
+/* Some MPIs' MPI_Abort returns before the launcher's signal comes. */
+void pio_abort(MPI_Comm comm, int code) {
+  pio.Abort(comm, code);
+  _exit(EXIT_FAILURE);
+}
+
+int pio_raise(struct pio_file *file, const char *function, int code) {
+  MPI_Errhandler handle = file != NULL ? file->errhandler : pio_inherited_errhandler();
+  MPI_File argument = file != NULL ? (MPI_File)(void *)file : pio.file_null;
+  MPI_File_errhandler_function *user = NULL;
+  struct pio_errhandler *known;
+  if (code == MPI_SUCCESS || handle == pio.errors_return) return code;
+  pthread_mutex_lock(&pio_lock);
+  known = pio_errhandler_of(handle);
+  if (known != NULL) user = known->function;
+  pthread_mutex_unlock(&pio_lock);
+  if (user != NULL) {
+    user(&argument, &code);
+  } else if (handle == pio.errors_are_fatal || handle == pio.errors_abort) {
+    char text[MPI_MAX_ERROR_STRING];
+    int length = 0;
+    if (pio.Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
+    fprintf(stderr, "pioscope: %s: %.*s: the file's error handler ends the program\n", function, length, text);
+    pio_abort(file != NULL && handle == pio.errors_abort ? file->communicator->comm : pio.comm_world, code);
+  }
+  return code;
+}
+
+int MPI_File_create_errhandler(MPI_File_errhandler_function *function, MPI_Errhandler *errhandler) {
+  pio_find_mpi(PIO_CALLER);
+  int code = PIO_NATIVE(MPI_File_create_errhandler)(function, errhandler);
+  struct pio_errhandler *known = code == MPI_SUCCESS ? malloc(sizeof *known) : NULL;
+  if (known == NULL) return code;
+  known->handle = *errhandler;
+  known->function = function;
+  known->references = 1;
+  pthread_mutex_lock(&pio_lock);
+  known->next = pio_errhandlers;
+  pio_errhandlers = known;
+  pthread_mutex_unlock(&pio_lock);
+  return code;
+}
+
+int MPI_Errhandler_free(MPI_Errhandler *errhandler) {
+  pio_find_mpi(PIO_CALLER);
+  pthread_mutex_lock(&pio_lock);
+  int known = pio_errhandler_of(*errhandler) != NULL;
+  pthread_mutex_unlock(&pio_lock);
+  /* Files hand out predefined ones, too, which are not the program's to free: some MPIs see to that by counting. */
+  int predefined =
+      *errhandler == pio.errors_return || *errhandler == pio.errors_are_fatal || *errhandler == pio.errors_abort;
+  if (!known && !predefined) return PIO_NATIVE(MPI_Errhandler_free)(errhandler);
+  int code = known ? pio_refer(*errhandler, -1) : MPI_SUCCESS;
+  *errhandler = pio.errhandler_null;
+  return code;
+}
+
+int MPI_File_set_errhandler(MPI_File fh, MPI_Errhandler errhandler) {
+  pio_find_mpi(PIO_CALLER);
+  struct pio_file *file = pio_own(fh);
+  if (file == NULL) {
+    int code = PIO_NATIVE(MPI_File_set_errhandler)(fh, errhandler);
+    if (code == MPI_SUCCESS && fh == pio.file_null) {
+      pio_refer(errhandler, 1);
+      if (pio_default_errhandler_set) pio_refer(pio_default_errhandler, -1);
+      pio_default_errhandler = errhandler;
+      pio_default_errhandler_set = 1;
+    }
+    return code;
+  }
+  if (errhandler == pio.errhandler_null) return pio_raise(file, "MPI_File_set_errhandler", MPI_ERR_ARG);
+  pio_refer(errhandler, 1);
+  pio_refer(file->errhandler, -1);
+  file->errhandler = errhandler;
+  return MPI_SUCCESS;
+}
+
+int MPI_File_get_errhandler(MPI_File fh, MPI_Errhandler *errhandler) {
+  PIO_OWN_OR_FORWARD(MPI_File_get_errhandler, fh, fh, errhandler);
+  pio_refer(file->errhandler, 1);
+  *errhandler = file->errhandler;
+  return MPI_SUCCESS;
+}
+
+int MPI_File_call_errhandler(MPI_File fh, int errorcode) {
+  PIO_OWN_OR_FORWARD(MPI_File_call_errhandler, fh, fh, errorcode);
+  pio_raise(file, "MPI_File_call_errhandler", errorcode);
+  return MPI_SUCCESS;
+}
+
+PIO_PROFILING(MPI_File_create_errhandler)
+PIO_PROFILING(MPI_Errhandler_free)
+PIO_PROFILING(MPI_File_set_errhandler)
+PIO_PROFILING(MPI_File_get_errhandler)
+PIO_PROFILING(MPI_File_call_errhandler)

@@ -1,0 +1,161 @@
+/* Data representations: data in the file that are not as in memory go through a copy.
+ *
+ * The core moves bytes and knows the view in the sizes that data have in the file. "external32" is converted by the
+ * MPI's own packing, a program's representation by the program's functions.
+ */
+#include "pio_shim.h"
+
+#include <limits.h>
+#include <pthread.h>
+
+static pthread_mutex_t pio_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pio_representation pio_external32 = {.name = "external32"};
+static struct pio_representation *pio_registered;
+
+static int pio_is_external32(const struct pio_representation *representation) {
+  return representation == &pio_external32;
+}
+
+const struct pio_representation *pio_representation_of(const char *name, int *found) {
+  const struct pio_representation *known;
+  *found = 1;
+  if (strcmp(name, "native") == 0 || strcmp(name, "internal") == 0) return NULL;
+  if (strcmp(name, "external32") == 0) return &pio_external32;
+  pthread_mutex_lock(&pio_lock);
+  for (known = pio_registered; known != NULL && strcmp(known->name, name) != 0; known = known->next) {
+  }
+  pthread_mutex_unlock(&pio_lock);
+  *found = known != NULL;
+  return known;
+}
+
+int MPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn,
+                         MPI_Datarep_conversion_function *write_conversion_fn,
+                         MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state) {
+  struct pio_representation *added;
+  int found;
+  pio_find_mpi(PIO_CALLER);
+  if (datarep == NULL || strlen(datarep) == 0 || strlen(datarep) > MPI_MAX_DATAREP_STRING ||
+      dtype_file_extent_fn == NULL)
+    return pio_raise(NULL, "MPI_Register_datarep", MPI_ERR_ARG);
+  pio_representation_of(datarep, &found);
+  if (found) return pio_raise(NULL, "MPI_Register_datarep", MPI_ERR_DUP_DATAREP);
+  added = calloc(1, sizeof *added);
+  if (added == NULL) return pio_raise(NULL, "MPI_Register_datarep", MPI_ERR_NO_MEM);
+  strcpy(added->name, datarep);
+  added->read = read_conversion_fn;
+  added->write = write_conversion_fn;
+  added->extent = dtype_file_extent_fn;
+  added->extra = extra_state;
+  pthread_mutex_lock(&pio_lock);
+  added->next = pio_registered;
+  pio_registered = added;
+  pthread_mutex_unlock(&pio_lock);
+  return MPI_SUCCESS;
+}
+PIO_PROFILING(MPI_Register_datarep)
+
+/* --- External32 ---------------------------------------------------------------------------------------------------- */
+
+/* The MPI's functions count with int. */
+static int pio_external(const struct pio_buffer *buffer, unsigned char *copy, int pack) {
+  MPI_Count lower_bound, extent, done = 0;
+  MPI_Aint position = 0, size = (MPI_Aint)buffer->copy_bytes;
+  int error = pio.Type_get_extent_x(buffer->type, &lower_bound, &extent);
+  while (error == MPI_SUCCESS && done < buffer->count) {
+    int part = buffer->count - done < INT_MAX ? (int)(buffer->count - done) : INT_MAX;
+    char *address = (char *)buffer->address + done * extent;
+    error = pack ? pio.Pack_external("external32", address, part, buffer->type, copy, size, &position)
+                 : pio.Unpack_external("external32", copy, size, &position, address, part, buffer->type);
+    done += part;
+  }
+  return error;
+}
+
+/* A read that ended early: what was not read stays as it was in memory. */
+static int pio_external_partly(const struct pio_buffer *buffer, uint64_t moved) {
+  unsigned char *whole = malloc(buffer->copy_bytes);
+  int error = whole == NULL ? MPI_ERR_NO_MEM : pio_external(buffer, whole, 1);
+  if (error == MPI_SUCCESS) {
+    memcpy(whole, buffer->copy, moved);
+    error = pio_external(buffer, whole, 0);
+  }
+  free(whole);
+  return error;
+}
+
+/* --- Memory of operations ------------------------------------------------------------------------------------------ */
+
+static int pio_convert(const struct pio_buffer *buffer, MPI_Datarep_conversion_function *function, MPI_Count count) {
+  MPI_Count lower_bound, extent, done = 0;
+  uint64_t element = buffer->copy_bytes / (uint64_t)(buffer->count > 0 ? buffer->count : 1);
+  int error = pio.Type_get_extent_x(buffer->type, &lower_bound, &extent);
+  while (error == MPI_SUCCESS && done < count) {
+    int part = count - done < INT_MAX ? (int)(count - done) : INT_MAX;
+    error = function((char *)buffer->address + done * extent, buffer->type, part,
+                     buffer->copy + (uint64_t)done * element, 0, buffer->representation->extra);
+    done += part;
+  }
+  return error;
+}
+
+int pio_buffer_begin(const struct pio_file *file, int how, const void *address, MPI_Count count, MPI_Datatype type,
+                     struct pio_buffer *buffer) {
+  const struct pio_representation *representation = file->converted;
+  MPI_Datarep_conversion_function *function = NULL;
+  pio_type *in_file;
+  memset(buffer, 0, sizeof *buffer);
+  int status = pio_type_of(type, &buffer->memory.type);
+  if (count < 0) status = PIO_COUNT;
+  if (status != PIO_SUCCESS) return status;
+  buffer->memory.address = buffer->address = (void *)address;
+  buffer->memory.count = (uint64_t)count;
+  buffer->count = count;
+  buffer->type = type;
+  if (representation == NULL) return PIO_SUCCESS;
+  function = how & PIO_WRITE ? representation->write : representation->read;
+  if (!pio_is_external32(representation) && function == NULL) return PIO_SUCCESS;
+
+  status = pio_type_in_file(type, representation, &in_file);
+  if (status != PIO_SUCCESS) return status;
+  int64_t size = pio_core->type_size(in_file);
+  pio_core->type_free(in_file);
+  if (__builtin_mul_overflow((uint64_t)size, (uint64_t)count, &buffer->copy_bytes)) return PIO_COUNT;
+  buffer->copy = malloc(buffer->copy_bytes + 1);
+  if (buffer->copy == NULL) return PIO_NO_MEMORY;
+  buffer->representation = representation;
+  buffer->memory.address = buffer->copy;
+  buffer->memory.count = buffer->copy_bytes;
+  status = pio_type_of(pio.byte, &buffer->memory.type);
+  if (status == PIO_SUCCESS && how & PIO_WRITE && count > 0) {
+    int error = function != NULL ? pio_convert(buffer, function, count) : pio_external(buffer, buffer->copy, 1);
+    if (error != MPI_SUCCESS) status = PIO_CONVERSION;
+  }
+  if (status != PIO_SUCCESS) {
+    free(buffer->copy);
+    buffer->copy = NULL;
+  }
+  return status;
+}
+
+uint64_t pio_buffer_end(struct pio_buffer *buffer, int how, uint64_t moved) {
+  uint64_t element, part;
+  MPI_Count native = 0;
+  int error = MPI_SUCCESS;
+  if (buffer->copy == NULL) return moved;
+  element = buffer->count > 0 ? buffer->copy_bytes / (uint64_t)buffer->count : 0;
+  if (!(how & PIO_WRITE) && moved > 0) {
+    if (buffer->representation->read != NULL)
+      error = pio_convert(buffer, buffer->representation->read, (MPI_Count)(moved / element));
+    else if (moved == buffer->copy_bytes)
+      error = pio_external(buffer, buffer->copy, 0);
+    else
+      error = pio_external_partly(buffer, moved);
+  }
+  free(buffer->copy);
+  buffer->copy = NULL;
+  if (error != MPI_SUCCESS || element == 0) return 0;
+  pio.Type_size_x(buffer->type, &native);
+  part = moved % element;
+  return moved / element * (uint64_t)native + (uint64_t)((double)part / (double)element * (double)native);
+}

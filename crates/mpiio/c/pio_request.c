@@ -1,0 +1,334 @@
+/* Operations that go on by themselves, and the program's calls that wait: these carry them on.
+ *
+ * The request of such an operation is a generalized request of the MPI. Nobody completes it while the MPI itself waits.
+ * So the program's calls that wait for requests or messages come here: with nothing under way they go straight on to
+ * the MPI, else they look again and again, and carry on with what is under way in between.
+ *
+ * Collective calls of the program cannot be split like that: one that is blocking here would not match one that is not
+ * elsewhere. A rank inside one of them does not carry on.
+ */
+#define _GNU_SOURCE
+#include "pio_shim.h"
+
+#include <sched.h>
+
+struct pio_operation {
+  struct pio_file *file;
+  int how;
+  struct pio_buffer buffer;
+  MPI_Request request;
+  /* The core and the request; some MPIs give up a request that the program frees before it is complete. */
+  int references;
+  int has_request, told, complete, status;
+  uint64_t moved;
+};
+
+/* Operations that are not complete, or have failed and nobody was told. */
+static int pio_attention;
+/* An operation that failed, found by the MPI's last look in this thread. */
+static __thread const struct pio_operation *pio_failed;
+static __thread int pio_failed_status;
+static __thread struct pio_file *pio_failed_file;
+
+static void pio_attend(int more) { __atomic_add_fetch(&pio_attention, more, __ATOMIC_ACQ_REL); }
+
+static int pio_is_idle(void) { return __atomic_load_n(&pio_attention, __ATOMIC_ACQUIRE) == 0; }
+
+void pio_relax(int *looks) {
+  pio_core->progress();
+  if (++*looks > 16) sched_yield();
+}
+
+static void pio_release_operation(struct pio_operation *operation) {
+  if (__atomic_sub_fetch(&operation->references, 1, __ATOMIC_ACQ_REL) == 0) free(operation);
+}
+
+/* --- Operations ---------------------------------------------------------------------------------------------------- */
+
+static int pio_query(void *state, MPI_Status *status) {
+  struct pio_operation *operation = state;
+  pio_set_status(status, operation->moved);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  status->MPI_ERROR = MPI_SUCCESS;
+  if (operation->status != PIO_SUCCESS) {
+    /* Not as a result: the MPI would call the error handler of a communicator. */
+    status->MPI_ERROR = pio_code(operation->status);
+    pio_failed = operation;
+    pio_failed_status = operation->status;
+    pio_failed_file = operation->file;
+    if (!operation->told) pio_attend(-1);
+    operation->told = 1;
+  }
+  return MPI_SUCCESS;
+}
+
+static int pio_free(void *state) {
+  struct pio_operation *operation = state;
+  if (operation->status != PIO_SUCCESS && !operation->told) pio_attend(-1);
+  operation->told = 1;
+  pio_release_operation(operation);
+  return MPI_SUCCESS;
+}
+
+/* What has begun cannot be taken back. */
+static int pio_cancel(void *state, int complete) {
+  (void)state, (void)complete;
+  return MPI_SUCCESS;
+}
+
+int pio_operation_begin(struct pio_file *file, int how, MPI_Offset offset, const void *buffer, MPI_Count count,
+                        MPI_Datatype type, MPI_Request *request, struct pio_operation **begun) {
+  struct pio_operation *operation = calloc(1, sizeof *operation);
+  int status;
+  if (operation == NULL) return PIO_NO_MEMORY;
+  operation->file = file;
+  operation->how = how;
+  operation->references = request != NULL ? 2 : 1;
+  status = pio_buffer_begin(file, how, buffer, count, type, &operation->buffer);
+  if (request != NULL) {
+    if (pio.Grequest_start(pio_query, pio_free, pio_cancel, operation, request) != MPI_SUCCESS) {
+      free(operation);
+      return PIO_INTERNAL;
+    }
+    operation->request = *request;
+    operation->has_request = 1;
+  }
+  pio_attend(1);
+  status = pio_core->start(file->core, how, offset, &operation->buffer.memory, status, operation);
+  if (status == PIO_SUCCESS) {
+    *begun = operation;
+    return PIO_SUCCESS;
+  }
+  pio_attend(-1);
+  pio_buffer_end(&operation->buffer, how, 0);
+  if (request == NULL) {
+    free(operation);
+  } else {
+    pio.Grequest_complete(operation->request);
+    pio.Request_free(request);
+    *request = pio.request_null;
+    pio_release_operation(operation);
+  }
+  return status;
+}
+
+void pio_operation_complete(void *token, int status, uint64_t moved) {
+  struct pio_operation *operation = token;
+  MPI_Request request = operation->request;
+  int has_request = operation->has_request;
+  operation->status = status;
+  operation->moved = pio_buffer_end(&operation->buffer, operation->how, moved);
+  if (status == PIO_SUCCESS || !has_request || operation->told) pio_attend(-1);
+  __atomic_store_n(&operation->complete, 1, __ATOMIC_RELEASE);
+  /* Without a request, who waits for it may free it now. */
+  if (!has_request) return;
+  pio.Grequest_complete(request);
+  pio_release_operation(operation);
+}
+
+int pio_operation_end(struct pio_operation *operation, uint64_t *moved) {
+  int looks = 0, status;
+  while (!__atomic_load_n(&operation->complete, __ATOMIC_ACQUIRE)) pio_relax(&looks);
+  *moved = operation->moved;
+  status = operation->status;
+  free(operation);
+  return status;
+}
+
+int pio_request_complete(uint64_t moved, MPI_Request *request) {
+  struct pio_operation *operation = calloc(1, sizeof *operation);
+  int code = MPI_ERR_NO_MEM;
+  if (operation != NULL) {
+    operation->moved = moved;
+    operation->references = 1;
+    code = pio.Grequest_start(pio_query, pio_free, pio_cancel, operation, request);
+    if (code != MPI_SUCCESS) free(operation);
+  }
+  return code == MPI_SUCCESS ? pio.Grequest_complete(*request) : code;
+}
+
+/* --- The program waits --------------------------------------------------------------------------------------------- */
+
+/* What a call that completes requests returns, if one of them was ours and failed. */
+static int pio_checked(const char *function, int code, int several) {
+  int failed;
+  if (pio_failed == NULL) return code;
+  pio_failed = NULL;
+  failed = pio_raise(pio_own((MPI_File)(void *)pio_failed_file), function, pio_code(pio_failed_status));
+  if (code != MPI_SUCCESS) return code;
+  return several ? MPI_ERR_IN_STATUS : failed;
+}
+
+#define PIO_FORWARD(name)                                                                            \
+  ({                                                                                                 \
+    static __typeof__(&name) next_;                                                                  \
+    if (next_ == NULL) next_ = (__typeof__(&name))pio_next(#name, PIO_CALLER);                        \
+    next_;                                                                                           \
+  })
+/* Goes on to the MPI if nothing is under way. */
+#define PIO_UNLESS_BUSY(name, ...) \
+  if (pio_is_idle()) return PIO_FORWARD(name)(__VA_ARGS__)
+/* Looks until there is an error, or `found`. */
+#define PIO_LOOK(look, found)                                              \
+  do {                                                                     \
+    int looks_ = 0;                                                        \
+    while ((code = look) == MPI_SUCCESS && !(found)) pio_relax(&looks_);   \
+  } while (0)
+
+static int pio_wait(MPI_Request *request, MPI_Status *status) {
+  int code, flag = 0;
+  PIO_LOOK(pio.Test(request, &flag, status), flag);
+  return code;
+}
+
+#define PIO_WAIT(name)                                                  \
+  int name(MPI_Request *request, MPI_Status *status) {                  \
+    PIO_UNLESS_BUSY(name, request, status);                             \
+    return pio_checked("MPI_Wait", pio_wait(request, status), 0);       \
+  }
+PIO_WAIT(MPI_Wait)
+PIO_WAIT(PMPI_Wait)
+
+/* The MPI sets the errors of statuses only if it found one itself. */
+static void pio_clear(int count, MPI_Status *statuses) {
+  if (statuses == MPI_STATUSES_IGNORE) return;
+  for (int i = 0; i < count; i++) statuses[i].MPI_ERROR = MPI_SUCCESS;
+}
+
+#define PIO_WAITALL(name)                                                             \
+  int name(int count, MPI_Request requests[], MPI_Status *statuses) {                 \
+    int code, flag = 0;                                                               \
+    PIO_UNLESS_BUSY(name, count, requests, statuses);                                 \
+    pio_clear(count, statuses);                                                       \
+    PIO_LOOK(pio.Testall(count, requests, &flag, statuses), flag);                    \
+    return pio_checked("MPI_Waitall", code, 1);                                       \
+  }
+PIO_WAITALL(MPI_Waitall)
+PIO_WAITALL(PMPI_Waitall)
+
+#define PIO_WAITANY(name)                                                             \
+  int name(int count, MPI_Request requests[], int *index, MPI_Status *status) {       \
+    int code, flag = 0;                                                               \
+    PIO_UNLESS_BUSY(name, count, requests, index, status);                            \
+    PIO_LOOK(pio.Testany(count, requests, index, &flag, status), flag);               \
+    return pio_checked("MPI_Waitany", code, 0);                                       \
+  }
+PIO_WAITANY(MPI_Waitany)
+PIO_WAITANY(PMPI_Waitany)
+
+#define PIO_WAITSOME(name)                                                                          \
+  int name(int count, MPI_Request requests[], int *found, int indices[], MPI_Status *statuses) {    \
+    int code;                                                                                       \
+    PIO_UNLESS_BUSY(name, count, requests, found, indices, statuses);                               \
+    pio_clear(count, statuses);                                                                     \
+    PIO_LOOK(pio.Testsome(count, requests, found, indices, statuses), *found != 0);                 \
+    return pio_checked("MPI_Waitsome", code, 1);                                                    \
+  }
+PIO_WAITSOME(MPI_Waitsome)
+PIO_WAITSOME(PMPI_Waitsome)
+
+/* --- The program looks --------------------------------------------------------------------------------------------- */
+
+#define PIO_LOOKED(name, several, ...)                                             \
+  PIO_UNLESS_BUSY(name, __VA_ARGS__);                                              \
+  pio_core->progress();                                                            \
+  return pio_checked(#name, PIO_FORWARD(name)(__VA_ARGS__), several)
+
+#define PIO_TEST(name)                                                             \
+  int name(MPI_Request *request, int *flag, MPI_Status *status) {                  \
+    PIO_LOOKED(name, 0, request, flag, status);                                    \
+  }
+PIO_TEST(MPI_Test)
+PIO_TEST(PMPI_Test)
+
+#define PIO_GET_STATUS(name)                                                       \
+  int name(MPI_Request request, int *flag, MPI_Status *status) {                   \
+    PIO_LOOKED(name, 0, request, flag, status);                                    \
+  }
+PIO_GET_STATUS(MPI_Request_get_status)
+PIO_GET_STATUS(PMPI_Request_get_status)
+
+#define PIO_TESTALL(name)                                                          \
+  int name(int count, MPI_Request requests[], int *flag, MPI_Status *statuses) {   \
+    if (!pio_is_idle()) pio_clear(count, statuses);                                \
+    PIO_LOOKED(name, 1, count, requests, flag, statuses);                          \
+  }
+PIO_TESTALL(MPI_Testall)
+PIO_TESTALL(PMPI_Testall)
+
+#define PIO_TESTANY(name)                                                                       \
+  int name(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status) {      \
+    PIO_LOOKED(name, 0, count, requests, index, flag, status);                                  \
+  }
+PIO_TESTANY(MPI_Testany)
+PIO_TESTANY(PMPI_Testany)
+
+#define PIO_TESTSOME(name)                                                                          \
+  int name(int count, MPI_Request requests[], int *found, int indices[], MPI_Status *statuses) {    \
+    if (!pio_is_idle()) pio_clear(count, statuses);                                                 \
+    PIO_LOOKED(name, 1, count, requests, found, indices, statuses);                                 \
+  }
+PIO_TESTSOME(MPI_Testsome)
+PIO_TESTSOME(PMPI_Testsome)
+
+/* --- The program sends and receives -------------------------------------------------------------------------------- */
+
+#define PIO_SENDS(name, nonblocking)                                                              \
+  int name(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {    \
+    MPI_Request request;                                                                          \
+    PIO_UNLESS_BUSY(name, buffer, count, type, to, tag, comm);                                    \
+    int code = pio.nonblocking(buffer, count, type, to, tag, comm, &request);                     \
+    return code == MPI_SUCCESS ? pio_wait(&request, MPI_STATUS_IGNORE) : code;                    \
+  }
+PIO_SENDS(MPI_Send, Isend)
+PIO_SENDS(PMPI_Send, Isend)
+PIO_SENDS(MPI_Ssend, Issend)
+PIO_SENDS(PMPI_Ssend, Issend)
+PIO_SENDS(MPI_Rsend, Irsend)
+PIO_SENDS(PMPI_Rsend, Irsend)
+
+#define PIO_RECEIVES(name)                                                                        \
+  int name(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,          \
+           MPI_Status *status) {                                                                  \
+    MPI_Request request;                                                                          \
+    PIO_UNLESS_BUSY(name, buffer, count, type, from, tag, comm, status);                          \
+    int code = pio.Irecv(buffer, count, type, from, tag, comm, &request);                         \
+    return code == MPI_SUCCESS ? pio_wait(&request, status) : code;                               \
+  }
+PIO_RECEIVES(MPI_Recv)
+PIO_RECEIVES(PMPI_Recv)
+
+#define PIO_EXCHANGES(name)                                                                             \
+  int name(const void *sent, int sends, MPI_Datatype sent_type, int to, int sent_tag, void *received,   \
+           int receives, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status) {     \
+    MPI_Request receiving, sending;                                                                     \
+    PIO_UNLESS_BUSY(name, sent, sends, sent_type, to, sent_tag, received, receives, type, from, tag,    \
+                    comm, status);                                                                      \
+    int code = pio.Irecv(received, receives, type, from, tag, comm, &receiving);                        \
+    if (code == MPI_SUCCESS) code = pio.Isend(sent, sends, sent_type, to, sent_tag, comm, &sending);    \
+    if (code == MPI_SUCCESS) code = pio_wait(&sending, MPI_STATUS_IGNORE);                              \
+    return code == MPI_SUCCESS ? pio_wait(&receiving, status) : code;                                   \
+  }
+PIO_EXCHANGES(MPI_Sendrecv)
+PIO_EXCHANGES(PMPI_Sendrecv)
+
+#define PIO_PROBES(name)                                                          \
+  int name(int from, int tag, MPI_Comm comm, MPI_Status *status) {                \
+    int code, flag = 0;                                                           \
+    PIO_UNLESS_BUSY(name, from, tag, comm, status);                               \
+    PIO_LOOK(pio.Iprobe(from, tag, comm, &flag, status), flag);                   \
+    return code;                                                                  \
+  }
+PIO_PROBES(MPI_Probe)
+PIO_PROBES(PMPI_Probe)
+
+#define PIO_MATCHES(name)                                                                         \
+  int name(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {          \
+    int code, flag = 0;                                                                           \
+    PIO_UNLESS_BUSY(name, from, tag, comm, message, status);                                      \
+    PIO_LOOK(pio.Improbe(from, tag, comm, &flag, message, status), flag);                         \
+    return code;                                                                                  \
+  }
+PIO_MATCHES(MPI_Mprobe)
+PIO_MATCHES(PMPI_Mprobe)

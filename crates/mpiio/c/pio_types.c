@@ -1,0 +1,91 @@
+/* Datatypes in the core's form. */
+#include "pio_shim.h"
+
+/* The header that takes datatypes apart calls MPI by name: here, through the table. */
+#define PMPI_Type_free pio.Type_free
+#define PMPI_Type_get_contents pio.Type_get_contents
+#define PMPI_Type_get_contents_c pio.Type_get_contents_c
+#define PMPI_Type_get_envelope pio.Type_get_envelope
+#define PMPI_Type_get_envelope_c pio.Type_get_envelope_c
+#define PMPI_Type_get_extent_x pio.Type_get_extent_x
+#define PMPI_Type_size_x pio.Type_size_x
+/* Where data are represented in another way, basic types have other sizes. */
+static __thread const struct pio_representation *pio_representation;
+static int pio_basic(MPI_Datatype type, MPI_Count *size, MPI_Count *extent);
+#define PIO_DATATYPE_BASIC pio_basic
+#include "pio_datatype.h"
+
+static int pio_type_keyval;
+
+static int pio_type_copied(MPI_Datatype type, int keyval, void *extra, void *value, void *copy, int *flag) {
+  (void)type, (void)keyval, (void)extra, (void)value, (void)copy;
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+static int pio_type_deleted(MPI_Datatype type, int keyval, void *value, void *extra) {
+  (void)type, (void)keyval, (void)extra;
+  pio_core->type_free(value);
+  return MPI_SUCCESS;
+}
+
+int pio_types_begin(void) { return pio.Type_create_keyval(pio_type_copied, pio_type_deleted, &pio_type_keyval, NULL); }
+
+static int pio_basic(MPI_Datatype type, MPI_Count *size, MPI_Count *extent) {
+  const struct pio_representation *representation = pio_representation;
+  MPI_Count lower_bound;
+  MPI_Aint bytes = 0;
+  int error;
+  if (representation == NULL) {
+    error = pio.Type_size_x(type, size);
+    return error == MPI_SUCCESS ? pio.Type_get_extent_x(type, &lower_bound, extent) : error;
+  }
+  error = representation->extent != NULL ? representation->extent(type, &bytes, representation->extra)
+                                         : pio.Pack_external_size("external32", 1, type, &bytes);
+  *size = *extent = bytes;
+  return error;
+}
+
+/* It stays with the datatype, so that it is made once. */
+int pio_type_of(MPI_Datatype type, const pio_type **found) {
+  unsigned char *description = NULL;
+  size_t length = 0;
+  void *value = NULL;
+  int flag = 0;
+  *found = NULL;
+  if (type == pio.datatype_null) return PIO_TYPE;
+  if (pio.Type_get_attr(type, pio_type_keyval, &value, &flag) != MPI_SUCCESS) return PIO_TYPE;
+  if (!flag) {
+    if (pio_datatype_describe(type, &description, &length) != MPI_SUCCESS) return PIO_TYPE;
+    value = pio_core->type_create(description, length);
+    free(description);
+    if (value == NULL || pio.Type_set_attr(type, pio_type_keyval, value) != MPI_SUCCESS) return PIO_TYPE;
+  }
+  *found = value;
+  return PIO_SUCCESS;
+}
+
+int pio_type_in_file(MPI_Datatype type, const struct pio_representation *representation, pio_type **found) {
+  unsigned char *description = NULL;
+  size_t length = 0;
+  int error;
+  *found = NULL;
+  if (type == pio.datatype_null) return PIO_TYPE;
+  pio_representation = representation;
+  error = pio_datatype_describe(type, &description, &length);
+  pio_representation = NULL;
+  if (error != MPI_SUCCESS) return PIO_TYPE;
+  *found = pio_core->type_create(description, length);
+  free(description);
+  return *found != NULL ? PIO_SUCCESS : PIO_TYPE;
+}
+
+int pio_type_kept(MPI_Datatype type, MPI_Datatype *kept) {
+  int ints, addresses, types, combiner;
+  int error = pio.Type_get_envelope(type, &ints, &addresses, &types, &combiner);
+  if (error != MPI_SUCCESS) return error;
+  *kept = type;
+  return pio_datatype_is_basic(combiner) ? MPI_SUCCESS : pio.Type_dup(type, kept);
+}
+
+int pio_type_release(MPI_Datatype *type) { return pio_datatype_release(type); }

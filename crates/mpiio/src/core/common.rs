@@ -1,0 +1,57 @@
+//! What the ranks of a file know of each other's views.
+
+use std::sync::Arc;
+
+use pio_layout::View;
+use pio_plan::{Context, Direction, Group, Hints, Rank, Strategy, ViewExchange};
+
+use super::channel::Channel;
+use super::driver::Driver;
+use super::memory::Memory;
+use super::status::Status;
+use super::storage::Storage;
+
+/// Of the views in force.
+#[derive(Clone, Debug, Default)]
+pub struct Common {
+    /// All of them, if the strategy wants them.
+    views: Option<Arc<[View]>>,
+    /// Whether some rank's view has gaps, so that it may be sieving in the file when others write.
+    has_gaps: bool,
+}
+
+impl Common {
+    /// After all ranks set views, this one `view`. Collective.
+    pub fn agree(
+        channel: &mut Channel,
+        storage: &Storage,
+        strategy: Strategy,
+        view: &View,
+    ) -> Result<Common, Status> {
+        let ranks = channel.communicator.ranks();
+        let gaps = !view.is_contiguous_over(0..u64::MAX);
+        if ranks == 1 {
+            return Ok(Common::default());
+        }
+        if !strategy.exchanges_views() {
+            let all = channel.communicator.gather([u64::from(gaps)])?;
+            return Ok(Common { views: None, has_gaps: all.into_iter().any(|[gaps]| gaps != 0) });
+        }
+        let group = Group { rank: Rank(channel.communicator.rank()), ranks };
+        let mut exchange = ViewExchange::new(group, view.clone());
+        Driver::new(channel, storage, &mut Memory::none(), Direction::Read, &mut exchange).run()?;
+        let views = exchange.views().ok_or(Status::Internal)?;
+        let has_gaps = views.iter().any(|view| !view.is_contiguous_over(0..u64::MAX));
+        Ok(Common { views: Some(views), has_gaps })
+    }
+
+    /// What an operation goes by.
+    pub fn context(&self, hints: &Hints, storage: &Storage) -> Context {
+        let mut hints = hints.clone();
+        if let Some((unit, factor)) = storage.striping() {
+            // What is, not what was wished for.
+            (hints.striping_unit, hints.striping_factor) = (Some(unit), Some(factor));
+        }
+        Context { hints, views: self.views.clone(), servers: storage.servers(), guarded: self.has_gaps }
+    }
+}

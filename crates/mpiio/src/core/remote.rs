@@ -1,0 +1,252 @@
+//! A file on I/O servers.
+//!
+//! Which files: those whose path begins with `pioscope:`, and all if `PIOSCOPE_STORE` is set. That variable names the
+//! store's description. A process has one connection to each server, whatever files it opens.
+
+use std::ffi::CStr;
+use std::io::IoSlice;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pio_layout::View;
+use pio_plan::{Direction, IoError};
+use pio_store::StoreError;
+use pio_store::client::{Lock, Mode, Sink, Source, Store, StoreFile, Striping};
+
+use super::memory::Memory;
+use super::storage::Creates;
+
+/// Names the store's description.
+const STORE: &str = "PIOSCOPE_STORE";
+/// Begins the path of a file on servers.
+const PREFIX: &str = "pioscope:";
+/// How long to wait for a lock before it is an error: nobody holds one for longer than a request takes.
+const LOCK_PATIENCE: Duration = Duration::from_secs(600);
+/// Below this mean size of pieces in memory, packing is cheaper than telling the kernel of each.
+const GATHER_BYTES: u64 = 256;
+
+static CONNECTED: Mutex<Option<Store>> = Mutex::new(None);
+
+/// The name in the store of the file that a program names `path`; none if it is not to be there.
+pub fn name_of(path: &CStr) -> Option<String> {
+    name_in_store(path.to_str().ok()?, std::env::var_os(STORE).is_some())
+}
+
+fn name_in_store(path: &str, all: bool) -> Option<String> {
+    let (path, explicit) = match path.strip_prefix(PREFIX) {
+        Some(rest) => (rest, true),
+        // ROMIO's prefixes name file system drivers.
+        None => match path.split_once(':') {
+            Some((driver, rest))
+                if driver.len() > 1 && driver.bytes().all(|byte| byte.is_ascii_lowercase()) =>
+            {
+                (rest, false)
+            }
+            _ => (path, false),
+        },
+    };
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    (explicit || all).then(|| parts.join("/"))
+}
+
+/// Removes a file by name.
+pub fn remove(name: &str) -> Result<(), IoError> {
+    store()?.remove(name).map_err(refused)
+}
+
+fn store() -> Result<Store, IoError> {
+    let mut connected = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(store) = &*connected {
+        return Ok(store.clone());
+    }
+    let Some(description) = std::env::var_os(STORE) else {
+        eprintln!("pioscope: {PREFIX} paths need {STORE}, the description that `pioscope serve` wrote");
+        return Err(IoError { errno: libc::ENOENT });
+    };
+    let store = Store::connect(Path::new(&description)).map_err(refused)?;
+    Ok(connected.insert(store).clone())
+}
+
+/// An open file on servers.
+#[derive(Debug)]
+pub struct RemoteFile {
+    store: Store,
+    file: StoreFile,
+    locks: Mutex<Vec<(Range<u64>, Lock)>>,
+}
+
+impl RemoteFile {
+    /// Opens a file of the store.
+    pub fn open(name: &str, creates: Creates) -> Result<RemoteFile, IoError> {
+        let store = store()?;
+        let mode = Mode { create: creates != Creates::No, exclusive: creates == Creates::New };
+        let file = store.open(name, mode, Striping::default()).map_err(|error| match error {
+            // As for any file: not to be shouted about.
+            StoreError::Failed { .. } => IoError { errno: error.errno() },
+            error => refused(error),
+        })?;
+        Ok(RemoteFile { store, file, locks: Mutex::default() })
+    }
+
+    /// The servers of the store.
+    pub fn servers(&self) -> u32 {
+        self.store.servers()
+    }
+
+    /// Bytes of a strip, and how many servers have parts of the file.
+    pub fn striping(&self) -> (u64, u32) {
+        let striping = self.file.file().placement.striping();
+        (striping.unit, striping.factor)
+    }
+
+    /// Makes what was written durable.
+    pub fn close(self) -> Result<(), IoError> {
+        self.file.close().map_err(refused)
+    }
+
+    /// Removes the file.
+    pub fn remove(&self) -> Result<(), IoError> {
+        self.store.remove(self.file.path()).map_err(refused)
+    }
+
+    /// Reads until the buffer is full or the file ends; returns the bytes read.
+    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<u64, IoError> {
+        self.file.read_at(offset, buffer).map_err(refused)
+    }
+
+    /// Writes the whole buffer.
+    pub fn write(&self, offset: u64, buffer: &[u8]) -> Result<u64, IoError> {
+        self.file.write_at(offset, buffer).map(|()| buffer.len() as u64).map_err(refused)
+    }
+
+    /// See [`super::storage::Storage::ship`].
+    pub fn ship(
+        &self,
+        direction: Direction,
+        view: &View,
+        positions: Range<u64>,
+        start: u64,
+        memory: &mut Memory,
+    ) -> Result<u64, IoError> {
+        let bytes = positions.end - positions.start;
+        let mut data = Data { memory, start };
+        match direction {
+            Direction::Write => self.file.write(view, positions, &data).map(|()| bytes),
+            Direction::Read => self.file.read(view, positions, &mut data),
+        }
+        .map_err(refused)
+    }
+
+    /// Locks an interval of the file.
+    pub fn lock(&self, range: Range<u64>) -> Result<(), IoError> {
+        let lock = self.file.lock(range.clone(), false, LOCK_PATIENCE).map_err(refused)?;
+        self.locks().push((range, lock));
+        Ok(())
+    }
+
+    /// Gives it free again.
+    pub fn unlock(&self, range: &Range<u64>) -> Result<(), IoError> {
+        let mut locks = self.locks();
+        let held = locks.iter().position(|(held, _)| held == range);
+        let held = held.map(|index| locks.swap_remove(index)).ok_or(IoError { errno: libc::ENOLCK })?;
+        drop(locks);
+        self.file.unlock(held.1).map_err(refused)
+    }
+
+    /// Bytes in the file.
+    pub fn size(&self) -> Result<u64, IoError> {
+        self.file.size().map_err(refused)
+    }
+
+    /// Cuts or extends the file.
+    pub fn set_size(&self, size: u64) -> Result<(), IoError> {
+        self.file.set_size(size).map_err(refused)
+    }
+
+    /// Makes sure that there is room for so many bytes.
+    pub fn preallocate(&self, size: u64) -> Result<(), IoError> {
+        self.file.preallocate(size).map_err(refused)
+    }
+
+    /// Makes the data durable on every server.
+    pub fn sync(&self) -> Result<(), IoError> {
+        self.file.sync().map_err(refused)
+    }
+
+    fn locks(&self) -> MutexGuard<'_, Vec<(Range<u64>, Lock)>> {
+        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a store said no with. MPI has only a class for it: the rest goes to the standard error output.
+fn refused(error: StoreError) -> IoError {
+    eprintln!("pioscope: {error}");
+    IoError { errno: error.errno() }
+}
+
+/// The program's memory from a data byte on.
+struct Data<'a> {
+    memory: &'a mut Memory,
+    start: u64,
+}
+
+impl Data<'_> {
+    fn place(&self, bytes: &Range<u64>) -> Range<u64> {
+        self.start + bytes.start..self.start + bytes.end
+    }
+}
+
+// What lies outside the memory cannot be asked for: the positions are as many as it has bytes.
+impl Source for Data<'_> {
+    fn gather<'a>(&'a self, bytes: Range<u64>, pieces: &mut Vec<IoSlice<'a>>) -> bool {
+        let place = self.place(&bytes);
+        let Some(found) = self.memory.slices(place, GATHER_BYTES) else { return false };
+        pieces.extend(found.map(IoSlice::new));
+        true
+    }
+
+    fn pack(&self, bytes: Range<u64>, out: &mut [u8]) {
+        let _ = self.memory.pack(self.place(&bytes), out);
+    }
+}
+
+impl Sink for Data<'_> {
+    fn slice(&mut self, bytes: Range<u64>) -> Option<&mut [u8]> {
+        let place = self.place(&bytes);
+        self.memory.contiguous(place)
+    }
+
+    fn unpack(&mut self, bytes: Range<u64>, data: &[u8]) {
+        let place = self.place(&bytes);
+        let _ = self.memory.unpack(place, data);
+    }
+
+    fn zero(&mut self, bytes: Range<u64>) {
+        const ZEROS: [u8; 4096] = [0; 4096];
+        let mut place = self.place(&bytes);
+        while !place.is_empty() {
+            let end = place.end.min(place.start + ZEROS.len() as u64);
+            let len = (end - place.start) as usize;
+            let _ = self.memory.unpack(place.start..end, &ZEROS[..len]);
+            place.start = end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_name_files_of_the_store() {
+        assert_eq!(name_in_store("/tmp//a/./b", false), None);
+        assert_eq!(name_in_store("/tmp//a/./b", true).as_deref(), Some("tmp/a/b"));
+        assert_eq!(name_in_store("ufs:/tmp/a", true).as_deref(), Some("tmp/a"));
+        assert_eq!(name_in_store("ufs:/tmp/a", false), None);
+        assert_eq!(name_in_store("pioscope:run/a", false).as_deref(), Some("run/a"));
+        // The store refuses it.
+        assert_eq!(name_in_store("pioscope:../a", false).as_deref(), Some("../a"));
+    }
+}

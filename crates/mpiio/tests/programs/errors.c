@@ -1,0 +1,177 @@
+/* What is wrong has its error class, on the rank where it is wrong; what was refused changed nothing. */
+#include "suite.h"
+
+#include <sys/stat.h>
+
+static void opening(void) {
+  MPI_File file = MPI_FILE_NULL, other;
+  MPI_Comm inter, half;
+  const char *name = fresh("opening");
+  char folder[1400];
+  FAILS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file), MPI_ERR_NO_SUCH_FILE);
+  FAILS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY | MPI_MODE_CREATE, MPI_INFO_NULL, &file), MPI_ERR_AMODE);
+  FAILS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY | MPI_MODE_EXCL, MPI_INFO_NULL, &file), MPI_ERR_AMODE);
+  FAILS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_WRONLY, MPI_INFO_NULL, &file), MPI_ERR_AMODE);
+  FAILS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE, MPI_INFO_NULL, &file), MPI_ERR_AMODE);
+  snprintf(folder, sizeof folder, "%s/folder", path);
+  if (rank == 0) mkdir(folder, 0700);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(MPI_File_open(MPI_COMM_WORLD, folder, MPI_MODE_RDWR, MPI_INFO_NULL, &file) != MPI_SUCCESS);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) rmdir(folder);
+  FAILS(MPI_File_delete(name, MPI_INFO_NULL), MPI_ERR_NO_SUCH_FILE);
+  MPI_Barrier(MPI_COMM_WORLD);
+  OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL, MPI_INFO_NULL, &file));
+  FAILS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL, MPI_INFO_NULL, &other),
+        MPI_ERR_FILE_EXISTS);
+  OK(MPI_File_close(&file));
+  CHECK(file == MPI_FILE_NULL);
+  if (ranks > 1) {
+    CHECK(MPI_File_open(MPI_COMM_WORLD, name, rank == 0 ? MPI_MODE_RDWR : MPI_MODE_RDONLY, MPI_INFO_NULL, &file) !=
+          MPI_SUCCESS);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank % 2 ? 0 : 1, 5, &inter);
+    FAILS(MPI_File_open(inter, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file), MPI_ERR_COMM);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+  }
+  /* The last one deletes it. */
+  OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE | MPI_MODE_UNIQUE_OPEN, MPI_INFO_NULL,
+                   &file));
+  OK(MPI_File_close(&file));
+  CHECK(access(name, F_OK) != 0);
+}
+
+/* Every entry point in a mode that does not allow it. */
+static void modes(void) {
+  const char *name = fresh("modes");
+  MPI_File file = opened(name, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+  MPI_Request request;
+  MPI_Status status;
+  int value = 0;
+  FAILS(MPI_File_read(file, &value, 1, MPI_INT, &status), MPI_ERR_ACCESS);
+  FAILS(MPI_File_read_at(file, 0, &value, 1, MPI_INT, &status), MPI_ERR_ACCESS);
+  FAILS(MPI_File_read_all(file, &value, 1, MPI_INT, &status), MPI_ERR_ACCESS);
+  FAILS(MPI_File_read_at_all(file, 0, &value, 1, MPI_INT, &status), MPI_ERR_ACCESS);
+  FAILS(MPI_File_read_shared(file, &value, 1, MPI_INT, &status), MPI_ERR_ACCESS);
+  FAILS(MPI_File_read_ordered(file, &value, 1, MPI_INT, &status), MPI_ERR_ACCESS);
+  FAILS(MPI_File_iread(file, &value, 1, MPI_INT, &request), MPI_ERR_ACCESS);
+  FAILS(MPI_File_iread_at(file, 0, &value, 1, MPI_INT, &request), MPI_ERR_ACCESS);
+  FAILS(MPI_File_iread_all(file, &value, 1, MPI_INT, &request), MPI_ERR_ACCESS);
+  FAILS(MPI_File_iread_at_all(file, 0, &value, 1, MPI_INT, &request), MPI_ERR_ACCESS);
+  FAILS(MPI_File_iread_shared(file, &value, 1, MPI_INT, &request), MPI_ERR_ACCESS);
+  FAILS(MPI_File_read_all_begin(file, &value, 1, MPI_INT), MPI_ERR_ACCESS);
+  FAILS(MPI_File_read_at_all_begin(file, 0, &value, 1, MPI_INT), MPI_ERR_ACCESS);
+  FAILS(MPI_File_read_ordered_begin(file, &value, 1, MPI_INT), MPI_ERR_ACCESS);
+  OK(MPI_File_close(&file));
+  MPI_Barrier(MPI_COMM_WORLD);
+  file = opened(name, MPI_MODE_RDONLY);
+  FAILS(MPI_File_write(file, &value, 1, MPI_INT, &status), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_write_at(file, 0, &value, 1, MPI_INT, &status), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_write_all(file, &value, 1, MPI_INT, &status), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_write_at_all(file, 0, &value, 1, MPI_INT, &status), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_write_shared(file, &value, 1, MPI_INT, &status), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_write_ordered(file, &value, 1, MPI_INT, &status), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_iwrite(file, &value, 1, MPI_INT, &request), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_iwrite_at(file, 0, &value, 1, MPI_INT, &request), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_iwrite_all(file, &value, 1, MPI_INT, &request), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_iwrite_at_all(file, 0, &value, 1, MPI_INT, &request), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_iwrite_shared(file, &value, 1, MPI_INT, &request), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_write_all_begin(file, &value, 1, MPI_INT), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_write_at_all_begin(file, 0, &value, 1, MPI_INT), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_write_ordered_begin(file, &value, 1, MPI_INT), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_set_size(file, 0), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_preallocate(file, 10), MPI_ERR_READ_ONLY);
+  OK(MPI_File_close(&file));
+}
+
+static void arguments_of_one_rank(void) {
+  MPI_File file = created("arguments");
+  MPI_Request request;
+  MPI_Status status;
+  MPI_Offset place;
+  MPI_Aint extent;
+  int value = 100 + rank, back = 0, me = rank == ranks - 1;
+  /* The last rank is wrong, the others' data arrive. */
+  int code = MPI_File_write_at_all(file, me ? -8 : 4 * rank, &value, 1, MPI_INT, &status);
+  CHECK(class_of(code) == (me ? MPI_ERR_ARG : MPI_SUCCESS));
+  code = MPI_File_iread_at_all(file, 4 * rank, &back, 1, me ? MPI_DATATYPE_NULL : MPI_INT, &request);
+  CHECK(class_of(code) == (me ? MPI_ERR_TYPE : MPI_SUCCESS));
+  OK(MPI_Wait(&request, &status));
+  CHECK(me || back == value);
+  code = MPI_File_write_ordered(file, &value, me ? -1 : 1, MPI_INT, &status);
+  CHECK(me ? code != MPI_SUCCESS : code == MPI_SUCCESS);
+  code = MPI_File_read_at_all_begin(file, me ? -1 : 0, &back, 1, MPI_INT);
+  CHECK(class_of(code) == (me ? MPI_ERR_ARG : MPI_SUCCESS));
+  if (!me) OK(MPI_File_read_at_all_end(file, &back, &status));
+  FAILS(MPI_File_write_at(file, -1, &value, 1, MPI_INT, &status), MPI_ERR_ARG);
+  FAILS(MPI_File_write(file, &value, 1, MPI_DATATYPE_NULL, &status), MPI_ERR_TYPE);
+  CHECK(MPI_File_read_at(file, 0, &value, -1, MPI_INT, &status) != MPI_SUCCESS);
+  FAILS(MPI_File_seek(file, -1, MPI_SEEK_SET), MPI_ERR_ARG);
+  FAILS(MPI_File_seek(file, 0, 77), MPI_ERR_ARG);
+  FAILS(MPI_File_get_byte_offset(file, -1, &place), MPI_ERR_ARG);
+  FAILS(MPI_File_get_type_extent(file, MPI_DATATYPE_NULL, &extent), MPI_ERR_TYPE);
+  FAILS(MPI_File_set_size(file, -1), MPI_ERR_ARG);
+  FAILS(MPI_File_preallocate(file, -1), MPI_ERR_ARG);
+  if (ranks > 1) {
+    CHECK(MPI_File_set_size(file, 100 + rank) != MPI_SUCCESS);
+    CHECK(MPI_File_set_atomicity(file, rank == 0) != MPI_SUCCESS);
+    CHECK(MPI_File_seek_shared(file, rank, MPI_SEEK_SET) != MPI_SUCCESS);
+  }
+  OK(MPI_File_close(&file));
+}
+
+static MPI_Datatype indexed(int first_length, int first, int second_length, int second) {
+  int lengths[2] = {first_length, second_length}, places[2] = {first, second};
+  MPI_Datatype type;
+  MPI_Type_indexed(2, lengths, places, MPI_INT, &type);
+  MPI_Type_commit(&type);
+  return type;
+}
+
+static void views(void) {
+  const char *name = fresh("views");
+  MPI_File file = opened(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
+  MPI_Offset byte = -1;
+  MPI_Status status;
+  MPI_Datatype back = indexed(1, 3, 1, 0), negative = indexed(1, -2, 1, 2), overlapping = indexed(3, 0, 1, 1);
+  int data[4] = {1, 2, 3, 4}, found[8] = {0};
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0, code;
+  OK(MPI_File_set_view(file, 12, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+  code = MPI_File_set_view(file, -1, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+  CHECK(class_of(code) == MPI_ERR_ARG);
+  MPI_Error_string(code, text, &length);
+  CHECK(strstr(text, "displacement") != NULL);
+  CHECK(MPI_File_set_view(file, 0, MPI_INT, MPI_CHAR, "native", MPI_INFO_NULL) != MPI_SUCCESS);
+  CHECK(MPI_File_set_view(file, 0, MPI_INT, back, "native", MPI_INFO_NULL) != MPI_SUCCESS);
+  CHECK(MPI_File_set_view(file, 0, MPI_INT, negative, "native", MPI_INFO_NULL) != MPI_SUCCESS);
+  CHECK(MPI_File_set_view(file, 0, MPI_INT, overlapping, "native", MPI_INFO_NULL) != MPI_SUCCESS);
+  CHECK(MPI_File_set_view(file, MPI_DISPLACEMENT_CURRENT, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS);
+  OK(MPI_File_get_byte_offset(file, 1, &byte));
+  CHECK(byte == 16);
+  OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+  if (rank == 0) OK(MPI_File_write(file, data, 4, MPI_INT, &status));
+  OK(MPI_File_close(&file));
+  MPI_Barrier(MPI_COMM_WORLD);
+  /* To read, pieces may overlap. */
+  file = opened(name, MPI_MODE_RDONLY);
+  CHECK(MPI_File_set_view(file, 0, MPI_INT, back, "native", MPI_INFO_NULL) != MPI_SUCCESS);
+  OK(MPI_File_set_view(file, 0, MPI_INT, overlapping, "native", MPI_INFO_NULL));
+  OK(MPI_File_read_all(file, found, 6, MPI_INT, &status));
+  CHECK(found[0] == 1 && found[1] == 2 && found[2] == 3 && found[3] == 2 && found[4] == 4);
+  CHECK(count_of(&status, MPI_INT) == 5);
+  OK(MPI_File_close(&file));
+  MPI_Type_free(&back);
+  MPI_Type_free(&negative);
+  MPI_Type_free(&overlapping);
+}
+
+int main(int count, char **arguments) {
+  begin(&count, &arguments);
+  opening();
+  modes();
+  arguments_of_one_rank();
+  views();
+  return end();
+}

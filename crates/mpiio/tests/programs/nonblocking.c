@@ -1,0 +1,237 @@
+/* Nonblocking operations: collective ones do not wait for ranks that come later, and all ways to wait see their end. */
+#include "suite.h"
+
+enum { INTS = 5000 };
+
+static void fill(int *data, int salt) {
+  for (int i = 0; i < INTS; i++) data[i] = salt * 1000000 + rank * INTS + i;
+}
+
+static int is_filled(const int *data, int salt) {
+  for (int i = 0; i < INTS; i++)
+    if (data[i] != salt * 1000000 + rank * INTS + i) return 0;
+  return 1;
+}
+
+/* Ranks take turns by single ints. */
+static void interleave(MPI_File file) {
+  MPI_Datatype type;
+  MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)sizeof(int) * ranks, &type);
+  MPI_Type_commit(&type);
+  OK(MPI_File_set_view(file, (MPI_Offset)sizeof(int) * rank, MPI_INT, type, "native", MPI_INFO_NULL));
+  MPI_Type_free(&type);
+}
+
+/* Rank 0 begins, and only then tells the others to. */
+static void does_not_block(void) {
+  static int data[INTS], back[INTS];
+  MPI_File file = created("does_not_block");
+  MPI_Request request;
+  MPI_Status status;
+  int word = 1, previous = rank - 1, next = rank + 1;
+  interleave(file);
+  fill(data, 1);
+  for (int round = 0; round < 2; round++) {
+    if (previous >= 0) MPI_Recv(&word, 1, MPI_INT, previous, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (round == 0)
+      OK(MPI_File_iwrite_all(file, data, INTS, MPI_INT, &request));
+    else
+      OK(MPI_File_iread_at_all(file, 0, back, INTS, MPI_INT, &request));
+    if (next < ranks) MPI_Send(&word, 1, MPI_INT, next, 7, MPI_COMM_WORLD);
+    OK(MPI_Wait(&request, &status));
+    CHECK(request == MPI_REQUEST_NULL);
+    CHECK(count_of(&status, MPI_INT) == INTS);
+    settle(file);
+  }
+  CHECK(is_filled(back, 1));
+  OK(MPI_File_close(&file));
+}
+
+/* The last rank waits for the others to be done; they send to it meanwhile, which it receives before. */
+static void goes_on_while_receiving(void) {
+  static int data[INTS];
+  MPI_File file = created("receiving");
+  MPI_Request request;
+  int word = 0;
+  interleave(file);
+  fill(data, 2);
+  OK(MPI_File_iwrite_all(file, data, INTS, MPI_INT, &request));
+  if (rank == 0) {
+    for (int other = 1; other < ranks; other++) {
+      MPI_Status status;
+      if (other % 2) {
+        MPI_Probe(other, 8, MPI_COMM_WORLD, &status);
+        MPI_Recv(&word, 1, MPI_INT, other, 8, MPI_COMM_WORLD, &status);
+      } else {
+        MPI_Sendrecv(&other, 1, MPI_INT, other, 9, &word, 1, MPI_INT, other, 8, MPI_COMM_WORLD, &status);
+      }
+      CHECK(word == other);
+    }
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  } else {
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    if (rank % 2)
+      MPI_Ssend(&rank, 1, MPI_INT, 0, 8, MPI_COMM_WORLD);
+    else
+      MPI_Sendrecv(&rank, 1, MPI_INT, 0, 8, &word, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  OK(MPI_File_close(&file));
+}
+
+/* Several at once, on several files; independent ones between them. */
+static void several(void) {
+  enum { FILES = 3, EACH = 3 };
+  static int data[FILES][EACH][INTS], back[INTS];
+  MPI_File files[FILES];
+  MPI_Request requests[FILES * EACH + 1];
+  MPI_Status statuses[FILES * EACH + 1];
+  MPI_Offset place;
+  int spare = 42, seen = -1;
+  for (int i = 0; i < FILES; i++) {
+    char name[20];
+    snprintf(name, sizeof name, "several.%d", i);
+    files[i] = created(name);
+    interleave(files[i]);
+  }
+  for (int k = 0; k < EACH; k++) {
+    for (int i = 0; i < FILES; i++) {
+      /* Files in another order on every second rank. */
+      int f = rank % 2 ? FILES - 1 - i : i;
+      fill(data[f][k], 10 * f + k);
+      OK(MPI_File_iwrite_all(files[f], data[f][k], INTS, MPI_INT, &requests[f * EACH + k]));
+      OK(MPI_File_get_position(files[f], &place));
+      CHECK(place == (k + 1) * INTS);
+    }
+  }
+  OK(MPI_File_iwrite_at(files[0], EACH * INTS, &spare, 1, MPI_INT, &requests[FILES * EACH]));
+  OK(MPI_Wait(&requests[FILES * EACH], MPI_STATUS_IGNORE));
+  OK(MPI_File_read_at(files[0], EACH * INTS, &seen, 1, MPI_INT, MPI_STATUS_IGNORE));
+  CHECK(seen == 42);
+  OK(MPI_Waitall(FILES * EACH + 1, requests, statuses));
+  for (int i = 0; i < FILES * EACH; i++) {
+    CHECK(requests[i] == MPI_REQUEST_NULL);
+    CHECK(count_of(&statuses[i], MPI_INT) == INTS);
+  }
+  for (int f = 0; f < FILES; f++) {
+    settle(files[f]);
+    OK(MPI_File_seek(files[f], 0, MPI_SEEK_SET));
+    for (int k = 0; k < EACH; k++) {
+      OK(MPI_File_read_all(files[f], back, INTS, MPI_INT, &statuses[0]));
+      CHECK(is_filled(back, 10 * f + k));
+    }
+    OK(MPI_File_close(&files[f]));
+  }
+}
+
+/* Every way to wait and to look. */
+static void ways_to_wait(void) {
+  static int data[6][INTS], back[6][INTS];
+  MPI_File file = created("ways");
+  MPI_Request requests[6];
+  MPI_Status status, statuses[6];
+  int flag = 0, index = -1, done = 0, indices[6], found = 0;
+  interleave(file);
+  for (int i = 0; i < 6; i++) {
+    fill(data[i], i);
+    OK(MPI_File_iwrite_at_all(file, i * INTS, data[i], INTS, MPI_INT, &requests[i]));
+  }
+  while (!flag) OK(MPI_Test(&requests[0], &flag, &status));
+  CHECK(count_of(&status, MPI_INT) == INTS && requests[0] == MPI_REQUEST_NULL);
+  for (flag = 0; !flag;) OK(MPI_Request_get_status(requests[1], &flag, &status));
+  CHECK(requests[1] != MPI_REQUEST_NULL && count_of(&status, MPI_INT) == INTS);
+  for (flag = 0; !flag;) OK(MPI_Testany(6, requests, &index, &flag, &status));
+  CHECK(index >= 1 && index < 6);
+  OK(MPI_Waitany(6, requests, &index, &status));
+  CHECK(index >= 1 && index < 6 && count_of(&status, MPI_INT) == INTS);
+  for (found = 0; found == 0;) OK(MPI_Testsome(6, requests, &found, indices, statuses));
+  done = 3 + found;
+  while (done < 6) {
+    OK(MPI_Waitsome(6, requests, &found, indices, statuses));
+    CHECK(found > 0);
+    if (found <= 0) break;
+    done += found;
+  }
+  OK(MPI_Waitsome(6, requests, &found, indices, statuses));
+  CHECK(found == MPI_UNDEFINED);
+  settle(file);
+  for (int i = 0; i < 6; i++) OK(MPI_File_iread_at_all(file, i * INTS, back[i], INTS, MPI_INT, &requests[i]));
+  for (flag = 0; !flag;) OK(MPI_Testall(6, requests, &flag, statuses));
+  for (int i = 0; i < 6; i++) CHECK(is_filled(back[i], i));
+  /* Cancelling is asking: what is done is done. */
+  OK(MPI_File_iread_at_all(file, 0, back[0], INTS, MPI_INT, &requests[0]));
+  OK(MPI_Cancel(&requests[0]));
+  OK(MPI_Wait(&requests[0], &status));
+  MPI_Test_cancelled(&status, &flag);
+  CHECK(!flag && is_filled(back[0], 0));
+  /* A request that is freed: its operation goes on, at the latest until the file is closed. */
+  fill(data[0], 7);
+  OK(MPI_File_iwrite_at_all(file, 0, data[0], INTS, MPI_INT, &requests[0]));
+  OK(MPI_Request_free(&requests[0]));
+  CHECK(requests[0] == MPI_REQUEST_NULL);
+  OK(MPI_File_iwrite_at_all(file, INTS, data[1], INTS, MPI_INT, &requests[1]));
+  OK(MPI_Wait(&requests[1], &status));
+  settle(file);
+  OK(MPI_File_read_at_all(file, 0, back[0], INTS, MPI_INT, &status));
+  CHECK(is_filled(back[0], 7));
+  OK(MPI_File_close(&file));
+}
+
+/* Mixed with blocking and split collective operations, in the same order on all ranks. */
+static void mixed(void) {
+  static int data[4][INTS], back[INTS];
+  MPI_File file = created("mixed");
+  MPI_Request request;
+  MPI_Status status;
+  interleave(file);
+  for (int i = 0; i < 4; i++) fill(data[i], i);
+  OK(MPI_File_iwrite_all(file, data[0], INTS, MPI_INT, &request));
+  OK(MPI_File_write_all(file, data[1], INTS, MPI_INT, &status));
+  OK(MPI_Wait(&request, &status));
+  CHECK(count_of(&status, MPI_INT) == INTS);
+  OK(MPI_File_write_all_begin(file, data[2], INTS, MPI_INT));
+  /* Independent operations may come between. */
+  OK(MPI_File_write_at(file, 3 * INTS, data[3], INTS, MPI_INT, &status));
+  OK(MPI_File_write_all_end(file, data[2], &status));
+  CHECK(count_of(&status, MPI_INT) == INTS);
+  settle(file);
+  for (int i = 0; i < 4; i++) {
+    OK(MPI_File_read_at_all_begin(file, i * INTS, back, INTS, MPI_INT));
+    OK(MPI_File_read_at_all_end(file, back, &status));
+    CHECK(count_of(&status, MPI_INT) == INTS && is_filled(back, i));
+  }
+  OK(MPI_File_close(&file));
+}
+
+/* Split collective operations need not wait for others either, and exclude collective ones on their file. */
+static void split(void) {
+  static int data[INTS], back[INTS];
+  MPI_File file = created("split");
+  MPI_Status status;
+  MPI_Request request;
+  interleave(file);
+  fill(data, 3);
+  OK(MPI_File_write_all_begin(file, data, INTS, MPI_INT));
+  CHECK(MPI_File_write_all_begin(file, data, INTS, MPI_INT) != MPI_SUCCESS);
+  CHECK(MPI_File_read_all_end(file, data, &status) != MPI_SUCCESS);
+  OK(MPI_File_write_all_end(file, data, &status));
+  CHECK(MPI_File_write_all_end(file, data, &status) != MPI_SUCCESS);
+  settle(file);
+  OK(MPI_File_seek(file, 0, MPI_SEEK_SET));
+  OK(MPI_File_read_all_begin(file, back, INTS, MPI_INT));
+  OK(MPI_File_iread_at(file, 0, data, 1, MPI_INT, &request));
+  OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  OK(MPI_File_read_all_end(file, back, &status));
+  CHECK(is_filled(back, 3) && count_of(&status, MPI_INT) == INTS);
+  OK(MPI_File_close(&file));
+}
+
+int main(int count, char **arguments) {
+  begin(&count, &arguments);
+  does_not_block();
+  goes_on_while_receiving();
+  several();
+  ways_to_wait();
+  mixed();
+  split();
+  return end();
+}

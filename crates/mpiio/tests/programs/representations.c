@@ -1,0 +1,180 @@
+/* Data representations: native, internal, external32, and the program's own. */
+#include "suite.h"
+
+#include <stdint.h>
+
+static void check_bytes(const char *name, MPI_Offset at, const void *wanted, int bytes) {
+  MPI_File file = opened(name, MPI_MODE_RDONLY);
+  unsigned char found[64];
+  MPI_Status status;
+  OK(MPI_File_read_at_all(file, at, found, bytes, MPI_BYTE, &status));
+  CHECK(count_of(&status, MPI_BYTE) == bytes);
+  CHECK(memcmp(found, wanted, (size_t)bytes) == 0);
+  OK(MPI_File_close(&file));
+}
+
+static void names(void) {
+  MPI_File file = created("names");
+  MPI_Datatype etype, filetype;
+  MPI_Offset displacement;
+  char name[MPI_MAX_DATAREP_STRING + 1];
+  static const char *const known[] = {"native", "internal", "external32"};
+  for (int i = 0; i < 3; i++) {
+    OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, known[i], MPI_INFO_NULL));
+    OK(MPI_File_get_view(file, &displacement, &etype, &filetype, name));
+    CHECK(strcmp(name, known[i]) == 0);
+  }
+  FAILS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "nobody's", MPI_INFO_NULL), MPI_ERR_UNSUPPORTED_DATAREP);
+  OK(MPI_File_close(&file));
+}
+
+static void external32(void) {
+  const char *name = fresh("external32");
+  MPI_File file = opened(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
+  MPI_Status status;
+  int values[3] = {0x01020304, -2, rank}, back[3] = {0, 0, 0};
+  double pi = 3.141592653589793, read = 0;
+  static const unsigned char ints[8] = {1, 2, 3, 4, 0xff, 0xff, 0xff, 0xfe};
+  static const unsigned char doubles[8] = {0x40, 0x09, 0x21, 0xfb, 0x54, 0x44, 0x2d, 0x18};
+  MPI_Aint extent = -1;
+  OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "external32", MPI_INFO_NULL));
+  OK(MPI_File_get_type_extent(file, MPI_INT, &extent));
+  CHECK(extent == 4);
+  OK(MPI_File_get_type_extent(file, MPI_DOUBLE, &extent));
+  CHECK(extent == 8);
+  OK(MPI_File_write_at_all(file, 3 * rank, values, 3, MPI_INT, &status));
+  CHECK(count_of(&status, MPI_INT) == 3);
+  settle(file);
+  OK(MPI_File_read_at_all(file, 3 * rank, back, 3, MPI_INT, &status));
+  CHECK(count_of(&status, MPI_INT) == 3 && memcmp(values, back, sizeof back) == 0);
+  /* Past the end: what is not there leaves memory alone. */
+  memset(back, 7, sizeof back);
+  OK(MPI_File_read_at(file, 3 * ranks - 1, back, 3, MPI_INT, &status));
+  CHECK(count_of(&status, MPI_INT) == 1 && back[0] == ranks - 1 && back[1] == 0x07070707);
+  OK(MPI_File_close(&file));
+  check_bytes(name, 12 * rank, ints, 8);
+
+  file = opened(name, MPI_MODE_RDWR);
+  OK(MPI_File_set_view(file, 0, MPI_DOUBLE, MPI_DOUBLE, "external32", MPI_INFO_NULL));
+  OK(MPI_File_seek(file, rank, MPI_SEEK_SET));
+  OK(MPI_File_write_all(file, &pi, 1, MPI_DOUBLE, &status));
+  settle(file);
+  OK(MPI_File_read_at(file, (rank + 1) % ranks, &read, 1, MPI_DOUBLE, &status));
+  CHECK(read == pi && count_of(&status, MPI_DOUBLE) == 1);
+  OK(MPI_File_close(&file));
+  check_bytes(name, 8 * rank, doubles, 8);
+}
+
+/* Derived types in memory and file, all ways to move them. */
+static void derived(void) {
+  const char *name = fresh("derived");
+  MPI_File file = opened(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
+  MPI_Datatype memory, column;
+  MPI_Request request;
+  MPI_Status status;
+  uint16_t data[20], back[20];
+  unsigned char wanted[4];
+  for (int i = 0; i < 20; i++) data[i] = (uint16_t)(256 * rank + i);
+  MPI_Type_vector(5, 2, 4, MPI_UINT16_T, &memory);
+  MPI_Type_commit(&memory);
+  MPI_Type_create_resized(MPI_UINT16_T, 0, 2 * ranks, &column);
+  MPI_Type_commit(&column);
+  OK(MPI_File_set_view(file, 2 * rank, MPI_UINT16_T, column, "external32", MPI_INFO_NULL));
+  OK(MPI_File_write_all(file, data, 1, memory, &status));
+  CHECK(count_of(&status, memory) == 1);
+  OK(MPI_File_iwrite_all(file, data, 1, memory, &request));
+  OK(MPI_Wait(&request, &status));
+  CHECK(count_of(&status, memory) == 1);
+  settle(file);
+  for (int way = 0; way < 4; way++) {
+    memset(back, 0, sizeof back);
+    if (way == 0) OK(MPI_File_read_at(file, 10, back, 1, memory, &status));
+    if (way == 1) OK(MPI_File_read_at_all(file, 10, back, 1, memory, &status));
+    if (way == 2) {
+      OK(MPI_File_iread_at_all(file, 10, back, 1, memory, &request));
+      OK(MPI_Wait(&request, &status));
+    }
+    if (way == 3) {
+      OK(MPI_File_read_at_all_begin(file, 10, back, 1, memory));
+      OK(MPI_File_read_at_all_end(file, back, &status));
+    }
+    CHECK(count_of(&status, memory) == 1);
+    for (int i = 0; i < 18; i++) CHECK(back[i] == (i % 4 < 2 ? data[i] : 0));
+  }
+  OK(MPI_File_close(&file));
+  for (int i = 0; i < 2; i++) {
+    wanted[0] = (unsigned char)rank;
+    wanted[1] = (unsigned char)i;
+    check_bytes(name, 2 * (ranks * i + rank), wanted, 2);
+  }
+  MPI_Type_free(&memory);
+  MPI_Type_free(&column);
+}
+
+/* A representation of the program's: ints with one byte more, the first, which says so. */
+static int conversions;
+
+static int extent_of(MPI_Datatype type, MPI_Aint *extent, void *extra) {
+  CHECK(type == MPI_INT && extra == &conversions);
+  *extent = 5;
+  return MPI_SUCCESS;
+}
+
+static int reads(void *memory, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra) {
+  CHECK(type == MPI_INT && extra == &conversions);
+  conversions++;
+  for (int i = 0; i < count; i++) {
+    unsigned char *from = (unsigned char *)file + 5 * i;
+    CHECK(from[0] == 'i');
+    memcpy((int *)memory + position + i, from + 1, 4);
+  }
+  return MPI_SUCCESS;
+}
+
+static int writes(void *memory, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra) {
+  CHECK(type == MPI_INT && extra == &conversions);
+  conversions++;
+  for (int i = 0; i < count; i++) {
+    unsigned char *to = (unsigned char *)file + 5 * i;
+    to[0] = 'i';
+    memcpy(to + 1, (int *)memory + position + i, 4);
+  }
+  return MPI_SUCCESS;
+}
+
+static void own_representation(void) {
+  const char *name = fresh("own");
+  MPI_File file = opened(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
+  MPI_Status status;
+  MPI_Aint extent = -1;
+  MPI_Offset byte = -1;
+  int values[4], back[4] = {0, 0, 0, 0};
+  for (int i = 0; i < 4; i++) values[i] = 10 * rank + i;
+  OK(MPI_Register_datarep("marked", reads, writes, extent_of, &conversions));
+  FAILS(MPI_Register_datarep("marked", reads, writes, extent_of, &conversions), MPI_ERR_DUP_DATAREP);
+  FAILS(MPI_Register_datarep("native", reads, writes, extent_of, &conversions), MPI_ERR_DUP_DATAREP);
+  OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "marked", MPI_INFO_NULL));
+  OK(MPI_File_get_type_extent(file, MPI_INT, &extent));
+  CHECK(extent == 5);
+  OK(MPI_File_get_byte_offset(file, 3, &byte));
+  CHECK(byte == 15);
+  OK(MPI_File_write_at_all(file, 4 * rank, values, 4, MPI_INT, &status));
+  CHECK(count_of(&status, MPI_INT) == 4);
+  settle(file);
+  OK(MPI_File_read_at_all(file, 4 * rank, back, 4, MPI_INT, &status));
+  CHECK(count_of(&status, MPI_INT) == 4 && memcmp(values, back, sizeof back) == 0);
+  CHECK(conversions >= 2);
+  OK(MPI_File_close(&file));
+  unsigned char wanted[5] = {'i'};
+  memcpy(wanted + 1, &values[1], 4);
+  check_bytes(name, 5 * (4 * rank + 1), wanted, 5);
+}
+
+int main(int count, char **arguments) {
+  begin(&count, &arguments);
+  names();
+  external32();
+  derived();
+  own_representation();
+  return end();
+}

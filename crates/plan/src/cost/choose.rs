@@ -1,0 +1,44 @@
+//! Which strategy, and why.
+
+use crate::cost::estimate::{Estimate, estimate};
+use crate::cost::operation::{Operation, Setting};
+use crate::cost::terms::Terms;
+use crate::machine::{Choice, Strategy};
+
+/// What each strategy would take that can be used there, in the order of [`Strategy::ALL`].
+pub fn possible(operation: &Operation, setting: &Setting, terms: &Terms) -> Vec<Estimate> {
+    Strategy::ALL.into_iter().filter_map(|strategy| estimate(strategy, operation, setting, terms)).collect()
+}
+
+/// The cheapest strategy; of several, the first of [`Strategy::ALL`], where the simpler ones come first. The reason
+/// tells what it takes, what takes longest in it, and how much longer the others would take.
+pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice {
+    let estimates = possible(operation, setting, terms);
+    let cheapest = estimates.iter().min_by(|one, two| one.seconds().total_cmp(&two.seconds()));
+    // Independent I/O can always be used: there is always one.
+    let Some(best) = cheapest else {
+        return Choice { strategy: Strategy::Independent, reason: "nothing else can be used".to_owned() };
+    };
+    Choice { strategy: best.strategy, reason: reason(operation, best, &estimates) }
+}
+
+fn reason(operation: &Operation, best: &Estimate, estimates: &[Estimate]) -> String {
+    if operation.bytes == 0 {
+        return "no rank has data".to_owned();
+    }
+    let seconds = best.seconds();
+    let mut others: Vec<&Estimate> =
+        estimates.iter().filter(|other| other.strategy != best.strategy).collect();
+    others.sort_by(|one, two| one.seconds().total_cmp(&two.seconds()));
+    let times = |other: &&Estimate| format!("{} {:.1} times", other.strategy, other.seconds() / seconds);
+    let others: Vec<String> = others.iter().map(times).collect();
+    let mostly = best.longest().map_or("nothing", |part| part.name());
+    format!(
+        "{} bytes in {} pieces of {} ranks: {:.3} ms, mostly {mostly}; the others: {}",
+        operation.bytes,
+        operation.pieces,
+        operation.busy,
+        seconds * 1e3,
+        others.join(", ")
+    )
+}

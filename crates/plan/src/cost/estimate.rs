@@ -1,0 +1,315 @@
+//! The closed form of each strategy.
+
+use crate::cost::operation::{Operation, Setting};
+use crate::cost::terms::Terms;
+use crate::machine::{Direction, Strategy};
+
+/// A step of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The ranks tell each other what they access.
+    Describe,
+    /// Pieces are packed, or put in place.
+    Arrange,
+    /// Data go between ranks.
+    Exchange,
+    /// Requests are made and taken in, locks included.
+    Request,
+    /// Data go between ranks and servers.
+    Transfer,
+    /// Data go to the file, or come from it.
+    Store,
+}
+
+impl Part {
+    /// What people read.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Describe => "descriptions",
+            Part::Arrange => "packing",
+            Part::Exchange => "exchange",
+            Part::Request => "requests",
+            Part::Transfer => "transfer",
+            Part::Store => "file",
+        }
+    }
+}
+
+/// How long an operation takes under one strategy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimate {
+    /// Which.
+    pub strategy: Strategy,
+    /// Seconds of each step that there is.
+    pub parts: Vec<(Part, f64)>,
+    /// Bytes that go from rank to rank, or between ranks and servers.
+    pub wire_bytes: u64,
+}
+
+impl Estimate {
+    /// Seconds of all steps.
+    pub fn seconds(&self) -> f64 {
+        self.parts.iter().map(|(_, seconds)| seconds).sum()
+    }
+
+    /// The step that takes longest.
+    pub fn longest(&self) -> Option<Part> {
+        self.parts.iter().max_by(|one, two| one.1.total_cmp(&two.1)).map(|(part, _)| *part)
+    }
+}
+
+/// What `operation` takes under `strategy`; none if that cannot be there (ECIO without servers, view-based two-phase
+/// without views) or is no strategy by itself (auto).
+pub fn estimate(
+    strategy: Strategy,
+    operation: &Operation,
+    setting: &Setting,
+    terms: &Terms,
+) -> Option<Estimate> {
+    let is_possible = match strategy {
+        Strategy::Auto => false,
+        Strategy::Ecio => setting.servers > 0,
+        Strategy::ViewBased => setting.views,
+        _ => true,
+    };
+    if !is_possible {
+        return None;
+    }
+    let mut sum = Sum { operation, setting, terms, parts: Vec::new(), wire_bytes: 0 };
+    if operation.bytes > 0 {
+        match strategy {
+            Strategy::Independent => sum.independent(),
+            Strategy::Sieving => sum.sieving(),
+            Strategy::List => sum.list(),
+            Strategy::TwoPhase => sum.two_phase(true),
+            Strategy::ViewBased => sum.two_phase(false),
+            Strategy::Ecio => sum.ecio(),
+            Strategy::Auto => {}
+        }
+    }
+    Some(Estimate { strategy, parts: sum.parts, wire_bytes: sum.wire_bytes })
+}
+
+/// Contiguous accesses of at least this mean size that are apart are not exchanged by two-phase I/O.
+const DIRECT_BYTES: u64 = 64 << 10;
+
+/// Bytes of an extent in a list: offset and length.
+const EXTENT_BYTES: u64 = 16;
+
+/// Bytes of a request with a view, or without: tens.
+const REQUEST_BYTES: u64 = 64;
+
+struct Sum<'a> {
+    operation: &'a Operation,
+    setting: &'a Setting,
+    terms: &'a Terms,
+    parts: Vec<(Part, f64)>,
+    wire_bytes: u64,
+}
+
+/// What callers ask of the file or the servers.
+struct Requests {
+    /// Those who ask.
+    callers: u64,
+    /// Requests of the caller that makes most.
+    own: u64,
+    /// Requests of all.
+    all: u64,
+    /// Bytes of the caller that has most.
+    own_bytes: u64,
+    /// Bytes of all.
+    all_bytes: u64,
+    /// Whether callers wait for each other.
+    in_turn: bool,
+}
+
+impl Sum<'_> {
+    fn independent(&mut self) {
+        let operation = self.operation;
+        self.request(&Requests {
+            callers: u64::from(operation.busy),
+            own: operation.most_pieces,
+            all: operation.pieces,
+            own_bytes: operation.most_bytes,
+            all_bytes: operation.bytes,
+            in_turn: false,
+        });
+    }
+
+    /// Windows of each rank's span; to write, they are read first, and ranks that overlap wait for each other.
+    fn sieving(&mut self) {
+        let operation = self.operation;
+        if operation.is_contiguous() {
+            return self.independent();
+        }
+        let windows = operation.most_span.div_ceil(self.setting.sieve_buffer);
+        let all =
+            operation.spans.div_ceil(self.setting.sieve_buffer).max(u64::from(operation.busy)).max(windows);
+        self.arrange(u64::from(operation.busy), operation.most_pieces, operation.most_bytes);
+        let writes = operation.direction == Direction::Write;
+        let in_turn = writes && operation.is_interleaved;
+        let spans = Requests {
+            callers: u64::from(operation.busy),
+            own: windows,
+            all,
+            own_bytes: operation.most_span,
+            all_bytes: operation.spans,
+            in_turn,
+        };
+        if writes {
+            let locks = if in_turn { all } else { windows };
+            self.add(Part::Request, locks as f64 * self.terms.lock_s);
+            self.request_going(&spans, Direction::Read);
+        }
+        self.request(&spans);
+    }
+
+    /// Requests that list extents; a file takes them one by one.
+    fn list(&mut self) {
+        if self.setting.servers == 0 {
+            return self.independent();
+        }
+        let operation = self.operation;
+        let lists = |pieces: u64| pieces.div_ceil(self.setting.list_extents.max(1));
+        let (own, all) =
+            (lists(operation.most_pieces), lists(operation.pieces).max(u64::from(operation.busy)));
+        let servers = f64::from(self.setting.servers);
+        let extents = operation.most_pieces as f64 + operation.pieces as f64 / servers;
+        self.add(Part::Request, extents * self.terms.extent_s);
+        self.request(&Requests {
+            callers: u64::from(operation.busy),
+            own,
+            all: all.max(own),
+            own_bytes: operation
+                .most_bytes
+                .saturating_add(operation.most_pieces.saturating_mul(EXTENT_BYTES)),
+            all_bytes: operation.bytes.saturating_add(operation.pieces.saturating_mul(EXTENT_BYTES)),
+            in_turn: false,
+        });
+    }
+
+    /// Descriptions, unless views are known; then windows of the file domains, exchanged and accessed in turn.
+    fn two_phase(&mut self, describes: bool) {
+        let operation = self.operation;
+        let ranks = u64::from(operation.ranks);
+        if describes && !self.setting.described {
+            self.add(Part::Describe, (ranks - 1) as f64 * self.terms.message_s);
+            self.wire(ranks.saturating_mul(ranks - 1).saturating_mul(REQUEST_BYTES));
+        }
+        let mean = operation.bytes / u64::from(operation.busy.max(1));
+        if operation.is_contiguous()
+            && !operation.is_interleaved
+            && (operation.busy == 1 || mean >= DIRECT_BYTES)
+        {
+            return self.independent();
+        }
+        let aggregators = u64::from(self.setting.aggregators.max(1));
+        let domain = operation.span.div_ceil(aggregators);
+        let rounds = domain.div_ceil(self.setting.collective_buffer).max(1);
+        self.arrange(
+            aggregators,
+            operation.pieces.div_ceil(aggregators),
+            operation.bytes.div_ceil(aggregators),
+        );
+        // Of what a rank has, and of what an aggregator takes, the part that is not its own.
+        let others = (ranks - 1) as f64 / ranks as f64;
+        let busiest = operation.most_bytes.max(operation.bytes.div_ceil(aggregators)) as f64;
+        let messages = rounds.saturating_mul(ranks - 1) as f64;
+        let exchange = messages * self.terms.message_s + busiest * others / self.terms.network_bytes_per_s;
+        self.add(Part::Exchange, exchange);
+        self.wire((operation.bytes as f64 * others) as u64);
+        let windows = Requests {
+            callers: aggregators,
+            own: rounds,
+            all: rounds.saturating_mul(aggregators),
+            own_bytes: domain,
+            all_bytes: operation.span,
+            in_turn: false,
+        };
+        // Gaps are filled with what the file holds.
+        if operation.direction == Direction::Write && !operation.is_dense() {
+            self.request_going(&windows, Direction::Read);
+        }
+        self.request(&windows);
+    }
+
+    /// Each rank one request to each server, with its data as they lie in memory; the servers put the pieces in place, as
+    /// far as they can while data come in (Hong, You and Chung 2006, section 4.1).
+    fn ecio(&mut self) {
+        let operation = self.operation;
+        let servers = u64::from(self.setting.servers);
+        let (pieces, bytes) =
+            (operation.pieces.div_ceil(servers) as f64, operation.bytes.div_ceil(servers) as f64);
+        let placing = pieces * self.terms.piece_s + bytes / self.terms.copy_bytes_per_s;
+        let coming = bytes / self.terms.network_bytes_per_s;
+        self.add(Part::Arrange, (placing - coming).max(0.0));
+        self.request(&Requests {
+            callers: u64::from(operation.busy),
+            own: 1,
+            all: u64::from(operation.busy),
+            own_bytes: operation.most_bytes,
+            all_bytes: operation.bytes,
+            in_turn: false,
+        });
+    }
+
+    /// So many ranks pack, or put in place, at the same time.
+    fn arrange(&mut self, ranks: u64, pieces: u64, bytes: u64) {
+        let work = pieces as f64 * self.terms.piece_s + bytes as f64 / self.terms.copy_bytes_per_s;
+        self.add(Part::Arrange, work * self.crowd(ranks));
+    }
+
+    fn request(&mut self, requests: &Requests) {
+        self.request_going(requests, self.operation.direction);
+    }
+
+    fn request_going(&mut self, requests: &Requests, direction: Direction) {
+        let rate = match direction {
+            Direction::Read => self.terms.read_bytes_per_s,
+            Direction::Write => self.terms.write_bytes_per_s,
+        };
+        let (own_bytes, all_bytes) = (requests.own_bytes as f64, requests.all_bytes as f64);
+        if self.setting.servers == 0 {
+            // Most file systems let only one process at a time write a file; readers have their processors.
+            let alone = requests.in_turn || direction == Direction::Write;
+            let crowd = self.crowd(requests.callers);
+            let calls = if alone { requests.all as f64 } else { requests.own as f64 * crowd };
+            let moving = if alone { all_bytes } else { own_bytes * crowd };
+            self.add(Part::Request, calls * self.terms.request_s);
+            return self.add(Part::Store, moving / rate);
+        }
+        let servers = f64::from(self.setting.servers);
+        let (own, all) = (
+            self.to_servers(requests.own, requests.own_bytes),
+            self.to_servers(requests.all, requests.all_bytes),
+        );
+        let asking = if requests.in_turn { all } else { own } * self.terms.message_s;
+        self.add(Part::Request, asking + all / servers * self.terms.request_s);
+        let link = if requests.in_turn { all_bytes } else { own_bytes.max(all_bytes / servers) };
+        self.add(Part::Transfer, link / self.terms.network_bytes_per_s);
+        self.add(Part::Store, all_bytes / servers / rate);
+        self.wire(requests.all_bytes.saturating_add((all * REQUEST_BYTES as f64) as u64));
+    }
+
+    /// Requests that servers get of so many for so many bytes: each goes to all servers that have a strip of it.
+    fn to_servers(&self, requests: u64, bytes: u64) -> f64 {
+        let strips = bytes.div_ceil(self.setting.strip.max(1));
+        requests.saturating_mul(u64::from(self.setting.servers)).min(requests.saturating_add(strips)) as f64
+    }
+
+    /// How much slower so many busy ranks are than one, for want of processors.
+    fn crowd(&self, ranks: u64) -> f64 {
+        (ranks as f64 / f64::from(self.setting.processors)).max(1.0)
+    }
+
+    fn add(&mut self, part: Part, seconds: f64) {
+        match self.parts.iter_mut().find(|(known, _)| *known == part) {
+            Some((_, sum)) => *sum += seconds,
+            None => self.parts.push((part, seconds)),
+        }
+    }
+
+    fn wire(&mut self, bytes: u64) {
+        self.wire_bytes = self.wire_bytes.saturating_add(bytes);
+    }
+}

@@ -1,0 +1,129 @@
+//! List I/O (Ching, Choudhary, Liao, Ross and Gropp 2002): every rank for itself, requests that each list many pieces.
+//!
+//! A request names at most [`EXTENTS`] contiguous pieces, as in PVFS, whose list shares one packet with the start of
+//! the data.
+
+use crate::machine::{Access, Action, Direction, Event, Io, IoError, Machine, Rank};
+
+/// Most pieces that a request lists.
+pub const EXTENTS: usize = 64;
+
+/// One operation of one rank, as list requests.
+#[derive(Debug)]
+pub struct List {
+    rank: Rank,
+    direction: Direction,
+    access: Access,
+    /// Where the next request begins.
+    next: u64,
+    /// Whether a request moved fewer bytes than asked for: the file ends there.
+    ended: bool,
+    moved: u64,
+    guarded: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    New,
+    Locking,
+    /// Requested so many bytes.
+    Moving(u64),
+    /// With this outcome.
+    Unlocking(Result<u64, IoError>),
+    Finished,
+}
+
+impl List {
+    /// The machine for one operation of `rank`. If `guarded`, it keeps out others that lock what they write.
+    pub fn new(rank: Rank, direction: Direction, access: Access, guarded: bool) -> List {
+        let next = access.positions.start;
+        List { rank, direction, access, next, ended: false, moved: 0, guarded, state: State::New }
+    }
+
+    fn request(&mut self, actions: &mut Vec<Action>) {
+        let rest = self.next..self.access.positions.end;
+        if rest.is_empty() || self.ended {
+            return self.leave(Ok(self.moved), actions);
+        }
+        let bytes = self.access.view.extents(rest).take(EXTENTS).map(|extent| extent.len).sum::<u64>();
+        let positions = self.next..self.next + bytes;
+        self.next = positions.end;
+        self.state = State::Moving(bytes);
+        actions.push(Action::Io(Io::List { direction: self.direction, positions }));
+    }
+
+    fn leave(&mut self, result: Result<u64, IoError>, actions: &mut Vec<Action>) {
+        if self.guarded {
+            self.state = State::Unlocking(result);
+            actions.push(Action::Io(Io::Unlock { file: self.access.bounds() }));
+        } else {
+            self.state = State::Finished;
+            actions.push(Action::Finish { result });
+        }
+    }
+}
+
+impl Machine for List {
+    fn handle(&mut self, event: Event, actions: &mut Vec<Action>) {
+        match (self.state, event) {
+            (State::New, Event::Start) if self.access.bytes() == 0 => {
+                self.state = State::Finished;
+                actions.push(Action::Finish { result: Ok(0) });
+            }
+            (State::New, Event::Start) if self.guarded => {
+                self.state = State::Locking;
+                actions.push(Action::Io(Io::Lock { file: self.access.bounds() }));
+            }
+            (State::New, Event::Start) => self.request(actions),
+            (State::Locking, Event::IoDone { result }) => {
+                // Where nothing can be locked, nobody sieves.
+                self.guarded = result.is_ok();
+                self.request(actions);
+            }
+            (State::Moving(_), Event::IoDone { result: Err(error) }) => self.leave(Err(error), actions),
+            (State::Moving(bytes), Event::IoDone { result: Ok(moved) }) => {
+                self.moved += moved;
+                self.ended = moved < bytes;
+                self.request(actions);
+            }
+            (State::Unlocking(result), Event::IoDone { .. }) => {
+                self.state = State::Finished;
+                actions.push(Action::Finish { result });
+            }
+            (state, event) => panic!("{event:?} while {state:?}"),
+        }
+    }
+
+    fn access_of(&self, rank: Rank) -> Option<&Access> {
+        (rank == self.rank).then_some(&self.access)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pio_layout::{Datatype, View};
+
+    #[test]
+    fn a_request_lists_no_more_pieces_than_it_may() {
+        let tile = Datatype::bytes(4).resized(0, 10).unwrap();
+        let access = Access { view: View::new(0, 1, tile).unwrap(), positions: 2..4 * 100 };
+        let mut machine = List::new(Rank(0), Direction::Write, access, false);
+        let mut asked = Vec::new();
+        let mut event = Event::Start;
+        loop {
+            let mut actions = Vec::new();
+            machine.handle(event, &mut actions);
+            match &actions[..] {
+                [Action::Io(Io::List { positions, .. })] => {
+                    asked.push(positions.clone());
+                    event = Event::IoDone { result: Ok(positions.end - positions.start) };
+                }
+                [Action::Finish { result }] => break assert_eq!(*result, Ok(398)),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(asked, [2..256, 256..400]);
+    }
+}

@@ -1,0 +1,214 @@
+//! Data sieving (Thakur, Gropp and Lusk 1999): every rank for itself, large requests, the pieces picked out in memory.
+//!
+//! A read takes a whole window of the file and copies the pieces out of it. A write reads the window, puts the pieces
+//! in, and writes it back: meanwhile nobody else may write into the gaps, so the window is locked. Where the pieces of a
+//! window are large, or far apart, they are requested one by one instead; so they are where nothing can be locked, and
+//! where the file cannot be read.
+
+use std::ops::Range;
+
+use crate::hints::Hints;
+use crate::machine::{Access, Action, Direction, Event, Io, IoError, Machine, Piece, Rank, Slot};
+
+/// What a request costs beside its bytes, in bytes: a window of fewer pieces than it has multiples of this is not
+/// sieved. Measured on memory-backed files: a call takes as long as it takes to copy 2 to 4 KiB; disks and servers put
+/// the border higher.
+pub const PIECE_BYTES: u64 = 8 << 10;
+
+/// One operation of one rank, sieved.
+#[derive(Debug)]
+pub struct Sieving {
+    rank: Rank,
+    direction: Direction,
+    access: Access,
+    buffer_size: u64,
+    guarded: bool,
+    /// Whether windows are sieved at all.
+    sieves: bool,
+    /// The first data byte of what is still to do.
+    next: u64,
+    moved: u64,
+    state: State,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum State {
+    New,
+    /// Data bytes, and the interval of the file from the first to the last.
+    Locking(Range<u64>, Range<u64>),
+    Filling(Range<u64>, Range<u64>),
+    Writing(Range<u64>, Range<u64>),
+    /// Reads a window.
+    Reading(Range<u64>, Range<u64>),
+    /// Pieces one by one; the lock to give back afterwards.
+    Pieces(Range<u64>, Option<Range<u64>>),
+    /// Then goes on, or ends with this.
+    Unlocking(Option<Result<u64, IoError>>),
+    Finished,
+}
+
+impl Sieving {
+    /// The machine for one operation of `rank`. If `guarded`, others may be sieving in the same file: what is written
+    /// without sieving is locked, too.
+    pub fn new(rank: Rank, direction: Direction, access: Access, hints: &Hints, guarded: bool) -> Sieving {
+        let next = access.positions.start;
+        Sieving {
+            rank,
+            direction,
+            access,
+            buffer_size: hints.sieve_size(direction),
+            guarded,
+            sieves: true,
+            next,
+            moved: 0,
+            state: State::New,
+        }
+    }
+
+    /// Begins what comes next.
+    fn go_on(&mut self, actions: &mut Vec<Action>) {
+        let rest = self.next..self.access.positions.end;
+        let Some(first) = self.access.view.offset_of(rest.start).filter(|_| !rest.is_empty()) else {
+            return self.finish(Ok(self.moved), actions);
+        };
+        if !self.sieves || self.access.view.is_contiguous_over(rest.clone()) {
+            return self.begin_pieces(rest, actions);
+        }
+        let window = first..first.saturating_add(self.buffer_size);
+        let positions = self.access.view.positions_within(rest, window);
+        let part = Access { view: self.access.view.clone(), positions };
+        let span = part.bounds();
+        if part.pieces().saturating_mul(PIECE_BYTES) <= span.end - span.start {
+            return self.begin_pieces(part.positions, actions);
+        }
+        if self.direction == Direction::Read {
+            actions.push(window_request(Direction::Read, &span));
+            self.state = State::Reading(part.positions, span);
+        } else {
+            actions.push(Action::Io(Io::Lock { file: span.clone() }));
+            self.state = State::Locking(part.positions, span);
+        }
+    }
+
+    fn begin_pieces(&mut self, positions: Range<u64>, actions: &mut Vec<Action>) {
+        if self.guarded {
+            let part = Access { view: self.access.view.clone(), positions: positions.clone() };
+            let file = part.bounds();
+            actions.push(Action::Io(Io::Lock { file: file.clone() }));
+            self.state = State::Pieces(positions, Some(file));
+        } else {
+            self.request_pieces(positions, None, actions);
+        }
+    }
+
+    fn request_pieces(&mut self, positions: Range<u64>, lock: Option<Range<u64>>, actions: &mut Vec<Action>) {
+        self.next = positions.end;
+        self.state = State::Pieces(positions.clone(), lock);
+        actions.push(Action::Io(Io::Pieces { direction: self.direction, positions }));
+    }
+
+    fn done(&mut self, result: Result<u64, IoError>, actions: &mut Vec<Action>) {
+        match std::mem::replace(&mut self.state, State::Finished) {
+            State::Reading(positions, span) => match result {
+                Ok(read) => self.take_out(positions, &span, read, actions),
+                Err(error) => self.finish(Err(error), actions),
+            },
+            State::Locking(positions, span) => match result {
+                Ok(_) if positions.end - positions.start == span.end - span.start => {
+                    self.put_in(positions, span, actions);
+                }
+                Ok(_) => {
+                    actions.push(window_request(Direction::Read, &span));
+                    self.state = State::Filling(positions, span);
+                }
+                Err(_) => {
+                    (self.sieves, self.guarded) = (false, false);
+                    self.go_on(actions);
+                }
+            },
+            State::Filling(positions, span) => match result {
+                Ok(_) => self.put_in(positions, span, actions),
+                Err(_) => {
+                    self.sieves = false;
+                    self.unlock(span, None, actions);
+                }
+            },
+            State::Writing(positions, span) => {
+                self.moved += positions.end - positions.start;
+                self.next = positions.end;
+                self.unlock(span, result.err().map(Err), actions);
+            }
+            // The lock for pieces is there, or there is none to be had.
+            State::Pieces(positions, lock) if self.next < positions.end => {
+                self.request_pieces(positions, lock.filter(|_| result.is_ok()), actions);
+            }
+            State::Pieces(positions, lock) => {
+                self.moved += result.unwrap_or(0);
+                let ended = result.is_ok_and(|moved| moved < positions.end - positions.start);
+                let outcome = if ended { Some(Ok(self.moved)) } else { result.err().map(Err) };
+                match (lock, outcome) {
+                    (Some(lock), outcome) => self.unlock(lock, outcome, actions),
+                    (None, Some(outcome)) => self.finish(outcome, actions),
+                    (None, None) => self.go_on(actions),
+                }
+            }
+            State::Unlocking(Some(outcome)) => self.finish(outcome, actions),
+            State::Unlocking(None) => self.go_on(actions),
+            State::New | State::Finished => panic!("no request was outstanding"),
+        }
+    }
+
+    /// Copies the pieces of a window that was read, as far as the file goes.
+    fn take_out(&mut self, positions: Range<u64>, span: &Range<u64>, read: u64, actions: &mut Vec<Action>) {
+        let there = self.access.view.positions_within(positions.clone(), span.start..span.start + read);
+        self.moved += there.end - there.start;
+        let ended = there.end < positions.end;
+        if !there.is_empty() {
+            actions.push(self.copy(there, span));
+        }
+        self.next = if ended { self.access.positions.end } else { positions.end };
+        self.go_on(actions);
+    }
+
+    /// Copies the pieces into a window, and writes it.
+    fn put_in(&mut self, positions: Range<u64>, span: Range<u64>, actions: &mut Vec<Action>) {
+        actions.push(self.copy(positions.clone(), &span));
+        actions.push(window_request(Direction::Write, &span));
+        self.state = State::Writing(positions, span);
+    }
+
+    fn copy(&self, positions: Range<u64>, span: &Range<u64>) -> Action {
+        Action::Copy { piece: Piece { client: self.rank, index: 0, window: span.clone(), positions } }
+    }
+
+    fn unlock(&mut self, file: Range<u64>, outcome: Option<Result<u64, IoError>>, actions: &mut Vec<Action>) {
+        self.state = State::Unlocking(outcome);
+        actions.push(Action::Io(Io::Unlock { file }));
+    }
+
+    fn finish(&mut self, result: Result<u64, IoError>, actions: &mut Vec<Action>) {
+        self.state = State::Finished;
+        actions.push(Action::Finish { result });
+    }
+}
+
+fn window_request(direction: Direction, span: &Range<u64>) -> Action {
+    Action::Io(Io::Window { direction, slot: Slot::of(0), origin: span.start, file: span.clone() })
+}
+
+impl Machine for Sieving {
+    fn handle(&mut self, event: Event, actions: &mut Vec<Action>) {
+        match event {
+            Event::Start => {
+                assert_eq!(self.state, State::New, "started twice");
+                self.go_on(actions);
+            }
+            Event::IoDone { result } => self.done(result, actions),
+            Event::Received { .. } | Event::Data { .. } => panic!("nobody sends to a rank that sieves"),
+        }
+    }
+
+    fn access_of(&self, rank: Rank) -> Option<&Access> {
+        (rank == self.rank).then_some(&self.access)
+    }
+}

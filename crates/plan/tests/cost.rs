@@ -1,0 +1,215 @@
+//! The cost model: what it must do whatever its terms are, and what it says of usual patterns.
+
+#![allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
+
+use pio_plan::cost::{Estimate, Operation, Setting, Terms, choose, estimate, possible};
+use pio_plan::{Context, Description, Direction, Hints, Strategy};
+use proptest::prelude::*;
+
+/// Ranks that own every P-th of `pieces` pieces each.
+fn interleaved(direction: Direction, ranks: u64, pieces: u64, bytes: u64) -> Operation {
+    let description = |rank: u64| {
+        let bounds = rank * bytes..((pieces - 1) * ranks + rank + 1) * bytes;
+        Description { bytes: pieces * bytes, pieces, bounds, access: None }
+    };
+    Operation::of(direction, ranks as u32, &(0..ranks).map(description).collect::<Vec<_>>())
+}
+
+/// Ranks that have one piece each, one after the other.
+fn apart(direction: Direction, ranks: u64, bytes: u64) -> Operation {
+    let description =
+        |rank: u64| Description { bytes, pieces: 1, bounds: rank * bytes..(rank + 1) * bytes, access: None };
+    Operation::of(direction, ranks as u32, &(0..ranks).map(description).collect::<Vec<_>>())
+}
+
+fn setting(servers: u32, ranks: u32) -> Setting {
+    let context = Context { servers, ..Context::from(Hints::default()) };
+    Setting { views: true, ..Setting::of(&context, Direction::Write, ranks, ranks) }
+}
+
+fn best(operation: &Operation, servers: u32) -> Strategy {
+    choose(operation, &setting(servers, operation.ranks), &Terms::MEASURED).strategy
+}
+
+const WAYS: [Direction; 2] = [Direction::Read, Direction::Write];
+
+#[test]
+fn small_pieces_are_exchanged_on_files_and_shipped_to_servers() {
+    for pieces in [4_000, 64_000, 1_024_000] {
+        let write = best(&interleaved(Direction::Write, 2, pieces, 4), 0);
+        assert!(matches!(write, Strategy::TwoPhase | Strategy::ViewBased), "{write} for {pieces}");
+        // Reading both ranks' pieces twice can be as fast as exchanging them.
+        let read = best(&interleaved(Direction::Read, 2, pieces, 4), 0);
+        assert!(!matches!(read, Strategy::Independent | Strategy::List), "{read} for {pieces}");
+        for direction in WAYS {
+            assert_eq!(best(&interleaved(direction, 2, pieces, 4), 2), Strategy::Ecio);
+        }
+    }
+}
+
+#[test]
+fn contiguous_data_go_straight_to_the_file() {
+    for direction in WAYS {
+        assert_eq!(best(&apart(direction, 4, 16 << 20), 0), Strategy::Independent);
+    }
+}
+
+#[test]
+fn one_rank_that_reads_small_pieces_sieves() {
+    let operation = interleaved(Direction::Read, 2, 10_000, 8);
+    let alone = Operation {
+        ranks: 1,
+        busy: 1,
+        bytes: operation.most_bytes,
+        pieces: 10_000,
+        is_interleaved: false,
+        ..operation
+    };
+    let alone = Operation { spans: alone.most_span, ..alone };
+    let file = best(&alone, 0);
+    assert!(matches!(file, Strategy::Sieving | Strategy::TwoPhase | Strategy::ViewBased), "{file}");
+}
+
+#[test]
+fn the_limit_of_large_data_is_the_file() {
+    let bytes = 1_u64 << 40;
+    let operation = apart(Direction::Write, 1, bytes);
+    let time =
+        estimate(Strategy::Independent, &operation, &setting(0, 1), &Terms::MEASURED).unwrap().seconds();
+    let limit = bytes as f64 / Terms::MEASURED.write_bytes_per_s;
+    assert!((time / limit - 1.0).abs() < 1e-6);
+    let servers = estimate(Strategy::Ecio, &operation, &setting(4, 1), &Terms::MEASURED).unwrap();
+    assert!(servers.seconds() > limit / 4.0);
+    assert!((servers.wire_bytes as f64) < 1.001 * bytes as f64);
+}
+
+#[test]
+fn what_was_told_already_costs_nothing_again() {
+    let operation = interleaved(Direction::Write, 8, 1000, 4);
+    let described = Setting { described: true, ..setting(0, 8) };
+    let time =
+        |setting| estimate(Strategy::TwoPhase, &operation, setting, &Terms::MEASURED).unwrap().seconds();
+    let saved = time(&setting(0, 8)) - time(&described);
+    assert!((saved - 7.0 * Terms::MEASURED.message_s).abs() < 1e-12);
+}
+
+#[test]
+fn what_cannot_be_used_is_not_estimated() {
+    let operation = interleaved(Direction::Write, 2, 100, 4);
+    let file = Setting { views: false, ..setting(0, 2) };
+    let strategies = |setting: &Setting| {
+        possible(&operation, setting, &Terms::MEASURED).iter().map(|one| one.strategy).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        strategies(&file),
+        [Strategy::Independent, Strategy::Sieving, Strategy::List, Strategy::TwoPhase]
+    );
+    assert_eq!(strategies(&setting(1, 2)).len(), 6);
+}
+
+#[test]
+fn equal_costs_give_the_first_and_the_same_reason_again() {
+    let nothing = Operation::of(Direction::Read, 4, &[]);
+    let choice = choose(&nothing, &setting(2, 4), &Terms::MEASURED);
+    assert_eq!((choice.strategy, choice.reason.as_str()), (Strategy::Independent, "no rank has data"));
+    let operation = interleaved(Direction::Write, 2, 16_000, 4);
+    let choice = choose(&operation, &setting(1, 2), &Terms::MEASURED);
+    assert_eq!(choice, choose(&operation, &setting(1, 2), &Terms::MEASURED));
+    assert!(choice.reason.starts_with("128000 bytes in 32000 pieces of 2 ranks: "), "{}", choice.reason);
+    assert!(choice.reason.contains("independent"), "{}", choice.reason);
+}
+
+#[test]
+fn ecio_sends_every_byte_once_and_two_phase_most_of_them_twice() {
+    let operation = interleaved(Direction::Write, 4, 1_000_000, 4);
+    let wire = |strategy| {
+        let found = estimate(strategy, &operation, &setting(2, 4), &Terms::MEASURED).unwrap();
+        found.wire_bytes as f64 / operation.bytes as f64
+    };
+    assert!(wire(Strategy::Ecio) < 1.001);
+    assert!((wire(Strategy::TwoPhase) - 1.75).abs() < 0.01);
+    assert!((wire(Strategy::List) - 5.0).abs() < 1.1);
+}
+
+fn scenes() -> impl Strategy_<Value = (Direction, u64, u64, u64, u32)> {
+    (
+        prop_oneof![Just(Direction::Read), Just(Direction::Write)],
+        2_u64..64,
+        2_u64..1 << 20,
+        1_u64..1 << 16,
+        0_u32..16,
+    )
+}
+
+use proptest::strategy::Strategy as Strategy_;
+
+fn all(operation: &Operation, setting: &Setting, terms: &Terms) -> Vec<Estimate> {
+    possible(operation, setting, terms)
+}
+
+proptest! {
+    #[test]
+    fn more_work_never_takes_less((direction, ranks, pieces, bytes, servers) in scenes()) {
+        let setting = setting(servers, ranks as u32);
+        let few = all(&interleaved(direction, ranks, pieces, bytes), &setting, &Terms::MEASURED);
+        for more in [interleaved(direction, ranks, pieces + 1, bytes), interleaved(direction, ranks, pieces, bytes + 1)] {
+            for (few, more) in few.iter().zip(all(&more, &setting, &Terms::MEASURED)) {
+                prop_assert!(more.seconds() >= few.seconds() * (1.0 - 1e-12), "{few:?} {more:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn better_hardware_never_takes_longer((direction, ranks, pieces, bytes, servers) in scenes()) {
+        let operation = interleaved(direction, ranks, pieces, bytes);
+        let setting = setting(servers, ranks as u32);
+        let slow = Terms::MEASURED;
+        let faster = [
+            Terms { message_s: slow.message_s / 2.0, ..slow },
+            Terms { network_bytes_per_s: slow.network_bytes_per_s * 2.0, ..slow },
+            Terms { copy_bytes_per_s: slow.copy_bytes_per_s * 2.0, ..slow },
+            Terms { piece_s: slow.piece_s / 2.0, ..slow },
+            Terms { extent_s: slow.extent_s / 2.0, ..slow },
+            Terms { request_s: slow.request_s / 2.0, ..slow },
+            Terms { lock_s: slow.lock_s / 2.0, ..slow },
+            Terms { read_bytes_per_s: slow.read_bytes_per_s * 2.0, ..slow },
+            Terms { write_bytes_per_s: slow.write_bytes_per_s * 2.0, ..slow },
+        ];
+        for fast in faster {
+            for (slow, fast) in all(&operation, &setting, &slow).iter().zip(all(&operation, &setting, &fast)) {
+                prop_assert!(fast.seconds() <= slow.seconds(), "{slow:?} {fast:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_faster_than_the_file((direction, ranks, pieces, bytes, servers) in scenes()) {
+        let operation = interleaved(direction, ranks, pieces, bytes);
+        let setting = setting(servers, ranks as u32);
+        let rate = match direction {
+            Direction::Read => Terms::MEASURED.read_bytes_per_s,
+            Direction::Write => Terms::MEASURED.write_bytes_per_s,
+        };
+        let parallel = f64::from(if servers > 0 { servers } else { ranks as u32 });
+        let limit = operation.bytes as f64 / rate / parallel;
+        let estimates = all(&operation, &setting, &Terms::MEASURED);
+        for estimate in &estimates {
+            prop_assert!(estimate.seconds().is_finite() && estimate.seconds() >= limit * 0.999_999, "{estimate:?}");
+        }
+        let choice = choose(&operation, &setting, &Terms::MEASURED);
+        let best = estimates.iter().find(|one| one.strategy == choice.strategy).unwrap().seconds();
+        prop_assert!(estimates.iter().all(|one| one.seconds() >= best));
+    }
+
+    #[test]
+    fn no_number_is_too_large(pieces in 1_u64..=u64::MAX, span in 1_u64..=u64::MAX, ranks in 1_u32..=u32::MAX, servers: u32) {
+        let bytes = span.min(pieces.max(span / 3));
+        let one = Description { bytes, pieces: pieces.min(bytes), bounds: 0..span, access: None };
+        for direction in WAYS {
+            let operation = Operation::of(direction, ranks, &[one.clone(), one.clone()]);
+            for estimate in all(&operation, &setting(servers, ranks), &Terms::MEASURED) {
+                prop_assert!(estimate.seconds().is_finite());
+            }
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! A client's way to one server: a [`Link`] driven over a connection, which may break and be made again.
+
+use std::collections::BTreeMap;
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pio_layout::View;
+
+use super::link::{Heard, Link};
+use super::memory::{GATHER_BYTES, Sink, Source};
+use super::split::Chunk;
+use super::store::Options;
+use crate::auth::Token;
+use crate::error::StoreError;
+use crate::greet::{Greeted, greet};
+use crate::protocol::{Answer, Body, ClientId, FileRef, Reply, ReplyBody, Request};
+use crate::transport::{Connection, TcpConnection};
+
+/// First and longest time between two attempts to connect.
+const BACK_OFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(200));
+
+/// How many times as long as usual to wait for what depends on how much is to be done.
+const PATIENT: u32 = 20;
+
+/// Who connects, and how.
+#[derive(Debug)]
+pub(super) struct Identity {
+    pub(super) client: ClientId,
+    pub(super) token: Token,
+    pub(super) options: Options,
+}
+
+/// What an operation's data come from or go to.
+pub(super) enum Payload<'a> {
+    None,
+    Out(&'a dyn Source),
+    In(&'a mut dyn Sink),
+}
+
+/// An answer, with what it is the answer to.
+pub(super) struct Answered {
+    pub(super) chunk: Option<Chunk>,
+    pub(super) body: ReplyBody,
+}
+
+/// The way to one server.
+#[derive(Debug)]
+pub(super) struct Lane {
+    server: u32,
+    address: String,
+    identity: Arc<Identity>,
+    link: Link,
+    connection: Option<Box<dyn Connection>>,
+    data_bytes: u32,
+    epoch: u64,
+    /// What the present operation asked and was not answered yet.
+    flying: BTreeMap<u64, Option<Chunk>>,
+    head: Vec<u8>,
+    /// Whether the connection waits longer for an answer.
+    patient: bool,
+    /// Since when nothing works.
+    stuck_since: Option<Instant>,
+}
+
+impl Lane {
+    pub(super) fn new(server: u32, address: String, identity: Arc<Identity>) -> Lane {
+        Lane {
+            server,
+            address,
+            identity,
+            link: Link::new(),
+            connection: None,
+            data_bytes: 0,
+            epoch: 0,
+            flying: BTreeMap::new(),
+            head: Vec::new(),
+            patient: false,
+            stuck_since: None,
+        }
+    }
+
+    pub(super) fn server(&self) -> u32 {
+        self.server
+    }
+
+    /// How often, by its own count, the server may have lost data not yet synced.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// How many requests of the present operation are not answered yet.
+    pub(super) fn flying(&self) -> usize {
+        self.flying.len()
+    }
+
+    /// Connects if need be; says how many bytes of data a message may have.
+    pub(super) fn ready(&mut self) -> Result<u32, StoreError> {
+        if self.connection.is_none() {
+            self.recover(&Payload::None)?;
+        }
+        Ok(self.data_bytes)
+    }
+
+    /// Asks something without data.
+    pub(super) fn ask(&mut self, body: Body) -> Result<(), StoreError> {
+        self.ready()?;
+        let request = self.link.ask(body);
+        self.flying.insert(request.number, None);
+        self.transmit(&request, &Payload::None)
+    }
+
+    /// Asks for a chunk to be written or read.
+    pub(super) fn move_chunk(
+        &mut self,
+        file: FileRef,
+        view: &View,
+        chunk: Chunk,
+        payload: &Payload,
+    ) -> Result<(), StoreError> {
+        let (access, before) = self.link.access(view, chunk.positions.clone());
+        for request in before {
+            self.transmit(&request, payload)?;
+        }
+        let request = self.link.ask(match payload {
+            Payload::Out(_) => Body::Write { file, access },
+            _ => Body::Read { file, access },
+        });
+        self.flying.insert(request.number, Some(chunk));
+        self.transmit(&request, payload)
+    }
+
+    /// Waits for the answer of one of the requests of the present operation.
+    pub(super) fn answer(&mut self, payload: &mut Payload) -> Result<Answered, StoreError> {
+        loop {
+            match self.hear(payload) {
+                Ok(Some(answered)) => {
+                    self.stuck_since = None;
+                    return Ok(answered);
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    self.broke(error)?;
+                    self.recover(payload)?;
+                }
+            }
+        }
+    }
+
+    /// Gives the present operation up. Its requests may be half done: the connection goes with them, so that nothing of
+    /// them is done after what comes next.
+    pub(super) fn abandon(&mut self) {
+        if !self.flying.is_empty() {
+            self.connection = None;
+            for number in std::mem::take(&mut self.flying).into_keys() {
+                self.link.forget(number);
+            }
+        }
+        self.stuck_since = None;
+    }
+
+    /// Says goodbye, if anybody is there to hear it.
+    pub(super) fn farewell(&mut self) {
+        if self.connection.is_some() {
+            let request = self.link.ask(Body::Goodbye);
+            let _ = self.put(&request, &Payload::None);
+        }
+    }
+
+    /// Sends a request, over a new connection if the old one is no good.
+    fn transmit(&mut self, request: &Request, payload: &Payload) -> Result<(), StoreError> {
+        match self.put(request, payload) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.broke(error)?;
+                self.recover(payload)
+            }
+        }
+    }
+
+    fn put(&mut self, request: &Request, payload: &Payload) -> io::Result<()> {
+        self.head.clear();
+        request.encode(&mut self.head);
+        let connection = self.connection.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        let patient = takes_long(&request.body);
+        if patient != self.patient {
+            let timeout = self.identity.options.timeout;
+            connection
+                .set_timeouts(Some(if patient { timeout * PATIENT } else { timeout }), Some(timeout))?;
+            self.patient = patient;
+        }
+        match (payload, self.flying.get(&request.number), &request.body) {
+            (Payload::Out(source), Some(Some(chunk)), Body::Write { .. }) => {
+                send_chunk(&mut **connection, &self.head, chunk, *source)
+            }
+            _ => connection.send(&self.head, &[]),
+        }
+    }
+
+    /// Takes the next message; `None` if it was no answer of the present operation.
+    fn hear(&mut self, payload: &mut Payload) -> io::Result<Option<Answered>> {
+        let connection = self.connection.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        let data_len = connection.receive(&mut self.head)?;
+        let reply = Reply::decode(&self.head)?;
+        if data_len > 0 {
+            let chunk = self.flying.get(&reply.number);
+            let fits = matches!(reply.body, Ok(Answer::Data { bytes }) if bytes == data_len as u64);
+            if let (true, Some(Some(chunk)), Payload::In(sink)) = (fits, chunk, &mut *payload) {
+                receive_chunk(&mut **connection, chunk, data_len as u64, *sink)?;
+            }
+        }
+        match self.link.hear(reply) {
+            Heard::Nothing => Ok(None),
+            Heard::Answer { number, body } => {
+                Ok(self.flying.remove(&number).map(|chunk| Answered { chunk, body }))
+            }
+            Heard::Again { instead_of, request } => {
+                if let Some(chunk) = self.flying.remove(&instead_of) {
+                    self.flying.insert(request.number, chunk);
+                    self.put(&request, payload)?;
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Notes that the connection broke; an error if nothing has worked for too long.
+    fn broke(&mut self, error: io::Error) -> Result<(), StoreError> {
+        self.connection = None;
+        let since = *self.stuck_since.get_or_insert_with(Instant::now);
+        let timeout = self.identity.options.timeout;
+        // Who waited in vain for an answer has waited long enough.
+        if since.elapsed() < timeout && error.kind() != io::ErrorKind::TimedOut {
+            return Ok(());
+        }
+        let (server, address) = (self.server, self.address.clone());
+        Err(StoreError::Unreachable { server, address, seconds: timeout.as_secs(), source: error })
+    }
+
+    /// Connects, and sends again what was not answered.
+    fn recover(&mut self, payload: &Payload) -> Result<(), StoreError> {
+        let mut pause = BACK_OFF.0;
+        loop {
+            match self.reconnect(payload) {
+                Ok(()) => return Ok(()),
+                Err(Rejected::Refused(reason)) => {
+                    let (server, address) = (self.server, self.address.clone());
+                    return Err(StoreError::Refused { server, address, reason });
+                }
+                Err(Rejected::Broke(error)) => {
+                    // Even a timeout: while nobody listens, the server may be starting again.
+                    let kind = if error.kind() == io::ErrorKind::TimedOut {
+                        io::ErrorKind::Other
+                    } else {
+                        error.kind()
+                    };
+                    self.broke(io::Error::new(kind, error))?;
+                }
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(BACK_OFF.1);
+        }
+    }
+
+    fn reconnect(&mut self, payload: &Payload) -> Result<(), Rejected> {
+        let timeout = self.identity.options.timeout;
+        let mut connection: Box<dyn Connection> =
+            Box::new(TcpConnection::connect(&self.address, timeout.min(Duration::from_secs(5)))?);
+        connection.set_timeouts(Some(timeout), Some(timeout))?;
+        match greet(&mut *connection, &self.identity.token, self.identity.client, self.server)? {
+            Greeted::Welcome(welcome) => (self.data_bytes, self.epoch) = (welcome.data_bytes, welcome.epoch),
+            Greeted::Busy => return Err(Rejected::Broke(io::ErrorKind::ResourceBusy.into())),
+            Greeted::Refused(reason) => return Err(Rejected::Refused(reason)),
+        }
+        self.connection = Some(connection);
+        self.patient = false;
+        for request in self.link.again() {
+            self.put(&request, payload)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a server may need minutes for it.
+fn takes_long(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::Sync { .. }
+            | Body::Preallocate { .. }
+            | Body::SetLength { .. }
+            | Body::RemovePart { .. }
+            | Body::Check { .. }
+    )
+}
+
+enum Rejected {
+    Refused(String),
+    Broke(io::Error),
+}
+
+impl From<io::Error> for Rejected {
+    fn from(error: io::Error) -> Rejected {
+        Rejected::Broke(error)
+    }
+}
+
+/// Sends the data of a chunk from where they lie, or packed if they lie in crumbs.
+fn send_chunk(
+    connection: &mut dyn Connection,
+    head: &[u8],
+    chunk: &Chunk,
+    source: &dyn Source,
+) -> io::Result<()> {
+    let crumbs = chunk.len < chunk.bytes.len() as u64 * GATHER_BYTES;
+    let mut pieces: Vec<IoSlice> = Vec::with_capacity(chunk.bytes.len());
+    if !crumbs && chunk.bytes.iter().all(|bytes| source.gather(bytes.clone(), &mut pieces)) {
+        return connection.send(head, &pieces);
+    }
+    connection.send_filled(head, chunk.len as usize, &mut |mut out| {
+        for bytes in &chunk.bytes {
+            let (now, later) = out.split_at_mut((bytes.end - bytes.start) as usize);
+            source.pack(bytes.clone(), now);
+            out = later;
+        }
+        Ok(())
+    })
+}
+
+/// Receives the first `len` bytes of a chunk: straight to their place if that is one.
+fn receive_chunk(
+    connection: &mut dyn Connection,
+    chunk: &Chunk,
+    len: u64,
+    sink: &mut dyn Sink,
+) -> io::Result<()> {
+    if len > chunk.len {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "more data than were asked for"));
+    }
+    if let [bytes] = &chunk.bytes[..]
+        && let Some(place) = sink.slice(bytes.start..bytes.start + len)
+    {
+        return connection.receive_into(place);
+    }
+    let mut data = connection.receive_data()?;
+    for bytes in &chunk.bytes {
+        let (now, later) = data.split_at((bytes.end - bytes.start).min(data.len() as u64) as usize);
+        sink.unpack(bytes.start..bytes.start + now.len() as u64, now);
+        data = later;
+    }
+    Ok(())
+}

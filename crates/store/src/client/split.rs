@@ -1,0 +1,156 @@
+//! An access, cut into requests: for each server some megabytes at a time.
+
+use std::ops::Range;
+
+use pio_layout::View;
+
+use crate::placement::{Placement, Shares};
+
+/// What one request of an access moves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// The slot of the stripe whose server it goes to.
+    pub slot: u32,
+    /// Positions of the view that hold it; those of them that are on other servers belong to other chunks.
+    pub positions: Range<u64>,
+    /// Its data bytes, counted from the first of the access.
+    pub bytes: Vec<Range<u64>>,
+    /// How many they are.
+    pub len: u64,
+}
+
+/// Iterator over the chunks of an access, in the order in which they are complete: see [`Split::new`].
+#[derive(Debug)]
+pub struct Split {
+    shares: Shares,
+    start: u64,
+    /// The chunk of each slot that is being put together.
+    open: Vec<Chunk>,
+    /// What is left of a share that was too long for a chunk.
+    rest: Option<(u32, Range<u64>)>,
+    /// Strips since the chunk of the slot was begun.
+    strips: Vec<u64>,
+    walked: u64,
+    chunk_bytes: u64,
+    most_strips: u64,
+    ended: u32,
+}
+
+impl Split {
+    /// The chunks of `positions` of `view`, of at most `chunk_bytes` bytes and out of at most `most_strips` strips.
+    pub fn new(
+        placement: &Placement,
+        view: &View,
+        positions: Range<u64>,
+        chunk_bytes: u64,
+        most_strips: u64,
+    ) -> Split {
+        let factor = placement.striping().factor;
+        let open =
+            (0..factor).map(|slot| Chunk { slot, positions: 0..0, bytes: Vec::new(), len: 0 }).collect();
+        let start = positions.start;
+        let shares = placement.shares(view, positions);
+        Split {
+            shares,
+            start,
+            open,
+            rest: None,
+            strips: vec![0; factor as usize],
+            walked: 0,
+            chunk_bytes: chunk_bytes.max(1),
+            most_strips: most_strips.max(1),
+            ended: 0,
+        }
+    }
+
+    fn take(&mut self, slot: u32) -> Chunk {
+        let empty = Chunk { slot, positions: 0..0, bytes: Vec::new(), len: 0 };
+        std::mem::replace(&mut self.open[slot as usize], empty)
+    }
+}
+
+impl Iterator for Split {
+    type Item = Chunk;
+
+    fn next(&mut self) -> Option<Chunk> {
+        loop {
+            let (slot, positions) = match self.rest.take() {
+                Some(rest) => rest,
+                None => match self.shares.next() {
+                    Some(share) => {
+                        self.walked += 1;
+                        (share.slot, share.positions)
+                    }
+                    None => break,
+                },
+            };
+            let index = slot as usize;
+            // What came too far since the chunk was begun would make the server walk too far for one request.
+            if self.open[index].len > 0 && self.walked - self.strips[index] >= self.most_strips {
+                self.rest = Some((slot, positions));
+                return Some(self.take(slot));
+            }
+            let chunk = &mut self.open[index];
+            if chunk.len == 0 {
+                chunk.positions = positions.start..positions.start;
+                self.strips[index] = self.walked;
+            }
+            let len = (positions.end - positions.start).min(self.chunk_bytes - chunk.len);
+            let taken = positions.start..positions.start + len;
+            let bytes = taken.start - self.start..taken.end - self.start;
+            match chunk.bytes.last_mut() {
+                Some(last) if last.end == bytes.start => last.end = bytes.end,
+                _ => chunk.bytes.push(bytes),
+            }
+            chunk.len += len;
+            chunk.positions.end = taken.end;
+            if taken.end < positions.end {
+                self.rest = Some((slot, taken.end..positions.end));
+            }
+            if chunk.len == self.chunk_bytes {
+                return Some(self.take(slot));
+            }
+        }
+        while (self.ended as usize) < self.open.len() {
+            let slot = self.ended;
+            self.ended += 1;
+            if self.open[slot as usize].len > 0 {
+                return Some(self.take(slot));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pio_layout::Datatype;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Each data byte is in exactly one chunk, and the server finds the same bytes in the positions of the chunk.
+        #[test]
+        fn chunks_are_what_the_servers_find(
+            displacement in 0u64..50, len in 1u64..20, gap in 0u64..70, unit in 1u64..40, factor in 1u32..5,
+            start in 0u64..60, count in 0u64..400, chunk_bytes in 1u64..100, most_strips in 1u64..20,
+        ) {
+            let placement = Placement::new(unit, factor, 0, factor).unwrap();
+            let filetype = Datatype::bytes(len).resized(0, (len + gap) as i64).unwrap();
+            let view = View::new(displacement, 1, filetype).unwrap();
+            let positions = start..start + count;
+            let mut seen = vec![0; count as usize];
+            for chunk in Split::new(&placement, &view, positions, chunk_bytes, most_strips) {
+                prop_assert!(chunk.len > 0 && chunk.len <= chunk_bytes);
+                prop_assert_eq!(chunk.len, chunk.bytes.iter().map(|range| range.end - range.start).sum::<u64>());
+                let mut strips = placement.strips_of(chunk.slot, &view, chunk.positions.clone());
+                let found: Vec<u64> = strips.by_ref().flat_map(|strip| strip.positions).map(|position| position - start).collect();
+                prop_assert!(strips.steps() <= most_strips);
+                let told: Vec<u64> = chunk.bytes.iter().cloned().flatten().collect();
+                prop_assert_eq!(&found, &told);
+                told.iter().for_each(|byte| seen[*byte as usize] += 1);
+            }
+            prop_assert!(seen.iter().all(|times| *times == 1));
+        }
+    }
+}

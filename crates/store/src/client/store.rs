@@ -1,0 +1,381 @@
+//! A store, as a client sees it: names, and the ways to its servers.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::file::StoreFile;
+use super::lane::{Identity, Lane, Payload};
+use crate::auth::{Token, random};
+use crate::config::{Description, STRIP_BYTES};
+use crate::error::{Failure, StoreError};
+use crate::placement::{Placement, owner_of};
+use crate::protocol::{Answer, Body, ClientId, FileId, FileRecord, FileRef, Name, Usage};
+
+/// How a client behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How long to try to reach a server, or to wait for an answer, before giving an error.
+    pub timeout: Duration,
+    /// Bytes of data in a message at most: both sides work on one while the next is on its way.
+    pub chunk_bytes: u64,
+    /// Messages on their way to or from a server at a time.
+    pub window: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { timeout: Duration::from_secs(60), chunk_bytes: 1 << 20, window: 4 }
+    }
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// Make it if there is none.
+    pub create: bool,
+    /// It must not be there yet.
+    pub exclusive: bool,
+}
+
+/// How a new file is dealt out; 0: as the store's description says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Striping {
+    /// Bytes of a strip.
+    pub unit: u64,
+    /// Over how many servers.
+    pub factor: u32,
+}
+
+/// What is known of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// Its path.
+    pub path: String,
+    /// Its number.
+    pub file: FileId,
+    /// Its bytes.
+    pub size: u64,
+    /// Where they are.
+    pub placement: Placement,
+}
+
+/// What a check of one server's part of a file found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// Which server.
+    pub server: u32,
+    /// How many blocks were compared with their checksums.
+    pub blocks: u64,
+    /// How many of them are damaged.
+    pub damaged: u64,
+    /// The first of them.
+    pub first: Vec<u64>,
+}
+
+/// A store.
+#[derive(Clone, Debug)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    lanes: Vec<Mutex<Lane>>,
+    strip_bytes: u64,
+    options: Options,
+    next_lock: AtomicU64,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        for lane in &mut self.lanes {
+            lane.get_mut().unwrap_or_else(PoisonError::into_inner).farewell();
+        }
+    }
+}
+
+impl Store {
+    /// The store that the file `description` (`store.toml`) describes. Servers are connected to when they are needed.
+    ///
+    /// # Errors
+    /// If the description or its token cannot be read.
+    pub fn connect(description: &Path) -> Result<Store, StoreError> {
+        Store::connect_with(description, Options::default())
+    }
+
+    /// The same, with other options.
+    ///
+    /// # Errors
+    /// As [`Store::connect`].
+    pub fn connect_with(description: &Path, options: Options) -> Result<Store, StoreError> {
+        let loaded = Description::load(description)?;
+        let token = loaded.token(description)?;
+        Store::new(&loaded, token, options)
+    }
+
+    /// The store that is described.
+    ///
+    /// # Errors
+    /// If the operating system has no random numbers.
+    pub fn new(description: &Description, token: Token, options: Options) -> Result<Store, StoreError> {
+        let client = random()
+            .map_err(|error| StoreError::Config { path: "/dev/urandom".into(), what: error.to_string() })?;
+        let identity = Arc::new(Identity { client: ClientId(u128::from_le_bytes(client)), token, options });
+        let lanes = (0..)
+            .zip(&description.servers)
+            .map(|(index, server)| Mutex::new(Lane::new(index, server.address.clone(), identity.clone())));
+        let inner = Inner {
+            lanes: lanes.collect(),
+            strip_bytes: if description.strip_bytes == 0 { STRIP_BYTES } else { description.strip_bytes },
+            options,
+            next_lock: AtomicU64::new(1),
+        };
+        Ok(Store { inner: Arc::new(inner) })
+    }
+
+    /// Number of servers.
+    pub fn servers(&self) -> u32 {
+        self.inner.lanes.len() as u32
+    }
+
+    /// Opens a file; a new one is dealt out as `striping` says.
+    ///
+    /// # Errors
+    /// If there is none and none is to be made, or there is one and it must be new; or a server is not there.
+    pub fn open(&self, path: &str, mode: Mode, striping: Striping) -> Result<StoreFile, StoreError> {
+        let name = self.name(path)?;
+        let owner = self.owner(&name);
+        if !mode.create {
+            return Ok(StoreFile::new(self.clone(), name.as_str(), self.file(&name)?));
+        }
+        let placement = self.placement(&name, striping)?;
+        let body = Body::Create { name: name.clone(), exclusive: mode.exclusive, placement };
+        let file = match self.call(name.as_str(), owner, body)? {
+            Answer::File { file: Some(id), new: true } => FileRef { id, placement },
+            Answer::File { file: Some(id), new: false } => self.describe(name.as_str(), id)?,
+            _ => return Err(StoreError::Confused { server: owner }),
+        };
+        Ok(StoreFile::new(self.clone(), name.as_str(), file))
+    }
+
+    /// What is known of a file.
+    ///
+    /// # Errors
+    /// If there is none, or a server is not there.
+    pub fn stat(&self, path: &str) -> Result<Stat, StoreError> {
+        let name = self.name(path)?;
+        let file = self.file(&name)?;
+        let size = StoreFile::new(self.clone(), name.as_str(), file).size()?;
+        Ok(Stat { path: name.as_str().into(), file: file.id, size, placement: file.placement })
+    }
+
+    /// All files whose path begins with `prefix`, ascending.
+    ///
+    /// # Errors
+    /// If a server is not there.
+    pub fn list(&self, prefix: &str) -> Result<Vec<(String, FileId)>, StoreError> {
+        let mut all = Vec::new();
+        for server in 0..self.servers() {
+            let mut after = String::new();
+            loop {
+                let body = Body::List { prefix: prefix.into(), after: after.clone(), most: u32::MAX };
+                let Answer::Names { more, names } = self.call(prefix, server, body)? else {
+                    return Err(StoreError::Confused { server });
+                };
+                let last = names.last().map(|(name, _)| name.clone());
+                all.extend(names);
+                match last {
+                    Some(last) if more => after = last,
+                    _ => break,
+                }
+            }
+        }
+        all.sort();
+        Ok(all)
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// If there is none, or a server is not there.
+    pub fn remove(&self, path: &str) -> Result<(), StoreError> {
+        let name = self.name(path)?;
+        let owner = self.owner(&name);
+        match self.call(name.as_str(), owner, Body::Unlink { name: name.clone() })? {
+            Answer::File { file: Some(file), .. } => self.drop_data(name.as_str(), file),
+            _ => Err(StoreError::Confused { server: owner }),
+        }
+    }
+
+    /// Gives a file another path; a file that had it is removed.
+    ///
+    /// The two paths may belong to two servers: a client that dies in the middle leaves the file with both.
+    ///
+    /// # Errors
+    /// If there is no such file, or a server is not there.
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        let (from, to) = (self.name(from)?, self.name(to)?);
+        let file = self.file(&from)?.id;
+        if from == to {
+            return Ok(());
+        }
+        let owner = self.owner(&to);
+        let body = Body::Link { name: to.clone(), file };
+        let Answer::File { file: replaced, .. } = self.call(to.as_str(), owner, body)? else {
+            return Err(StoreError::Confused { server: owner });
+        };
+        self.call(from.as_str(), self.owner(&from), Body::Unlink { name: from.clone() })?;
+        match replaced {
+            Some(replaced) if replaced != file => self.drop_data(to.as_str(), replaced),
+            _ => Ok(()),
+        }
+    }
+
+    /// What each server's folders hold.
+    ///
+    /// # Errors
+    /// If a server is not there.
+    pub fn usage(&self) -> Result<Vec<Usage>, StoreError> {
+        let calls = (0..self.servers()).map(|server| (server, Body::Usage)).collect();
+        let answers = self.call_all("", calls)?;
+        (0..)
+            .zip(answers)
+            .map(|(server, answer)| match answer {
+                Answer::Usage(usage) => Ok(usage),
+                _ => Err(StoreError::Confused { server }),
+            })
+            .collect()
+    }
+
+    /// Compares a file with its checksums, on each of its servers.
+    ///
+    /// # Errors
+    /// If there is no such file, or a server is not there.
+    pub fn check(&self, path: &str) -> Result<Vec<Checked>, StoreError> {
+        let name = self.name(path)?;
+        let file = self.file(&name)?;
+        let servers = servers_of(&file);
+        let calls = servers.iter().map(|server| (*server, Body::Check { file })).collect();
+        let answers = self.call_all(name.as_str(), calls)?;
+        servers
+            .into_iter()
+            .zip(answers)
+            .map(|(server, answer)| match answer {
+                Answer::Damage { checked, damaged, blocks } => {
+                    Ok(Checked { server, blocks: checked, damaged, first: blocks })
+                }
+                _ => Err(StoreError::Confused { server }),
+            })
+            .collect()
+    }
+
+    /// Asks one server, and waits for the answer.
+    pub(super) fn call(&self, path: &str, server: u32, body: Body) -> Result<Answer, StoreError> {
+        let answers = self.call_all(path, vec![(server, body)])?;
+        answers.into_iter().next().ok_or(StoreError::Confused { server })
+    }
+
+    /// Asks servers (each once, ascending), all before any answer is waited for.
+    pub(super) fn call_all(&self, path: &str, calls: Vec<(u32, Body)>) -> Result<Vec<Answer>, StoreError> {
+        let servers: Vec<u32> = calls.iter().map(|(server, _)| *server).collect();
+        let mut lanes = self.lanes(&servers)?;
+        for (lane, (_, body)) in lanes.lanes.iter_mut().zip(calls) {
+            lane.ask(body)?;
+        }
+        let mut answers = Vec::with_capacity(servers.len());
+        for lane in &mut lanes.lanes {
+            answers.push(lane.answer(&mut Payload::None)?.body.map_err(|failure| (lane.server(), failure)));
+        }
+        answers
+            .into_iter()
+            .map(|answer| {
+                answer.map_err(|(server, failure)| StoreError::Failed { path: path.into(), server, failure })
+            })
+            .collect()
+    }
+
+    /// The ways to servers, ascending, for this operation alone.
+    pub(super) fn lanes(&self, servers: &[u32]) -> Result<Lanes<'_>, StoreError> {
+        let mut lanes = Vec::with_capacity(servers.len());
+        for &server in servers {
+            let lane = self.inner.lanes.get(server as usize).ok_or(StoreError::Confused { server })?;
+            lanes.push(lane.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        Ok(Lanes { lanes })
+    }
+
+    pub(super) fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    pub(super) fn next_lock(&self) -> u64 {
+        self.inner.next_lock.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn name(&self, path: &str) -> Result<Name, StoreError> {
+        Name::new(path).ok_or_else(|| StoreError::Invalid {
+            path: path.into(),
+            expected: "a path of 1 to 1024 bytes without `..`".into(),
+        })
+    }
+
+    fn owner(&self, name: &Name) -> u32 {
+        owner_of(name.as_str(), self.servers())
+    }
+
+    fn file(&self, name: &Name) -> Result<FileRef, StoreError> {
+        let server = self.owner(name);
+        match self.call(name.as_str(), server, Body::LookUp { name: name.clone() })? {
+            Answer::File { file: Some(id), .. } => self.describe(name.as_str(), id),
+            Answer::File { file: None, .. } => {
+                Err(StoreError::Failed { path: name.as_str().into(), server, failure: Failure::NotFound })
+            }
+            _ => Err(StoreError::Confused { server }),
+        }
+    }
+
+    fn describe(&self, path: &str, id: FileId) -> Result<FileRef, StoreError> {
+        match self.call(path, id.home(), Body::Describe { file: id })? {
+            Answer::Record(FileRecord { placement, .. }) if placement.servers() == self.servers() => {
+                Ok(FileRef { id, placement })
+            }
+            _ => Err(StoreError::Confused { server: id.home() }),
+        }
+    }
+
+    fn placement(&self, name: &Name, striping: Striping) -> Result<Placement, StoreError> {
+        let servers = self.servers();
+        let unit = if striping.unit == 0 { self.inner.strip_bytes } else { striping.unit };
+        let factor = if striping.factor == 0 { servers } else { striping.factor.min(servers) };
+        Placement::new(unit, factor, self.owner(name), servers).ok_or_else(|| StoreError::Invalid {
+            path: name.as_str().into(),
+            expected: format!("strips that fit 63 bits, found {unit} bytes on {factor} servers"),
+        })
+    }
+
+    /// Removes the parts of a file that has no name any more, then its record.
+    fn drop_data(&self, path: &str, id: FileId) -> Result<(), StoreError> {
+        let file = self.describe(path, id)?;
+        let calls = servers_of(&file).into_iter().map(|server| (server, Body::RemovePart { file })).collect();
+        self.call_all(path, calls)?;
+        self.call(path, id.home(), Body::Forget { file: id }).map(drop)
+    }
+}
+
+/// The servers that have a part of a file, ascending.
+pub(super) fn servers_of(file: &FileRef) -> Vec<u32> {
+    (0..file.placement.servers()).filter(|server| file.placement.slot_of_server(*server).is_some()).collect()
+}
+
+/// Ways to servers, held for one operation. What it leaves unanswered is given up.
+pub(super) struct Lanes<'a> {
+    pub(super) lanes: Vec<MutexGuard<'a, Lane>>,
+}
+
+impl Drop for Lanes<'_> {
+    fn drop(&mut self) {
+        self.lanes.iter_mut().for_each(|lane| lane.abandon());
+    }
+}

@@ -1,0 +1,163 @@
+//! The description of a store, `store.toml`: what clients need to find it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::auth::Token;
+use crate::error::StoreError;
+
+/// Bytes of a strip, where nothing else is said.
+pub const STRIP_BYTES: u64 = 64 << 10;
+
+/// The description of a store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Description {
+    /// The file with the token; relative to the description's folder.
+    pub token: PathBuf,
+    /// Bytes of a strip of new files.
+    pub strip_bytes: u64,
+    /// The servers, in order.
+    #[serde(rename = "server")]
+    pub servers: Vec<Server>,
+}
+
+/// A server of a store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Server {
+    /// Host and port.
+    pub address: String,
+}
+
+impl Description {
+    /// Reads a description.
+    ///
+    /// # Errors
+    /// If it cannot be read or makes no sense.
+    pub fn load(path: &Path) -> Result<Description, StoreError> {
+        let wrong = |what: String| StoreError::Config { path: path.to_owned(), what };
+        let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let description: Description = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        if description.servers.is_empty() || description.servers.len() > usize::from(u16::MAX) {
+            return Err(wrong("expected 1 to 65535 servers".into()));
+        }
+        if description.strip_bytes == 0 || description.strip_bytes > 1 << 40 {
+            return Err(wrong("expected strips of 1 byte to 1 TiB".into()));
+        }
+        Ok(description)
+    }
+
+    /// Writes the description, at once or not at all.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to.
+    pub fn save(&self, path: &Path) -> Result<(), StoreError> {
+        let wrong = |what: String| StoreError::Config { path: path.to_owned(), what };
+        let text = toml::to_string(self).map_err(|error| wrong(error.to_string()))?;
+        replace(path, text.as_bytes()).map_err(|error| wrong(error.to_string()))
+    }
+
+    /// Reads the token that the description names.
+    ///
+    /// # Errors
+    /// As [`Token::load`].
+    pub fn token(&self, path: &Path) -> Result<Token, StoreError> {
+        Token::load(&path.parent().unwrap_or(Path::new(".")).join(&self.token))
+    }
+}
+
+/// Makes a server known: notes its address beside the description `path`, and writes the description when all servers of
+/// the store have noted theirs. Says whether they have.
+///
+/// # Errors
+/// If the folder cannot be written to, or what others noted makes no sense.
+pub fn publish(
+    path: &Path,
+    index: u32,
+    servers: u32,
+    server: &Server,
+    strip_bytes: u64,
+) -> Result<bool, StoreError> {
+    let wrong = |path: &Path, what: String| StoreError::Config { path: path.to_owned(), what };
+    let note = note(path, index);
+    let text = toml::to_string(server).map_err(|error| wrong(&note, error.to_string()))?;
+    replace(&note, text.as_bytes()).map_err(|error| wrong(&note, error.to_string()))?;
+    let mut known = Vec::new();
+    for index in 0..servers {
+        match noted(path, index)? {
+            Some(server) => known.push(server),
+            None => return Ok(false),
+        }
+    }
+    let token = token_path(path).file_name().map(PathBuf::from).unwrap_or_default();
+    Description { token, strip_bytes, servers: known }.save(path).map(|()| true)
+}
+
+/// What a server noted when it was last started; where it should come back to.
+///
+/// # Errors
+/// If it makes no sense.
+pub fn noted(path: &Path, index: u32) -> Result<Option<Server>, StoreError> {
+    let note = note(path, index);
+    let wrong = |what: String| StoreError::Config { path: note.clone(), what };
+    match fs::read_to_string(&note) {
+        Ok(text) => toml::from_str(&text).map(Some).map_err(|error| wrong(error.to_string())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(wrong(error.to_string())),
+    }
+}
+
+/// Where the token of the store `path` is kept.
+pub fn token_path(path: &Path) -> PathBuf {
+    path.with_extension("token")
+}
+
+fn note(path: &Path, index: u32) -> PathBuf {
+    path.with_extension(format!("{index}.address"))
+}
+
+/// Replaces a file at once.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    io::Write::write_all(&mut file, bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_go_there_and_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.toml");
+        let servers = ["node1:4000", "node2:4000"].map(|address| Server { address: address.into() }).to_vec();
+        let description = Description { token: "token".into(), strip_bytes: STRIP_BYTES, servers };
+        description.save(&path).unwrap();
+        assert_eq!(Description::load(&path).unwrap(), description);
+        fs::write(&path, "token = \"token\"\nstrip-bytes = 0\n[[server]]\naddress = \"a:1\"\n").unwrap();
+        assert!(Description::load(&path).unwrap_err().to_string().contains("1 TiB"));
+    }
+
+    #[test]
+    fn a_description_is_written_when_all_servers_are_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.toml");
+        let server = |port: u32| Server { address: format!("node:{port}") };
+        assert!(!publish(&path, 1, 2, &server(1), STRIP_BYTES).unwrap());
+        assert!(!path.exists());
+        assert!(publish(&path, 0, 2, &server(0), STRIP_BYTES).unwrap());
+        assert_eq!(Description::load(&path).unwrap().servers, [server(0), server(1)]);
+        assert_eq!(noted(&path, 1).unwrap(), Some(server(1)));
+        // One comes back elsewhere.
+        assert!(publish(&path, 1, 2, &server(7), STRIP_BYTES).unwrap());
+        assert_eq!(Description::load(&path).unwrap().servers, [server(0), server(7)]);
+    }
+}

@@ -1,0 +1,248 @@
+//! A server's disks: data in ordinary files, names and records in a database.
+//!
+//! What it is asked ([`Work`]) it does at once, in the thread that asks; any number of threads may ask.
+
+mod groups;
+#[cfg(test)]
+mod model_tests;
+mod names;
+mod part;
+mod ranges;
+mod sums;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::error::{Failure, StoreError};
+use crate::protocol::{Answer, FileId, FileRef, MOST_BLOCKS, ReplyBody, Usage};
+use crate::server::{Task, Work};
+pub use names::{Names, Past};
+use part::{Part, Paths};
+pub use sums::BLOCK_BYTES;
+
+/// Parts that are kept open: each takes two descriptors.
+const MOST_OPEN: usize = 256;
+
+/// The disks of a server.
+#[derive(Debug)]
+pub struct Disks {
+    folders: Vec<PathBuf>,
+    names: Names,
+    boot: u128,
+    epoch: AtomicU64,
+    parts: Mutex<BTreeMap<FileId, Arc<Part>>>,
+}
+
+/// Memory to work in, one a thread.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    /// The data of a read.
+    pub data: Vec<u8>,
+    window: Vec<u8>,
+}
+
+/// Why work could not be done.
+#[derive(Debug)]
+struct Trouble(Failure);
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Trouble {
+        let unknown = rustix::io::Errno::IO.raw_os_error();
+        Trouble(Failure::Os(error.raw_os_error().unwrap_or(unknown)))
+    }
+}
+
+impl Disks {
+    /// Opens (or makes) what server `index` of `servers` keeps in `folders`; names and records are in the first.
+    ///
+    /// # Errors
+    /// If they cannot be read or written, are in use, or belong to another server.
+    pub fn open(folders: &[PathBuf], index: u32, servers: u32) -> Result<(Disks, Past), StoreError> {
+        let wrong = |path: &Path, what: String| StoreError::Config { path: path.to_owned(), what };
+        let Some(first) = folders.first() else {
+            return Err(wrong(Path::new(""), "expected a folder".into()));
+        };
+        for folder in folders {
+            fs::create_dir_all(folder.join("parts")).map_err(|error| wrong(folder, error.to_string()))?;
+        }
+        let boot = boot();
+        let path = first.join("names.redb");
+        let (names, past) =
+            Names::open(&path, index, servers, boot).map_err(|error| wrong(&path, error.to_string()))?;
+        let epoch = AtomicU64::new(past.epoch);
+        let parts = Mutex::default();
+        Ok((Disks { folders: folders.to_vec(), names, boot, epoch, parts }, past))
+    }
+
+    /// Counts how often data not yet synced may have been lost.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::SeqCst)
+    }
+
+    /// Does work. `data` came with it; what it reads is in `buffers.data` afterwards.
+    ///
+    /// # Errors
+    /// What the client is to be told.
+    pub fn perform(&self, work: &Work, data: &[u8], buffers: &mut Buffers) -> ReplyBody {
+        self.perform_part(work, data, buffers).map_err(|trouble| trouble.0)
+    }
+
+    fn perform_part(&self, work: &Work, data: &[u8], buffers: &mut Buffers) -> Result<Answer, Trouble> {
+        match &work.task {
+            Task::Write { file, strips, .. } => {
+                // Said now: whatever is lost from now on may be this.
+                let epoch = self.epoch();
+                if !data.is_empty() {
+                    self.make(file)?.write(strips.clone(), data, &mut buffers.window)?;
+                }
+                Ok(Answer::Written { epoch })
+            }
+            Task::Read { file, strips, bytes } => {
+                let len = *bytes as usize;
+                if buffers.data.len() < len {
+                    buffers.data.resize(len, 0);
+                }
+                let bytes = match self.find(file)? {
+                    Some(part) => part.read(strips.clone(), &mut buffers.data[..len], &mut buffers.window)?,
+                    None => 0,
+                };
+                Ok(Answer::Data { bytes })
+            }
+            Task::Length { file } => {
+                let part = self.find(file)?;
+                Ok(Answer::Length(part.map_or(Ok(0), |part| part.len())?))
+            }
+            Task::SetLength { file, bytes } => {
+                let epoch = self.epoch();
+                if *bytes > 0 || self.find(file)?.is_some() {
+                    self.make(file)?.set_len(*bytes)?;
+                }
+                Ok(Answer::Written { epoch })
+            }
+            Task::Preallocate { file, bytes } => {
+                let epoch = self.epoch();
+                self.make(file)?.preallocate(*bytes)?;
+                Ok(Answer::Written { epoch })
+            }
+            Task::Sync { file } => self.sync(file),
+            Task::RemovePart { file } => {
+                self.opened().remove(&file.id);
+                self.paths(file.id).remove()?;
+                Ok(Answer::Done)
+            }
+            Task::Check { file } => {
+                let (checked, mut blocks) = match self.find(file)? {
+                    Some(part) => part.check()?,
+                    None => (0, Vec::new()),
+                };
+                let damaged = blocks.len() as u64;
+                blocks.truncate(MOST_BLOCKS);
+                Ok(Answer::Damage { checked, damaged, blocks })
+            }
+            Task::Usage => self.usage(),
+            _ => self.names.perform(work).map_err(Trouble),
+        }
+    }
+
+    fn sync(&self, file: &FileRef) -> Result<Answer, Trouble> {
+        if let Some(part) = self.find(file)?
+            && let Err(trouble) = part.sync()
+        {
+            // The operating system says once that it could not write, then forgets what it could not: whoever wrote
+            // must learn of it, not only who asked.
+            let epoch = self.names.next_epoch().unwrap_or_else(|_| self.epoch() + 1);
+            self.epoch.store(epoch, Ordering::SeqCst);
+            return Err(trouble);
+        }
+        Ok(Answer::Written { epoch: self.epoch() })
+    }
+
+    fn usage(&self) -> Result<Answer, Trouble> {
+        let mut usage = Usage::default();
+        let mut devices = Vec::new();
+        for folder in &self.folders {
+            let parts = folder.join("parts");
+            let system =
+                rustix::fs::statvfs(&parts).map_err(|errno| Trouble(Failure::Os(errno.raw_os_error())))?;
+            // Folders of one file system share its room.
+            if !devices.contains(&system.f_fsid) {
+                devices.push(system.f_fsid);
+                usage.total_bytes += system.f_blocks * system.f_frsize;
+                usage.free_bytes += system.f_bavail * system.f_frsize;
+            }
+            for entry in fs::read_dir(parts)? {
+                let entry = entry?;
+                if entry.file_name().as_encoded_bytes().ends_with(b".data") {
+                    usage.files += 1;
+                    usage.used_bytes += entry.metadata()?.len();
+                }
+            }
+        }
+        Ok(Answer::Usage(usage))
+    }
+
+    /// The part of a file, if there is one.
+    fn find(&self, file: &FileRef) -> Result<Option<Arc<Part>>, Trouble> {
+        self.open_part(file, false)
+    }
+
+    /// The part of a file, made if there is none.
+    fn make(&self, file: &FileRef) -> Result<Arc<Part>, Trouble> {
+        let none = Trouble(Failure::Os(rustix::io::Errno::NOENT.raw_os_error()));
+        self.open_part(file, true)?.ok_or(none)
+    }
+
+    fn open_part(&self, file: &FileRef, create: bool) -> Result<Option<Arc<Part>>, Trouble> {
+        let mut parts = self.opened();
+        if let Some(part) = parts.get(&file.id) {
+            return Ok(Some(part.clone()));
+        }
+        if parts.len() >= MOST_OPEN {
+            // Nobody else can take one up while we hold the table.
+            parts.retain(|_, part| Arc::strong_count(part) > 1 || !part.is_clean());
+        }
+        let Some(part) = Part::open(self.paths(file.id), file.placement, self.boot, create)? else {
+            return Ok(None);
+        };
+        let part = Arc::new(part);
+        parts.insert(file.id, part.clone());
+        Ok(Some(part))
+    }
+
+    fn paths(&self, file: FileId) -> Paths {
+        let folder = &self.folders[(file.0 % self.folders.len() as u64) as usize];
+        Paths::new(&folder.join("parts"), file)
+    }
+
+    fn opened(&self) -> std::sync::MutexGuard<'_, BTreeMap<FileId, Arc<Part>>> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads until `out` is full or the file ends; says how many bytes.
+fn read_up_to(file: &File, out: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < out.len() {
+        match file.read_at(&mut out[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(len) => done += len,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+/// Which start of the machine this is; a new one each time if Linux does not say.
+fn boot() -> u128 {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .ok()
+        .and_then(|text| u128::from_str_radix(&text.trim().replace('-', ""), 16).ok())
+        .or_else(|| crate::auth::random().ok().map(u128::from_le_bytes))
+        .unwrap_or(0)
+}

@@ -1,0 +1,371 @@
+//! Names and records of files, in one database a server: every change is a transaction, durable when it is answered.
+//!
+//! | table | key | value |
+//! |---|---|---|
+//! | names | path | file id |
+//! | files | file id | record: placement, shared pointer, end for appends (LEB128) |
+//! | answers | client | number of its last request that must not be done twice, second of the epoch, the answer |
+//! | server | word | number |
+//!
+//! An answer is written in the transaction that it answers for: it is there exactly if the change is.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+
+use crate::error::{Expected, Failure};
+use crate::placement::Placement;
+use crate::protocol::{Answer, ClientId, FileId, FileRecord, MOST_NAMES, Name, Register, Reply, ReplyBody};
+use crate::server::{Task, Work};
+use crate::wire::{Input, put};
+
+const NAMES: TableDefinition<&str, u64> = TableDefinition::new("names");
+const FILES: TableDefinition<u64, &[u8]> = TableDefinition::new("files");
+const ANSWERS: TableDefinition<u128, (u64, u64, &[u8])> = TableDefinition::new("answers");
+const SERVER: TableDefinition<&str, u128> = TableDefinition::new("server");
+
+const BOOT: &str = "boot";
+const EPOCH: &str = "epoch";
+const INSTANCE: &str = "instance";
+const NEXT_FILE: &str = "next file";
+const IDENTITY: &str = "index and servers";
+
+/// Bytes that the database may keep in memory.
+const CACHE_BYTES: usize = 16 << 20;
+/// How long an answer is kept for a client that never said goodbye.
+const KEEP_ANSWERS: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The names and records that a server keeps.
+#[derive(Debug)]
+pub struct Names {
+    path: PathBuf,
+    index: u32,
+    /// Closed after an error, as the database is then of no more use, and opened again when it is needed.
+    database: Mutex<Option<Database>>,
+}
+
+/// What a server says of its past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Past {
+    /// Counts how often data not yet synced may have been lost.
+    pub epoch: u64,
+    /// Counts the starts.
+    pub instance: u64,
+}
+
+impl Names {
+    /// Opens the database of server `index` of `servers`, which runs since the machine's start `boot`.
+    ///
+    /// # Errors
+    /// If it cannot be read or written, is in use, or belongs to another server.
+    pub fn open(path: &Path, index: u32, servers: u32, boot: u128) -> Result<(Names, Past), redb::Error> {
+        let database = open(path)?;
+        let past = begin(&database, index, servers, boot)?;
+        Ok((Names { path: path.to_owned(), index, database: Mutex::new(Some(database)) }, past))
+    }
+
+    /// Notes that data not yet synced may have been lost; says the new epoch.
+    ///
+    /// # Errors
+    /// If the database cannot be written.
+    pub fn next_epoch(&self) -> Result<u64, Failure> {
+        self.with(|database| {
+            let transaction = database.begin_write()?;
+            let epoch = count(&transaction, EPOCH)?;
+            transaction.commit()?;
+            Ok(Ok(epoch))
+        })
+    }
+
+    /// Does what concerns names and records.
+    ///
+    /// # Errors
+    /// What the client is to be told.
+    pub fn perform(&self, work: &Work) -> ReplyBody {
+        match &work.task {
+            Task::LookUp { name } => self.look_up(name),
+            Task::List { prefix, after, most } => self.list(prefix, after, *most),
+            Task::Describe { file } => self.describe(*file),
+            Task::Create { name, exclusive: false, placement } => match self.look_up(name)? {
+                Answer::File { file: None, .. } => {
+                    self.change(None, |transaction| create(transaction, self.index, name, false, placement))
+                }
+                found => Ok(found),
+            },
+            Task::Create { name, exclusive: true, placement } => {
+                self.change(Some(work), |transaction| create(transaction, self.index, name, true, placement))
+            }
+            Task::Unlink { name } => self.change(Some(work), |transaction| {
+                let mut names = transaction.open_table(NAMES)?;
+                let file = names.remove(name.as_str())?.map(|file| FileId(file.value()));
+                Ok(file.map(|file| Answer::File { file: Some(file), new: false }).ok_or(Failure::NotFound))
+            }),
+            Task::Link { name, file } => self.change(Some(work), |transaction| {
+                let mut names = transaction.open_table(NAMES)?;
+                let before = names.insert(name.as_str(), file.0)?.map(|file| FileId(file.value()));
+                Ok(Ok(Answer::File { file: before, new: false }))
+            }),
+            Task::Forget { file } => self.change(None, |transaction| {
+                transaction.open_table(FILES)?.remove(file.0)?;
+                Ok(Ok(Answer::Done))
+            }),
+            Task::FetchAdd { file, register, at_least, by } => self.change(Some(work), |transaction| {
+                with_register(transaction, *file, *register, |value| {
+                    let from = value.max(*at_least);
+                    let to = from.checked_add(*by).filter(|to| *to <= i64::MAX as u64);
+                    to.map(|to| (to, Answer::Value(from))).ok_or(Failure::Invalid(Expected::Value))
+                })
+            }),
+            Task::SetRegister { file, register, value } => self.change(None, |transaction| {
+                with_register(transaction, *file, *register, |_| match *value <= i64::MAX as u64 {
+                    true => Ok((*value, Answer::Done)),
+                    false => Err(Failure::Invalid(Expected::Value)),
+                })
+            }),
+            Task::Goodbye => self.change(None, |transaction| {
+                transaction.open_table(ANSWERS)?.remove(work.client.0)?;
+                Ok(Ok(Answer::Done))
+            }),
+            // Of data: not ours.
+            _ => Err(Failure::Invalid(Expected::Owner)),
+        }
+    }
+
+    fn look_up(&self, name: &Name) -> ReplyBody {
+        self.with(|database| {
+            let names = database.begin_read()?.open_table(NAMES)?;
+            let file = names.get(name.as_str())?.map(|file| FileId(file.value()));
+            Ok(Ok(Answer::File { file, new: false }))
+        })
+    }
+
+    fn describe(&self, file: FileId) -> ReplyBody {
+        self.with(|database| {
+            let files = database.begin_read()?.open_table(FILES)?;
+            let Some(bytes) = files.get(file.0)? else { return Ok(Err(Failure::NotFound)) };
+            Ok(Record::decode(bytes.value()).map(|record| {
+                Answer::Record(FileRecord { placement: record.placement, pointer: record.pointer })
+            }))
+        })
+    }
+
+    fn list(&self, prefix: &str, after: &str, most: u32) -> ReplyBody {
+        self.with(|database| {
+            let table = database.begin_read()?.open_table(NAMES)?;
+            let most = most.min(MOST_NAMES) as usize;
+            let mut names = Vec::new();
+            for entry in table.range(prefix.max(after)..)? {
+                let (name, file) = entry?;
+                let name = name.value();
+                if !name.starts_with(prefix) {
+                    break;
+                }
+                if name <= after && !after.is_empty() {
+                    continue;
+                }
+                if names.len() == most {
+                    return Ok(Ok(Answer::Names { more: true, names }));
+                }
+                names.push((name.to_owned(), FileId(file.value())));
+            }
+            Ok(Ok(Answer::Names { more: false, names }))
+        })
+    }
+
+    /// A transaction; with `once`, one that is not done again if that request was done before.
+    fn change(
+        &self,
+        once: Option<&Work>,
+        change: impl FnOnce(&WriteTransaction) -> Result<ReplyBody, redb::Error>,
+    ) -> ReplyBody {
+        self.with(|database| {
+            let transaction = database.begin_write()?;
+            if let Some(work) = once
+                && let Some((number, answer)) = last_answer(&transaction, work.client)?
+                && work.number <= number
+            {
+                return Ok(if work.number == number { answer } else { Err(Failure::Stale) });
+            }
+            let body = change(&transaction)?;
+            if let Some(work) = once {
+                remember(&transaction, work, &body)?;
+            } else if body.is_err() {
+                transaction.abort()?;
+                return Ok(body);
+            }
+            transaction.commit()?;
+            Ok(body)
+        })
+    }
+
+    fn with<T>(
+        &self,
+        job: impl FnOnce(&Database) -> Result<Result<T, Failure>, redb::Error>,
+    ) -> Result<T, Failure> {
+        let mut database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        if database.is_none() {
+            *database = Some(open(&self.path).map_err(|error| failure(&error))?);
+        }
+        let Some(open) = &*database else { return Err(Failure::Os(libc_eio())) };
+        match job(open) {
+            Ok(result) => result,
+            Err(error) => {
+                *database = None;
+                Err(failure(&error))
+            }
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<Database, redb::Error> {
+    Ok(Builder::new().set_cache_size(CACHE_BYTES).create(path)?)
+}
+
+/// Makes the tables, and notes the start.
+fn begin(database: &Database, index: u32, servers: u32, boot: u128) -> Result<Past, redb::Error> {
+    let transaction = database.begin_write()?;
+    transaction.open_table(NAMES)?;
+    transaction.open_table(FILES)?;
+    let now = now();
+    transaction
+        .open_table(ANSWERS)?
+        .retain(|_, (_, second, _)| second.saturating_add(KEEP_ANSWERS.as_secs()) >= now)?;
+    let same_boot = {
+        let mut server = transaction.open_table(SERVER)?;
+        let identity = u128::from(index) << 32 | u128::from(servers);
+        let before = server.insert(IDENTITY, identity)?.map(|value| value.value());
+        if before.is_some_and(|before| before != identity) {
+            return Err(redb::Error::Corrupted(
+                "the folder of another server, or of another number of them".into(),
+            ));
+        }
+        let before = server.insert(BOOT, boot)?.map(|value| value.value());
+        before == Some(boot)
+    };
+    let epoch = match same_boot {
+        true => transaction.open_table(SERVER)?.get(EPOCH)?.map_or(0, |value| value.value() as u64),
+        false => count(&transaction, EPOCH)?,
+    };
+    let instance = count(&transaction, INSTANCE)?;
+    transaction.commit()?;
+    Ok(Past { epoch, instance })
+}
+
+fn count(transaction: &WriteTransaction, what: &str) -> Result<u64, redb::Error> {
+    let mut server = transaction.open_table(SERVER)?;
+    let next = server.get(what)?.map_or(0, |value| value.value()) + 1;
+    server.insert(what, next)?;
+    Ok(next as u64)
+}
+
+fn create(
+    transaction: &WriteTransaction,
+    index: u32,
+    name: &Name,
+    exclusive: bool,
+    placement: &Placement,
+) -> Result<ReplyBody, redb::Error> {
+    let mut names = transaction.open_table(NAMES)?;
+    if let Some(file) = names.get(name.as_str())?.map(|file| FileId(file.value())) {
+        return Ok(match exclusive {
+            true => Err(Failure::Exists),
+            false => Ok(Answer::File { file: Some(file), new: false }),
+        });
+    }
+    let file = FileId::new(index, count(transaction, NEXT_FILE)?);
+    names.insert(name.as_str(), file.0)?;
+    let record = Record { placement: *placement, pointer: 0, end: 0 };
+    transaction.open_table(FILES)?.insert(file.0, &record.encode()[..])?;
+    Ok(Ok(Answer::File { file: Some(file), new: true }))
+}
+
+fn with_register(
+    transaction: &WriteTransaction,
+    file: FileId,
+    register: Register,
+    change: impl FnOnce(u64) -> Result<(u64, Answer), Failure>,
+) -> Result<ReplyBody, redb::Error> {
+    let mut files = transaction.open_table(FILES)?;
+    let record = files.get(file.0)?.map(|bytes| Record::decode(bytes.value()));
+    let mut record = match record {
+        None => return Ok(Err(Failure::NotFound)),
+        Some(Err(failure)) => return Ok(Err(failure)),
+        Some(Ok(record)) => record,
+    };
+    let value = match register {
+        Register::Pointer => &mut record.pointer,
+        Register::End => &mut record.end,
+    };
+    let (next, answer) = match change(*value) {
+        Ok(changed) => changed,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    *value = next;
+    files.insert(file.0, &record.encode()[..])?;
+    Ok(Ok(answer))
+}
+
+fn last_answer(
+    transaction: &WriteTransaction,
+    client: ClientId,
+) -> Result<Option<(u64, ReplyBody)>, redb::Error> {
+    let answers = transaction.open_table(ANSWERS)?;
+    let Some(entry) = answers.get(client.0)? else { return Ok(None) };
+    let (number, _, bytes) = entry.value();
+    let body = Reply::decode(bytes).map_or(Err(Failure::Os(libc_eio())), |reply| reply.body);
+    Ok(Some((number, body)))
+}
+
+fn remember(transaction: &WriteTransaction, work: &Work, body: &ReplyBody) -> Result<(), redb::Error> {
+    let mut bytes = Vec::new();
+    Reply { number: work.number, body: body.clone() }.encode(&mut bytes);
+    transaction.open_table(ANSWERS)?.insert(work.client.0, (work.number, now(), &bytes[..]))?;
+    Ok(())
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// What the database failed with, as the client is told.
+fn failure(error: &redb::Error) -> Failure {
+    match error {
+        redb::Error::Io(error) => Failure::Os(error.raw_os_error().unwrap_or(libc_eio())),
+        _ => Failure::Os(libc_eio()),
+    }
+}
+
+fn libc_eio() -> i32 {
+    rustix::io::Errno::IO.raw_os_error()
+}
+
+struct Record {
+    placement: Placement,
+    pointer: u64,
+    end: u64,
+}
+
+impl Record {
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.placement.encode(&mut out);
+        put(&mut out, self.pointer);
+        put(&mut out, self.end);
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Record, Failure> {
+        let mut input = Input::new(bytes);
+        let mut take = || {
+            let placement = Placement::decode(&mut input)?;
+            Ok::<_, crate::ProtocolError>(Record {
+                placement,
+                pointer: input.number("a pointer")?,
+                end: input.number("an end")?,
+            })
+        };
+        take().map_err(|_| Failure::Os(libc_eio()))
+    }
+}

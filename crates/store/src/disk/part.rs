@@ -1,0 +1,503 @@
+//! A server's part of a file: an ordinary file, and its checksums.
+//!
+//! Writes go to the operating system's page cache before they are answered: they outlive the server, if not the
+//! machine. Blocks that were written since the last sync are *dirty*; a sync seals them and makes them durable.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use pio_layout::pack;
+use rustix::fs::FallocateFlags;
+
+use super::groups::{Group, Grouping};
+use super::ranges::Ranges;
+use super::sums::{self, BLOCK_BYTES, Entry, Header};
+use super::{Trouble, read_up_to};
+use crate::error::{Expected, Failure};
+use crate::placement::{Placement, SlotStrips};
+use crate::protocol::FileId;
+
+/// Bytes that are read at once to compare them with their checksums.
+const BATCH_BYTES: u64 = 1 << 20;
+
+/// An open part.
+#[derive(Debug)]
+pub(super) struct Part {
+    paths: Paths,
+    data: File,
+    sums: File,
+    placement: Placement,
+    boot: u128,
+    state: RwLock<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Whether the header says that blocks may be open.
+    open: bool,
+    /// Whether the folder may not know of the files yet.
+    new: bool,
+    /// Blocks written since they were sealed.
+    dirty: Ranges,
+    /// Blocks that need not be compared with their checksums any more.
+    verified: Ranges,
+}
+
+/// Where a part is.
+#[derive(Clone, Debug)]
+pub(super) struct Paths {
+    folder: PathBuf,
+    data: PathBuf,
+    sums: PathBuf,
+}
+
+impl Paths {
+    pub(super) fn new(folder: &Path, file: FileId) -> Paths {
+        let name = |kind: &str| folder.join(format!("{:016x}.{kind}", file.0));
+        Paths { folder: folder.to_owned(), data: name("data"), sums: name("sums") }
+    }
+
+    /// Removes the part, if there is one: the data first, as they are nothing without their checksums.
+    pub(super) fn remove(&self) -> Result<(), Trouble> {
+        for path in [&self.data, &self.sums] {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                result => result?,
+            }
+        }
+        Ok(File::open(&self.folder)?.sync_all()?)
+    }
+}
+
+impl Part {
+    /// Opens a part; if there is none, makes it if asked to.
+    pub(super) fn open(
+        paths: Paths,
+        placement: Placement,
+        boot: u128,
+        create: bool,
+    ) -> Result<Option<Part>, Trouble> {
+        let exists = paths.data.exists();
+        if !exists && !create {
+            return Ok(None);
+        }
+        let options = |create: bool| {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(create);
+            options
+        };
+        // The checksums are there before the data: data without them were tampered with.
+        let missing = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => Trouble(Failure::Damaged { block: 0 }),
+            _ => error.into(),
+        };
+        let sums = options(!exists).open(&paths.sums).map_err(missing)?;
+        let header = match Header::read(&sums)? {
+            Some(header) => header,
+            None if exists => return Err(Trouble(Failure::Damaged { block: 0 })),
+            None => {
+                let header = Header { open_since: None, placement };
+                header.write(&sums)?;
+                header
+            }
+        };
+        if header.placement != placement {
+            return Err(Trouble(Failure::Invalid(Expected::Placement)));
+        }
+        let data = options(true).open(&paths.data)?;
+        let state =
+            State { open: false, new: !exists, dirty: Ranges::default(), verified: Ranges::default() };
+        let mut part = Part { paths, data, sums, placement, boot, state: RwLock::new(state) };
+        part.recover(header.open_since)?;
+        Ok(Some(part))
+    }
+
+    /// Finds the blocks that were being written when the server stopped.
+    fn recover(&mut self, open_since: Option<u128>) -> Result<(), Trouble> {
+        let Some(since) = open_since else { return Ok(()) };
+        let blocks = sums::count(&self.sums)?;
+        let mut dirty = Ranges::default();
+        if since == self.boot {
+            // The machine was up all the time: what was written is there, entries too.
+            for first in (0..blocks).step_by(4096) {
+                let count = (blocks - first).min(4096) as usize;
+                for (entry, block) in sums::read_entries(&self.sums, first, count)?.iter().zip(first..) {
+                    if *entry == Entry::Open {
+                        dirty.insert(block..block + 1);
+                    }
+                }
+            }
+        } else {
+            // Some of it may have reached the disk and some not: nothing is known of any block.
+            dirty.insert(0..blocks.max(self.len()?.div_ceil(BLOCK_BYTES)));
+        }
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        state.open = true;
+        state.dirty = dirty.clone();
+        for range in dirty.iter() {
+            mark_open(&self.sums, range)?;
+        }
+        if since != self.boot {
+            Header { open_since: Some(self.boot), placement: self.placement }.write(&self.sums)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the part.
+    pub(super) fn len(&self) -> Result<u64, Trouble> {
+        Ok(self.data.metadata()?.len())
+    }
+
+    /// Whether nothing would be forgotten if the part were closed now.
+    pub(super) fn is_clean(&self) -> bool {
+        self.read_state().dirty.is_empty()
+    }
+
+    /// Writes `data` to the strips, in order. `window` is memory to work in.
+    pub(super) fn write(
+        &self,
+        mut strips: SlotStrips,
+        data: &[u8],
+        window: &mut Vec<u8>,
+    ) -> Result<(), Trouble> {
+        let mut state = self.write_state();
+        let mut rest = data;
+        let mut write = |group: &Group| {
+            let (now, later) = rest
+                .split_at_checked(group.bytes as usize)
+                .ok_or(Trouble(Failure::Invalid(Expected::DataLength)))?;
+            rest = later;
+            self.write_group(&mut state, group, now, window)
+        };
+        let mut grouping = Grouping::default();
+        while let Some(strip) = strips.next() {
+            for run in strips.runs(&strip) {
+                grouping.add(run, &mut write)?;
+            }
+        }
+        grouping.finish(&mut write)
+    }
+
+    fn write_group(
+        &self,
+        state: &mut State,
+        group: &Group,
+        data: &[u8],
+        window: &mut Vec<u8>,
+    ) -> Result<(), Trouble> {
+        self.begin_writing(state, &group.span, group.is_dense())?;
+        if group.is_dense() {
+            return Ok(self.data.write_all_at(data, group.span.start)?);
+        }
+        let len = (group.span.end - group.span.start) as usize;
+        if window.len() < len {
+            window.resize(len, 0);
+        }
+        let window = &mut window[..len];
+        let there = read_up_to(&self.data, window, group.span.start)?;
+        window[there..].fill(0);
+        pack::unpack(group.runs.iter().copied(), window, -(group.span.start as i64), data)
+            .map_err(|_| Trouble(Failure::Invalid(Expected::DataLength)))?;
+        Ok(self.data.write_all_at(window, group.span.start)?)
+    }
+
+    /// Marks the blocks of these bytes as being written. Those that keep some of their old bytes must be sound: a damage
+    /// is not to be sealed.
+    fn begin_writing(&self, state: &mut State, bytes: &Range<u64>, dense: bool) -> Result<(), Trouble> {
+        let blocks = blocks_of(bytes);
+        let clean = state.dirty.missing(blocks.clone());
+        if clean.is_empty() {
+            return Ok(());
+        }
+        for range in &clean {
+            if !dense {
+                self.verify(state, range.clone())?;
+                continue;
+            }
+            for edge in [bytes.start, bytes.end] {
+                let block = edge / BLOCK_BYTES;
+                if !edge.is_multiple_of(BLOCK_BYTES) && range.contains(&block) {
+                    self.verify(state, block..block + 1)?;
+                }
+            }
+        }
+        self.open_header(state)?;
+        for range in clean {
+            mark_open(&self.sums, range.clone())?;
+            state.dirty.insert(range);
+        }
+        Ok(())
+    }
+
+    /// Notes, durably, that checksums may say nothing if the machine goes down.
+    fn open_header(&self, state: &mut State) -> Result<(), Trouble> {
+        if !state.open {
+            Header { open_since: Some(self.boot), placement: self.placement }.write(&self.sums)?;
+            self.sums.sync_data()?;
+            state.open = true;
+        }
+        Ok(())
+    }
+
+    /// Reads the strips into `out`, in order; says how many bytes lie before the end of the part.
+    pub(super) fn read(
+        &self,
+        mut strips: SlotStrips,
+        out: &mut [u8],
+        window: &mut Vec<u8>,
+    ) -> Result<u64, Trouble> {
+        let len = self.len()?;
+        let mut done = 0;
+        let mut read = |group: &Group| {
+            if group.span.start >= len {
+                return Ok(());
+            }
+            self.verify_once(blocks_of(&(group.span.start..group.span.end.min(len))))?;
+            let target = &mut out[done as usize..(done + group.bytes) as usize];
+            // Nobody writes meanwhile; between two groups somebody may.
+            let _state = self.read_state();
+            done += self.read_group(group, len, target, window)?;
+            Ok::<(), Trouble>(())
+        };
+        let mut grouping = Grouping::default();
+        while let Some(strip) = strips.next() {
+            if strip.part_offset >= len {
+                break;
+            }
+            for run in strips.runs(&strip) {
+                grouping.add(run, &mut read)?;
+            }
+        }
+        grouping.finish(&mut read)?;
+        Ok(done)
+    }
+
+    /// Reads a group's bytes before `len`; says how many.
+    fn read_group(
+        &self,
+        group: &Group,
+        len: u64,
+        out: &mut [u8],
+        window: &mut Vec<u8>,
+    ) -> Result<u64, Trouble> {
+        let bytes = bytes_before(group, len);
+        let out = &mut out[..bytes as usize];
+        if group.is_dense() {
+            return Ok(read_up_to(&self.data, out, group.span.start)? as u64);
+        }
+        let span = (group.span.end - group.span.start) as usize;
+        if window.len() < span {
+            window.resize(span, 0);
+        }
+        let window = &mut window[..span];
+        read_up_to(&self.data, window, group.span.start)?;
+        let mut left = bytes;
+        let runs = group.runs.iter().flat_map(|run| whole_and_rest(*run, &mut left)).collect::<Vec<_>>();
+        pack::pack(runs.into_iter(), window, -(group.span.start as i64), out)
+            .map_err(|_| Trouble(Failure::Invalid(Expected::DataLength)))?;
+        Ok(bytes)
+    }
+
+    /// Cuts or extends the part.
+    pub(super) fn set_len(&self, bytes: u64) -> Result<(), Trouble> {
+        let mut state = self.write_state();
+        let len = self.len()?;
+        if bytes < len {
+            // The block that keeps some of its bytes is another one then.
+            if !bytes.is_multiple_of(BLOCK_BYTES) {
+                self.begin_writing(&mut state, &(bytes - 1..bytes), false)?;
+            } else {
+                self.open_header(&mut state)?;
+            }
+            let kept = bytes.div_ceil(BLOCK_BYTES);
+            sums::cut(&self.sums, kept)?;
+            state.dirty.remove(kept..u64::MAX);
+            state.verified.remove(kept..u64::MAX);
+        }
+        Ok(self.data.set_len(bytes)?)
+    }
+
+    /// Makes sure that there is room for so many bytes.
+    pub(super) fn preallocate(&self, bytes: u64) -> Result<(), Trouble> {
+        let _state = self.write_state();
+        if bytes == 0 {
+            return Ok(());
+        }
+        match rustix::fs::fallocate(&self.data, FallocateFlags::empty(), 0, bytes) {
+            // Not every file system can: then it is at least so long.
+            Err(rustix::io::Errno::OPNOTSUPP) if self.len()? < bytes => Ok(self.data.set_len(bytes)?),
+            Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
+            result => result.map_err(|errno| Trouble(Failure::Os(errno.raw_os_error()))),
+        }
+    }
+
+    /// Seals what was written, and makes it durable.
+    pub(super) fn sync(&self) -> Result<(), Trouble> {
+        let mut state = self.write_state();
+        let (new, open) = (state.new, state.open);
+        self.seal(&mut state)?;
+        drop(state);
+        // Others may write meanwhile: their blocks are open again, and so stays the part.
+        self.data.sync_data()?;
+        if new {
+            File::open(&self.paths.folder)?.sync_all()?;
+        }
+        if open {
+            self.sums.sync_data()?;
+        }
+        let mut state = self.write_state();
+        state.new &= !new;
+        if open && state.open && state.dirty.is_empty() {
+            Header { open_since: None, placement: self.placement }.write(&self.sums)?;
+            state.open = false;
+            self.sums.sync_data()?;
+        }
+        Ok(())
+    }
+
+    fn seal(&self, state: &mut State) -> Result<(), Trouble> {
+        let len = self.len()?;
+        let dirty: Vec<Range<u64>> = state.dirty.iter().collect();
+        let mut batch = Vec::new();
+        for range in dirty {
+            for blocks in batches(range) {
+                let entries = self.entries_of(&blocks, len, &mut batch)?;
+                sums::write_entries(&self.sums, blocks.start, &entries)?;
+                state.dirty.remove(blocks.clone());
+                state.verified.insert(blocks);
+            }
+        }
+        Ok(())
+    }
+
+    /// The checksums that blocks have now.
+    fn entries_of(&self, blocks: &Range<u64>, len: u64, batch: &mut Vec<u8>) -> Result<Vec<Entry>, Trouble> {
+        let bytes = blocks.start * BLOCK_BYTES..(blocks.end * BLOCK_BYTES).min(len);
+        batch.resize(bytes.end.saturating_sub(bytes.start) as usize, 0);
+        let there = read_up_to(&self.data, batch, bytes.start)?;
+        let mut entries: Vec<Entry> = batch[..there]
+            .chunks(BLOCK_BYTES as usize)
+            .map(|block| Entry::Sealed { checksum: crc32fast::hash(block), bytes: block.len() as u32 })
+            .collect();
+        entries.resize((blocks.end - blocks.start) as usize, Entry::Unwritten);
+        Ok(entries)
+    }
+
+    fn verify_once(&self, blocks: Range<u64>) -> Result<(), Trouble> {
+        if self.read_state().verified.missing(blocks.clone()).is_empty() {
+            return Ok(());
+        }
+        self.verify(&mut self.write_state(), blocks)
+    }
+
+    /// Compares blocks with their checksums, unless it was done before.
+    fn verify(&self, state: &mut State, blocks: Range<u64>) -> Result<(), Trouble> {
+        for range in state.verified.missing(blocks) {
+            for blocks in batches(range) {
+                if let Some(&block) = self.damaged(&blocks)?.first() {
+                    return Err(Trouble(Failure::Damaged { block }));
+                }
+                state.verified.insert(blocks);
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of the blocks that do not have their checksum.
+    fn damaged(&self, blocks: &Range<u64>) -> Result<Vec<u64>, Trouble> {
+        let entries = sums::read_entries(&self.sums, blocks.start, (blocks.end - blocks.start) as usize)?;
+        if !entries.iter().any(|entry| matches!(entry, Entry::Sealed { .. })) {
+            return Ok(Vec::new());
+        }
+        let mut bytes = vec![0; ((blocks.end - blocks.start) * BLOCK_BYTES) as usize];
+        let there = read_up_to(&self.data, &mut bytes, blocks.start * BLOCK_BYTES)?;
+        let sound = |entry: &Entry, at: usize| match *entry {
+            Entry::Unwritten | Entry::Open => true,
+            Entry::Sealed { checksum, bytes: covered } => {
+                let covered = covered as usize;
+                covered <= BLOCK_BYTES as usize
+                    && at + covered <= there
+                    && crc32fast::hash(&bytes[at..at + covered]) == checksum
+            }
+        };
+        let places = (0..).step_by(BLOCK_BYTES as usize);
+        let judged = entries.iter().zip(places).zip(blocks.start..);
+        Ok(judged.filter(|((entry, at), _)| !sound(entry, *at)).map(|(_, block)| block).collect())
+    }
+
+    /// Compares all sealed blocks with their checksums; says how many there are and which are damaged.
+    pub(super) fn check(&self) -> Result<(u64, Vec<u64>), Trouble> {
+        let state = self.write_state();
+        let blocks = sums::count(&self.sums)?;
+        let mut damaged = Vec::new();
+        for batch in batches(0..blocks) {
+            damaged.extend(self.damaged(&batch)?);
+        }
+        drop(state);
+        Ok((blocks, damaged))
+    }
+
+    fn read_state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_state(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn mark_open(sums: &File, blocks: Range<u64>) -> io::Result<()> {
+    for batch in batches(blocks) {
+        let entries = vec![Entry::Open; (batch.end - batch.start) as usize];
+        sums::write_entries(sums, batch.start, &entries)?;
+    }
+    Ok(())
+}
+
+/// Blocks that hold these bytes.
+fn blocks_of(bytes: &Range<u64>) -> Range<u64> {
+    bytes.start / BLOCK_BYTES..bytes.end.div_ceil(BLOCK_BYTES)
+}
+
+/// Ranges of blocks of bounded size.
+fn batches(blocks: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let most = BATCH_BYTES / BLOCK_BYTES;
+    (blocks.start..blocks.end).step_by(most as usize).map(move |first| first..(first + most).min(blocks.end))
+}
+
+/// Bytes of a group that lie before `len`.
+fn bytes_before(group: &Group, len: u64) -> u64 {
+    if group.span.end <= len {
+        return group.bytes;
+    }
+    group
+        .runs
+        .iter()
+        .map(|run| {
+            let room = len.saturating_sub(run.offset as u64);
+            if run.count == 1 {
+                return room.min(run.len);
+            }
+            let stride = run.stride as u64;
+            let whole = (room / stride).min(run.count);
+            let rest = if whole < run.count { (room % stride).min(run.len) } else { 0 };
+            whole * run.len + rest
+        })
+        .sum()
+}
+
+/// The first `left` bytes of a run, as whole pieces and the beginning of one; takes them off `left`.
+fn whole_and_rest(run: pio_layout::Run, left: &mut u64) -> impl Iterator<Item = pio_layout::Run> + use<> {
+    let bytes = run.size().min(*left);
+    *left -= bytes;
+    let whole = bytes / run.len;
+    let stride = if whole > 1 { run.stride } else { 0 };
+    let pieces = pio_layout::Run { count: whole, stride, ..run };
+    let offset = run.offset + whole as i64 * run.stride;
+    let rest = pio_layout::Run { offset, len: bytes % run.len, stride: 0, count: 1 };
+    [pieces, rest].into_iter().filter(|run| run.size() > 0)
+}

@@ -1,0 +1,109 @@
+//! The handshake, over any connection.
+
+use std::io::{self, ErrorKind};
+
+use crate::auth::{Conversation, Role, Token, random};
+use crate::limits::Limits;
+use crate::protocol::handshake::Greeting;
+use crate::protocol::{ClientId, VERSION};
+use crate::transport::Connection;
+
+/// What a server says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Welcome {
+    /// Counts how often data not yet synced may have been lost.
+    pub(crate) epoch: u64,
+    /// Bytes of data that a message may have.
+    pub(crate) data_bytes: u32,
+}
+
+/// How a client was received.
+#[derive(Debug)]
+pub(crate) enum Greeted {
+    /// The session may begin.
+    Welcome(Welcome),
+    /// Come again soon.
+    Busy,
+    /// Never.
+    Refused(String),
+}
+
+/// The client's side.
+pub(crate) fn greet(
+    connection: &mut dyn Connection,
+    token: &Token,
+    client: ClientId,
+    server: u32,
+) -> io::Result<Greeted> {
+    let client_nonce = random()?;
+    let hello =
+        Greeting::Hello { version: VERSION, store: token.store(), client, server, nonce: client_nonce };
+    say(connection, &hello)?;
+    let server_nonce = match hear(connection)? {
+        Greeting::Challenge { nonce } => nonce,
+        Greeting::Refused { reason } => return Ok(Greeted::Refused(reason)),
+        _ => return Err(unexpected()),
+    };
+    let conversation = Conversation { client, server, client_nonce, server_nonce };
+    say(connection, &Greeting::Proof { mac: token.proof(Role::Client, &conversation) })?;
+    match hear(connection)? {
+        Greeting::Welcome { mac, epoch, data_bytes, head_bytes, .. } => {
+            if !token.accepts(Role::Server, &conversation, &mac) {
+                return Ok(Greeted::Refused("it does not know the store's token".into()));
+            }
+            connection.set_limits(&Limits { head_bytes, data_bytes, ..Limits::DEFAULT });
+            Ok(Greeted::Welcome(Welcome { epoch, data_bytes }))
+        }
+        Greeting::Busy => Ok(Greeted::Busy),
+        Greeting::Refused { reason } => Ok(Greeted::Refused(reason)),
+        _ => Err(unexpected()),
+    }
+}
+
+/// The server's side, up to the client's proof; the caller says welcome. `None` if the client was refused.
+pub(crate) fn receive(
+    connection: &mut dyn Connection,
+    token: &Token,
+    index: u32,
+) -> io::Result<Option<Conversation>> {
+    let Greeting::Hello { version, store, client, server, nonce: client_nonce } = hear(connection)? else {
+        return Err(unexpected());
+    };
+    let wrong = if version != VERSION {
+        Some(format!("the client speaks version {version} of the protocol, the server version {VERSION}"))
+    } else if store != token.store() {
+        Some("another store, or another token".into())
+    } else if server != index {
+        Some(format!("this is server {index}, not {server}"))
+    } else {
+        None
+    };
+    if let Some(reason) = wrong {
+        say(connection, &Greeting::Refused { reason })?;
+        return Ok(None);
+    }
+    let server_nonce = random()?;
+    say(connection, &Greeting::Challenge { nonce: server_nonce })?;
+    let Greeting::Proof { mac } = hear(connection)? else { return Err(unexpected()) };
+    let conversation = Conversation { client, server, client_nonce, server_nonce };
+    if !token.accepts(Role::Client, &conversation, &mac) {
+        say(connection, &Greeting::Refused { reason: "a wrong token".into() })?;
+        return Ok(None);
+    }
+    Ok(Some(conversation))
+}
+
+/// Sends a greeting.
+pub(crate) fn say(connection: &mut dyn Connection, greeting: &Greeting) -> io::Result<()> {
+    connection.send(&greeting.encode(), &[])
+}
+
+fn hear(connection: &mut dyn Connection) -> io::Result<Greeting> {
+    let mut head = Vec::new();
+    connection.receive(&mut head)?;
+    Ok(Greeting::decode(&head)?)
+}
+
+fn unexpected() -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, "not the greeting that was expected")
+}

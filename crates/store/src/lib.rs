@@ -1,0 +1,28 @@
+//! Striped I/O servers and their client.
+//!
+//! A *store* is S servers. A file is dealt out to them in strips, round and round; each server keeps its part in an
+//! ordinary file of its own. An access is a view and positions: the request is tens of bytes whatever the number of
+//! pieces, and each server works out its own (Hong, You and Chung, "Efficient Collective I/O", 2006, is where the idea of
+//! shipping the view to the server and scattering there comes from).
+//!
+//! [`protocol`] is what is said, as bytes; [`server::Server`] and [`client::Link`] are the two sides as state machines,
+//! without socket, file, thread or clock; [`disk`] keeps data and names; [`transport`] moves messages; and
+//! [`serve`] and [`client::Store`] drive it all.
+
+pub mod auth;
+pub mod client;
+pub mod config;
+pub mod disk;
+mod error;
+mod greet;
+mod limits;
+mod placement;
+pub mod protocol;
+pub mod serve;
+pub mod server;
+pub mod transport;
+mod wire;
+
+pub use error::{Expected, Failure, ProtocolError, StoreError};
+pub use limits::{Limits, PATH_BYTES};
+pub use placement::{Placement, Share, Shares, SlotStrips, StripRuns, StripShare, owner_of};

@@ -1,0 +1,515 @@
+//! What clients ask.
+//!
+//! A request is its kind, its number, how far below that number lies the first one not yet answered, and the fields of
+//! its kind. Numbers are LEB128. A *file* is its id and its placement (strip, factor, base, servers); an *access* is a
+//! view (`0`: the whole file; `1`, number: a registered one; `2`, encoding: this one) and positions (start, length).
+//!
+//! | kind | request | fields | answer |
+//! |---|---|---|---|
+//! | 1 | look up | name | file |
+//! | 2 | create | name, `1` if it must be new, placement | file |
+//! | 3 | unlink | name | file |
+//! | 4 | link | name, file id | file |
+//! | 5 | list | prefix, name after which to begin, how many at most | names |
+//! | 6 | describe | file id | record |
+//! | 7 | forget | file id | done |
+//! | 8 | fetch and add | file id, register, at least, by | value |
+//! | 9 | set register | file id, register, value | done |
+//! | 10 | lock | file id, lock number, `1` if shared, range | done or wait |
+//! | 11 | unlock | file id, lock number | done |
+//! | 12 | register view | view number, encoding | done |
+//! | 13 | forget view | view number | done |
+//! | 14 | write | file, access; data | written |
+//! | 15 | read | file, access | data |
+//! | 16 | length | file | length |
+//! | 17 | set length | file, bytes of the part | written |
+//! | 18 | preallocate | file, bytes of the part | written |
+//! | 19 | sync | file | written |
+//! | 20 | remove part | file | done |
+//! | 21 | usage | | usage |
+//! | 22 | check | file | damage |
+//! | 23 | goodbye | | done |
+
+use std::ops::Range;
+
+use pio_layout::View;
+
+use crate::error::ProtocolError;
+use crate::limits::PATH_BYTES;
+use crate::placement::Placement;
+use crate::wire::{Input, put, put_bytes, put_range};
+
+/// A file of a store. The upper 16 bits say which server keeps its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub u64);
+
+impl FileId {
+    /// The `count`-th file whose record server `home` keeps.
+    pub fn new(home: u32, count: u64) -> FileId {
+        FileId(u64::from(home) << 48 | count & ((1 << 48) - 1))
+    }
+
+    /// The server that keeps the file's record.
+    pub fn home(self) -> u32 {
+        (self.0 >> 48) as u32
+    }
+}
+
+/// A path of the store: parts between single slashes, none of them empty, `.` or `..`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(String);
+
+impl Name {
+    /// `path` in normal form: what is empty or `.` is left out. `None` if nothing is left, a part is `..`, a character is
+    /// NUL, or it is too long.
+    pub fn new(path: &str) -> Option<Name> {
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+        let name = parts.join("/");
+        let good =
+            !name.is_empty() && name.len() <= PATH_BYTES && !name.contains('\0') && !parts.contains(&"..");
+        good.then_some(Name(name))
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn decode(input: &mut Input) -> Result<Name, ProtocolError> {
+        let text = input.string(PATH_BYTES, "a path")?;
+        let wrong = ProtocolError::Malformed { expected: "a path in normal form" };
+        Name::new(&text).filter(|name| name.0 == text).ok_or(wrong)
+    }
+}
+
+/// A file, as servers that keep only data have to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileRef {
+    /// Which file.
+    pub id: FileId,
+    /// Where its bytes are.
+    pub placement: Placement,
+}
+
+/// Which view.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ViewRef {
+    /// The whole file: positions are offsets.
+    Whole,
+    /// One that was registered in this session.
+    Registered(u32),
+    /// This one: for lists that are used once.
+    Inline(View),
+}
+
+/// Which bytes of a file, symbolic.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Access {
+    /// The view.
+    pub view: ViewRef,
+    /// Which data bytes of it; the server takes those that it has.
+    pub positions: Range<u64>,
+}
+
+/// A number that the file's home server keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Register {
+    /// The shared file pointer.
+    Pointer,
+    /// Where the next append goes.
+    End,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the table above says what the fields are")]
+pub enum Body {
+    /// Which file has this name?
+    LookUp { name: Name },
+    /// Make a file, or take the one there is.
+    Create { name: Name, exclusive: bool, placement: Placement },
+    /// Take a name away.
+    Unlink { name: Name },
+    /// Give a file a (further) name; the answer says which file had it before.
+    Link { name: Name, file: FileId },
+    /// Which names are there?
+    List { prefix: String, after: String, most: u32 },
+    /// What is known of a file? For its home.
+    Describe { file: FileId },
+    /// The file is gone. For its home.
+    Forget { file: FileId },
+    /// Raise a register to `at_least`, add `by`, answer what it was in between. For the file's home.
+    FetchAdd { file: FileId, register: Register, at_least: u64, by: u64 },
+    /// Set a register. For the file's home.
+    SetRegister { file: FileId, register: Register, value: u64 },
+    /// Lock a range, or ask again whether it is one's turn. For the file's home.
+    Lock { file: FileId, lock: u64, shared: bool, range: Range<u64> },
+    /// Give a lock (or the wish for it) back. For the file's home.
+    Unlock { file: FileId, lock: u64 },
+    /// Keep a view for this session.
+    RegisterView { view: u32, layout: View },
+    /// Keep it no longer.
+    ForgetView { view: u32 },
+    /// Write: the data are those of the positions that are on this server, in order.
+    Write { file: FileRef, access: Access },
+    /// Read those of the positions that are on this server, in order.
+    Read { file: FileRef, access: Access },
+    /// How long is your part?
+    Length { file: FileRef },
+    /// Cut or extend your part.
+    SetLength { file: FileRef, bytes: u64 },
+    /// Make sure that there is room for so long a part.
+    Preallocate { file: FileRef, bytes: u64 },
+    /// Make all that was written durable.
+    Sync { file: FileRef },
+    /// Remove your part.
+    RemovePart { file: FileRef },
+    /// What is in use?
+    Usage,
+    /// Compare your part with its checksums.
+    Check { file: FileRef },
+    /// The session is over.
+    Goodbye,
+}
+
+/// What is asked, numbered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// Counts up from 1 in a client's requests to a server. A repeated request has its old number.
+    pub number: u64,
+    /// All requests below this number have been answered and need not be remembered.
+    pub answered: u64,
+    /// What is asked.
+    pub body: Body,
+}
+
+impl Body {
+    /// Whether doing it twice is not the same as doing it once: such requests are remembered durably.
+    pub fn is_once_only(&self) -> bool {
+        match self {
+            Body::Create { exclusive, .. } => *exclusive,
+            Body::Unlink { .. } | Body::Link { .. } | Body::FetchAdd { .. } => true,
+            _ => false,
+        }
+    }
+
+    fn kind(&self) -> u8 {
+        match self {
+            Body::LookUp { .. } => 1,
+            Body::Create { .. } => 2,
+            Body::Unlink { .. } => 3,
+            Body::Link { .. } => 4,
+            Body::List { .. } => 5,
+            Body::Describe { .. } => 6,
+            Body::Forget { .. } => 7,
+            Body::FetchAdd { .. } => 8,
+            Body::SetRegister { .. } => 9,
+            Body::Lock { .. } => 10,
+            Body::Unlock { .. } => 11,
+            Body::RegisterView { .. } => 12,
+            Body::ForgetView { .. } => 13,
+            Body::Write { .. } => 14,
+            Body::Read { .. } => 15,
+            Body::Length { .. } => 16,
+            Body::SetLength { .. } => 17,
+            Body::Preallocate { .. } => 18,
+            Body::Sync { .. } => 19,
+            Body::RemovePart { .. } => 20,
+            Body::Usage => 21,
+            Body::Check { .. } => 22,
+            Body::Goodbye => 23,
+        }
+    }
+}
+
+impl Request {
+    /// Appends the request's bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.body.kind());
+        put(out, self.number);
+        put(out, self.number.saturating_sub(self.answered));
+        match &self.body {
+            Body::LookUp { name } | Body::Unlink { name } => put_bytes(out, name.0.as_bytes()),
+            Body::Create { name, exclusive, placement } => {
+                put_bytes(out, name.0.as_bytes());
+                out.push(u8::from(*exclusive));
+                placement.encode(out);
+            }
+            Body::Link { name, file } => {
+                put_bytes(out, name.0.as_bytes());
+                put(out, file.0);
+            }
+            Body::List { prefix, after, most } => {
+                put_bytes(out, prefix.as_bytes());
+                put_bytes(out, after.as_bytes());
+                put(out, u64::from(*most));
+            }
+            Body::Describe { file } | Body::Forget { file } => put(out, file.0),
+            Body::FetchAdd { file, register, at_least, by } => {
+                put(out, file.0);
+                out.push(register.code());
+                put(out, *at_least);
+                put(out, *by);
+            }
+            Body::SetRegister { file, register, value } => {
+                put(out, file.0);
+                out.push(register.code());
+                put(out, *value);
+            }
+            Body::Lock { file, lock, shared, range } => {
+                put(out, file.0);
+                put(out, *lock);
+                out.push(u8::from(*shared));
+                put_range(out, range);
+            }
+            Body::Unlock { file, lock } => {
+                put(out, file.0);
+                put(out, *lock);
+            }
+            Body::RegisterView { view, layout } => {
+                put(out, u64::from(*view));
+                layout.encode(out);
+            }
+            Body::ForgetView { view } => put(out, u64::from(*view)),
+            Body::Write { file, access } | Body::Read { file, access } => {
+                file.encode(out);
+                access.encode(out);
+            }
+            Body::SetLength { file, bytes } | Body::Preallocate { file, bytes } => {
+                file.encode(out);
+                put(out, *bytes);
+            }
+            Body::Length { file }
+            | Body::Sync { file }
+            | Body::RemovePart { file }
+            | Body::Check { file } => {
+                file.encode(out);
+            }
+            Body::Usage | Body::Goodbye => {}
+        }
+    }
+
+    /// The request in these bytes.
+    ///
+    /// # Errors
+    /// If they are not exactly one.
+    pub fn decode(bytes: &[u8]) -> Result<Request, ProtocolError> {
+        let mut input = Input::new(bytes);
+        let input = &mut input;
+        let kind = input.byte("a kind of request")?;
+        let number = input.number("a number")?;
+        let distance = input.number("a distance")?;
+        let answered =
+            number.checked_sub(distance).ok_or(ProtocolError::Malformed { expected: "a number answered" })?;
+        let body = decode_body(kind, input)?;
+        input.end()?;
+        Ok(Request { number, answered, body })
+    }
+}
+
+fn decode_body(kind: u8, input: &mut Input) -> Result<Body, ProtocolError> {
+    Ok(match kind {
+        1 => Body::LookUp { name: Name::decode(input)? },
+        2 => Body::Create {
+            name: Name::decode(input)?,
+            exclusive: input.flag()?,
+            placement: Placement::decode(input)?,
+        },
+        3 => Body::Unlink { name: Name::decode(input)? },
+        4 => Body::Link { name: Name::decode(input)?, file: file_id(input)? },
+        5 => Body::List {
+            prefix: input.string(PATH_BYTES, "a prefix")?,
+            after: input.string(PATH_BYTES, "a path")?,
+            most: input.small("a number")?,
+        },
+        6 => Body::Describe { file: file_id(input)? },
+        7 => Body::Forget { file: file_id(input)? },
+        8 => Body::FetchAdd {
+            file: file_id(input)?,
+            register: Register::decode(input)?,
+            at_least: input.number("a value")?,
+            by: input.number("a value")?,
+        },
+        9 => Body::SetRegister {
+            file: file_id(input)?,
+            register: Register::decode(input)?,
+            value: input.number("a value")?,
+        },
+        10 => Body::Lock {
+            file: file_id(input)?,
+            lock: input.number("a lock")?,
+            shared: input.flag()?,
+            range: input.range()?,
+        },
+        11 => Body::Unlock { file: file_id(input)?, lock: input.number("a lock")? },
+        12 => Body::RegisterView { view: input.small("a view's number")?, layout: view(input)? },
+        13 => Body::ForgetView { view: input.small("a view's number")? },
+        14 => Body::Write { file: FileRef::decode(input)?, access: Access::decode(input)? },
+        15 => Body::Read { file: FileRef::decode(input)?, access: Access::decode(input)? },
+        16 => Body::Length { file: FileRef::decode(input)? },
+        17 => Body::SetLength { file: FileRef::decode(input)?, bytes: input.number("a length")? },
+        18 => Body::Preallocate { file: FileRef::decode(input)?, bytes: input.number("a length")? },
+        19 => Body::Sync { file: FileRef::decode(input)? },
+        20 => Body::RemovePart { file: FileRef::decode(input)? },
+        21 => Body::Usage,
+        22 => Body::Check { file: FileRef::decode(input)? },
+        23 => Body::Goodbye,
+        _ => return Err(ProtocolError::Malformed { expected: "a kind of request from 1 to 23" }),
+    })
+}
+
+fn file_id(input: &mut Input) -> Result<FileId, ProtocolError> {
+    input.number("a file").map(FileId)
+}
+
+fn view(input: &mut Input) -> Result<View, ProtocolError> {
+    View::decode(&mut input.rest).map_err(|_| ProtocolError::Malformed { expected: "a view" })
+}
+
+impl FileRef {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put(out, self.id.0);
+        self.placement.encode(out);
+    }
+
+    fn decode(input: &mut Input) -> Result<FileRef, ProtocolError> {
+        Ok(FileRef { id: file_id(input)?, placement: Placement::decode(input)? })
+    }
+}
+
+impl Access {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match &self.view {
+            ViewRef::Whole => out.push(0),
+            ViewRef::Registered(view) => {
+                out.push(1);
+                put(out, u64::from(*view));
+            }
+            ViewRef::Inline(view) => {
+                out.push(2);
+                view.encode(out);
+            }
+        }
+        put_range(out, &self.positions);
+    }
+
+    fn decode(input: &mut Input) -> Result<Access, ProtocolError> {
+        let view = match input.byte("a kind of view")? {
+            0 => ViewRef::Whole,
+            1 => ViewRef::Registered(input.small("a view's number")?),
+            2 => ViewRef::Inline(view(input)?),
+            _ => return Err(ProtocolError::Malformed { expected: "a kind of view from 0 to 2" }),
+        };
+        Ok(Access { view, positions: input.range()? })
+    }
+}
+
+impl Register {
+    fn code(self) -> u8 {
+        match self {
+            Register::Pointer => 0,
+            Register::End => 1,
+        }
+    }
+
+    fn decode(input: &mut Input) -> Result<Register, ProtocolError> {
+        match input.byte("a register")? {
+            0 => Ok(Register::Pointer),
+            1 => Ok(Register::End),
+            _ => Err(ProtocolError::Malformed { expected: "a register, 0 or 1" }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pio_layout::Datatype;
+    use proptest::prelude::*;
+
+    fn one_of_each() -> Vec<Body> {
+        let placement = Placement::new(65536, 3, 2, 4).unwrap();
+        let file = FileRef { id: FileId::new(3, 99), placement };
+        let column = View::new(4, 4, Datatype::bytes(4).resized(0, 8).unwrap()).unwrap();
+        let name = || Name::new("run/a.nc").unwrap();
+        let access = |view| Access { view, positions: 7..4096 };
+        vec![
+            Body::LookUp { name: name() },
+            Body::Create { name: name(), exclusive: true, placement },
+            Body::Unlink { name: name() },
+            Body::Link { name: name(), file: file.id },
+            Body::List { prefix: "run/".into(), after: String::new(), most: 100 },
+            Body::Describe { file: file.id },
+            Body::Forget { file: file.id },
+            Body::FetchAdd { file: file.id, register: Register::End, at_least: 5, by: 9 },
+            Body::SetRegister { file: file.id, register: Register::Pointer, value: 1 << 40 },
+            Body::Lock { file: file.id, lock: 3, shared: false, range: 10..20 },
+            Body::Unlock { file: file.id, lock: 3 },
+            Body::RegisterView { view: 1, layout: column.clone() },
+            Body::ForgetView { view: 1 },
+            Body::Write { file, access: access(ViewRef::Registered(1)) },
+            Body::Read { file, access: access(ViewRef::Inline(column)) },
+            Body::Read { file, access: access(ViewRef::Whole) },
+            Body::Length { file },
+            Body::SetLength { file, bytes: 0 },
+            Body::Preallocate { file, bytes: 1 << 30 },
+            Body::Sync { file },
+            Body::RemovePart { file },
+            Body::Usage,
+            Body::Check { file },
+            Body::Goodbye,
+        ]
+    }
+
+    fn encoded(request: &Request) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        request.encode(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn requests_go_there_and_back() {
+        for body in one_of_each() {
+            let request = Request { number: 1000, answered: 990, body };
+            assert_eq!(Request::decode(&encoded(&request)), Ok(request));
+        }
+    }
+
+    #[test]
+    fn a_million_pieces_take_tens_of_bytes() {
+        let placement = Placement::new(65536, 4, 0, 4).unwrap();
+        let access = Access { view: ViewRef::Registered(1), positions: 0..4_000_000 };
+        let body = Body::Write { file: FileRef { id: FileId::new(3, 99), placement }, access };
+        assert!(encoded(&Request { number: 1 << 30, answered: 1 << 30, body }).len() < 40);
+    }
+
+    #[test]
+    fn paths_cannot_leave_the_store() {
+        assert_eq!(Name::new("/a//./b/").unwrap().as_str(), "a/b");
+        for path in ["", "/", ".", "..", "a/../b", "a\0b", &"x".repeat(PATH_BYTES + 1)] {
+            assert_eq!(Name::new(path), None, "{path}");
+        }
+        let mut bytes = vec![1, 1, 0];
+        put_bytes(&mut bytes, b"../etc");
+        assert!(Request::decode(&bytes).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_decode_or_fail_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+            let _ = Request::decode(&bytes);
+        }
+
+        #[test]
+        fn damaged_requests_decode_or_fail_without_panic(which in 0usize..24, at in any::<usize>(), value in any::<u8>()) {
+            let bodies = one_of_each();
+            let body = bodies[which % bodies.len()].clone();
+            let mut bytes = encoded(&Request { number: 5, answered: 5, body });
+            let at = at % bytes.len();
+            bytes[at] = value;
+            if let Ok(request) = Request::decode(&bytes) {
+                prop_assert_eq!(Request::decode(&encoded(&request)), Ok(request));
+            }
+        }
+    }
+}

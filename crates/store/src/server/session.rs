@@ -1,0 +1,113 @@
+//! What a server remembers of a client.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pio_layout::View;
+
+use super::ConnectionId;
+use crate::error::Failure;
+use crate::limits::Limits;
+use crate::protocol::{Answer, ReplyBody, Request};
+
+/// A client's session: lasts over connections that break.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) connection: Option<ConnectionId>,
+    pub(super) gone_since_ms: u64,
+    /// The request that said goodbye.
+    pub(super) farewell: Option<u64>,
+    /// All requests below have been answered, and the client knows it.
+    answered: u64,
+    /// Requests that are worked on.
+    running: BTreeSet<u64>,
+    /// Answers that the client may not have seen.
+    answers: BTreeMap<u64, ReplyBody>,
+    views: BTreeMap<u32, (View, u64)>,
+    view_bytes: u64,
+}
+
+/// What a request is to its session.
+pub(super) enum Heard {
+    /// To be worked on.
+    New,
+    /// Over, or worked on already: its answer was seen or will come.
+    Over,
+    /// A repeated one.
+    Answered(ReplyBody),
+}
+
+impl Session {
+    pub(super) fn new() -> Session {
+        Session {
+            connection: None,
+            gone_since_ms: 0,
+            farewell: None,
+            answered: 0,
+            running: BTreeSet::new(),
+            answers: BTreeMap::new(),
+            views: BTreeMap::new(),
+            view_bytes: 0,
+        }
+    }
+
+    pub(super) fn is_working(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    pub(super) fn hear(&mut self, request: &Request, limits: &Limits) -> Heard {
+        if request.answered > self.answered {
+            self.answered = request.answered;
+            self.answers = self.answers.split_off(&self.answered);
+        }
+        if request.number < self.answered || self.running.contains(&request.number) {
+            return Heard::Over;
+        }
+        match self.answers.get(&request.number) {
+            Some(answer) => Heard::Answered(answer.clone()),
+            None if self.answers.len() + self.running.len() >= limits.unacknowledged as usize => {
+                Heard::Answered(Err(Failure::Limit))
+            }
+            None => Heard::New,
+        }
+    }
+
+    pub(super) fn begin(&mut self, number: u64) {
+        self.running.insert(number);
+    }
+
+    pub(super) fn end(&mut self, number: u64) {
+        self.running.remove(&number);
+    }
+
+    pub(super) fn remember(&mut self, number: u64, answer: &ReplyBody) {
+        // What is long and changes nothing is not kept, but done again.
+        let long = matches!(answer, Ok(Answer::Data { .. } | Answer::Names { .. } | Answer::Damage { .. }));
+        if number >= self.answered && !long {
+            self.answers.insert(number, answer.clone());
+        }
+    }
+
+    pub(super) fn view(&self, number: u32) -> Option<&View> {
+        self.views.get(&number).map(|(view, _)| view)
+    }
+
+    pub(super) fn register(&mut self, number: u32, view: View, limits: &Limits) -> Result<(), Failure> {
+        self.forget_view(number);
+        let mut encoding = Vec::new();
+        view.encode(&mut encoding);
+        let bytes = encoding.len() as u64;
+        if self.views.len() >= limits.views as usize || self.view_bytes + bytes > u64::from(limits.view_bytes)
+        {
+            return Err(Failure::Limit);
+        }
+        self.view_bytes += bytes;
+        self.views.insert(number, (view, bytes));
+        Ok(())
+    }
+
+    pub(super) fn forget_view(&mut self, number: u32) {
+        if let Some((_, bytes)) = self.views.remove(&number) {
+            self.view_bytes -= bytes;
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What takes a disk.
+
+use crate::placement::{Placement, SlotStrips};
+use crate::protocol::{ClientId, FileId, FileRef, Name, Register};
+
+/// Something to do with files, names or records, for a client's request.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// Whose.
+    pub client: ClientId,
+    /// Of which request.
+    pub number: u64,
+    /// What.
+    pub task: Task,
+}
+
+impl Work {
+    /// Bytes of data that the work reads at most.
+    pub fn reads(&self) -> u64 {
+        match self.task {
+            Task::Read { bytes, .. } => bytes,
+            _ => 0,
+        }
+    }
+}
+
+impl PartialEq for Work {
+    /// The same request is the same work.
+    fn eq(&self, other: &Work) -> bool {
+        (self.client, self.number) == (other.client, other.number)
+    }
+}
+
+/// What is to be done; see [`crate::protocol::Body`], which it was checked from.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the fields are those of the request")]
+pub enum Task {
+    LookUp { name: Name },
+    Create { name: Name, exclusive: bool, placement: Placement },
+    Unlink { name: Name },
+    Link { name: Name, file: FileId },
+    List { prefix: String, after: String, most: u32 },
+    Describe { file: FileId },
+    Forget { file: FileId },
+    FetchAdd { file: FileId, register: Register, at_least: u64, by: u64 },
+    SetRegister { file: FileId, register: Register, value: u64 },
+    Write { file: FileRef, strips: SlotStrips, bytes: u64 },
+    Read { file: FileRef, strips: SlotStrips, bytes: u64 },
+    Length { file: FileRef },
+    SetLength { file: FileRef, bytes: u64 },
+    Preallocate { file: FileRef, bytes: u64 },
+    Sync { file: FileRef },
+    RemovePart { file: FileRef },
+    Check { file: FileRef },
+    Usage,
+    Goodbye,
+}

@@ -1,0 +1,89 @@
+//! Moving messages between two processes: one small interface, and the plain TCP that needs nothing installed.
+
+use std::fmt::Debug;
+use std::io::{self, IoSlice};
+use std::time::Duration;
+
+use crate::limits::Limits;
+
+mod tcp;
+
+pub use tcp::{TcpConnection, TcpListener};
+
+/// A connection: messages go both ways, whole, in order, checked; or it breaks.
+///
+/// A message is a head and data. On an error the connection is of no more use.
+pub trait Connection: Debug + Send {
+    /// Sends a message whose data are gathered from where they lie.
+    ///
+    /// # Errors
+    /// If the other side is gone, or takes nothing for as long as the timeout.
+    fn send(&mut self, head: &[u8], data: &[IoSlice<'_>]) -> io::Result<()>;
+
+    /// Sends a message whose `len` bytes of data `fill` writes, once, into memory on their way.
+    ///
+    /// # Errors
+    /// As [`Connection::send`], and what `fill` fails with: nothing of the message is sent then.
+    fn send_filled(
+        &mut self,
+        head: &[u8],
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> io::Result<()>,
+    ) -> io::Result<()>;
+
+    /// Waits for the next message, puts its head into `head`, and says how many bytes of data it has. Data of the
+    /// message before that nobody took are skipped.
+    ///
+    /// # Errors
+    /// If the other side is gone, stops in the middle of a message for as long as the timeout, or sends what is no message
+    /// within the limits. [`io::ErrorKind::TimedOut`] alone says that nothing came at all: then one may go on waiting.
+    fn receive(&mut self, head: &mut Vec<u8>) -> io::Result<usize>;
+
+    /// Takes the data of the message received last, straight into `out`, which is as long.
+    ///
+    /// # Errors
+    /// As [`Connection::receive`]; `out` may then hold anything.
+    fn receive_into(&mut self, out: &mut [u8]) -> io::Result<()>;
+
+    /// Takes the data of the message received last, wherever they are.
+    ///
+    /// # Errors
+    /// As [`Connection::receive`].
+    fn receive_data(&mut self) -> io::Result<&[u8]>;
+
+    /// What messages may be like from now on.
+    fn set_limits(&mut self, limits: &Limits);
+
+    /// How long to wait for a message, and for the other side to take one; for ever if `None`.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    fn set_timeouts(&mut self, receive: Option<Duration>, send: Option<Duration>) -> io::Result<()>;
+
+    /// Gives back memory that is kept from message to message.
+    fn trim(&mut self);
+
+    /// What breaks the connection from another thread: whoever waits on it gets an error.
+    ///
+    /// # Errors
+    /// If the process has no more descriptors.
+    fn breaker(&self) -> io::Result<Breaker>;
+}
+
+/// Breaks a connection, or wakes up who waits for one.
+pub type Breaker = Box<dyn Fn() + Send + Sync>;
+
+/// Where clients come in.
+pub trait Listener: Debug + Send {
+    /// Waits for the next client.
+    ///
+    /// # Errors
+    /// If the operating system has no more connections to give: worth trying again.
+    fn accept(&mut self) -> io::Result<Box<dyn Connection>>;
+
+    /// What makes an [`Listener::accept`] that waits in another thread return.
+    fn waker(&self) -> Breaker;
+
+    /// What clients connect to.
+    fn address(&self) -> &str;
+}

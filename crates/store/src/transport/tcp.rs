@@ -1,0 +1,345 @@
+//! Messages over TCP: [frames](crate::protocol::frame) on a stream.
+
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use rustix::net::sockopt;
+
+use super::{Breaker, Connection, Listener};
+use crate::limits::Limits;
+use crate::protocol::frame::{PREFIX_BYTES, Prefix};
+use crate::protocol::handshake::GREETING_BYTES;
+
+/// Bytes read ahead of a message: enough for prefix and head of nearly all, and little to copy of the data behind.
+const READ_AHEAD_BYTES: usize = 4096;
+
+/// A connection over TCP.
+#[derive(Debug)]
+pub struct TcpConnection {
+    stream: TcpStream,
+    limits: Limits,
+    /// Received, and not yet taken: `buffer[from..to]`.
+    buffer: Box<[u8; READ_AHEAD_BYTES]>,
+    from: usize,
+    to: usize,
+    /// Of the message received last, while its data are still to be taken.
+    pending: Option<Prefix>,
+    scratch: Vec<u8>,
+}
+
+impl TcpConnection {
+    /// Connects to `address` (host and port) within `timeout`.
+    ///
+    /// # Errors
+    /// If nobody listens there, or no such host is known.
+    pub fn connect(address: &str, timeout: Duration) -> io::Result<TcpConnection> {
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for address in address.to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, timeout) {
+                Ok(stream) => return TcpConnection::new(stream),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    fn new(stream: TcpStream) -> io::Result<TcpConnection> {
+        stream.set_nodelay(true)?;
+        // A machine that went down says nothing: ask after it, or its client's locks would be kept for ever.
+        sockopt::set_socket_keepalive(&stream, true)?;
+        sockopt::set_tcp_keepidle(&stream, Duration::from_secs(60))?;
+        sockopt::set_tcp_keepintvl(&stream, Duration::from_secs(10))?;
+        sockopt::set_tcp_keepcnt(&stream, 6)?;
+        // Until both sides have shown the token there are greetings only.
+        let limits = Limits { head_bytes: GREETING_BYTES, data_bytes: 0, ..Limits::DEFAULT };
+        let buffer = Box::new([0; READ_AHEAD_BYTES]);
+        Ok(TcpConnection { stream, limits, buffer, from: 0, to: 0, pending: None, scratch: Vec::new() })
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        self.from = 0;
+        self.to = read_some(&mut self.stream, &mut self.buffer[..])?;
+        Ok(())
+    }
+
+    fn read_exact(&mut self, mut out: &mut [u8]) -> io::Result<()> {
+        while !out.is_empty() {
+            let buffered = &self.buffer[self.from..self.to];
+            if !buffered.is_empty() {
+                let len = buffered.len().min(out.len());
+                let (now, later) = out.split_at_mut(len);
+                now.copy_from_slice(&buffered[..len]);
+                self.from += len;
+                out = later;
+            } else if out.len() < READ_AHEAD_BYTES {
+                self.fill().map_err(in_the_middle)?;
+            } else {
+                let len = read_some(&mut self.stream, out).map_err(in_the_middle)?;
+                out = &mut out[len..];
+            }
+        }
+        Ok(())
+    }
+
+    fn receive_pending(&mut self, out: &mut [u8]) -> io::Result<()> {
+        let Some(prefix) = self.pending.take() else { return Ok(()) };
+        self.read_exact(out)?;
+        prefix.check_data(crc32fast::hash(out))?;
+        Ok(())
+    }
+}
+
+/// The error of a message that stopped in the middle.
+fn in_the_middle(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::TimedOut => {
+            io::Error::new(io::ErrorKind::ConnectionAborted, "a message stopped in the middle")
+        }
+        _ => error,
+    }
+}
+
+/// Reads at least a byte.
+fn read_some(stream: &mut TcpStream, out: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(out) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // What an elapsed timeout of a socket is called.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Writes all slices.
+fn write_all(stream: &mut TcpStream, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
+    IoSlice::advance_slices(&mut slices, 0);
+    while !slices.is_empty() {
+        match stream.write_vectored(slices) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(len) => IoSlice::advance_slices(&mut slices, len),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+impl Connection for TcpConnection {
+    fn send(&mut self, head: &[u8], data: &[IoSlice<'_>]) -> io::Result<()> {
+        let mut checksum = crc32fast::Hasher::new();
+        let mut len = 0;
+        for slice in data {
+            checksum.update(slice);
+            len += slice.len();
+        }
+        let checksum = if len == 0 { 0 } else { checksum.finalize() };
+        let prefix = Prefix::new(head, len as u32, checksum).encode();
+        let mut slices = Vec::with_capacity(2 + data.len());
+        slices.push(IoSlice::new(&prefix));
+        slices.push(IoSlice::new(head));
+        slices.extend_from_slice(data);
+        write_all(&mut self.stream, &mut slices)
+    }
+
+    fn send_filled(
+        &mut self,
+        head: &[u8],
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.resize(len, 0);
+        let sent = fill(&mut scratch).and_then(|()| self.send(head, &[IoSlice::new(&scratch)]));
+        self.scratch = scratch;
+        sent
+    }
+
+    fn receive(&mut self, head: &mut Vec<u8>) -> io::Result<usize> {
+        if self.pending.is_some() {
+            self.receive_data()?;
+        }
+        if self.from == self.to {
+            self.fill()?;
+        }
+        let mut prefix = [0; PREFIX_BYTES];
+        self.read_exact(&mut prefix)?;
+        let prefix = Prefix::decode(&prefix, &self.limits)?;
+        head.resize(prefix.head_len as usize, 0);
+        self.read_exact(head)?;
+        prefix.check_head(head)?;
+        self.pending = (prefix.data_len > 0).then_some(prefix);
+        Ok(prefix.data_len as usize)
+    }
+
+    fn receive_into(&mut self, out: &mut [u8]) -> io::Result<()> {
+        if out.len() != self.pending.map_or(0, |prefix| prefix.data_len as usize) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "memory of another length than the data",
+            ));
+        }
+        self.receive_pending(out)
+    }
+
+    fn receive_data(&mut self) -> io::Result<&[u8]> {
+        let len = self.pending.map_or(0, |prefix| prefix.data_len as usize);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.resize(len, 0);
+        let received = self.receive_pending(&mut scratch);
+        self.scratch = scratch;
+        received?;
+        Ok(&self.scratch)
+    }
+
+    fn set_limits(&mut self, limits: &Limits) {
+        self.limits = *limits;
+    }
+
+    fn set_timeouts(&mut self, receive: Option<Duration>, send: Option<Duration>) -> io::Result<()> {
+        self.stream.set_read_timeout(receive)?;
+        self.stream.set_write_timeout(send)
+    }
+
+    fn trim(&mut self) {
+        self.scratch = Vec::new();
+    }
+
+    fn breaker(&self) -> io::Result<Breaker> {
+        let stream = self.stream.try_clone()?;
+        Ok(Box::new(move || {
+            // It may be broken already.
+            let _ = stream.shutdown(Shutdown::Both);
+        }))
+    }
+}
+
+/// Where clients come in over TCP.
+#[derive(Debug)]
+pub struct TcpListener {
+    listener: std::net::TcpListener,
+    address: String,
+}
+
+impl TcpListener {
+    /// Listens at `address` (host and port; port 0: any free one).
+    ///
+    /// # Errors
+    /// If the address is in use or not this machine's.
+    pub fn bind(address: &str) -> io::Result<TcpListener> {
+        let listener = std::net::TcpListener::bind(address)?;
+        let local: SocketAddr = listener.local_addr()?;
+        // The name that was given, as others may know the machine by it only; the port that was found.
+        let address = match address.rsplit_once(':') {
+            Some((host, _)) => format!("{host}:{}", local.port()),
+            None => local.to_string(),
+        };
+        Ok(TcpListener { listener, address })
+    }
+}
+
+impl Listener for TcpListener {
+    fn accept(&mut self) -> io::Result<Box<dyn Connection>> {
+        let (stream, _) = self.listener.accept()?;
+        Ok(Box::new(TcpConnection::new(stream)?))
+    }
+
+    fn waker(&self) -> Breaker {
+        let local = self.listener.local_addr();
+        Box::new(move || {
+            if let Ok(address) = &local {
+                let _ = TcpStream::connect_timeout(address, Duration::from_secs(1));
+            }
+        })
+    }
+
+    fn address(&self) -> &str {
+        &self.address
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (Box<dyn Connection>, Box<dyn Connection>) {
+        let mut listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpConnection::connect(listener.address(), Duration::from_secs(5)).unwrap();
+        let mut near: Box<dyn Connection> = Box::new(near);
+        let mut far = listener.accept().unwrap();
+        for side in [&mut near, &mut far] {
+            side.set_limits(&Limits::DEFAULT);
+            let patience = Some(Duration::from_secs(5));
+            side.set_timeouts(patience, patience).unwrap();
+        }
+        (near, far)
+    }
+
+    #[test]
+    fn messages_arrive_whole_and_in_order() {
+        let (mut near, mut far) = pair();
+        let data: Vec<u8> = (0..100_000_u32).map(|byte| byte as u8).collect();
+        let sender = std::thread::spawn(move || {
+            near.send(b"one", &[IoSlice::new(&data[..10]), IoSlice::new(&[]), IoSlice::new(&data[10..])])
+                .unwrap();
+            near.send(b"two", &[]).unwrap();
+            near.send_filled(b"three", 5, &mut |out| {
+                out.copy_from_slice(b"abcde");
+                Ok(())
+            })
+            .unwrap();
+            near.send(b"four", &[IoSlice::new(b"skipped")]).unwrap();
+            near.send(b"five", &[]).unwrap();
+            (near, data)
+        });
+        let mut head = Vec::new();
+        assert_eq!(far.receive(&mut head).unwrap(), 100_000);
+        let mut taken = vec![0; 100_000];
+        far.receive_into(&mut taken).unwrap();
+        assert_eq!((far.receive(&mut head).unwrap(), &head[..]), (0, &b"two"[..]));
+        assert_eq!((far.receive(&mut head).unwrap(), &head[..]), (5, &b"three"[..]));
+        assert_eq!(far.receive_data().unwrap(), b"abcde");
+        assert_eq!((far.receive(&mut head).unwrap(), &head[..]), (7, &b"four"[..]));
+        assert_eq!((far.receive(&mut head).unwrap(), &head[..]), (0, &b"five"[..]));
+        let (near, data) = sender.join().unwrap();
+        assert_eq!(taken, data);
+        drop(near);
+        assert_eq!(far.receive(&mut head).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn damaged_data_are_noticed() {
+        let mut listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(listener.address()).unwrap();
+        let mut far = listener.accept().unwrap();
+        far.set_limits(&Limits::DEFAULT);
+        near.write_all(&Prefix::new(b"head", 4, crc32fast::hash(b"data")).encode()).unwrap();
+        near.write_all(b"headDATA").unwrap();
+        let mut head = Vec::new();
+        assert_eq!(far.receive(&mut head).unwrap(), 4);
+        assert_eq!(far.receive_data().unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn strangers_may_send_greetings_only() {
+        let mut listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(listener.address()).unwrap();
+        let mut far = listener.accept().unwrap();
+        near.write_all(&Prefix::new(&[0; 600], 0, 0).encode()).unwrap();
+        assert_eq!(far.receive(&mut Vec::new()).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn silence_ends_with_the_timeout() {
+        let (_near, mut far) = pair();
+        far.set_timeouts(Some(Duration::from_millis(10)), None).unwrap();
+        assert_eq!(far.receive(&mut Vec::new()).unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+}

@@ -1,0 +1,89 @@
+//! Servers in threads of the test.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pio_store::Limits;
+use pio_store::auth::Token;
+use pio_store::client::{Options, Store};
+use pio_store::config::{Description, STRIP_BYTES, Server};
+use pio_store::serve::{self, Running, Settings};
+use pio_store::transport::{Listener, TcpListener};
+
+/// A store of servers in threads, each with its folder.
+pub struct Scene {
+    folder: tempfile::TempDir,
+    token: Token,
+    servers: Vec<Option<Running>>,
+    description: Description,
+}
+
+impl Scene {
+    pub fn new(servers: usize) -> Scene {
+        let folder = tempfile::tempdir().unwrap();
+        let token = Token::load_or_create(&folder.path().join("token")).unwrap();
+        let description =
+            Description { token: "token".into(), strip_bytes: STRIP_BYTES, servers: Vec::new() };
+        let mut scene = Scene { folder, token, servers: Vec::new(), description };
+        for index in 0..servers {
+            let running = scene.start(index, servers, "127.0.0.1:0");
+            scene.description.servers.push(Server { address: running.addresses()[0].clone() });
+            scene.servers.push(Some(running));
+        }
+        scene.description.save(&scene.folder.path().join("store.toml")).unwrap();
+        scene
+    }
+
+    pub fn client(&self) -> Store {
+        Store::connect(&self.folder.path().join("store.toml")).unwrap()
+    }
+
+    pub fn client_with(&self, timeout: Duration) -> Store {
+        let options = Options { timeout, ..Options::default() };
+        Store::connect_with(&self.folder.path().join("store.toml"), options).unwrap()
+    }
+
+    /// A client with a token of its own making.
+    pub fn stranger(&self) -> Store {
+        let token = Token::load_or_create(&self.folder.path().join("another")).unwrap();
+        Store::new(&self.description, token, Options::default()).unwrap()
+    }
+
+    pub fn stop(&mut self, index: usize) {
+        self.servers[index].take().unwrap().stop();
+    }
+
+    pub fn restart(&mut self, index: usize) {
+        if let Some(running) = self.servers[index].take() {
+            running.stop();
+        }
+        let address = self.description.servers[index].address.clone();
+        self.servers[index] = Some(self.start(index, self.servers.len(), &address));
+    }
+
+    /// Changes a byte of the only part of a stopped server.
+    pub fn damage(&self, index: usize, at: usize) {
+        let parts = std::fs::read_dir(self.folder_of(index).join("parts")).unwrap();
+        let data =
+            parts.map(|entry| entry.unwrap().path()).find(|path| path.extension() == Some("data".as_ref()));
+        let mut bytes = std::fs::read(data.as_ref().unwrap()).unwrap();
+        bytes[at] ^= 1;
+        std::fs::write(data.unwrap(), bytes).unwrap();
+    }
+
+    fn start(&self, index: usize, servers: usize, address: &str) -> Running {
+        let settings = Settings {
+            index: index as u32,
+            servers: servers as u32,
+            folders: vec![self.folder_of(index)],
+            token: self.token.clone(),
+            limits: Limits::DEFAULT,
+        };
+        let listener: Box<dyn Listener> = Box::new(TcpListener::bind(address).unwrap());
+        serve::start(settings, vec![listener]).unwrap()
+    }
+
+    fn folder_of(&self, index: usize) -> PathBuf {
+        self.folder.path().join(format!("server-{index}"))
+    }
+}
