@@ -143,14 +143,18 @@ fn note(table: &hong::Table, is_known: bool) -> String {
             table.executions
         );
     }
-    let cells = || table.rows.iter().flat_map(|row| [row.collective, row.ecio]);
-    let percent =
-        |error: Option<f64>| error.map_or("–".to_owned(), |error| format!("{:.1} %", error * 100.0));
+    let percent = |errors: &mut dyn Iterator<Item = Option<f64>>| {
+        let median = hong::median_error(errors.flatten());
+        median.map_or("–".to_owned(), |error| format!("{:.1} %", error * 100.0))
+    };
+    let rows = &table.rows;
     format!(
-        "Seconds of {} executions. Median error: model {}, simulation {}.",
+        "Seconds of {} executions. Median error: model {}; simulation {} (two-phase), {} (ECIO: its server places one \
+         client's segments after the other's, each at what two-phase takes to analyse and place one).",
         table.executions,
-        percent(hong::median_error(cells().filter_map(|cell| cell.error()))),
-        percent(hong::median_error(cells().filter_map(|cell| cell.simulated_error())))
+        percent(&mut rows.iter().flat_map(|row| [row.collective.error(), row.ecio.error()])),
+        percent(&mut rows.iter().map(|row| row.collective.simulated_error())),
+        percent(&mut rows.iter().map(|row| row.ecio.simulated_error()))
     )
 }
 
