@@ -12,6 +12,7 @@ mod predict;
 mod progress;
 mod record;
 mod reproduce;
+mod store;
 mod sweep;
 mod workload;
 mod workload_traffic;
@@ -46,6 +47,8 @@ enum Verb {
     Predict(predict::Arguments),
     /// Run an MPI program, unmodified, with its MPI-IO carried out under a strategy
     Apply(apply::Arguments),
+    /// List, copy, remove and check files on I/O servers
+    Store(store::Arguments),
     /// Repeat a published study, and print what was published beside what is computed
     Reproduce(reproduce::Arguments),
     /// Write a trace in another format: Parquet, or JSON for Chrome and Perfetto
@@ -66,6 +69,7 @@ pub fn main() -> ExitCode {
         Verb::Explain(arguments) => explain::run(arguments),
         Verb::Predict(arguments) => predict::run(arguments),
         Verb::Apply(arguments) => apply::run(arguments),
+        Verb::Store(arguments) => store::run(arguments),
         Verb::Reproduce(arguments) => reproduce::run(arguments),
         Verb::Convert(arguments) => convert::run(arguments),
         Verb::Disk(arguments) => disk::run(arguments),
