@@ -12,6 +12,7 @@ mod predict;
 mod progress;
 mod record;
 mod reproduce;
+mod serve;
 mod store;
 mod sweep;
 mod workload;
@@ -47,6 +48,8 @@ enum Verb {
     Predict(predict::Arguments),
     /// Run an MPI program, unmodified, with its MPI-IO carried out under a strategy
     Apply(apply::Arguments),
+    /// Start I/O servers that keep files striped over their folders
+    Serve(serve::Arguments),
     /// List, copy, remove and check files on I/O servers
     Store(store::Arguments),
     /// Repeat a published study, and print what was published beside what is computed
@@ -69,6 +72,7 @@ pub fn main() -> ExitCode {
         Verb::Explain(arguments) => explain::run(arguments),
         Verb::Predict(arguments) => predict::run(arguments),
         Verb::Apply(arguments) => apply::run(arguments),
+        Verb::Serve(arguments) => serve::run(arguments),
         Verb::Store(arguments) => store::run(arguments),
         Verb::Reproduce(arguments) => reproduce::run(arguments),
         Verb::Convert(arguments) => convert::run(arguments),

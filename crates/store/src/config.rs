@@ -70,6 +70,56 @@ impl Description {
     }
 }
 
+/// Makes a server known: notes its address beside the description `path`, and writes the description when all servers of
+/// the store have noted theirs. Says whether they have.
+///
+/// # Errors
+/// If the folder cannot be written to, or what others noted makes no sense.
+pub fn publish(
+    path: &Path,
+    index: u32,
+    servers: u32,
+    server: &Server,
+    strip_bytes: u64,
+) -> Result<bool, StoreError> {
+    let wrong = |path: &Path, what: String| StoreError::Config { path: path.to_owned(), what };
+    let note = note(path, index);
+    let text = toml::to_string(server).map_err(|error| wrong(&note, error.to_string()))?;
+    replace(&note, text.as_bytes()).map_err(|error| wrong(&note, error.to_string()))?;
+    let mut known = Vec::new();
+    for index in 0..servers {
+        match noted(path, index)? {
+            Some(server) => known.push(server),
+            None => return Ok(false),
+        }
+    }
+    let token = token_path(path).file_name().map(PathBuf::from).unwrap_or_default();
+    Description { token, strip_bytes, servers: known }.save(path).map(|()| true)
+}
+
+/// What a server noted when it was last started; where it should come back to.
+///
+/// # Errors
+/// If it makes no sense.
+pub fn noted(path: &Path, index: u32) -> Result<Option<Server>, StoreError> {
+    let note = note(path, index);
+    let wrong = |what: String| StoreError::Config { path: note.clone(), what };
+    match fs::read_to_string(&note) {
+        Ok(text) => toml::from_str(&text).map(Some).map_err(|error| wrong(error.to_string())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(wrong(error.to_string())),
+    }
+}
+
+/// Where the token of the store `path` is kept.
+pub fn token_path(path: &Path) -> PathBuf {
+    path.with_extension("token")
+}
+
+fn note(path: &Path, index: u32) -> PathBuf {
+    path.with_extension(format!("{index}.address"))
+}
+
 /// Replaces a file at once.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -94,5 +144,20 @@ mod tests {
         assert_eq!(Description::load(&path).unwrap(), description);
         fs::write(&path, "token = \"token\"\nstrip-bytes = 0\n[[server]]\naddress = \"a:1\"\n").unwrap();
         assert!(Description::load(&path).unwrap_err().to_string().contains("1 TiB"));
+    }
+
+    #[test]
+    fn a_description_is_written_when_all_servers_are_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.toml");
+        let server = |port: u32| Server { address: format!("node:{port}") };
+        assert!(!publish(&path, 1, 2, &server(1), STRIP_BYTES).unwrap());
+        assert!(!path.exists());
+        assert!(publish(&path, 0, 2, &server(0), STRIP_BYTES).unwrap());
+        assert_eq!(Description::load(&path).unwrap().servers, [server(0), server(1)]);
+        assert_eq!(noted(&path, 1).unwrap(), Some(server(1)));
+        // One comes back elsewhere.
+        assert!(publish(&path, 1, 2, &server(7), STRIP_BYTES).unwrap());
+        assert_eq!(Description::load(&path).unwrap().servers, [server(0), server(7)]);
     }
 }

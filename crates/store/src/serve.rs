@@ -112,11 +112,9 @@ impl Running {
         }
         let connections: Vec<_> =
             std::mem::take(&mut *lock(&self.shared.connections)).into_values().collect();
-        for (breaker, thread) in connections {
-            breaker();
-            if let Some(thread) = thread {
-                let _ = thread.join();
-            }
+        connections.iter().for_each(|served| (served.breaker)());
+        for served in connections {
+            let _ = served.thread.join();
         }
     }
 }
@@ -134,10 +132,16 @@ struct Shared {
     disks: Disks,
     past: Past,
     settings: Settings,
-    connections: Mutex<BTreeMap<ConnectionId, (Breaker, Option<JoinHandle<()>>)>>,
+    connections: Mutex<BTreeMap<ConnectionId, Served>>,
     next: AtomicU64,
     stopping: AtomicBool,
     budget: Budget,
+}
+
+/// A connection that a thread serves.
+struct Served {
+    breaker: Breaker,
+    thread: JoinHandle<()>,
 }
 
 /// Bytes of data that may be worked on.
@@ -195,7 +199,7 @@ fn accept(shared: &Arc<Shared>, mut listener: Box<dyn Listener>) {
             lock(&in_thread.connections).remove(&id);
         });
         if let Ok(thread) = thread {
-            connections.insert(id, (breaker, Some(thread)));
+            connections.insert(id, Served { breaker, thread });
         }
     }
 }
@@ -341,8 +345,8 @@ fn send(connection: &mut dyn Connection, reply: &Reply, buffers: &Buffers) -> io
 
 impl Shared {
     fn disconnect(&self, connection: ConnectionId) {
-        if let Some((breaker, _)) = lock(&self.connections).get(&connection) {
-            breaker();
+        if let Some(served) = lock(&self.connections).get(&connection) {
+            (served.breaker)();
         }
     }
 }

@@ -27,8 +27,16 @@ pub struct StoreFile {
     store: Store,
     path: String,
     file: FileRef,
-    /// The epoch in which each server took what was written to it and not synced since.
-    unsynced: Mutex<BTreeMap<u32, u64>>,
+    unsynced: Mutex<BTreeMap<u32, Unsynced>>,
+}
+
+/// What was written to a server and not synced since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Unsynced {
+    /// The epoch in which the server took it.
+    epoch: u64,
+    /// How many times it took something.
+    writes: u64,
 }
 
 impl StoreFile {
@@ -140,12 +148,12 @@ impl StoreFile {
             let Answer::Written { epoch } = answer else {
                 return Err(StoreError::Confused { server: *server });
             };
-            if written.get(server).is_some_and(|written| *written != epoch) {
+            if written.get(server).is_some_and(|written| written.epoch != epoch) {
                 lost = lost.or(Some(*server));
             }
         }
-        // Told once: what is written from now on is another matter.
-        self.unsynced().retain(|server, epoch| written.get(server) != Some(epoch));
+        // What another thread wrote meanwhile may not be synced. A loss is told once.
+        self.unsynced().retain(|server, now| written.get(server) != Some(now));
         match lost {
             Some(server) => Err(StoreError::Lost { path: self.path.clone(), server }),
             None => Ok(()),
@@ -247,7 +255,13 @@ impl StoreFile {
             let slot = self.file.placement.slot_of_server(server)?;
             Some((server, body(self.file.placement.striping().len_of_server(slot, size))?))
         });
-        self.store.call_all(&self.path, calls.collect()).map(drop)
+        let calls: Vec<(u32, Body)> = calls.collect();
+        let servers: Vec<u32> = calls.iter().map(|(server, _)| *server).collect();
+        for (server, answer) in servers.into_iter().zip(self.store.call_all(&self.path, calls)?) {
+            let Answer::Written { epoch } = answer else { return Err(StoreError::Confused { server }) };
+            self.note_written(server, epoch)?;
+        }
+        Ok(())
     }
 
     fn check_positions(&self, view: &View, positions: &Range<u64>) -> Result<(), StoreError> {
@@ -292,6 +306,7 @@ impl StoreFile {
             while lane.flying() > 0 {
                 self.settle(lane, &mut payload, transfer)?;
             }
+            self.check_epoch(lane.server(), lane.epoch())?;
         }
         match transfer.failed.take() {
             Some((server, failure)) => Err(StoreError::Failed { path: self.path.clone(), server, failure }),
@@ -345,14 +360,23 @@ impl StoreFile {
     /// Notes in which epoch a server took data; an error if it lost some before.
     fn note_written(&self, server: u32, epoch: u64) -> Result<(), StoreError> {
         let mut unsynced = self.unsynced();
-        if *unsynced.entry(server).or_insert(epoch) != epoch {
-            unsynced.insert(server, epoch);
-            return Err(StoreError::Lost { path: self.path.clone(), server });
-        }
-        Ok(())
+        let entry = unsynced.entry(server).or_insert(Unsynced { epoch, writes: 0 });
+        let same = entry.epoch == epoch;
+        *entry = Unsynced { epoch, writes: entry.writes + 1 };
+        if same { Ok(()) } else { Err(StoreError::Lost { path: self.path.clone(), server }) }
     }
 
-    fn unsynced(&self) -> MutexGuard<'_, BTreeMap<u32, u64>> {
+    /// An error if a server lost what this client wrote: it must not read something else as if nothing had happened.
+    fn check_epoch(&self, server: u32, epoch: u64) -> Result<(), StoreError> {
+        match self.unsynced().get(&server) {
+            Some(written) if written.epoch != epoch => {
+                Err(StoreError::Lost { path: self.path.clone(), server })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn unsynced(&self) -> MutexGuard<'_, BTreeMap<u32, Unsynced>> {
         self.unsynced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

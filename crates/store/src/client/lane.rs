@@ -55,6 +55,7 @@ pub(super) struct Lane {
     link: Link,
     connection: Option<Box<dyn Connection>>,
     data_bytes: u32,
+    epoch: u64,
     /// What the present operation asked and was not answered yet.
     flying: BTreeMap<u64, Option<Chunk>>,
     head: Vec<u8>,
@@ -73,6 +74,7 @@ impl Lane {
             link: Link::new(),
             connection: None,
             data_bytes: 0,
+            epoch: 0,
             flying: BTreeMap::new(),
             head: Vec::new(),
             patient: false,
@@ -82,6 +84,11 @@ impl Lane {
 
     pub(super) fn server(&self) -> u32 {
         self.server
+    }
+
+    /// How often, by its own count, the server may have lost data not yet synced.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// How many requests of the present operation are not answered yet.
@@ -264,7 +271,7 @@ impl Lane {
             way.connect(&self.address, token, self.server, timeout.min(Duration::from_secs(5)))?;
         connection.set_timeouts(Some(timeout), Some(timeout))?;
         match greet(&mut *connection, &self.identity.token, self.identity.client, self.server)? {
-            Greeted::Welcome(welcome) => self.data_bytes = welcome.data_bytes,
+            Greeted::Welcome(welcome) => (self.data_bytes, self.epoch) = (welcome.data_bytes, welcome.epoch),
             Greeted::Busy => return Err(Rejected::Broke(io::ErrorKind::ResourceBusy.into())),
             Greeted::Refused(reason) => return Err(Rejected::Refused(reason)),
         }

@@ -15,9 +15,18 @@ const MOST_VIEWS: usize = 64;
 pub struct Link {
     next: u64,
     outstanding: BTreeMap<u64, Body>,
-    /// Registered, with the number of the last request that used it.
-    views: BTreeMap<u32, (View, u64)>,
+    views: BTreeMap<u32, Known>,
     next_view: u32,
+}
+
+/// A view, by its number.
+#[derive(Debug)]
+struct Known {
+    view: View,
+    /// Whether the server knows it too, as far as the client knows.
+    registered: bool,
+    /// When it was last used: the number of the next request then.
+    used: u64,
 }
 
 /// What a reply means.
@@ -68,19 +77,22 @@ impl Link {
             let positions = positions.start + displacement..positions.end + displacement;
             return (Access { view: ViewRef::Whole, positions }, Vec::new());
         }
-        let next = self.next;
-        if let Some((number, (_, used))) = self.views.iter_mut().find(|(_, (known, _))| known == view) {
-            *used = next;
-            return (Access { view: ViewRef::Registered(*number), positions }, Vec::new());
-        }
+        let known = self.views.iter().find(|(_, known)| known.view == *view).map(|(number, _)| *number);
         let mut requests = Vec::new();
-        if self.views.len() >= MOST_VIEWS {
-            requests.extend(self.forget_oldest());
+        let number = known.unwrap_or_else(|| {
+            if self.views.len() >= MOST_VIEWS {
+                requests.extend(self.forget_oldest());
+            }
+            let number = self.next_view;
+            self.next_view = self.next_view.wrapping_add(1).max(1);
+            number
+        });
+        let used = self.next;
+        let known = self.views.entry(number).or_insert(Known { view: view.clone(), registered: false, used });
+        known.used = used;
+        if !std::mem::replace(&mut known.registered, true) {
+            requests.push(self.ask(Body::RegisterView { view: number, layout: view.clone() }));
         }
-        let number = self.next_view;
-        self.next_view = self.next_view.wrapping_add(1).max(1);
-        self.views.insert(number, (view.clone(), next));
-        requests.push(self.ask(Body::RegisterView { view: number, layout: view.clone() }));
         (Access { view: ViewRef::Registered(number), positions }, requests)
     }
 
@@ -89,7 +101,7 @@ impl Link {
         let Some(body) = self.outstanding.remove(&reply.number) else { return Heard::Nothing };
         match (body, reply.body) {
             (Body::RegisterView { view, .. }, Err(_)) => {
-                self.views.remove(&view);
+                self.unregister(view);
                 Heard::Nothing
             }
             (Body::RegisterView { .. } | Body::ForgetView { .. }, _) => Heard::Nothing,
@@ -110,8 +122,11 @@ impl Link {
             .retain(|_, body| !matches!(body, Body::RegisterView { .. } | Body::ForgetView { .. }));
         let repeated: Vec<(u64, Body)> =
             self.outstanding.iter().map(|(number, body)| (*number, body.clone())).collect();
-        let views: Vec<(u32, View)> =
-            self.views.iter().map(|(number, (view, _))| (*number, view.clone())).collect();
+        let mut views = Vec::new();
+        for (number, known) in &mut self.views {
+            known.registered = true;
+            views.push((*number, known.view.clone()));
+        }
         let mut requests: Vec<Request> =
             views.into_iter().map(|(view, layout)| self.ask(Body::RegisterView { view, layout })).collect();
         let answered = self.answered();
@@ -143,21 +158,28 @@ impl Link {
     /// The same access with the view in full: the server does not know the number.
     fn spelled_out(&mut self, number: u64, access: Access, body: impl FnOnce(Access) -> Body) -> Heard {
         let known = match access.view {
-            ViewRef::Registered(view) => self.views.remove(&view),
+            ViewRef::Registered(view) => self.unregister(view),
             _ => None,
         };
-        let Some((view, _)) = known else {
+        let Some(view) = known else {
             return Heard::Answer { number, body: Err(Failure::UnknownView) };
         };
         let access = Access { view: ViewRef::Inline(view), positions: access.positions };
         Heard::Again { instead_of: number, request: self.ask(body(access)) }
     }
 
+    /// Notes that the server does not know a view.
+    fn unregister(&mut self, view: u32) -> Option<View> {
+        let known = self.views.get_mut(&view)?;
+        known.registered = false;
+        Some(known.view.clone())
+    }
+
     /// Gives up the view that was not used for longest, unless something that was asked still means it.
     fn forget_oldest(&mut self) -> Option<Request> {
         let means = |view: u32| move |body: &Body| matches!(body, Body::Write { access, .. } | Body::Read { access, .. } if access.view == ViewRef::Registered(view));
         let free = self.views.iter().filter(|(view, _)| !self.outstanding.values().any(means(**view)));
-        let oldest = free.min_by_key(|(_, (_, used))| *used).map(|(view, _)| *view)?;
+        let oldest = free.min_by_key(|(_, known)| known.used).map(|(view, _)| *view)?;
         self.views.remove(&oldest);
         Some(self.ask(Body::ForgetView { view: oldest }))
     }

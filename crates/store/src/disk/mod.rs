@@ -3,6 +3,8 @@
 //! What it is asked ([`Work`]) it does at once, in the thread that asks; any number of threads may ask.
 
 mod groups;
+#[cfg(test)]
+mod model_tests;
 mod names;
 mod part;
 mod ranges;
@@ -45,6 +47,7 @@ pub struct Buffers {
 }
 
 /// Why work could not be done.
+#[derive(Debug)]
 struct Trouble(Failure);
 
 impl From<io::Error> for Trouble {
@@ -115,14 +118,16 @@ impl Disks {
                 Ok(Answer::Length(part.map_or(Ok(0), |part| part.len())?))
             }
             Task::SetLength { file, bytes } => {
+                let epoch = self.epoch();
                 if *bytes > 0 || self.find(file)?.is_some() {
                     self.make(file)?.set_len(*bytes)?;
                 }
-                Ok(Answer::Done)
+                Ok(Answer::Written { epoch })
             }
             Task::Preallocate { file, bytes } => {
+                let epoch = self.epoch();
                 self.make(file)?.preallocate(*bytes)?;
-                Ok(Answer::Done)
+                Ok(Answer::Written { epoch })
             }
             Task::Sync { file } => self.sync(file),
             Task::RemovePart { file } => {

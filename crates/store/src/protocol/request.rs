@@ -22,12 +22,12 @@
 //! | 14 | write | file, access; data | written |
 //! | 15 | read | file, access | data |
 //! | 16 | length | file | length |
-//! | 17 | set length | file, bytes of the part | done |
-//! | 18 | preallocate | file, bytes of the part | done |
+//! | 17 | set length | file, bytes of the part | written |
+//! | 18 | preallocate | file, bytes of the part | written |
 //! | 19 | sync | file | written |
 //! | 20 | remove part | file | done |
 //! | 21 | usage | | usage |
-//! | 22 | check | file | names of damaged blocks |
+//! | 22 | check | file | damage |
 //! | 23 | goodbye | | done |
 
 use std::ops::Range;

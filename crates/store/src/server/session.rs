@@ -63,8 +63,6 @@ impl Session {
             return Heard::Over;
         }
         match self.answers.get(&request.number) {
-            // The data of a read are not kept.
-            Some(Ok(Answer::Data { .. })) => Heard::New,
             Some(answer) => Heard::Answered(answer.clone()),
             None if self.answers.len() + self.running.len() >= limits.unacknowledged as usize => {
                 Heard::Answered(Err(Failure::Limit))
@@ -82,7 +80,9 @@ impl Session {
     }
 
     pub(super) fn remember(&mut self, number: u64, answer: &ReplyBody) {
-        if number >= self.answered {
+        // What is long and changes nothing is not kept, but done again.
+        let long = matches!(answer, Ok(Answer::Data { .. } | Answer::Names { .. } | Answer::Damage { .. }));
+        if number >= self.answered && !long {
             self.answers.insert(number, answer.clone());
         }
     }
