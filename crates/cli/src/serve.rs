@@ -72,8 +72,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
 }
 
 fn start(arguments: &Arguments, index: u32, description: &Path, token: Token) -> Result<Running> {
-    let mut listeners = vec![listener(arguments, index, description)?];
-    listeners.extend(Way::from_environment()?.listen(&token, index));
+    let listener = listener(arguments, index, description)?;
+    let near = Way::from_environment()?.listen(&token, listener.address());
+    let listeners = [Some(listener), near].into_iter().flatten().collect();
     let folders = arguments.dir.iter().map(|folder| folder.join(format!("server-{index}"))).collect();
     let settings = Settings { index, servers: arguments.servers, folders, token, limits: Limits::DEFAULT };
     Ok(serve::start(settings, listeners)?)

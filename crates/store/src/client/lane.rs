@@ -267,8 +267,7 @@ impl Lane {
     fn reconnect(&mut self, payload: &Payload) -> Result<(), Rejected> {
         let timeout = self.identity.options.timeout;
         let Identity { token, way, .. } = &*self.identity;
-        let mut connection =
-            way.connect(&self.address, token, self.server, timeout.min(Duration::from_secs(5)))?;
+        let mut connection = way.connect(&self.address, token, timeout.min(Duration::from_secs(5)))?;
         connection.set_timeouts(Some(timeout), Some(timeout))?;
         match greet(&mut *connection, &self.identity.token, self.identity.client, self.server)? {
             Greeted::Welcome(welcome) => (self.data_bytes, self.epoch) = (welcome.data_bytes, welcome.epoch),

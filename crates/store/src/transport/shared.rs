@@ -7,9 +7,9 @@
 //! | 0 | 4 | 0: behind the head, as over TCP; 1: in the sender's segment; 2: the same, and this message brings the segment; little endian |
 //! | 4 | 4 | offset in the segment, or 0; little endian |
 //!
-//! Data in a segment carry no checksum: there is no wire. A server listens at a name that follows from the store (which
-//! only those can tell who know its token) and its index, in the abstract namespace of the machine: so a client finds it
-//! if it is on the same machine, and else goes over TCP.
+//! Data in a segment carry no checksum: there is no wire. A server listens at a name that follows from its store (which
+//! only those can tell who know the token) and its TCP address, in the abstract namespace of the machine: so a client
+//! finds it if it is on the same machine, and else goes over TCP.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use sha2::{Digest, Sha256};
 
 use super::segment::{Incoming, Outgoing};
 use super::stream::Stream;
@@ -64,15 +65,15 @@ impl Pending {
 }
 
 impl SharedConnection {
-    /// Connects to a server of a store on this machine.
+    /// Connects to the server of a store that has this TCP address, if it is on this machine.
     ///
     /// # Errors
     /// If there is none, or what is there is another user's.
-    pub fn connect(store: u128, server: u32, timeout: Duration) -> io::Result<SharedConnection> {
+    pub fn connect(store: u128, address: &str, timeout: Duration) -> io::Result<SharedConnection> {
         let socket = socket()?;
         // Connecting waits, too, when the server is too busy to accept.
         sockopt::set_socket_timeout(&socket, Timeout::Send, Some(timeout))?;
-        rustix::net::connect(&socket, &name(store, server)?)?;
+        rustix::net::connect(&socket, &name(store, address)?)?;
         let peer = sockopt::socket_peercred(&socket)?.uid;
         // Whoever comes first has the name. Somebody else's server could not show the token, but we would wait for it.
         if peer != rustix::process::geteuid() && !peer.is_root() {
@@ -308,8 +309,11 @@ fn socket() -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
 }
 
-fn name(store: u128, server: u32) -> io::Result<SocketAddrUnix> {
-    Ok(SocketAddrUnix::new_abstract_name(format!("pioscope-{store:032x}-{server}").as_bytes())?)
+/// The name of the server at `address`. Two stores with one token, of which one is a copy of the other, differ in that.
+fn name(store: u128, address: &str) -> io::Result<SocketAddrUnix> {
+    let hash = Sha256::new().chain_update(store.to_le_bytes()).chain_update(address).finalize();
+    let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    Ok(SocketAddrUnix::new_abstract_name(format!("pioscope-{hex}").as_bytes())?)
 }
 
 /// Where clients of the same machine come in.
@@ -321,12 +325,12 @@ pub struct SharedListener {
 }
 
 impl SharedListener {
-    /// Listens for clients of server `server` of a store.
+    /// Listens for clients of the server of a store that has this TCP address.
     ///
     /// # Errors
     /// If somebody does already.
-    pub fn bind(store: u128, server: u32) -> io::Result<SharedListener> {
-        let (socket, name) = (socket()?, name(store, server)?);
+    pub fn bind(store: u128, address: &str) -> io::Result<SharedListener> {
+        let (socket, name) = (socket()?, name(store, address)?);
         rustix::net::bind(&socket, &name)?;
         rustix::net::listen(&socket, 4096)?;
         Ok(SharedListener { socket, name, address: "shared memory".into() })
@@ -357,11 +361,11 @@ impl Listener for SharedListener {
 mod tests {
     use super::*;
 
-    fn pair(index: u32) -> (Box<dyn Connection>, Box<dyn Connection>) {
+    fn pair(address: &str) -> (Box<dyn Connection>, Box<dyn Connection>) {
         // A store of this process.
         let store = u128::from(std::process::id());
-        let mut listener = SharedListener::bind(store, index).unwrap();
-        let near = SharedConnection::connect(store, index, Duration::from_secs(5)).unwrap();
+        let mut listener = SharedListener::bind(store, address).unwrap();
+        let near = SharedConnection::connect(store, address, Duration::from_secs(5)).unwrap();
         let mut near: Box<dyn Connection> = Box::new(near);
         let mut far = listener.accept().unwrap();
         for side in [&mut near, &mut far] {
@@ -380,7 +384,7 @@ mod tests {
     fn messages_arrive_whole_and_in_order_wherever_their_data_are() {
         const LENGTHS: [usize; 12] =
             [10, 0, 2047, 2048, 100_000, 3 << 20, 4 << 20, 5000, 4 << 20, 1, 4 << 20, 1 << 20];
-        let (mut near, mut far) = pair(0);
+        let (mut near, mut far) = pair("a:1");
         let sender = std::thread::spawn(move || {
             for (number, len) in LENGTHS.into_iter().enumerate() {
                 let (head, data) = ([number as u8], bytes(len, number));
@@ -416,7 +420,7 @@ mod tests {
 
     #[test]
     fn a_message_that_cannot_be_filled_is_not_sent() {
-        let (mut near, mut far) = pair(1);
+        let (mut near, mut far) = pair("a:2");
         for len in [10, 10_000] {
             let failed = near.send_filled(b"one", len, &mut |_| Err(io::ErrorKind::Other.into()));
             assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::Other);
@@ -430,21 +434,21 @@ mod tests {
     #[test]
     fn strangers_send_no_memory_and_no_data() {
         let store = u128::from(std::process::id());
-        let mut listener = SharedListener::bind(store, 2).unwrap();
-        let mut near = SharedConnection::connect(store, 2, Duration::from_secs(5)).unwrap();
+        let mut listener = SharedListener::bind(store, "a:3").unwrap();
+        let mut near = SharedConnection::connect(store, "a:3", Duration::from_secs(5)).unwrap();
         let mut far = listener.accept().unwrap();
         near.set_limits(&Limits::DEFAULT);
         near.send(b"hello", &[IoSlice::new(&[7; 5000])]).unwrap();
         assert_eq!(far.receive(&mut Vec::new()).unwrap_err().kind(), io::ErrorKind::InvalidData);
-        assert!(SharedListener::bind(store, 2).is_err());
+        assert!(SharedListener::bind(store, "a:3").is_err());
     }
 
     #[test]
     fn places_that_cannot_be_are_refused() {
         for (kind, start, len) in [(1, 4096, 10), (2, 4096, 10), (3, 0, 0), (u32::MAX, u32::MAX, 1)] {
             let store = u128::from(std::process::id());
-            let mut listener = SharedListener::bind(store, 3).unwrap();
-            let mut near = SharedConnection::connect(store, 3, Duration::from_secs(5)).unwrap();
+            let mut listener = SharedListener::bind(store, "a:4").unwrap();
+            let mut near = SharedConnection::connect(store, "a:4", Duration::from_secs(5)).unwrap();
             let mut far = listener.accept().unwrap();
             far.set_limits(&Limits::DEFAULT);
             let mut head = Vec::new();

@@ -46,19 +46,13 @@ impl Way {
         }
     }
 
-    /// Connects to server `index`, which listens at `address`.
+    /// Connects to the server that listens at `address`.
     ///
     /// # Errors
     /// If it is not there.
-    pub fn connect(
-        self,
-        address: &str,
-        token: &Token,
-        index: u32,
-        timeout: Duration,
-    ) -> io::Result<Box<dyn Connection>> {
+    pub fn connect(self, address: &str, token: &Token, timeout: Duration) -> io::Result<Box<dyn Connection>> {
         if self != Way::Tcp {
-            match SharedConnection::connect(token.store(), index, timeout) {
+            match SharedConnection::connect(token.store(), address, timeout) {
                 Ok(connection) => return Ok(Box::new(connection)),
                 Err(error) if self == Way::Shared => return Err(error),
                 Err(_) => {}
@@ -67,12 +61,12 @@ impl Way {
         Ok(Box::new(TcpConnection::connect(address, timeout)?))
     }
 
-    /// Where clients of server `index` on the same machine come in; `None` if they cannot, or are not to.
-    pub fn listen(self, token: &Token, index: u32) -> Option<Box<dyn Listener>> {
+    /// Where clients on the same machine as the server at `address` come in; `None` if they cannot, or are not to.
+    pub fn listen(self, token: &Token, address: &str) -> Option<Box<dyn Listener>> {
         if self == Way::Tcp {
             return None;
         }
-        SharedListener::bind(token.store(), index)
+        SharedListener::bind(token.store(), address)
             .ok()
             .map(|listener| Box::new(listener) as Box<dyn Listener>)
     }
