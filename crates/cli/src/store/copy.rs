@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use pio_machine::parse_size;
 use pio_store::client::{Mode, Store, StoreFile, Striping};
 use tempfile::NamedTempFile;
 
 use crate::progress::Progress;
+use crate::serve::strip;
 
 /// What tells a path of the store from one of the file system.
 pub const MARK: &str = "pioscope:";
@@ -210,9 +210,4 @@ fn set_usual_mode(file: &NamedTempFile) -> std::io::Result<()> {
         .and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
         .unwrap_or(0o077);
     file.as_file().set_permissions(std::fs::Permissions::from_mode(0o666 & !umask))
-}
-
-fn strip(text: &str) -> Result<u64> {
-    let bytes = parse_size(text).filter(|bytes| (1..=1 << 40).contains(bytes));
-    bytes.ok_or_else(|| anyhow!("expected a size from 1 B to 1 TiB, such as `64 KiB`"))
 }

@@ -79,7 +79,12 @@ fn start(folder: &Path, arguments: &[String]) -> Child {
 
 fn ready(command: &mut Command) -> Child {
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(said.any(|line| line.unwrap().contains("the store is ready")));
+    let said = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut seen = Vec::new();
+    let ready = said.map(Result::unwrap).any(|line| {
+        seen.push(line);
+        seen.last().is_some_and(|line| line.contains("the store is ready"))
+    });
+    assert!(ready, "{seen:?}");
     child
 }
