@@ -9,9 +9,9 @@ use clap::Args;
 use pio_machine::parse_size;
 use pio_store::Limits;
 use pio_store::auth::Token;
-use pio_store::config::{self, STRIP_BYTES, Server};
+use pio_store::config::{self, Server};
 use pio_store::serve::{self, Running, Settings};
-use pio_store::transport::{Listener, TcpListener};
+use pio_store::transport::{Listener, TcpListener, Way};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -38,7 +38,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     store_file: Option<PathBuf>,
     /// Bytes of a strip of new files
-    #[arg(long, value_name = "SIZE", default_value_t = STRIP_BYTES, value_parser = strip)]
+    #[arg(long, value_name = "SIZE", default_value = "64 KiB", value_parser = strip)]
     strip: u64,
 }
 
@@ -73,9 +73,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
 
 fn start(arguments: &Arguments, index: u32, description: &Path, token: Token) -> Result<Running> {
     let listener = listener(arguments, index, description)?;
+    let near = Way::from_environment()?.listen(&token, listener.address());
+    let listeners = [Some(listener), near].into_iter().flatten().collect();
     let folders = arguments.dir.iter().map(|folder| folder.join(format!("server-{index}"))).collect();
     let settings = Settings { index, servers: arguments.servers, folders, token, limits: Limits::DEFAULT };
-    Ok(serve::start(settings, vec![listener])?)
+    Ok(serve::start(settings, listeners)?)
 }
 
 /// Where the server was last, so that clients find it again; or somewhere new.
@@ -93,7 +95,8 @@ fn listener(arguments: &Arguments, index: u32, description: &Path) -> Result<Box
     Ok(Box::new(listener))
 }
 
-fn strip(text: &str) -> Result<u64> {
+/// Bytes of a strip, from a text such as `64 KiB`.
+pub fn strip(text: &str) -> Result<u64> {
     let bytes = parse_size(text).filter(|bytes| (1..=1 << 40).contains(bytes));
     bytes.ok_or_else(|| anyhow!("expected a size from 1 B to 1 TiB, such as `64 KiB`"))
 }

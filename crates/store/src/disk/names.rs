@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 
+use super::room::Room;
 use crate::error::{Expected, Failure};
 use crate::placement::Placement;
 use crate::protocol::{Answer, ClientId, FileId, FileRecord, MOST_NAMES, Name, Register, Reply, ReplyBody};
@@ -44,6 +45,7 @@ pub struct Names {
     index: u32,
     /// Closed after an error, as the database is then of no more use, and opened again when it is needed.
     database: Mutex<Option<Database>>,
+    room: Room,
 }
 
 /// What a server says of its past.
@@ -63,7 +65,8 @@ impl Names {
     pub fn open(path: &Path, index: u32, servers: u32, boot: u128) -> Result<(Names, Past), redb::Error> {
         let database = open(path)?;
         let past = begin(&database, index, servers, boot)?;
-        Ok((Names { path: path.to_owned(), index, database: Mutex::new(Some(database)) }, past))
+        let room = Room::keep(path)?;
+        Ok((Names { path: path.to_owned(), index, database: Mutex::new(Some(database)), room }, past))
     }
 
     /// Notes that data not yet synced may have been lost; says the new epoch.
@@ -196,6 +199,7 @@ impl Names {
                 return Ok(body);
             }
             transaction.commit()?;
+            self.room.renew();
             Ok(body)
         })
     }
