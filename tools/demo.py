@@ -1,5 +1,6 @@
 """One real program through all four verbs: record, explain, predict, apply; and a report of it all."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -18,6 +19,9 @@ MACHINES = ["sp-argonne", "paragon-caltech", "pios-64", "qsnet-64", "tree-64", "
 CACHES = ["storage.cache.size=64 KiB,256 KiB,1 MiB", "storage.cache.policy=lru,arc",
           "storage.cache.write-behind=true,false"]
 STRATEGIES = ["independent", "two-phase"]
+SERVERS = 4
+STORE = DEMO / "store/store.toml"
+ON_SERVERS = ["two-phase", "ecio"]
 
 
 def main():
@@ -58,8 +62,54 @@ def main():
     step("pioscope", "predict", DEMO / "run.pio", "--machine", "pios-64", "--strategy", ",".join(STRATEGIES), *axes,
          "--html", DEMO / "memories.html")
 
+    say(f"SERVE: the same program with its files on {SERVERS} I/O servers, under two-phase and ECIO; predicted and measured:")
+    with serve():
+        step("pioscope", "machines", "calibrate", "--folder", DEMO, "--store", STORE, "-o", DEMO / "servers.toml")
+        step("pioscope", "store", "--store", STORE, "cp", DEMO / "start/restart.dat", f"pioscope:{DEMO}/start/restart.dat")
+        for strategy in ON_SERVERS:
+            out = DEMO / f"servers-{strategy}"
+            out.mkdir()
+            step("pioscope", "apply", "--strategy", strategy, "--store", STORE, "--record", f"{out}.pio", "--", *job, out)
+            same_as_on_servers(out)
+            print(f"every file on the servers is identical to the one that the MPI's own MPI-IO wrote ({strategy})")
+    measured = [word for strategy in ON_SERVERS
+                for word in ("--measured", f"servers/{strategy}={DEMO}/servers-{strategy}.pio")]
+    step("pioscope", "predict", DEMO / "run.pio", "--machine", DEMO / "servers.toml", "--strategy", ",".join(ON_SERVERS),
+         *measured, "--output", DEMO / "predicted", "--html", DEMO / "servers.html")
+
     minutes = (time.monotonic() - began) / 60
-    say(f"Done in {minutes:.1f} minutes. Open demo/report.html and demo/memories.html: they need no network.")
+    say(f"Done in {minutes:.1f} minutes. Open demo/report.html, demo/memories.html and demo/servers.html: they need no network.")
+
+
+@contextlib.contextmanager
+def serve():
+    """I/O servers, as long as the block lasts."""
+    words = [str(pioscope()), "serve", "--servers", str(SERVERS), "--dir", str(STORE.parent)]
+    print("\n$ " + " ".join(["pioscope", *words[1:]]) + " &", flush=True)
+    servers = subprocess.Popen(words, env=environment())
+    try:
+        until = time.monotonic() + 60
+        while not STORE.exists():
+            if servers.poll() is not None or time.monotonic() > until:
+                sys.exit("the I/O servers did not start")
+            time.sleep(0.05)
+        yield
+    finally:
+        servers.terminate()
+        servers.wait()
+
+
+def same_as_on_servers(out):
+    """Copies a run's files from the servers, and compares them with those of the first run."""
+    words = [str(pioscope()), "store", "--store", str(STORE)]
+    names = subprocess.run([*words, "ls", f"{out}/"], env=environment(), check=True, capture_output=True, text=True)
+    names = [Path(name).name for name in names.stdout.split()]
+    if not names:
+        sys.exit(f"{out} has no files on the servers")
+    for name in names:
+        subprocess.run([*words, "cp", f"pioscope:{out}/{name}", str(out / name)], env=environment(), check=True)
+        if (out / name).read_bytes() != (DEMO / "out" / name).read_bytes():
+            sys.exit(f"{name} differs on the servers")
 
 
 def say(text):

@@ -10,6 +10,9 @@ use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
 use pio_machine::{Machine, calibrate};
 use pio_sim::network::topology::Topology;
+use pio_store::client::Store;
+
+use crate::calibrate_store;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -17,7 +20,8 @@ Examples:
   pioscope machines list
   pioscope machines show sp-argonne > my-machine.toml
   pioscope machines show my-machine.toml --picture network.svg
-  pioscope machines calibrate --folder /scratch/me -o here.toml")]
+  pioscope machines calibrate --folder /scratch/me -o here.toml
+  pioscope machines calibrate --store /scratch/me/store/store.toml -o servers.toml")]
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -40,6 +44,9 @@ enum What {
         /// A folder on the file system to measure
         #[arg(long, value_name = "FOLDER", default_value = ".")]
         folder: PathBuf,
+        /// Files are on the I/O servers that this file describes (pioscope serve writes it): measure them, too
+        #[arg(long, value_name = "FILE")]
+        store: Option<PathBuf>,
         /// The description to write; its name becomes the machine's
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
@@ -64,15 +71,21 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
             fs::write(&file, topology.svg()).with_context(|| format!("{}: cannot write", file.display()))?;
             eprintln!("pioscope: drew {topology} into {}", file.display());
         }
-        What::Calibrate { folder, output } => {
+        What::Calibrate { folder, store, output } => {
             let spinner = ProgressBar::new_spinner();
             spinner.enable_steady_tick(Duration::from_millis(100));
             let mut machine = calibrate(&folder, &mut |what| spinner.set_message(what.to_owned()))?;
+            let mut how = Machine::how_measured().to_owned();
+            if let Some(store) = store {
+                spinner.set_message("writing to and reading from the I/O servers");
+                calibrate_store::measure(&mut machine, &Store::connect(&store)?)?;
+                how.push_str(calibrate_store::HOW_MEASURED);
+            }
             spinner.finish_and_clear();
             if let Some(name) = output.file_stem() {
                 machine.name = name.to_string_lossy().into_owned();
             }
-            fs::write(&output, machine.to_toml(Machine::how_measured()))
+            fs::write(&output, machine.to_toml(&how))
                 .with_context(|| format!("{}: cannot write", output.display()))?;
             eprintln!("pioscope: wrote {}", output.display());
         }

@@ -145,6 +145,11 @@ impl Store {
         self.inner.lanes.len() as u32
     }
 
+    /// Bytes of a strip of a new file that does not say otherwise.
+    pub fn strip_bytes(&self) -> u64 {
+        self.inner.strip_bytes
+    }
+
     /// Opens a file; a new one is dealt out as `striping` says.
     ///
     /// # Errors
