@@ -20,18 +20,12 @@ pub fn solve(mut rows: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
         }
         rows.swap(column, pivot);
         right.swap(column, pivot);
-        for row in 0..size {
-            if row == column {
-                continue;
-            }
-            let factor = rows[row][column] / rows[column][column];
-            if factor == 0.0 {
-                continue;
-            }
-            for index in column..size {
-                rows[row][index] -= factor * rows[column][index];
-            }
-            right[row] -= factor * right[column];
+        let pivot: Vec<f64> = rows[column].clone();
+        let on_the_right = right[column];
+        for (index, row) in rows.iter_mut().enumerate().filter(|(index, _)| *index != column) {
+            let factor = row[column] / pivot[column];
+            row.iter_mut().zip(&pivot).for_each(|(value, pivot)| *value -= factor * pivot);
+            right[index] -= factor * on_the_right;
         }
     }
     Some((0..size).map(|row| right[row] / rows[row][row]).collect())
