@@ -19,8 +19,7 @@
 //! `MPI_ERR_UNSUPPORTED_OPERATION` and a line that names the function. Handles that the MPI opened itself (through
 //! `PMPI_File_open`) stay the MPI's; a handle of ours must not be given to a `PMPI_File_` function.
 //!
-//! Independent operations, and all operations under the strategy *independent*, make one request for each contiguous
-//! piece of the file. Reading past the end moves the file pointer by what was asked for, as MPI's text says (4.1,
+//! Independent operations are sieved (or under *independent* and *list*, what these say). Reading past the end moves the file pointer by what was asked for, as MPI's text says (4.1,
 //! section 14.4.1), not by what was there.
 //!
 //! # Environment
