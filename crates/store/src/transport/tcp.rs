@@ -52,9 +52,7 @@ impl TcpConnection {
 
     fn receive_pending(&mut self, out: &mut [u8]) -> io::Result<()> {
         let Some(prefix) = self.pending.take() else { return Ok(()) };
-        self.stream.read_exact(out)?;
-        prefix.check_data(crc32fast::hash(out))?;
-        Ok(())
+        Ok(prefix.check_data(self.stream.read_summed(out)?)?)
     }
 }
 
