@@ -19,16 +19,21 @@ struct pio_operation {
   MPI_Request request;
   /* The core and the request; some MPIs give up a request that the program frees before it is complete. */
   int references;
-  int has_request, told, complete, status;
+  int has_request, freed, complete, status;
   uint64_t moved;
 };
 
-/* Operations that are not complete, or have failed and nobody was told. */
+/* Operations that are not complete, or have failed and the program still has their requests. */
 static int pio_attention;
-/* An operation that failed, found by the MPI's last look in this thread. */
-static __thread const struct pio_operation *pio_failed;
-static __thread int pio_failed_status;
-static __thread struct pio_file *pio_failed_file;
+/* Operations that failed, found by the MPI's last look in this thread. The MPI must not see errors: it would call the
+ * error handler of a communicator. */
+struct pio_failure {
+  MPI_Request request;
+  int status;
+  struct pio_file *file;
+};
+static __thread struct pio_failure *pio_failures;
+static __thread int pio_failure_count;
 
 static void pio_attend(int more) { __atomic_add_fetch(&pio_attention, more, __ATOMIC_ACQ_REL); }
 
@@ -52,21 +57,22 @@ static int pio_query(void *state, MPI_Status *status) {
   status->MPI_TAG = MPI_UNDEFINED;
   status->MPI_ERROR = MPI_SUCCESS;
   if (operation->status != PIO_SUCCESS) {
-    /* Not as a result: the MPI would call the error handler of a communicator. */
-    status->MPI_ERROR = pio_code(operation->status);
-    pio_failed = operation;
-    pio_failed_status = operation->status;
-    pio_failed_file = operation->file;
-    if (!operation->told) pio_attend(-1);
-    operation->told = 1;
+    size_t more = (size_t)pio_failure_count + 1;
+    /* Some MPIs ask several times. */
+    for (int i = 0; i < pio_failure_count; i++)
+      if (pio_failures[i].request == operation->request) return MPI_SUCCESS;
+    struct pio_failure *failures = realloc(pio_failures, more * sizeof *failures);
+    if (failures == NULL) return MPI_ERR_NO_MEM;
+    pio_failures = failures;
+    failures[pio_failure_count++] = (struct pio_failure){operation->request, operation->status, operation->file};
   }
   return MPI_SUCCESS;
 }
 
 static int pio_free(void *state) {
   struct pio_operation *operation = state;
-  if (operation->status != PIO_SUCCESS && !operation->told) pio_attend(-1);
-  operation->told = 1;
+  if (operation->complete && operation->status != PIO_SUCCESS) pio_attend(-1);
+  operation->freed = 1;
   pio_release_operation(operation);
   return MPI_SUCCESS;
 }
@@ -119,7 +125,7 @@ void pio_operation_complete(void *token, int status, uint64_t moved) {
   int has_request = operation->has_request;
   operation->status = status;
   operation->moved = pio_buffer_end(&operation->buffer, operation->how, moved);
-  if (status == PIO_SUCCESS || !has_request || operation->told) pio_attend(-1);
+  if (status == PIO_SUCCESS || !has_request || operation->freed) pio_attend(-1);
   __atomic_store_n(&operation->complete, 1, __ATOMIC_RELEASE);
   /* Without a request, who waits for it may free it now. */
   if (!has_request) return;
@@ -150,14 +156,48 @@ int pio_request_complete(uint64_t moved, MPI_Request *request) {
 
 /* --- The program waits --------------------------------------------------------------------------------------------- */
 
-/* What a call that completes requests returns, if one of them was ours and failed. */
-static int pio_checked(const char *function, int code, int several) {
-  int failed;
-  if (pio_failed == NULL) return code;
-  pio_failed = NULL;
-  failed = pio_raise(pio_own((MPI_File)(void *)pio_failed_file), function, pio_code(pio_failed_status));
-  if (code != MPI_SUCCESS) return code;
-  return several ? MPI_ERR_IN_STATUS : failed;
+static void pio_forget_failures(void) {
+  free(pio_failures);
+  pio_failures = NULL;
+  pio_failure_count = 0;
+}
+
+/* Tells the error handlers of what failed. Returns the first error, else `code`. */
+static int pio_checked(const char *function, int code) {
+  for (int i = 0; i < pio_failure_count; i++) {
+    const struct pio_failure *failure = &pio_failures[i];
+    int failed = pio_raise(pio_own((MPI_File)(void *)failure->file), function, pio_code(failure->status));
+    if (code == MPI_SUCCESS) code = failed;
+  }
+  pio_forget_failures();
+  return code;
+}
+
+/* The requests of a call that completes several: the MPI overwrites those that are complete. */
+static MPI_Request *pio_saved(int count, const MPI_Request requests[], MPI_Status *statuses) {
+  size_t bytes = (size_t)(count > 0 ? count : 0) * sizeof *requests;
+  MPI_Request *saved = malloc(bytes + 1);
+  if (saved != NULL) memcpy(saved, requests, bytes);
+  /* The MPI sets the errors of statuses only if it found one itself. */
+  if (statuses != MPI_STATUSES_IGNORE)
+    for (int i = 0; i < count; i++) statuses[i].MPI_ERROR = MPI_SUCCESS;
+  return saved;
+}
+
+/* The same for such calls, which say in the statuses what failed. `indices`, if there are, tell which requests the
+ * `count` statuses are of. */
+static int pio_checked_all(const char *function, int code, MPI_Request *saved, int count, const int indices[],
+                           MPI_Status *statuses) {
+  int failed = pio_failure_count > 0;
+  for (int i = 0; failed && code == MPI_SUCCESS && i < count && saved != NULL && statuses != MPI_STATUSES_IGNORE; i++) {
+    statuses[i].MPI_ERROR = MPI_SUCCESS;
+    for (int k = 0; k < pio_failure_count; k++)
+      if (saved[indices != NULL ? indices[i] : i] == pio_failures[k].request)
+        statuses[i].MPI_ERROR = pio_code(pio_failures[k].status);
+  }
+  free(saved);
+  pio_checked(function, code);
+  return code == MPI_SUCCESS && failed ? MPI_ERR_IN_STATUS : code;
 }
 
 #define PIO_FORWARD(name)                                                                            \
@@ -185,24 +225,18 @@ static int pio_wait(MPI_Request *request, MPI_Status *status) {
 #define PIO_WAIT(name)                                                  \
   int name(MPI_Request *request, MPI_Status *status) {                  \
     PIO_UNLESS_BUSY(name, request, status);                             \
-    return pio_checked("MPI_Wait", pio_wait(request, status), 0);       \
+    return pio_checked("MPI_Wait", pio_wait(request, status));       \
   }
 PIO_WAIT(MPI_Wait)
 PIO_WAIT(PMPI_Wait)
-
-/* The MPI sets the errors of statuses only if it found one itself. */
-static void pio_clear(int count, MPI_Status *statuses) {
-  if (statuses == MPI_STATUSES_IGNORE) return;
-  for (int i = 0; i < count; i++) statuses[i].MPI_ERROR = MPI_SUCCESS;
-}
 
 #define PIO_WAITALL(name)                                                             \
   int name(int count, MPI_Request requests[], MPI_Status *statuses) {                 \
     int code, flag = 0;                                                               \
     PIO_UNLESS_BUSY(name, count, requests, statuses);                                 \
-    pio_clear(count, statuses);                                                       \
+    MPI_Request *saved = pio_saved(count, requests, statuses);                        \
     PIO_LOOK(pio.Testall(count, requests, &flag, statuses), flag);                    \
-    return pio_checked("MPI_Waitall", code, 1);                                       \
+    return pio_checked_all("MPI_Waitall", code, saved, count, NULL, statuses);        \
   }
 PIO_WAITALL(MPI_Waitall)
 PIO_WAITALL(PMPI_Waitall)
@@ -212,7 +246,7 @@ PIO_WAITALL(PMPI_Waitall)
     int code, flag = 0;                                                               \
     PIO_UNLESS_BUSY(name, count, requests, index, status);                            \
     PIO_LOOK(pio.Testany(count, requests, index, &flag, status), flag);               \
-    return pio_checked("MPI_Waitany", code, 0);                                       \
+    return pio_checked("MPI_Waitany", code);                                          \
   }
 PIO_WAITANY(MPI_Waitany)
 PIO_WAITANY(PMPI_Waitany)
@@ -221,53 +255,62 @@ PIO_WAITANY(PMPI_Waitany)
   int name(int count, MPI_Request requests[], int *found, int indices[], MPI_Status *statuses) {    \
     int code;                                                                                       \
     PIO_UNLESS_BUSY(name, count, requests, found, indices, statuses);                               \
-    pio_clear(count, statuses);                                                                     \
+    MPI_Request *saved = pio_saved(count, requests, statuses);                                      \
     PIO_LOOK(pio.Testsome(count, requests, found, indices, statuses), *found != 0);                 \
-    return pio_checked("MPI_Waitsome", code, 1);                                                    \
+    return pio_checked_all("MPI_Waitsome", code, saved, *found, indices, statuses);                 \
   }
 PIO_WAITSOME(MPI_Waitsome)
 PIO_WAITSOME(PMPI_Waitsome)
 
 /* --- The program looks --------------------------------------------------------------------------------------------- */
 
-#define PIO_LOOKED(name, several, ...)                                             \
+#define PIO_LOOKED(name, ...)                                                      \
   PIO_UNLESS_BUSY(name, __VA_ARGS__);                                              \
   pio_core->progress();                                                            \
-  return pio_checked(#name, PIO_FORWARD(name)(__VA_ARGS__), several)
+  return pio_checked(#name, PIO_FORWARD(name)(__VA_ARGS__))
 
 #define PIO_TEST(name)                                                             \
   int name(MPI_Request *request, int *flag, MPI_Status *status) {                  \
-    PIO_LOOKED(name, 0, request, flag, status);                                    \
+    PIO_LOOKED(name, request, flag, status);                                       \
   }
 PIO_TEST(MPI_Test)
 PIO_TEST(PMPI_Test)
 
 #define PIO_GET_STATUS(name)                                                       \
   int name(MPI_Request request, int *flag, MPI_Status *status) {                   \
-    PIO_LOOKED(name, 0, request, flag, status);                                    \
+    PIO_LOOKED(name, request, flag, status);                                       \
   }
 PIO_GET_STATUS(MPI_Request_get_status)
 PIO_GET_STATUS(PMPI_Request_get_status)
 
-#define PIO_TESTALL(name)                                                          \
-  int name(int count, MPI_Request requests[], int *flag, MPI_Status *statuses) {   \
-    if (!pio_is_idle()) pio_clear(count, statuses);                                \
-    PIO_LOOKED(name, 1, count, requests, flag, statuses);                          \
-  }
-PIO_TESTALL(MPI_Testall)
-PIO_TESTALL(PMPI_Testall)
-
 #define PIO_TESTANY(name)                                                                       \
   int name(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status) {      \
-    PIO_LOOKED(name, 0, count, requests, index, flag, status);                                  \
+    PIO_LOOKED(name, count, requests, index, flag, status);                                     \
   }
 PIO_TESTANY(MPI_Testany)
 PIO_TESTANY(PMPI_Testany)
 
+#define PIO_TESTALL(name)                                                          \
+  int name(int count, MPI_Request requests[], int *flag, MPI_Status *statuses) {   \
+    int code;                                                                      \
+    PIO_UNLESS_BUSY(name, count, requests, flag, statuses);                        \
+    MPI_Request *saved = pio_saved(count, requests, statuses);                     \
+    pio_core->progress();                                                          \
+    code = PIO_FORWARD(name)(count, requests, flag, statuses);                     \
+    if (code == MPI_SUCCESS && !*flag) pio_forget_failures();                      \
+    return pio_checked_all(#name, code, saved, count, NULL, statuses);             \
+  }
+PIO_TESTALL(MPI_Testall)
+PIO_TESTALL(PMPI_Testall)
+
 #define PIO_TESTSOME(name)                                                                          \
   int name(int count, MPI_Request requests[], int *found, int indices[], MPI_Status *statuses) {    \
-    if (!pio_is_idle()) pio_clear(count, statuses);                                                 \
-    PIO_LOOKED(name, 1, count, requests, found, indices, statuses);                                 \
+    int code;                                                                                       \
+    PIO_UNLESS_BUSY(name, count, requests, found, indices, statuses);                               \
+    MPI_Request *saved = pio_saved(count, requests, statuses);                                      \
+    pio_core->progress();                                                                           \
+    code = PIO_FORWARD(name)(count, requests, found, indices, statuses);                            \
+    return pio_checked_all(#name, code, saved, *found, indices, statuses);                          \
   }
 PIO_TESTSOME(MPI_Testsome)
 PIO_TESTSOME(PMPI_Testsome)

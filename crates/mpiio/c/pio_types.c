@@ -81,11 +81,11 @@ int pio_type_in_file(MPI_Datatype type, const struct pio_representation *represe
 }
 
 int pio_type_kept(MPI_Datatype type, MPI_Datatype *kept) {
-  int ints, addresses, types, combiner;
-  int error = pio.Type_get_envelope(type, &ints, &addresses, &types, &combiner);
-  if (error != MPI_SUCCESS) return error;
+  pio_datatype_envelope envelope;
+  int error = pio_datatype_get_envelope(type, &envelope);
   *kept = type;
-  return pio_datatype_is_basic(combiner) ? MPI_SUCCESS : pio.Type_dup(type, kept);
+  if (error != MPI_SUCCESS || pio_datatype_is_basic(envelope.combiner)) return error;
+  return pio.Type_dup(type, kept);
 }
 
 int pio_type_release(MPI_Datatype *type) { return pio_datatype_release(type); }

@@ -13,14 +13,11 @@
 //!
 //! # What is carried out
 //!
-//! Opening, views, sizes, positions, hints, error handlers; blocking reads and writes, independent and collective, with
-//! and without explicit offsets; split collective and nonblocking independent ones (done at once, which MPI allows).
-//! Nonblocking collective operations, shared file pointers, atomic mode and sequential mode are refused with
-//! `MPI_ERR_UNSUPPORTED_OPERATION` and a line that names the function. Handles that the MPI opened itself (through
-//! `PMPI_File_open`) stay the MPI's; a handle of ours must not be given to a `PMPI_File_` function.
+//! All of MPI's chapter on I/O: `docs/mpi-io.md` says how, and what has been run. A call under its `PMPI_` name is
+//! carried out, too, because Fortran's functions of most MPIs use these.
 //!
-//! Independent operations are sieved (or under *independent* and *list*, what these say). Reading past the end moves the file pointer by what was asked for, as MPI's text says (4.1,
-//! section 14.4.1), not by what was there.
+//! Independent operations are sieved (or under *independent* and *list*, what these say). Reading past the end moves the
+//! file pointer by what was asked for, as MPI's text says (4.1, section 14.4.1), not by what was there.
 //!
 //! # Environment
 //!

@@ -27,6 +27,11 @@ fn errors() {
 }
 
 #[test]
+fn large_counts() {
+    passes("large_counts", &[1, 3]);
+}
+
+#[test]
 fn nonblocking_operations() {
     passes("nonblocking", &[1, 3]);
 }
@@ -50,6 +55,19 @@ fn threads() {
 #[test]
 fn shared_file_pointers_without_shared_memory() {
     run("shared", 3, &[("PIOSCOPE_SHARED_MEMORY", "off")]);
+}
+
+/// Fortran's functions reach the MPI's C functions under one name or the other.
+#[test]
+fn fortran() {
+    let Some(mpi) = Mpi::get() else { return };
+    if !mpi.compile_fortran("fortran08") {
+        eprintln!("skipped: no mpifort on the PATH");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let output = mpi.run(2, "fortran08", &[folder.path().to_str().unwrap()], &[]);
+    assert_says(&output, "all is as MPI says");
 }
 
 #[test]

@@ -4,7 +4,8 @@
 //! It needs no server and no rank's help: whoever uses it opens it, and the file system's record locks (`fcntl`) keep
 //! ranks of all nodes apart. It is made by the first use, so that files without shared pointers have none, and removed
 //! by rank 0 when the file is closed. Its name is the same on all ranks and no other open file's. Where rank 0 may not
-//! create files beside the file, but all ranks are on one node, it lies in memory (`/dev/shm`).
+//! create files beside the file, or the file is on I/O servers, it lies in memory (`/dev/shm`), if all ranks are on one
+//! node.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -39,6 +40,8 @@ pub enum Place {
     Beside,
     /// In the node's memory.
     Memory,
+    /// Nowhere that all ranks see: a file on I/O servers, and ranks on several nodes.
+    Nowhere,
 }
 
 impl Companion {
@@ -47,6 +50,7 @@ impl Companion {
         let folder = match place {
             Place::Beside => folder_of(path),
             Place::Memory => PathBuf::from("/dev/shm"),
+            Place::Nowhere => return Ok(Companion { path: CString::default(), fd: None }),
         };
         // The program may change its folder before the companion is needed.
         let folder = std::path::absolute(folder).map_err(|_| Status::BadFile)?;
@@ -101,6 +105,9 @@ impl Companion {
     fn descriptor(&mut self) -> Result<i32, Status> {
         if let Some(fd) = self.fd {
             return Ok(fd);
+        }
+        if self.path.is_empty() {
+            return Err(Status::Unsupported);
         }
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC;
         // SAFETY: the path is a C string.

@@ -14,6 +14,7 @@ use super::channel::Channel;
 use super::common::Common;
 use super::companion::{Companion, Place as CompanionPlace};
 use super::hints::{self, Given, Kept};
+use super::remote;
 use super::settings::Settings;
 use super::status::Status;
 use super::storage::{Mode, Storage};
@@ -350,8 +351,9 @@ fn agree(
 ) -> Result<(Storage, CompanionPlace), Status> {
     let me = channel.communicator.rank();
     let number = Status::number(storage.as_ref().map(|_| ()).map_err(|status| *status));
+    let on_servers = remote::name_of(path).is_some();
     let path = Path::new(OsStr::from_bytes(without_prefix(path.to_bytes())));
-    let beside = me != 0 || Companion::fits_beside(path);
+    let beside = me != 0 || (!on_servers && Companion::fits_beside(path));
     let all = channel.communicator.gather([number as u64, mode.0 as u64, u64::from(beside)])?;
     let mut failed = all.iter().find_map(|[number, ..]| Status::check(*number as i32).err());
     if all.iter().any(|[_, other, _]| *other != all[0][1]) {
@@ -361,8 +363,14 @@ fn agree(
         (Ok(storage), None) => {
             let one_node =
                 (0..channel.communicator.ranks()).all(|rank| rank == me || channel.shares_with(rank));
-            let beside = all[0][2] == 1 || !one_node;
-            Ok((storage, if beside { CompanionPlace::Beside } else { CompanionPlace::Memory }))
+            let place = match (all[0][2] == 1, one_node) {
+                (true, _) => CompanionPlace::Beside,
+                (false, true) => CompanionPlace::Memory,
+                (false, false) if on_servers => CompanionPlace::Nowhere,
+                // Creating it will say what is wrong.
+                (false, false) => CompanionPlace::Beside,
+            };
+            Ok((storage, place))
         }
         (opened, failed) => {
             if let Ok(storage) = opened {

@@ -1,6 +1,6 @@
 //! The hints of an open file: those that strategies follow, which all ranks must share, and those that are only kept.
 
-use pio_plan::Hints;
+use pio_plan::{Direction, Hints};
 
 use super::channel::Channel;
 use super::segment;
@@ -106,12 +106,14 @@ pub fn of_words(words: &[u64]) -> Hints {
     }
 }
 
-/// Completes hints with our own choices.
+/// Completes hints with our own choices: a program that asks shall see the defaults, too.
 pub fn in_force(hints: Hints, channel: &Channel) -> Hints {
     let ranks = channel.communicator.ranks();
     Hints {
         cb_nodes: Some(hints.aggregators(ranks)),
         cb_buffer_size: Some(hints.buffer_size().min(segment::MOST_BYTES)),
+        ind_rd_buffer_size: Some(hints.sieve_size(Direction::Read)),
+        ind_wr_buffer_size: Some(hints.sieve_size(Direction::Write)),
         ..hints
     }
 }

@@ -58,9 +58,12 @@ struct Line {
 struct Current {
     coroutine: Coroutine,
     /// What it leaves when it ends. If that is nothing, it panicked.
-    left: Arc<Mutex<Option<(Channel, Result<u64, Status>)>>>,
+    left: Arc<Mutex<Option<Left>>>,
     completion: Option<Completion>,
 }
+
+/// The channel, and what the operation says.
+type Left = (Channel, Result<u64, Status>);
 
 impl std::fmt::Debug for Line {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -15,8 +15,8 @@ use pio_plan::{Hints, Strategy};
 const LIMIT: Duration = Duration::from_secs(240);
 
 /// The programs of the conformance suite.
-pub const SUITE: [&str; 7] =
-    ["atomic", "datatypes", "errors", "nonblocking", "representations", "shared", "threads"];
+pub const SUITE: [&str; 8] =
+    ["atomic", "datatypes", "errors", "large_counts", "nonblocking", "representations", "shared", "threads"];
 
 pub fn assert_says(output: &Output, text: &str) {
     let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -85,6 +85,18 @@ impl Mpi {
         }
         let core = core_library(&std::env::current_exe().unwrap()).unwrap();
         Mpi { folder, shim, core, is_open_mpi }
+    }
+
+    /// Compiles a Fortran program; false if there is no compiler for it.
+    pub fn compile_fortran(&self, name: &str) -> bool {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+        let mut compiler = Command::new("mpifort");
+        compiler.arg("-o").arg(self.folder.path().join(name)).arg("-J").arg(self.folder.path());
+        if Command::new("mpifort").arg("--version").output().is_err() {
+            return false;
+        }
+        check(compiler.arg(sources.join(name).with_extension("f90")));
+        true
     }
 
     pub fn run(&self, ranks: u32, program: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Output {

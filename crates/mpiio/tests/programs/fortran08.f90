@@ -1,4 +1,5 @@
-program f
+! MPI's files from Fortran. fortran08 FOLDER
+program fortran08
   use mpi_f08
   implicit none
   type(MPI_File) :: fh

@@ -1,6 +1,9 @@
 /* Nonblocking operations: collective ones do not wait for ranks that come later, and all ways to wait see their end. */
 #include "suite.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 enum { INTS = 5000 };
 
 static void fill(int *data, int salt) {
@@ -225,6 +228,45 @@ static void split(void) {
   OK(MPI_File_close(&file));
 }
 
+static int handled;
+
+static void handler(MPI_File *file, int *code, ...) {
+  (void)file;
+  handled += *code != MPI_SUCCESS;
+}
+
+/* What the file system refuses is told by the call that completes the request, and to the file's error handler. */
+static void fails_at_the_end(void) {
+  static int data[INTS];
+  struct rlimit limit = {10000, RLIM_INFINITY}, before;
+  MPI_File file = created("fails");
+  MPI_Errhandler errhandler;
+  MPI_Request requests[2];
+  MPI_Status statuses[2];
+  getrlimit(RLIMIT_FSIZE, &before);
+  limit.rlim_max = before.rlim_max;
+  signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &limit);
+  OK(MPI_File_create_errhandler(handler, &errhandler));
+  OK(MPI_File_set_errhandler(file, errhandler));
+  OK(MPI_Errhandler_free(&errhandler));
+  OK(MPI_File_iwrite_at_all(file, 1000000 + rank * (MPI_Offset)sizeof data, data, INTS, MPI_INT, &requests[0]));
+  CHECK(handled == 0);
+  FAILS(MPI_Wait(&requests[0], &statuses[0]), MPI_ERR_IO);
+  CHECK(handled == 1 && requests[0] == MPI_REQUEST_NULL);
+  OK(MPI_File_iwrite_at_all(file, 4 * rank, data, 1, MPI_INT, &requests[0]));
+  OK(MPI_File_iwrite_at_all(file, 1000000 + rank * (MPI_Offset)sizeof data, data, INTS, MPI_INT, &requests[1]));
+  FAILS(MPI_Waitall(2, requests, statuses), MPI_ERR_IN_STATUS);
+  CHECK(statuses[0].MPI_ERROR == MPI_SUCCESS && class_of(statuses[1].MPI_ERROR) == MPI_ERR_IO);
+  CHECK(count_of(&statuses[0], MPI_INT) == 1);
+  CHECK(handled == 2);
+  OK(MPI_File_write_at_all(file, 4 * rank, data, 1, MPI_INT, &statuses[0]));
+  FAILS(MPI_File_write_at_all(file, 1000000 + rank * (MPI_Offset)sizeof data, data, INTS, MPI_INT, &statuses[0]), MPI_ERR_IO);
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_DFL);
+  OK(MPI_File_close(&file));
+}
+
 int main(int count, char **arguments) {
   begin(&count, &arguments);
   does_not_block();
@@ -233,5 +275,6 @@ int main(int count, char **arguments) {
   ways_to_wait();
   mixed();
   split();
+  fails_at_the_end();
   return end();
 }
