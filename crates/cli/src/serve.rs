@@ -9,7 +9,7 @@ use clap::Args;
 use pio_machine::parse_size;
 use pio_store::Limits;
 use pio_store::auth::Token;
-use pio_store::config::{self, STRIP_BYTES, Server};
+use pio_store::config::{self, Server};
 use pio_store::serve::{self, Running, Settings};
 use pio_store::transport::{Listener, TcpListener};
 
@@ -38,7 +38,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     store_file: Option<PathBuf>,
     /// Bytes of a strip of new files
-    #[arg(long, value_name = "SIZE", default_value_t = STRIP_BYTES, value_parser = strip)]
+    #[arg(long, value_name = "SIZE", default_value = "64 KiB", value_parser = strip)]
     strip: u64,
 }
 

@@ -26,7 +26,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { timeout: Duration::from_secs(60), chunk_bytes: 1 << 20, window: 4 }
+        Options { timeout: Duration::from_secs(60), chunk_bytes: 512 << 10, window: 8 }
     }
 }
 

@@ -205,6 +205,10 @@ impl Disks {
         if parts.len() >= MOST_OPEN {
             // Nobody else can take one up while we hold the table.
             parts.retain(|_, part| Arc::strong_count(part) > 1 || !part.is_clean());
+            if parts.len() >= MOST_OPEN {
+                // What is dirty is noted beside the data, and found again.
+                parts.retain(|_, part| Arc::strong_count(part) > 1);
+            }
         }
         let Some(part) = Part::open(self.paths(file.id), file.placement, self.boot, create)? else {
             return Ok(None);

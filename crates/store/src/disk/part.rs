@@ -137,6 +137,8 @@ impl Part {
         }
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         state.open = true;
+        // Who made it may have stopped before its first sync.
+        state.new = true;
         state.dirty = dirty.clone();
         for range in dirty.iter() {
             mark_open(&self.sums, range)?;
@@ -318,14 +320,20 @@ impl Part {
             state.dirty.remove(kept..u64::MAX);
             state.verified.remove(kept..u64::MAX);
         }
+        if state.new {
+            self.open_header(&mut state)?;
+        }
         Ok(self.data.set_len(bytes)?)
     }
 
     /// Makes sure that there is room for so many bytes.
     pub(super) fn preallocate(&self, bytes: u64) -> Result<(), Trouble> {
-        let _state = self.write_state();
+        let mut state = self.write_state();
         if bytes == 0 {
             return Ok(());
+        }
+        if state.new {
+            self.open_header(&mut state)?;
         }
         match rustix::fs::fallocate(&self.data, FallocateFlags::empty(), 0, bytes) {
             // Not every file system can: then it is at least so long.

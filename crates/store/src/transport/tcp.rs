@@ -14,6 +14,9 @@ use crate::protocol::handshake::GREETING_BYTES;
 /// Bytes read ahead of a message: enough for prefix and head of nearly all, and little to copy of the data behind.
 const READ_AHEAD_BYTES: usize = 4096;
 
+/// Data are compared with their checksum so many bytes at a time, while they are in the cache nearest to the processor.
+const CHECKED_BYTES: usize = 128 << 10;
+
 /// A connection over TCP.
 #[derive(Debug)]
 pub struct TcpConnection {
@@ -84,9 +87,12 @@ impl TcpConnection {
 
     fn receive_pending(&mut self, out: &mut [u8]) -> io::Result<()> {
         let Some(prefix) = self.pending.take() else { return Ok(()) };
-        self.read_exact(out)?;
-        prefix.check_data(crc32fast::hash(out))?;
-        Ok(())
+        let mut checksum = crc32fast::Hasher::new();
+        for piece in out.chunks_mut(CHECKED_BYTES) {
+            self.read_exact(piece)?;
+            checksum.update(piece);
+        }
+        Ok(prefix.check_data(checksum.finalize())?)
     }
 }
 
