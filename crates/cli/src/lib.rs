@@ -13,6 +13,7 @@ mod progress;
 mod record;
 mod reproduce;
 mod serve;
+mod store;
 mod sweep;
 mod workload;
 mod workload_traffic;
@@ -49,6 +50,8 @@ enum Verb {
     Apply(apply::Arguments),
     /// Start I/O servers that keep files striped over their folders
     Serve(serve::Arguments),
+    /// List, copy, remove and check files on I/O servers
+    Store(store::Arguments),
     /// Repeat a published study, and print what was published beside what is computed
     Reproduce(reproduce::Arguments),
     /// Write a trace in another format: Parquet, or JSON for Chrome and Perfetto
@@ -70,6 +73,7 @@ pub fn main() -> ExitCode {
         Verb::Predict(arguments) => predict::run(arguments),
         Verb::Apply(arguments) => apply::run(arguments),
         Verb::Serve(arguments) => serve::run(arguments),
+        Verb::Store(arguments) => store::run(arguments),
         Verb::Reproduce(arguments) => reproduce::run(arguments),
         Verb::Convert(arguments) => convert::run(arguments),
         Verb::Disk(arguments) => disk::run(arguments),

@@ -11,7 +11,7 @@ use pio_store::Limits;
 use pio_store::auth::Token;
 use pio_store::config::{self, Server};
 use pio_store::serve::{self, Running, Settings};
-use pio_store::transport::{Listener, TcpListener};
+use pio_store::transport::{Listener, TcpListener, Way};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -73,9 +73,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
 
 fn start(arguments: &Arguments, index: u32, description: &Path, token: Token) -> Result<Running> {
     let listener = listener(arguments, index, description)?;
+    let near = Way::from_environment()?.listen(&token, listener.address());
+    let listeners = [Some(listener), near].into_iter().flatten().collect();
     let folders = arguments.dir.iter().map(|folder| folder.join(format!("server-{index}"))).collect();
     let settings = Settings { index, servers: arguments.servers, folders, token, limits: Limits::DEFAULT };
-    Ok(serve::start(settings, vec![listener])?)
+    Ok(serve::start(settings, listeners)?)
 }
 
 /// Where the server was last, so that clients find it again; or somewhere new.
@@ -93,7 +95,8 @@ fn listener(arguments: &Arguments, index: u32, description: &Path) -> Result<Box
     Ok(Box::new(listener))
 }
 
-fn strip(text: &str) -> Result<u64> {
+/// Bytes of a strip, from a text such as `64 KiB`.
+pub fn strip(text: &str) -> Result<u64> {
     let bytes = parse_size(text).filter(|bytes| (1..=1 << 40).contains(bytes));
     bytes.ok_or_else(|| anyhow!("expected a size from 1 B to 1 TiB, such as `64 KiB`"))
 }

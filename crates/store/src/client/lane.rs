@@ -16,7 +16,7 @@ use crate::auth::Token;
 use crate::error::StoreError;
 use crate::greet::{Greeted, greet};
 use crate::protocol::{Answer, Body, ClientId, FileRef, Reply, ReplyBody, Request};
-use crate::transport::{Connection, TcpConnection};
+use crate::transport::{Connection, Way};
 
 /// First and longest time between two attempts to connect.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(200));
@@ -29,6 +29,7 @@ const PATIENT: u32 = 20;
 pub(super) struct Identity {
     pub(super) client: ClientId,
     pub(super) token: Token,
+    pub(super) way: Way,
     pub(super) options: Options,
 }
 
@@ -265,8 +266,8 @@ impl Lane {
 
     fn reconnect(&mut self, payload: &Payload) -> Result<(), Rejected> {
         let timeout = self.identity.options.timeout;
-        let mut connection: Box<dyn Connection> =
-            Box::new(TcpConnection::connect(&self.address, timeout.min(Duration::from_secs(5)))?);
+        let Identity { token, way, .. } = &*self.identity;
+        let mut connection = way.connect(&self.address, token, timeout.min(Duration::from_secs(5)))?;
         connection.set_timeouts(Some(timeout), Some(timeout))?;
         match greet(&mut *connection, &self.identity.token, self.identity.client, self.server)? {
             Greeted::Welcome(welcome) => (self.data_bytes, self.epoch) = (welcome.data_bytes, welcome.epoch),

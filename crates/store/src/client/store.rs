@@ -12,6 +12,7 @@ use crate::config::{Description, STRIP_BYTES};
 use crate::error::{Failure, StoreError};
 use crate::placement::{Placement, owner_of};
 use crate::protocol::{Answer, Body, ClientId, FileId, FileRecord, FileRef, Name, Usage};
+use crate::transport::Way;
 
 /// How a client behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,11 +23,13 @@ pub struct Options {
     pub chunk_bytes: u64,
     /// Messages on their way to or from a server at a time.
     pub window: usize,
+    /// Which transport; `None`: as `PIOSCOPE_TRANSPORT` says.
+    pub transport: Option<Way>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { timeout: Duration::from_secs(60), chunk_bytes: 512 << 10, window: 8 }
+        Options { timeout: Duration::from_secs(60), chunk_bytes: 512 << 10, window: 8, transport: None }
     }
 }
 
@@ -118,11 +121,13 @@ impl Store {
     /// The store that is described.
     ///
     /// # Errors
-    /// If the operating system has no random numbers.
+    /// If the operating system has no random numbers, or there is no such transport.
     pub fn new(description: &Description, token: Token, options: Options) -> Result<Store, StoreError> {
+        let way = options.transport.map_or_else(Way::from_environment, Ok)?;
         let client = random()
             .map_err(|error| StoreError::Config { path: "/dev/urandom".into(), what: error.to_string() })?;
-        let identity = Arc::new(Identity { client: ClientId(u128::from_le_bytes(client)), token, options });
+        let identity =
+            Arc::new(Identity { client: ClientId(u128::from_le_bytes(client)), token, way, options });
         let lanes = (0..)
             .zip(&description.servers)
             .map(|(index, server)| Mutex::new(Lane::new(index, server.address.clone(), identity.clone())));

@@ -1,4 +1,5 @@
-//! Moving messages between two processes: one small interface, and the plain TCP that needs nothing installed.
+//! Moving messages between two processes: one small interface, shared memory behind it where both are on one machine, and
+//! the plain TCP that needs nothing installed.
 
 use std::fmt::Debug;
 use std::io::{self, IoSlice};
@@ -6,9 +7,15 @@ use std::time::Duration;
 
 use crate::limits::Limits;
 
+mod segment;
+mod shared;
+mod stream;
 mod tcp;
+mod way;
 
+pub use shared::{SharedConnection, SharedListener};
 pub use tcp::{TcpConnection, TcpListener};
+pub use way::Way;
 
 /// A connection: messages go both ways, whole, in order, checked; or it breaks.
 ///

@@ -1,18 +1,16 @@
 //! Messages over TCP: [frames](crate::protocol::frame) on a stream.
 
-use std::io::{self, IoSlice, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::io::{self, IoSlice};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use rustix::net::sockopt;
 
+use super::stream::Stream;
 use super::{Breaker, Connection, Listener};
 use crate::limits::Limits;
 use crate::protocol::frame::{PREFIX_BYTES, Prefix};
 use crate::protocol::handshake::GREETING_BYTES;
-
-/// Bytes read ahead of a message: enough for prefix and head of nearly all, and little to copy of the data behind.
-const READ_AHEAD_BYTES: usize = 4096;
 
 /// Data are compared with their checksum so many bytes at a time, while they are in the cache nearest to the processor.
 const CHECKED_BYTES: usize = 128 << 10;
@@ -20,12 +18,8 @@ const CHECKED_BYTES: usize = 128 << 10;
 /// A connection over TCP.
 #[derive(Debug)]
 pub struct TcpConnection {
-    stream: TcpStream,
+    stream: Stream,
     limits: Limits,
-    /// Received, and not yet taken: `buffer[from..to]`.
-    buffer: Box<[u8; READ_AHEAD_BYTES]>,
-    from: usize,
-    to: usize,
     /// Of the message received last, while its data are still to be taken.
     pending: Option<Prefix>,
     scratch: Vec<u8>,
@@ -56,86 +50,18 @@ impl TcpConnection {
         sockopt::set_tcp_keepcnt(&stream, 6)?;
         // Until both sides have shown the token there are greetings only.
         let limits = Limits { head_bytes: GREETING_BYTES, data_bytes: 0, ..Limits::DEFAULT };
-        let buffer = Box::new([0; READ_AHEAD_BYTES]);
-        Ok(TcpConnection { stream, limits, buffer, from: 0, to: 0, pending: None, scratch: Vec::new() })
-    }
-
-    fn fill(&mut self) -> io::Result<()> {
-        self.from = 0;
-        self.to = read_some(&mut self.stream, &mut self.buffer[..])?;
-        Ok(())
-    }
-
-    fn read_exact(&mut self, mut out: &mut [u8]) -> io::Result<()> {
-        while !out.is_empty() {
-            let buffered = &self.buffer[self.from..self.to];
-            if !buffered.is_empty() {
-                let len = buffered.len().min(out.len());
-                let (now, later) = out.split_at_mut(len);
-                now.copy_from_slice(&buffered[..len]);
-                self.from += len;
-                out = later;
-            } else if out.len() < READ_AHEAD_BYTES {
-                self.fill().map_err(in_the_middle)?;
-            } else {
-                let len = read_some(&mut self.stream, out).map_err(in_the_middle)?;
-                out = &mut out[len..];
-            }
-        }
-        Ok(())
+        Ok(TcpConnection { stream: Stream::new(stream.into()), limits, pending: None, scratch: Vec::new() })
     }
 
     fn receive_pending(&mut self, out: &mut [u8]) -> io::Result<()> {
         let Some(prefix) = self.pending.take() else { return Ok(()) };
         let mut checksum = crc32fast::Hasher::new();
         for piece in out.chunks_mut(CHECKED_BYTES) {
-            self.read_exact(piece)?;
+            self.stream.read_exact(piece)?;
             checksum.update(piece);
         }
         Ok(prefix.check_data(checksum.finalize())?)
     }
-}
-
-/// The error of a message that stopped in the middle.
-fn in_the_middle(error: io::Error) -> io::Error {
-    match error.kind() {
-        io::ErrorKind::TimedOut => {
-            io::Error::new(io::ErrorKind::ConnectionAborted, "a message stopped in the middle")
-        }
-        _ => error,
-    }
-}
-
-/// Reads at least a byte.
-fn read_some(stream: &mut TcpStream, out: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match stream.read(out) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // What an elapsed timeout of a socket is called.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            result => return result,
-        }
-    }
-}
-
-/// Writes all slices.
-fn write_all(stream: &mut TcpStream, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
-    IoSlice::advance_slices(&mut slices, 0);
-    while !slices.is_empty() {
-        match stream.write_vectored(slices) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(len) => IoSlice::advance_slices(&mut slices, len),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 impl Connection for TcpConnection {
@@ -152,7 +78,7 @@ impl Connection for TcpConnection {
         slices.push(IoSlice::new(&prefix));
         slices.push(IoSlice::new(head));
         slices.extend_from_slice(data);
-        write_all(&mut self.stream, &mut slices)
+        self.stream.write_all(&mut slices, None)
     }
 
     fn send_filled(
@@ -172,14 +98,12 @@ impl Connection for TcpConnection {
         if self.pending.is_some() {
             self.receive_data()?;
         }
-        if self.from == self.to {
-            self.fill()?;
-        }
+        self.stream.wait()?;
         let mut prefix = [0; PREFIX_BYTES];
-        self.read_exact(&mut prefix)?;
+        self.stream.read_exact(&mut prefix)?;
         let prefix = Prefix::decode(&prefix, &self.limits)?;
         head.resize(prefix.head_len as usize, 0);
-        self.read_exact(head)?;
+        self.stream.read_exact(head)?;
         prefix.check_head(head)?;
         self.pending = (prefix.data_len > 0).then_some(prefix);
         Ok(prefix.data_len as usize)
@@ -210,8 +134,7 @@ impl Connection for TcpConnection {
     }
 
     fn set_timeouts(&mut self, receive: Option<Duration>, send: Option<Duration>) -> io::Result<()> {
-        self.stream.set_read_timeout(receive)?;
-        self.stream.set_write_timeout(send)
+        self.stream.set_timeouts(receive, send)
     }
 
     fn trim(&mut self) {
@@ -219,11 +142,7 @@ impl Connection for TcpConnection {
     }
 
     fn breaker(&self) -> io::Result<Breaker> {
-        let stream = self.stream.try_clone()?;
-        Ok(Box::new(move || {
-            // It may be broken already.
-            let _ = stream.shutdown(Shutdown::Both);
-        }))
+        self.stream.breaker()
     }
 }
 
@@ -273,6 +192,8 @@ impl Listener for TcpListener {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     fn pair() -> (Box<dyn Connection>, Box<dyn Connection>) {

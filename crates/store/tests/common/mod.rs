@@ -1,5 +1,7 @@
 //! Servers in threads of the test.
 
+#![allow(dead_code)] // Each test program uses its part.
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,7 +10,7 @@ use pio_store::auth::Token;
 use pio_store::client::{Options, Store};
 use pio_store::config::{Description, STRIP_BYTES, Server};
 use pio_store::serve::{self, Running, Settings};
-use pio_store::transport::{Listener, TcpListener};
+use pio_store::transport::{Listener, TcpListener, Way};
 
 /// A store of servers in threads, each with its folder.
 pub struct Scene {
@@ -20,7 +22,16 @@ pub struct Scene {
 
 impl Scene {
     pub fn new(servers: usize) -> Scene {
-        let folder = tempfile::tempdir().unwrap();
+        Scene::within(tempfile::tempdir().unwrap(), servers)
+    }
+
+    /// One whose disks are in memory, if this machine has such: syncing takes no time.
+    pub fn in_memory(servers: usize) -> Scene {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Scene::within(folder.unwrap(), servers)
+    }
+
+    fn within(folder: tempfile::TempDir, servers: usize) -> Scene {
         let token = Token::load_or_create(&folder.path().join("token")).unwrap();
         let description =
             Description { token: "token".into(), strip_bytes: STRIP_BYTES, servers: Vec::new() };
@@ -34,12 +45,18 @@ impl Scene {
         scene
     }
 
+    /// A client over TCP.
     pub fn client(&self) -> Store {
-        Store::connect(&self.folder.path().join("store.toml")).unwrap()
+        self.client_by(Way::Tcp)
+    }
+
+    pub fn client_by(&self, way: Way) -> Store {
+        let options = Options { transport: Some(way), ..Options::default() };
+        Store::connect_with(&self.folder.path().join("store.toml"), options).unwrap()
     }
 
     pub fn client_with(&self, timeout: Duration) -> Store {
-        let options = Options { timeout, ..Options::default() };
+        let options = Options { timeout, transport: Some(Way::Tcp), ..Options::default() };
         Store::connect_with(&self.folder.path().join("store.toml"), options).unwrap()
     }
 
@@ -47,6 +64,14 @@ impl Scene {
     pub fn stranger(&self) -> Store {
         let token = Token::load_or_create(&self.folder.path().join("another")).unwrap();
         Store::new(&self.description, token, Options::default()).unwrap()
+    }
+
+    pub fn token(&self) -> &Token {
+        &self.token
+    }
+
+    pub fn address(&self, index: usize) -> &str {
+        &self.description.servers[index].address
     }
 
     pub fn stop(&mut self, index: usize) {
@@ -80,7 +105,8 @@ impl Scene {
             limits: Limits::DEFAULT,
         };
         let listener: Box<dyn Listener> = Box::new(TcpListener::bind(address).unwrap());
-        serve::start(settings, vec![listener]).unwrap()
+        let near = Way::Shared.listen(&self.token, listener.address()).unwrap();
+        serve::start(settings, vec![listener, near]).unwrap()
     }
 
     fn folder_of(&self, index: usize) -> PathBuf {

@@ -1,0 +1,145 @@
+//! `pioscope store`: what is kept on I/O servers.
+
+mod check;
+mod copy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Args, Subcommand};
+use pio_report::Table;
+use pio_report::units::bytes;
+use pio_store::client::{Options, Stat, Store};
+use pio_store::config::Description;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  export PIOSCOPE_STORE=/scratch/me/store/store.toml
+  pioscope store cp mesh.nc pioscope:run/mesh.nc
+  pioscope store ls --long run/
+  pioscope store cp pioscope:run/result.nc .
+  pioscope store check
+  pioscope store df")]
+pub struct Arguments {
+    /// The store's description [default: what PIOSCOPE_STORE says]
+    #[arg(long, value_name = "FILE", global = true)]
+    store: Option<PathBuf>,
+    /// How long to try to reach a server, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..), global = true)]
+    timeout: u64,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// List files, one a line
+    Ls {
+        /// Only those whose path begins so
+        #[arg(default_value = "")]
+        prefix: String,
+        /// Also say how many bytes each has
+        #[arg(short, long)]
+        long: bool,
+    },
+    /// Say of files how many bytes they have, and on which servers
+    Stat {
+        /// Files of the store
+        #[arg(required = true)]
+        paths: Vec<String>,
+    },
+    /// Copy a file into the store, out of it, or within it
+    Cp(copy::Arguments),
+    /// Remove files
+    Rm {
+        /// Files of the store
+        #[arg(required = true)]
+        paths: Vec<String>,
+    },
+    /// Say how much room there is on each server
+    Df,
+    /// Compare files with their checksums; fails if any is damaged
+    Check {
+        /// Files of the store [default: all]
+        paths: Vec<String>,
+    },
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode> {
+    let description = description(arguments.store)?;
+    let options = Options { timeout: Duration::from_secs(arguments.timeout), ..Options::default() };
+    let store = Store::connect_with(&description, options)?;
+    match arguments.verb {
+        Verb::Ls { prefix, long } => list(&store, inside(&prefix), long)?,
+        Verb::Stat { paths } => stat(&store, &paths)?,
+        Verb::Cp(arguments) => copy::run(&store, &arguments)?,
+        Verb::Rm { paths } => paths.iter().try_for_each(|path| store.remove(inside(path)))?,
+        Verb::Df => usage(&store, &description)?,
+        Verb::Check { paths } => return check::run(&store, &paths),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where the store's description is.
+fn description(given: Option<PathBuf>) -> Result<PathBuf> {
+    let named = std::env::var_os("PIOSCOPE_STORE").filter(|name| !name.is_empty()).map(PathBuf::from);
+    given
+        .or(named)
+        .context("no store: expected --store FILE, or PIOSCOPE_STORE, with what `pioscope serve` wrote")
+}
+
+/// A path of the store, with or without the mark that tells it from others.
+fn inside(path: &str) -> &str {
+    path.strip_prefix(copy::MARK).unwrap_or(path)
+}
+
+fn list(store: &Store, prefix: &str, long: bool) -> Result<()> {
+    // Paths have no slash in front.
+    let found = store.list(prefix.trim_start_matches('/'))?;
+    ensure!(!found.is_empty() || prefix.is_empty(), "{prefix}: no file of the store begins so");
+    let mut text = String::new();
+    for (path, _) in found {
+        if long {
+            let size = store.stat(&path)?.size;
+            text.push_str(&format!("{size:>15} "));
+        }
+        text.push_str(&format!("{path}\n"));
+    }
+    crate::print(&text)
+}
+
+fn stat(store: &Store, paths: &[String]) -> Result<()> {
+    for path in paths {
+        let Stat { path, file, size, placement } = store.stat(inside(path))?;
+        let striping = placement.striping();
+        let servers: Vec<String> =
+            (0..striping.factor).map(|slot| placement.server_of_slot(slot).to_string()).collect();
+        crate::print(&format!(
+            "{path}\n  size     {size} B\n  strips   {} B\n  servers  {}\n  id       {:016x}\n",
+            striping.unit,
+            servers.join(", "),
+            file.0
+        ))?;
+    }
+    Ok(())
+}
+
+fn usage(store: &Store, description: &Path) -> Result<()> {
+    let servers = Description::load(description)?.servers;
+    let rows = store.usage()?.into_iter().zip(servers).enumerate().map(|(index, (usage, server))| {
+        let sizes = [usage.used_bytes, usage.free_bytes, usage.total_bytes];
+        let mut row = vec![index.to_string(), server.address, usage.files.to_string()];
+        row.extend(sizes.map(|size| bytes(size as f64)));
+        row
+    });
+    let table = Table {
+        title: "Servers".to_owned(),
+        note: "Used by the store; free and in all, on the file systems of the server's folders.".to_owned(),
+        columns: vec![">server", "address", ">files", ">used", ">free", ">in all"],
+        rows: rows.collect(),
+    };
+    crate::print(&table.text())
+}

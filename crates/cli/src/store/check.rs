@@ -1,0 +1,95 @@
+//! `pioscope store check`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use pio_store::client::{Checked, Stat, Store};
+use pio_store::disk::BLOCK_BYTES;
+use pio_store::{Failure, StoreError};
+
+use super::inside;
+use crate::progress::Progress;
+
+/// What was found in all files.
+#[derive(Default)]
+struct Found {
+    files: u64,
+    damaged_files: u64,
+    blocks: u64,
+    damaged_blocks: u64,
+}
+
+/// Says what is damaged, one line a block; an exit code that is not 0 if anything is.
+pub fn run(store: &Store, paths: &[String]) -> Result<ExitCode> {
+    let paths: Vec<String> = match paths {
+        [] => store.list("")?.into_iter().map(|(path, _)| path).collect(),
+        paths => paths.iter().map(|path| inside(path).to_owned()).collect(),
+    };
+    let progress = Progress::new("comparing with checksums", paths.len() as u64);
+    let mut found = Found::default();
+    for (done, path) in (1..).zip(&paths) {
+        check(store, path, &mut found)?;
+        progress.set(done);
+    }
+    drop(progress);
+    let Found { files, damaged_files, blocks, damaged_blocks } = found;
+    if damaged_files == 0 {
+        crate::print(&format!("{files} files, {blocks} blocks: all have their checksums\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    crate::print(&format!(
+        "{files} files, {blocks} blocks: {damaged_blocks} blocks of {damaged_files} files are damaged\n"
+    ))?;
+    Ok(ExitCode::FAILURE)
+}
+
+fn check(store: &Store, path: &str, found: &mut Found) -> Result<()> {
+    found.files += 1;
+    let checked = store.stat(path).and_then(|stat| Ok((store.check(path)?, stat)));
+    let (parts, stat) = match checked {
+        Ok(checked) => checked,
+        // So damaged that the server cannot even tell which blocks there are.
+        Err(StoreError::Failed { path, server, failure: failure @ Failure::Damaged { .. } }) => {
+            found.damaged_files += 1;
+            found.damaged_blocks += 1;
+            return crate::print(&format!("{path}: server {server}: {failure}\n"));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    found.blocks += parts.iter().map(|part| part.blocks).sum::<u64>();
+    found.damaged_blocks += parts.iter().map(|part| part.damaged).sum::<u64>();
+    found.damaged_files += u64::from(parts.iter().any(|part| part.damaged > 0));
+    for part in &parts {
+        crate::print(&said(&stat, part))?;
+    }
+    Ok(())
+}
+
+/// A line a damaged block.
+fn said(stat: &Stat, part: &Checked) -> String {
+    let Stat { path, placement, size, .. } = stat;
+    let Checked { server, damaged, first, .. } = part;
+    let mut text = String::new();
+    for block in first {
+        text.push_str(&format!("{path}: server {server}: block {block} is damaged"));
+        let slot = placement.slot_of_server(*server);
+        let offset = |in_part: u64| slot.and_then(|slot| placement.striping().file_offset(slot, in_part));
+        let (start, end) = (block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES);
+        if let (Some(start), Some(last)) = (offset(start), offset(end - 1)) {
+            let last = last.min(size.saturating_sub(1)).max(start);
+            // Strips of other servers lie between those of a block.
+            let some = if placement.striping().unit < BLOCK_BYTES && placement.striping().factor > 1 {
+                "some of "
+            } else {
+                ""
+            };
+            text.push_str(&format!(": {some}bytes {start} to {last} of the file"));
+        }
+        text.push('\n');
+    }
+    let more = damaged - first.len() as u64;
+    if more > 0 {
+        text.push_str(&format!("{path}: server {server}: and {more} blocks more\n"));
+    }
+    text
+}

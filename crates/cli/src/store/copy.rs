@@ -1,0 +1,213 @@
+//! `pioscope store cp`.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use pio_store::client::{Mode, Store, StoreFile, Striping};
+use tempfile::NamedTempFile;
+
+use crate::progress::Progress;
+use crate::serve::strip;
+
+/// What tells a path of the store from one of the file system.
+pub const MARK: &str = "pioscope:";
+
+/// Bytes that are copied at a time.
+const CHUNK_BYTES: usize = 8 << 20;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pioscope store cp mesh.nc pioscope:run/mesh.nc --strip '1 MiB'
+  pioscope store cp pioscope:run/result.nc results/
+  pioscope store cp pioscope:run/a.nc pioscope:run/b.nc
+
+The target is there whole or not at all: until the copy is complete it has another name.")]
+pub struct Arguments {
+    /// What to copy: a file, or pioscope:PATH in the store
+    source: String,
+    /// Where to: a file or folder, or pioscope:PATH in the store
+    target: String,
+    /// Bytes of a strip of the copy in the store [default: as the store's description says]
+    #[arg(long, value_name = "SIZE", value_parser = strip)]
+    strip: Option<u64>,
+    /// Over how many servers the copy in the store goes [default: all]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    servers: Option<u32>,
+}
+
+pub fn run(store: &Store, arguments: &Arguments) -> Result<()> {
+    let Arguments { source, target, strip, servers } = arguments;
+    let striping = Striping { unit: strip.unwrap_or(0), factor: servers.unwrap_or(0) };
+    if let Some(factor) = servers {
+        ensure!(
+            *factor <= store.servers(),
+            "the store has {} servers: expected at most as many",
+            store.servers()
+        );
+    }
+    match (source.strip_prefix(MARK), target.strip_prefix(MARK)) {
+        (None, None) => {
+            bail!("neither {source} nor {target} is in the store: expected {MARK}PATH as one of them")
+        }
+        (Some(from), None) => {
+            ensure!(*strip == None && *servers == None, "--strip and --servers are for copies in the store");
+            out_of(store, from, Path::new(target))
+        }
+        (None, Some(to)) => into(store, &mut Outside::open(Path::new(source))?, &named(to, source), striping),
+        (Some(from), Some(to)) => into(store, &mut Inside::open(store, from)?, &named(to, from), striping),
+    }
+}
+
+/// A target that is a folder: the file keeps its name there.
+fn named(target: &str, source: &str) -> String {
+    let name = source.rsplit('/').next().unwrap_or(source);
+    if target.is_empty() || target.ends_with('/') { format!("{target}{name}") } else { target.to_owned() }
+}
+
+/// Where bytes come from.
+trait Origin {
+    /// What to call it.
+    fn name(&self) -> String;
+    /// Bytes, as far as is known.
+    fn size(&self) -> u64;
+    /// Fills `out` from where the last call ended; less only at the end.
+    fn next(&mut self, out: &mut [u8]) -> Result<usize>;
+}
+
+/// A file of the file system.
+struct Outside {
+    path: PathBuf,
+    file: File,
+    size: u64,
+}
+
+impl Outside {
+    fn open(path: &Path) -> Result<Outside> {
+        let context = || format!("{}: cannot read", path.display());
+        let file = File::open(path).with_context(context)?;
+        let metadata = file.metadata().with_context(context)?;
+        ensure!(!metadata.is_dir(), "{}: is a folder: expected a file", path.display());
+        Ok(Outside { path: path.to_owned(), file, size: metadata.len() })
+    }
+}
+
+impl Origin for Outside {
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn next(&mut self, out: &mut [u8]) -> Result<usize> {
+        let mut done = 0;
+        while done < out.len() {
+            match self.file.read(&mut out[done..]) {
+                Ok(0) => break,
+                Ok(len) => done += len,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).with_context(|| format!("{}: cannot read", self.name())),
+            }
+        }
+        Ok(done)
+    }
+}
+
+/// A file of the store.
+struct Inside {
+    file: StoreFile,
+    size: u64,
+    done: u64,
+}
+
+impl Inside {
+    fn open(store: &Store, path: &str) -> Result<Inside> {
+        let file = store.open(path, Mode::default(), Striping::default())?;
+        let size = file.size()?;
+        Ok(Inside { file, size, done: 0 })
+    }
+}
+
+impl Origin for Inside {
+    fn name(&self) -> String {
+        format!("{MARK}{}", self.file.path())
+    }
+
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn next(&mut self, out: &mut [u8]) -> Result<usize> {
+        let len = self.file.read_at(self.done, out)?;
+        self.done += len;
+        Ok(len as usize)
+    }
+}
+
+/// Copies all of `origin`, chunk by chunk.
+fn copy(origin: &mut dyn Origin, mut put: impl FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
+    let progress = Progress::new(&format!("copying {}", origin.name()), origin.size());
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut done = 0;
+    loop {
+        let len = origin.next(&mut chunk)?;
+        put(done, &chunk[..len])?;
+        done += len as u64;
+        progress.set(done);
+        if len < chunk.len() {
+            return Ok(());
+        }
+    }
+}
+
+/// Copies into the store.
+fn into(store: &Store, origin: &mut dyn Origin, path: &str, striping: Striping) -> Result<()> {
+    let unfinished = format!("{path}.{:08x}.part", std::process::id());
+    let file = store.open(&unfinished, Mode { create: true, exclusive: true }, striping)?;
+    let copied = copy(origin, |offset, chunk| Ok(file.write_at(offset, chunk)?))
+        .and_then(|()| Ok(file.close()?))
+        .and_then(|()| Ok(store.rename(&unfinished, path)?));
+    if copied.is_err() {
+        // As far as it is possible: the first error is the one to tell.
+        let _ = store.remove(&unfinished);
+    }
+    copied
+}
+
+/// Copies out of the store.
+fn out_of(store: &Store, path: &str, target: &Path) -> Result<()> {
+    let mut origin = Inside::open(store, path)?;
+    let target = match target.is_dir() {
+        true => target.join(named("", origin.file.path())),
+        false => target.to_owned(),
+    };
+    let context = || format!("{}: cannot write", target.display());
+    if target.exists() && !target.is_file() {
+        // A device or a pipe: there is nothing to replace.
+        let mut file = File::options().write(true).open(&target).with_context(context)?;
+        return copy(&mut origin, |_, chunk| file.write_all(chunk).with_context(context));
+    }
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = NamedTempFile::new_in(folder).with_context(context)?;
+    copy(&mut origin, |_, chunk| file.write_all(chunk).with_context(context))?;
+    set_usual_mode(&file).with_context(context)?;
+    file.persist(&target).map_err(|error| error.error).with_context(context)?;
+    Ok(())
+}
+
+/// Temporary files are for their owner only; a copy is as any file that is made.
+fn set_usual_mode(file: &NamedTempFile) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let umask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Umask:"))
+        .and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
+        .unwrap_or(0o077);
+    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o666 & !umask))
+}

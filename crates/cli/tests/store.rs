@@ -1,0 +1,138 @@
+//! `pioscope store`: what it prints, and what it says of wrong input.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
+
+#[path = "support/servers.rs"]
+mod servers;
+mod support;
+
+use std::fs;
+use std::process::Command;
+
+use servers::Servers;
+use support::{Place, Transcript};
+
+/// A folder with a store of three servers.
+struct Scene {
+    place: Place,
+    servers: Servers,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let place = Place::new();
+        let servers = Servers::start(&place.join("store"), &["--servers", "3", "--strip", "1 KiB"]);
+        Scene { place, servers }
+    }
+
+    fn store(&self, words: &[&str]) -> Transcript {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+        command.arg("store").args(words).env("PIOSCOPE_STORE", self.place.join("store/store.toml"));
+        self.place.run(&mut command)
+    }
+
+    /// Changes a byte of the part of a server, whose only one it is.
+    fn damage(&mut self, server: usize, at: usize) {
+        self.servers.kill();
+        let parts = self.place.join(&format!("store/server-{server}/parts"));
+        let data = fs::read_dir(parts)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .find(|path| path.extension() == Some("data".as_ref()))
+            .unwrap();
+        let mut bytes = fs::read(&data).unwrap();
+        bytes[at] ^= 1;
+        fs::write(&data, bytes).unwrap();
+        self.servers.start_again();
+    }
+}
+
+fn data(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 31 + at / 251) as u8).collect()
+}
+
+#[test]
+fn files_go_in_and_come_out_again() {
+    let scene = Scene::new();
+    let bytes = data(300_000);
+    fs::write(scene.place.join("mesh.nc"), &bytes).unwrap();
+    fs::write(scene.place.join("empty"), b"").unwrap();
+    fs::create_dir(scene.place.join("results")).unwrap();
+    scene.store(&["cp", "mesh.nc", "pioscope:run/mesh.nc"]).succeeds();
+    scene.store(&["cp", "empty", "pioscope:"]).succeeds();
+    scene
+        .store(&["cp", "pioscope:run/mesh.nc", "pioscope:copies/", "--strip", "64 KiB", "--servers", "1"])
+        .succeeds();
+    for target in ["again.nc", "results"] {
+        scene.store(&["cp", "pioscope:run/mesh.nc", target]).succeeds();
+    }
+    scene.store(&["cp", "pioscope:empty", "nothing"]).succeeds();
+    assert!(fs::read(scene.place.join("again.nc")).unwrap() == bytes);
+    assert!(fs::read(scene.place.join("results/mesh.nc")).unwrap() == bytes);
+    assert_eq!(fs::read(scene.place.join("nothing")).unwrap(), b"");
+
+    assert_eq!(scene.store(&["ls"]).succeeds().out, "copies/mesh.nc\nempty\nrun/mesh.nc\n");
+    let long = "         300000 copies/mesh.nc\n              0 empty\n         300000 run/mesh.nc\n";
+    assert_eq!(scene.store(&["ls", "--long"]).succeeds().out, long);
+    assert_eq!(scene.store(&["ls", "run/"]).succeeds().out, "run/mesh.nc\n");
+    let stat = scene.store(&["stat", "pioscope:run/mesh.nc"]).succeeds().out;
+    assert!(stat.starts_with("run/mesh.nc\n  size     300000 B\n  strips   1024 B\n  servers  "), "{stat}");
+    let df = scene.store(&["df"]).succeeds().out;
+    assert_eq!(df.lines().filter(|line| line.contains("127.0.0.1:")).count(), 3, "{df}");
+
+    let check = scene.store(&["check"]).succeeds().out;
+    assert!(
+        check.starts_with("3 files, ") && check.ends_with(" blocks: all have their checksums\n"),
+        "{check}"
+    );
+    // A copy replaces what was there.
+    scene.store(&["cp", "empty", "pioscope:run/mesh.nc"]).succeeds();
+    assert!(scene.store(&["stat", "run/mesh.nc"]).succeeds().out.contains("size     0 B"));
+    scene.store(&["rm", "run/mesh.nc", "pioscope:copies/mesh.nc", "empty"]).succeeds();
+    assert_eq!(scene.store(&["ls"]).succeeds().out, "");
+}
+
+#[test]
+fn damage_is_found_and_named() {
+    let mut scene = Scene::new();
+    fs::write(scene.place.join("f"), data(600_000)).unwrap();
+    scene.store(&["cp", "f", "pioscope:f"]).succeeds();
+    let stat = scene.store(&["stat", "f"]).succeeds().out;
+    let servers = stat.lines().find(|line| line.contains("servers")).unwrap().replace("servers", "");
+    let second: usize = servers.split(',').nth(1).unwrap().trim().parse().unwrap();
+    scene.damage(second, 2 * 65536 + 17);
+    let found = scene.store(&["check"]);
+    assert_eq!(found.code, Some(1), "{}", found.err);
+    // Block 2 of the part begins with its strip 128, which is the file's strip 128 * 3 + 1.
+    let expected = format!(
+        "f: server {second}: block 2 is damaged: some of bytes 394240 to 588799 of the file\n\
+         1 files, 12 blocks: 1 blocks of 1 files are damaged\n"
+    );
+    assert_eq!(found.out, expected);
+    scene.store(&["cp", "pioscope:f", "g"]).fails_with("damaged data: block 2");
+    assert!(!scene.place.join("g").exists());
+}
+
+#[test]
+fn wrong_input_is_one_clear_line() {
+    let scene = Scene::new();
+    fs::write(scene.place.join("f"), b"text").unwrap();
+    scene.place.pioscope(["store", "ls"]).fails_with("no store: expected --store FILE, or PIOSCOPE_STORE");
+    scene.place.pioscope(["store", "ls", "--store", "none.toml"]).fails_with("none.toml: No such file");
+    scene.store(&["cp", "f", "g"]).fails_with("neither f nor g is in the store: expected pioscope:PATH");
+    scene.store(&["cp", "missing", "pioscope:f"]).fails_with("missing: cannot read: No such file");
+    scene.store(&["cp", "store", "pioscope:f"]).fails_with("store: is a folder: expected a file");
+    scene.store(&["cp", "pioscope:missing", "g"]).fails_with("missing: server");
+    scene.store(&["cp", "f", "pioscope:../f"]).fails_with("../f");
+    scene.store(&["cp", "f", "pioscope:f", "--servers", "4"]).fails_with("the store has 3 servers");
+    scene.store(&["cp", "f", "pioscope:f"]).succeeds();
+    scene.store(&["cp", "pioscope:f", "nowhere/g"]).fails_with("nowhere/g: cannot write: No such file");
+    scene.store(&["cp", "pioscope:f", "/dev/full"]).fails_with("/dev/full: cannot write: No space left");
+    scene.store(&["cp", "pioscope:f", "g", "--strip", "1 KiB"]).fails_with("are for copies in the store");
+    scene.store(&["rm", "missing"]).fails_with("missing: server");
+    scene.store(&["stat", "missing"]).fails_with("no such file");
+    scene.store(&["check", "missing"]).fails_with("no such file");
+    scene.store(&["ls", "missing/"]).fails_with("no file of the store begins so");
+    fs::write(scene.place.join("store/store.token"), format!("{:064x}\n", 1)).unwrap();
+    scene.store(&["ls"]).fails_with("refused: another store, or another token");
+}

@@ -1,0 +1,90 @@
+//! Servers in a process of their own.
+
+#![allow(dead_code)] // Each test program uses its part.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// `pioscope serve`, killed when the test is over.
+pub struct Servers {
+    child: Child,
+    folder: PathBuf,
+    arguments: Vec<String>,
+}
+
+impl Servers {
+    /// Starts servers in a folder, and waits until the store is ready.
+    pub fn start(folder: &Path, arguments: &[&str]) -> Servers {
+        let arguments: Vec<String> = arguments.iter().map(|&argument| argument.into()).collect();
+        let child = start(folder, &arguments);
+        Servers { child, folder: folder.to_owned(), arguments }
+    }
+
+    /// Starts them in a namespace where `folder` is a file system in memory of so many bytes; `None` if this machine does
+    /// not let an ordinary user do that.
+    pub fn start_on_small_disk(folder: &Path, bytes: u64) -> Option<Servers> {
+        let mount = format!("mount -t tmpfs -o size={bytes} none '{}'", folder.display());
+        let own = |script: &str| {
+            let mut command = Command::new("unshare");
+            command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
+            command
+        };
+        if !own(&mount).output().is_ok_and(|output| output.status.success()) {
+            return None;
+        }
+        let serve = format!(
+            "{mount} && exec '{}' serve --dir '{}/data' --store-file '{}/../store.toml'",
+            env!("CARGO_BIN_EXE_pioscope"),
+            folder.display(),
+            folder.display()
+        );
+        let child = ready(&mut own(&serve));
+        Some(Servers { child, folder: folder.to_owned(), arguments: Vec::new() })
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts them again after they were killed.
+    pub fn start_again(&mut self) {
+        self.child = start(&self.folder, &self.arguments);
+    }
+
+    /// Kills them, and starts them again where they were.
+    pub fn restart(&mut self) {
+        self.kill();
+        self.start_again();
+    }
+
+    /// Sends a signal, by name.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
+        assert!(sent.unwrap().success());
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn start(folder: &Path, arguments: &[String]) -> Child {
+    ready(Command::new(env!("CARGO_BIN_EXE_pioscope")).arg("serve").arg("--dir").arg(folder).args(arguments))
+}
+
+fn ready(command: &mut Command) -> Child {
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let said = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut seen = Vec::new();
+    let ready = said.map(Result::unwrap).any(|line| {
+        seen.push(line);
+        seen.last().is_some_and(|line| line.contains("the store is ready"))
+    });
+    assert!(ready, "{seen:?}");
+    child
+}

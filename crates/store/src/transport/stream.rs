@@ -1,0 +1,191 @@
+//! A stream socket: bytes read ahead, pieces gathered, and descriptors that come with bytes.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::cmsg_space;
+use rustix::io::Errno;
+use rustix::net::sockopt::{self, Timeout};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, Shutdown,
+};
+
+use super::Breaker;
+
+/// Bytes read ahead of a message: enough for prefix and head of nearly all, and little to copy of the data behind.
+const READ_AHEAD_BYTES: usize = 4096;
+/// Pieces that the kernel takes at once (Linux's `UIO_MAXIOV`).
+const MOST_PIECES: usize = 1024;
+/// Descriptors that wait for the message they belong to.
+const MOST_DESCRIPTORS: usize = 4;
+
+/// A stream socket.
+#[derive(Debug)]
+pub(super) struct Stream {
+    socket: OwnedFd,
+    /// Received, and not yet taken: `buffer[from..to]`.
+    buffer: Box<[u8; READ_AHEAD_BYTES]>,
+    from: usize,
+    to: usize,
+    /// Whether the other side may send descriptors.
+    takes_descriptors: bool,
+    descriptors: VecDeque<OwnedFd>,
+}
+
+impl Stream {
+    pub(super) fn new(socket: OwnedFd) -> Stream {
+        Stream {
+            socket,
+            buffer: Box::new([0; READ_AHEAD_BYTES]),
+            from: 0,
+            to: 0,
+            takes_descriptors: false,
+            descriptors: VecDeque::new(),
+        }
+    }
+
+    /// Takes descriptors from now on: before, the kernel drops them.
+    pub(super) fn take_descriptors(&mut self) {
+        self.takes_descriptors = true;
+    }
+
+    /// The next descriptor that came.
+    pub(super) fn descriptor(&mut self) -> Option<OwnedFd> {
+        self.descriptors.pop_front()
+    }
+
+    /// Waits until there is something to read.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::TimedOut`] if nothing came.
+    pub(super) fn wait(&mut self) -> io::Result<()> {
+        if self.from == self.to { self.fill() } else { Ok(()) }
+    }
+
+    /// Fills `out`, in the middle of a message.
+    pub(super) fn read_exact(&mut self, mut out: &mut [u8]) -> io::Result<()> {
+        while !out.is_empty() {
+            let buffered = &self.buffer[self.from..self.to];
+            if !buffered.is_empty() {
+                let len = buffered.len().min(out.len());
+                let (now, later) = out.split_at_mut(len);
+                now.copy_from_slice(&buffered[..len]);
+                self.from += len;
+                out = later;
+            } else if out.len() < READ_AHEAD_BYTES {
+                self.fill().map_err(in_the_middle)?;
+            } else {
+                let len = read_some(self.socket.as_fd(), out).map_err(in_the_middle)?;
+                out = &mut out[len..];
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all pieces; a descriptor goes with the first byte.
+    pub(super) fn write_all(
+        &mut self,
+        mut pieces: &mut [IoSlice<'_>],
+        mut descriptor: Option<BorrowedFd<'_>>,
+    ) -> io::Result<()> {
+        IoSlice::advance_slices(&mut pieces, 0);
+        while !pieces.is_empty() {
+            let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+            let mut control = SendAncillaryBuffer::new(&mut space);
+            let first = descriptor.as_slice();
+            if !first.is_empty() && !control.push(SendAncillaryMessage::ScmRights(first)) {
+                return Err(io::ErrorKind::OutOfMemory.into());
+            }
+            let now = &pieces[..pieces.len().min(MOST_PIECES)];
+            // A server that is gone is an error, not a signal that ends somebody's program.
+            match rustix::net::sendmsg(&self.socket, now, &mut control, SendFlags::NOSIGNAL) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(len) => {
+                    descriptor = None;
+                    IoSlice::advance_slices(&mut pieces, len);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_timeouts(&self, receive: Option<Duration>, send: Option<Duration>) -> io::Result<()> {
+        sockopt::set_socket_timeout(&self.socket, Timeout::Recv, receive)?;
+        Ok(sockopt::set_socket_timeout(&self.socket, Timeout::Send, send)?)
+    }
+
+    pub(super) fn breaker(&self) -> io::Result<Breaker> {
+        let socket = self.socket.try_clone()?;
+        Ok(Box::new(move || {
+            // It may be broken already.
+            let _ = rustix::net::shutdown(&socket, Shutdown::Both);
+        }))
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        (self.from, self.to) = (0, 0);
+        self.to = match self.takes_descriptors {
+            true => self.fill_with_descriptors()?,
+            false => read_some(self.socket.as_fd(), &mut self.buffer[..])?,
+        };
+        Ok(())
+    }
+
+    fn fill_with_descriptors(&mut self) -> io::Result<usize> {
+        loop {
+            let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+            let mut control = RecvAncillaryBuffer::new(&mut space);
+            let mut out = [IoSliceMut::new(&mut self.buffer[..])];
+            let received =
+                rustix::net::recvmsg(&self.socket, &mut out, &mut control, RecvFlags::CMSG_CLOEXEC);
+            for message in control.drain() {
+                if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+                    self.descriptors.extend(descriptors);
+                }
+            }
+            if self.descriptors.len() > MOST_DESCRIPTORS {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "descriptors that nothing asked for"));
+            }
+            match received.map(|received| received.bytes) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(len) => return Ok(len),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(read_error(errno)),
+            }
+        }
+    }
+}
+
+/// Reads at least a byte.
+fn read_some(socket: BorrowedFd<'_>, out: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match rustix::io::read(socket, &mut *out) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(len) => return Ok(len),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(read_error(errno)),
+        }
+    }
+}
+
+/// An elapsed timeout of a socket has another name.
+fn read_error(errno: Errno) -> io::Error {
+    if errno == Errno::AGAIN { io::ErrorKind::TimedOut.into() } else { errno.into() }
+}
+
+/// The error of a message that stopped in the middle.
+fn in_the_middle(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::TimedOut => {
+            io::Error::new(io::ErrorKind::ConnectionAborted, "a message stopped in the middle")
+        }
+        _ => error,
+    }
+}
