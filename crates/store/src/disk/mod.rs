@@ -8,6 +8,7 @@ mod model_tests;
 mod names;
 mod part;
 mod ranges;
+mod room;
 mod sums;
 
 use std::collections::BTreeMap;

@@ -9,16 +9,15 @@
 //!
 //! An answer is written in the transaction that it answers for: it is there exactly if the change is.
 
-use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
-use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
+use super::room::Reserve;
 use crate::error::{Expected, Failure};
 use crate::placement::Placement;
 use crate::protocol::{Answer, ClientId, FileId, FileRecord, MOST_NAMES, Name, Register, Reply, ReplyBody};
@@ -38,8 +37,6 @@ const IDENTITY: &str = "index and servers";
 
 /// Bytes that the database may keep in memory.
 const CACHE_BYTES: usize = 16 << 20;
-/// Bytes that are kept back for the database.
-const RESERVE_BYTES: u64 = 4 << 20;
 /// How long an answer is kept for a client that never said goodbye.
 const KEEP_ANSWERS: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -68,7 +65,7 @@ impl Names {
     /// # Errors
     /// If it cannot be read or written, is in use, or belongs to another server.
     pub fn open(path: &Path, index: u32, servers: u32, boot: u128) -> Result<(Names, Past), redb::Error> {
-        let reserve = Reserve(path.with_extension("reserve"));
+        let reserve = Reserve::new(path.with_extension("reserve"));
         let start = || {
             let database = open(path)?;
             begin(&database, index, servers, boot).map(|past| (database, past))
@@ -246,26 +243,6 @@ impl Names {
                 Err(failure(&error))
             }
         }
-    }
-}
-
-/// Room that is kept back for the day when the disk is full, in a file that has no other use.
-#[derive(Debug)]
-struct Reserve(PathBuf);
-
-impl Reserve {
-    /// Keeps the room, if there is so much.
-    fn keep(&self) {
-        let kept = File::create(&self.0)
-            .is_ok_and(|file| rustix::fs::fallocate(file, FallocateFlags::empty(), 0, RESERVE_BYTES).is_ok());
-        if !kept {
-            self.release();
-        }
-    }
-
-    /// Gives it away; false if there was none.
-    fn release(&self) -> bool {
-        fs::remove_file(&self.0).is_ok()
     }
 }
 
