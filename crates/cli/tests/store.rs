@@ -31,8 +31,8 @@ impl Scene {
         self.place.run(&mut command)
     }
 
-    /// Changes a byte of the part of a server, whose only one it is.
-    fn damage(&mut self, server: usize, at: usize) {
+    /// Changes the part of a server, whose only one it is, while the server is down; `None`: takes it away.
+    fn damage(&mut self, server: usize, change: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) {
         self.servers.kill();
         let parts = self.place.join(&format!("store/server-{server}/parts"));
         let data = fs::read_dir(parts)
@@ -40,9 +40,10 @@ impl Scene {
             .map(|entry| entry.unwrap().path())
             .find(|path| path.extension() == Some("data".as_ref()))
             .unwrap();
-        let mut bytes = fs::read(&data).unwrap();
-        bytes[at] ^= 1;
-        fs::write(&data, bytes).unwrap();
+        match change(fs::read(&data).unwrap()) {
+            Some(bytes) => fs::write(&data, bytes).unwrap(),
+            None => fs::remove_file(&data).unwrap(),
+        }
         self.servers.start_again();
     }
 }
@@ -100,7 +101,10 @@ fn damage_is_found_and_named() {
     let stat = scene.store(&["stat", "f"]).succeeds().out;
     let servers = stat.lines().find(|line| line.contains("servers")).unwrap().replace("servers", "");
     let second: usize = servers.split(',').nth(1).unwrap().trim().parse().unwrap();
-    scene.damage(second, 2 * 65536 + 17);
+    scene.damage(second, |mut bytes| {
+        bytes[2 * 65536 + 17] ^= 1;
+        Some(bytes)
+    });
     let found = scene.store(&["check"]);
     assert_eq!(found.code, Some(1), "{}", found.err);
     // Block 2 of the part begins with its strip 128, which is the file's strip 128 * 3 + 1.
@@ -111,6 +115,17 @@ fn damage_is_found_and_named() {
     assert_eq!(found.out, expected);
     scene.store(&["cp", "pioscope:f", "g"]).fails_with("damaged data: block 2");
     assert!(!scene.place.join("g").exists());
+    // Data that were cut or taken away are no zeros.
+    for (kept, block) in [(Some(100_000), 3), (None, 3)] {
+        scene.damage(second, |bytes| kept.map(|kept| bytes[..kept].to_vec()));
+        let found = scene.store(&["check"]);
+        assert_eq!(found.code, Some(1), "{}", found.err);
+        let expected = format!("f: server {second}: damaged data: block {block} of the server's part");
+        assert!(found.out.starts_with(&expected), "{}", found.out);
+        scene.store(&["cp", "pioscope:f", "g"]).fails_with("damaged data: block 3");
+    }
+    scene.store(&["rm", "f"]).succeeds();
+    assert_eq!(scene.store(&["ls"]).succeeds().out, "");
 }
 
 #[test]

@@ -284,10 +284,10 @@ fn carry_out(
     let mut actions = Vec::new();
     lock(&shared.machine).handle(event, &mut actions);
     // The work of a request is done here and now: so requests of a connection are done in order.
-    let mut working = None;
+    let (mut working, mut lent) = (None, false);
     if let Some(Action::Work(work)) = actions.first() {
         working = Some(shared.budget.take(work.reads()));
-        let event = work_on(shared, work, connection, buffers)?;
+        let event = work_on(shared, work, connection, buffers, &mut lent)?;
         actions.clear();
         lock(&shared.machine).handle(event, &mut actions);
     }
@@ -295,7 +295,7 @@ fn carry_out(
     for action in actions {
         match action {
             // The client may have a newer connection by now: then it asks again there.
-            Action::Send { connection: to, reply } if to == id => send(connection, &reply, buffers)?,
+            Action::Send { connection: to, reply } if to == id => send(connection, &reply, buffers, lent)?,
             Action::Disconnect { connection } => {
                 going_on &= connection != id;
                 shared.disconnect(connection);
@@ -307,21 +307,29 @@ fn carry_out(
     Ok(going_on)
 }
 
-/// Does work; what breaks the connection meanwhile does not leave the work undone for ever.
+/// Does work; what breaks the connection meanwhile does not leave the work undone for ever. What was read is in memory
+/// that the connection lent, if it did.
 fn work_on(
     shared: &Shared,
     work: &Work,
     connection: &mut dyn Connection,
     buffers: &mut Buffers,
+    lent: &mut bool,
 ) -> io::Result<Event> {
     let Work { client, number, .. } = *work;
     let data = match work.task {
         Task::Write { .. } => connection.receive_data(),
+        Task::Read { bytes, .. } => {
+            let room = connection.lend(bytes as usize);
+            *lent = room.is_some();
+            let outcome = shared.disks.perform(work, &[], room, buffers);
+            return Ok(Event::Done { client, number, outcome });
+        }
         _ => Ok(&[][..]),
     };
     match data {
         Ok(data) => {
-            let outcome = shared.disks.perform(work, data, buffers);
+            let outcome = shared.disks.perform(work, data, None, buffers);
             Ok(Event::Done { client, number, outcome })
         }
         Err(error) => {
@@ -332,10 +340,11 @@ fn work_on(
     }
 }
 
-fn send(connection: &mut dyn Connection, reply: &Reply, buffers: &Buffers) -> io::Result<()> {
+fn send(connection: &mut dyn Connection, reply: &Reply, buffers: &Buffers, lent: bool) -> io::Result<()> {
     let mut head = Vec::with_capacity(32);
     reply.encode(&mut head);
     match reply.body {
+        Ok(Answer::Data { bytes }) if lent => connection.send_lent(&head, bytes as usize),
         Ok(Answer::Data { bytes }) => {
             connection.send(&head, &[IoSlice::new(&buffers.data[..bytes as usize])])
         }

@@ -29,7 +29,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { timeout: Duration::from_secs(60), chunk_bytes: 1 << 20, window: 4, transport: None }
+        Options { timeout: Duration::from_secs(60), chunk_bytes: 512 << 10, window: 8, transport: None }
     }
 }
 

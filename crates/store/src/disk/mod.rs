@@ -85,15 +85,27 @@ impl Disks {
         self.epoch.load(Ordering::SeqCst)
     }
 
-    /// Does work. `data` came with it; what it reads is in `buffers.data` afterwards.
+    /// Does work. `data` came with it; what it reads is in `room` afterwards, or in `buffers.data` if there is none.
     ///
     /// # Errors
     /// What the client is to be told.
-    pub fn perform(&self, work: &Work, data: &[u8], buffers: &mut Buffers) -> ReplyBody {
-        self.perform_part(work, data, buffers).map_err(|trouble| trouble.0)
+    pub fn perform(
+        &self,
+        work: &Work,
+        data: &[u8],
+        room: Option<&mut [u8]>,
+        buffers: &mut Buffers,
+    ) -> ReplyBody {
+        self.perform_part(work, data, room, buffers).map_err(|trouble| trouble.0)
     }
 
-    fn perform_part(&self, work: &Work, data: &[u8], buffers: &mut Buffers) -> Result<Answer, Trouble> {
+    fn perform_part(
+        &self,
+        work: &Work,
+        data: &[u8],
+        room: Option<&mut [u8]>,
+        buffers: &mut Buffers,
+    ) -> Result<Answer, Trouble> {
         match &work.task {
             Task::Write { file, strips, .. } => {
                 // Said now: whatever is lost from now on may be this.
@@ -105,11 +117,13 @@ impl Disks {
             }
             Task::Read { file, strips, bytes } => {
                 let len = *bytes as usize;
-                if buffers.data.len() < len {
-                    buffers.data.resize(len, 0);
+                let Buffers { data, window } = buffers;
+                if room.is_none() && data.len() < len {
+                    data.resize(len, 0);
                 }
+                let out = &mut room.unwrap_or(data)[..len];
                 let bytes = match self.find(file)? {
-                    Some(part) => part.read(strips.clone(), &mut buffers.data[..len], &mut buffers.window)?,
+                    Some(part) => part.read(strips.clone(), out, window)?,
                     None => 0,
                 };
                 Ok(Answer::Data { bytes })
@@ -206,6 +220,10 @@ impl Disks {
         if parts.len() >= MOST_OPEN {
             // Nobody else can take one up while we hold the table.
             parts.retain(|_, part| Arc::strong_count(part) > 1 || !part.is_clean());
+            if parts.len() >= MOST_OPEN {
+                // What is dirty is noted beside the data, and found again.
+                parts.retain(|_, part| Arc::strong_count(part) > 1);
+            }
         }
         let Some(part) = Part::open(self.paths(file.id), file.placement, self.boot, create)? else {
             return Ok(None);

@@ -9,13 +9,15 @@
 //!
 //! An answer is written in the transaction that it answers for: it is there exactly if the change is.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+use rustix::io::Errno;
 
-use super::room::Room;
+use super::room::Reserve;
 use crate::error::{Expected, Failure};
 use crate::placement::Placement;
 use crate::protocol::{Answer, ClientId, FileId, FileRecord, MOST_NAMES, Name, Register, Reply, ReplyBody};
@@ -43,9 +45,9 @@ const KEEP_ANSWERS: Duration = Duration::from_secs(7 * 24 * 3600);
 pub struct Names {
     path: PathBuf,
     index: u32,
+    reserve: Reserve,
     /// Closed after an error, as the database is then of no more use, and opened again when it is needed.
     database: Mutex<Option<Database>>,
-    room: Room,
 }
 
 /// What a server says of its past.
@@ -63,10 +65,19 @@ impl Names {
     /// # Errors
     /// If it cannot be read or written, is in use, or belongs to another server.
     pub fn open(path: &Path, index: u32, servers: u32, boot: u128) -> Result<(Names, Past), redb::Error> {
-        let database = open(path)?;
-        let past = begin(&database, index, servers, boot)?;
-        let room = Room::keep(path)?;
-        Ok((Names { path: path.to_owned(), index, database: Mutex::new(Some(database)), room }, past))
+        let reserve = Reserve::new(path.with_extension("reserve"));
+        let start = || {
+            let database = open(path)?;
+            begin(&database, index, servers, boot).map(|past| (database, past))
+        };
+        let (database, past) = match start() {
+            Err(redb::Error::Io(error)) if error.kind() == ErrorKind::StorageFull && reserve.release() => {
+                start()?
+            }
+            started => started?,
+        };
+        reserve.keep();
+        Ok((Names { path: path.to_owned(), index, reserve, database: Mutex::new(Some(database)) }, past))
     }
 
     /// Notes that data not yet synced may have been lost; says the new epoch.
@@ -87,6 +98,19 @@ impl Names {
     /// # Errors
     /// What the client is to be told.
     pub fn perform(&self, work: &Work) -> ReplyBody {
+        let mut body = self.perform_now(work);
+        // Even to forget something, the database writes first: on a full disk, where what was kept back for it is.
+        let makes_room = matches!(work.task, Task::Unlink { .. } | Task::Forget { .. } | Task::Goodbye);
+        if makes_room && body == Err(Failure::Os(Errno::NOSPC.raw_os_error())) && self.reserve.release() {
+            body = self.perform_now(work);
+        }
+        if matches!(work.task, Task::Forget { .. }) && body.is_ok() {
+            self.reserve.keep();
+        }
+        body
+    }
+
+    fn perform_now(&self, work: &Work) -> ReplyBody {
         match &work.task {
             Task::LookUp { name } => self.look_up(name),
             Task::List { prefix, after, most } => self.list(prefix, after, *most),
@@ -199,7 +223,6 @@ impl Names {
                 return Ok(body);
             }
             transaction.commit()?;
-            self.room.renew();
             Ok(body)
         })
     }
@@ -212,7 +235,7 @@ impl Names {
         if database.is_none() {
             *database = Some(open(&self.path).map_err(|error| failure(&error))?);
         }
-        let Some(open) = &*database else { return Err(Failure::Os(libc_eio())) };
+        let Some(open) = &*database else { return Err(Failure::Os(unknown())) };
         match job(open) {
             Ok(result) => result,
             Err(error) => {
@@ -318,7 +341,7 @@ fn last_answer(
     let answers = transaction.open_table(ANSWERS)?;
     let Some(entry) = answers.get(client.0)? else { return Ok(None) };
     let (number, _, bytes) = entry.value();
-    let body = Reply::decode(bytes).map_or(Err(Failure::Os(libc_eio())), |reply| reply.body);
+    let body = Reply::decode(bytes).map_or(Err(Failure::Os(unknown())), |reply| reply.body);
     Ok(Some((number, body)))
 }
 
@@ -336,13 +359,13 @@ fn now() -> u64 {
 /// What the database failed with, as the client is told.
 fn failure(error: &redb::Error) -> Failure {
     match error {
-        redb::Error::Io(error) => Failure::Os(error.raw_os_error().unwrap_or(libc_eio())),
-        _ => Failure::Os(libc_eio()),
+        redb::Error::Io(error) => Failure::Os(error.raw_os_error().unwrap_or(unknown())),
+        _ => Failure::Os(unknown()),
     }
 }
 
-fn libc_eio() -> i32 {
-    rustix::io::Errno::IO.raw_os_error()
+fn unknown() -> i32 {
+    Errno::IO.raw_os_error()
 }
 
 struct Record {
@@ -370,6 +393,6 @@ impl Record {
                 end: input.number("an end")?,
             })
         };
-        take().map_err(|_| Failure::Os(libc_eio()))
+        take().map_err(|_| Failure::Os(unknown()))
     }
 }

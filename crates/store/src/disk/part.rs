@@ -82,7 +82,7 @@ impl Part {
         create: bool,
     ) -> Result<Option<Part>, Trouble> {
         let exists = paths.data.exists();
-        if !exists && !create {
+        if !exists && !create && !paths.sums.exists() {
             return Ok(None);
         }
         let options = |create: bool| {
@@ -99,6 +99,7 @@ impl Part {
         let header = match Header::read(&sums)? {
             Some(header) => header,
             None if exists => return Err(Trouble(Failure::Damaged { block: 0 })),
+            None if !create => return Ok(None),
             None => {
                 let header = Header { open_since: None, placement };
                 header.write(&sums)?;
@@ -107,6 +108,17 @@ impl Part {
         };
         if header.placement != placement {
             return Err(Trouble(Failure::Invalid(Expected::Placement)));
+        }
+        // Data were taken away, unless the machine went down before they reached the disk.
+        let known = header.open_since.is_none_or(|since| since == boot);
+        let len = if exists { fs::metadata(&paths.data)?.len() } else { 0 };
+        if let (true, Some((block, end))) = (known, sums::sealed_end(&sums)?)
+            && len < end
+        {
+            return Err(Trouble(Failure::Damaged { block }));
+        }
+        if !exists && !create {
+            return Ok(None);
         }
         let data = options(true).open(&paths.data)?;
         let state =
@@ -137,6 +149,8 @@ impl Part {
         }
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         state.open = true;
+        // Who made it may have stopped before its first sync.
+        state.new = true;
         state.dirty = dirty.clone();
         for range in dirty.iter() {
             mark_open(&self.sums, range)?;
@@ -318,14 +332,20 @@ impl Part {
             state.dirty.remove(kept..u64::MAX);
             state.verified.remove(kept..u64::MAX);
         }
+        if state.new {
+            self.open_header(&mut state)?;
+        }
         Ok(self.data.set_len(bytes)?)
     }
 
     /// Makes sure that there is room for so many bytes.
     pub(super) fn preallocate(&self, bytes: u64) -> Result<(), Trouble> {
-        let _state = self.write_state();
+        let mut state = self.write_state();
         if bytes == 0 {
             return Ok(());
+        }
+        if state.new {
+            self.open_header(&mut state)?;
         }
         match rustix::fs::fallocate(&self.data, FallocateFlags::empty(), 0, bytes) {
             // Not every file system can: then it is at least so long.

@@ -1,42 +1,40 @@
 //! Room for the database of names on a disk that is full.
 //!
 //! Removing a file is a transaction too, and writes before it frees: without room of its own, nothing could ever be removed
-//! from a full disk again. So blocks for the whole database and some more are taken while there are any.
+//! from a full disk again. So some is kept back, in a file that has no other use, and given away for what makes room.
 
-use std::fs::File;
-use std::io;
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::fs::{self, File};
+use std::path::PathBuf;
 
 use rustix::fs::FallocateFlags;
 
-/// Blocks behind the end of the database: it grows by as much at a time while it is small.
-const RESERVE_BYTES: u64 = 1 << 20;
+/// Bytes that are kept back: the database grows by a mebibyte at a time while it is small.
+const RESERVE_BYTES: u64 = 4 << 20;
 
-/// Blocks that are kept for a file.
+/// Room that is kept back.
 #[derive(Debug)]
-pub(super) struct Room {
-    file: File,
-    /// For which length of the file they were taken last.
-    for_len: AtomicU64,
+pub(super) struct Reserve {
+    path: PathBuf,
 }
 
-impl Room {
-    /// Keeps room for the file at `path`.
-    pub(super) fn keep(path: &Path) -> io::Result<Room> {
-        let room = Room { file: File::options().write(true).open(path)?, for_len: AtomicU64::new(0) };
-        room.renew();
-        Ok(room)
+impl Reserve {
+    /// Room in the file `path`, which may be there from earlier.
+    pub(super) fn new(path: PathBuf) -> Reserve {
+        Reserve { path }
     }
 
-    /// Takes blocks again if the file has another length now. There may be none to be had: then later.
-    pub(super) fn renew(&self) {
-        let Ok(len) = self.file.metadata().map(|metadata| metadata.len()) else { return };
-        if len != self.for_len.load(Ordering::Relaxed) {
-            let wanted = len + RESERVE_BYTES;
-            let taken = rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, wanted);
-            self.for_len.store(if taken.is_ok() { len } else { 0 }, Ordering::Relaxed);
+    /// Keeps the room, if there is so much: all or nothing, so that the little there is serves others.
+    pub(super) fn keep(&self) {
+        let kept = File::create(&self.path)
+            .is_ok_and(|file| rustix::fs::fallocate(file, FallocateFlags::empty(), 0, RESERVE_BYTES).is_ok());
+        if !kept {
+            self.release();
         }
+    }
+
+    /// Gives it away; false if there was none.
+    pub(super) fn release(&self) -> bool {
+        fs::remove_file(&self.path).is_ok()
     }
 }
 
@@ -46,17 +44,15 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     #[test]
-    fn blocks_are_kept_and_the_length_stays() {
+    fn room_is_kept_and_given_away_once() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("f");
-        let file = File::create(&path).unwrap();
-        file.set_len(3 << 20).unwrap();
-        let room = Room::keep(&path).unwrap();
-        let metadata = file.metadata().unwrap();
-        assert_eq!(metadata.len(), 3 << 20);
-        assert!(metadata.blocks() * 512 >= 4 << 20, "{}", metadata.blocks());
-        file.set_len(5 << 20).unwrap();
-        room.renew();
-        assert!(file.metadata().unwrap().blocks() * 512 >= 6 << 20);
+        let path = folder.path().join("reserve");
+        let reserve = Reserve::new(path.clone());
+        reserve.keep();
+        reserve.keep();
+        assert!(fs::metadata(&path).unwrap().blocks() * 512 >= RESERVE_BYTES);
+        assert!(reserve.release());
+        assert!(!reserve.release());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

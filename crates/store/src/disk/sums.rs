@@ -129,6 +129,18 @@ pub(super) fn cut(file: &File, blocks: u64) -> io::Result<()> {
     if file.metadata()?.len() > place(blocks) { file.set_len(place(blocks)) } else { Ok(()) }
 }
 
+/// The last sealed block, and how long the part must be at least because of it. Only the last entries are looked at.
+pub(super) fn sealed_end(file: &File) -> io::Result<Option<(u64, u64)>> {
+    let count = count(file)?;
+    let first = count.saturating_sub(4096);
+    let entries = read_entries(file, first, (count - first) as usize)?;
+    let ends = (first..count).zip(entries).filter_map(|(block, entry)| match entry {
+        Entry::Sealed { bytes, .. } => Some((block, block.saturating_mul(BLOCK_BYTES) + u64::from(bytes))),
+        _ => None,
+    });
+    Ok(ends.last())
+}
+
 /// How many blocks have entries.
 pub(super) fn count(file: &File) -> io::Result<u64> {
     Ok((file.metadata()?.len().saturating_sub(HEADER_BYTES as u64)).div_ceil(ENTRY_BYTES))

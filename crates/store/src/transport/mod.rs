@@ -38,6 +38,20 @@ pub trait Connection: Debug + Send {
         fill: &mut dyn FnMut(&mut [u8]) -> io::Result<()>,
     ) -> io::Result<()>;
 
+    /// Memory on its way, for the `len` bytes of data of the next message: [`Connection::send_lent`] sends it. `None` if this
+    /// way has no such memory.
+    fn lend(&mut self, _len: usize) -> Option<&mut [u8]> {
+        None
+    }
+
+    /// Sends a message whose data are the first `len` bytes of what was lent last.
+    ///
+    /// # Errors
+    /// As [`Connection::send`], and if nothing was lent, or less.
+    fn send_lent(&mut self, _head: &[u8], _len: usize) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "no memory was lent"))
+    }
+
     /// Waits for the next message, puts its head into `head`, and says how many bytes of data it has. Data of the
     /// message before that nobody took are skipped.
     ///

@@ -43,6 +43,8 @@ pub struct SharedConnection {
     incoming: Option<Incoming>,
     /// Of the message received last, while its data are still to be taken.
     pending: Option<Pending>,
+    /// Where our segment has room for the next message that the caller fills, and how much.
+    lent: Option<(usize, usize)>,
     /// Data in the segment that the caller may still be looking at.
     held: bool,
     head: Vec<u8>,
@@ -94,6 +96,7 @@ impl SharedConnection {
             without_segment: false,
             incoming: None,
             pending: None,
+            lent: None,
             held: false,
             head: Vec::new(),
             scratch: Vec::new(),
@@ -102,6 +105,9 @@ impl SharedConnection {
 
     /// Room in our segment, if there is any.
     fn place(&mut self, len: usize) -> Option<usize> {
+        if let (Some(_), Some(outgoing)) = (self.lent.take(), &mut self.outgoing) {
+            outgoing.take_back();
+        }
         if len < SEGMENT_FROM_BYTES || !self.greeted || self.without_segment {
             return None;
         }
@@ -203,6 +209,19 @@ impl Connection for SharedConnection {
         let sent = fill(&mut scratch).and_then(|()| self.send_behind(head, &[IoSlice::new(&scratch)]));
         self.scratch = scratch;
         sent
+    }
+
+    fn lend(&mut self, len: usize) -> Option<&mut [u8]> {
+        let start = self.place(len)?;
+        self.lent = Some((start, len));
+        self.outgoing.as_mut().map(Outgoing::room)
+    }
+
+    fn send_lent(&mut self, head: &[u8], len: usize) -> io::Result<()> {
+        match self.lent.take() {
+            Some((start, room)) if len <= room => self.send_placed(head, start, len),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "no memory was lent, or less")),
+        }
     }
 
     fn receive(&mut self, head: &mut Vec<u8>) -> io::Result<usize> {
@@ -387,6 +406,11 @@ mod tests {
         let sender = std::thread::spawn(move || {
             for (number, len) in LENGTHS.into_iter().enumerate() {
                 let (head, data) = ([number as u8], bytes(len, number));
+                if let (2, Some(room)) = (number % 3, near.lend(len + 1)) {
+                    room[..len].copy_from_slice(&data);
+                    near.send_lent(&head, len).unwrap();
+                    continue;
+                }
                 match number % 2 {
                     0 => near.send(&head, &[IoSlice::new(&data[..len / 3]), IoSlice::new(&data[len / 3..])]),
                     _ => near.send_filled(&head, len, &mut |out| {
