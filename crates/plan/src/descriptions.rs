@@ -8,6 +8,9 @@ use pio_layout::View;
 use crate::machine::{Access, Action, Event, Group, Rank};
 use crate::message::{Description, Message};
 
+/// Ranks, and which of their data bytes.
+pub(crate) type Clients = Vec<(Rank, Range<u64>)>;
+
 /// The descriptions of all ranks, as they come in.
 #[derive(Debug)]
 pub(crate) struct Descriptions {
@@ -102,7 +105,7 @@ impl Descriptions {
     }
 
     /// The ranks that have data in an interval of the file, and which.
-    pub(crate) fn clients_of(&self, file: &Range<u64>) -> Vec<(Rank, Range<u64>)> {
+    pub(crate) fn clients_of(&self, file: &Range<u64>) -> Clients {
         let part = |(rank, access): (Rank, &Access)| {
             let positions = access.within(file.clone());
             (!positions.is_empty()).then_some((rank, positions))

@@ -319,6 +319,8 @@ pub struct Context {
     pub servers: u32,
     /// Whether another rank may be sieving in the file, so that a write must lock what it writes.
     pub guarded: bool,
+    /// Whether no rank's view has gaps, so that each rank's data are always one contiguous run. The same on all ranks.
+    pub contiguous: bool,
 }
 
 impl From<Hints> for Context {
@@ -385,7 +387,12 @@ impl Strategy {
         access: Access,
         context: &Context,
     ) -> Box<dyn Machine + Send> {
+        // Known without a word: aggregators would help only where a strip has data of many ranks.
+        let is_direct = context.contiguous && context.servers == 0 && context.hints.striping_unit.is_none();
         match self {
+            Strategy::TwoPhase | Strategy::ViewBased | Strategy::Auto if is_direct => {
+                Box::new(Independent::new(group.rank, direction, access))
+            }
             Strategy::TwoPhase => Box::new(TwoPhase::new(group, direction, access, &context.hints)),
             Strategy::ViewBased => match &context.views {
                 Some(views) => {

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use pio_layout::{View, coverage};
 
-use crate::descriptions::Descriptions;
+use crate::descriptions::{Clients, Descriptions};
 use crate::domain::{Domain, Domains};
 use crate::hints::Hints;
 use crate::machine::{Access, Action, Direction, Event, Group, Io, IoError, Machine, Piece, Rank, Slot};
@@ -270,7 +270,7 @@ impl TwoPhase {
     }
 
     /// Gives the next window in which anyone has data a buffer, if its buffer is free. Its number, and whose data it has.
-    fn open_window(&mut self) -> Option<(u64, Vec<(Rank, Range<u64>)>)> {
+    fn open_window(&mut self) -> Option<(u64, Clients)> {
         let Phase::Exchanging { aggregator: Some(aggregator), .. } = &mut self.phase else { return None };
         let domain = &aggregator.domain;
         let last = domain.last_index();

@@ -654,7 +654,9 @@ impl<'a> Engine<'a> {
             hints: self.hints.clone(),
             views: round.and_then(|round| round.each.clone()),
             servers,
-            guarded: round.is_some_and(|round| round.has_gaps),
+            guarded: round.is_some_and(|round| round.has_gaps && round.ranks > 1),
+            // Before the first view is set, every rank sees all bytes.
+            contiguous: round.is_none_or(|round| !round.has_gaps),
         }
     }
 

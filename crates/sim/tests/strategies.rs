@@ -27,7 +27,8 @@ fn every_strategy_moves_all_bytes() {
 
 #[test]
 fn servers_that_understand_views_get_one_request_a_rank_and_no_more_bytes() {
-    let (ecio, independent) = (predict("sp-argonne", Strategy::Ecio), predict("sp-argonne", Strategy::Independent));
+    let (ecio, independent) =
+        (predict("sp-argonne", Strategy::Ecio), predict("sp-argonne", Strategy::Independent));
     assert_eq!((ecio.bytes_read, ecio.bytes_written), (independent.bytes_read, independent.bytes_written));
     assert!(ecio.operation(Op::Write).count < independent.operation(Op::Write).count);
     assert_eq!(ecio.operation(Op::Communicate).count, 0);

@@ -11,13 +11,15 @@ use super::memory::Memory;
 use super::status::Status;
 use super::storage::Storage;
 
-/// Of the views in force.
+/// Of the views in force. By default, of a file that was just opened: every rank sees all bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Common {
     /// All of them, if the strategy wants them.
     views: Option<Arc<[View]>>,
-    /// Whether some rank's view has gaps, so that it may be sieving in the file when others write.
+    /// Whether some rank's view has gaps.
     has_gaps: bool,
+    /// How many ranks there are.
+    ranks: u32,
 }
 
 impl Common {
@@ -31,18 +33,18 @@ impl Common {
         let ranks = channel.communicator.ranks();
         let gaps = !view.is_contiguous_over(0..u64::MAX);
         if ranks == 1 {
-            return Ok(Common::default());
+            return Ok(Common { views: None, has_gaps: gaps, ranks });
         }
         if !strategy.exchanges_views() {
             let all = channel.communicator.gather([u64::from(gaps)])?;
-            return Ok(Common { views: None, has_gaps: all.into_iter().any(|[gaps]| gaps != 0) });
+            return Ok(Common { views: None, has_gaps: all.into_iter().any(|[gaps]| gaps != 0), ranks });
         }
         let group = Group { rank: Rank(channel.communicator.rank()), ranks };
         let mut exchange = ViewExchange::new(group, view.clone());
         Driver::new(channel, storage, &mut Memory::none(), Direction::Read, &mut exchange).run()?;
         let views = exchange.views().ok_or(Status::Internal)?;
         let has_gaps = views.iter().any(|view| !view.is_contiguous_over(0..u64::MAX));
-        Ok(Common { views: Some(views), has_gaps })
+        Ok(Common { views: Some(views), has_gaps, ranks })
     }
 
     /// What an operation goes by.

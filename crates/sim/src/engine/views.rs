@@ -21,6 +21,8 @@ pub(super) struct Round {
     pub(super) each: Option<Arc<[View]>>,
     /// Whether some rank's view has gaps.
     pub(super) has_gaps: bool,
+    /// How many ranks there are.
+    pub(super) ranks: usize,
 }
 
 impl Views {
@@ -33,7 +35,7 @@ impl Views {
 /// The views of each collective open.
 pub(super) fn of(workload: &Workload, strategy: Strategy) -> BTreeMap<u64, Views> {
     let gaps: Vec<bool> = workload.views.iter().map(|view| !view.is_contiguous_over(0..u64::MAX)).collect();
-    let mut found: BTreeMap<u64, Vec<(bool, Vec<View>)>> = BTreeMap::new();
+    let mut found: BTreeMap<u64, Vec<(bool, usize, Vec<View>)>> = BTreeMap::new();
     for program in &workload.programs {
         let mut numbers: BTreeMap<u64, usize> = BTreeMap::new();
         for step in program {
@@ -44,10 +46,10 @@ pub(super) fn of(workload: &Workload, strategy: Strategy) -> BTreeMap<u64, Views
             let number = numbers.entry(open.collective).or_insert(0);
             let rounds = found.entry(open.collective).or_default();
             if rounds.len() <= *number {
-                rounds.resize(*number + 1, (false, Vec::new()));
+                rounds.resize(*number + 1, (false, members.len(), Vec::new()));
             }
-            let (has_gaps, each) = &mut rounds[*number];
-            *has_gaps |= members.len() > 1 && gaps[view.index()];
+            let (has_gaps, _, each) = &mut rounds[*number];
+            *has_gaps |= gaps[view.index()];
             if strategy.exchanges_views() {
                 each.resize(members.len(), View::contiguous(0));
                 each[members.binary_search(&open.rank).unwrap_or(0)] = workload.views[view.index()].clone();
@@ -55,9 +57,10 @@ pub(super) fn of(workload: &Workload, strategy: Strategy) -> BTreeMap<u64, Views
             *number += 1;
         }
     }
-    let round = |(has_gaps, each): (bool, Vec<View>)| Round {
+    let round = |(has_gaps, ranks, each): (bool, usize, Vec<View>)| Round {
         each: (!each.is_empty()).then(|| each.into()),
         has_gaps,
+        ranks,
     };
     found
         .into_iter()
