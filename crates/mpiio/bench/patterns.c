@@ -1,12 +1,14 @@
-/* Times collective reads and writes of usual access patterns. Standard MPI-IO only.
+/* Times reads and writes of usual access patterns. Standard MPI-IO only.
  *
- *   mpiexec -n RANKS patterns [--pattern interleaved|subarray|contiguous] [--pieces N] [--repeat R]
- *                             [--mode write|read|both] [--file PATH] [--hint KEY=VALUE]...
+ *   mpiexec -n RANKS patterns [--pattern interleaved|subarray|contiguous|segments] [--pieces N] [--repeat R]
+ *                             [--mode write|read|both] [--calls collective|independent]
+ *                             [--file PATH] [--hint KEY=VALUE]...
  *
  * interleaved  rank r owns every P-th 4-byte element, N elements a rank
  * subarray     a float array of 128 x 128 x 64 cells a rank (N: edge of the first dimension instead of 128), cut into
  *              blocks
  * contiguous   N 4-byte elements a rank, one after the other
+ * segments     N segments of 47,008 bytes a rank, those of all ranks in turn, a call for each: IOR's "hard" case
  *
  * Prints one line for each direction: pattern, ranks, pieces, MB in all, least and median seconds, MB/s of the median.
  * The content is verified: a wrong byte ends the program with an error.
@@ -16,8 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INTERLEAVED, SUBARRAY, CONTIGUOUS };
-static const char *const names[] = {"interleaved", "subarray", "contiguous"};
+enum { INTERLEAVED, SUBARRAY, CONTIGUOUS, SEGMENTS, PATTERNS };
+static const char *const names[] = {"interleaved", "subarray", "contiguous", "segments"};
+
+/* Of a segment. */
+enum { SEGMENT_ELEMENTS = 47008 / 4 };
 
 static int rank, ranks;
 
@@ -53,6 +58,10 @@ static void make_pattern(struct pattern *pattern) {
     MPI_Type_contiguous((int)pattern->pieces, MPI_FLOAT, &pattern->filetype);
     pattern->displacement = (MPI_Offset)rank * pattern->pieces * 4;
     pattern->elements = pattern->pieces;
+  } else if (pattern->kind == SEGMENTS) {
+    MPI_Type_contiguous(SEGMENT_ELEMENTS, MPI_FLOAT, &pattern->filetype);
+    pattern->displacement = 0;
+    pattern->elements = pattern->pieces * SEGMENT_ELEMENTS;
   } else {
     int grid[3] = {0, 0, 0}, r = rank;
     MPI_Dims_create(ranks, 3, grid);
@@ -82,6 +91,8 @@ static float value_of(const struct pattern *pattern, long i) {
     index = i * ranks + rank;
   } else if (pattern->kind == CONTIGUOUS) {
     index = rank * pattern->pieces + i;
+  } else if (pattern->kind == SEGMENTS) {
+    index = (i / SEGMENT_ELEMENTS * ranks + rank) * SEGMENT_ELEMENTS + i % SEGMENT_ELEMENTS;
   } else {
     long z = i % pattern->sub[2], y = i / pattern->sub[2] % pattern->sub[1], x = i / pattern->sub[2] / pattern->sub[1];
     index = ((x + pattern->starts[0]) * pattern->sizes[1] + y + pattern->starts[1]) * pattern->sizes[2] + z +
@@ -108,6 +119,43 @@ static void verify_file(const char *path, const struct pattern *pattern) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+typedef int (*call)(MPI_File, MPI_Offset, void *, int, MPI_Datatype, MPI_Status *);
+
+static int write_independent(MPI_File file, MPI_Offset at, void *data, int count, MPI_Datatype type, MPI_Status *status) {
+  return MPI_File_write_at(file, at, data, count, type, status);
+}
+
+static int write_collective(MPI_File file, MPI_Offset at, void *data, int count, MPI_Datatype type, MPI_Status *status) {
+  return MPI_File_write_at_all(file, at, data, count, type, status);
+}
+
+/* All of this rank's data; the seconds of the slowest rank. */
+static double timed(const struct pattern *pattern, MPI_File file, float *memory, call transfer) {
+  double start, mine, slowest;
+  MPI_Status status;
+  long moved = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  start = MPI_Wtime();
+  if (pattern->kind == SEGMENTS) {
+    for (long i = 0; i < pattern->pieces; i++) {
+      MPI_Offset at = (i * ranks + rank) * (MPI_Offset)SEGMENT_ELEMENTS;
+      int count = 0;
+      need(transfer(file, at, memory + i * SEGMENT_ELEMENTS, SEGMENT_ELEMENTS, MPI_FLOAT, &status), "transfer");
+      MPI_Get_count(&status, MPI_FLOAT, &count);
+      moved += count;
+    }
+  } else {
+    int count = 0;
+    need(transfer(file, 0, memory, (int)pattern->elements, MPI_FLOAT, &status), "transfer");
+    MPI_Get_count(&status, MPI_FLOAT, &count);
+    moved = count;
+  }
+  mine = MPI_Wtime() - start;
+  if (moved != pattern->elements) wrong("a transfer was short");
+  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return slowest;
+}
+
 static int ascending(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
@@ -125,7 +173,7 @@ static void report(const struct pattern *pattern, const char *mode, double *seco
 int main(int count, char **arguments) {
   struct pattern pattern = {.kind = INTERLEAVED, .pieces = 0};
   const char *path = "patterns.dat", *mode = "both";
-  int repeat = 5;
+  int repeat = 5, independent = 0;
   MPI_File file;
   MPI_Info info;
 
@@ -136,9 +184,11 @@ int main(int count, char **arguments) {
   for (int i = 1; i + 1 < count; i += 2) {
     char *value = arguments[i + 1];
     if (strcmp(arguments[i], "--pattern") == 0) {
-      for (pattern.kind = 0; pattern.kind < 3 && strcmp(value, names[pattern.kind]) != 0; pattern.kind++) {
+      for (pattern.kind = 0; pattern.kind < PATTERNS && strcmp(value, names[pattern.kind]) != 0; pattern.kind++) {
       }
-      if (pattern.kind == 3) wrong("unknown pattern");
+      if (pattern.kind == PATTERNS) wrong("unknown pattern");
+    } else if (strcmp(arguments[i], "--calls") == 0) {
+      independent = strcmp(value, "independent") == 0;
     } else if (strcmp(arguments[i], "--pieces") == 0) {
       pattern.pieces = atol(value);
     } else if (strcmp(arguments[i], "--repeat") == 0) {
@@ -154,7 +204,7 @@ int main(int count, char **arguments) {
       wrong("unknown option");
     }
   }
-  if (pattern.pieces == 0 && pattern.kind != SUBARRAY) pattern.pieces = 16000;
+  if (pattern.pieces == 0 && pattern.kind != SUBARRAY) pattern.pieces = pattern.kind == SEGMENTS ? 64 : 16000;
   if (repeat < 1) repeat = 1;
   make_pattern(&pattern);
 
@@ -163,32 +213,21 @@ int main(int count, char **arguments) {
   if (seconds == NULL || memory == NULL) wrong("no memory");
   for (long i = 0; i < pattern.elements; i++) memory[i] = value_of(&pattern, i);
 
+  /* A file on I/O servers can be read back through MPI only. */
+  int plain = strncmp(path, "pioscope:", 9) != 0 && getenv("PIOSCOPE_STORE") == NULL;
   int writes = strcmp(mode, "read") != 0, reads = strcmp(mode, "write") != 0;
   need(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file), "open");
   need(MPI_File_set_size(file, 0), "set_size");
   need(MPI_File_set_view(file, pattern.displacement, MPI_FLOAT, pattern.filetype, "native", info), "set_view");
-  for (int i = 0; i < (writes ? repeat : 1); i++) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    double start = MPI_Wtime(), mine;
-    need(MPI_File_write_at_all(file, 0, memory, (int)pattern.elements, MPI_FLOAT, MPI_STATUS_IGNORE), "write");
-    mine = MPI_Wtime() - start;
-    MPI_Allreduce(&mine, &seconds[i], 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  }
+  for (int i = 0; i < (writes ? repeat : 1); i++)
+    seconds[i] = timed(&pattern, file, memory, independent ? write_independent : write_collective);
   if (writes) {
-    verify_file(path, &pattern);
+    if (plain) verify_file(path, &pattern);
     report(&pattern, "write", seconds, repeat);
   }
   for (int i = 0; reads && i < repeat; i++) {
-    MPI_Status status;
-    int moved = 0;
     memset(memory, 0, (size_t)pattern.elements * sizeof *memory);
-    MPI_Barrier(MPI_COMM_WORLD);
-    double start = MPI_Wtime(), mine;
-    need(MPI_File_read_at_all(file, 0, memory, (int)pattern.elements, MPI_FLOAT, &status), "read");
-    mine = MPI_Wtime() - start;
-    MPI_Allreduce(&mine, &seconds[i], 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    MPI_Get_count(&status, MPI_FLOAT, &moved);
-    if (moved != pattern.elements) wrong("a read was short");
+    seconds[i] = timed(&pattern, file, memory, independent ? MPI_File_read_at : MPI_File_read_at_all);
     for (long k = 0; k < pattern.elements; k++)
       if (memory[k] != value_of(&pattern, k)) wrong("read something else");
   }

@@ -16,8 +16,8 @@
 //! All of MPI's chapter on I/O: `docs/mpi-io.md` says how, and what has been run. A call under its `PMPI_` name is
 //! carried out, too, because Fortran's functions of most MPIs use these.
 //!
-//! Reading past the end moves the file pointer by what was asked for, as MPI's text says (4.1, section 14.4.1), not by
-//! what was there.
+//! Independent operations are sieved (or under *independent* and *list*, what these say). Reading past the end moves the
+//! file pointer by what was asked for, as MPI's text says (4.1, section 14.4.1), not by what was there.
 //!
 //! # Environment
 //!

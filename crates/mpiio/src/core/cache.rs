@@ -74,7 +74,8 @@ impl Cache {
     }
 
     /// A file gives its channel back. Collective if the program's communicator is gone.
-    pub fn put_back(&self, channel: Channel) {
+    pub fn put_back(&self, mut channel: Channel) {
+        channel.tell_tally();
         let mut state = self.lock();
         if state.control.is_some() {
             state.free.push(channel);

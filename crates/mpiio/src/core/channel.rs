@@ -12,6 +12,17 @@ use super::status::Status;
 /// up to 32767.
 const TAGS: u32 = 32768;
 
+/// What an operation's machines moved between ranks, bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Of messages, less the data that they carry.
+    pub messages: u64,
+    /// Of data that went to another rank, in messages or through its memory.
+    pub data: u64,
+    /// Of the program's own data, read and written by this rank.
+    pub program: u64,
+}
+
 /// A communicator, the collective buffers of its ranks, and scratch memory.
 #[derive(Debug)]
 pub struct Channel {
@@ -30,6 +41,8 @@ pub struct Channel {
     pub block: Vec<u8>,
     /// For messages that carry data.
     pub received: Vec<u8>,
+    /// What this rank sent since the file was opened.
+    pub tally: Tally,
     /// What was chosen last, of what people were told.
     told: Option<Strategy>,
 }
@@ -42,8 +55,8 @@ impl Channel {
             None => (private(), (0..communicator.ranks()).map(|_| None).collect()),
             Some(node) => share(&communicator, node)?,
         };
-        let (sending, block, received, told) = Default::default();
-        Ok(Channel { id, communicator, own, others, operations: 0, sending, block, received, told })
+        let (sending, block, received, tally, told) = Default::default();
+        Ok(Channel { id, communicator, own, others, operations: 0, sending, block, received, tally, told })
     }
 
     /// The tag of the next operation.
@@ -59,6 +72,18 @@ impl Channel {
             eprintln!("pioscope: auto chose {}: {}", choice.strategy, choice.reason);
         }
         self.told = strategy;
+    }
+
+    /// Tells people what this rank sent, if `PIOSCOPE_VERBOSE` is set; then counts anew.
+    pub fn tell_tally(&mut self) {
+        let Tally { messages, data, program } = std::mem::take(&mut self.tally);
+        if program > 0 && std::env::var_os("PIOSCOPE_VERBOSE").is_some() {
+            let rank = self.communicator.rank();
+            eprintln!(
+                "pioscope: rank {rank} moved {program} bytes in collective operations, \
+                 sent other ranks {data} bytes of data and {messages} bytes of messages"
+            );
+        }
     }
 
     /// Whether this rank shares memory with another.

@@ -69,6 +69,7 @@ impl<'a> Driver<'a> {
     /// Runs the operation to its end: bytes moved to or from this rank's memory.
     pub fn run(mut self) -> Result<u64, IoError> {
         let outcome = self.work();
+        self.channel.tally.program += outcome.unwrap_or(0);
         self.log.pause();
         if let Some(choice) = self.machine.choice().filter(|_| self.me.0 == 0) {
             self.channel.tell(choice);
@@ -120,6 +121,7 @@ impl<'a> Driver<'a> {
         let mut bytes = vec![SAID];
         bytes.append(&mut message.encode());
         let (call, len) = (call_of(message), bytes.len() as u64);
+        self.channel.tally.messages += len;
         self.send(to, bytes)?;
         self.log.sent(call, to.0, len, start_ns);
         Ok(())
@@ -211,6 +213,8 @@ impl<'a> Driver<'a> {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + if in_place { 0 } else { len as usize });
         bytes.push(if in_place { DATA_IN_PLACE } else { DATA });
         piece.encode(error, &mut bytes);
+        self.channel.tally.messages += bytes.len() as u64;
+        self.channel.tally.data += if error.is_some() { 0 } else { len };
         if !in_place {
             let head = bytes.len();
             bytes.resize(head + len as usize, 0);
