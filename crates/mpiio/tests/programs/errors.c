@@ -39,7 +39,7 @@ static void opening(void) {
   OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE | MPI_MODE_UNIQUE_OPEN, MPI_INFO_NULL,
                    &file));
   OK(MPI_File_close(&file));
-  CHECK(access(name, F_OK) != 0);
+  FAILS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file), MPI_ERR_NO_SUCH_FILE);
 }
 
 /* Every entry point in a mode that does not allow it. */

@@ -1,5 +1,5 @@
 /* Random collective and independent operations, each done twice: through MPI_File_* (which the test has carried out by
- * us) and through PMPI_File_* (the MPI's own). Files, memory and counts must be the same, byte for byte.
+ * us) and through the MPI's own functions. Files, memory and counts must be the same, byte for byte.
  *
  * identity FOLDER SEED CASES
  */

@@ -2,6 +2,8 @@
  *
  * semantics FOLDER [fatal]
  */
+#include "native.h"
+
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -179,6 +181,8 @@ static void hints(void) {
   MPI_Info_set(info, "cb_nodes", "1");
   MPI_Info_set(info, "cb_buffer_size", "65536");
   MPI_Info_set(info, "striping_unit", "not a number");
+  MPI_Info_set(info, "access_style", "write_once,random");
+  MPI_Info_set(info, "nobody_knows", "this");
   CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file) == MPI_SUCCESS);
   CHECK(MPI_File_get_info(file, &used) == MPI_SUCCESS);
   MPI_Info_get(used, "cb_nodes", sizeof value - 1, value, &flag);
@@ -187,12 +191,21 @@ static void hints(void) {
   CHECK(flag && strcmp(value, "65536") == 0);
   MPI_Info_get(used, "striping_unit", sizeof value - 1, value, &flag);
   CHECK(!flag);
+  MPI_Info_get(used, "access_style", sizeof value - 1, value, &flag);
+  CHECK(flag && strcmp(value, "write_once,random") == 0);
+  MPI_Info_get(used, "nobody_knows", sizeof value - 1, value, &flag);
+  CHECK(!flag);
+  MPI_Info_get(used, "filename", sizeof value - 1, value, &flag);
+  CHECK(flag && strcmp(value, path) == 0);
   MPI_Info_free(&used);
   MPI_Info_set(info, "cb_buffer_size", "8192");
+  MPI_Info_set(info, "access_style", "read_once");
   CHECK(MPI_File_set_info(file, info) == MPI_SUCCESS);
   CHECK(MPI_File_get_info(file, &used) == MPI_SUCCESS);
   MPI_Info_get(used, "cb_buffer_size", sizeof value - 1, value, &flag);
   CHECK(flag && strcmp(value, "8192") == 0);
+  MPI_Info_get(used, "access_style", sizeof value - 1, value, &flag);
+  CHECK(flag && strcmp(value, "read_once") == 0);
   MPI_Info_free(&used);
   CHECK(MPI_File_close(&file) == MPI_SUCCESS);
   MPI_Info_free(&info);
@@ -315,15 +328,21 @@ static void numbers(void) {
   CHECK(MPI_File_close(&file) == MPI_SUCCESS);
 }
 
-/* A file that the MPI opened itself (as a library that calls PMPI would) is none of our business. */
+/* A file that the MPI opened itself stays the MPI's. One that was opened by the PMPI name is ours. */
 static void not_ours(void) {
   MPI_File file;
   MPI_Offset size = -1;
-  CHECK(PMPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
-                       &file) == MPI_SUCCESS);
+  int mode = MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE;
+  CHECK(NATIVE(MPI_File_open)(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &file) == MPI_SUCCESS);
   CHECK(MPI_File_set_size(file, 77) == MPI_SUCCESS);
   CHECK(MPI_File_get_size(file, &size) == MPI_SUCCESS && size == 77);
   CHECK(MPI_File_close(&file) == MPI_SUCCESS);
+  /* Another name: some MPIs delete the old file when they like. */
+  snprintf(other_path, sizeof other_path, "%s.2", path);
+  CHECK(PMPI_File_open(MPI_COMM_WORLD, other_path, mode, MPI_INFO_NULL, &file) == MPI_SUCCESS);
+  CHECK(MPI_File_set_size(file, 78) == MPI_SUCCESS);
+  CHECK(PMPI_File_get_size(file, &size) == MPI_SUCCESS && size == 78);
+  CHECK(PMPI_File_close(&file) == MPI_SUCCESS);
 }
 
 int main(int count, char **arguments) {

@@ -41,7 +41,8 @@ static inline const char *fresh(const char *name) {
   static char file[1300];
   snprintf(file, sizeof file, "%s/%s", path, name);
   MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) unlink(file);
+  /* Not unlink: the files may be on I/O servers. */
+  if (rank == 0) MPI_File_delete(file, MPI_INFO_NULL);
   MPI_Barrier(MPI_COMM_WORLD);
   return file;
 }
