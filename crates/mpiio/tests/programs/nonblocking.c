@@ -275,6 +275,7 @@ int main(int count, char **arguments) {
   ways_to_wait();
   mixed();
   split();
-  fails_at_the_end();
+  /* The limit of a process does not concern I/O servers. */
+  if (getenv("PIOSCOPE_STORE") == NULL) fails_at_the_end();
   return end();
 }
