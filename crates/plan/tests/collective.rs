@@ -533,9 +533,9 @@ fn registered_views_are_not_said_again() {
         })
         .collect();
     let mut mail = Vec::new();
-    for rank in 0..4 {
+    for (rank, machine) in machines.iter_mut().enumerate() {
         let mut actions = Vec::new();
-        machines[rank].handle(Event::Start, &mut actions);
+        machine.handle(Event::Start, &mut actions);
         mail.extend(actions.into_iter().map(|action| (Rank(rank as u32), action)));
     }
     let mut finished = 0;

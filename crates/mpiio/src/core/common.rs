@@ -54,6 +54,12 @@ impl Common {
             // What is, not what was wished for.
             (hints.striping_unit, hints.striping_factor) = (Some(unit), Some(factor));
         }
-        Context { hints, views: self.views.clone(), servers: storage.servers(), guarded: self.has_gaps }
+        Context {
+            hints,
+            views: self.views.clone(),
+            servers: storage.servers(),
+            guarded: self.has_gaps && self.ranks > 1,
+            contiguous: !self.has_gaps,
+        }
     }
 }

@@ -355,7 +355,7 @@ impl<'a> Driver<'a> {
 }
 
 /// This rank's own access.
-fn own_access<'m>(machine: &'m (dyn Machine + Send), me: Rank) -> Result<&'m Access, IoError> {
+fn own_access(machine: &(dyn Machine + Send), me: Rank) -> Result<&Access, IoError> {
     machine.access_of(me).ok_or(PROTOCOL_ERROR)
 }
 
