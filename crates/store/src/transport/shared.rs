@@ -236,8 +236,7 @@ impl Connection for SharedConnection {
             None => Ok(()),
             Some(Pending::Behind(prefix)) => {
                 self.pending = None;
-                self.stream.read_exact(out)?;
-                Ok(prefix.check_data(crc32fast::hash(out))?)
+                Ok(prefix.check_data(self.stream.read_summed(out)?)?)
             }
             Some(Pending::Placed { start, len }) => {
                 out.copy_from_slice(self.placed(start, len)?);

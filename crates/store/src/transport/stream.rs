@@ -66,21 +66,36 @@ impl Stream {
         if self.from == self.to { self.fill() } else { Ok(()) }
     }
 
+    /// Fills `out`, in the middle of a message; returns its CRC-32. Each piece is summed as it comes, while it is in the
+    /// processor's caches.
+    pub(super) fn read_summed(&mut self, out: &mut [u8]) -> io::Result<u32> {
+        let mut checksum = crc32fast::Hasher::new();
+        self.read_pieces(out, |piece| checksum.update(piece))?;
+        Ok(checksum.finalize())
+    }
+
     /// Fills `out`, in the middle of a message.
-    pub(super) fn read_exact(&mut self, mut out: &mut [u8]) -> io::Result<()> {
+    pub(super) fn read_exact(&mut self, out: &mut [u8]) -> io::Result<()> {
+        self.read_pieces(out, |_| {})
+    }
+
+    fn read_pieces(&mut self, mut out: &mut [u8], mut seen: impl FnMut(&[u8])) -> io::Result<()> {
         while !out.is_empty() {
             let buffered = &self.buffer[self.from..self.to];
             if !buffered.is_empty() {
                 let len = buffered.len().min(out.len());
                 let (now, later) = out.split_at_mut(len);
                 now.copy_from_slice(&buffered[..len]);
+                seen(now);
                 self.from += len;
                 out = later;
             } else if out.len() < READ_AHEAD_BYTES {
                 self.fill().map_err(in_the_middle)?;
             } else {
                 let len = read_some(self.socket.as_fd(), out).map_err(in_the_middle)?;
-                out = &mut out[len..];
+                let (now, later) = out.split_at_mut(len);
+                seen(now);
+                out = later;
             }
         }
         Ok(())

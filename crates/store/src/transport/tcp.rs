@@ -12,9 +12,6 @@ use crate::limits::Limits;
 use crate::protocol::frame::{PREFIX_BYTES, Prefix};
 use crate::protocol::handshake::GREETING_BYTES;
 
-/// Data are compared with their checksum so many bytes at a time, while they are in the cache nearest to the processor.
-const CHECKED_BYTES: usize = 128 << 10;
-
 /// A connection over TCP.
 #[derive(Debug)]
 pub struct TcpConnection {
@@ -55,12 +52,7 @@ impl TcpConnection {
 
     fn receive_pending(&mut self, out: &mut [u8]) -> io::Result<()> {
         let Some(prefix) = self.pending.take() else { return Ok(()) };
-        let mut checksum = crc32fast::Hasher::new();
-        for piece in out.chunks_mut(CHECKED_BYTES) {
-            self.stream.read_exact(piece)?;
-            checksum.update(piece);
-        }
-        Ok(prefix.check_data(checksum.finalize())?)
+        Ok(prefix.check_data(self.stream.read_summed(out)?)?)
     }
 }
 
