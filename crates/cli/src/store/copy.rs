@@ -54,7 +54,10 @@ pub fn run(store: &Store, arguments: &Arguments) -> Result<()> {
             bail!("neither {source} nor {target} is in the store: expected {MARK}PATH as one of them")
         }
         (Some(from), None) => {
-            ensure!(*strip == None && *servers == None, "--strip and --servers are for copies in the store");
+            ensure!(
+                strip.is_none() && servers.is_none(),
+                "--strip and --servers are for copies in the store"
+            );
             out_of(store, from, Path::new(target))
         }
         (None, Some(to)) => into(store, &mut Outside::open(Path::new(source))?, &named(to, source), striping),
