@@ -181,9 +181,11 @@ def servers(all_of_them, pieces_to_try):
         serving = subprocess.Popen([pioscope(), "serve", "--servers", str(count), "--strip", "64KiB", "--dir", store],
                                    stderr=subprocess.PIPE, text=True)
         try:
+            said = ""
             while "ready" not in (line := serving.stderr.readline()):
+                said += line
                 if not line:
-                    raise OSError("the servers ended")
+                    raise OSError(f"the servers ended: {said}")
             for ranks in (2, 4):
                 for pieces in pieces_to_try:
                     on_servers(all_of_them, store / "store.toml", count, ranks, pieces)

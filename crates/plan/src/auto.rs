@@ -104,6 +104,8 @@ impl Machine for Auto {
     fn access_of(&self, rank: Rank) -> Option<&Access> {
         match &self.phase {
             Phase::Chosen(machine) => machine.access_of(rank),
+            // A faster rank may have chosen, and be sending data.
+            Phase::Describing(descriptions) if rank != self.group.rank => descriptions.access_of(rank),
             _ => (rank == self.group.rank).then_some(&self.access),
         }
     }
