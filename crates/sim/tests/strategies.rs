@@ -1,4 +1,7 @@
-//! Every strategy, simulated on every kind of storage: what it must move, and what it need not.
+//! Every strategy, simulated on striped storage: what it must move, and what it need not.
+
+// A test that cannot set up its scene fails there.
+#![allow(clippy::unwrap_used)]
 
 // A test that cannot set up its scene fails there.
 #![allow(clippy::unwrap_used)]
