@@ -51,9 +51,10 @@ lint: preflight ## formatting, clippy, forbidden words
 	cargo clippy --workspace --all-targets -- -D warnings
 	python3 tools/lint.py
 
-bench: release .venv-libcachesim/.ready ## ratios: two-phase against the MPI's own, recording against not recording, models against a bare loop, cache against libCacheSim
+bench: release .venv-libcachesim/.ready ## ratios: two-phase against the MPI's own, recording against not recording, models against a bare loop, I/O servers against their transport, cache against libCacheSim
 	python3 tools/bench.py
 	cargo bench --package pio-sim --bench speed
+	cargo bench --package pio-store --bench transports --bench pieces
 	.venv-libcachesim/bin/python tools/bench_cache.py
 
 build: preflight $(MPI_READY)
