@@ -79,7 +79,9 @@ fn machines_and_strategies_that_do_not_exist() {
     let wrong = place.pioscope(["predict", "run.pio", "-m", "sp-argonne", "-s", "three-phase"]);
     assert_eq!(wrong.code, Some(2));
     assert!(
-        wrong.err.contains("unknown strategy 'three-phase' (expected one of independent, sieving, list, two-phase)"),
+        wrong.err.contains(
+            "unknown strategy 'three-phase' (expected one of independent, sieving, list, two-phase, "
+        ),
         "{}",
         wrong.err
     );

@@ -2,7 +2,6 @@
 
 // A test that cannot set up its scene fails there.
 #![allow(clippy::unwrap_used)]
-
 // A test that cannot set up its scene fails there.
 #![allow(clippy::unwrap_used)]
 
