@@ -254,7 +254,14 @@ fn a_collective_call_that_not_all_make_is_named() {
         positions: 0..10,
         collective: true,
     };
-    let workload = workload(vec![vec![What::Open(HandleId(0)), access], vec![What::Open(HandleId(1))]]);
+    let steps = vec![
+        vec![What::SetView(HandleId(0), ViewId(0)), access],
+        vec![What::SetView(HandleId(1), ViewId(0))],
+    ];
+    let mut workload = workload(steps);
+    // A view with gaps: without, nobody waits for anybody.
+    let filetype = Datatype::bytes(1).resized(0, 2).unwrap();
+    workload.views = vec![View::new(0, 1, filetype).unwrap()];
     let error = predict(&machine(&[]), &workload, Options::default()).unwrap_err().to_string();
     assert!(error.starts_with("rank 0 waits forever in step 2 of 2"), "{error}");
 }
