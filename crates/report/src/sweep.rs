@@ -277,6 +277,9 @@ fn in_units(unit: Unit, mut figure: Figure) -> Figure {
     };
     let points = || figure.series.iter().flat_map(|series| &series.points);
     let largest = points().map(|point| point.y).fold(0.0, f64::max);
+    // Beside a saturated network or a slow strategy, all others would lie on the axis.
+    figure.log_y =
+        points().all(|point| point.y > largest / 1e6) && points().any(|point| point.y < largest / 30.0);
     let (factor, name) =
         *names.iter().find(|(factor, _)| largest >= *factor).unwrap_or(&names[names.len() - 1]);
     for point in figure.series.iter_mut().flat_map(|series| &mut series.points) {

@@ -2,8 +2,6 @@
 
 // A test that cannot set up its scene fails there.
 #![allow(clippy::unwrap_used)]
-// A test that cannot set up its scene fails there.
-#![allow(clippy::unwrap_used)]
 
 use pio_machine::Machine;
 use pio_plan::{Hints, Strategy};
