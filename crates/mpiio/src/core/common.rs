@@ -22,29 +22,30 @@ pub struct Common {
     ranks: u32,
 }
 
+/// Whether a view shows the file with gaps.
+pub fn has_gaps(view: &View) -> bool {
+    !view.is_contiguous_over(0..u64::MAX)
+}
+
 impl Common {
-    /// After all ranks set views, this one `view`. Collective.
+    /// After all ranks set views, this one `view`; `gaps` says whether any of them has gaps. Collective, if the strategy wants
+    /// to know the others' views.
     pub fn agree(
         channel: &mut Channel,
         storage: &Storage,
         strategy: Strategy,
         view: &View,
+        gaps: bool,
     ) -> Result<Common, Status> {
         let ranks = channel.communicator.ranks();
-        let gaps = !view.is_contiguous_over(0..u64::MAX);
-        if ranks == 1 {
+        if ranks == 1 || !strategy.exchanges_views() {
             return Ok(Common { views: None, has_gaps: gaps, ranks });
-        }
-        if !strategy.exchanges_views() {
-            let all = channel.communicator.gather([u64::from(gaps)])?;
-            return Ok(Common { views: None, has_gaps: all.into_iter().any(|[gaps]| gaps != 0), ranks });
         }
         let group = Group { rank: Rank(channel.communicator.rank()), ranks };
         let mut exchange = ViewExchange::new(group, view.clone());
         Driver::new(channel, storage, &mut Memory::none(), Direction::Read, &mut exchange).run()?;
         let views = exchange.views().ok_or(Status::Internal)?;
-        let has_gaps = views.iter().any(|view| !view.is_contiguous_over(0..u64::MAX));
-        Ok(Common { views: Some(views), has_gaps, ranks })
+        Ok(Common { views: Some(views), has_gaps: gaps, ranks })
     }
 
     /// What an operation goes by.

@@ -11,7 +11,7 @@ use pio_plan::Hints;
 use super::access::{Inner, State};
 use super::cache::Cache;
 use super::channel::Channel;
-use super::common::Common;
+use super::common::{Common, has_gaps};
 use super::companion::{Companion, Place as CompanionPlace};
 use super::hints::{self, Given, Kept};
 use super::remote;
@@ -157,8 +157,20 @@ impl File {
             let byte = self.inner.shared_position(&state).and_then(|position| state.byte_of(position));
             current = [Status::number(byte.map(drop)) as u64, byte.unwrap_or(0)];
         }
-        state.agree_on_hints(given, &turn, &mut current)?;
-        let view = self.view_of(displacement, types, current);
+        // All that is to be agreed on goes in one call: each costs every rank a turn where they outnumber processors.
+        let expected = self.view_of(displacement, types, [0, 0]);
+        let gaps = has_gaps(expected.as_ref().map_or(&state.view, |view| &view.regular));
+        let [current_status, current_byte] = current;
+        let [a, b, c, d, e, f] = hints::words_of(&given.followed);
+        let all =
+            turn.communicator.gather([a, b, c, d, e, f, current_status, current_byte, u64::from(gaps)])?;
+        let [hint_words @ .., current_status, current_byte, _] = all[0];
+        state.follow(&hint_words, given, &turn);
+        Status::check(current_status as i32)?;
+        let view = match displacement {
+            Displacement::Current => self.view_of(displacement, types, [current_status, current_byte]),
+            Displacement::Byte(_) => expected,
+        };
         if let Ok(view) = &view {
             state.view = view.regular.clone();
             state.overlapping = view.overlapping.clone();
@@ -167,7 +179,9 @@ impl File {
             state.shared_start = 0;
         }
         // A rank whose arguments are wrong still takes part.
-        state.common = Common::agree(&mut turn, &self.inner.storage, self.inner.strategy, &state.view)?;
+        let gaps = all.iter().any(|[.., gaps]| *gaps != 0);
+        let Inner { storage, strategy, .. } = &*self.inner;
+        state.common = Common::agree(&mut turn, storage, *strategy, &state.view, gaps)?;
         view.map(drop)
     }
 
@@ -272,7 +286,7 @@ impl File {
     /// Adds hints. Collective.
     pub fn set_hints(&self, given: &Given) -> Result<(), Status> {
         let turn = self.inner.turns.take()?;
-        self.lock().agree_on_hints(given, &turn, &mut [])
+        self.lock().agree_on_hints(given, &turn)
     }
 
     /// The hints in force, and those that are kept.
@@ -328,17 +342,18 @@ impl File {
 }
 
 impl State {
-    /// Adds rank 0's hints on all ranks: with different ones they could not work together. All learn its `words`, too.
-    fn agree_on_hints(&mut self, given: &Given, channel: &Channel, words: &mut [u64]) -> Result<(), Status> {
-        let said = hints::words_of(&given.followed);
-        let mut bytes: Vec<u8> =
-            said.iter().chain(words.iter()).flat_map(|word| word.to_ne_bytes()).collect();
-        channel.communicator.broadcast(&mut bytes)?;
-        let heard: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
-        self.hints = hints::in_force(hints::of_words(&heard[..hints::WORDS]).or(&self.hints), channel);
-        words.copy_from_slice(&heard[hints::WORDS..]);
-        self.kept.add(&given.kept);
+    /// Adds rank 0's hints on all ranks: with different ones they could not work together.
+    fn agree_on_hints(&mut self, given: &Given, channel: &Channel) -> Result<(), Status> {
+        let mut bytes = hints::words_of(&given.followed).map(u64::to_ne_bytes);
+        channel.communicator.broadcast(bytes.as_flattened_mut())?;
+        self.follow(&bytes.map(u64::from_ne_bytes), given, channel);
         Ok(())
+    }
+
+    /// Adds the hints that rank 0 said, and keeps those that this rank was given only to keep.
+    fn follow(&mut self, words: &[u64], given: &Given, channel: &Channel) {
+        self.hints = hints::in_force(hints::of_words(words).or(&self.hints), channel);
+        self.kept.add(&given.kept);
     }
 }
 
