@@ -99,8 +99,10 @@ MPI_Errhandler pio_inherited_errhandler(void) {
   return pio_default_errhandler_set ? pio_default_errhandler : pio.errors_return;
 }
 
-/* Some MPIs' MPI_Abort returns before the launcher's signal comes. */
+/* Launchers drop what a job's processes wrote just before it is aborted, and that is the reason: they get a moment to
+ * take it. Some MPIs' MPI_Abort returns before the launcher's signal comes. */
 void pio_abort(MPI_Comm comm, int code) {
+  usleep(200000);
   pio.Abort(comm, code);
   _exit(EXIT_FAILURE);
 }
