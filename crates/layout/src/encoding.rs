@@ -22,6 +22,7 @@ use thiserror::Error;
 use crate::datatype::Datatype;
 use crate::error::LayoutError;
 use crate::layout::{Kind, Layout, MAX_DEPTH, Shape};
+use crate::number::{self, NumberError};
 use crate::view::View;
 
 const BLOCK: u8 = 0;
@@ -77,8 +78,8 @@ impl Datatype {
 impl View {
     /// Appends the encoding to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        unsigned(self.displacement(), out);
-        unsigned(self.etype_size(), out);
+        number::put(out, self.displacement());
+        number::put(out, self.etype_size());
         self.filetype().encode(out);
     }
 
@@ -95,49 +96,41 @@ fn encode_shape(shape: &Shape, out: &mut Vec<u8>) {
     match &shape.kind {
         Kind::Block => {
             out.push(BLOCK);
-            unsigned(shape.size, out);
+            number::put(out, shape.size);
         }
         Kind::Strided { count, stride, inner } => {
             out.push(STRIDED);
-            unsigned(*count, out);
+            number::put(out, *count);
             signed(*stride, out);
             encode_shape(inner, out);
         }
         Kind::Indexed { displacements, inner } => {
             out.push(INDEXED);
-            unsigned(displacements.len() as u64, out);
+            number::put(out, displacements.len() as u64);
             // Distances wrap: two displacements may be a whole i64 apart.
             displacements.windows(2).for_each(|pair| signed(pair[1].wrapping_sub(pair[0]), out));
             encode_shape(inner, out);
         }
         Kind::Blocks { blocks, .. } => {
             out.push(BLOCKS);
-            unsigned(blocks.len() as u64, out);
+            number::put(out, blocks.len() as u64);
             let mut end = 0i64;
             for &(offset, len) in blocks {
                 signed(offset.wrapping_sub(end), out);
-                unsigned(len, out);
+                number::put(out, len);
                 end = offset.wrapping_add(len as i64);
             }
         }
         Kind::Sequence { parts, .. } => {
             out.push(SEQUENCE);
-            unsigned(parts.len() as u64, out);
+            number::put(out, parts.len() as u64);
             parts.iter().for_each(|part| part.encode(out));
         }
     }
 }
 
-fn unsigned(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
 fn signed(value: i64, out: &mut Vec<u8>) {
-    unsigned((value << 1 ^ value >> 63) as u64, out);
+    number::put(out, (value << 1 ^ value >> 63) as u64);
 }
 
 fn decode<T>(
@@ -260,21 +253,17 @@ impl Input<'_> {
     }
 
     fn unsigned(&mut self, what: &str) -> Result<u64, DecodeError> {
-        let at = self.at;
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte(what)?;
-            let bits = (byte & 0x7f) as u64;
-            // The tenth byte has room for one bit.
-            if shift == 63 && bits > 1 {
-                break;
+        let mut rest = &self.bytes[self.at..];
+        let taken = number::take(&mut rest).map_err(|error| match error {
+            NumberError::Cut => {
+                DecodeError { at: self.bytes.len(), expected: format!("{what}, found the end") }
             }
-            value |= bits << shift;
-            if byte < 0x80 {
-                return Ok(value);
+            NumberError::TooLarge => {
+                DecodeError { at: self.at, expected: format!("{what} of at most 64 bits") }
             }
-        }
-        Err(DecodeError { at, expected: format!("{what} of at most 64 bits") })
+        })?;
+        self.at = self.bytes.len() - rest.len();
+        Ok(taken)
     }
 
     fn byte(&mut self, what: &str) -> Result<u8, DecodeError> {

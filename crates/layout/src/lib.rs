@@ -43,6 +43,7 @@ mod error;
 mod layout;
 mod mpi;
 mod normalise;
+pub mod number;
 pub mod pack;
 mod runs;
 mod slice;

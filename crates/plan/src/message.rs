@@ -15,6 +15,7 @@
 use std::ops::Range;
 
 use pio_layout::View;
+use pio_layout::number::{self, NumberError, put};
 use thiserror::Error;
 
 use crate::machine::{Access, IoError, Piece, Rank};
@@ -209,14 +210,6 @@ fn put_pair(out: &mut Vec<u8>, kind: u8, value: u64) {
     put(out, value);
 }
 
-fn put(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
 fn errno_of(error: Option<IoError>) -> u64 {
     error.map_or(0, |error| u64::from(error.errno.unsigned_abs()))
 }
@@ -228,19 +221,12 @@ fn take_byte(input: &mut &[u8], expected: &'static str) -> Result<u8, MessageErr
 }
 
 fn take(input: &mut &[u8]) -> Result<u64, MessageError> {
-    let mut value = 0_u64;
-    for shift in (0..64).step_by(7) {
-        let byte = take_byte(input, "a number")?;
-        let bits = u64::from(byte & 0x7f);
-        if bits << shift >> shift != bits {
-            break;
-        }
-        value |= bits << shift;
-        if byte & 0x80 == 0 {
-            return Ok(value);
-        }
-    }
-    Err(MessageError { expected: "a number of 64 bits" })
+    number::take(input).map_err(|error| MessageError {
+        expected: match error {
+            NumberError::Cut => "a number",
+            NumberError::TooLarge => "a number of 64 bits",
+        },
+    })
 }
 
 fn take_range(input: &mut &[u8]) -> Result<Range<u64>, MessageError> {

@@ -4,15 +4,10 @@
 
 use std::ops::Range;
 
-use crate::error::ProtocolError;
+pub(crate) use pio_layout::number::put;
+use pio_layout::number::{self, NumberError};
 
-pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
+use crate::error::ProtocolError;
 
 pub(crate) fn put_range(out: &mut Vec<u8>, range: &Range<u64>) {
     put(out, range.start);
@@ -42,19 +37,12 @@ impl<'a> Input<'a> {
     }
 
     pub(crate) fn number(&mut self, expected: &'static str) -> Result<u64, ProtocolError> {
-        let mut value = 0_u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte(expected)?;
-            let bits = u64::from(byte & 0x7f);
-            if bits << shift >> shift != bits {
-                break;
-            }
-            value |= bits << shift;
-            if byte & 0x80 == 0 {
-                return Ok(value);
-            }
-        }
-        Err(ProtocolError::Malformed { expected: "a number of at most 64 bits" })
+        number::take(&mut self.rest).map_err(|error| ProtocolError::Malformed {
+            expected: match error {
+                NumberError::Cut => expected,
+                NumberError::TooLarge => "a number of at most 64 bits",
+            },
+        })
     }
 
     pub(crate) fn small(&mut self, expected: &'static str) -> Result<u32, ProtocolError> {

@@ -6,15 +6,7 @@
 /// Bytes that a number takes at most.
 pub(crate) const MAX_LEN: usize = 10;
 
-/// Appends a number.
-#[inline]
-pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
+pub(crate) use pio_layout::number::put;
 
 /// Folds a signed number (any difference of two `u64`, wrapped).
 #[inline]
