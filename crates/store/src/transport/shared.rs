@@ -230,14 +230,8 @@ impl Connection for SharedConnection {
         }
         self.release();
         self.pending = None;
-        self.stream.wait()?;
-        let mut prefix = [0; PREFIX_BYTES];
-        self.stream.read_exact(&mut prefix)?;
         let head_bytes = self.limits.head_bytes.saturating_add(PLACE_BYTES as u32);
-        let prefix = Prefix::decode(&prefix, &Limits { head_bytes, ..self.limits })?;
-        head.resize(prefix.head_len as usize, 0);
-        self.stream.read_exact(head)?;
-        prefix.check_head(head)?;
+        let prefix = self.stream.receive_head(&Limits { head_bytes, ..self.limits }, head)?;
         let place = *head.first_chunk().ok_or_else(|| wrong("where the data are"))?;
         head.drain(..PLACE_BYTES);
         self.pending = self.locate(prefix, place)?;

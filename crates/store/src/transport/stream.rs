@@ -15,6 +15,8 @@ use rustix::net::{
 };
 
 use super::Breaker;
+use crate::limits::Limits;
+use crate::protocol::frame::{PREFIX_BYTES, Prefix};
 
 /// Bytes read ahead of a message: enough for prefix and head of nearly all, and little to copy of the data behind.
 const READ_AHEAD_BYTES: usize = 4096;
@@ -66,6 +68,18 @@ impl Stream {
     /// [`io::ErrorKind::TimedOut`] if nothing came.
     pub(super) fn wait(&mut self) -> io::Result<()> {
         if self.from == self.to { self.fill() } else { Ok(()) }
+    }
+
+    /// Waits for a message within the limits, and puts its head into `head`.
+    pub(super) fn receive_head(&mut self, limits: &Limits, head: &mut Vec<u8>) -> io::Result<Prefix> {
+        self.wait()?;
+        let mut prefix = [0; PREFIX_BYTES];
+        self.read_exact(&mut prefix)?;
+        let prefix = Prefix::decode(&prefix, limits)?;
+        head.resize(prefix.head_len as usize, 0);
+        self.read_exact(head)?;
+        prefix.check_head(head)?;
+        Ok(prefix)
     }
 
     /// Fills `out`, in the middle of a message; returns its CRC-32.

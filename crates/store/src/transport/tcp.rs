@@ -9,7 +9,7 @@ use rustix::net::sockopt;
 use super::stream::Stream;
 use super::{Breaker, Connection, Listener};
 use crate::limits::Limits;
-use crate::protocol::frame::{PREFIX_BYTES, Prefix};
+use crate::protocol::frame::Prefix;
 use crate::protocol::handshake::GREETING_BYTES;
 
 /// A connection over TCP.
@@ -90,13 +90,7 @@ impl Connection for TcpConnection {
         if self.pending.is_some() {
             self.receive_data()?;
         }
-        self.stream.wait()?;
-        let mut prefix = [0; PREFIX_BYTES];
-        self.stream.read_exact(&mut prefix)?;
-        let prefix = Prefix::decode(&prefix, &self.limits)?;
-        head.resize(prefix.head_len as usize, 0);
-        self.stream.read_exact(head)?;
-        prefix.check_head(head)?;
+        let prefix = self.stream.receive_head(&self.limits, head)?;
         self.pending = (prefix.data_len > 0).then_some(prefix);
         Ok(prefix.data_len as usize)
     }
