@@ -1,0 +1,3 @@
+//! Traces and logs of other tools.
+
+pub mod darshan;
