@@ -11,6 +11,7 @@
 //! `docs/import.md` says what becomes of a log in a trace.
 
 mod autoperf;
+mod convert;
 mod counters;
 mod damage;
 mod dxt;
@@ -25,7 +26,9 @@ mod order;
 mod records;
 mod region;
 mod shape;
+mod totals;
 
+pub use convert::{write_trace, write_trace_to};
 pub use counters::CounterNames;
 pub use damage::LogDamage;
 pub use dxt::{Dxt, DxtRecord, Segment};

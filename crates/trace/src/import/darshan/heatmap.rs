@@ -9,7 +9,7 @@ use super::region::{Break, RegionReader};
 const RECORD_LEN: usize = 48;
 
 /// Darshan keeps 200 bins at most.
-const MOST_BINS: i64 = 1 << 20;
+const MOST_BINS: i64 = 1 << 16;
 
 /// Bytes that one process moved through one interface in equal spans of time.
 #[derive(Clone, Debug, PartialEq)]

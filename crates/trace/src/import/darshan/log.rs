@@ -128,6 +128,11 @@ impl Log {
         })
     }
 
+    /// Whether this reader knows the records of a module.
+    pub fn reads(&self, region: ModuleRegion) -> bool {
+        (1..=region.module.newest_version()).contains(&region.version) || region.len == 0
+    }
+
     /// Names of the records, up to the first damage, and that.
     pub fn names(&self) -> (Names, Option<LogDamage>) {
         let region = self.region(self.header.names);

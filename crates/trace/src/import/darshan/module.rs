@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::counters::{self, CounterNames};
 use super::header::LogVersion;
 
 /// A module of Darshan: an interface that it watches, or something else that it notes.
@@ -99,6 +100,11 @@ impl Module {
             Daos => "DAOS",
             Unknown(_) => "unknown",
         }
+    }
+
+    /// The counters of its records; empty for modules that keep something else.
+    pub fn counters(self) -> &'static CounterNames {
+        counters::of(self)
     }
 
     /// The newest version of its records that this reader knows; 0 for a module that it does not know at all.
