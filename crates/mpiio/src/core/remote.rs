@@ -14,6 +14,7 @@ use pio_layout::View;
 use pio_plan::{Direction, IoError};
 use pio_store::StoreError;
 use pio_store::client::{Lock, Mode, Sink, Source, Store, StoreFile, Striping};
+use pio_store::transport::Traffic;
 
 use super::memory::Memory;
 use super::storage::Creates;
@@ -28,6 +29,8 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(600);
 const GATHER_BYTES: u64 = 256;
 
 static CONNECTED: Mutex<Option<Store>> = Mutex::new(None);
+/// What the servers' traffic was when somebody asked last.
+static ASKED: Mutex<Traffic> = Mutex::new(Traffic { sent: 0, received: 0 });
 
 /// The name in the store of the file that a program names `path`; none if it is not to be there.
 pub fn name_of(path: &CStr) -> Option<String> {
@@ -54,6 +57,14 @@ fn name_in_store(path: &str, all: bool) -> Option<String> {
 /// Removes a file by name.
 pub fn remove(name: &str) -> Result<(), IoError> {
     store()?.remove(name).map_err(refused)
+}
+
+/// Bytes that went between this process and the servers since this was asked last, for whatever files.
+pub fn traffic_since_asked() -> Traffic {
+    let connected = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let now = connected.map_or(Traffic::default(), |store| store.traffic());
+    let before = std::mem::replace(&mut *ASKED.lock().unwrap_or_else(PoisonError::into_inner), now);
+    Traffic { sent: now.sent - before.sent, received: now.received - before.received }
 }
 
 fn store() -> Result<Store, IoError> {

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 
 use super::segment::{Incoming, Outgoing};
 use super::stream::Stream;
-use super::{Breaker, Connection, Listener};
+use super::{Breaker, Connection, Listener, Traffic};
 use crate::limits::Limits;
 use crate::protocol::frame::{PREFIX_BYTES, Prefix};
 use crate::protocol::handshake::GREETING_BYTES;
@@ -47,6 +47,8 @@ pub struct SharedConnection {
     lent: Option<(usize, usize)>,
     /// Data in the segment that the caller may still be looking at.
     held: bool,
+    /// Bytes of data that went through segments.
+    placed: Traffic,
     head: Vec<u8>,
     scratch: Vec<u8>,
 }
@@ -98,6 +100,7 @@ impl SharedConnection {
             pending: None,
             lent: None,
             held: false,
+            placed: Traffic::default(),
             head: Vec::new(),
             scratch: Vec::new(),
         }
@@ -126,6 +129,7 @@ impl SharedConnection {
         let descriptor = (!outgoing.announced).then(|| outgoing.file());
         self.stream.write_all(&mut [IoSlice::new(&prefix), IoSlice::new(&self.head)], descriptor)?;
         outgoing.announced = true;
+        self.placed.sent += len as u64;
         Ok(())
     }
 
@@ -156,10 +160,14 @@ impl SharedConnection {
             _ => return Err(wrong("a place from 0 to 2")),
         }
         let there = self.incoming.as_ref().is_some_and(|incoming| incoming.data(start, len).is_some());
-        if there { Ok(Some(Pending::Placed { start, len })) } else { Err(wrong("data within the segment")) }
+        if !there {
+            return Err(wrong("data within the segment"));
+        }
+        self.placed.received += len as u64;
+        Ok(Some(Pending::Placed { start, len }))
     }
 
-    fn placed(&self, start: usize, len: usize) -> io::Result<&[u8]> {
+    fn data_at(&self, start: usize, len: usize) -> io::Result<&[u8]> {
         let incoming = self.incoming.as_ref();
         incoming
             .and_then(|incoming| incoming.data(start, len))
@@ -224,6 +232,20 @@ impl Connection for SharedConnection {
         }
     }
 
+    fn send_heads(&mut self, heads: &[Vec<u8>]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(heads.len() * 40);
+        for head in heads {
+            let prefix = put_head(&mut self.head, 0, 0, head, 0, 0);
+            bytes.extend(prefix);
+            bytes.extend_from_slice(&self.head);
+        }
+        self.stream.write_all(&mut [IoSlice::new(&bytes)], None)
+    }
+
+    fn has_come(&mut self) -> bool {
+        self.stream.has_come()
+    }
+
     fn receive(&mut self, head: &mut Vec<u8>) -> io::Result<usize> {
         if let Some(Pending::Behind(_)) = self.pending {
             self.receive_data()?;
@@ -252,7 +274,7 @@ impl Connection for SharedConnection {
                 Ok(prefix.check_data(self.stream.read_summed(out)?)?)
             }
             Some(Pending::Placed { start, len }) => {
-                out.copy_from_slice(self.placed(start, len)?);
+                out.copy_from_slice(self.data_at(start, len)?);
                 self.release();
                 self.pending = None;
                 Ok(())
@@ -264,7 +286,7 @@ impl Connection for SharedConnection {
         if let Some(Pending::Placed { start, len }) = self.pending {
             self.pending = None;
             self.held = true;
-            return self.placed(start, len);
+            return self.data_at(start, len);
         }
         let len = self.pending.as_ref().map_or(0, Pending::len);
         let mut scratch = std::mem::take(&mut self.scratch);
@@ -290,6 +312,10 @@ impl Connection for SharedConnection {
         if let Some(outgoing) = &mut self.outgoing {
             outgoing.trim();
         }
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.stream.traffic() + self.placed
     }
 
     fn breaker(&self) -> io::Result<Breaker> {
@@ -446,6 +472,23 @@ mod tests {
         let mut head = Vec::new();
         assert_eq!((far.receive(&mut head).unwrap(), &head[..]), (5000, &b"two"[..]));
         assert_eq!(far.receive_data().unwrap(), [7; 5000]);
+    }
+
+    #[test]
+    fn heads_come_together_and_are_seen_to_have_come() {
+        let (mut near, mut far) = pair("a:5");
+        assert!(!far.has_come());
+        let heads = [b"one".to_vec(), b"two".to_vec()];
+        near.send_heads(&heads).unwrap();
+        let mut head = Vec::new();
+        for expected in heads {
+            assert!(far.has_come());
+            assert_eq!((far.receive(&mut head).unwrap(), &head), (0, &expected));
+        }
+        assert!(!far.has_come());
+        assert_eq!(near.traffic().sent, far.traffic().received);
+        drop(near);
+        assert!(!far.has_come());
     }
 
     #[test]

@@ -14,14 +14,12 @@ use rustix::net::{
     SendFlags, Shutdown,
 };
 
-use super::Breaker;
+use super::{Breaker, Traffic};
 use crate::limits::Limits;
 use crate::protocol::frame::{PREFIX_BYTES, Prefix};
 
 /// Bytes read ahead of a message: enough for prefix and head of nearly all, and little to copy of the data behind.
 const READ_AHEAD_BYTES: usize = 4096;
-/// Data are summed so many bytes at a time, while they are in the cache nearest to the processor.
-const SUMMED_BYTES: usize = 128 << 10;
 /// Pieces that the kernel takes at once (Linux's `UIO_MAXIOV`).
 const MOST_PIECES: usize = 1024;
 /// Descriptors that wait for the message they belong to.
@@ -38,6 +36,7 @@ pub(super) struct Stream {
     /// Whether the other side may send descriptors.
     takes_descriptors: bool,
     descriptors: VecDeque<OwnedFd>,
+    traffic: Traffic,
 }
 
 impl Stream {
@@ -49,7 +48,13 @@ impl Stream {
             to: 0,
             takes_descriptors: false,
             descriptors: VecDeque::new(),
+            traffic: Traffic::default(),
         }
+    }
+
+    /// Bytes that went over the socket.
+    pub(super) fn traffic(&self) -> Traffic {
+        self.traffic
     }
 
     /// Takes descriptors from now on: before, the kernel drops them.
@@ -70,6 +75,15 @@ impl Stream {
         if self.from == self.to { self.fill() } else { Ok(()) }
     }
 
+    /// Whether there is something to read.
+    pub(super) fn has_come(&self) -> bool {
+        if self.from < self.to {
+            return true;
+        }
+        let (mut byte, flags) = ([0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        matches!(rustix::net::recv(&self.socket, &mut byte, flags), Ok((1, _)))
+    }
+
     /// Waits for a message within the limits, and puts its head into `head`.
     pub(super) fn receive_head(&mut self, limits: &Limits, head: &mut Vec<u8>) -> io::Result<Prefix> {
         self.wait()?;
@@ -82,14 +96,11 @@ impl Stream {
         Ok(prefix)
     }
 
-    /// Fills `out`, in the middle of a message; returns its CRC-32.
+    /// Fills `out`, in the middle of a message; returns its CRC-32. In two steps: to stop for the sum after each piece of what
+    /// is there makes the sender wake this side up more often, which costs more than the caches save.
     pub(super) fn read_summed(&mut self, out: &mut [u8]) -> io::Result<u32> {
-        let mut checksum = crc32fast::Hasher::new();
-        for piece in out.chunks_mut(SUMMED_BYTES) {
-            self.read_exact(piece)?;
-            checksum.update(piece);
-        }
-        Ok(checksum.finalize())
+        self.read_exact(out)?;
+        Ok(crc32fast::hash(out))
     }
 
     /// Fills `out`, in the middle of a message.
@@ -106,6 +117,7 @@ impl Stream {
                 self.fill().map_err(in_the_middle)?;
             } else {
                 let len = read_some(self.socket.as_fd(), out).map_err(in_the_middle)?;
+                self.traffic.received += len as u64;
                 out = &mut out[len..];
             }
         }
@@ -132,6 +144,7 @@ impl Stream {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(len) => {
                     descriptor = None;
+                    self.traffic.sent += len as u64;
                     IoSlice::advance_slices(&mut pieces, len);
                 }
                 Err(Errno::INTR) => {}
@@ -161,6 +174,7 @@ impl Stream {
             true => self.fill_with_descriptors()?,
             false => read_some(self.socket.as_fd(), &mut self.buffer[..])?,
         };
+        self.traffic.received += self.to as u64;
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::net::sockopt;
 
 use super::stream::Stream;
-use super::{Breaker, Connection, Listener};
+use super::{Breaker, Connection, Listener, Traffic};
 use crate::limits::Limits;
 use crate::protocol::frame::Prefix;
 use crate::protocol::handshake::GREETING_BYTES;
@@ -86,6 +86,19 @@ impl Connection for TcpConnection {
         sent
     }
 
+    fn send_heads(&mut self, heads: &[Vec<u8>]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(heads.len() * 32);
+        for head in heads {
+            bytes.extend(Prefix::new(head, 0, 0).encode());
+            bytes.extend_from_slice(head);
+        }
+        self.stream.write_all(&mut [IoSlice::new(&bytes)], None)
+    }
+
+    fn has_come(&mut self) -> bool {
+        self.stream.has_come()
+    }
+
     fn receive(&mut self, head: &mut Vec<u8>) -> io::Result<usize> {
         if self.pending.is_some() {
             self.receive_data()?;
@@ -125,6 +138,10 @@ impl Connection for TcpConnection {
 
     fn trim(&mut self) {
         self.scratch = Vec::new();
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.stream.traffic()
     }
 
     fn breaker(&self) -> io::Result<Breaker> {
@@ -238,6 +255,23 @@ mod tests {
         let mut head = Vec::new();
         assert_eq!(far.receive(&mut head).unwrap(), 4);
         assert_eq!(far.receive_data().unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn heads_come_together_and_are_seen_to_have_come() {
+        let (mut near, mut far) = pair();
+        assert!(!far.has_come());
+        let heads = [b"one".to_vec(), b"two".to_vec()];
+        near.send_heads(&heads).unwrap();
+        let mut head = Vec::new();
+        for expected in heads {
+            assert!(far.has_come());
+            assert_eq!((far.receive(&mut head).unwrap(), &head), (0, &expected));
+        }
+        assert!(!far.has_come());
+        assert_eq!(near.traffic().sent, far.traffic().received);
+        drop(near);
+        assert!(!far.has_come());
     }
 
     #[test]
