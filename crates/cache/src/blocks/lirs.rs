@@ -1,125 +1,192 @@
-//! LIRS (Jiang and Zhang, SIGMETRICS 2002, section 3), in the paper's names; the mark says that a block is LIR.
+//! LIRS (Jiang and Zhang, SIGMETRICS 2002, section 3), in the paper's names.
 
-use super::nodes::{ListId, MAIN, NO_LIST, NodeId, Nodes, SECOND};
-use super::{BlockPolicy, Missing};
+use super::order::Order;
+use super::table::{MAIN, SECOND, Slot, State, Table};
+use super::{BlockPolicy, ListId, Missing, Slots, hir_capacity};
 
-/// S is the only list of the main rail.
-const S: ListId = 0;
-/// Q on the second rail.
-const Q: ListId = 0;
-/// What is gone, on the second rail, in the order in which it went.
-const GONE: ListId = 1;
+/// States: which list of each rail a block is in, and whether it is LIR.
+const IN_S: State = 1;
+const LIR: State = 2;
+const IN_Q: State = 4;
+const GONE: State = 8;
+
+/// The lists of the second rail: Q, and what is gone in the order in which it went.
+const Q_LIST: ListId = 0;
 
 pub(crate) struct Lirs {
-    pub lir_capacity: u64,
-    pub hir_capacity: u64,
+    lir_capacity: u64,
+    hir_capacity: u64,
     pub lir: u64,
+    s: Order<MAIN>,
+    q: Order<SECOND>,
+    gone: Order<SECOND>,
 }
 
 impl BlockPolicy for Lirs {
     #[inline]
-    fn hit(&mut self, nodes: &mut Nodes, node: NodeId) {
-        if nodes.get(node).mark {
-            let was_bottom = nodes.first(MAIN, S) == Some(node);
-            nodes.move_to(MAIN, S, node);
-            if was_bottom {
-                prune(nodes);
-            }
-        } else if nodes.get(node).list(MAIN) == NO_LIST {
-            nodes.push(MAIN, S, node);
-            nodes.move_to(SECOND, Q, node);
-            prune(nodes);
-        } else {
-            nodes.unlink(SECOND, node);
-            self.make_lir(nodes, node);
-        }
-        self.limit_stack(nodes);
+    fn is_here(&self, state: State) -> bool {
+        state & GONE == 0
     }
 
     #[inline]
-    fn miss(&mut self, nodes: &mut Nodes, missing: Missing) {
-        if self.resident(nodes) == self.lir_capacity + self.hir_capacity {
-            evict(nodes);
+    fn hit(&mut self, table: &mut Table, slot: Slot) {
+        let state = table.state(slot);
+        if state & LIR != 0 {
+            let was_bottom = self.s.first(table) == Some(slot);
+            self.s.renew(table, slot);
+            if was_bottom {
+                self.prune(table);
+            }
+        } else if state & IN_S == 0 {
+            table.set_state(slot, state | IN_S);
+            self.s.push(table, slot);
+            self.q.renew(table, slot);
+            self.prune(table);
+        } else {
+            self.q.take(table, slot);
+            self.s.take(table, slot);
+            self.make_lir(table, slot);
+        }
+        self.limit_stack(table);
+    }
+
+    #[inline]
+    fn miss(&mut self, table: &mut Table, missing: Missing) {
+        if self.resident() == self.lir_capacity + self.hir_capacity {
+            self.evict(table);
         }
         match missing.history {
-            Some(node) => {
-                nodes.get_mut(node).gone = false;
-                nodes.unlink(SECOND, node);
-                self.make_lir(nodes, node);
+            Some(slot) => {
+                self.gone.take(table, slot);
+                self.s.take(table, slot);
+                self.make_lir(table, slot);
             }
             None => {
-                let node = nodes.add(missing.key, missing.hash);
+                let slot = table.insert(missing.key, missing.hash, IN_S | IN_Q);
                 if self.lir < self.lir_capacity {
-                    self.make_lir(nodes, node);
+                    self.make_lir(table, slot);
                 } else {
-                    nodes.push(MAIN, S, node);
-                    nodes.push(SECOND, Q, node);
-                    prune(nodes);
+                    self.s.push(table, slot);
+                    self.q.push(table, slot);
+                    self.prune(table);
                 }
             }
         }
-        self.limit_stack(nodes);
+        self.limit_stack(table);
     }
 
-    fn resident(&self, nodes: &Nodes) -> u64 {
-        self.lir + nodes.length(SECOND, Q)
+    fn resident(&self) -> u64 {
+        self.lir + self.q.length()
+    }
+
+    #[inline]
+    fn make_room(&mut self, table: &mut Table) {
+        self.s.make_room(table);
+        self.q.make_room(table);
+        self.gone.make_room(table);
+    }
+
+    fn renumber(&mut self, moved: &[Slot]) {
+        self.s.renumber(moved);
+        self.q.renumber(moved);
+        self.gone.renumber(moved);
+    }
+
+    fn put(&mut self, table: &mut Table, slot: Slot, rail: usize, list: ListId, mark: bool) {
+        let state = table.state(slot);
+        if rail == MAIN {
+            table.set_state(slot, state | IN_S | if mark { LIR } else { 0 });
+            self.s.push(table, slot);
+        } else if list == Q_LIST {
+            table.set_state(slot, state | IN_Q);
+            self.q.push(table, slot);
+        } else {
+            table.set_state(slot, state | GONE);
+            self.gone.push(table, slot);
+        }
+    }
+
+    fn in_order(&self, rail: usize, list: ListId) -> Slots<'_> {
+        match (rail, list) {
+            (MAIN, _) => Box::new(self.s.iter()),
+            (_, Q_LIST) => Box::new(self.q.iter()),
+            _ => Box::new(self.gone.iter()),
+        }
+    }
+
+    fn mark(&self, state: State) -> bool {
+        state & LIR != 0
     }
 }
 
 impl Lirs {
-    /// A block that is in no list of the second rail becomes LIR, and if that is one too many, the least recently used
-    /// LIR block becomes HIR.
+    pub(crate) fn new(capacity: u64) -> Lirs {
+        let hir_capacity = hir_capacity(capacity);
+        Lirs {
+            lir_capacity: capacity - hir_capacity,
+            hir_capacity,
+            lir: 0,
+            s: Order::new(),
+            q: Order::new(),
+            gone: Order::new(),
+        }
+    }
+
+    /// A block that is in no list becomes LIR, and if that is one too many, the least recently used LIR block becomes
+    /// HIR.
     #[inline]
-    fn make_lir(&mut self, nodes: &mut Nodes, node: NodeId) {
-        nodes.get_mut(node).mark = true;
-        nodes.move_to(MAIN, S, node);
+    fn make_lir(&mut self, table: &mut Table, slot: Slot) {
+        table.set_state(slot, IN_S | LIR);
+        self.s.push(table, slot);
         self.lir += 1;
-        prune(nodes);
+        self.prune(table);
         if self.lir > self.lir_capacity
-            && let Some(bottom) = nodes.first(MAIN, S)
+            && let Some(bottom) = self.s.pop_first(table)
         {
-            nodes.get_mut(bottom).mark = false;
-            nodes.unlink(MAIN, bottom);
-            nodes.push(SECOND, Q, bottom);
+            table.set_state(bottom, IN_Q);
+            self.q.push(table, bottom);
             self.lir -= 1;
-            prune(nodes);
+            self.prune(table);
+        }
+    }
+
+    /// The HIR block that has been in Q for longest leaves.
+    #[inline]
+    fn evict(&mut self, table: &mut Table) {
+        let Some(victim) = self.q.pop_first(table) else { return };
+        if table.state(victim) & IN_S == 0 {
+            table.remove(victim);
+        } else {
+            table.set_state(victim, IN_S | GONE);
+            self.gone.push(table, victim);
+        }
+    }
+
+    /// Takes HIR blocks off the bottom of S until it is LIR.
+    #[inline]
+    fn prune(&mut self, table: &mut Table) {
+        while let Some(bottom) = self.s.first(table) {
+            let state = table.state(bottom);
+            if state & LIR != 0 {
+                return;
+            }
+            self.s.take(table, bottom);
+            if state & GONE != 0 {
+                self.gone.take(table, bottom);
+                table.remove(bottom);
+            } else {
+                table.set_state(bottom, IN_Q);
+            }
         }
     }
 
     /// Forgets what has been gone for longest, if S is too large.
     #[inline]
-    fn limit_stack(&mut self, nodes: &mut Nodes) {
-        while nodes.length(MAIN, S) > 2 * (self.lir_capacity + self.hir_capacity) {
-            let Some(oldest) = nodes.first(SECOND, GONE) else { return };
-            nodes.remove(oldest);
-        }
-    }
-}
-
-/// The HIR block that has been in Q for longest leaves.
-#[inline]
-fn evict(nodes: &mut Nodes) {
-    let Some(victim) = nodes.first(SECOND, Q) else { return };
-    if nodes.get(victim).list(MAIN) == NO_LIST {
-        nodes.remove(victim);
-    } else {
-        nodes.get_mut(victim).gone = true;
-        nodes.move_to(SECOND, GONE, victim);
-    }
-}
-
-/// Takes HIR blocks off the bottom of S until it is LIR.
-#[inline]
-fn prune(nodes: &mut Nodes) {
-    while let Some(bottom) = nodes.first(MAIN, S) {
-        let node = nodes.get(bottom);
-        if node.mark {
-            return;
-        }
-        if node.gone {
-            nodes.remove(bottom);
-        } else {
-            nodes.unlink(MAIN, bottom);
+    fn limit_stack(&mut self, table: &mut Table) {
+        while self.s.length() > 2 * (self.lir_capacity + self.hir_capacity) {
+            let Some(oldest) = self.gone.pop_first(table) else { return };
+            self.s.take(table, oldest);
+            table.remove(oldest);
         }
     }
 }

@@ -1,58 +1,88 @@
-//! SLRU: LRU lists one above the other.
+//! SLRU: LRU lists one above the other. The state of a block is the number of its list.
 
-use super::nodes::{ListId, MAIN, NodeId, Nodes};
-use super::{BlockPolicy, Missing};
+use super::order::Order;
+use super::table::{MAIN, Slot, Table};
+use super::{BlockPolicy, ListId, Missing, Slots, segment_sizes};
 
 pub(crate) struct Segmented {
-    /// Of each list, in blocks; the lowest is the first.
-    pub sizes: Vec<u64>,
-    pub capacity: u64,
+    capacity: u64,
+    /// The lowest is the first.
+    lists: Vec<List>,
 }
 
-impl BlockPolicy for Segmented {
-    #[inline]
-    fn hit(&mut self, nodes: &mut Nodes, node: NodeId) {
-        let list = nodes.get(node).list(MAIN);
-        let above = list + 1;
-        let Some(size) = self.sizes.get(usize::from(above)) else {
-            return nodes.move_to(MAIN, list, node);
-        };
-        // A full list sends down its coldest block for each that comes up.
-        let falling = if nodes.length(MAIN, above) < *size { None } else { nodes.first(MAIN, above) };
-        nodes.move_to(MAIN, above, node);
-        if let Some(falling) = falling {
-            nodes.move_to(MAIN, list, falling);
-        }
-    }
+struct List {
+    /// In blocks.
+    size: u64,
+    order: Order<MAIN>,
+}
 
+impl List {
     #[inline]
-    fn miss(&mut self, nodes: &mut Nodes, missing: Missing) {
-        let leaving = if nodes.count() < self.capacity {
-            None
-        } else {
-            self.lists().find_map(|list| nodes.first(MAIN, list))
-        };
-        let node = match leaving {
-            Some(node) => {
-                nodes.give_to(node, missing.key, missing.hash);
-                nodes.unlink(MAIN, node);
-                node
-            }
-            None => nodes.add(missing.key, missing.hash),
-        };
-        let has_room = |list: &ListId| nodes.length(MAIN, *list) < self.sizes[usize::from(*list)];
-        let list = self.lists().find(has_room).unwrap_or(0);
-        nodes.push(MAIN, list, node);
-    }
-
-    fn resident(&self, nodes: &Nodes) -> u64 {
-        nodes.count()
+    fn has_room(&self) -> bool {
+        self.order.length() < self.size
     }
 }
 
 impl Segmented {
+    pub(crate) fn new(capacity: u64, segments: u8) -> Segmented {
+        let sizes = segment_sizes(capacity, segments).into_iter();
+        Segmented { capacity, lists: sizes.map(|size| List { size, order: Order::new() }).collect() }
+    }
+}
+
+impl BlockPolicy for Segmented {
     #[inline]
-    fn lists(&self) -> std::ops::Range<ListId> {
-        0..self.sizes.len() as ListId
+    fn hit(&mut self, table: &mut Table, slot: Slot) {
+        let list = table.state(slot);
+        let [this, above, ..] = &mut self.lists[usize::from(list)..] else {
+            return self.lists[usize::from(list)].order.renew(table, slot);
+        };
+        this.order.take(table, slot);
+        // A full list sends down its coldest block for each that comes up.
+        let falling = if above.has_room() { None } else { above.order.pop_first(table) };
+        table.set_state(slot, list + 1);
+        above.order.push(table, slot);
+        if let Some(falling) = falling {
+            table.set_state(falling, list);
+            this.order.push(table, falling);
+        }
+    }
+
+    #[inline]
+    fn miss(&mut self, table: &mut Table, missing: Missing) {
+        if table.count() == self.capacity
+            && let Some(leaving) = self.lists.iter_mut().find_map(|list| list.order.pop_first(table))
+        {
+            table.remove(leaving);
+        }
+        let list = self.lists.iter().position(List::has_room).unwrap_or(0);
+        let slot = table.insert(missing.key, missing.hash, list as ListId);
+        self.lists[list].order.push(table, slot);
+    }
+
+    fn resident(&self) -> u64 {
+        self.lists.iter().map(|list| list.order.length()).sum()
+    }
+
+    #[inline]
+    fn make_room(&mut self, table: &mut Table) {
+        for list in &mut self.lists {
+            list.order.make_room(table);
+        }
+    }
+
+    fn renumber(&mut self, moved: &[Slot]) {
+        for list in &mut self.lists {
+            list.order.renumber(moved);
+        }
+    }
+
+    fn put(&mut self, table: &mut Table, slot: Slot, _: usize, list: ListId, _: bool) {
+        table.set_state(slot, list);
+        self.lists[usize::from(list)].order.push(table, slot);
+    }
+
+    fn in_order(&self, _: usize, list: ListId) -> Slots<'_> {
+        Box::new(self.lists[usize::from(list)].order.iter())
     }
 }
