@@ -17,23 +17,19 @@ mod table;
 use std::ops::Range;
 
 use crate::policy::Policy;
-use crate::runs::ListId;
-use table::{Hash, Key, Slot, State, Table};
+use crate::runs::{ListId, Rail};
+use table::{Found, Hash, Key, Slot, State, Table};
 
-/// Blocks whose buckets are on their way into the processor's cache: what comes from memory takes about as long as so
-/// many requests.
-const AHEAD: usize = 16;
-
-/// Blocks between two looks at whether there is room.
-const GROUP: usize = 64;
+/// Blocks that are looked up together: what comes from memory takes about as long as so many requests.
+const GROUP: usize = 32;
 
 /// A block that is not here.
 #[derive(Clone, Copy)]
 struct Missing {
     key: Key,
     hash: Hash,
-    /// Where its history is remembered.
-    history: Option<Slot>,
+    /// Where its history is, if it is remembered.
+    history: Option<Found>,
 }
 
 /// The blocks of a list, the coldest first.
@@ -42,13 +38,13 @@ type Slots<'a> = Box<dyn Iterator<Item = Slot> + 'a>;
 /// A policy on single blocks.
 trait BlockPolicy {
     /// Whether a block in such a state is here, or only its history is remembered.
-    #[inline]
+    #[inline(always)]
     fn is_here(&self, _: State) -> bool {
         true
     }
 
     /// A block that is here is touched.
-    fn hit(&mut self, table: &mut Table, slot: Slot);
+    fn hit(&mut self, table: &mut Table, found: Found);
 
     /// A block that is not here is touched, and comes in.
     fn miss(&mut self, table: &mut Table, missing: Missing);
@@ -63,10 +59,10 @@ trait BlockPolicy {
     fn renumber(&mut self, moved: &[Slot]);
 
     /// Puts a block at the hot end of a list of runs' policies.
-    fn put(&mut self, table: &mut Table, slot: Slot, rail: usize, list: ListId, mark: bool);
+    fn put(&mut self, table: &mut Table, slot: Slot, rail: Rail, list: ListId, mark: bool);
 
     /// What is in a list of runs' policies.
-    fn in_order(&self, rail: usize, list: ListId) -> Slots<'_>;
+    fn in_order(&self, rail: Rail, list: ListId) -> Slots<'_>;
 
     /// Whether runs' policies mark a block in such a state.
     fn mark(&self, _: State) -> bool {
@@ -132,7 +128,7 @@ impl Blocks {
     }
 
     /// Touches the blocks of extents of a file one after the other, and gives how many were here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn touch(&mut self, file: u32, extents: &[Range<u64>]) -> u64 {
         let table = &mut self.table;
         match &mut self.policy {
@@ -145,7 +141,7 @@ impl Blocks {
     }
 
     /// Number of blocks that are known of, here or remembered.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn known(&self) -> u64 {
         self.table.count()
     }
@@ -169,45 +165,52 @@ pub(crate) fn hir_capacity(capacity: u64) -> u64 {
     (capacity / 100).max(1)
 }
 
-/// Each block when [`AHEAD`] others have been announced to the processor after it.
+/// In groups: each when the processor has been told of the one behind it.
 fn touch_extents<P: BlockPolicy>(
     policy: &mut P,
     table: &mut Table,
     file: u32,
     extents: &[Range<u64>],
 ) -> u64 {
-    let mut announced = [(0, Hash::default()); AHEAD];
+    // Of two groups one is filled while the other waits.
+    let mut blocks = [(0, Hash::default()); 2 * GROUP];
     let (mut number, mut hits) = (0, 0);
     for extent in extents {
         for block in extent.clone() {
-            let key = Key { file, block };
-            let hash = key.hash();
+            let hash = Key { file, block }.hash();
             table.prefetch(hash);
-            let (before, its_hash) = std::mem::replace(&mut announced[number % AHEAD], (block, hash));
-            if number >= AHEAD {
-                if number % GROUP == AHEAD {
-                    make_room(policy, table);
-                }
-                hits += u64::from(touch(policy, table, Key { file, block: before }, its_hash));
-            }
+            blocks[number % (2 * GROUP)] = (block, hash);
             number += 1;
+            if number % GROUP == 0 && number > GROUP {
+                hits += touch_group(policy, table, file, &blocks[number % (2 * GROUP)..][..GROUP]);
+            }
         }
     }
+    let (last, before) = (number % GROUP, number / GROUP % 2);
+    if number >= GROUP {
+        hits += touch_group(policy, table, file, &blocks[(1 - before) * GROUP..][..GROUP]);
+    }
+    hits + touch_group(policy, table, file, &blocks[before * GROUP..][..last])
+}
+
+/// Touches the blocks of a group: how many were here. Not inlined, so that what it calls is.
+#[inline(never)]
+fn touch_group<P: BlockPolicy>(policy: &mut P, table: &mut Table, file: u32, group: &[(u64, Hash)]) -> u64 {
     make_room(policy, table);
-    for left in number.saturating_sub(AHEAD)..number {
-        let (block, hash) = announced[left % AHEAD];
-        hits += u64::from(touch(policy, table, Key { file, block }, hash));
+    let mut hits = 0;
+    for (block, hash) in group {
+        hits += u64::from(touch(policy, table, Key { file, block: *block }, *hash));
     }
     hits
 }
 
 /// Touches a block: whether it was here.
-#[inline]
+#[inline(always)]
 fn touch<P: BlockPolicy>(policy: &mut P, table: &mut Table, key: Key, hash: Hash) -> bool {
     let found = table.find(key, hash);
-    match found.filter(|slot| policy.is_here(table.state(*slot))) {
-        Some(slot) => {
-            policy.hit(table, slot);
+    match found.filter(|found| policy.is_here(found.state)) {
+        Some(found) => {
+            policy.hit(table, found);
             true
         }
         None => {
@@ -218,7 +221,7 @@ fn touch<P: BlockPolicy>(policy: &mut P, table: &mut Table, key: Key, hash: Hash
 }
 
 /// Makes room for the next [`GROUP`] blocks.
-#[inline]
+#[inline(always)]
 fn make_room(policy: &mut (impl BlockPolicy + ?Sized), table: &mut Table) {
     if table.must_grow(GROUP) {
         let moved = table.grow();

@@ -1,8 +1,9 @@
 //! ARC (Megiddo and Modha, FAST 2003, figure 4), in the paper's names. The state of a block is the number of its list.
 
 use super::order::Order;
-use super::table::{MAIN, Slot, State, Table};
-use super::{BlockPolicy, ListId, Missing, Slots};
+use super::table::{Found, Slot, State, Table};
+use super::{BlockPolicy, Missing, Slots};
+use crate::runs::{ListId, Rail};
 
 const T1: ListId = 0;
 const T2: ListId = 1;
@@ -12,22 +13,22 @@ const B2: ListId = 3;
 pub(crate) struct Arc {
     capacity: u64,
     pub p: f64,
-    lists: [Order<MAIN>; 4],
+    lists: [Order; 4],
 }
 
 impl BlockPolicy for Arc {
-    #[inline]
+    #[inline(always)]
     fn is_here(&self, state: State) -> bool {
         state <= T2
     }
 
     /// Case I.
-    #[inline]
-    fn hit(&mut self, table: &mut Table, slot: Slot) {
-        self.move_to_t2(table, slot);
+    #[inline(always)]
+    fn hit(&mut self, table: &mut Table, found: Found) {
+        self.move_to_t2(table, found);
     }
 
-    #[inline]
+    #[inline(always)]
     fn miss(&mut self, table: &mut Table, missing: Missing) {
         match missing.history {
             Some(history) => self.remembered(table, history),
@@ -39,10 +40,10 @@ impl BlockPolicy for Arc {
         self.length(T1) + self.length(T2)
     }
 
-    #[inline]
+    #[inline(always)]
     fn make_room(&mut self, table: &mut Table) {
         for list in &mut self.lists {
-            list.make_room(table);
+            list.make_room(|slot, position| *table.entry(slot).position = position);
         }
     }
 
@@ -52,11 +53,11 @@ impl BlockPolicy for Arc {
         }
     }
 
-    fn put(&mut self, table: &mut Table, slot: Slot, _: usize, list: ListId, _: bool) {
+    fn put(&mut self, table: &mut Table, slot: Slot, _: Rail, list: ListId, _: bool) {
         self.push(list, table, slot);
     }
 
-    fn in_order(&self, _: usize, list: ListId) -> Slots<'_> {
+    fn in_order(&self, _: Rail, list: ListId) -> Slots<'_> {
         Box::new(self.lists[usize::from(list)].iter())
     }
 }
@@ -67,21 +68,21 @@ impl Arc {
     }
 
     /// Cases II and III.
-    #[inline]
-    fn remembered(&mut self, table: &mut Table, slot: Slot) {
+    #[inline(always)]
+    fn remembered(&mut self, table: &mut Table, history: Found) {
         let (b1, b2) = (self.length(B1) as f64, self.length(B2) as f64);
-        let was_in_b2 = table.state(slot) == B2;
+        let was_in_b2 = history.state == B2;
         self.p = if was_in_b2 {
             (self.p - (b1 / b2).max(1.0)).max(0.0)
         } else {
             (self.p + (b2 / b1).max(1.0)).min(self.capacity as f64)
         };
         self.replace(table, was_in_b2);
-        self.move_to_t2(table, slot);
+        self.move_to_t2(table, history);
     }
 
     /// Case IV.
-    #[inline]
+    #[inline(always)]
     fn new_block(&mut self, table: &mut Table, missing: Missing) {
         if self.length(T1) + self.length(B1) == self.capacity {
             // Of what leaves T1 when B1 is empty nothing is remembered.
@@ -96,12 +97,12 @@ impl Arc {
             }
             self.replace(table, false);
         }
-        let slot = table.insert(missing.key, missing.hash, T1);
-        self.push(T1, table, slot);
+        let t1 = &mut self.lists[usize::from(T1)];
+        t1.push(table.insert(missing.key, missing.hash, T1, t1.next()));
     }
 
     /// REPLACE.
-    #[inline]
+    #[inline(always)]
     fn replace(&mut self, table: &mut Table, was_in_b2: bool) {
         let t1 = self.length(T1) as f64;
         let from_t1 = t1 > 0.0 && (t1 > self.p || was_in_b2 && t1 == self.p);
@@ -111,27 +112,27 @@ impl Arc {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn forget_coldest(&mut self, table: &mut Table, list: ListId) {
         if let Some(slot) = self.lists[usize::from(list)].pop_first(table) {
             table.remove(slot);
         }
     }
 
-    #[inline]
-    fn move_to_t2(&mut self, table: &mut Table, slot: Slot) {
-        let list = table.state(slot);
-        self.lists[usize::from(list)].take(table, slot);
-        self.push(T2, table, slot);
+    #[inline(always)]
+    fn move_to_t2(&mut self, table: &mut Table, found: Found) {
+        self.lists[usize::from(found.state)].take(*table.entry(found.slot).position);
+        self.push(T2, table, found.slot);
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, list: ListId, table: &mut Table, slot: Slot) {
-        table.set_state(slot, list);
-        self.lists[usize::from(list)].push(table, slot);
+        let entry = table.entry(slot);
+        *entry.state = list;
+        *entry.position = self.lists[usize::from(list)].push(slot);
     }
 
-    #[inline]
+    #[inline(always)]
     fn length(&self, list: ListId) -> u64 {
         self.lists[usize::from(list)].length()
     }

@@ -1,7 +1,8 @@
 //! Clock: the blocks in the order in which the hand meets them; what comes in takes the place of what leaves.
 
-use super::table::{Slot, State, Table};
-use super::{BlockPolicy, ListId, Missing, Slots};
+use super::table::{Found, Slot, State, Table};
+use super::{BlockPolicy, Missing, Slots};
+use crate::runs::{ListId, Rail};
 
 /// Used since the hand last passed.
 const USED: State = 1;
@@ -21,7 +22,7 @@ impl Clock {
         Clock { capacity, ring: Vec::new(), hand: 0 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, table: &Table) {
         self.hand = if self.hand + 1 == self.ring.len() { 0 } else { self.hand + 1 };
         if let Some(ahead) = self.ring.get(self.hand + AHEAD) {
@@ -31,23 +32,22 @@ impl Clock {
 }
 
 impl BlockPolicy for Clock {
-    #[inline]
-    fn hit(&mut self, table: &mut Table, slot: Slot) {
-        table.set_state(slot, USED);
+    #[inline(always)]
+    fn hit(&mut self, table: &mut Table, found: Found) {
+        *table.entry(found.slot).state = USED;
     }
 
-    #[inline]
+    #[inline(always)]
     fn miss(&mut self, table: &mut Table, missing: Missing) {
         if self.resident() < self.capacity {
-            self.ring.push(table.insert(missing.key, missing.hash, 0));
+            self.ring.push(table.insert(missing.key, missing.hash, 0, 0));
             return;
         }
-        while table.state(self.ring[self.hand]) == USED {
-            table.set_state(self.ring[self.hand], 0);
+        while std::mem::take(table.entry(self.ring[self.hand]).state) == USED {
             self.advance(table);
         }
         table.remove(self.ring[self.hand]);
-        self.ring[self.hand] = table.insert(missing.key, missing.hash, 0);
+        self.ring[self.hand] = table.insert(missing.key, missing.hash, 0, 0);
         self.advance(table);
     }
 
@@ -55,7 +55,7 @@ impl BlockPolicy for Clock {
         self.ring.len() as u64
     }
 
-    #[inline]
+    #[inline(always)]
     fn make_room(&mut self, _: &mut Table) {}
 
     fn renumber(&mut self, moved: &[Slot]) {
@@ -64,12 +64,12 @@ impl BlockPolicy for Clock {
         }
     }
 
-    fn put(&mut self, table: &mut Table, slot: Slot, _: usize, _: ListId, mark: bool) {
-        table.set_state(slot, if mark { USED } else { 0 });
+    fn put(&mut self, table: &mut Table, slot: Slot, _: Rail, _: ListId, mark: bool) {
+        *table.entry(slot).state = if mark { USED } else { 0 };
         self.ring.push(slot);
     }
 
-    fn in_order(&self, _: usize, _: ListId) -> Slots<'_> {
+    fn in_order(&self, _: Rail, _: ListId) -> Slots<'_> {
         let (before, from_hand) = self.ring.split_at(self.hand);
         Box::new(from_hand.iter().chain(before).copied())
     }

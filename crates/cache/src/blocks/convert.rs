@@ -1,24 +1,23 @@
 //! From runs to single blocks and back, with everything as it was.
 
-use super::table::{Key, MAIN, NONE, SECOND, Slot};
+use super::table::{Key, NONE, Slot};
 use super::{AtWork, Blocks};
 use crate::policy::{Policy, Replacer};
 use crate::runs::{Data, Rail, Runs, Traits};
 
-/// The rails, as runs and as tables call them.
-const RAILS: [(Rail, usize); 2] = [(Rail::Main, MAIN), (Rail::Second, SECOND)];
+const RAILS: [Rail; 2] = [Rail::Main, Rail::Second];
 
 impl Blocks {
     /// The blocks of runs that are all here or gone, one by one.
     pub(crate) fn from_runs(policy: Policy, capacity: u64, replacer: &Replacer, runs: &Runs) -> Blocks {
         let mut blocks = Blocks::new(policy, capacity);
-        for (from, to) in RAILS {
-            for list in 0..runs.lists(from) {
-                for run in runs.in_list(from, list) {
+        for rail in RAILS {
+            for list in 0..runs.lists(rail) {
+                for run in runs.in_list(rail, list) {
                     let run = runs.get(run);
                     for block in run.start..run.end() {
                         let slot = blocks.slot(Key { file: run.file, block });
-                        blocks.policy.as_dyn_mut().put(&mut blocks.table, slot, to, list, run.traits.mark);
+                        blocks.policy.as_dyn_mut().put(&mut blocks.table, slot, rail, list, run.traits.mark);
                     }
                 }
             }
@@ -34,21 +33,24 @@ impl Blocks {
     fn slot(&mut self, key: Key) -> Slot {
         super::make_room(self.policy.as_dyn_mut(), &mut self.table);
         let hash = key.hash();
-        self.table.find(key, hash).unwrap_or_else(|| self.table.insert(key, hash, 0))
+        match self.table.find(key, hash) {
+            Some(found) => found.slot,
+            None => self.table.insert(key, hash, 0, 0),
+        }
     }
 
     /// The same in runs, joined where they are alike.
     pub(crate) fn to_runs(&self, policy: Policy, capacity: u64) -> (Replacer, Runs) {
         let (mut replacer, mut runs) = Replacer::new(policy, capacity);
         let mut made = vec![NONE; self.table.slots()];
-        for (to, from) in RAILS {
-            for list in 0..runs.lists(to) {
-                for slot in self.policy.as_dyn().in_order(from, list) {
+        for rail in RAILS {
+            for list in 0..runs.lists(rail) {
+                for slot in self.policy.as_dyn().in_order(rail, list) {
                     let run = &mut made[slot as usize];
                     if *run == NONE {
                         *run = self.add_to(&mut runs, slot);
                     }
-                    runs.push(to, list, *run);
+                    runs.push(rail, list, *run);
                 }
             }
         }

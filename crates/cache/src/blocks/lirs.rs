@@ -1,8 +1,9 @@
 //! LIRS (Jiang and Zhang, SIGMETRICS 2002, section 3), in the paper's names.
 
 use super::order::Order;
-use super::table::{MAIN, SECOND, Slot, State, Table};
-use super::{BlockPolicy, ListId, Missing, Slots, hir_capacity};
+use super::table::{Found, Slot, State, Table};
+use super::{BlockPolicy, Missing, Slots, hir_capacity};
+use crate::runs::{ListId, Rail};
 
 /// States: which list of each rail a block is in, and whether it is LIR.
 const IN_S: State = 1;
@@ -10,64 +11,68 @@ const LIR: State = 2;
 const IN_Q: State = 4;
 const GONE: State = 8;
 
-/// The lists of the second rail: Q, and what is gone in the order in which it went.
-const Q_LIST: ListId = 0;
+/// Number of Q among the lists of the second rail; the other holds what is gone, in the order in which it went.
+const Q: ListId = 0;
 
 pub(crate) struct Lirs {
     lir_capacity: u64,
     hir_capacity: u64,
     pub lir: u64,
-    s: Order<MAIN>,
-    q: Order<SECOND>,
-    gone: Order<SECOND>,
+    s: Order,
+    q: Order,
+    gone: Order,
 }
 
 impl BlockPolicy for Lirs {
-    #[inline]
+    #[inline(always)]
     fn is_here(&self, state: State) -> bool {
         state & GONE == 0
     }
 
-    #[inline]
-    fn hit(&mut self, table: &mut Table, slot: Slot) {
-        let state = table.state(slot);
+    #[inline(always)]
+    fn hit(&mut self, table: &mut Table, Found { slot, state }: Found) {
         if state & LIR != 0 {
             let was_bottom = self.s.first(table) == Some(slot);
-            self.s.renew(table, slot);
+            let entry = table.entry(slot);
+            self.s.take(*entry.position);
+            *entry.position = self.s.push(slot);
             if was_bottom {
                 self.prune(table);
             }
         } else if state & IN_S == 0 {
-            table.set_state(slot, state | IN_S);
-            self.s.push(table, slot);
-            self.q.renew(table, slot);
+            let entry = table.entry(slot);
+            *entry.state |= IN_S;
+            *entry.position = self.s.push(slot);
+            let second = table.second(slot);
+            self.q.take(*second);
+            *second = self.q.push(slot);
             self.prune(table);
         } else {
-            self.q.take(table, slot);
-            self.s.take(table, slot);
-            self.make_lir(table, slot);
+            self.q.take(*table.second(slot));
+            self.renew_as_lir(table, slot);
         }
         self.limit_stack(table);
     }
 
-    #[inline]
+    #[inline(always)]
     fn miss(&mut self, table: &mut Table, missing: Missing) {
         if self.resident() == self.lir_capacity + self.hir_capacity {
             self.evict(table);
         }
         match missing.history {
-            Some(slot) => {
-                self.gone.take(table, slot);
-                self.s.take(table, slot);
-                self.make_lir(table, slot);
+            Some(Found { slot, .. }) => {
+                self.gone.take(*table.second(slot));
+                self.renew_as_lir(table, slot);
             }
             None => {
-                let slot = table.insert(missing.key, missing.hash, IN_S | IN_Q);
-                if self.lir < self.lir_capacity {
-                    self.make_lir(table, slot);
+                let becomes_lir = self.lir < self.lir_capacity;
+                let state = if becomes_lir { IN_S | LIR } else { IN_S | IN_Q };
+                let slot = table.insert(missing.key, missing.hash, state, self.s.next());
+                self.s.push(slot);
+                if becomes_lir {
+                    self.added_lir(table);
                 } else {
-                    self.s.push(table, slot);
-                    self.q.push(table, slot);
+                    *table.second(slot) = self.q.push(slot);
                     self.prune(table);
                 }
             }
@@ -79,11 +84,12 @@ impl BlockPolicy for Lirs {
         self.lir + self.q.length()
     }
 
-    #[inline]
+    #[inline(always)]
     fn make_room(&mut self, table: &mut Table) {
-        self.s.make_room(table);
-        self.q.make_room(table);
-        self.gone.make_room(table);
+        self.s.make_room(|slot, position| *table.entry(slot).position = position);
+        for order in [&mut self.q, &mut self.gone] {
+            order.make_room(|slot, position| *table.second(slot) = position);
+        }
     }
 
     fn renumber(&mut self, moved: &[Slot]) {
@@ -92,25 +98,23 @@ impl BlockPolicy for Lirs {
         self.gone.renumber(moved);
     }
 
-    fn put(&mut self, table: &mut Table, slot: Slot, rail: usize, list: ListId, mark: bool) {
-        let state = table.state(slot);
-        if rail == MAIN {
-            table.set_state(slot, state | IN_S | if mark { LIR } else { 0 });
-            self.s.push(table, slot);
-        } else if list == Q_LIST {
-            table.set_state(slot, state | IN_Q);
-            self.q.push(table, slot);
-        } else {
-            table.set_state(slot, state | GONE);
-            self.gone.push(table, slot);
+    fn put(&mut self, table: &mut Table, slot: Slot, rail: Rail, list: ListId, mark: bool) {
+        let entry = table.entry(slot);
+        if rail == Rail::Main {
+            *entry.state |= IN_S | if mark { LIR } else { 0 };
+            *entry.position = self.s.push(slot);
+            return;
         }
+        let (state, order) = if list == Q { (IN_Q, &mut self.q) } else { (GONE, &mut self.gone) };
+        *entry.state |= state;
+        *table.second(slot) = order.push(slot);
     }
 
-    fn in_order(&self, rail: usize, list: ListId) -> Slots<'_> {
+    fn in_order(&self, rail: Rail, list: ListId) -> Slots<'_> {
         match (rail, list) {
-            (MAIN, _) => Box::new(self.s.iter()),
-            (_, Q_LIST) => Box::new(self.q.iter()),
-            _ => Box::new(self.gone.iter()),
+            (Rail::Main, _) => Box::new(self.s.iter()),
+            (Rail::Second, Q) => Box::new(self.q.iter()),
+            (Rail::Second, _) => Box::new(self.gone.iter()),
         }
     }
 
@@ -132,60 +136,68 @@ impl Lirs {
         }
     }
 
-    /// A block that is in no list becomes LIR, and if that is one too many, the least recently used LIR block becomes
-    /// HIR.
-    #[inline]
-    fn make_lir(&mut self, table: &mut Table, slot: Slot) {
-        table.set_state(slot, IN_S | LIR);
-        self.s.push(table, slot);
+    /// A block that is in S, and on the second rail no more, becomes LIR.
+    #[inline(always)]
+    fn renew_as_lir(&mut self, table: &mut Table, slot: Slot) {
+        let entry = table.entry(slot);
+        self.s.take(*entry.position);
+        *entry.position = self.s.push(slot);
+        *entry.state = IN_S | LIR;
+        self.added_lir(table);
+    }
+
+    /// There is one more LIR block: if that is one too many, the least recently used becomes HIR.
+    #[inline(always)]
+    fn added_lir(&mut self, table: &mut Table) {
         self.lir += 1;
         self.prune(table);
         if self.lir > self.lir_capacity
             && let Some(bottom) = self.s.pop_first(table)
         {
-            table.set_state(bottom, IN_Q);
-            self.q.push(table, bottom);
+            *table.entry(bottom).state = IN_Q;
+            *table.second(bottom) = self.q.push(bottom);
             self.lir -= 1;
             self.prune(table);
         }
     }
 
     /// The HIR block that has been in Q for longest leaves.
-    #[inline]
+    #[inline(always)]
     fn evict(&mut self, table: &mut Table) {
         let Some(victim) = self.q.pop_first(table) else { return };
-        if table.state(victim) & IN_S == 0 {
+        let state = table.entry(victim).state;
+        if *state & IN_S == 0 {
             table.remove(victim);
         } else {
-            table.set_state(victim, IN_S | GONE);
-            self.gone.push(table, victim);
+            *state = IN_S | GONE;
+            *table.second(victim) = self.gone.push(victim);
         }
     }
 
     /// Takes HIR blocks off the bottom of S until it is LIR.
-    #[inline]
+    #[inline(always)]
     fn prune(&mut self, table: &mut Table) {
         while let Some(bottom) = self.s.first(table) {
-            let state = table.state(bottom);
-            if state & LIR != 0 {
+            let entry = table.entry(bottom);
+            if *entry.state & LIR != 0 {
                 return;
             }
-            self.s.take(table, bottom);
-            if state & GONE != 0 {
-                self.gone.take(table, bottom);
-                table.remove(bottom);
+            self.s.take(*entry.position);
+            if *entry.state & GONE == 0 {
+                *entry.state = IN_Q;
             } else {
-                table.set_state(bottom, IN_Q);
+                self.gone.take(*table.second(bottom));
+                table.remove(bottom);
             }
         }
     }
 
     /// Forgets what has been gone for longest, if S is too large.
-    #[inline]
+    #[inline(always)]
     fn limit_stack(&mut self, table: &mut Table) {
         while self.s.length() > 2 * (self.lir_capacity + self.hir_capacity) {
             let Some(oldest) = self.gone.pop_first(table) else { return };
-            self.s.take(table, oldest);
+            self.s.take(*table.entry(oldest).position);
             table.remove(oldest);
         }
     }

@@ -14,13 +14,13 @@ const WORD: usize = u64::BITS as usize;
 pub(crate) const PUSHES: usize = 2 * super::GROUP;
 
 /// A full log is rewritten in one with at least this many times as many entries as there are blocks.
-const ENTRIES_PER_BLOCK: usize = 4;
+const ENTRIES_PER_BLOCK: usize = 6;
 
 /// Blocks are brought into the processor's cache when the cold end is so many words of bits before them.
 const WORDS_AHEAD: usize = 2;
 
 /// Blocks in an order on a rail: the first is the coldest.
-pub(crate) struct Order<const RAIL: usize> {
+pub(crate) struct Order {
     /// A ring; a power of two of them.
     entries: Vec<Slot>,
     /// A bit for each entry that was not struck out.
@@ -32,59 +32,60 @@ pub(crate) struct Order<const RAIL: usize> {
     length: usize,
 }
 
-impl<const RAIL: usize> Order<RAIL> {
-    pub(crate) fn new() -> Order<RAIL> {
+impl Order {
+    pub(crate) fn new() -> Order {
         Order { entries: Vec::new(), live: Vec::new(), head_word: 0, tail: 0, length: 0 }
     }
 
     /// Number of blocks.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn length(&self) -> u64 {
         self.length as u64
     }
 
-    /// Puts a block, which is in no order of the rail, at the hot end.
-    #[inline]
-    pub(crate) fn push(&mut self, table: &mut Table, slot: Slot) {
-        let entry = self.tail & (self.entries.len() - 1);
+    /// Where what is put in next will be.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> u32 {
+        (self.tail & (self.entries.len() - 1)) as u32
+    }
+
+    /// Puts a block at the hot end, and gives its position.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, slot: Slot) -> u32 {
+        let position = self.next();
+        let entry = position as usize;
         self.entries[entry] = slot;
         self.live[entry / WORD] |= 1 << (entry % WORD);
         self.tail += 1;
         self.length += 1;
-        table.set_position::<RAIL>(slot, entry as u32);
+        position
     }
 
-    /// Takes out a block that is in.
-    #[inline]
-    pub(crate) fn take(&mut self, table: &Table, slot: Slot) {
-        let entry = table.position::<RAIL>(slot) as usize;
-        self.strike_out(entry);
-    }
-
-    /// Puts a block that is in at the hot end.
-    #[inline]
-    pub(crate) fn renew(&mut self, table: &mut Table, slot: Slot) {
-        self.take(table, slot);
-        self.push(table, slot);
+    /// Takes out the block at a position.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, position: u32) {
+        let entry = position as usize;
+        self.live[entry / WORD] &= !(1 << (entry % WORD));
+        self.length -= 1;
     }
 
     /// The coldest block.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first(&mut self, table: &Table) -> Option<Slot> {
         let entry = self.first_entry(table)?;
         Some(self.entries[entry])
     }
 
     /// Takes out the coldest block.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop_first(&mut self, table: &Table) -> Option<Slot> {
         let entry = self.first_entry(table)?;
-        self.strike_out(entry);
+        self.take(entry as u32);
         Some(self.entries[entry])
     }
 
     /// Takes out the hottest block.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop_last(&mut self) -> Option<Slot> {
         if self.length == 0 {
             return None;
@@ -93,7 +94,7 @@ impl<const RAIL: usize> Order<RAIL> {
             self.tail -= 1;
             let entry = self.tail & (self.entries.len() - 1);
             if self.live[entry / WORD] >> (entry % WORD) & 1 != 0 {
-                self.strike_out(entry);
+                self.take(entry as u32);
                 return Some(self.entries[entry]);
             }
         }
@@ -101,18 +102,15 @@ impl<const RAIL: usize> Order<RAIL> {
 
     /// The blocks, the coldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> {
-        let mask = self.entries.len().wrapping_sub(1);
-        (self.head_word * WORD..self.tail)
-            .map(move |entry| entry & mask)
-            .filter(|entry| self.live[entry / WORD] >> (entry % WORD) & 1 != 0)
-            .map(|entry| self.entries[entry])
+        let words = self.head_word..self.tail.div_ceil(WORD);
+        words.map(|word| word & (self.live.len() - 1)).flat_map(|word| self.in_word(word))
     }
 
-    /// Makes room for so many that are put in.
-    #[inline]
-    pub(crate) fn make_room(&mut self, table: &mut Table) {
+    /// Makes room for so many that are put in. `moved` is told of the new position of blocks.
+    #[inline(always)]
+    pub(crate) fn make_room(&mut self, moved: impl FnMut(Slot, u32)) {
         if self.free() < PUSHES {
-            self.rewrite(table);
+            self.rewrite(moved);
         }
     }
 
@@ -126,13 +124,7 @@ impl<const RAIL: usize> Order<RAIL> {
         }
     }
 
-    #[inline]
-    fn strike_out(&mut self, entry: usize) {
-        self.live[entry / WORD] &= !(1 << (entry % WORD));
-        self.length -= 1;
-    }
-
-    #[inline]
+    #[inline(always)]
     fn first_entry(&mut self, table: &Table) -> Option<usize> {
         if self.length == 0 {
             return None;
@@ -148,35 +140,41 @@ impl<const RAIL: usize> Order<RAIL> {
     }
 
     /// Goes on to the next word of bits.
+    #[inline(never)]
     fn advance(&mut self, table: &Table) {
         self.head_word += 1;
-        let ahead = self.head_word + WORDS_AHEAD & (self.live.len() - 1);
-        for entry in bits(self.live[ahead]) {
-            table.prefetch_slot(self.entries[ahead * WORD + entry]);
+        for slot in self.in_word(self.head_word + WORDS_AHEAD & (self.live.len() - 1)) {
+            table.prefetch_slot(slot);
         }
     }
 
+    fn in_word(&self, word: usize) -> impl Iterator<Item = Slot> {
+        let entries = &self.entries[word * WORD..][..WORD];
+        bits(self.live[word]).map(|bit| entries[bit])
+    }
+
     /// Entries that can be put in without meeting a word that may be in use.
-    #[inline]
+    #[inline(always)]
     fn free(&self) -> usize {
         (self.head_word + self.live.len()).saturating_sub(self.tail / WORD + 1) * WORD
     }
 
     /// Leaves out the entries that were struck out.
     #[cold]
-    fn rewrite(&mut self, table: &mut Table) {
-        let blocks: Vec<Slot> = self.iter().collect();
-        let entries = (ENTRIES_PER_BLOCK * blocks.len() + 2 * PUSHES).next_power_of_two();
+    fn rewrite(&mut self, mut moved: impl FnMut(Slot, u32)) {
+        let entries = (ENTRIES_PER_BLOCK * self.length + 2 * PUSHES).next_power_of_two();
         assert!(entries <= 1 << 31, "fewer than half a billion blocks are held one by one");
-        *self = Order { entries: vec![0; entries], live: vec![0; entries / WORD], ..Order::new() };
-        for slot in blocks {
-            self.push(table, slot);
+        let mut rewritten =
+            Order { entries: vec![0; entries], live: vec![0; entries / WORD], ..Order::new() };
+        for slot in self.iter() {
+            moved(slot, rewritten.push(slot));
         }
+        *self = rewritten;
     }
 }
 
 /// The numbers of the bits that are set, the lowest first.
-#[inline]
+#[inline(always)]
 fn bits(word: u64) -> impl Iterator<Item = usize> {
     let mut left = word;
     std::iter::from_fn(move || {

@@ -1,13 +1,14 @@
 //! LRU and MRU.
 
 use super::order::Order;
-use super::table::{MAIN, Slot, Table};
-use super::{BlockPolicy, ListId, Missing, Slots};
+use super::table::{Found, Slot, Table};
+use super::{BlockPolicy, Missing, Slots};
+use crate::runs::{ListId, Rail};
 
 pub(crate) struct Recency {
     capacity: u64,
     most_recent_leaves: bool,
-    order: Order<MAIN>,
+    order: Order,
 }
 
 impl Recency {
@@ -17,12 +18,14 @@ impl Recency {
 }
 
 impl BlockPolicy for Recency {
-    #[inline]
-    fn hit(&mut self, table: &mut Table, slot: Slot) {
-        self.order.renew(table, slot);
+    #[inline(always)]
+    fn hit(&mut self, table: &mut Table, found: Found) {
+        let entry = table.entry(found.slot);
+        self.order.take(*entry.position);
+        *entry.position = self.order.push(found.slot);
     }
 
-    #[inline]
+    #[inline(always)]
     fn miss(&mut self, table: &mut Table, missing: Missing) {
         if self.order.length() == self.capacity {
             let leaving =
@@ -31,28 +34,27 @@ impl BlockPolicy for Recency {
                 table.remove(leaving);
             }
         }
-        let slot = table.insert(missing.key, missing.hash, 0);
-        self.order.push(table, slot);
+        self.order.push(table.insert(missing.key, missing.hash, 0, self.order.next()));
     }
 
     fn resident(&self) -> u64 {
         self.order.length()
     }
 
-    #[inline]
+    #[inline(always)]
     fn make_room(&mut self, table: &mut Table) {
-        self.order.make_room(table);
+        self.order.make_room(|slot, position| *table.entry(slot).position = position);
     }
 
     fn renumber(&mut self, moved: &[Slot]) {
         self.order.renumber(moved);
     }
 
-    fn put(&mut self, table: &mut Table, slot: Slot, _: usize, _: ListId, _: bool) {
-        self.order.push(table, slot);
+    fn put(&mut self, table: &mut Table, slot: Slot, _: Rail, _: ListId, _: bool) {
+        *table.entry(slot).position = self.order.push(slot);
     }
 
-    fn in_order(&self, _: usize, _: ListId) -> Slots<'_> {
+    fn in_order(&self, _: Rail, _: ListId) -> Slots<'_> {
         Box::new(self.order.iter())
     }
 }

@@ -1,8 +1,9 @@
 //! SLRU: LRU lists one above the other. The state of a block is the number of its list.
 
 use super::order::Order;
-use super::table::{MAIN, Slot, Table};
-use super::{BlockPolicy, ListId, Missing, Slots, segment_sizes};
+use super::table::{Found, Slot, Table};
+use super::{BlockPolicy, Missing, Slots, segment_sizes};
+use crate::runs::{ListId, Rail};
 
 pub(crate) struct Segmented {
     capacity: u64,
@@ -13,11 +14,11 @@ pub(crate) struct Segmented {
 struct List {
     /// In blocks.
     size: u64,
-    order: Order<MAIN>,
+    order: Order,
 }
 
 impl List {
-    #[inline]
+    #[inline(always)]
     fn has_room(&self) -> bool {
         self.order.length() < self.size
     }
@@ -31,24 +32,30 @@ impl Segmented {
 }
 
 impl BlockPolicy for Segmented {
-    #[inline]
-    fn hit(&mut self, table: &mut Table, slot: Slot) {
-        let list = table.state(slot);
+    #[inline(always)]
+    fn hit(&mut self, table: &mut Table, found: Found) {
+        let list = found.state;
         let [this, above, ..] = &mut self.lists[usize::from(list)..] else {
-            return self.lists[usize::from(list)].order.renew(table, slot);
+            let entry = table.entry(found.slot);
+            let order = &mut self.lists[usize::from(list)].order;
+            order.take(*entry.position);
+            *entry.position = order.push(found.slot);
+            return;
         };
-        this.order.take(table, slot);
         // A full list sends down its coldest block for each that comes up.
         let falling = if above.has_room() { None } else { above.order.pop_first(table) };
-        table.set_state(slot, list + 1);
-        above.order.push(table, slot);
+        let entry = table.entry(found.slot);
+        this.order.take(*entry.position);
+        *entry.position = above.order.push(found.slot);
+        *entry.state = list + 1;
         if let Some(falling) = falling {
-            table.set_state(falling, list);
-            this.order.push(table, falling);
+            let entry = table.entry(falling);
+            *entry.position = this.order.push(falling);
+            *entry.state = list;
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn miss(&mut self, table: &mut Table, missing: Missing) {
         if table.count() == self.capacity
             && let Some(leaving) = self.lists.iter_mut().find_map(|list| list.order.pop_first(table))
@@ -56,18 +63,18 @@ impl BlockPolicy for Segmented {
             table.remove(leaving);
         }
         let list = self.lists.iter().position(List::has_room).unwrap_or(0);
-        let slot = table.insert(missing.key, missing.hash, list as ListId);
-        self.lists[list].order.push(table, slot);
+        let order = &mut self.lists[list].order;
+        order.push(table.insert(missing.key, missing.hash, list as ListId, order.next()));
     }
 
     fn resident(&self) -> u64 {
         self.lists.iter().map(|list| list.order.length()).sum()
     }
 
-    #[inline]
+    #[inline(always)]
     fn make_room(&mut self, table: &mut Table) {
         for list in &mut self.lists {
-            list.order.make_room(table);
+            list.order.make_room(|slot, position| *table.entry(slot).position = position);
         }
     }
 
@@ -77,12 +84,13 @@ impl BlockPolicy for Segmented {
         }
     }
 
-    fn put(&mut self, table: &mut Table, slot: Slot, _: usize, list: ListId, _: bool) {
-        table.set_state(slot, list);
-        self.lists[usize::from(list)].order.push(table, slot);
+    fn put(&mut self, table: &mut Table, slot: Slot, _: Rail, list: ListId, _: bool) {
+        let entry = table.entry(slot);
+        *entry.state = list;
+        *entry.position = self.lists[usize::from(list)].order.push(slot);
     }
 
-    fn in_order(&self, _: usize, list: ListId) -> Slots<'_> {
+    fn in_order(&self, _: Rail, list: ListId) -> Slots<'_> {
         Box::new(self.lists[usize::from(list)].order.iter())
     }
 }

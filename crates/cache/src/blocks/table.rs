@@ -32,11 +32,19 @@ pub(crate) const NONE: Slot = u32::MAX;
 /// What a policy knows of a block besides its place in an order; 0 at first.
 pub(crate) type State = u8;
 
-/// The rail of the policy's order.
-pub(crate) const MAIN: usize = 0;
+/// A block that is known.
+#[derive(Clone, Copy)]
+pub(crate) struct Found {
+    pub slot: Slot,
+    pub state: State,
+}
 
-/// A second one, which only LIRS needs.
-pub(crate) const SECOND: usize = 1;
+/// What a policy changes of a block.
+pub(crate) struct Entry<'a> {
+    pub state: &'a mut State,
+    /// Where it is in its order on the main rail.
+    pub position: &'a mut u32,
+}
 
 /// A block of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +58,7 @@ pub(crate) struct Key {
 pub(crate) struct Hash(u64);
 
 impl Key {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hash(self) -> Hash {
         // Both halves of a product with an odd constant (the golden ratio's bits), so that every stride spreads.
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -61,7 +69,7 @@ impl Key {
 
 impl Hash {
     /// Not 0, which says that a way is free; and not 1, which a free way may be mistaken for.
-    #[inline]
+    #[inline(always)]
     fn tag(self) -> u8 {
         (self.0 as u8).max(2)
     }
@@ -90,7 +98,7 @@ impl Bucket {
     };
 
     /// The ways whose tag may be this, the highest bit of a byte for each: all whose tag it is, and perhaps others.
-    #[inline]
+    #[inline(always)]
     fn candidates(&self, tag: u8) -> u64 {
         const EACH: u64 = 0x0001_0101_0101_0101;
         let unlike = u64::from_le_bytes(self.tags) ^ (u64::from(tag) * EACH);
@@ -98,29 +106,29 @@ impl Bucket {
     }
 
     /// The first way that is free.
-    #[inline]
+    #[inline(always)]
     fn free_way(&self) -> Option<usize> {
         let free = self.candidates(0);
         (free != 0).then_some(first_way(free))
     }
 
-    #[inline]
+    #[inline(always)]
     fn key(&self, way: usize) -> Key {
         Key { file: self.files[way], block: self.blocks[way] }
     }
 
-    #[inline]
+    #[inline(always)]
     fn passed(&mut self) -> &mut u8 {
         &mut self.states[WAYS]
     }
 
-    #[inline]
+    #[inline(always)]
     fn was_passed(&self) -> bool {
         self.states[WAYS] != 0
     }
 }
 
-#[inline]
+#[inline(always)]
 fn first_way(candidates: u64) -> usize {
     (candidates.trailing_zeros() / 8) as usize
 }
@@ -148,7 +156,7 @@ impl Table {
     }
 
     /// Number of entries.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn count(&self) -> u64 {
         self.entries as u64
     }
@@ -159,7 +167,7 @@ impl Table {
     }
 
     /// Whether entries may be added only after the table has grown.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn must_grow(&self, adding: usize) -> bool {
         self.entries + adding > self.limit && self.limit < self.most
     }
@@ -174,10 +182,9 @@ impl Table {
         for (place, bucket) in buckets.iter().enumerate() {
             for way in (0..WAYS).filter(|way| bucket.tags[*way] != 0) {
                 let key = bucket.key(way);
-                let slot = self.insert(key, key.hash(), bucket.states[way]);
-                self.set_position::<MAIN>(slot, bucket.positions[way]);
+                let slot = self.insert(key, key.hash(), bucket.states[way], bucket.positions[way]);
                 if let Some(second) = second.get(place) {
-                    self.set_position::<SECOND>(slot, second[way]);
+                    *self.second(slot) = second[way];
                 }
                 moved[place * SLOTS + way] = slot;
             }
@@ -194,7 +201,7 @@ impl Table {
     }
 
     /// Begins to bring the bucket of a hash into the processor's cache.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefetch(&self, hash: Hash) {
         let bucket = &self.buckets[self.home(hash)];
         prefetch(&bucket.tags);
@@ -202,14 +209,14 @@ impl Table {
     }
 
     /// Begins to bring what policies change of an entry into the processor's cache.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefetch_slot(&self, slot: Slot) {
         prefetch(&self.buckets[bucket(slot)].tags);
     }
 
     /// Where a block is.
-    #[inline]
-    pub(crate) fn find(&self, key: Key, hash: Hash) -> Option<Slot> {
+    #[inline(always)]
+    pub(crate) fn find(&self, key: Key, hash: Hash) -> Option<Found> {
         let home = self.home(hash);
         let mut place = home;
         loop {
@@ -218,7 +225,7 @@ impl Table {
             while candidates != 0 {
                 let way = first_way(candidates);
                 if bucket.key(way) == key {
-                    return Some((place * SLOTS + way) as Slot);
+                    return Some(Found { slot: (place * SLOTS + way) as Slot, state: bucket.states[way] });
                 }
                 candidates &= candidates - 1;
             }
@@ -232,9 +239,9 @@ impl Table {
         }
     }
 
-    /// Adds a block, which is not in, and gives its slot.
-    #[inline]
-    pub(crate) fn insert(&mut self, key: Key, hash: Hash, state: State) -> Slot {
+    /// Adds a block, which is not in, at a position of the main rail, and gives its slot.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, key: Key, hash: Hash, state: State, position: u32) -> Slot {
         assert!(self.entries < self.limit, "room was made before");
         self.entries += 1;
         let home = self.home(hash);
@@ -244,6 +251,7 @@ impl Table {
             if let Some(way) = bucket.free_way() {
                 bucket.tags[way] = hash.tag();
                 bucket.states[way] = state;
+                bucket.positions[way] = position;
                 bucket.files[way] = key.file;
                 bucket.blocks[way] = key.block;
                 if place != home {
@@ -258,7 +266,7 @@ impl Table {
     }
 
     /// Forgets a block altogether.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&mut self, slot: Slot) {
         self.entries -= 1;
         let bucket = &mut self.buckets[bucket(slot)];
@@ -282,57 +290,44 @@ impl Table {
         }
     }
 
-    #[inline]
     pub(crate) fn key(&self, slot: Slot) -> Key {
         self.buckets[bucket(slot)].key(way(slot))
     }
 
-    #[inline]
+    #[inline(always)]
+    pub(crate) fn entry(&mut self, slot: Slot) -> Entry<'_> {
+        let bucket = &mut self.buckets[bucket(slot)];
+        Entry { state: &mut bucket.states[way(slot)], position: &mut bucket.positions[way(slot)] }
+    }
+
+    #[inline(always)]
     pub(crate) fn state(&self, slot: Slot) -> State {
         self.buckets[bucket(slot)].states[way(slot)]
     }
 
-    #[inline]
-    pub(crate) fn set_state(&mut self, slot: Slot, state: State) {
-        self.buckets[bucket(slot)].states[way(slot)] = state;
+    /// Where a block is in its order on the second rail.
+    #[inline(always)]
+    pub(crate) fn second(&mut self, slot: Slot) -> &mut u32 {
+        &mut self.second[bucket(slot)][way(slot)]
     }
 
-    /// Where it is in the order that it is in on a rail.
-    #[inline]
-    pub(crate) fn position<const RAIL: usize>(&self, slot: Slot) -> u32 {
-        if RAIL == MAIN {
-            self.buckets[bucket(slot)].positions[way(slot)]
-        } else {
-            self.second[bucket(slot)][way(slot)]
-        }
-    }
-
-    #[inline]
-    pub(crate) fn set_position<const RAIL: usize>(&mut self, slot: Slot, position: u32) {
-        if RAIL == MAIN {
-            self.buckets[bucket(slot)].positions[way(slot)] = position;
-        } else {
-            self.second[bucket(slot)][way(slot)] = position;
-        }
-    }
-
-    #[inline]
+    #[inline(always)]
     fn home(&self, hash: Hash) -> usize {
         ((hash.0 >> 32) * self.buckets.len() as u64 >> 32) as usize
     }
 
-    #[inline]
+    #[inline(always)]
     fn behind(&self, place: usize) -> usize {
         if place + 1 == self.buckets.len() { 0 } else { place + 1 }
     }
 }
 
-#[inline]
+#[inline(always)]
 fn bucket(slot: Slot) -> usize {
     slot as usize / SLOTS
 }
 
-#[inline]
+#[inline(always)]
 fn way(slot: Slot) -> usize {
     slot as usize % SLOTS
 }
