@@ -68,6 +68,11 @@ impl Cache {
         Channel::new(id, communicator, state.node.as_deref())
     }
 
+    /// Waits until all ranks are here. Collective.
+    pub fn barrier(&self) -> Result<(), Status> {
+        self.lock().control.as_ref().ok_or(Status::Communicator)?.barrier()
+    }
+
     /// Whether this rank is the one that opens first.
     pub fn is_first(&self) -> Result<bool, Status> {
         self.lock().control.as_ref().map(|control| control.rank() == 0).ok_or(Status::Communicator)

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use pio_layout::{Datatype, View};
 use pio_plan::Hints;
@@ -12,6 +12,7 @@ use super::access::{Inner, State};
 use super::cache::Cache;
 use super::channel::Channel;
 use super::common::{Common, has_gaps};
+use super::companion::plain::HiddenFile;
 use super::companion::{Companion, Place as CompanionPlace};
 use super::hints::{self, Given, Kept};
 use super::remote;
@@ -56,7 +57,10 @@ impl File {
         given: &Given,
     ) -> Result<File, Status> {
         // Rank 0 opens first, for only one can create; all use its hints. Words that others say are not heard.
-        let wanted = given.followed.or(&settings.hints);
+        // It does so when all are here: what they did to the file before, they did to the one that was there before.
+        cache.barrier()?;
+        let site = Given::of_site();
+        let wanted = given.followed.or(&settings.hints).or(&site.followed);
         let mut words = [0; 2 + hints::WORDS];
         let mut storage = Err(Status::Internal);
         let first = cache.is_first()?;
@@ -97,15 +101,16 @@ impl File {
             shared_start: end,
             atomic: false,
             hints: hints::in_force(hints::of_words(&words[2..]), &channel),
-            kept: given.kept.clone(),
+            kept: given.kept.or(&site.kept),
             common: Common::default(),
         };
+        let name = remote::name_of(path);
         let path = Path::new(OsStr::from_bytes(without_prefix(path.to_bytes())));
         let inner = Inner {
             mode,
             strategy: settings.strategy,
             rank: channel.communicator.rank(),
-            companion: Mutex::new(Companion::new(path, place, words[1])?),
+            companion: Mutex::new(Companion::new(path, name.as_deref(), place, words[1])?),
             turns: Turns::new(channel),
             storage,
             state: Mutex::new(state),
@@ -122,11 +127,9 @@ impl File {
             result = turn.communicator.barrier();
         }
         let inner = Arc::into_inner(self.inner).ok_or(Status::Internal)?;
-        if inner.rank == 0 {
-            inner.companion.lock().unwrap_or_else(PoisonError::into_inner).remove();
-            if inner.mode.deletes_on_close() {
-                result = result.and(inner.storage.remove().map_err(Status::from));
-            }
+        inner.companion().remove(inner.rank == 0);
+        if inner.rank == 0 && inner.mode.deletes_on_close() {
+            result = result.and(inner.storage.remove().map_err(Status::from));
         }
         result = result.and(inner.storage.close().map_err(Status::from));
         let channel = inner.turns.into_channel().ok_or(Status::Internal)?;
@@ -368,7 +371,7 @@ fn agree(
     let number = Status::number(storage.as_ref().map(|_| ()).map_err(|status| *status));
     let on_servers = remote::name_of(path).is_some();
     let path = Path::new(OsStr::from_bytes(without_prefix(path.to_bytes())));
-    let beside = me != 0 || (!on_servers && Companion::fits_beside(path));
+    let beside = me != 0 || (!on_servers && HiddenFile::fits_beside(path));
     let all = channel.communicator.gather([number as u64, mode.0 as u64, u64::from(beside)])?;
     let mut failed = all.iter().find_map(|[number, ..]| Status::check(*number as i32).err());
     if all.iter().any(|[_, other, _]| *other != all[0][1]) {
@@ -381,7 +384,7 @@ fn agree(
             let place = match (all[0][2] == 1, one_node) {
                 (true, _) => CompanionPlace::Beside,
                 (false, true) => CompanionPlace::Memory,
-                (false, false) if on_servers => CompanionPlace::Nowhere,
+                (false, false) if on_servers => CompanionPlace::Servers,
                 // Creating it will say what is wrong.
                 (false, false) => CompanionPlace::Beside,
             };

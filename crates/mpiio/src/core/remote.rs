@@ -23,7 +23,7 @@ const STORE: &str = "PIOSCOPE_STORE";
 /// Begins the path of a file on servers.
 const PREFIX: &str = "pioscope:";
 /// How long to wait for a lock before it is an error: nobody holds one for longer than a request takes.
-const LOCK_PATIENCE: Duration = Duration::from_secs(600);
+pub const LOCK_PATIENCE: Duration = Duration::from_secs(600);
 /// Below this mean size of pieces in memory, packing is cheaper than telling the kernel of each.
 const GATHER_BYTES: u64 = 256;
 
@@ -56,7 +56,8 @@ pub fn remove(name: &str) -> Result<(), IoError> {
     store()?.remove(name).map_err(refused)
 }
 
-fn store() -> Result<Store, IoError> {
+/// The store; connects to it first, if need be.
+pub fn store() -> Result<Store, IoError> {
     let mut connected = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(store) = &*connected {
         return Ok(store.clone());
@@ -181,7 +182,7 @@ impl RemoteFile {
 }
 
 /// What a store said no with. MPI has only a class for it: the rest goes to the standard error output.
-fn refused(error: StoreError) -> IoError {
+pub fn refused(error: StoreError) -> IoError {
     eprintln!("pioscope: {error}");
     IoError { errno: error.errno() }
 }
