@@ -17,7 +17,7 @@ use super::hints::{self, Given, Kept};
 use super::remote;
 use super::settings::Settings;
 use super::status::Status;
-use super::storage::{Mode, Storage};
+use super::storage::{Creates, Mode, Storage};
 use super::turns::Turns;
 use super::views::FileView;
 
@@ -55,39 +55,47 @@ impl File {
         mode: Mode,
         given: &Given,
     ) -> Result<File, Status> {
-        // Rank 0 opens first, for only one can create; all use its hints. Words that others say are not heard.
         let wanted = given.followed.or(&settings.hints);
-        let mut words = [0; 2 + hints::WORDS];
-        let mut storage = Err(Status::Internal);
         let first = cache.is_first()?;
-        if first {
-            storage = open_storage(path, mode, true, given.kept.permissions());
-            words[0] = Status::number(storage.as_ref().map(|_| ()).map_err(|status| *status)) as u64;
-            words[1] = unique_number();
-            words[2..].copy_from_slice(&hints::words_of(&wanted));
-        }
-        let channel = cache.open(&mut words)?;
-        if let Err(status) = Status::check(words[0] as i32) {
-            cache.put_back(channel);
-            return Err(status);
-        }
-        if !first {
-            storage = open_storage(path, mode, false, None);
-        }
-        // Now: as soon as all know that all have opened the file, some may write to it.
-        let end = if mode.appends() {
-            storage.as_ref().map_or(0, |storage| storage.size().unwrap_or(0))
-        } else {
-            0
+        // Of a file that must be new, only the first to open it can tell. (And who sets permissions, whether it is new.)
+        let after_first =
+            !first && (mode.creates(true) == Creates::New || given.kept.permissions().is_some());
+        let open = || {
+            let storage = open_storage(path, mode, first, given.kept.permissions())?;
+            // Now: as soon as all know that all have opened the file, some may write to it.
+            let end = if mode.appends() { storage.size().unwrap_or(0) } else { 0 };
+            Ok((storage, end))
         };
-        let agreed = agree(&channel, path, mode, storage);
-        let (storage, place) = match agreed {
-            Ok(agreed) => agreed,
-            Err(status) => {
+        let mut opened = if after_first { Err(Status::Internal) } else { open() };
+        let on_servers = remote::name_of(path).is_some();
+        let name = Path::new(OsStr::from_bytes(without_prefix(path.to_bytes())));
+        let beside = first && !on_servers && Companion::fits_beside(name);
+        let [a, b, c, d, e, f] = hints::words_of(&wanted);
+        let number = unique_number();
+        let outcome = if after_first { TO_BE_OPENED } else { outcome_of(&opened) };
+        let (channel, all) =
+            cache.open([outcome, mode.0 as u64, u64::from(beside), number, a, b, c, d, e, f, 0])?;
+        let mut outcomes: Vec<u64> = all.iter().map(|[outcome, ..]| *outcome).collect();
+        let mut agreed = agree(&outcomes, &all);
+        if agreed.is_ok() && outcomes.contains(&TO_BE_OPENED) {
+            if after_first {
+                opened = open();
+            }
+            let later = channel.communicator.gather([outcome_of(&opened)])?;
+            outcomes = later.into_iter().map(|[outcome]| outcome).collect();
+            agreed = agree(&outcomes, &all);
+        }
+        let (storage, end) = match (opened, agreed) {
+            (Ok(opened), Ok(())) => opened,
+            (opened, agreed) => {
+                let closed = opened.map_or(Ok(()), |(storage, _)| storage.close());
                 cache.put_back(channel);
-                return Err(status);
+                closed?;
+                return Err(agreed.err().unwrap_or(Status::Internal));
             }
         };
+        let [_, _, beside, number, hints @ .., _] = all[0];
+        let place = place_of_companion(&channel, beside == 1, on_servers);
         let communicator = channel.communicator.handle();
         let state = State {
             view: View::contiguous(0),
@@ -96,16 +104,15 @@ impl File {
             position: end,
             shared_start: end,
             atomic: false,
-            hints: hints::in_force(hints::of_words(&words[2..]), &channel),
+            hints: hints::in_force(hints::of_words(&hints)),
             kept: given.kept.clone(),
-            common: Common::default(),
+            common: Common::of_new_file(&channel),
         };
-        let path = Path::new(OsStr::from_bytes(without_prefix(path.to_bytes())));
         let inner = Inner {
             mode,
             strategy: settings.strategy,
             rank: channel.communicator.rank(),
-            companion: Mutex::new(Companion::new(path, place, words[1])?),
+            companion: Mutex::new(Companion::new(name, place, number)?),
             turns: Turns::new(channel),
             storage,
             state: Mutex::new(state),
@@ -165,7 +172,7 @@ impl File {
         let all =
             turn.communicator.gather([a, b, c, d, e, f, current_status, current_byte, u64::from(gaps)])?;
         let [hint_words @ .., current_status, current_byte, _] = all[0];
-        state.follow(&hint_words, given, &turn);
+        state.follow(&hint_words, given);
         Status::check(current_status as i32)?;
         let view = match displacement {
             Displacement::Current => self.view_of(displacement, types, [current_status, current_byte]),
@@ -317,12 +324,13 @@ impl File {
         size: i64,
         change: fn(&Storage, u64) -> Result<(), pio_plan::IoError>,
     ) -> Result<(), Status> {
-        let turn = self.inner.turns.take()?;
-        let mut outcome = [0_u8; 4];
-        // When all are here, what they wrote before is in the file.
-        let same = turn.communicator.gather([size as u64])?.into_iter().all(|other| other == [size as u64]);
-        if turn.communicator.rank() == 0 && same {
+        let mut turn = self.inner.turns.take()?;
+        // When rank 0 knows that all are here, what they wrote before is in the file. Nobody may go on and write
+        // before it is cut; so the others wait once, for what rank 0 says.
+        let mut said = [0_u8; 4];
+        if let Some(all) = turn.collect([size as u64])? {
             let result = match u64::try_from(size) {
+                _ if all.iter().any(|other| *other != [size as u64]) => Err(Status::NotSame),
                 Err(_) => Err(Status::Argument),
                 Ok(_) if !self.inner.mode.writes() => Err(Status::ReadOnly),
                 Ok(size) => self
@@ -330,10 +338,10 @@ impl File {
                     .not_sequential()
                     .and_then(|()| change(&self.inner.storage, size).map_err(Status::from)),
             };
-            outcome = Status::number(result).to_ne_bytes();
+            said = Status::number(result).to_ne_bytes();
         }
-        turn.communicator.broadcast(&mut outcome)?;
-        if same { Status::check(i32::from_ne_bytes(outcome)) } else { Err(Status::NotSame) }
+        turn.communicator.broadcast(&mut said)?;
+        Status::check(i32::from_ne_bytes(said))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -346,53 +354,46 @@ impl State {
     fn agree_on_hints(&mut self, given: &Given, channel: &Channel) -> Result<(), Status> {
         let mut bytes = hints::words_of(&given.followed).map(u64::to_ne_bytes);
         channel.communicator.broadcast(bytes.as_flattened_mut())?;
-        self.follow(&bytes.map(u64::from_ne_bytes), given, channel);
+        self.follow(&bytes.map(u64::from_ne_bytes), given);
         Ok(())
     }
 
     /// Adds the hints that rank 0 said, and keeps those that this rank was given only to keep.
-    fn follow(&mut self, words: &[u64], given: &Given, channel: &Channel) {
-        self.hints = hints::in_force(hints::of_words(words).or(&self.hints), channel);
+    fn follow(&mut self, words: &[u64], given: &Given) {
+        self.hints = hints::in_force(hints::of_words(words).or(&self.hints));
         self.kept.add(&given.kept);
     }
 }
 
-/// If one rank could not open the file, none has. Also tells where the companion can be.
-fn agree(
-    channel: &Channel,
-    path: &CStr,
-    mode: Mode,
-    storage: Result<Storage, Status>,
-) -> Result<(Storage, CompanionPlace), Status> {
-    let me = channel.communicator.rank();
-    let number = Status::number(storage.as_ref().map(|_| ()).map_err(|status| *status));
-    let on_servers = remote::name_of(path).is_some();
-    let path = Path::new(OsStr::from_bytes(without_prefix(path.to_bytes())));
-    let beside = me != 0 || (!on_servers && Companion::fits_beside(path));
-    let all = channel.communicator.gather([number as u64, mode.0 as u64, u64::from(beside)])?;
-    let mut failed = all.iter().find_map(|[number, ..]| Status::check(*number as i32).err());
-    if all.iter().any(|[_, other, _]| *other != all[0][1]) {
-        failed = Some(Status::NotSame);
+/// What a rank says when it opens a file: what came of it, the mode, whether there can be a companion beside the file, a
+/// number for that, hints; the last word is the channel's.
+type Opening = [u64; 5 + hints::WORDS];
+
+/// Instead of the number of a status: a rank that lets rank 0 go first.
+const TO_BE_OPENED: u64 = u64::MAX;
+
+fn outcome_of(opened: &Result<(Storage, u64), Status>) -> u64 {
+    Status::number(opened.as_ref().map(|_| ()).map_err(|status| *status)) as u64
+}
+
+/// If one rank could not open the file, none has. `all` also say with which mode they open.
+fn agree(outcomes: &[u64], all: &[Opening]) -> Result<(), Status> {
+    if all.iter().any(|[_, mode, ..]| *mode != all[0][1]) {
+        return Err(Status::NotSame);
     }
-    match (storage, failed) {
-        (Ok(storage), None) => {
-            let one_node =
-                (0..channel.communicator.ranks()).all(|rank| rank == me || channel.shares_with(rank));
-            let place = match (all[0][2] == 1, one_node) {
-                (true, _) => CompanionPlace::Beside,
-                (false, true) => CompanionPlace::Memory,
-                (false, false) if on_servers => CompanionPlace::Nowhere,
-                // Creating it will say what is wrong.
-                (false, false) => CompanionPlace::Beside,
-            };
-            Ok((storage, place))
-        }
-        (opened, failed) => {
-            if let Ok(storage) = opened {
-                storage.close()?;
-            }
-            Err(failed.unwrap_or(Status::Internal))
-        }
+    let failed = |outcome: &&u64| !matches!(**outcome, 0 | TO_BE_OPENED);
+    outcomes.iter().find(failed).map_or(Ok(()), |outcome| Status::check(*outcome as i32))
+}
+
+fn place_of_companion(channel: &Channel, fits_beside: bool, on_servers: bool) -> CompanionPlace {
+    let me = channel.communicator.rank();
+    let one_node = (0..channel.communicator.ranks()).all(|rank| rank == me || channel.shares_with(rank));
+    match (fits_beside, one_node) {
+        (true, _) => CompanionPlace::Beside,
+        (false, true) => CompanionPlace::Memory,
+        (false, false) if on_servers => CompanionPlace::Nowhere,
+        // Creating it will say what is wrong.
+        (false, false) => CompanionPlace::Beside,
     }
 }
 
