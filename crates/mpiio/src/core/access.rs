@@ -182,7 +182,8 @@ impl Inner {
             }
         };
         let State { view, hints, atomic, common, .. } = &*state;
-        let (view, context, atomic) = (view.clone(), common.context(hints, &self.storage), *atomic);
+        let (view, context, atomic) =
+            (view.clone(), common.context(hints, &self.storage, direction), *atomic);
         let overlapping = state.overlapping.clone();
         Operation { direction, view, overlapping, start, memory, context, atomic, error }
     }

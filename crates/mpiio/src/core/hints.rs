@@ -2,7 +2,6 @@
 
 use pio_plan::{Direction, Hints};
 
-use super::channel::Channel;
 use super::segment;
 
 /// Hints that MPI reserves (4.1, section 14.2.8) or ROMIO's users know, and that change nothing here: each rank keeps
@@ -136,11 +135,10 @@ pub fn of_words(words: &[u64]) -> Hints {
     }
 }
 
-/// Completes hints with our own choices: a program that asks shall see the defaults, too.
-pub fn in_force(hints: Hints, channel: &Channel) -> Hints {
-    let ranks = channel.communicator.ranks();
+/// Completes hints with our own choices: a program that asks shall see the defaults, too. But not how many ranks
+/// aggregate, which is another number to write than to read: see [`super::common::Common::context`].
+pub fn in_force(hints: Hints) -> Hints {
     Hints {
-        cb_nodes: Some(hints.aggregators(ranks)),
         cb_buffer_size: Some(hints.buffer_size().min(segment::MOST_BYTES)),
         ind_rd_buffer_size: Some(hints.sieve_size(Direction::Read)),
         ind_wr_buffer_size: Some(hints.sieve_size(Direction::Write)),

@@ -96,15 +96,15 @@ impl RemoteFile {
         self.store.servers()
     }
 
+    /// Its number in the store.
+    pub fn identity(&self) -> u64 {
+        self.file.file().id.0
+    }
+
     /// Bytes of a strip, and how many servers have parts of the file.
     pub fn striping(&self) -> (u64, u32) {
         let striping = self.file.file().placement.striping();
         (striping.unit, striping.factor)
-    }
-
-    /// Makes what was written durable.
-    pub fn close(self) -> Result<(), IoError> {
-        self.file.close().map_err(refused)
     }
 
     /// Removes the file.
