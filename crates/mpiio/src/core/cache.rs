@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::boundary::MpiTable;
 use super::channel::Channel;
-use super::communicator::Communicator;
+use super::communicator::{self, Communicator};
 use super::segment::{self, Segment};
 use super::status::Status;
 
@@ -47,25 +47,22 @@ impl Cache {
         }))
     }
 
-    /// Rank 0 says something to all ranks, and offers a channel; returns the channel that all take. Collective.
-    pub fn open<const N: usize>(&self, words: &mut [u64; N]) -> Result<Channel, Status> {
+    /// Every rank says something to all ranks; rank 0 also offers a channel, with its last word, which all take.
+    /// Collective.
+    pub fn open<const N: usize>(&self, mut mine: [u64; N]) -> Result<(Channel, Vec<[u64; N]>), Status> {
         let mut state = self.lock();
         let State { control: Some(control), .. } = &*state else { return Err(Status::Communicator) };
-        let choice = state.free.last().map_or(NEW, |channel| channel.id);
-        let mut bytes = Vec::with_capacity((N + 1) * 8);
-        bytes.extend(words.iter().chain([&choice]).flat_map(|word| word.to_ne_bytes()));
-        control.broadcast(&mut bytes)?;
-        let mut said = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
-        words.iter_mut().zip(&mut said).for_each(|(word, said)| *word = said);
-        let choice = said.next().unwrap_or(NEW);
+        mine[N - 1] = state.free.last().map_or(NEW, |channel| channel.id);
+        let all = control.gather(mine)?;
+        let choice = all[0][N - 1];
         if choice != NEW {
             let place = state.free.iter().position(|channel| channel.id == choice).ok_or(Status::Internal)?;
-            return Ok(state.free.swap_remove(place));
+            return Ok((state.free.swap_remove(place), all));
         }
         let communicator = control.duplicate()?;
         let id = state.made;
         state.made += 1;
-        Channel::new(id, communicator, state.node.as_deref())
+        Ok((Channel::new(id, communicator, state.node.as_deref())?, all))
     }
 
     /// Whether this rank is the one that opens first.
@@ -111,6 +108,7 @@ fn nodes(control: &Communicator) -> Result<Option<Vec<u32>>, Status> {
         Err(_) => [node, 0, 0, 0],
     };
     let all = control.gather(mine)?;
+    communicator::share_node_with(all.iter().filter(|[of, ..]| *of == node).count());
     // Each rank tries its successor on the node, so that every one is tried by one.
     let ranks = all.len();
     let me = control.rank() as usize;

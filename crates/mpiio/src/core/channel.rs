@@ -2,10 +2,12 @@
 //!
 //! A channel outlives the file: the next file on the same communicator takes it over, with its buffers mapped and warm.
 
+use std::collections::BTreeSet;
+
 use pio_plan::{Choice, IoError, Slot, Strategy};
 use pio_store::transport::Traffic;
 
-use super::communicator::{Communicator, Sending};
+use super::communicator::{Communicator, Patience, Sending};
 use super::remote;
 use super::segment::{Address, Segment};
 use super::status::Status;
@@ -36,6 +38,8 @@ pub struct Channel {
     own: [Segment; Slot::COUNT],
     /// Those of the ranks that share memory with this one (itself not among them).
     others: Vec<Option<[Segment; Slot::COUNT]>>,
+    /// Nodes that the ranks are on, if ranks of a node share memory.
+    pub nodes: Option<u32>,
     operations: u32,
     /// Sends that are not yet complete.
     pub sending: Vec<Sending>,
@@ -57,14 +61,56 @@ impl Channel {
             None => (private(), (0..communicator.ranks()).map(|_| None).collect()),
             Some(node) => share(&communicator, node)?,
         };
+        let nodes = node.map(|node| node.iter().collect::<BTreeSet<_>>().len() as u32);
         let (sending, block, received, tally, told) = Default::default();
-        Ok(Channel { id, communicator, own, others, operations: 0, sending, block, received, tally, told })
+        Ok(Channel {
+            id,
+            communicator,
+            own,
+            others,
+            nodes,
+            operations: 0,
+            sending,
+            block,
+            received,
+            tally,
+            told,
+        })
     }
 
     /// The tag of the next operation.
     pub fn next_tag(&mut self) -> i32 {
         self.operations = (self.operations + 1) % TAGS;
         self.operations as i32
+    }
+
+    /// Every rank's words, for rank 0; nothing for the others. Collective.
+    pub fn collect<const N: usize>(&mut self, mine: [u64; N]) -> Result<Option<Vec<[u64; N]>>, Status> {
+        let (tag, communicator) = (self.next_tag(), &self.communicator);
+        let mut patience = Patience::new();
+        if communicator.rank() > 0 {
+            let mut sending =
+                communicator.send(0, tag, mine.iter().flat_map(|word| word.to_ne_bytes()).collect())?;
+            while !communicator.is_sent(&mut sending)? {
+                patience.wait();
+            }
+            return Ok(None);
+        }
+        let mut all = vec![mine; communicator.ranks() as usize];
+        let mut missing = communicator.ranks() - 1;
+        while missing > 0 {
+            let Some(arrived) = communicator.probe(tag)? else {
+                patience.wait();
+                continue;
+            };
+            let from = arrived.from as usize;
+            communicator.receive(arrived, &mut self.received)?;
+            let words = self.received.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+            all[from].iter_mut().zip(words).for_each(|(word, said)| *word = said);
+            missing -= 1;
+            patience = Patience::new();
+        }
+        Ok(Some(all))
     }
 
     /// Tells people what was chosen and why, if `PIOSCOPE_VERBOSE` is set and it is another choice than the last.

@@ -11,8 +11,8 @@ use super::memory::Memory;
 use super::status::Status;
 use super::storage::Storage;
 
-/// Of the views in force. By default, of a file that was just opened: every rank sees all bytes.
-#[derive(Clone, Debug, Default)]
+/// Of the views in force.
+#[derive(Clone, Debug)]
 pub struct Common {
     /// All of them, if the strategy wants them.
     views: Option<Arc<[View]>>,
@@ -20,6 +20,8 @@ pub struct Common {
     has_gaps: bool,
     /// How many ranks there are.
     ranks: u32,
+    /// On how many nodes they are, if those of a node share memory.
+    nodes: Option<u32>,
 }
 
 /// Whether a view shows the file with gaps.
@@ -28,6 +30,11 @@ pub fn has_gaps(view: &View) -> bool {
 }
 
 impl Common {
+    /// Of a file that was just opened: every rank sees all bytes.
+    pub fn of_new_file(channel: &Channel) -> Common {
+        Common { views: None, has_gaps: false, ranks: channel.communicator.ranks(), nodes: channel.nodes }
+    }
+
     /// After all ranks set views, this one `view`; `gaps` says whether any of them has gaps. Collective, if the strategy wants
     /// to know the others' views.
     pub fn agree(
@@ -37,20 +44,25 @@ impl Common {
         view: &View,
         gaps: bool,
     ) -> Result<Common, Status> {
-        let ranks = channel.communicator.ranks();
+        let common = Common { has_gaps: gaps, ..Common::of_new_file(channel) };
+        let ranks = common.ranks;
         if ranks == 1 || !strategy.exchanges_views() {
-            return Ok(Common { views: None, has_gaps: gaps, ranks });
+            return Ok(common);
         }
         let group = Group { rank: Rank(channel.communicator.rank()), ranks };
         let mut exchange = ViewExchange::new(group, view.clone());
         Driver::new(channel, storage, &mut Memory::none(), Direction::Read, &mut exchange).run()?;
         let views = exchange.views().ok_or(Status::Internal)?;
-        Ok(Common { views: Some(views), has_gaps: gaps, ranks })
+        Ok(Common { views: Some(views), ..common })
     }
 
     /// What an operation goes by.
-    pub fn context(&self, hints: &Hints, storage: &Storage) -> Context {
+    pub fn context(&self, hints: &Hints, storage: &Storage, direction: Direction) -> Context {
         let mut hints = hints.clone();
+        if direction == Direction::Write && storage.servers() == 0 {
+            // A node's kernel lets one process at a time write into a file; more only wait for each other.
+            hints.cb_nodes = hints.cb_nodes.or(self.nodes);
+        }
         if let Some((unit, factor)) = storage.striping() {
             // What is, not what was wished for.
             (hints.striping_unit, hints.striping_factor) = (Some(unit), Some(factor));

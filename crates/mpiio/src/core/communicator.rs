@@ -2,6 +2,8 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use super::boundary::MpiTable;
 use super::coroutine;
@@ -10,6 +12,22 @@ use super::turns;
 
 /// How often to look for something before giving the processor away. Ranks often outnumber processors.
 const LOOKS_BEFORE_YIELD: u32 = 16;
+/// For so long a wait without sleep. The kernel wakes sleepers some 50 microseconds late.
+const AWAKE: Duration = Duration::from_micros(400);
+/// The same where a node has more ranks than processors: whoever looks keeps another from its work.
+const AWAKE_IN_A_CROWD: Duration = Duration::from_micros(50);
+/// Other operations of this rank must go on meanwhile.
+const LONGEST_SLEEP: Duration = Duration::from_millis(1);
+
+/// Whether some communicator has more ranks on this node than there are processors.
+static CROWDED: AtomicBool = AtomicBool::new(false);
+
+/// So many ranks are on this node.
+pub fn share_node_with(ranks: usize) {
+    if std::thread::available_parallelism().is_ok_and(|processors| ranks > processors.get()) {
+        CROWDED.store(true, Ordering::Relaxed);
+    }
+}
 
 /// A communicator, by the shim's pointer to it; of all ranks that opened a file.
 #[derive(Debug)]
@@ -203,17 +221,21 @@ impl Communicator {
     }
 }
 
-/// How to wait for other ranks: a short while at full speed, then giving the processor away between looks. Other
-/// operations of this rank go on meanwhile; a nonblocking operation goes back to whoever carries it on.
+/// How to wait for other ranks: a short while at full speed, then giving the processor away between looks, and where
+/// that does not help, asleep for an eighth of the time that was waited already: a rank that works must not share its
+/// processor with several that only look. Other operations of this rank go on meanwhile; a nonblocking operation goes
+/// back to whoever carries it on.
 #[derive(Debug)]
 pub struct Patience {
     looks: u32,
+    /// When it began to give the processor away.
+    since: Option<Instant>,
 }
 
 impl Patience {
     /// The wait begins.
     pub fn new() -> Patience {
-        Patience { looks: 0 }
+        Patience { looks: 0, since: None }
     }
 
     /// After a look that found nothing.
@@ -223,10 +245,16 @@ impl Patience {
         }
         turns::progress();
         self.looks += 1;
-        if self.looks > LOOKS_BEFORE_YIELD {
-            std::thread::yield_now();
-        } else {
-            std::hint::spin_loop();
+        if self.looks <= LOOKS_BEFORE_YIELD {
+            return std::hint::spin_loop();
+        }
+        std::thread::yield_now();
+        if self.looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
+            let awake = if CROWDED.load(Ordering::Relaxed) { AWAKE_IN_A_CROWD } else { AWAKE };
+            let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+            if waited > awake {
+                std::thread::sleep((waited / 8).min(LONGEST_SLEEP));
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use pio_layout::{Datatype, View};
 use pio_plan::Hints;
@@ -12,12 +12,13 @@ use super::access::{Inner, State};
 use super::cache::Cache;
 use super::channel::Channel;
 use super::common::{Common, has_gaps};
-use super::companion::{Companion, Place as CompanionPlace};
+use super::companion::Companion;
 use super::hints::{self, Given, Kept};
+use super::opening::Opened;
 use super::remote;
 use super::settings::Settings;
 use super::status::Status;
-use super::storage::{Mode, Storage};
+use super::storage::{Mode, Storage, without_prefix};
 use super::turns::Turns;
 use super::views::FileView;
 
@@ -55,39 +56,10 @@ impl File {
         mode: Mode,
         given: &Given,
     ) -> Result<File, Status> {
-        // Rank 0 opens first, for only one can create; all use its hints. Words that others say are not heard.
-        let wanted = given.followed.or(&settings.hints);
-        let mut words = [0; 2 + hints::WORDS];
-        let mut storage = Err(Status::Internal);
-        let first = cache.is_first()?;
-        if first {
-            storage = open_storage(path, mode, true, given.kept.permissions());
-            words[0] = Status::number(storage.as_ref().map(|_| ()).map_err(|status| *status)) as u64;
-            words[1] = unique_number();
-            words[2..].copy_from_slice(&hints::words_of(&wanted));
-        }
-        let channel = cache.open(&mut words)?;
-        if let Err(status) = Status::check(words[0] as i32) {
-            cache.put_back(channel);
-            return Err(status);
-        }
-        if !first {
-            storage = open_storage(path, mode, false, None);
-        }
-        // Now: as soon as all know that all have opened the file, some may write to it.
-        let end = if mode.appends() {
-            storage.as_ref().map_or(0, |storage| storage.size().unwrap_or(0))
-        } else {
-            0
-        };
-        let agreed = agree(&channel, path, mode, storage);
-        let (storage, place) = match agreed {
-            Ok(agreed) => agreed,
-            Err(status) => {
-                cache.put_back(channel);
-                return Err(status);
-            }
-        };
+        let site = Given::of_site();
+        let wanted = given.followed.or(&settings.hints).or(&site.followed);
+        let Opened { channel, storage, end, hints, place, number } =
+            Opened::new(cache, path, mode, given.kept.permissions(), &wanted)?;
         let communicator = channel.communicator.handle();
         let state = State {
             view: View::contiguous(0),
@@ -96,16 +68,17 @@ impl File {
             position: end,
             shared_start: end,
             atomic: false,
-            hints: hints::in_force(hints::of_words(&words[2..]), &channel),
-            kept: given.kept.clone(),
-            common: Common::default(),
+            hints: hints::in_force(hints),
+            kept: given.kept.or(&site.kept),
+            common: Common::of_new_file(&channel),
         };
-        let path = Path::new(OsStr::from_bytes(without_prefix(path.to_bytes())));
+        let name = remote::name_of(path);
+        let path = Path::new(OsStr::from_bytes(without_prefix(path).to_bytes()));
         let inner = Inner {
             mode,
             strategy: settings.strategy,
             rank: channel.communicator.rank(),
-            companion: Mutex::new(Companion::new(path, place, words[1])?),
+            companion: Mutex::new(Companion::new(path, name.as_deref(), place, number)?),
             turns: Turns::new(channel),
             storage,
             state: Mutex::new(state),
@@ -117,16 +90,18 @@ impl File {
     /// Closes the file. Collective: what any rank wrote before is in the file when any rank is through.
     pub fn close(self) -> Result<(), Status> {
         let mut result = Ok(());
-        // Nobody may still need the companion when it goes.
+        // Nobody may still need the companion, or have something to say to the servers, when who is ahead removes it or
+        // the file.
         if let Ok(turn) = self.inner.turns.take() {
-            result = turn.communicator.barrier();
+            if self.inner.mode.writes() && !self.inner.mode.deletes_on_close() {
+                result = self.inner.storage.settle().map_err(Status::from);
+            }
+            result = turn.communicator.barrier().and(result);
         }
         let inner = Arc::into_inner(self.inner).ok_or(Status::Internal)?;
-        if inner.rank == 0 {
-            inner.companion.lock().unwrap_or_else(PoisonError::into_inner).remove();
-            if inner.mode.deletes_on_close() {
-                result = result.and(inner.storage.remove().map_err(Status::from));
-            }
+        inner.companion().remove(inner.rank == 0);
+        if inner.rank == 0 && inner.mode.deletes_on_close() {
+            result = result.and(inner.storage.remove().map_err(Status::from));
         }
         result = result.and(inner.storage.close().map_err(Status::from));
         let channel = inner.turns.into_channel().ok_or(Status::Internal)?;
@@ -165,7 +140,7 @@ impl File {
         let all =
             turn.communicator.gather([a, b, c, d, e, f, current_status, current_byte, u64::from(gaps)])?;
         let [hint_words @ .., current_status, current_byte, _] = all[0];
-        state.follow(&hint_words, given, &turn);
+        state.follow(&hint_words, given);
         Status::check(current_status as i32)?;
         let view = match displacement {
             Displacement::Current => self.view_of(displacement, types, [current_status, current_byte]),
@@ -317,12 +292,13 @@ impl File {
         size: i64,
         change: fn(&Storage, u64) -> Result<(), pio_plan::IoError>,
     ) -> Result<(), Status> {
-        let turn = self.inner.turns.take()?;
-        let mut outcome = [0_u8; 4];
-        // When all are here, what they wrote before is in the file.
-        let same = turn.communicator.gather([size as u64])?.into_iter().all(|other| other == [size as u64]);
-        if turn.communicator.rank() == 0 && same {
+        let mut turn = self.inner.turns.take()?;
+        // When rank 0 knows that all are here, what they wrote before is in the file. Nobody may go on and write
+        // before it is cut; so the others wait once, for what rank 0 says.
+        let mut said = [0_u8; 4];
+        if let Some(all) = turn.collect([size as u64])? {
             let result = match u64::try_from(size) {
+                _ if all.iter().any(|other| *other != [size as u64]) => Err(Status::NotSame),
                 Err(_) => Err(Status::Argument),
                 Ok(_) if !self.inner.mode.writes() => Err(Status::ReadOnly),
                 Ok(size) => self
@@ -330,10 +306,10 @@ impl File {
                     .not_sequential()
                     .and_then(|()| change(&self.inner.storage, size).map_err(Status::from)),
             };
-            outcome = Status::number(result).to_ne_bytes();
+            said = Status::number(result).to_ne_bytes();
         }
-        turn.communicator.broadcast(&mut outcome)?;
-        if same { Status::check(i32::from_ne_bytes(outcome)) } else { Err(Status::NotSame) }
+        turn.communicator.broadcast(&mut said)?;
+        Status::check(i32::from_ne_bytes(said))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -346,84 +322,13 @@ impl State {
     fn agree_on_hints(&mut self, given: &Given, channel: &Channel) -> Result<(), Status> {
         let mut bytes = hints::words_of(&given.followed).map(u64::to_ne_bytes);
         channel.communicator.broadcast(bytes.as_flattened_mut())?;
-        self.follow(&bytes.map(u64::from_ne_bytes), given, channel);
+        self.follow(&bytes.map(u64::from_ne_bytes), given);
         Ok(())
     }
 
     /// Adds the hints that rank 0 said, and keeps those that this rank was given only to keep.
-    fn follow(&mut self, words: &[u64], given: &Given, channel: &Channel) {
-        self.hints = hints::in_force(hints::of_words(words).or(&self.hints), channel);
+    fn follow(&mut self, words: &[u64], given: &Given) {
+        self.hints = hints::in_force(hints::of_words(words).or(&self.hints));
         self.kept.add(&given.kept);
     }
-}
-
-/// If one rank could not open the file, none has. Also tells where the companion can be.
-fn agree(
-    channel: &Channel,
-    path: &CStr,
-    mode: Mode,
-    storage: Result<Storage, Status>,
-) -> Result<(Storage, CompanionPlace), Status> {
-    let me = channel.communicator.rank();
-    let number = Status::number(storage.as_ref().map(|_| ()).map_err(|status| *status));
-    let on_servers = remote::name_of(path).is_some();
-    let path = Path::new(OsStr::from_bytes(without_prefix(path.to_bytes())));
-    let beside = me != 0 || (!on_servers && Companion::fits_beside(path));
-    let all = channel.communicator.gather([number as u64, mode.0 as u64, u64::from(beside)])?;
-    let mut failed = all.iter().find_map(|[number, ..]| Status::check(*number as i32).err());
-    if all.iter().any(|[_, other, _]| *other != all[0][1]) {
-        failed = Some(Status::NotSame);
-    }
-    match (storage, failed) {
-        (Ok(storage), None) => {
-            let one_node =
-                (0..channel.communicator.ranks()).all(|rank| rank == me || channel.shares_with(rank));
-            let place = match (all[0][2] == 1, one_node) {
-                (true, _) => CompanionPlace::Beside,
-                (false, true) => CompanionPlace::Memory,
-                (false, false) if on_servers => CompanionPlace::Nowhere,
-                // Creating it will say what is wrong.
-                (false, false) => CompanionPlace::Beside,
-            };
-            Ok((storage, place))
-        }
-        (opened, failed) => {
-            if let Ok(storage) = opened {
-                storage.close()?;
-            }
-            Err(failed.unwrap_or(Status::Internal))
-        }
-    }
-}
-
-fn open_storage(path: &CStr, mode: Mode, first: bool, permissions: Option<u32>) -> Result<Storage, Status> {
-    if !mode.is_valid() || (mode.is_sequential() && mode.reads() && mode.writes()) {
-        return Err(Status::Amode);
-    }
-    let Some(permissions) = permissions else { return Ok(Storage::open(path, mode, first)?) };
-    let name = Path::new(OsStr::from_bytes(without_prefix(path.to_bytes())));
-    let is_new = !name.exists();
-    let storage = Storage::open(path, mode, first)?;
-    if is_new {
-        // A hint: if the file system will not have it, the file is there with the usual permissions.
-        let permissions = std::os::unix::fs::PermissionsExt::from_mode(permissions);
-        let _ = std::fs::set_permissions(name, permissions);
-    }
-    Ok(storage)
-}
-
-/// The path without what tells ROMIO which file system driver to use, as [`Storage`] has it.
-fn without_prefix(path: &[u8]) -> &[u8] {
-    match path.iter().position(|byte| *byte == b':') {
-        Some(colon) if colon > 1 && path[..colon].iter().all(u8::is_ascii_lowercase) => &path[colon + 1..],
-        _ => path,
-    }
-}
-
-/// Different for all files that processes of this system, or others that share file systems with it, open.
-fn unique_number() -> u64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u32(std::process::id());
-    hasher.finish()
 }

@@ -24,7 +24,7 @@ const STORE: &str = "PIOSCOPE_STORE";
 /// Begins the path of a file on servers.
 const PREFIX: &str = "pioscope:";
 /// How long to wait for a lock before it is an error: nobody holds one for longer than a request takes.
-const LOCK_PATIENCE: Duration = Duration::from_secs(600);
+pub const LOCK_PATIENCE: Duration = Duration::from_secs(600);
 /// Below this mean size of pieces in memory, packing is cheaper than telling the kernel of each.
 const GATHER_BYTES: u64 = 256;
 
@@ -67,7 +67,8 @@ pub fn traffic_since_asked() -> Traffic {
     Traffic { sent: now.sent - before.sent, received: now.received - before.received }
 }
 
-fn store() -> Result<Store, IoError> {
+/// The store; connects to it first, if need be.
+pub fn store() -> Result<Store, IoError> {
     let mut connected = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(store) = &*connected {
         return Ok(store.clone());
@@ -106,15 +107,15 @@ impl RemoteFile {
         self.store.servers()
     }
 
+    /// Its number in the store.
+    pub fn identity(&self) -> u64 {
+        self.file.file().id.0
+    }
+
     /// Bytes of a strip, and how many servers have parts of the file.
     pub fn striping(&self) -> (u64, u32) {
         let striping = self.file.file().placement.striping();
         (striping.unit, striping.factor)
-    }
-
-    /// Makes what was written durable.
-    pub fn close(self) -> Result<(), IoError> {
-        self.file.close().map_err(refused)
     }
 
     /// Removes the file.
@@ -192,7 +193,7 @@ impl RemoteFile {
 }
 
 /// What a store said no with. MPI has only a class for it: the rest goes to the standard error output.
-fn refused(error: StoreError) -> IoError {
+pub fn refused(error: StoreError) -> IoError {
     eprintln!("pioscope: {error}");
     IoError { errno: error.errno() }
 }
