@@ -10,7 +10,7 @@ use crate::runs::{self, Data, Runs, Traits};
 use crate::settings::{SettingsError, check_policy};
 
 /// Single blocks that are touched in the time in which a run is.
-const BLOCKS_PER_RUN: u64 = 4;
+const BLOCKS_PER_RUN: u64 = 8;
 
 /// Single blocks that are touched in the time that turning one of them into a part of a run, or back, takes.
 const BLOCKS_PER_CONVERSION: u64 = 4;
