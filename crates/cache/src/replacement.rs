@@ -10,7 +10,7 @@ use crate::runs::{self, Data, Runs, Traits};
 use crate::settings::{SettingsError, check_policy};
 
 /// Single blocks that are touched in the time in which a run is.
-const BLOCKS_PER_RUN: u64 = 4;
+const BLOCKS_PER_RUN: u64 = 8;
 
 /// Single blocks that are touched in the time that turning one of them into a part of a run, or back, takes.
 const BLOCKS_PER_CONVERSION: u64 = 4;
@@ -42,7 +42,7 @@ pub struct Replacement {
 
 /// What is known of the blocks.
 enum Known {
-    Blocks(Blocks),
+    Blocks(Box<Blocks>),
     Runs(Replacer, Box<Runs>),
 }
 
@@ -59,7 +59,7 @@ impl Replacement {
     /// A policy on a cache of so many blocks, empty.
     pub fn new(policy: Policy, blocks: u64) -> Result<Replacement, SettingsError> {
         check_policy(policy, blocks)?;
-        let known = Known::Blocks(Blocks::new(policy, blocks));
+        let known = Known::Blocks(Box::new(Blocks::new(policy, blocks)));
         Ok(Replacement { policy, capacity: blocks, known, loss: 0, files: Files::default() })
     }
 
@@ -125,7 +125,9 @@ impl Replacement {
                 let (replacer, runs) = known.to_runs(policy, capacity);
                 Known::Runs(replacer, Box::new(runs))
             }
-            Known::Runs(replacer, runs) => Known::Blocks(Blocks::from_runs(policy, capacity, replacer, runs)),
+            Known::Runs(replacer, runs) => {
+                Known::Blocks(Box::new(Blocks::from_runs(policy, capacity, replacer, runs)))
+            }
         };
     }
 }

@@ -143,7 +143,7 @@ impl Order {
     #[inline(never)]
     fn advance(&mut self, table: &Table) {
         self.head_word += 1;
-        for slot in self.in_word(self.head_word + WORDS_AHEAD & (self.live.len() - 1)) {
+        for slot in self.in_word((self.head_word + WORDS_AHEAD) & (self.live.len() - 1)) {
             table.prefetch_slot(slot);
         }
     }

@@ -313,7 +313,7 @@ impl Table {
 
     #[inline(always)]
     fn home(&self, hash: Hash) -> usize {
-        ((hash.0 >> 32) * self.buckets.len() as u64 >> 32) as usize
+        (((hash.0 >> 32) * self.buckets.len() as u64) >> 32) as usize
     }
 
     #[inline(always)]
@@ -330,4 +330,76 @@ fn bucket(slot: Slot) -> usize {
 #[inline(always)]
 fn way(slot: Slot) -> usize {
     slot as usize % SLOTS
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Blocks that all belong into the first buckets or the last, so that they overflow and probing goes round.
+    fn blocks() -> impl Strategy<Value = Key> {
+        let all = (0..2000).flat_map(|block| [0, 1].map(|file| Key { file, block }));
+        let ends = all.filter(|key| matches!(key.hash().0 >> 60, 0 | 15));
+        prop::sample::select(ends.take(200).collect::<Vec<_>>())
+    }
+
+    proptest! {
+        #[test]
+        fn holds_what_a_map_holds(most in 1..60usize, steps in prop::collection::vec((blocks(), 0..3u8), 1..300)) {
+            let mut table = Table::new(2, most as u64);
+            let mut model: BTreeMap<(u32, u64), (Slot, u32)> = BTreeMap::new();
+            for (number, (key, what)) in (0u32..).zip(steps) {
+                let held = model.get(&(key.file, key.block)).copied();
+                match held {
+                    Some((slot, _)) if what == 0 => {
+                        table.remove(slot);
+                        model.remove(&(key.file, key.block));
+                    }
+                    None if model.len() < most => {
+                        let slot = table.insert(key, key.hash(), number as State, number);
+                        *table.second(slot) = !number;
+                        model.insert((key.file, key.block), (slot, number));
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(table.count(), model.len() as u64);
+                for ((file, block), (slot, number)) in &model {
+                    let key = Key { file: *file, block: *block };
+                    let found = table.find(key, key.hash()).map(|found| (found.slot, found.state));
+                    prop_assert_eq!(found, Some((*slot, *number as State)));
+                    prop_assert_eq!(table.key(*slot), key);
+                    prop_assert_eq!(*table.entry(*slot).position, *number);
+                    prop_assert_eq!(*table.second(*slot), !*number);
+                    let other = table.find(Key { file: 9, block: *block }, key.hash());
+                    prop_assert!(other.is_none());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn grows_with_everything_in_it() {
+        let mut table = Table::new(2, 1_000_000);
+        let mut slots = Vec::new();
+        for block in 0..100_000 {
+            if table.must_grow(1) {
+                let moved = table.grow();
+                slots.iter_mut().for_each(|slot| *slot = moved[*slot as usize]);
+            }
+            let key = Key { file: 3, block };
+            let slot = table.insert(key, key.hash(), block as State, block as u32);
+            *table.second(slot) = block as u32 + 1;
+            slots.push(slot);
+        }
+        for (block, slot) in (0..).zip(slots) {
+            let key = Key { file: 3, block };
+            assert_eq!(table.find(key, key.hash()).map(|found| found.slot), Some(slot));
+            assert_eq!((table.state(slot), *table.entry(slot).position), (block as State, block as u32));
+            assert_eq!(*table.second(slot), block as u32 + 1);
+        }
+    }
 }
