@@ -16,7 +16,7 @@ use crate::limits::Limits;
 use crate::protocol::handshake::Greeting;
 use crate::protocol::{Answer, ReplyBody, Request};
 use crate::server::{Action, ConnectionId, Event, Server, Task, Work};
-use crate::transport::{Breaker, Connection, Listener};
+use crate::transport::{Breaker, Connection, Listener, Summed};
 
 /// How long a stranger may take to show the token.
 const GREETING_PATIENCE: Duration = Duration::from_secs(10);
@@ -334,14 +334,14 @@ fn work_on(
 ) -> io::Result<Event> {
     let Work { client, number, .. } = *work;
     let data = match work.task {
-        Task::Write { .. } => connection.receive_data(),
+        Task::Write { .. } => connection.receive_summed(),
         Task::Read { bytes, .. } => {
             let room = connection.lend(bytes as usize);
             *lent = room.is_some();
-            let outcome = shared.disks.perform(work, &[], room, buffers);
+            let outcome = shared.disks.perform(work, Summed::default(), room, buffers);
             return Ok(Event::Done { client, number, outcome });
         }
-        _ => Ok(&[][..]),
+        _ => Ok(Summed::default()),
     };
     match data {
         Ok(data) => {

@@ -36,6 +36,15 @@ impl Add for Traffic {
     }
 }
 
+/// Data, and what is known of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Summed<'a> {
+    /// The data.
+    pub data: &'a [u8],
+    /// The CRC-32 of each [`BLOCK_BYTES`](crate::disk::BLOCK_BYTES) of them (the last may be fewer); empty if not known.
+    pub sums: &'a [u32],
+}
+
 /// A connection: messages go both ways, whole, in order, checked; or it breaks.
 ///
 /// A message is a head and data. On an error the connection is of no more use.
@@ -103,6 +112,14 @@ pub trait Connection: Debug + Send {
     /// # Errors
     /// As [`Connection::receive`].
     fn receive_data(&mut self) -> io::Result<&[u8]>;
+
+    /// The same, with the CRC-32 of each [`BLOCK_BYTES`](crate::disk::BLOCK_BYTES) of them (the last may be fewer) if this way has summed them.
+    ///
+    /// # Errors
+    /// As [`Connection::receive`].
+    fn receive_summed(&mut self) -> io::Result<Summed<'_>> {
+        Ok(Summed { data: self.receive_data()?, sums: &[] })
+    }
 
     /// What messages may be like from now on.
     fn set_limits(&mut self, limits: &Limits);

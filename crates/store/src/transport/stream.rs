@@ -15,8 +15,9 @@ use rustix::net::{
 };
 
 use super::{Breaker, Traffic};
+use crate::disk::BLOCK_BYTES;
 use crate::limits::Limits;
-use crate::protocol::frame::{PREFIX_BYTES, Prefix};
+use crate::protocol::frame::Prefix;
 
 /// Bytes read ahead of a message: enough for prefix and head of nearly all, and little to copy of the data behind.
 const READ_AHEAD_BYTES: usize = 4096;
@@ -87,9 +88,10 @@ impl Stream {
     /// Waits for a message within the limits, and puts its head into `head`.
     pub(super) fn receive_head(&mut self, limits: &Limits, head: &mut Vec<u8>) -> io::Result<Prefix> {
         self.wait()?;
-        let mut prefix = [0; PREFIX_BYTES];
-        self.read_exact(&mut prefix)?;
-        let prefix = Prefix::decode(&prefix, limits)?;
+        let prefix = Prefix::unpack(limits, || {
+            let mut byte = [0];
+            self.read_exact(&mut byte).map(|()| byte[0])
+        })?;
         head.resize(prefix.head_len as usize, 0);
         self.read_exact(head)?;
         prefix.check_head(head)?;
@@ -101,6 +103,20 @@ impl Stream {
     pub(super) fn read_summed(&mut self, out: &mut [u8]) -> io::Result<u32> {
         self.read_exact(out)?;
         Ok(crc32fast::hash(out))
+    }
+
+    /// The same; puts the CRC-32 of each block into `sums`.
+    pub(super) fn read_summed_by_block(&mut self, out: &mut [u8], sums: &mut Vec<u32>) -> io::Result<u32> {
+        self.read_exact(out)?;
+        sums.clear();
+        let mut whole = crc32fast::Hasher::new();
+        for block in out.chunks(BLOCK_BYTES as usize) {
+            let mut hasher = crc32fast::Hasher::new();
+            hasher.update(block);
+            whole.combine(&hasher);
+            sums.push(hasher.finalize());
+        }
+        Ok(whole.finalize())
     }
 
     /// Fills `out`, in the middle of a message.
