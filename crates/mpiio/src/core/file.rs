@@ -121,24 +121,27 @@ impl File {
         Ok(File { cache: cache.clone(), communicator, inner: Arc::new(inner) })
     }
 
-    /// Closes the file. Collective: what any rank wrote before is in the file when any rank is through.
+    /// Closes the file. Collective: what any rank wrote before is in the file when any rank is through, and a rank that
+    /// is through may delete it.
     pub fn close(self) -> Result<(), Status> {
+        drop(self.inner.turns.take()?);
+        let Inner { mode, rank, storage, turns, companion, .. } =
+            Arc::into_inner(self.inner).ok_or(Status::Internal)?;
+        let channel = turns.into_channel().ok_or(Status::Internal)?;
         let mut result = Ok(());
-        // Nobody may still need the companion when it goes.
-        if let Ok(turn) = self.inner.turns.take() {
-            result = turn.communicator.barrier();
+        if mode.deletes_on_close() && rank == 0 {
+            // When all others have closed it.
+            result = channel.communicator.barrier();
+            result = result.and(storage.remove().map_err(Status::from));
         }
-        let inner = Arc::into_inner(self.inner).ok_or(Status::Internal)?;
-        if inner.rank == 0 {
-            inner.companion.lock().unwrap_or_else(PoisonError::into_inner).remove();
-            if inner.mode.deletes_on_close() {
-                result = result.and(inner.storage.remove().map_err(Status::from));
-            }
+        result = result.and(storage.close().map_err(Status::from));
+        result = channel.communicator.barrier().and(result);
+        if rank == 0 {
+            // Nobody needs it any more.
+            companion.into_inner().unwrap_or_else(PoisonError::into_inner).remove();
         }
-        result = result.and(inner.storage.close().map_err(Status::from));
-        let channel = inner.turns.into_channel().ok_or(Status::Internal)?;
-        // Else another rank might open the file anew before rank 0 has deleted it.
-        if inner.mode.deletes_on_close() {
+        if mode.deletes_on_close() && rank > 0 {
+            // Else this rank might open the file anew before rank 0 has deleted it.
             result = channel.communicator.barrier().and(result);
         }
         self.cache.put_back(channel);
