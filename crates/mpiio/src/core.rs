@@ -8,6 +8,7 @@ mod common;
 mod communicator;
 mod companion;
 mod coroutine;
+mod detour;
 mod driver;
 mod file;
 mod hints;

@@ -321,6 +321,8 @@ pub struct Context {
     pub guarded: bool,
     /// Whether no rank's view has gaps, so that each rank's data are always one contiguous run. The same on all ranks.
     pub contiguous: bool,
+    /// Whether every rank can reach every other's collective buffer in memory. The same on all ranks.
+    pub shared_memory: bool,
 }
 
 impl From<Hints> for Context {

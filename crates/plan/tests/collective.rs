@@ -54,7 +54,14 @@ impl World {
         let views =
             strategy.exchanges_views().then(|| accesses.iter().map(|access| access.view.clone()).collect());
         let servers = if strategy == Strategy::Ecio { 3 } else { 0 };
-        let context = Context { hints: hints.clone(), views, servers, guarded: true, contiguous: false };
+        let context = Context {
+            hints: hints.clone(),
+            views,
+            servers,
+            guarded: true,
+            contiguous: false,
+            shared_memory: false,
+        };
         let machine = |(rank, access): (usize, &Access)| {
             let group = Group { rank: Rank(rank as u32), ranks };
             strategy.collective(group, direction, access.clone(), &context)

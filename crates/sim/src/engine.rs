@@ -657,6 +657,7 @@ impl<'a> Engine<'a> {
             guarded: round.is_some_and(|round| round.has_gaps && round.ranks > 1),
             // Before the first view is set, every rank sees all bytes.
             contiguous: round.is_none_or(|round| !round.has_gaps),
+            shared_memory: false,
         }
     }
 

@@ -73,6 +73,7 @@ impl Common {
             servers: storage.servers(),
             guarded: self.has_gaps && self.ranks > 1,
             contiguous: !self.has_gaps,
+            shared_memory: self.nodes == Some(1),
         }
     }
 }

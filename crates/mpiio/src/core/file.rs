@@ -3,7 +3,7 @@
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::{Datatype, View};
 use pio_plan::Hints;
@@ -87,26 +87,27 @@ impl File {
         Ok(File { cache: cache.clone(), communicator, inner: Arc::new(inner) })
     }
 
-    /// Closes the file. Collective: what any rank wrote before is in the file when any rank is through.
+    /// Closes the file. Collective: what any rank wrote before is in the file when any rank is through, and a rank that
+    /// is through may delete it.
     pub fn close(self) -> Result<(), Status> {
+        drop(self.inner.turns.take()?);
+        let Inner { mode, rank, storage, turns, companion, .. } =
+            Arc::into_inner(self.inner).ok_or(Status::Internal)?;
+        let channel = turns.into_channel().ok_or(Status::Internal)?;
         let mut result = Ok(());
-        // Nobody may still need the companion, or have something to say to the servers, when who is ahead removes it or
-        // the file.
-        if let Ok(turn) = self.inner.turns.take() {
-            if self.inner.mode.writes() && !self.inner.mode.deletes_on_close() {
-                result = self.inner.storage.settle().map_err(Status::from);
-            }
-            result = turn.communicator.barrier().and(result);
+        if mode.deletes_on_close() && rank == 0 {
+            // When all others have closed it.
+            result = channel.communicator.barrier();
+            result = result.and(storage.remove().map_err(Status::from));
+        } else if mode.writes() && !mode.deletes_on_close() {
+            result = storage.settle().map_err(Status::from);
         }
-        let inner = Arc::into_inner(self.inner).ok_or(Status::Internal)?;
-        inner.companion().remove(inner.rank == 0);
-        if inner.rank == 0 && inner.mode.deletes_on_close() {
-            result = result.and(inner.storage.remove().map_err(Status::from));
-        }
-        result = result.and(inner.storage.close().map_err(Status::from));
-        let channel = inner.turns.into_channel().ok_or(Status::Internal)?;
-        // Else another rank might open the file anew before rank 0 has deleted it.
-        if inner.mode.deletes_on_close() {
+        result = result.and(storage.close().map_err(Status::from));
+        result = channel.communicator.barrier().and(result);
+        // Nobody needs it any more.
+        companion.into_inner().unwrap_or_else(PoisonError::into_inner).remove(rank == 0);
+        if mode.deletes_on_close() && rank > 0 {
+            // Else this rank might open the file anew before rank 0 has deleted it.
             result = channel.communicator.barrier().and(result);
         }
         self.cache.put_back(channel);

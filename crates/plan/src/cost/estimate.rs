@@ -206,17 +206,19 @@ impl Sum<'_> {
         let aggregators = u64::from(self.setting.aggregators.max(1));
         let domain = operation.span.div_ceil(aggregators);
         let rounds = domain.div_ceil(self.setting.collective_buffer).max(1);
-        self.arrange(
-            aggregators,
-            operation.pieces.div_ceil(aggregators),
-            operation.bytes.div_ceil(aggregators),
-        );
         // Of what a rank has, and of what an aggregator takes, the part that is not its own.
         let others = (ranks - 1) as f64 / ranks as f64;
-        let busiest = operation.most_bytes.max(operation.bytes.div_ceil(aggregators)) as f64;
-        let messages = rounds.saturating_mul(ranks - 1) as f64;
-        let exchange = messages * self.terms.message_s + busiest * others / self.terms.network_bytes_per_s;
-        self.add(Part::Exchange, exchange);
+        let messages = rounds.saturating_mul(ranks - 1) as f64 * self.terms.message_s;
+        if self.setting.shared_memory {
+            // Every rank puts its own pieces in place, or picks them out: there is no other way for them to go.
+            self.arrange(u64::from(operation.busy), operation.most_pieces, operation.most_bytes);
+            self.add(Part::Exchange, messages);
+        } else {
+            let bytes = operation.bytes.div_ceil(aggregators);
+            self.arrange(aggregators, operation.pieces.div_ceil(aggregators), bytes);
+            let busiest = operation.most_bytes.max(bytes) as f64;
+            self.add(Part::Exchange, messages + busiest * others / self.terms.network_bytes_per_s);
+        }
         self.wire((operation.bytes as f64 * others) as u64);
         let windows = Requests {
             callers: aggregators,

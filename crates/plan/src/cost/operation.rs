@@ -91,6 +91,8 @@ pub struct Setting {
     pub list_extents: u64,
     /// Whether the ranks know each other's views.
     pub views: bool,
+    /// Whether the ranks put their pieces straight into each other's collective buffers.
+    pub shared_memory: bool,
     /// Whether the ranks have described their accesses to each other already: to choose, for example.
     pub described: bool,
 }
@@ -111,6 +113,7 @@ impl Setting {
             sieve_buffer: hints.sieve_size(direction).max(1),
             list_extents: EXTENTS as u64,
             views: context.views.is_some(),
+            shared_memory: context.shared_memory,
             described: false,
         }
     }

@@ -25,17 +25,17 @@ pub struct Terms {
 
 impl Terms {
     /// A virtual machine with two processors of 2026, files in its memory, ranks and servers on it and connected by
-    /// sockets: the best of eight runs of `cargo run --release -p pio-plan --example measure_terms /dev/shm`, as other
+    /// sockets: the best of nine runs of `cargo run --release -p pio-plan --example measure_terms /dev/shm`, as other
     /// work on the machine only adds to times; two digits. Yours differs: run it.
     pub const MEASURED: Terms = Terms {
-        message_s: 6.6e-6,
-        network_bytes_per_s: 3.8e9,
-        copy_bytes_per_s: 9.3e9,
-        piece_s: 0.38e-9,
+        message_s: 5.4e-6,
+        network_bytes_per_s: 5.4e9,
+        copy_bytes_per_s: 12e9,
+        piece_s: 0.23e-9,
         extent_s: 12e-9,
-        request_s: 2.2e-6,
-        lock_s: 3.1e-6,
-        read_bytes_per_s: 2.1e9,
+        request_s: 1.1e-6,
+        lock_s: 0.89e-6,
+        read_bytes_per_s: 13e9,
         write_bytes_per_s: 10e9,
     };
 
