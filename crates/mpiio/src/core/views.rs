@@ -52,10 +52,10 @@ impl FileView {
 /// The filetype with an extent that puts a second tile beyond any file.
 fn once(displacement: u64, filetype: &Datatype) -> Result<Datatype, Status> {
     let displacement = i64::try_from(displacement).map_err(|_| Status::Displacement)?;
-    // The bounds that the structure says may be beyond its first byte.
-    let lower = filetype.lower_bound().max(filetype.layout().lower_bound());
+    // Where tiles begin depends on their extent alone; the lower bound may be anywhere.
+    let lower = filetype.layout().lower_bound();
     let rest = i64::MAX.checked_sub(displacement).and_then(|rest| rest.checked_sub(lower));
-    rest.and_then(|rest| filetype.resized(filetype.lower_bound(), rest).ok()).ok_or(Status::Io)
+    rest.and_then(|rest| filetype.resized(lower, rest).ok()).ok_or(Status::Io)
 }
 
 /// A filetype whose pieces may overlap, but begin in order.
