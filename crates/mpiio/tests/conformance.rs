@@ -110,6 +110,18 @@ fn openings_of_ranks_that_are_late() {
     passes("openings", &[1, 4]);
 }
 
+/// Needs 3 GB of memory, and 4 GB where temporary files are.
+#[test]
+#[ignore = "slow"]
+fn slow_more_than_two_gibibytes_at_once() {
+    let Some(mpi) = Mpi::get() else { return };
+    mpi.compile(&mpi.command("mpicc"), "large.c", &[], "large");
+    drop(mpi);
+    for strategy in [Strategy::TwoPhase, Strategy::ViewBased, Strategy::List] {
+        run("large", 1, &[("PIOSCOPE_STRATEGY", strategy.name())]);
+    }
+}
+
 #[test]
 #[ignore = "slow"]
 fn slow_everything_passes_with_every_strategy() {
