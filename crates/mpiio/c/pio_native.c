@@ -61,6 +61,7 @@ void pio_find_mpi(void *caller) {
     pio_remember(caller);
     PIO_FUNCTIONS(PIO_LOOK_UP)
     pio.comm_null = PIO_PREDEFINED(MPI_Comm, MPI_COMM_NULL, "ompi_mpi_comm_null");
+    pio.comm_self = PIO_PREDEFINED(MPI_Comm, MPI_COMM_SELF, "ompi_mpi_comm_self");
     pio.comm_world = PIO_PREDEFINED(MPI_Comm, MPI_COMM_WORLD, "ompi_mpi_comm_world");
     pio.byte = PIO_PREDEFINED(MPI_Datatype, MPI_BYTE, "ompi_mpi_byte");
     pio.type_int = PIO_PREDEFINED(MPI_Datatype, MPI_INT, "ompi_mpi_int");

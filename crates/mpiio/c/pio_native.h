@@ -95,7 +95,7 @@
 /* The handles that we need; in Open MPI they are addresses, to be looked up as well. */
 struct pio_native {
   PIO_FUNCTIONS(PIO_MEMBER)
-  MPI_Comm comm_null, comm_world;
+  MPI_Comm comm_null, comm_self, comm_world;
   MPI_Datatype byte, type_int, datatype_null;
   MPI_Errhandler errhandler_null, errors_are_fatal, errors_return, errors_abort;
   MPI_File file_null;

@@ -14,6 +14,7 @@ pub const SHIM: &[(&str, &str)] = &[
     ("pio_file.c", include_str!("../c/pio_file.c")),
     ("pio_fortran.c", include_str!("../c/pio_fortran.c")),
     ("pio_native.c", include_str!("../c/pio_native.c")),
+    ("pio_netcdf.c", include_str!("../c/pio_netcdf.c")),
     ("pio_representation.c", include_str!("../c/pio_representation.c")),
     ("pio_request.c", include_str!("../c/pio_request.c")),
     ("pio_types.c", include_str!("../c/pio_types.c")),

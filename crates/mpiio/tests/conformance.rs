@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Mpi, SUITE, assert_says};
+use common::{Mpi, SUITE, Servers, assert_says};
 use pio_plan::Strategy;
 
 #[test]
@@ -57,17 +57,69 @@ fn shared_file_pointers_without_shared_memory() {
     run("shared", 3, &[("PIOSCOPE_SHARED_MEMORY", "off")]);
 }
 
-/// Fortran's functions reach the MPI's C functions under one name or the other.
+/// Fortran's functions reach the MPI's C functions under one name or the other, and their error handlers are subroutines.
 #[test]
 fn fortran() {
-    let Some(mpi) = Mpi::get() else { return };
-    if !mpi.compile_fortran("fortran08") {
-        eprintln!("skipped: no mpifort on the PATH");
-        return;
+    let mut found = false;
+    for mpi in Mpi::all() {
+        for program in ["fortran77", "fortran90", "fortran08"] {
+            if mpi.compile_fortran(program) {
+                found = true;
+                let folder = tempfile::tempdir().unwrap();
+                let output = mpi.run(2, program, &[folder.path().to_str().unwrap()], &[]);
+                assert_says(&output, "all is as MPI says");
+            }
+        }
     }
+    if !found {
+        eprintln!("skipped: no mpifort on the PATH");
+    }
+}
+
+/// On several nodes, shared pointers and the locks of atomic mode are the servers'.
+#[test]
+fn shared_pointers_and_locks_of_servers() {
+    let Some(mpi) = Mpi::get() else { return };
+    let servers = Servers::start(2);
+    let variables = [
+        ("PIOSCOPE_SHARED_MEMORY", "off"),
+        ("PIOSCOPE_STORE", &servers.description()),
+        ("PIOSCOPE_STRATEGY", "ecio"),
+    ];
+    for program in ["shared", "atomic"] {
+        assert_says(&mpi.run(3, program, &["/suite"], &variables), "all is as MPI says");
+    }
+    let hidden: Vec<_> = servers.files().into_iter().filter(|name| name.contains("/.")).collect();
+    assert!(hidden.is_empty(), "{hidden:?}");
+}
+
+/// `ROMIO_HINTS` names a file of hints, which come after the program's own.
+#[test]
+fn hints_of_the_site() {
+    let Some(mpi) = Mpi::get() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let output = mpi.run(2, "fortran08", &[folder.path().to_str().unwrap()], &[]);
+    let hints = folder.path().join("hints");
+    std::fs::write(&hints, "# for all\ncb_nodes 1\nromio_cb_read enable\nind_rd_buffer_size 49\n").unwrap();
+    let arguments = [folder.path().to_str().unwrap(), "site"];
+    let output = mpi.run(2, "openings", &arguments, &[("ROMIO_HINTS", hints.to_str().unwrap())]);
     assert_says(&output, "all is as MPI says");
+}
+
+#[test]
+fn openings_of_ranks_that_are_late() {
+    passes("openings", &[1, 4]);
+}
+
+/// Needs 3 GB of memory, and 4 GB where temporary files are.
+#[test]
+#[ignore = "slow"]
+fn slow_more_than_two_gibibytes_at_once() {
+    let Some(mpi) = Mpi::get() else { return };
+    mpi.compile(&mpi.command("mpicc"), "large.c", &[], "large");
+    drop(mpi);
+    for strategy in [Strategy::TwoPhase, Strategy::ViewBased, Strategy::List] {
+        run("large", 1, &[("PIOSCOPE_STRATEGY", strategy.name())]);
+    }
 }
 
 #[test]

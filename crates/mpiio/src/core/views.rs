@@ -52,9 +52,10 @@ impl FileView {
 /// The filetype with an extent that puts a second tile beyond any file.
 fn once(displacement: u64, filetype: &Datatype) -> Result<Datatype, Status> {
     let displacement = i64::try_from(displacement).map_err(|_| Status::Displacement)?;
-    let rest =
-        i64::MAX.checked_sub(displacement).and_then(|rest| rest.checked_sub(filetype.layout().lower_bound()));
-    rest.and_then(|rest| filetype.resized(filetype.lower_bound(), rest).ok()).ok_or(Status::Io)
+    // Where tiles begin depends on their extent alone; the lower bound may be anywhere.
+    let lower = filetype.layout().lower_bound();
+    let rest = i64::MAX.checked_sub(displacement).and_then(|rest| rest.checked_sub(lower));
+    rest.and_then(|rest| filetype.resized(lower, rest).ok()).ok_or(Status::Io)
 }
 
 /// A filetype whose pieces may overlap, but begin in order.
@@ -146,6 +147,15 @@ mod tests {
         assert_eq!(view.offset_of(0), Some(100));
         assert_eq!(view.offset_of(19), Some(100 + 51));
         assert_eq!(view.offset_of(20), None);
+    }
+
+    /// PnetCDF's: a header, and behind it a subarray that sets the bounds.
+    #[test]
+    fn a_filetype_may_begin_before_its_bounds() {
+        let filetype = indexed(&[(128, 0), (10, 128), (10, 148)]).resized(512, 160).unwrap();
+        let view = FileView::new(0, 1, &filetype, true).unwrap().regular;
+        assert_eq!(view.offset_of(0), Some(0));
+        assert_eq!(view.offset_of(512 + 40), Some(592));
     }
 
     #[test]

@@ -1,7 +1,24 @@
-! MPI's files from Fortran. fortran08 FOLDER
-program fortran08
+! MPI's files from Fortran, through the module `mpi_f08`. fortran08 FOLDER
+module noted
   use mpi_f08
   implicit none
+  integer :: calls = 0, code_told
+  type(MPI_File) :: file_told
+contains
+  subroutine note_error(file, code)
+    type(MPI_File) :: file
+    integer :: code
+    calls = calls + 1
+    file_told = file
+    code_told = code
+  end subroutine
+end module
+
+program fortran08
+  use mpi_f08
+  use noted
+  implicit none
+  type(MPI_Errhandler) :: handler
   type(MPI_File) :: fh
   type(MPI_Request) :: request
   type(MPI_Status) :: status
@@ -27,6 +44,11 @@ program fortran08
   call MPI_Barrier(MPI_COMM_WORLD, ierr)
   call MPI_File_get_position_shared(fh, place, ierr)
   if (place /= 400 * ranks) errors = errors + 1
+  call MPI_File_create_errhandler(note_error, handler)
+  call MPI_File_set_errhandler(fh, handler)
+  call MPI_Errhandler_free(handler)
+  call MPI_File_call_errhandler(fh, MPI_ERR_QUOTA)
+  if (calls /= 1 .or. file_told /= fh .or. code_told /= MPI_ERR_QUOTA) errors = errors + 1
   call MPI_File_get_size(fh, size, ierr)
   if (size /= 400 * ranks) errors = errors + 1
   call MPI_File_close(fh, ierr)

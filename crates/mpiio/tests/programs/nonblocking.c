@@ -81,6 +81,27 @@ static void goes_on_while_receiving(void) {
   OK(MPI_File_close(&file));
 }
 
+/* A collective call of the program between beginning and waiting, which some begin only after it. */
+static void around_barriers(void) {
+  static int data[INTS], back[INTS];
+  for (int late = 0; late < 2; late++) {
+    MPI_File file = created("barriers");
+    MPI_Request request;
+    interleave(file);
+    fill(data, 3 + late);
+    if (!late || rank % 2 == 0) OK(MPI_File_iwrite_all(file, data, INTS, MPI_INT, &request));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (late && rank % 2 == 1) OK(MPI_File_iwrite_all(file, data, INTS, MPI_INT, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_File_iread_at_all(file, 0, back, INTS, MPI_INT, &request));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Bcast(&late, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK(memcmp(data, back, sizeof data) == 0);
+    OK(MPI_File_close(&file));
+  }
+}
+
 /* Several at once, on several files; independent ones between them. */
 static void several(void) {
   enum { FILES = 3, EACH = 3 };
@@ -271,6 +292,7 @@ int main(int count, char **arguments) {
   begin(&count, &arguments);
   does_not_block();
   goes_on_while_receiving();
+  around_barriers();
   several();
   ways_to_wait();
   mixed();
