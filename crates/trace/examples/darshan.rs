@@ -60,8 +60,7 @@ fn about(log: &Log, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{line}")?;
     for region in log.modules() {
         let (module, version, partial) = (region.module.to_string(), region.version, region.partial);
-        let line =
-            json!({"what": "module", "module": module, "version": version, "partial": partial, "len": region.len});
+        let line = json!({"what": "module", "module": module, "version": version, "partial": partial, "len": region.len});
         writeln!(out, "{line}")?;
     }
     let (names, damage) = log.names();

@@ -14,7 +14,6 @@ use writer::{Compression, LogWriter};
 /// The number of this module is the same in all versions.
 const POSIX: usize = 1;
 
-
 fn all_logs() -> impl Iterator<Item = LogWriter> {
     let versions = ["3.00", "3.10", "3.20", "3.21", "3.41"];
     let compressions = [Compression::Zlib, Compression::Bzip2, Compression::None];
@@ -94,7 +93,8 @@ fn what_an_old_version_did_not_count_is_minus_one() {
         stdio.u64(1).i64(3).integers(13).floats(15);
         let regions = [posix, mpi_io, hdf5, pnetcdf, bgq];
         let versions = [2, 1, 1, 1, 1];
-        writer.modules = regions.into_iter().zip(versions).zip(1..).map(|((r, v), n)| (n, v, r.bytes)).collect();
+        writer.modules =
+            regions.into_iter().zip(versions).zip(1..).map(|((r, v), n)| (n, v, r.bytes)).collect();
         writer.modules.push((7, 1, stdio.bytes));
         let log = read(&writer);
 
@@ -102,10 +102,16 @@ fn what_an_old_version_did_not_count_is_minus_one() {
         let names = Module::Posix.counters();
         let integer = |name: &str| integers[names.integer(name).unwrap()];
         let float = |name: &str| floats[names.float(name).unwrap()];
-        assert_eq!((integer("POSIX_OPENS"), integer("POSIX_FILENOS"), integer("POSIX_READS")), (1000, -1, 1001));
+        assert_eq!(
+            (integer("POSIX_OPENS"), integer("POSIX_FILENOS"), integer("POSIX_READS")),
+            (1000, -1, 1001)
+        );
         assert_eq!((integer("POSIX_RENAME_TARGETS"), integer("POSIX_RENAMED_FROM")), (-1, 0));
         assert_eq!(integer("POSIX_SLOWEST_RANK_BYTES"), 1063);
-        assert_eq!((float("POSIX_F_CLOSE_START_TIMESTAMP"), float("POSIX_F_OPEN_END_TIMESTAMP")), (-1.0, -1.0));
+        assert_eq!(
+            (float("POSIX_F_CLOSE_START_TIMESTAMP"), float("POSIX_F_OPEN_END_TIMESTAMP")),
+            (-1.0, -1.0)
+        );
         assert_eq!((float("POSIX_F_READ_END_TIMESTAMP"), float("POSIX_F_VARIANCE_RANK_BYTES")), (3.5, 14.5));
 
         assert_eq!(only_record(&log, Module::MpiIo).4[3..6], [-1.0, -1.0, 3.5]);
@@ -149,7 +155,8 @@ fn modules_of_later_versions_have_other_numbers() {
     let mut mdhim = writer.words();
     mdhim.u64(1).i64(0).i64(1).i64(2).i64(3).i64(4).i64(3).floats(4).integers(3);
     let regions = [(4, 2, dataset), (6, 1, variable), (12, 1, mdhim), (17, 1, daos)];
-    writer.modules = regions.into_iter().map(|(number, version, records)| (number, version, records.bytes)).collect();
+    writer.modules =
+        regions.into_iter().map(|(number, version, records)| (number, version, records.bytes)).collect();
     writer.modules.push((40, 1, vec![0; 100]));
     let log = read(&writer);
     assert_eq!(only_record(&log, Module::Hdf5Dataset).2, Some(77));
@@ -178,7 +185,10 @@ fn autoperf_s_headers_are_records_of_another_kind() {
     let mut records = log.records(Module::Apxc).unwrap();
     assert_eq!(records.next().unwrap().names.integers[1], "APXC_NBLADES");
     let record = records.next().unwrap();
-    assert_eq!((record.rank, record.names.integers[4].as_str()), (3, "APXC_AR_RTR_0_0_INQ_PRF_INCOMING_FLIT_VC0"));
+    assert_eq!(
+        (record.rank, record.names.integers[4].as_str()),
+        (3, "APXC_AR_RTR_0_0_INQ_PRF_INCOMING_FLIT_VC0")
+    );
     let mut records = log.records(Module::Apmpi).unwrap();
     assert_eq!(records.next().unwrap().integers, [0x41_504d_5049, 1]);
     let record = records.next().unwrap();
@@ -193,7 +203,16 @@ fn layouts_and_heat_maps() {
     let mut layouts = writer.words();
     layouts.u64(1).i64(-1).i64(3).i64(4);
     for (size, count) in [(1 << 20, 1), (1 << 22, 2), (-1, -1)] {
-        layouts.i64(size).i64(count).i64(0).i64(16).i64(0).i64(-1).i64(0).bytes.extend(*b"fast\0\0\0\0\0\0\0\0\0\0\0\0");
+        layouts
+            .i64(size)
+            .i64(count)
+            .i64(0)
+            .i64(16)
+            .i64(0)
+            .i64(-1)
+            .i64(0)
+            .bytes
+            .extend(*b"fast\0\0\0\0\0\0\0\0\0\0\0\0");
     }
     layouts.i64(11).i64(12).i64(13).i64(14);
     let mut maps = writer.words();
@@ -203,8 +222,11 @@ fn layouts_and_heat_maps() {
     writer.modules = vec![(8, 2, layouts.bytes), (15, 1, maps.bytes)];
     let log = read(&writer);
     let record = log.lustre().unwrap().next().unwrap();
-    let parts: Vec<_> =
-        record.components.iter().map(|part| (part.stripe_size, part.pool.as_str(), part.targets.clone())).collect();
+    let parts: Vec<_> = record
+        .components
+        .iter()
+        .map(|part| (part.stripe_size, part.pool.as_str(), part.targets.clone()))
+        .collect();
     assert_eq!(parts, [(1 << 20, "fast", vec![11]), (1 << 22, "fast", vec![12, 13])]);
     let maps: Vec<_> = log.heatmaps().unwrap().collect();
     assert_eq!(maps[1].written, [1000, 1001, 1002, 1003], "one bin too many");
@@ -218,12 +240,17 @@ fn traced(version: &'static str, big_endian: bool, compression: Compression) -> 
     let mut counters = writer.words();
     counters.u64(1).i64(-1).i64(2).i64(0).i64(0).i64(9).i64(8).integers(64).floats(17);
     let mut posix = writer.words();
-    posix.accesses(1, 0, &[(true, 0, 4096, 1.0, 1.25), (true, 4096, 4096, 3.0, 3.5), (false, 0, 10, 2.0, 2.5)]);
+    posix.accesses(
+        1,
+        0,
+        &[(true, 0, 4096, 1.0, 1.25), (true, 4096, 4096, 3.0, 3.5), (false, 0, 10, 2.0, 2.5)],
+    );
     posix.accesses(2, 1, &[(false, 50, 7, 0.5, 0.75), (false, 57, 8, f64::NAN, 1.0)]);
     let mut mpi_io = writer.words();
     mpi_io.accesses(1, 1, &[(true, 0, 8192, 1.0, 3.75)]);
     let shift = usize::from(version == "3.41");
-    writer.modules = vec![(POSIX, 4, counters.bytes), (9 + shift, 1, posix.bytes), (10 + shift, 2, mpi_io.bytes)];
+    writer.modules =
+        vec![(POSIX, 4, counters.bytes), (9 + shift, 1, posix.bytes), (10 + shift, 2, mpi_io.bytes)];
     writer
 }
 
@@ -245,7 +272,14 @@ fn accesses_become_events_in_the_order_of_their_start() {
             .map(|event| {
                 let rank = tables.processes[event.process.index()].rank.unwrap();
                 let path = &tables.file_of(event.handle.unwrap()).unwrap().path;
-                (event.start_ns / 1_000_000, event.elapsed_ns / 1_000_000, event.layer(), event.op(), rank, path.as_str())
+                (
+                    event.start_ns / 1_000_000,
+                    event.elapsed_ns / 1_000_000,
+                    event.layer(),
+                    event.op(),
+                    rank,
+                    path.as_str(),
+                )
             })
             .collect();
         let expected = [
@@ -262,13 +296,17 @@ fn accesses_become_events_in_the_order_of_their_start() {
         assert_eq!(tables.processes.len(), 4, "idle ranks too");
         assert_eq!(tables.processes[1].host, "node1");
         assert_eq!(tables.job, "/bin/app --size 3");
-        let notes = |key: &str| tables.notes.iter().filter(|note| note.0 == key).map(|note| note.1.as_str());
+        let notes = |key: &'static str| {
+            tables.notes.iter().filter(move |note| note.0 == key).map(|note| note.1.as_str())
+        };
         let lost: Vec<_> = notes("lost accesses").collect();
         assert_eq!(lost.len(), 2, "{lost:?}");
         assert!(lost[0].starts_with("12 of 17 of DXT_POSIX"), "{lost:?}");
         assert!(lost[1].starts_with("1 (their times"), "{lost:?}");
         assert_eq!(notes("mount").next(), Some("lustre on /scratch/long"));
-        assert!(notes("counted by POSIX").next().unwrap().starts_with("1 record; POSIX_OPENS 2, POSIX_READS 9"));
+        assert!(
+            notes("counted by POSIX").next().unwrap().starts_with("1 record; POSIX_OPENS 2, POSIX_READS 9")
+        );
     }
 }
 
@@ -353,7 +391,8 @@ fn numbers_that_cannot_be_take_no_memory() {
 }
 
 #[test]
-fn a_region_that_swells_without_end_is_left() {
+#[ignore = "slow"]
+fn slow_a_region_that_swells_without_end_is_left() {
     // 45 MB of zeros are 45 bytes of bzip2.
     let mut writer = LogWriter::new("3.21", false, Compression::Bzip2);
     writer.modules.push((9, 1, vec![0; 100 << 20]));

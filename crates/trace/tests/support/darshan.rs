@@ -151,13 +151,17 @@ impl Words {
 
     /// `count` whole numbers: 1000, 1001, …
     pub fn integers(&mut self, count: i64) -> &mut Words {
-        (1000..1000 + count).for_each(|value| drop(self.i64(value)));
+        for value in 1000..1000 + count {
+            self.i64(value);
+        }
         self
     }
 
     /// `count` times: 0.5, 1.5, …
     pub fn floats(&mut self, count: u32) -> &mut Words {
-        (0..count).for_each(|value| drop(self.f64(f64::from(value) + 0.5)));
+        for value in 0..count {
+            self.f64(f64::from(value) + 0.5);
+        }
         self
     }
 
