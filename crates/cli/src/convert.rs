@@ -41,7 +41,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     if arguments.trace.is_dir() {
         return recover(&arguments);
     }
-    if arguments.to.is_none() && is_trace(&arguments.output) && import::recognise(&arguments.trace)? == Format::Darshan {
+    if arguments.to.is_none()
+        && is_trace(&arguments.output)
+        && import::recognise(&arguments.trace)? == Format::Darshan
+    {
         return from_log(&arguments);
     }
     let format = match (arguments.to, arguments.output.extension().and_then(|ending| ending.to_str())) {

@@ -116,8 +116,16 @@ pub struct SizeCount {
 
 /// Darshan's classes of sizes, in words.
 pub const SIZE_CLASSES: [&str; 10] = [
-    "up to 100 B", "100 B – 1 KiB", "1 KiB – 10 KiB", "10 KiB – 100 KiB", "100 KiB – 1 MiB", "1 MiB – 4 MiB",
-    "4 MiB – 10 MiB", "10 MiB – 100 MiB", "100 MiB – 1 GiB", "1 GiB and more",
+    "up to 100 B",
+    "100 B – 1 KiB",
+    "1 KiB – 10 KiB",
+    "10 KiB – 100 KiB",
+    "100 KiB – 1 MiB",
+    "1 MiB – 4 MiB",
+    "4 MiB – 10 MiB",
+    "10 MiB – 100 MiB",
+    "100 MiB – 1 GiB",
+    "1 GiB and more",
 ];
 
 /// One file (or data set, or variable), as one interface saw it.
@@ -211,7 +219,9 @@ impl Counted {
                 striping: striping.get(&id).copied(),
             }));
         }
-        counted.files.sort_by(|a, b| b.counts.time_s().total_cmp(&a.counts.time_s()).then(a.name.cmp(&b.name)));
+        counted
+            .files
+            .sort_by(|a, b| b.counts.time_s().total_cmp(&a.counts.time_s()).then(a.name.cmp(&b.name)));
         counted.ranks = ranks.into_values().collect();
         counted.activity = activity(log, &|id| names.get(id).map(str::to_owned));
         counted

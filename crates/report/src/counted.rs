@@ -40,11 +40,14 @@ fn body(counted: &Counted) -> String {
 /// What the counters say, in a few sentences.
 pub(crate) fn summary(counted: &Counted) -> Vec<String> {
     let ranks = units::things(counted.processes, "rank", "ranks");
-    let mut sentences =
-        vec![format!("{ranks} ran for {}. Darshan counted their calls, but traced none.", units::time_s(counted.run_time_s))];
+    let mut sentences = vec![format!(
+        "{ranks} ran for {}. Darshan counted their calls, but traced none.",
+        units::time_s(counted.run_time_s)
+    )];
     for interface in &counted.interfaces {
         let counts = &interface.counts;
-        if counts.accesses() == 0 || matches!(interface.module, Module::Hdf5Dataset | Module::PnetcdfVariable) {
+        if counts.accesses() == 0 || matches!(interface.module, Module::Hdf5Dataset | Module::PnetcdfVariable)
+        {
             continue;
         }
         let life_s = counted.run_time_s * counted.processes as f64;
@@ -92,8 +95,13 @@ pub(crate) fn html(counted: &Counted) -> String {
 
 /// All tables that have rows.
 fn tables(counted: &Counted, limits: &Limits) -> Vec<Table> {
-    let mut tables =
-        vec![interfaces(counted), sizes(counted), common_sizes(counted), files(counted, limits), ranks(counted, limits)];
+    let mut tables = vec![
+        interfaces(counted),
+        sizes(counted),
+        common_sizes(counted),
+        files(counted, limits),
+        ranks(counted, limits),
+    ];
     tables.retain(|table| !table.rows.is_empty());
     tables
 }
@@ -171,12 +179,19 @@ fn common_sizes(counted: &Counted) -> Table {
         for &(size, count) in interface.common_sizes.iter().take(4) {
             let share = count as f64 / interface.counts.accesses().max(1) as f64;
             let size = format!("{} ({})", units::count(size), units::bytes(size as f64));
-            rows.push(vec![std::mem::take(&mut name), size, units::count(count), units::percent(share.min(1.0))]);
+            rows.push(vec![
+                std::mem::take(&mut name),
+                size,
+                units::count(count),
+                units::percent(share.min(1.0)),
+            ]);
         }
     }
     Table {
         title: "The most common sizes".into(),
-        note: "Darshan notes the four most common of each file; a size that is common in no file is not here.".into(),
+        note:
+            "Darshan notes the four most common of each file; a size that is common in no file is not here."
+                .into(),
         columns: vec!["interface", ">bytes", ">accesses", ">share"],
         rows,
     }
@@ -185,8 +200,17 @@ fn common_sizes(counted: &Counted) -> Table {
 fn files(counted: &Counted, limits: &Limits) -> Table {
     let shown = counted.files.len().min(limits.rows);
     let rows = counted.files[..shown].iter().map(|file| file_row(file, limits));
-    let mut columns =
-        vec!["file", "interface", ">ranks", ">opens", ">accesses", ">read", ">written", ">time", ">slowest rank"];
+    let mut columns = vec![
+        "file",
+        "interface",
+        ">ranks",
+        ">opens",
+        ">accesses",
+        ">read",
+        ">written",
+        ">time",
+        ">slowest rank",
+    ];
     if limits.wide {
         columns.extend([">fastest rank", ">metadata", ">stripes"]);
     }
@@ -257,7 +281,11 @@ fn ranks(counted: &Counted, limits: &Limits) -> Table {
         String::new()
     };
     if cut {
-        note.push_str(&format!(" The {} of {} with the most time.", limits.rows, units::count(counted.ranks.len() as u64)));
+        note.push_str(&format!(
+            " The {} of {} with the most time.",
+            limits.rows,
+            units::count(counted.ranks.len() as u64)
+        ));
     }
     Table {
         title: "Ranks, on files that not all shared (POSIX and stdio)".into(),
@@ -284,7 +312,11 @@ fn activity_text(activity: &Activity) -> String {
         return lines;
     }
     let span_s = activity.bin_s * activity.read.len() as f64;
-    format!("\nData rate of {} over {}\n{lines}", escape::terminal(&activity.interface), units::time_s(span_s))
+    format!(
+        "\nData rate of {} over {}\n{lines}",
+        escape::terminal(&activity.interface),
+        units::time_s(span_s)
+    )
 }
 
 fn activity_figure(activity: &Activity) -> String {
@@ -294,7 +326,13 @@ fn activity_figure(activity: &Activity) -> String {
         return String::new();
     }
     let title = format!("Data rate of {} over time", activity.interface);
-    figures::rate_figure(&escape::html(&title), activity.bin_s * read.len() as f64, activity.bin_s, &read, &written)
+    figures::rate_figure(
+        &escape::html(&title),
+        activity.bin_s * read.len() as f64,
+        activity.bin_s,
+        &read,
+        &written,
+    )
 }
 
 /// Whether the width of its bins is a time.

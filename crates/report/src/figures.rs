@@ -72,7 +72,13 @@ pub(crate) fn data_rate(found: &Explanation) -> String {
     }
     if files {
         let title = if differ { "Data rate over time, at the files" } else { "Data rate over time" };
-        html.push_str(&rate_figure(title, duration_s, bin_s, &rate.file_system_read, &rate.file_system_write));
+        html.push_str(&rate_figure(
+            title,
+            duration_s,
+            bin_s,
+            &rate.file_system_read,
+            &rate.file_system_write,
+        ));
     }
     html
 }

@@ -70,7 +70,10 @@ pub(crate) fn notes(found: &Explanation) -> String {
         text.push_str(&format!("  {}: {}\n", escape::terminal(key), escape::terminal(value)));
     }
     if !long.is_empty() {
-        text.push_str(&format!("  and {} (in the HTML report)\n", units::things(long.len() as u64, "long note", "long notes")));
+        text.push_str(&format!(
+            "  and {} (in the HTML report)\n",
+            units::things(long.len() as u64, "long note", "long notes")
+        ));
     }
     text
 }

@@ -1,7 +1,8 @@
 //! Prints everything that a Darshan log holds, one JSON object a line, with numbers as Darshan stores them. Times are
 //! given as the bits of the number, so that nothing is lost on the way.
 //!
-//! `cargo run -p pio-trace --example darshan -- LOG`
+//! `cargo run -p pio-trace --example darshan -- LOG`; with `--count` behind it, only the number of accesses and their
+//! bytes: how fast a log is read.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -13,6 +14,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args_os().nth(1).ok_or("which log?")?;
     let log = Log::open(Path::new(&path))?;
     let mut out = BufWriter::new(io::stdout().lock());
+    if std::env::args_os().nth(2).is_some_and(|word| word == "--count") {
+        return Ok(count(&log, &mut out)?);
+    }
     about(&log, &mut out)?;
     for module in log.modules().map(|region| region.module) {
         match module {
@@ -23,6 +27,25 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     out.flush()?;
+    Ok(())
+}
+
+fn count(log: &Log, out: &mut impl Write) -> io::Result<()> {
+    for module in [Module::DxtPosix, Module::DxtMpiIo] {
+        let Some(mut dxt) = log.dxt(module) else {
+            continue;
+        };
+        let (mut accesses, mut bytes, mut time_s) = (0, 0, 0.0);
+        while dxt.next_record().is_some() {
+            while let Some((_, segments)) = dxt.segments() {
+                accesses += segments.len();
+                bytes += segments.iter().map(|segment| segment.length).sum::<i64>();
+                time_s += segments.iter().map(|segment| segment.end_s - segment.start_s).sum::<f64>();
+            }
+        }
+        writeln!(out, "{module}: {accesses} accesses, {bytes} bytes, {time_s:.3} s")?;
+        tell(dxt.damage().as_ref(), out)?;
+    }
     Ok(())
 }
 
@@ -37,8 +60,7 @@ fn about(log: &Log, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{line}")?;
     for region in log.modules() {
         let (module, version, partial) = (region.module.to_string(), region.version, region.partial);
-        let line =
-            json!({"what": "module", "module": module, "version": version, "partial": partial, "len": region.len});
+        let line = json!({"what": "module", "module": module, "version": version, "partial": partial, "len": region.len});
         writeln!(out, "{line}")?;
     }
     let (names, damage) = log.names();

@@ -45,7 +45,9 @@ pub enum TraceError {
         found: String,
     },
     /// A Darshan log of another time.
-    #[error("{path}: Darshan log of version {version} (expected 3.00 to 3.41; darshan-convert makes 3.x of 2.x)")]
+    #[error(
+        "{path}: Darshan log of version {version} (expected 3.00 to 3.41; darshan-convert makes 3.x of 2.x)"
+    )]
     UnknownLogVersion {
         /// The file.
         path: PathBuf,

@@ -176,7 +176,9 @@ impl Reading {
                 self.mpi_files.insert(record.id);
             }
             let process = self.process(record.rank, log);
-            if let Some(entry) = self.tables.processes.get_mut(process.index()).filter(|it| it.host.is_empty()) {
+            if let Some(entry) =
+                self.tables.processes.get_mut(process.index()).filter(|it| it.host.is_empty())
+            {
                 entry.host = record.host.clone();
             }
             let file = self.file(record.id);

@@ -57,7 +57,12 @@ pub struct Dxt<'a> {
 }
 
 impl<'a> Dxt<'a> {
-    pub(super) fn new(module: Module, version: u32, region: RegionReader<'a>, order: ByteOrder) -> Option<Dxt<'a>> {
+    pub(super) fn new(
+        module: Module,
+        version: u32,
+        region: RegionReader<'a>,
+        order: ByteOrder,
+    ) -> Option<Dxt<'a>> {
         let is_dxt = matches!(module, Module::DxtPosix | Module::DxtMpiIo);
         (is_dxt && (1..=module.newest_version()).contains(&version)).then(|| Dxt {
             module,
@@ -115,7 +120,9 @@ impl<'a> Dxt<'a> {
         // Twice this many would not fit into any file.
         let most = i64::MAX / SEGMENT_LEN as i64 / 2;
         if !(0..=most).contains(&writes) || !(0..=most).contains(&reads) {
-            return Err(self.region.broken(format!("numbers of writes and reads, found {writes} and {reads}")));
+            return Err(self
+                .region
+                .broken(format!("numbers of writes and reads, found {writes} and {reads}")));
         }
         (self.writes_left, self.reads_left) = (writes as u64, reads as u64);
         Ok(Some(DxtRecord { id, rank, host, writes: self.writes_left, reads: self.reads_left }))

@@ -106,7 +106,8 @@ pub(super) fn start(bytes: &[u8]) -> Option<(String, ByteOrder)> {
     let magic = *rest.first_chunk()?;
     let order = [ByteOrder::Little, ByteOrder::Big].into_iter().find(|order| order.u64(magic) == MAGIC)?;
     let version = order::text(version);
-    (version.starts_with(|first: char| first.is_ascii_digit()) && version.contains('.')).then_some((version, order))
+    (version.starts_with(|first: char| first.is_ascii_digit()) && version.contains('.'))
+        .then_some((version, order))
 }
 
 impl Header {

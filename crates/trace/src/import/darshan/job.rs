@@ -43,7 +43,11 @@ pub struct Mount {
 }
 
 impl Job {
-    pub(super) fn read(mut region: RegionReader, version: LogVersion, order: ByteOrder) -> Result<Job, Break> {
+    pub(super) fn read(
+        mut region: RegionReader,
+        version: LogVersion,
+        order: ByteOrder,
+    ) -> Result<Job, Break> {
         let mut bytes = Vec::with_capacity(LEN);
         while bytes.len() < LEN {
             match region.take_units(1, (LEN - bytes.len()) as u64) {

@@ -50,20 +50,46 @@ pub enum Module {
 use Module::*;
 
 /// Up to 3.10.
-const WITHOUT_DATASETS: &[Module] = &[
-    Posix, MpiIo, Hdf5File, PnetcdfFile, BlueGeneQ, Lustre, Stdio, DxtPosix, DxtMpiIo, Mdhim, Apxc, Apmpi,
-];
+const WITHOUT_DATASETS: &[Module] =
+    &[Posix, MpiIo, Hdf5File, PnetcdfFile, BlueGeneQ, Lustre, Stdio, DxtPosix, DxtMpiIo, Mdhim, Apxc, Apmpi];
 
 /// From 3.20 on HDF5's datasets are a module of their own.
 const WITHOUT_VARIABLES: &[Module] = &[
-    Posix, MpiIo, Hdf5File, Hdf5Dataset, PnetcdfFile, BlueGeneQ, Lustre, Stdio, DxtPosix, DxtMpiIo, Mdhim, Apxc,
-    Apmpi, Heatmap,
+    Posix,
+    MpiIo,
+    Hdf5File,
+    Hdf5Dataset,
+    PnetcdfFile,
+    BlueGeneQ,
+    Lustre,
+    Stdio,
+    DxtPosix,
+    DxtMpiIo,
+    Mdhim,
+    Apxc,
+    Apmpi,
+    Heatmap,
 ];
 
 /// From 3.41 on PnetCDF's variables are.
 const ALL: &[Module] = &[
-    Posix, MpiIo, Hdf5File, Hdf5Dataset, PnetcdfFile, PnetcdfVariable, BlueGeneQ, Lustre, Stdio, DxtPosix, DxtMpiIo,
-    Mdhim, Apxc, Apmpi, Heatmap, Dfs, Daos,
+    Posix,
+    MpiIo,
+    Hdf5File,
+    Hdf5Dataset,
+    PnetcdfFile,
+    PnetcdfVariable,
+    BlueGeneQ,
+    Lustre,
+    Stdio,
+    DxtPosix,
+    DxtMpiIo,
+    Mdhim,
+    Apxc,
+    Apmpi,
+    Heatmap,
+    Dfs,
+    Daos,
 ];
 
 impl Module {

@@ -36,7 +36,11 @@ impl Names {
     }
 
     /// All names up to the first damage, and that.
-    pub(super) fn read(mut region: RegionReader, version: LogVersion, order: ByteOrder) -> (Names, Option<Break>) {
+    pub(super) fn read(
+        mut region: RegionReader,
+        version: LogVersion,
+        order: ByteOrder,
+    ) -> (Names, Option<Break>) {
         let mut names = Names::default();
         // Later logs end a name by a NUL, the first ones began it with its length.
         let read_one = if version.minor < 10 { Names::read_counted } else { Names::read_terminated };

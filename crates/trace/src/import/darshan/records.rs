@@ -48,7 +48,12 @@ pub struct Records<'a> {
 const MOST_SERVERS: i64 = 1 << 20;
 
 impl<'a> Records<'a> {
-    pub(super) fn new(module: Module, version: u32, region: RegionReader<'a>, order: ByteOrder) -> Option<Records<'a>> {
+    pub(super) fn new(
+        module: Module,
+        version: u32,
+        region: RegionReader<'a>,
+        order: ByteOrder,
+    ) -> Option<Records<'a>> {
         let shape = Shape::of(module, version).filter(|shape| !shape.names.integers.is_empty())?;
         Some(Records {
             module,

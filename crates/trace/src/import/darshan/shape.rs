@@ -37,7 +37,13 @@ const SINCE: &[(Module, u32, &[&str])] = &[
     (
         Module::Posix,
         4,
-        &["POSIX_FILENOS", "POSIX_DUPS", "POSIX_RENAME_SOURCES", "POSIX_RENAME_TARGETS", "POSIX_RENAMED_FROM"],
+        &[
+            "POSIX_FILENOS",
+            "POSIX_DUPS",
+            "POSIX_RENAME_SOURCES",
+            "POSIX_RENAME_TARGETS",
+            "POSIX_RENAMED_FROM",
+        ],
     ),
     (Module::Posix, 3, &["POSIX_F_CLOSE_START_TIMESTAMP", "POSIX_F_OPEN_END_TIMESTAMP"]),
     (Module::MpiIo, 3, &["MPIIO_F_CLOSE_START_TIMESTAMP", "MPIIO_F_OPEN_END_TIMESTAMP"]),
@@ -54,11 +60,7 @@ const SINCE: &[(Module, u32, &[&str])] = &[
             "PNETCDF_FILE_F_WAIT_TIME",
         ],
     ),
-    (
-        Module::PnetcdfFile,
-        2,
-        &["PNETCDF_FILE_F_CLOSE_START_TIMESTAMP", "PNETCDF_FILE_F_OPEN_END_TIMESTAMP"],
-    ),
+    (Module::PnetcdfFile, 2, &["PNETCDF_FILE_F_CLOSE_START_TIMESTAMP", "PNETCDF_FILE_F_OPEN_END_TIMESTAMP"]),
 ];
 
 impl Shape {

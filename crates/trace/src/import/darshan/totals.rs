@@ -139,7 +139,9 @@ impl ModuleTotals {
 
     fn add(&mut self, record: &Record) {
         self.records += 1;
-        for (name, (sum, &value)) in self.names.integers.iter().zip(self.integers.iter_mut().zip(record.integers)) {
+        for (name, (sum, &value)) in
+            self.names.integers.iter().zip(self.integers.iter_mut().zip(record.integers))
+        {
             // −1: not counted by this version.
             if value >= 0 {
                 *sum = match kind(name) {
@@ -163,7 +165,8 @@ impl ModuleTotals {
     /// `12 records; POSIX_OPENS 5, POSIX_READS 7, …`: what is not 0.
     fn words(&self) -> String {
         let integers = self.names.integers.iter().zip(&self.integers);
-        let integers = integers.filter_map(|(name, sum)| Some((name, sum.filter(|&sum| sum != 0)?.to_string())));
+        let integers =
+            integers.filter_map(|(name, sum)| Some((name, sum.filter(|&sum| sum != 0)?.to_string())));
         let floats = self.names.floats.iter().zip(&self.floats);
         let floats =
             floats.filter_map(|(name, sum)| Some((name, format!("{:.6}", sum.filter(|&sum| sum != 0.0)?))));
@@ -183,20 +186,43 @@ enum Kind {
 
 fn kind(name: &str) -> Kind {
     const SINGLE: [&str; 22] = [
-        "_MODE", "_TIMESTAMP", "_ALIGNMENT", "_STRIDE", "_ACCESS", "_TIME_SIZE", "_RANK", "_RANK_BYTES",
-        "_RANK_TIME", "RENAMED_FROM", "_COUNT", "_NDIMS", "_NPOINTS", "DATATYPE_SIZE", "CHUNK_SIZE", "CELL_SIZE",
-        "_OTYPE", "_USE_MPIIO", "_USE_MPIIO_COLLECTIVE", "_USE_DEPRECATED", "_IS_RECORD_VAR", "_SERVERS",
+        "_MODE",
+        "_TIMESTAMP",
+        "_ALIGNMENT",
+        "_STRIDE",
+        "_ACCESS",
+        "_TIME_SIZE",
+        "_RANK",
+        "_RANK_BYTES",
+        "_RANK_TIME",
+        "RENAMED_FROM",
+        "_COUNT",
+        "_NDIMS",
+        "_NPOINTS",
+        "DATATYPE_SIZE",
+        "CHUNK_SIZE",
+        "CELL_SIZE",
+        "_OTYPE",
+        "_USE_MPIIO",
+        "_USE_MPIIO_COLLECTIVE",
+        "_USE_DEPRECATED",
+        "_IS_RECORD_VAR",
+        "_SERVERS",
     ];
     if name.starts_with("BGQ_") || name.starts_with("APXC_") {
         return Kind::OfOneRecord;
     }
-    if name.contains("_MAX_BYTE_") || name.contains("_MAX_") && !name.ends_with("_TIME_SIZE") || name.ends_with("_MAX_TIME")
+    if name.contains("_MAX_BYTE_")
+        || name.contains("_MAX_") && !name.ends_with("_TIME_SIZE")
+        || name.ends_with("_MAX_TIME")
     {
         return Kind::Largest;
     }
     let counts_calls = name.ends_with("_CALL_COUNT");
-    let of_dimension = name.contains("_LENGTH_D") || name.contains("_STRIDE_D") || name.contains("CHUNK_SIZE_D");
-    let of_one = SINGLE.iter().any(|end| name.ends_with(end)) || name.ends_with("_MIN_TIME")
+    let of_dimension =
+        name.contains("_LENGTH_D") || name.contains("_STRIDE_D") || name.contains("CHUNK_SIZE_D");
+    let of_one = SINGLE.iter().any(|end| name.ends_with(end))
+        || name.ends_with("_MIN_TIME")
         || name.contains("VARIANCE")
         || of_dimension;
     if of_one && !counts_calls { Kind::OfOneRecord } else { Kind::Sum }
