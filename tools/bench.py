@@ -4,7 +4,8 @@ For each access pattern and strategy: the time of ROMIO (the MPI on the PATH), o
 there is one) and of the limit, over that of the strategy. Above 1, Pioscope is that many times faster. The limit is
 what no strategy can do without: one process that copies the data once in memory, and writes them with one pwrite (or
 reads them with one pread, and copies them). Bytes between ranks are those that a rank sent another, in messages or
-through its memory, for each byte of the program's.
+through its memory, for each byte of the program's; bytes with servers, those that went to and from them, opening and
+closing the file included; bytes on the wire, both.
 """
 
 import argparse
@@ -125,7 +126,7 @@ def compare(all_of_them, strategies, pattern, ranks, words, note=""):
             rate = statistics.median(one["bytes"] / one["median"] for one in ours) / 1e6
             columns = [ratio([one["median"] for one in found.get((other, mode), [])], ours)
                        for other in ("ROMIO", "OMPIO")]
-            columns += [ratio(limit[mode], ours), f"{sent[name]:.3f}"]
+            columns += [ratio(limit[mode], ours), f"{sent[name][0]:.3f}"]
             print(f"{(pattern + ' ' + note).strip():<19} {ranks:>5} {ours[0]['pieces']:>8} {mode:>5} {name:<12}"
                   f" {rate:>8.1f}" + "".join(f" {column:>15}" for column in columns), flush=True)
 
@@ -137,15 +138,18 @@ def ratio(theirs, ours):
 
 
 def measure(command, folder, extra=None):
-    """The figures that one run of the pattern program prints, by direction; and bytes between ranks for each of its own."""
+    """The figures that one run of the pattern program prints, by direction; and bytes between ranks, and to and from servers,
+    for each of its own."""
     done = subprocess.run([str(word) for word in command], env=environment() | (extra or {}), cwd=folder, check=True,
                           capture_output=True, text=True, timeout=600)
     line = re.compile(r"^(\w+) (\w+) ranks=\d+ pieces=(\d+) MB=([\d.]+) min_s=[\d.]+ median_s=([\d.]+)", re.M)
     figures = {mode: {"pieces": int(pieces), "bytes": float(mb) * 1e6, "median": max(float(median), 1e-6)}
                for _, mode, pieces, mb, median in line.findall(done.stdout)}
-    told = re.compile(r"moved (\d+) bytes .* sent other ranks (\d+) bytes of data and (\d+) bytes of messages")
+    told = re.compile(r"moved (\d+) bytes .* sent other ranks (\d+) bytes of data and (\d+) bytes of messages, "
+                      r"sent servers (\d+) bytes and received (\d+) from them")
     sums = [sum(column) for column in zip(*(map(int, one) for one in told.findall(done.stderr)))]
-    return figures, (sums[1] + sums[2]) / sums[0] if sums else 0.0
+    moved, data, messages, to_servers, from_servers = sums or (1, 0, 0, 0, 0)
+    return figures, ((data + messages) / moved, (to_servers + from_servers) / moved)
 
 
 def at_best(path, size):
@@ -179,7 +183,7 @@ def at_best(path, size):
 
 def servers(all_of_them, pieces_to_try):
     print("\nI/O servers: time of two-phase over that of each strategy, on the same servers")
-    header(["two-phase", "between ranks"])
+    header(["two-phase", "between ranks", "with servers", "on the wire"])
     folder = all_of_them.folder
     for count in (1, 4):
         store = folder / f"store-{count}"
@@ -213,7 +217,8 @@ def on_servers(all_of_them, store, count, ranks, pieces):
         for name in ON_SERVERS:
             ours = found[name, mode]
             rate = statistics.median(one["bytes"] / one["median"] for one in ours) / 1e6
-            columns = [ratio([one["median"] for one in found["two-phase", mode]], ours), f"{sent[name]:.3f}"]
+            columns = [ratio([one["median"] for one in found["two-phase", mode]], ours)]
+            columns += [f"{bytes_per_byte:.4f}" for bytes_per_byte in (*sent[name], sum(sent[name]))]
             print(f"{f'interleaved, {count} srv':<19} {ranks:>5} {pieces:>8} {mode:>5} {name:<12} {rate:>8.1f}"
                   + "".join(f" {column:>15}" for column in columns), flush=True)
 

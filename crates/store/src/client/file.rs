@@ -285,6 +285,11 @@ impl StoreFile {
         let servers = self.servers_touched(view, &positions);
         let mut lanes = self.store.lanes(&servers)?;
         let mut chunk_bytes = self.store.options().chunk_bytes;
+        if matches!(payload, Payload::Out(_)) && *view == View::contiguous(view.displacement()) {
+            // A server has nothing to do with it but to pass it on to its file: what a message costs by itself, waking up
+            // threads, weighs more than that it outgrows the caches. Reads and pieces are slower so.
+            chunk_bytes *= 2;
+        }
         for lane in &mut lanes.lanes {
             chunk_bytes = chunk_bytes.min(u64::from(lane.ready()?));
         }

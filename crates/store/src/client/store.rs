@@ -20,7 +20,8 @@ use crate::transport::{Traffic, Way};
 pub struct Options {
     /// How long to try to reach a server, or to wait for an answer, before giving an error.
     pub timeout: Duration,
-    /// Bytes of data in a message at most: both sides work on one while the next is on its way.
+    /// Bytes of data in a message at most: both sides work on one while the next is on its way. A message of a contiguous
+    /// write has up to twice as many.
     pub chunk_bytes: u64,
     /// Messages on their way to or from a server at a time.
     pub window: usize,

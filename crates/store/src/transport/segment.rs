@@ -22,7 +22,7 @@ use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 
 const DATA_START: usize = 4096;
 /// Room for a window of messages of the usual length and one more; what finds no room goes over the socket.
-const DATA_BYTES: usize = 8 << 20;
+const DATA_BYTES: usize = 10 << 20;
 const SEGMENT_BYTES: usize = DATA_START + DATA_BYTES;
 /// Pages are reserved so many bytes at a time.
 const RESERVE_BYTES: usize = 1 << 20;
