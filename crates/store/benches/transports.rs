@@ -5,6 +5,9 @@
 //! process: the processor time of both is in the ratios, which say something on a busy machine too. Files are in memory,
 //! as a disk would be all there is to see.
 
+#[path = "support/bare_ucx.rs"]
+mod bare_ucx;
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener as Raw, TcpStream};
@@ -15,13 +18,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bare_ucx::Bare;
 use pio_layout::{Datatype, View};
 use pio_store::Limits;
 use pio_store::auth::Token;
 use pio_store::client::{Mode, Options, Store, StoreFile, Striping};
 use pio_store::config::{Description, STRIP_BYTES, Server};
 use pio_store::serve::{self, Running, Settings};
-use pio_store::transport::{Listener, TcpListener, Way};
+use pio_store::transport::{Address, Listener, TcpListener, Way};
 use rustix::time::{ClockId, clock_gettime};
 
 const BYTES: usize = 128 << 20;
@@ -43,17 +47,27 @@ fn main() -> Outcome<()> {
         BYTES >> 20
     );
     println!("the limit over tcp: a raw loopback socket and a pwrite or pread of each 512 KiB");
-    println!("the limit through shared memory: one memcpy and a pwrite or pread of each 512 KiB\n");
+    println!("the limit through shared memory: one memcpy and a pwrite or pread of each 512 KiB");
+    let bare = Bare::new()?;
+    match &bare {
+        Some(bare) => println!(
+            "the limit through ucx {}: bare active messages and a pwrite or pread of each 512 KiB\n",
+            bare.version()
+        ),
+        None => println!("ucx is not there: skipped\n"),
+    }
     println!("{:<16} {:>12} {:>12} {:>14} {:>10} {:>14}", "", "ours", "limit", "speed", "", "wall");
     println!(
         "{:<16} {:>12} {:>12} {:>14} {:>10} {:>14}",
         "", "CPU s/GB", "CPU s/GB", "of the limit", "range", "of the limit"
     );
     let data: Vec<u8> = (0..BYTES).map(|at| (at / 5) as u8).collect();
-    let bench = Bench::new(data)?;
-    for way in [Way::Tcp, Way::Shared] {
+    let bench = Bench::new(data, bare)?;
+    for (way, name) in [(Way::Tcp, "tcp"), (Way::Shared, "shared memory"), (Way::Ucx, "ucx")] {
+        if way == Way::Ucx && bench.bare.is_none() {
+            continue;
+        }
         let file = bench.client(way, &bench.address)?.open("stream", CREATE, Striping::default())?;
-        let name = if way == Way::Tcp { "tcp" } else { "shared memory" };
         let mut out = vec![0; BYTES];
         let write = compare(|| bench.limit_of_write(way), || Ok(file.write_at(0, &bench.data)?))?;
         write.print(&format!("{name} write"));
@@ -122,18 +136,26 @@ struct Bench {
     _folder: tempfile::TempDir,
     token: Token,
     address: String,
+    bare: Option<Bare>,
     /// What the limits write to and read from.
     plain: File,
     _running: Running,
 }
 
 impl Bench {
-    fn new(data: Vec<u8>) -> Outcome<Bench> {
+    fn new(data: Vec<u8>, bare: Option<Bare>) -> Outcome<Bench> {
         let folder = tempfile::tempdir_in("/dev/shm")?;
         let token = Token::load_or_create(&folder.path().join("token"))?;
         let listener: Box<dyn Listener> = Box::new(TcpListener::bind("127.0.0.1:0")?);
-        let address = listener.address().to_owned();
+        let mut address = listener.address().to_owned();
         let near = Way::Shared.listen(&token, &address).ok_or("no shared memory here")?;
+        let mut listeners = vec![listener, near];
+        if bare.is_some()
+            && let Some(through_ucx) = Way::Ucx.listen_through_ucx(&address)?
+        {
+            address = through_ucx.address().to_owned();
+            listeners.push(through_ucx);
+        }
         let settings = Settings {
             index: 0,
             servers: 1,
@@ -141,9 +163,9 @@ impl Bench {
             token: token.clone(),
             limits: Limits::DEFAULT,
         };
-        let running = serve::start(settings, vec![listener, near])?;
+        let running = serve::start(settings, listeners)?;
         let plain = plain(folder.path())?;
-        Ok(Bench { data, _folder: folder, token, address, plain, _running: running })
+        Ok(Bench { data, _folder: folder, token, address, bare, plain, _running: running })
     }
 
     fn client(&self, way: Way, address: &str) -> Outcome<Store> {
@@ -162,6 +184,16 @@ impl Bench {
                 self.plain.write_all_at(&chunk, (number * CHUNK) as u64)?;
             }
             return Ok(());
+        }
+        if let (Way::Ucx, Some(bare)) = (way, &self.bare) {
+            let next = |number: usize| {
+                let piece = &self.data[number * CHUNK..][..CHUNK];
+                Ok((piece.as_ptr(), piece.len()))
+            };
+            return Ok(bare.stream(BYTES / CHUNK, 4, next, |number, take| {
+                take(&mut chunk)?;
+                self.plain.write_all_at(&chunk, (number * CHUNK) as u64)
+            })?);
         }
         let listener = Raw::bind("127.0.0.1:0")?;
         let mut near = TcpStream::connect(listener.local_addr()?)?;
@@ -185,6 +217,17 @@ impl Bench {
             }
             return Ok(());
         }
+        if let (Way::Ucx, Some(bare)) = (way, &self.bare) {
+            // One is filled while the others are under way.
+            let mut chunks = [(); 4].map(|()| vec![0; CHUNK]);
+            let next = |number: usize| {
+                let chunk = &mut chunks[number % 4];
+                self.plain.read_exact_at(chunk, (number * CHUNK) as u64)?;
+                Ok((chunk.as_ptr(), CHUNK))
+            };
+            return Ok(bare
+                .stream(BYTES / CHUNK, 1, next, |number, take| take(&mut out[number * CHUNK..][..CHUNK]))?);
+        }
         let listener = Raw::bind("127.0.0.1:0")?;
         let mut near = TcpStream::connect(listener.local_addr()?)?;
         let (mut far, _) = listener.accept()?;
@@ -204,7 +247,7 @@ impl Bench {
     /// Counts what goes over the wire, in a proxy that passes everything on.
     fn wire(&self) -> Outcome<()> {
         let counted = Arc::new(AtomicU64::new(0));
-        let proxy = proxy(&self.address, counted.clone())?;
+        let proxy = proxy(Address::parse(&self.address).tcp, counted.clone())?;
         let store = self.client(Way::Tcp, &proxy)?;
         println!(
             "{:<36} {:>14} {:>14} {:>10}",

@@ -48,17 +48,3 @@ pub(super) fn decode(address: &SocketAddress) -> Option<SocketAddr> {
         _ => None,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_go_there_and_back() {
-        for text in ["127.0.0.1:4000", "[::1]:65535", "[fe80::1%7]:1"] {
-            let address: SocketAddr = text.parse().unwrap();
-            assert_eq!(decode(&encode(&address)), Some(address));
-        }
-        assert_eq!(decode(&SocketAddress([0; 128])), None);
-    }
-}

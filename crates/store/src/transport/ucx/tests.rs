@@ -39,6 +39,121 @@ fn pair() -> (UcxConnection, Box<dyn Connection>) {
     (near, far)
 }
 
+#[test]
+fn socket_addresses_go_there_and_back() {
+    for text in ["127.0.0.1:4000", "[::1]:65535", "[fe80::1%7]:1"] {
+        let address: std::net::SocketAddr = text.parse().unwrap();
+        assert_eq!(socket_address::decode(&socket_address::encode(&address)), Some(address));
+    }
+    assert_eq!(socket_address::decode(&library::SocketAddress([0; 128])), None);
+}
+
+/// What the headers say of structures and constants, where there are headers and a compiler of C. (A structure may be longer
+/// than ours: newer fields are behind the others.)
+#[test]
+fn our_declarations_are_those_of_the_headers() {
+    if !std::path::Path::new("/usr/include/ucp/api/ucp.h").exists() {
+        eprintln!("skipped: no headers of UCX");
+        return;
+    }
+    macro_rules! declarations {
+        ($program:ident, $ours:ident: $($type:ident = $c:literal { $($field:ident = $name:literal),* })*) => {
+            $(
+                $(
+                    $program += concat!("printf(\"%zu\\n\", offsetof(", $c, ", ", $name, "));");
+                    $ours.push(std::mem::offset_of!(library::$type, $field) as u64);
+                )*
+            )*
+        };
+    }
+    let mut program =
+        String::from("#include <stddef.h>\n#include <stdio.h>\n#include <ucp/api/ucp.h>\nint main(void) {");
+    let mut ours: Vec<u64> = Vec::new();
+    declarations! { program, ours:
+        Params = "ucp_params_t" {
+            field_mask = "field_mask", features = "features", mt_workers_shared = "mt_workers_shared", name = "name"
+        }
+        WorkerParams = "ucp_worker_params_t" {
+            field_mask = "field_mask", thread_mode = "thread_mode", client_id = "client_id"
+        }
+        WorkerAttr = "ucp_worker_attr_t" { field_mask = "field_mask", max_am_header = "max_am_header" }
+        SockAddr = "ucs_sock_addr_t" { addr = "addr", addrlen = "addrlen" }
+        EndpointParams = "ucp_ep_params_t" {
+            err_mode = "err_mode", err_handler = "err_handler.cb", err_handler_arg = "err_handler.arg",
+            flags = "flags", sockaddr = "sockaddr", conn_request = "conn_request"
+        }
+        ListenerParams = "ucp_listener_params_t" {
+            sockaddr = "sockaddr", conn_handler = "conn_handler.cb", conn_handler_arg = "conn_handler.arg"
+        }
+        ListenerAttr = "ucp_listener_attr_t" { sockaddr = "sockaddr" }
+        HandlerParam = "ucp_am_handler_param_t" {
+            field_mask = "field_mask", id = "id", flags = "flags", cb = "cb", arg = "arg"
+        }
+        MessageParam = "ucp_am_recv_param_t" { recv_attr = "recv_attr", reply_ep = "reply_ep" }
+        RequestParam = "ucp_request_param_t" {
+            op_attr_mask = "op_attr_mask", flags = "flags", datatype = "datatype", memory_type = "memory_type",
+            memh = "memh"
+        }
+    }
+    let status = |status: library::Status| i64::from(status) as u64;
+    for (name, value) in [
+        ("sizeof(ucs_status_t)", size_of::<library::Status>() as u64),
+        ("sizeof(ucp_dt_iov_t)", size_of::<IoSlice>() as u64),
+        ("UCS_OK", status(library::OK)),
+        ("UCS_INPROGRESS", status(library::IN_PROGRESS)),
+        ("UCS_ERR_NO_MEMORY", status(library::NO_MEMORY)),
+        ("UCS_ERR_UNREACHABLE", status(library::UNREACHABLE)),
+        ("UCS_ERR_BUSY", status(library::BUSY)),
+        ("UCS_ERR_REJECTED", status(library::REJECTED)),
+        ("UCS_ERR_CONNECTION_RESET", status(library::CONNECTION_RESET)),
+        ("UCS_ERR_ENDPOINT_TIMEOUT", status(library::ENDPOINT_TIMEOUT)),
+        ("UCP_PARAM_FIELD_FEATURES", library::params::FEATURES),
+        ("UCP_PARAM_FIELD_MT_WORKERS_SHARED", library::params::MT_WORKERS_SHARED),
+        ("UCP_FEATURE_WAKEUP", library::params::FEATURE_WAKEUP),
+        ("UCP_FEATURE_AM", library::params::FEATURE_AM),
+        ("UCP_WORKER_PARAM_FIELD_THREAD_MODE", library::worker::THREAD_MODE),
+        ("UCS_THREAD_MODE_SERIALIZED", library::worker::THREAD_MODE_SERIALIZED.into()),
+        ("UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER", library::worker::ATTR_MAX_AM_HEADER),
+        ("UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE", library::endpoint::ERR_HANDLING_MODE),
+        ("UCP_EP_PARAM_FIELD_ERR_HANDLER", library::endpoint::ERR_HANDLER),
+        ("UCP_EP_PARAM_FIELD_SOCK_ADDR", library::endpoint::SOCK_ADDR),
+        ("UCP_EP_PARAM_FIELD_FLAGS", library::endpoint::FLAGS),
+        ("UCP_EP_PARAM_FIELD_CONN_REQUEST", library::endpoint::CONN_REQUEST),
+        ("UCP_ERR_HANDLING_MODE_PEER", library::endpoint::ERR_HANDLING_MODE_PEER.into()),
+        ("UCP_EP_PARAMS_FLAGS_CLIENT_SERVER", library::endpoint::FLAG_CLIENT_SERVER.into()),
+        ("UCP_EP_CLOSE_FLAG_FORCE", library::endpoint::CLOSE_FLAG_FORCE.into()),
+        ("UCP_LISTENER_PARAM_FIELD_SOCK_ADDR", library::listener::SOCK_ADDR),
+        ("UCP_LISTENER_PARAM_FIELD_CONN_HANDLER", library::listener::CONN_HANDLER),
+        ("UCP_LISTENER_ATTR_FIELD_SOCKADDR", library::listener::ATTR_SOCKADDR),
+        ("UCP_AM_HANDLER_PARAM_FIELD_ID", library::am::HANDLER_ID),
+        ("UCP_AM_HANDLER_PARAM_FIELD_CB", library::am::HANDLER_CB),
+        ("UCP_AM_HANDLER_PARAM_FIELD_ARG", library::am::HANDLER_ARG),
+        ("UCP_AM_RECV_ATTR_FLAG_RNDV", library::am::RECV_RENDEZVOUS),
+        ("UCP_AM_SEND_FLAG_EAGER", library::am::SEND_EAGER.into()),
+        ("UCP_AM_SEND_FLAG_RNDV", library::am::SEND_RENDEZVOUS.into()),
+        ("UCP_OP_ATTR_FIELD_DATATYPE", library::operation::DATATYPE.into()),
+        ("UCP_OP_ATTR_FIELD_FLAGS", library::operation::FLAGS.into()),
+        ("ucp_dt_make_contig(1)", library::operation::BYTES),
+        ("ucp_dt_make_iov()", library::operation::IOV),
+    ] {
+        program += &format!("printf(\"%llu\\n\", (unsigned long long)(long long)({name}));");
+        ours.push(value);
+    }
+    program += "return 0; }";
+    let folder = tempfile::tempdir().unwrap();
+    let (source, binary) = (folder.path().join("declarations.c"), folder.path().join("declarations"));
+    std::fs::write(&source, program).unwrap();
+    let Ok(compiled) = std::process::Command::new("cc").arg("-o").arg(&binary).arg(&source).status() else {
+        eprintln!("skipped: no compiler of C");
+        return;
+    };
+    assert!(compiled.success());
+    let said = std::process::Command::new(&binary).output().unwrap().stdout;
+    let theirs: Vec<u64> =
+        String::from_utf8(said).unwrap().lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(theirs, ours);
+}
+
 fn bytes(len: usize, seed: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 31 + at / 251 + seed) as u8).collect()
 }

@@ -87,11 +87,18 @@ fn make_context() -> Result<Context, String> {
     // SAFETY: pointers to what is to be written, and null for "as the environment says".
     let status = unsafe { (api.ucp_config_read)(null(), null(), &mut config) };
     check(api, status).map_err(|error| format!("UCX cannot read its settings: {error}"))?;
-    if std::env::var_os("UCX_TLS").is_none() {
+    for (variable, name, value) in [
         // UCX's shared memory does not notice that a peer died, so that UCX never chooses it for us; to set it up for each
-        // connection all the same takes tens of milliseconds. It is a matter of time only: no need to look at the status.
-        // SAFETY: the configuration that was read, and two C strings.
-        unsafe { (api.ucp_config_modify)(config, c"TLS".as_ptr(), c"^sm".as_ptr()) };
+        // connection all the same takes tens of milliseconds.
+        ("UCX_TLS", c"TLS", c"^sm"),
+        // A server that was killed finds its port again.
+        ("UCX_TCP_CM_REUSEADDR", c"CM_REUSEADDR", c"y"),
+    ] {
+        if std::env::var_os(variable).is_none() {
+            // It works without: an older UCX that does not know the name says so, and nobody needs to know.
+            // SAFETY: the configuration that was read, and two C strings.
+            unsafe { (api.ucp_config_modify)(config, name.as_ptr(), value.as_ptr()) };
+        }
     }
     // SAFETY: the parameters that the mask names are set; the configuration was read above.
     let status = unsafe { (api.ucp_init_version)(major, minor, &params, config, &mut raw) };
