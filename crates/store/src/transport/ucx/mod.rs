@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 mod inbox;
+mod interrupt;
 mod library;
 mod listener;
 mod socket_address;

@@ -7,21 +7,29 @@
 
 #![allow(unsafe_code)] // Talks to C.
 
-use std::ffi::{CStr, c_void};
-use std::io::{self, ErrorKind, IoSlice};
+use std::ffi::c_void;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::ptr::{null, null_mut};
+use std::os::fd::BorrowedFd;
+use std::ptr::null_mut;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+mod context;
+mod traffic;
+
+use self::context::{Context, check, closed, context};
+use self::traffic::{Posted, Request};
 use super::inbox::{Body, Failed, Inbox};
+use super::interrupt::Interrupt;
 use super::library::{self, Api, RequestParam, Status};
 use super::socket_address;
+
+pub(super) use self::context::{available, malformed};
+pub(super) use self::traffic::Descriptor;
 
 /// The number under which our messages are known to UCX.
 const MESSAGE_ID: u32 = 0;
@@ -29,89 +37,6 @@ const MESSAGE_ID: u32 = 0;
 const SPIN: Duration = Duration::from_micros(20);
 /// How long what is cancelled may take to end.
 const ENDING: Duration = Duration::from_secs(1);
-
-/// Tells a thread that waits that it is not to wait any longer.
-#[derive(Debug)]
-pub(super) struct Interrupt {
-    set: AtomicBool,
-    event: OwnedFd,
-}
-
-impl Interrupt {
-    fn new() -> io::Result<Arc<Interrupt>> {
-        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Arc::new(Interrupt { set: AtomicBool::new(false), event }))
-    }
-
-    pub(super) fn set(&self) {
-        self.set.store(true, Ordering::SeqCst);
-        // Whoever waits sees it even if the event is at its highest already.
-        let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
-    }
-
-    pub(super) fn is_set(&self) -> bool {
-        self.set.load(Ordering::SeqCst)
-    }
-}
-
-/// UCX as this process uses it: one context.
-struct Context {
-    api: &'static Api,
-    raw: library::Context,
-}
-
-// SAFETY: the context was made for workers in several threads.
-unsafe impl Send for Context {}
-// SAFETY: as above.
-unsafe impl Sync for Context {}
-
-/// The context of this process.
-fn context() -> io::Result<&'static Context> {
-    static CONTEXT: OnceLock<Result<Context, String>> = OnceLock::new();
-    CONTEXT
-        .get_or_init(make_context)
-        .as_ref()
-        .map_err(|why| io::Error::new(ErrorKind::Unsupported, why.as_str()))
-}
-
-fn make_context() -> Result<Context, String> {
-    let api = library::library()?;
-    let params = library::Params {
-        field_mask: library::params::FEATURES | library::params::MT_WORKERS_SHARED,
-        features: library::params::FEATURE_AM | library::params::FEATURE_WAKEUP,
-        mt_workers_shared: 1,
-        ..Default::default()
-    };
-    let (mut config, mut raw) = (null_mut(), null_mut());
-    let (major, minor) = library::API_VERSION;
-    // SAFETY: pointers to what is to be written, and null for "as the environment says".
-    let status = unsafe { (api.ucp_config_read)(null(), null(), &mut config) };
-    check(api, status).map_err(|error| format!("UCX cannot read its settings: {error}"))?;
-    for (variable, name, value) in [
-        // UCX's shared memory does not notice that a peer died, so that UCX never chooses it for us; to set it up for each
-        // connection all the same takes tens of milliseconds.
-        ("UCX_TLS", c"TLS", c"^sm"),
-        // A server that was killed finds its port again.
-        ("UCX_TCP_CM_REUSEADDR", c"CM_REUSEADDR", c"y"),
-    ] {
-        if std::env::var_os(variable).is_none() {
-            // It works without: an older UCX that does not know the name says so, and nobody needs to know.
-            // SAFETY: the configuration that was read, and two C strings.
-            unsafe { (api.ucp_config_modify)(config, name.as_ptr(), value.as_ptr()) };
-        }
-    }
-    // SAFETY: the parameters that the mask names are set; the configuration was read above.
-    let status = unsafe { (api.ucp_init_version)(major, minor, &params, config, &mut raw) };
-    // SAFETY: the configuration is of no more use.
-    unsafe { (api.ucp_config_release)(config) };
-    check(api, status).map_err(|error| format!("UCX cannot start: {error}"))?;
-    Ok(Context { api, raw })
-}
-
-/// Whether UCX can be used here; else why not.
-pub(super) fn available() -> io::Result<()> {
-    context().map(drop)
-}
 
 /// A worker, and what it was told.
 pub(super) struct Worker {
@@ -144,25 +69,6 @@ pub(super) struct ConnectionRequest(library::ConnectionRequest);
 
 // SAFETY: it is handed from the listener's worker to that of the connection.
 unsafe impl Send for ConnectionRequest {}
-
-/// Data that are still with who sent them: to be [fetched](Worker::fetch) or [discarded](Worker::discard).
-#[derive(Debug)]
-pub(super) struct Descriptor(*mut c_void);
-
-// SAFETY: it stays with the worker that it came through.
-unsafe impl Send for Descriptor {}
-
-/// Something that is under way.
-#[derive(Debug)]
-struct Request(library::StatusPointer);
-
-/// A message that is sent while its owner does something else. Header and data stay as they are while there is a request.
-#[derive(Debug, Default)]
-struct Posted {
-    header: Vec<u8>,
-    data: Vec<u8>,
-    request: Option<Request>,
-}
 
 impl Worker {
     fn new() -> io::Result<Worker> {
@@ -304,167 +210,6 @@ impl Worker {
         }
     }
 
-    /// Sends a message. Its data are not copied if there are many.
-    ///
-    /// # Errors
-    /// As [`Worker::wait`]; then the worker is closed.
-    pub(super) fn send(
-        &mut self,
-        header: &[u8],
-        data: &[IoSlice<'_>],
-        rendezvous: bool,
-        deadline: Option<Instant>,
-    ) -> io::Result<()> {
-        // SAFETY: both are borrowed until the request is over, or the worker destroyed.
-        match unsafe { self.begin(header, data, rendezvous) }? {
-            Some(request) => self.finish(request, deadline),
-            None => Ok(()),
-        }
-    }
-
-    /// Begins to send a message whose header and data stay where they are.
-    ///
-    /// # Safety
-    /// What header and data point to stays until the request that is returned is over, or the worker destroyed.
-    unsafe fn begin(
-        &mut self,
-        header: &[u8],
-        data: &[IoSlice<'_>],
-        rendezvous: bool,
-    ) -> io::Result<Option<Request>> {
-        let Some(endpoint) = self.endpoint else { return Err(closed()) };
-        let flags = if rendezvous { library::am::SEND_RENDEZVOUS } else { library::am::SEND_EAGER };
-        let (buffer, count, datatype) = match data {
-            [] => (null(), 0, library::operation::BYTES),
-            [piece] => (piece.as_ptr().cast::<c_void>(), piece.len(), library::operation::BYTES),
-            // A slice for vectored I/O is a pointer and a length, as is an element of UCX's list.
-            pieces => (pieces.as_ptr().cast(), pieces.len(), library::operation::IOV),
-        };
-        let param = RequestParam {
-            op_attr_mask: library::operation::DATATYPE | library::operation::FLAGS,
-            flags,
-            datatype,
-            ..Default::default()
-        };
-        // SAFETY: the endpoint is open; the caller keeps header and data.
-        let pointer = unsafe {
-            (self.api.ucp_am_send_nbx)(
-                endpoint,
-                MESSAGE_ID,
-                header.as_ptr().cast(),
-                header.len(),
-                buffer,
-                count,
-                &param,
-            )
-        };
-        self.begun(pointer)
-    }
-
-    /// Memory for the data of the next message to be [posted](Worker::post), as soon as there is some.
-    ///
-    /// # Errors
-    /// As [`Worker::wait`]; then the worker is closed.
-    pub(super) fn room(&mut self, len: usize, deadline: Option<Instant>) -> io::Result<&mut [u8]> {
-        let turn = self.turn;
-        if let Some(request) = self.posted[turn].request.take() {
-            self.finish(request, deadline)?;
-        }
-        let data = &mut self.posted[turn].data;
-        if data.len() < len {
-            data.resize(len, 0);
-        }
-        Ok(&mut data[..len])
-    }
-
-    /// Sends a message whose data are the first `len` bytes of the [room](Worker::room) there was, and does not wait.
-    ///
-    /// # Errors
-    /// As [`Worker::wait`]; then the worker is closed.
-    pub(super) fn post(&mut self, header: &[u8], len: usize, rendezvous: bool) -> io::Result<()> {
-        let turn = self.turn;
-        assert!(self.posted[turn].request.is_none(), "a message is posted into room that is there");
-        let message = &mut self.posted[turn];
-        message.header.clear();
-        message.header.extend_from_slice(header);
-        let (header, data): (*const [u8], *const [u8]) = (&message.header[..], &message.data[..len]);
-        // SAFETY: both are on the heap, and neither touched nor given back before the request is over.
-        let begun = unsafe { self.begin(&*header, &[IoSlice::new(&*data)], rendezvous) }?;
-        self.posted[turn].request = begun;
-        self.turn = (turn + 1) % self.posted.len();
-        self.progress();
-        Ok(())
-    }
-
-    /// What a posted message's data are, before it is posted.
-    pub(super) fn posted(&self, len: usize) -> &[u8] {
-        &self.posted[self.turn].data[..len]
-    }
-
-    /// Gives memory back that is kept from message to message.
-    pub(super) fn trim(&mut self) {
-        for posted in self.posted.iter_mut().filter(|posted| posted.request.is_none()) {
-            *posted = Posted::default();
-        }
-    }
-
-    /// Takes data that are still with the sender.
-    ///
-    /// # Errors
-    /// As [`Worker::wait`]; then the worker is closed.
-    pub(super) fn fetch(
-        &mut self,
-        descriptor: Descriptor,
-        out: &mut [u8],
-        deadline: Option<Instant>,
-    ) -> io::Result<()> {
-        if self.endpoint.is_none() {
-            return Err(closed());
-        }
-        let param = RequestParam::default();
-        // SAFETY: the descriptor is UCX's and was not used; `out` is borrowed until the request is over.
-        let pointer = unsafe {
-            (self.api.ucp_am_recv_data_nbx)(
-                self.raw,
-                descriptor.0,
-                out.as_mut_ptr().cast(),
-                out.len(),
-                &param,
-            )
-        };
-        match self.begun(pointer)? {
-            Some(request) => self.finish(request, deadline),
-            None => Ok(()),
-        }?;
-        // The sender waits for a word that the data were taken.
-        for _ in 0..4 {
-            if !self.progress() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Says that nobody wants data that are with the sender.
-    pub(super) fn discard(&self, descriptor: Descriptor) {
-        // With the worker went what it had received.
-        if !self.raw.is_null() {
-            // SAFETY: the worker is there; the descriptor is its, and was not used.
-            unsafe { (self.api.ucp_am_data_release)(self.raw, descriptor.0) };
-        }
-    }
-
-    /// Waits until all that was sent is with the transport's other end.
-    pub(super) fn flush(&mut self, deadline: Option<Instant>) -> io::Result<()> {
-        let Some(endpoint) = self.endpoint else { return Err(closed()) };
-        // SAFETY: the endpoint is open.
-        let pointer = unsafe { (self.api.ucp_ep_flush_nbx)(endpoint, &RequestParam::default()) };
-        match self.begun(pointer)? {
-            Some(request) => self.finish(request, deadline),
-            None => Ok(()),
-        }
-    }
-
     /// Ends it: all that is under way is cancelled, and no memory is touched any more.
     pub(super) fn close(&mut self) {
         self.end(None);
@@ -528,48 +273,12 @@ impl Worker {
         check(self.api, status)?;
         // SAFETY: the worker's descriptor, which stays open as long as the worker.
         let worker = unsafe { BorrowedFd::borrow_raw(fd) };
-        let mut fds = [
-            PollFd::from_borrowed_fd(worker, PollFlags::IN),
-            PollFd::new(&self.interrupt.event, PollFlags::IN),
-        ];
+        let mut fds = [PollFd::from_borrowed_fd(worker, PollFlags::IN), self.interrupt.poll_fd()];
         let most = most.and_then(|most| Timespec::try_from(most).ok());
         match poll(&mut fds, most.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(errno) => Err(errno.into()),
         }
-    }
-
-    fn begun(&mut self, pointer: library::StatusPointer) -> io::Result<Option<Request>> {
-        match library::outcome(pointer) {
-            Ok(request) => Ok(request.map(Request)),
-            Err(status) => {
-                self.end(None);
-                check(self.api, status).map(|()| None)
-            }
-        }
-    }
-
-    /// Waits until a request is over.
-    fn finish(&mut self, request: Request, deadline: Option<Instant>) -> io::Result<()> {
-        let waited = self.wait(deadline, |worker| worker.status(&request) != library::IN_PROGRESS);
-        let status = self.status(&request);
-        if waited.is_ok() && status == library::OK {
-            self.free(request);
-            return Ok(());
-        }
-        let error = match waited {
-            Err(error) if error.kind() == ErrorKind::TimedOut => {
-                io::Error::new(ErrorKind::ConnectionAborted, "a message stopped in the middle")
-            }
-            Err(error) => error,
-            Ok(()) => self
-                .failure()
-                .and_then(|()| check(self.api, status))
-                .err()
-                .unwrap_or_else(|| ErrorKind::ConnectionAborted.into()),
-        };
-        self.end(Some(request));
-        Err(error)
     }
 
     fn status(&self, request: &Request) -> Status {
@@ -678,29 +387,4 @@ unsafe extern "C" fn on_message(
 unsafe fn bytes<'a>(start: *const u8, len: usize) -> &'a [u8] {
     // SAFETY: the caller's.
     if len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(start, len) } }
-}
-
-/// An error of UCX, in our words where there are any.
-fn check(api: &Api, status: Status) -> io::Result<()> {
-    if status >= 0 {
-        return Ok(());
-    }
-    let kind = match status {
-        library::CONNECTION_RESET | library::ENDPOINT_TIMEOUT => ErrorKind::UnexpectedEof,
-        library::UNREACHABLE | library::REJECTED => ErrorKind::ConnectionRefused,
-        library::NO_MEMORY => ErrorKind::OutOfMemory,
-        _ => ErrorKind::ConnectionReset,
-    };
-    // SAFETY: a string that is never given back.
-    let text = unsafe { CStr::from_ptr((api.ucs_status_string)(status)) };
-    Err(io::Error::new(kind, format!("UCX: {}", text.to_string_lossy())))
-}
-
-/// A message that makes no sense.
-pub(super) fn malformed(expected: &str) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, format!("malformed message: expected {expected}"))
-}
-
-fn closed() -> io::Error {
-    io::Error::new(ErrorKind::NotConnected, "the connection is closed")
 }
