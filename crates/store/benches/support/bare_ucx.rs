@@ -69,9 +69,12 @@ impl Bare {
         // SAFETY: as the API says.
         unsafe {
             check((api.ucp_config_read)(null(), null(), &mut config))?;
-            if std::env::var_os("UCX_TLS").is_none() {
-                // As our transport does.
-                check((api.ucp_config_modify)(config, c"TLS".as_ptr(), c"^sm".as_ptr()))?;
+            // As our transport does.
+            for (name, value) in [(c"TLS", c"^sm"), (c"CM_USE_ALL_DEVICES", c"n")] {
+                let is_set = std::env::var_os(format!("UCX_{}", name.to_string_lossy())).is_some();
+                if !is_set && (value == c"^sm" || !pio_store::transport::ucx::has_hardware()) {
+                    check((api.ucp_config_modify)(config, name.as_ptr(), value.as_ptr()))?;
+                }
             }
             check((api.ucp_init_version)(major, minor, &params, config, &mut context))?;
             (api.ucp_config_release)(config);

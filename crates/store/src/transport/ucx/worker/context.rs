@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
+use crate::transport::ucx::has_hardware;
 use crate::transport::ucx::library::{self, Api, Status};
 
 /// UCX as this process uses it: one context.
@@ -40,13 +41,18 @@ fn make_context() -> Result<Context, String> {
     // SAFETY: pointers to what is to be written, and null for "as the environment says".
     let status = unsafe { (api.ucp_config_read)(null(), null(), &mut config) };
     check(api, status).map_err(|error| format!("UCX cannot read its settings: {error}"))?;
-    for (variable, name, value) in [
+    let mut settings = vec![
         // UCX's shared memory does not notice that a peer died, so that UCX never chooses it for us; to set it up for each
         // connection all the same takes tens of milliseconds.
         ("UCX_TLS", c"TLS", c"^sm"),
         // A server that was killed finds its port again.
         ("UCX_TCP_CM_REUSEADDR", c"CM_REUSEADDR", c"y"),
-    ] {
+    ];
+    if !has_hardware() {
+        // Several ports of TCP are no faster than the one that was connected to, and take three times as long to connect.
+        settings.push(("UCX_CM_USE_ALL_DEVICES", c"CM_USE_ALL_DEVICES", c"n"));
+    }
+    for (variable, name, value) in settings {
         if std::env::var_os(variable).is_none() {
             // It works without: an older UCX that does not know the name says so, and nobody needs to know.
             // SAFETY: the configuration that was read, and two C strings.
