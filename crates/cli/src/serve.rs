@@ -11,7 +11,7 @@ use pio_store::Limits;
 use pio_store::auth::Token;
 use pio_store::config::{self, Server};
 use pio_store::serve::{self, Running, Settings};
-use pio_store::transport::{Listener, TcpListener, Way};
+use pio_store::transport::{Address, Listener, TcpListener, Way};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -58,7 +58,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let mut complete = false;
     for index in indices {
         let server = start(&arguments, index, &description, token.clone())?;
-        let address = server.addresses()[0].clone();
+        // The last knows of the others.
+        let address = server.addresses().last().cloned().unwrap_or_default();
         let known = Server { address: address.clone() };
         complete = config::publish(&description, index, servers, &known, arguments.strip)?;
         eprintln!("pioscope: server {index} of {servers} at {address}");
@@ -72,16 +73,23 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
 }
 
 fn start(arguments: &Arguments, index: u32, description: &Path, token: Token) -> Result<Running> {
-    let listener = listener(arguments, index, description)?;
-    let near = Way::from_environment()?.listen(&token, listener.address());
-    let listeners = [Some(listener), near].into_iter().flatten().collect();
+    let (listener, ucx_port) = listener(arguments, index, description)?;
+    let way = Way::from_environment()?;
+    let near = way.listen(&token, listener.address());
+    let address = Address { tcp: listener.address(), ucx_port }.to_string();
+    let through_ucx = way.listen_through_ucx(&address).context("PIOSCOPE_TRANSPORT=ucx")?;
+    let listeners = [near, Some(listener), through_ucx].into_iter().flatten().collect();
     let folders = arguments.dir.iter().map(|folder| folder.join(format!("server-{index}"))).collect();
     let settings = Settings { index, servers: arguments.servers, folders, token, limits: Limits::DEFAULT };
     Ok(serve::start(settings, listeners)?)
 }
 
-/// Where the server was last, so that clients find it again; or somewhere new.
-fn listener(arguments: &Arguments, index: u32, description: &Path) -> Result<Box<dyn Listener>> {
+/// Where the server was last, so that clients find it again; or somewhere new. And at which port for UCX, if it was.
+fn listener(
+    arguments: &Arguments,
+    index: u32,
+    description: &Path,
+) -> Result<(Box<dyn Listener>, Option<u16>)> {
     let last = config::noted(description, index)?.map(|server| server.address);
     let address = match (&arguments.listen, last) {
         (Some(listen), _) if listen.contains(':') => listen.clone(),
@@ -90,9 +98,10 @@ fn listener(arguments: &Arguments, index: u32, description: &Path) -> Result<Box
         (None, Some(last)) => last,
         (None, None) => "127.0.0.1:0".into(),
     };
-    let listener = TcpListener::bind(&address)
-        .with_context(|| format!("cannot listen at {address}: --listen names another address"))?;
-    Ok(Box::new(listener))
+    let Address { tcp, ucx_port } = Address::parse(&address);
+    let listener = TcpListener::bind(tcp)
+        .with_context(|| format!("cannot listen at {tcp}: --listen names another address"))?;
+    Ok((Box::new(listener), ucx_port))
 }
 
 /// Bytes of a strip, from a text such as `64 KiB`.

@@ -18,7 +18,7 @@ use pio_store::protocol::handshake::Greeting;
 use pio_store::protocol::{
     Access, Body, ClientId, FileId, FileRef, Name, Register, Request, VERSION, ViewRef,
 };
-use pio_store::transport::{Connection, SharedConnection, TcpConnection, Way};
+use pio_store::transport::{Connection, Way};
 use pio_store::{Limits, Placement, StoreError};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -56,13 +56,7 @@ fn greeted(scene: &Scene, mut connection: Box<dyn Connection>) -> Box<dyn Connec
 }
 
 fn connect(scene: &Scene, way: Way) -> Box<dyn Connection> {
-    match way {
-        Way::Shared => {
-            let store = scene.token().store();
-            Box::new(SharedConnection::connect(store, scene.address(0), PATIENCE).unwrap())
-        }
-        _ => Box::new(TcpConnection::connect(scene.address(0), PATIENCE).unwrap()),
-    }
+    way.connect(scene.address(0), scene.token(), PATIENCE).unwrap()
 }
 
 fn head_of(request: &Request) -> Vec<u8> {
@@ -81,7 +75,7 @@ fn whole(bytes: u64) -> Access {
 
 #[test]
 fn nobody_without_the_token_reads_a_byte() {
-    let scene = Scene::new(1);
+    let scene = Scene::with_all_ways(1);
     let file = secret_file(&scene.client());
     let read = ask(1, Body::Read { file: file.file(), access: whole(100) });
     let stranger = Token::load_or_create(&tempfile::tempdir().unwrap().path().join("token")).unwrap();
@@ -95,7 +89,7 @@ fn nobody_without_the_token_reads_a_byte() {
         ),
     };
     let known = scene.token().store();
-    for way in [Way::Tcp, Way::Shared] {
+    for &way in scene.ways() {
         // At once, and at each point of a greeting.
         for heads in [
             vec![read.clone()],
@@ -156,13 +150,21 @@ fn a_proof_that_was_heard_is_of_no_use() {
 
 #[test]
 fn a_client_that_dies_in_the_middle_of_a_write_changes_nothing_else() {
-    let scene = Scene::new(1);
+    let scene = Scene::with_all_ways(1);
     let file = secret_file(&scene.client());
     let write = |number| ask(number, Body::Write { file: file.file(), access: whole(1 << 20) });
     // Half of the data over TCP; through shared memory all or nothing comes.
     let mut connection = greeted(&scene, connect(&scene, Way::Shared));
     connection.send(&write(1)[..5], &[IoSlice::new(&[1; 1 << 20])]).unwrap();
     drop(connection);
+    if scene.ways().contains(&Way::Ucx) {
+        // The server refuses it and leaves the data where they are, or the client goes first.
+        let mut connection = greeted(&scene, connect(&scene, Way::Ucx));
+        let _ = connection.send(&write(1)[..5], &[IoSlice::new(&[1; 1 << 20])]);
+        let mut connection = greeted(&scene, connect(&scene, Way::Ucx));
+        connection.set_timeouts(None, Some(Duration::ZERO)).unwrap();
+        let _ = connection.send(&write(1), &[IoSlice::new(&[1; 1 << 20])]);
+    }
     let mut stream = raw(&scene);
     let mut prefix = Vec::new();
     Prefix::new(&write(1), 1 << 20, 12345).pack(&mut prefix);
@@ -182,7 +184,7 @@ fn a_client_that_dies_in_the_middle_of_a_write_changes_nothing_else() {
 fn raw(scene: &Scene) -> TcpStream {
     let token = scene.token();
     let (client, client_nonce) = (ClientId(u128::from_le_bytes(random().unwrap())), random().unwrap());
-    let mut stream = TcpStream::connect(scene.address(0)).unwrap();
+    let mut stream = TcpStream::connect(scene.tcp_address(0)).unwrap();
     let mut hear = |greeting: Greeting| {
         let head = greeting.encode();
         let mut message = Vec::new();
@@ -299,14 +301,13 @@ fn fuzz(scene: &Scene, way: Way, messages: u32, seed: u64) {
 }
 
 /// While others send what they like, a client works; and afterwards.
-fn fuzz_beside_a_client(messages: u32, seed: u64) {
-    let scene = Scene::in_memory(1);
+fn fuzz_beside_a_client(scene: Scene, ways: &[Way], messages: u32, seed: u64) {
     let client = scene.client_by(Way::Shared);
     let file = secret_file(&client);
     std::thread::scope(|scope| {
-        for (way, seed) in [(Way::Tcp, seed), (Way::Shared, seed + 1)] {
+        for (&way, seed) in ways.iter().zip(seed..) {
             let scene = &scene;
-            scope.spawn(move || fuzz(scene, way, messages / 2, seed));
+            scope.spawn(move || fuzz(scene, way, messages / ways.len() as u32, seed));
         }
         let mut out = vec![0; SECRET.len() * 100];
         for round in 0..20 {
@@ -336,13 +337,22 @@ fn resident_bytes() -> u64 {
 
 #[test]
 fn fuzzed_messages_harm_nobody() {
-    fuzz_beside_a_client(1000, 1);
+    fuzz_beside_a_client(Scene::in_memory(1), &[Way::Tcp, Way::Shared], 1000, 1);
 }
 
 #[test]
 #[ignore = "slow"]
 fn slow_a_million_fuzzed_messages_harm_nobody() {
-    fuzz_beside_a_client(1_000_000, 2);
+    fuzz_beside_a_client(Scene::in_memory(1), &[Way::Tcp, Way::Shared], 1_000_000, 2);
+}
+
+#[test]
+#[ignore = "slow"]
+fn slow_fuzzed_messages_through_ucx_harm_nobody() {
+    let scene = Scene::with_all_ways(1);
+    if scene.ways().contains(&Way::Ucx) {
+        fuzz_beside_a_client(scene, &[Way::Ucx], 2000, 4);
+    }
 }
 
 #[test]
@@ -352,7 +362,7 @@ fn bytes_that_are_no_messages_end_the_connection() {
     let mut random = Pcg64Mcg::seed_from_u64(3);
     for round in 0..50 {
         let mut stream =
-            if round % 2 == 0 { TcpStream::connect(scene.address(0)).unwrap() } else { raw(&scene) };
+            if round % 2 == 0 { TcpStream::connect(scene.tcp_address(0)).unwrap() } else { raw(&scene) };
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let garbage: Vec<u8> =
             (0..random.random_range(16..300)).map(|_| random.random_range(0..=255) as u8).collect();

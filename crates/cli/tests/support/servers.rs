@@ -11,14 +11,20 @@ pub struct Servers {
     child: Child,
     folder: PathBuf,
     arguments: Vec<String>,
+    transport: &'static str,
 }
 
 impl Servers {
     /// Starts servers in a folder, and waits until the store is ready.
     pub fn start(folder: &Path, arguments: &[&str]) -> Servers {
+        Servers::start_through("", folder, arguments)
+    }
+
+    /// The same, with a transport of their choice.
+    pub fn start_through(transport: &'static str, folder: &Path, arguments: &[&str]) -> Servers {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.into()).collect();
-        let child = start(folder, &arguments);
-        Servers { child, folder: folder.to_owned(), arguments }
+        let child = start(folder, &arguments, transport);
+        Servers { child, folder: folder.to_owned(), arguments, transport }
     }
 
     /// Starts them in a namespace where `folder` is a file system in memory of so many bytes; `None` if this machine does
@@ -40,7 +46,7 @@ impl Servers {
             folder.display()
         );
         let child = ready(&mut own(&serve));
-        Some(Servers { child, folder: folder.to_owned(), arguments: Vec::new() })
+        Some(Servers { child, folder: folder.to_owned(), arguments: Vec::new(), transport: "" })
     }
 
     /// SIGKILL.
@@ -51,7 +57,7 @@ impl Servers {
 
     /// Starts them again after they were killed.
     pub fn start_again(&mut self) {
-        self.child = start(&self.folder, &self.arguments);
+        self.child = start(&self.folder, &self.arguments, self.transport);
     }
 
     /// Kills them, and starts them again where they were.
@@ -73,8 +79,10 @@ impl Drop for Servers {
     }
 }
 
-fn start(folder: &Path, arguments: &[String]) -> Child {
-    ready(Command::new(env!("CARGO_BIN_EXE_pioscope")).arg("serve").arg("--dir").arg(folder).args(arguments))
+fn start(folder: &Path, arguments: &[String], transport: &str) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+    command.env("PIOSCOPE_TRANSPORT", transport).arg("serve").arg("--dir").arg(folder).args(arguments);
+    ready(&mut command)
 }
 
 fn ready(command: &mut Command) -> Child {

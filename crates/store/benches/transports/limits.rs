@@ -10,6 +10,7 @@ use std::thread;
 use pio_store::transport::Way;
 
 use super::Outcome;
+use super::bare_ucx::Bare;
 
 /// What is moved at a time: as our client does.
 const CHUNK: usize = 512 << 10;
@@ -20,12 +21,14 @@ pub struct Limit<'a> {
     data: &'a [u8],
     /// Whether what is written must be durable.
     sync: bool,
+    /// For the limit through UCX.
+    bare: Option<&'a Bare>,
 }
 
 impl<'a> Limit<'a> {
-    pub fn new(folder: &Path, data: &'a [u8], sync: bool) -> Outcome<Limit<'a>> {
+    pub fn new(folder: &Path, data: &'a [u8], sync: bool, bare: Option<&'a Bare>) -> Outcome<Limit<'a>> {
         let file = File::options().read(true).write(true).create_new(true).open(folder.join("plain"))?;
-        Ok(Limit { file, data, sync })
+        Ok(Limit { file, data, sync, bare })
     }
 
     pub fn write(&self, way: Way) -> Outcome<()> {
@@ -35,6 +38,16 @@ impl<'a> Limit<'a> {
                 chunk[..data.len()].copy_from_slice(data);
                 self.file.write_all_at(&chunk[..data.len()], (number * CHUNK) as u64)?;
             }
+        } else if let (Way::Ucx, Some(bare)) = (way, self.bare) {
+            let mut chunk = vec![0; CHUNK];
+            let next = |number: usize| {
+                let piece = &self.data[number * CHUNK..][..CHUNK];
+                Ok((piece.as_ptr(), piece.len()))
+            };
+            bare.stream(self.data.len() / CHUNK, 4, next, |number, take| {
+                take(&mut chunk)?;
+                self.file.write_all_at(&chunk, (number * CHUNK) as u64)
+            })?;
         } else {
             let (mut near, mut far) = pair()?;
             thread::scope(|scope| {
@@ -58,6 +71,19 @@ impl<'a> Limit<'a> {
                 out.copy_from_slice(&chunk[..out.len()]);
             }
             return Ok(());
+        }
+        if let (Way::Ucx, Some(bare)) = (way, self.bare) {
+            // One is filled while the others are under way.
+            let mut chunks = [(); 4].map(|()| vec![0; CHUNK]);
+            let next = |number: usize| {
+                let chunk = &mut chunks[number % 4];
+                self.file.read_exact_at(chunk, (number * CHUNK) as u64)?;
+                Ok((chunk.as_ptr(), CHUNK))
+            };
+            let take_one = |number: usize, take: &mut dyn FnMut(&mut [u8]) -> std::io::Result<()>| {
+                take(&mut out[number * CHUNK..][..CHUNK])
+            };
+            return Ok(bare.stream(self.data.len() / CHUNK, 1, next, take_one)?);
         }
         let (mut near, mut far) = pair()?;
         let len = out.len();

@@ -4,6 +4,7 @@
 //! `cargo bench -p pio-store --bench transports`. Ours and the limit take turns in one run. All sides are threads of this
 //! process: the processor time of all is in the ratios, which say something on a busy machine too.
 
+mod bare_ucx;
 mod limits;
 mod scene;
 
@@ -11,6 +12,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bare_ucx::Bare;
 use limits::Limit;
 use pio_layout::{Datatype, View};
 use pio_store::client::{Mode, StoreFile, Striping};
@@ -38,9 +40,14 @@ fn main() -> Outcome<()> {
         env!("CARGO_PKG_VERSION"),
         BYTES >> 20
     );
+    let bare = Bare::new()?;
+    match &bare {
+        Some(bare) => println!("ucx {}", bare.version()),
+        None => println!("ucx is not there: left out"),
+    }
     let data: Vec<u8> = (0..BYTES).map(|at| (at / 5) as u8).collect();
-    streams("memory", Path::new(MEMORY), &data, 9, false)?;
-    streams("a disk, with a sync", Path::new(DISK), &data, 5, true)?;
+    streams("memory", Path::new(MEMORY), &data, 9, false, bare.as_ref())?;
+    streams("a disk, with a sync", Path::new(DISK), &data, 5, true, bare.as_ref())?;
     scaling(&data)?;
     wire(&data)
 }
@@ -74,11 +81,19 @@ fn per_gb(seconds: f64) -> f64 {
 }
 
 /// One server's stream, beside its limit.
-fn streams(what: &str, folder: &Path, data: &[u8], rounds: usize, sync: bool) -> Outcome<()> {
+fn streams(
+    what: &str,
+    folder: &Path,
+    data: &[u8],
+    rounds: usize,
+    sync: bool,
+    bare: Option<&Bare>,
+) -> Outcome<()> {
     println!("\none server, files in {what}");
     println!(
-        "the limit: over tcp, a raw loopback socket and a pwrite or pread of each 512 KiB; through shared memory, a memcpy"
+        "the limit: over tcp, a raw loopback socket and a pwrite or pread of each 512 KiB; through shared memory, a memcpy;"
     );
+    println!("through ucx, bare active messages");
     println!(
         "{:<20} {:>10} {:>10} {:>8} {:>11} {:>8} {:>11}",
         "", "ours", "limit", "of the", "", "wall, of", ""
@@ -88,10 +103,12 @@ fn streams(what: &str, folder: &Path, data: &[u8], rounds: usize, sync: bool) ->
         "", "CPU s/GB", "CPU s/GB", "limit", "range", "limit", "range"
     );
     let scene = Scene::new(folder, 1)?;
-    let limit = Limit::new(scene.folder(), data, sync)?;
-    for way in [Way::Tcp, Way::Shared] {
+    let limit = Limit::new(scene.folder(), data, sync, bare)?;
+    for (way, name) in [(Way::Tcp, "tcp"), (Way::Shared, "shared memory"), (Way::Ucx, "ucx")] {
+        if way == Way::Ucx && bare.is_none() {
+            continue;
+        }
         let file = scene.client(way)?.open("stream", CREATE, Striping::default())?;
-        let name = if way == Way::Tcp { "tcp" } else { "shared memory" };
         let write = || -> Outcome<()> {
             file.write_at(0, data)?;
             if sync { Ok(file.sync()?) } else { Ok(()) }

@@ -20,7 +20,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Starts so many servers whose folders are below `folder`.
+    /// Starts so many servers whose folders are below `folder`; reachable through UCX too, if that is there.
     pub fn new(folder: &Path, servers: u32) -> Outcome<Scene> {
         let folder = tempfile::tempdir_in(folder)?;
         let token = Token::load_or_create(&folder.path().join("token"))?;
@@ -29,8 +29,13 @@ impl Scene {
         let mut running = Vec::new();
         for index in 0..servers {
             let listener: Box<dyn Listener> = Box::new(TcpListener::bind("127.0.0.1:0")?);
-            let address = listener.address().to_owned();
+            let mut address = listener.address().to_owned();
             let near = Way::Shared.listen(&token, &address).ok_or("no shared memory here")?;
+            let mut listeners = vec![listener, near];
+            if let Some(through_ucx) = Way::Ucx.listen_through_ucx(&address)? {
+                address = through_ucx.address().to_owned();
+                listeners.push(through_ucx);
+            }
             let settings = Settings {
                 index,
                 servers,
@@ -38,7 +43,7 @@ impl Scene {
                 token: token.clone(),
                 limits: Limits::DEFAULT,
             };
-            running.push(serve::start(settings, vec![listener, near])?);
+            running.push(serve::start(settings, listeners)?);
             description.servers.push(Server { address });
         }
         Ok(Scene { description, token, _servers: running, folder })

@@ -8,14 +8,18 @@ use std::time::Duration;
 
 use crate::limits::Limits;
 
+mod address;
 mod segment;
 mod shared;
 mod stream;
 mod tcp;
+pub mod ucx;
 mod way;
 
+pub use address::Address;
 pub use shared::{SharedConnection, SharedListener};
 pub use tcp::{TcpConnection, TcpListener};
+pub use ucx::{UcxConnection, UcxListener};
 pub use way::Way;
 
 /// Bytes that went between a client and its servers, all that its transport said included: greetings, prefixes and heads of

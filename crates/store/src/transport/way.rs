@@ -3,7 +3,10 @@
 use std::io;
 use std::time::Duration;
 
-use super::{Connection, Listener, SharedConnection, SharedListener, TcpConnection};
+use super::{
+    Address, Connection, Listener, SharedConnection, SharedListener, TcpConnection, UcxConnection,
+    UcxListener, ucx,
+};
 use crate::auth::Token;
 use crate::error::StoreError;
 
@@ -13,17 +16,19 @@ const VARIABLE: &str = "PIOSCOPE_TRANSPORT";
 /// Which transport to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Way {
-    /// Shared memory to a server on the same machine, TCP to others.
+    /// Shared memory to a server on the same machine; to others UCX where both sides have the hardware for it, else TCP.
     #[default]
     Nearest,
     /// TCP, wherever the server is.
     Tcp,
     /// Shared memory, or nothing.
     Shared,
+    /// UCX, or nothing.
+    Ucx,
 }
 
 impl Way {
-    /// What `PIOSCOPE_TRANSPORT` says: `tcp`, `shared`, or nothing.
+    /// What `PIOSCOPE_TRANSPORT` says: `tcp`, `shared`, `ucx`, or nothing.
     ///
     /// # Errors
     /// If it says anything else.
@@ -39,9 +44,10 @@ impl Way {
             "" => Ok(Way::Nearest),
             "tcp" => Ok(Way::Tcp),
             "shared" => Ok(Way::Shared),
+            "ucx" => Ok(Way::Ucx),
             _ => Err(StoreError::Config {
                 path: VARIABLE.into(),
-                what: format!("the transport is '{value}': expected tcp or shared"),
+                what: format!("the transport is '{value}': expected tcp, shared or ucx"),
             }),
         }
     }
@@ -51,14 +57,23 @@ impl Way {
     /// # Errors
     /// If it is not there.
     pub fn connect(self, address: &str, token: &Token, timeout: Duration) -> io::Result<Box<dyn Connection>> {
-        if self != Way::Tcp {
-            match SharedConnection::connect(token.store(), address, timeout) {
-                Ok(connection) => return Ok(Box::new(connection)),
-                Err(error) if self == Way::Shared => return Err(error),
-                Err(_) => {}
-            }
+        let Address { tcp, ucx_port } = Address::parse(address);
+        match self {
+            Way::Tcp => return Ok(Box::new(TcpConnection::connect(tcp, timeout)?)),
+            Way::Shared => return Ok(Box::new(SharedConnection::connect(token.store(), tcp, timeout)?)),
+            Way::Ucx => return Ok(Box::new(UcxConnection::connect(address, timeout)?)),
+            Way::Nearest => {}
         }
-        Ok(Box::new(TcpConnection::connect(address, timeout)?))
+        if let Ok(connection) = SharedConnection::connect(token.store(), tcp, timeout) {
+            return Ok(Box::new(connection));
+        }
+        if ucx_port.is_some()
+            && ucx::has_hardware()
+            && let Ok(connection) = UcxConnection::connect(address, timeout)
+        {
+            return Ok(Box::new(connection));
+        }
+        Ok(Box::new(TcpConnection::connect(tcp, timeout)?))
     }
 
     /// Where clients on the same machine as the server at `address` come in; `None` if they cannot, or are not to.
@@ -66,9 +81,24 @@ impl Way {
         if self == Way::Tcp {
             return None;
         }
-        SharedListener::bind(token.store(), address)
+        SharedListener::bind(token.store(), Address::parse(address).tcp)
             .ok()
             .map(|listener| Box::new(listener) as Box<dyn Listener>)
+    }
+
+    /// Where clients come in through UCX to the server at `address`, if they are to: when it is forced, or this machine
+    /// has hardware for it. What it listens at ([`Listener::address`]) is what clients are to be told.
+    ///
+    /// # Errors
+    /// If it is forced and there is no UCX here.
+    pub fn listen_through_ucx(self, address: &str) -> io::Result<Option<Box<dyn Listener>>> {
+        match self {
+            Way::Ucx => Ok(Some(Box::new(UcxListener::bind(address)?))),
+            Way::Nearest if ucx::has_hardware() => {
+                Ok(UcxListener::bind(address).ok().map(|listener| Box::new(listener) as Box<dyn Listener>))
+            }
+            _ => Ok(None),
+        }
     }
 }
 
@@ -77,10 +107,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_transport_is_tcp_or_shared() {
+    fn a_transport_has_a_name() {
         assert_eq!(Way::parse("").unwrap(), Way::Nearest);
         assert_eq!(Way::parse("tcp").unwrap(), Way::Tcp);
         assert_eq!(Way::parse("shared").unwrap(), Way::Shared);
-        assert!(Way::parse("rdma").unwrap_err().to_string().contains("expected tcp or shared"));
+        assert_eq!(Way::parse("ucx").unwrap(), Way::Ucx);
+        assert!(Way::parse("rdma").unwrap_err().to_string().contains("expected tcp, shared or ucx"));
     }
 }

@@ -10,7 +10,7 @@ use pio_store::auth::Token;
 use pio_store::client::{Options, Store};
 use pio_store::config::{Description, STRIP_BYTES, Server};
 use pio_store::serve::{self, Running, Settings};
-use pio_store::transport::{Listener, TcpListener, Way};
+use pio_store::transport::{Address, Listener, TcpListener, Way, ucx};
 
 /// A store of servers in threads, each with its folder.
 pub struct Scene {
@@ -18,27 +18,44 @@ pub struct Scene {
     token: Token,
     servers: Vec<Option<Running>>,
     description: Description,
+    /// How the servers can be reached.
+    ways: Vec<Way>,
 }
+
+/// Shared memory and TCP, which are everywhere.
+const PLAIN: [Way; 2] = [Way::Tcp, Way::Shared];
 
 impl Scene {
     pub fn new(servers: usize) -> Scene {
-        Scene::within(tempfile::tempdir().unwrap(), servers)
+        Scene::within(tempfile::tempdir().unwrap(), servers, PLAIN.to_vec())
+    }
+
+    /// One whose servers can be reached by every transport that this machine has.
+    pub fn with_all_ways(servers: usize) -> Scene {
+        let mut ways = PLAIN.to_vec();
+        match ucx::available() {
+            Ok(()) => ways.push(Way::Ucx),
+            Err(error) => eprintln!("skipped what goes through UCX: {error}"),
+        }
+        Scene::within(tempfile::tempdir().unwrap(), servers, ways)
     }
 
     /// One whose disks are in memory, if this machine has such: syncing takes no time.
     pub fn in_memory(servers: usize) -> Scene {
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
-        Scene::within(folder.unwrap(), servers)
+        Scene::within(folder.unwrap(), servers, PLAIN.to_vec())
     }
 
-    fn within(folder: tempfile::TempDir, servers: usize) -> Scene {
+    fn within(folder: tempfile::TempDir, servers: usize, ways: Vec<Way>) -> Scene {
         let token = Token::load_or_create(&folder.path().join("token")).unwrap();
         let description =
             Description { token: "token".into(), strip_bytes: STRIP_BYTES, servers: Vec::new() };
-        let mut scene = Scene { folder, token, servers: Vec::new(), description };
+        let mut scene = Scene { folder, token, servers: Vec::new(), description, ways };
         for index in 0..servers {
             let running = scene.start(index, servers, "127.0.0.1:0");
-            scene.description.servers.push(Server { address: running.addresses()[0].clone() });
+            // The last knows of the others.
+            let address = running.addresses().last().unwrap().clone();
+            scene.description.servers.push(Server { address });
             scene.servers.push(Some(running));
         }
         scene.description.save(&scene.folder.path().join("store.toml")).unwrap();
@@ -70,8 +87,17 @@ impl Scene {
         &self.token
     }
 
+    pub fn ways(&self) -> &[Way] {
+        &self.ways
+    }
+
     pub fn address(&self, index: usize) -> &str {
         &self.description.servers[index].address
+    }
+
+    /// Host and port.
+    pub fn tcp_address(&self, index: usize) -> &str {
+        Address::parse(self.address(index)).tcp
     }
 
     pub fn stop(&mut self, index: usize) {
@@ -104,9 +130,15 @@ impl Scene {
             token: self.token.clone(),
             limits: Limits::DEFAULT,
         };
-        let listener: Box<dyn Listener> = Box::new(TcpListener::bind(address).unwrap());
+        let address = Address::parse(address);
+        let listener: Box<dyn Listener> = Box::new(TcpListener::bind(address.tcp).unwrap());
         let near = Way::Shared.listen(&self.token, listener.address()).unwrap();
-        serve::start(settings, vec![listener, near]).unwrap()
+        let here = Address { tcp: listener.address(), ..address }.to_string();
+        let mut listeners = vec![near, listener];
+        if self.ways.contains(&Way::Ucx) {
+            listeners.extend(Way::Ucx.listen_through_ucx(&here).unwrap());
+        }
+        serve::start(settings, listeners).unwrap()
     }
 
     fn folder_of(&self, index: usize) -> PathBuf {
