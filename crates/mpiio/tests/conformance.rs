@@ -117,9 +117,7 @@ fn slow_more_than_two_gibibytes_at_once() {
     let Some(mpi) = Mpi::get() else { return };
     mpi.compile(&mpi.command("mpicc"), "large.c", &[], "large");
     drop(mpi);
-    for strategy in [Strategy::TwoPhase, Strategy::ViewBased, Strategy::List] {
-        run("large", 1, &[("PIOSCOPE_STRATEGY", strategy.name())]);
-    }
+    run("large", 1, &[]);
 }
 
 #[test]
