@@ -43,9 +43,9 @@ def main():
         folder = Path(folder)
         print(f"{CPUS} processors, {versions()}, files in {folder.parent}")
         if arguments.only in (None, "patterns"):
-            patterns(Patterns(folder, arguments), arguments.pieces)
+            best_of(patterns(Patterns(folder, arguments), arguments.pieces))
         if arguments.only in (None, "servers"):
-            servers(Patterns(folder, arguments), arguments.pieces)
+            best_of(servers(Patterns(folder, arguments), arguments.pieces))
         if arguments.only in (None, "recording"):
             recording(folder, arguments.pairs)
 
@@ -88,16 +88,26 @@ def compiled(compiler, program):
 def patterns(all_of_them, pieces_to_try):
     print("\nplain files: time of other MPI-IO, and of the limit, over that of each strategy")
     header(["ROMIO", "OMPIO", "limit", "between ranks"])
+    found = []
     for ranks in (2, 4):
         for pieces in pieces_to_try:
             few = ONE_BY_ONE if pieces <= 4_000 else []
-            compare(all_of_them, COLLECTIVE + few, "interleaved", ranks, ["--pieces", pieces])
-        compare(all_of_them, COLLECTIVE, "segments", ranks, [])
+            found += compare(all_of_them, COLLECTIVE + few, "interleaved", ranks, ["--pieces", pieces])
+        found += compare(all_of_them, COLLECTIVE, "segments", ranks, [])
         few = ["--pieces", 16_000, "--calls", "independent"]
-        compare(all_of_them, ["two-phase", "list"], "interleaved", ranks, few, "alone")
+        found += compare(all_of_them, ["two-phase", "list"], "interleaved", ranks, few, "alone")
     for ranks in (2, 4, 8):
-        compare(all_of_them, COLLECTIVE, "subarray", ranks, [])
-        compare(all_of_them, COLLECTIVE, "contiguous", ranks, ["--pieces", 256_000])
+        found += compare(all_of_them, COLLECTIVE, "subarray", ranks, [])
+        found += compare(all_of_them, COLLECTIVE, "contiguous", ranks, ["--pieces", 256_000])
+    return found
+
+
+def best_of(found):
+    """The best strategy of each case and what the next one takes, as docs/strategies.md has it."""
+    print("\n| pattern | ranks | pieces | call | best | the next takes |\n|---|---|---|---|---|---|")
+    for case, times in found:
+        (best, name), (second, other) = sorted((seconds, name) for name, seconds in times.items() if name != "auto")[:2]
+        print("| " + " | ".join(map(str, case)) + f" | `{name}` | {other} {second / best:.2f} times |")
 
 
 def header(ratios):
@@ -120,7 +130,10 @@ def compare(all_of_them, strategies, pattern, ranks, words, note=""):
         size = int(found["ROMIO", "write"][0]["bytes"])
         for mode, seconds in at_best(folder / "limit", size).items():
             limit.setdefault(mode, []).append(seconds)
+    cases = []
     for mode in ("write", "read"):
+        case = (f"{pattern} {note}".strip(), ranks, found[strategies[0], mode][0]["pieces"], mode)
+        cases.append((case, {name: typical(found[name, mode]) for name in strategies}))
         for name in strategies:
             ours = found[name, mode]
             rate = statistics.median(one["bytes"] / one["median"] for one in ours) / 1e6
@@ -129,6 +142,11 @@ def compare(all_of_them, strategies, pattern, ranks, words, note=""):
             columns += [ratio(limit[mode], ours), f"{sent[name][0]:.3f}"]
             print(f"{(pattern + ' ' + note).strip():<19} {ranks:>5} {ours[0]['pieces']:>8} {mode:>5} {name:<12}"
                   f" {rate:>8.1f}" + "".join(f" {column:>15}" for column in columns), flush=True)
+    return cases
+
+
+def typical(runs):
+    return statistics.median(one["median"] for one in runs)
 
 
 def ratio(theirs, ours):
@@ -184,6 +202,7 @@ def at_best(path, size):
 def servers(all_of_them, pieces_to_try):
     print("\nI/O servers: time of two-phase over that of each strategy, on the same servers")
     header(["two-phase", "between ranks", "with servers", "on the wire"])
+    cases = []
     folder = all_of_them.folder
     for count in (1, 4):
         store = folder / f"store-{count}"
@@ -197,10 +216,11 @@ def servers(all_of_them, pieces_to_try):
                     raise OSError(f"the servers ended: {said}")
             for ranks in (2, 4):
                 for pieces in pieces_to_try:
-                    on_servers(all_of_them, store / "store.toml", count, ranks, pieces)
+                    cases += on_servers(all_of_them, store / "store.toml", count, ranks, pieces)
         finally:
             serving.terminate()
             serving.wait()
+    return cases
 
 
 def on_servers(all_of_them, store, count, ranks, pieces):
@@ -213,7 +233,10 @@ def on_servers(all_of_them, store, count, ranks, pieces):
             figures, sent[name] = measure(command, all_of_them.folder)
             for mode, one in figures.items():
                 found.setdefault((name, mode), []).append(one)
+    cases = []
     for mode in ("write", "read"):
+        case = (f"interleaved, {count} servers", ranks, pieces, mode)
+        cases.append((case, {name: typical(found[name, mode]) for name in ON_SERVERS}))
         for name in ON_SERVERS:
             ours = found[name, mode]
             rate = statistics.median(one["bytes"] / one["median"] for one in ours) / 1e6
@@ -221,6 +244,7 @@ def on_servers(all_of_them, store, count, ranks, pieces):
             columns += [f"{bytes_per_byte:.4f}" for bytes_per_byte in (*sent[name], sum(sent[name]))]
             print(f"{f'interleaved, {count} srv':<19} {ranks:>5} {pieces:>8} {mode:>5} {name:<12} {rate:>8.1f}"
                   + "".join(f" {column:>15}" for column in columns), flush=True)
+    return cases
 
 
 def recording(folder, pairs):

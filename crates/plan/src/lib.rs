@@ -33,5 +33,5 @@ pub use machine::{
 };
 pub use message::{Description, Message, MessageError};
 pub use sieving::Sieving;
-pub use two_phase::TwoPhase;
+pub use two_phase::{TwoPhase, has_large_pieces};
 pub use views::ViewExchange;

@@ -319,7 +319,8 @@ pub struct Context {
     pub servers: u32,
     /// Whether another rank may be sieving in the file, so that a write must lock what it writes.
     pub guarded: bool,
-    /// Whether no rank's view has gaps, so that each rank's data are always one contiguous run. The same on all ranks.
+    /// Whether no rank's view has gaps, so that each rank's data are always one contiguous run; or if it has, its pieces
+    /// are [large](crate::has_large_pieces). The same on all ranks.
     pub contiguous: bool,
     /// Whether every rank can reach every other's collective buffer in memory. The same on all ranks.
     pub shared_memory: bool,

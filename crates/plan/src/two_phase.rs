@@ -43,6 +43,12 @@ const DIRECT_BYTES: u64 = 4 << 10;
 /// copy it once more. Where strips are known they come first: the borders of such pieces would make servers share them.
 const DIRECT_PIECE_BYTES: u64 = 16 << 10;
 
+/// Whether a view shows the file in pieces that gain nothing, whichever part of them is accessed.
+pub fn has_large_pieces(view: &View) -> bool {
+    let tile = Access { view: view.clone(), positions: 0..view.filetype().size() };
+    tile.bytes() >= tile.pieces().saturating_mul(DIRECT_PIECE_BYTES)
+}
+
 /// Where data have gaps between them, parts of at least this mean size are written one by one; smaller ones cost more
 /// than reading the window, completing it and writing it back.
 const PART_BYTES: u64 = 16 << 10;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pio_layout::View;
-use pio_plan::{Context, Direction, Group, Hints, Rank, Strategy, ViewExchange};
+use pio_plan::{Context, Direction, Group, Hints, Rank, Strategy, ViewExchange, has_large_pieces};
 
 use super::channel::Channel;
 use super::driver::Driver;
@@ -16,35 +16,62 @@ use super::storage::Storage;
 pub struct Common {
     /// All of them, if the strategy wants them.
     views: Option<Arc<[View]>>,
-    /// Whether some rank's view has gaps.
-    has_gaps: bool,
+    /// What gaps the views have: the worst of any rank's.
+    gaps: Gaps,
     /// How many ranks there are.
     ranks: u32,
     /// On how many nodes they are, if those of a node share memory.
     nodes: Option<u32>,
 }
 
-/// Whether a view shows the file with gaps.
-pub fn has_gaps(view: &View) -> bool {
-    !view.is_contiguous_over(0..u64::MAX)
+/// With what gaps a view shows the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gaps {
+    /// Without any.
+    None,
+    /// Between pieces that are worth a request each.
+    BetweenLargePieces,
+    /// Between others.
+    BetweenSmallPieces,
+}
+
+impl Gaps {
+    /// Those of a view.
+    pub fn of(view: &View) -> Gaps {
+        if view.is_contiguous_over(0..u64::MAX) {
+            Gaps::None
+        } else if has_large_pieces(view) {
+            Gaps::BetweenLargePieces
+        } else {
+            Gaps::BetweenSmallPieces
+        }
+    }
+
+    /// What another rank said as a number.
+    pub fn of_number(number: u64) -> Gaps {
+        [Gaps::None, Gaps::BetweenLargePieces]
+            .into_iter()
+            .find(|gaps| *gaps as u64 == number)
+            .unwrap_or(Gaps::BetweenSmallPieces)
+    }
 }
 
 impl Common {
     /// Of a file that was just opened: every rank sees all bytes.
     pub fn of_new_file(channel: &Channel) -> Common {
-        Common { views: None, has_gaps: false, ranks: channel.communicator.ranks(), nodes: channel.nodes }
+        Common { views: None, gaps: Gaps::None, ranks: channel.communicator.ranks(), nodes: channel.nodes }
     }
 
-    /// After all ranks set views, this one `view`; `gaps` says whether any of them has gaps. Collective, if the strategy wants
+    /// After all ranks set views, this one `view`; `gaps` are the worst of any of them. Collective, if the strategy wants
     /// to know the others' views.
     pub fn agree(
         channel: &mut Channel,
         storage: &Storage,
         strategy: Strategy,
         view: &View,
-        gaps: bool,
+        gaps: Gaps,
     ) -> Result<Common, Status> {
-        let common = Common { has_gaps: gaps, ..Common::of_new_file(channel) };
+        let common = Common { gaps, ..Common::of_new_file(channel) };
         let ranks = common.ranks;
         if ranks == 1 || !strategy.exchanges_views() {
             return Ok(common);
@@ -71,8 +98,8 @@ impl Common {
             hints,
             views: self.views.clone(),
             servers: storage.servers(),
-            guarded: self.has_gaps && self.ranks > 1,
-            contiguous: !self.has_gaps,
+            guarded: self.gaps > Gaps::None && self.ranks > 1,
+            contiguous: self.gaps < Gaps::BetweenSmallPieces,
             shared_memory: self.nodes == Some(1),
         }
     }

@@ -11,7 +11,7 @@ use pio_plan::Hints;
 use super::access::{Inner, State};
 use super::cache::Cache;
 use super::channel::Channel;
-use super::common::{Common, has_gaps};
+use super::common::{Common, Gaps};
 use super::companion::Companion;
 use super::hints::{self, Given, Kept};
 use super::opening::Opened;
@@ -135,11 +135,10 @@ impl File {
         }
         // All that is to be agreed on goes in one call: each costs every rank a turn where they outnumber processors.
         let expected = self.view_of(displacement, types, [0, 0]);
-        let gaps = has_gaps(expected.as_ref().map_or(&state.view, |view| &view.regular));
+        let gaps = Gaps::of(expected.as_ref().map_or(&state.view, |view| &view.regular));
         let [current_status, current_byte] = current;
         let [a, b, c, d, e, f] = hints::words_of(&given.followed);
-        let all =
-            turn.communicator.gather([a, b, c, d, e, f, current_status, current_byte, u64::from(gaps)])?;
+        let all = turn.communicator.gather([a, b, c, d, e, f, current_status, current_byte, gaps as u64])?;
         let [hint_words @ .., current_status, current_byte, _] = all[0];
         state.follow(&hint_words, given);
         Status::check(current_status as i32)?;
@@ -155,7 +154,7 @@ impl File {
             state.shared_start = 0;
         }
         // A rank whose arguments are wrong still takes part.
-        let gaps = all.iter().any(|[.., gaps]| *gaps != 0);
+        let gaps = all.iter().map(|[.., gaps]| Gaps::of_number(*gaps)).fold(gaps, Gaps::max);
         let Inner { storage, strategy, .. } = &*self.inner;
         state.common = Common::agree(&mut turn, storage, *strategy, &state.view, gaps)?;
         view.map(drop)
