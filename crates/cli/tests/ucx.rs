@@ -58,13 +58,13 @@ fn a_server_that_is_killed_is_noticed_and_found_again() {
     assert_eq!(file.read_at(0, &mut out).unwrap(), 24_000_000);
     assert!(out.chunks(8_000_000).all(|part| part == data));
     // Killed while nobody looks, and not started again: noticed at once, and an error when the timeout is over.
-    let impatient = connect(folder.path(), Duration::from_millis(500));
+    let impatient = connect(folder.path(), Duration::from_secs(2));
     let file = impatient.open("f", CREATE, Striping::default()).unwrap();
     servers.kill();
     let start = Instant::now();
     let error = file.read_at(0, &mut out).unwrap_err();
     assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
-    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
     servers.start_again();
     assert_eq!(file.read_at(0, &mut out).unwrap(), 24_000_000);
 }
@@ -73,7 +73,7 @@ fn a_server_that_is_killed_is_noticed_and_found_again() {
 fn a_slow_server_is_waited_for_and_a_stopped_one_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let Some(servers) = start(folder.path(), "1") else { return };
-    let store = connect(folder.path(), Duration::from_millis(700));
+    let store = connect(folder.path(), Duration::from_secs(2));
     let file = store.open("f", CREATE, Striping::default()).unwrap();
     file.write_at(0, &[1; 100_000]).unwrap();
     thread::scope(|scope| {
@@ -88,7 +88,7 @@ fn a_slow_server_is_waited_for_and_a_stopped_one_is_an_error() {
     let start = Instant::now();
     let error = file.write_at(0, &[3; 3_000_000]).unwrap_err();
     assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
-    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
     servers.signal("CONT");
     let mut out = [0; 10];
     file.read_at(60_000, &mut out).unwrap();

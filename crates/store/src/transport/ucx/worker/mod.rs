@@ -35,8 +35,9 @@ pub(super) use self::traffic::Descriptor;
 const MESSAGE_ID: u32 = 0;
 /// How long to look for something to do before sleeping: what a reply from the same rack takes.
 const SPIN: Duration = Duration::from_micros(20);
-/// How long what is cancelled may take to end.
-const ENDING: Duration = Duration::from_secs(1);
+/// How long what is cancelled may take to end. It takes milliseconds; on a machine that is too busy to do it in time, it is
+/// safer to wait: UCX's own thread may be at it still.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// A worker, and what it was told.
 pub(super) struct Worker {
