@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pio_store::Limits;
+use pio_store::{Limits, ProtocolError};
 use pio_store::protocol::frame::Prefix;
 use pio_store::protocol::handshake::Greeting;
 use pio_store::protocol::{ClientId, Reply, Request};
@@ -20,8 +20,19 @@ fuzz_target!(|bytes: &[u8]| {
     if let Some((prefix, _)) = bytes.split_first_chunk() {
         let _ = Prefix::decode(prefix, &Limits::DEFAULT);
     }
+    if let Ok(prefix) = unpacked(bytes) {
+        let mut packed = Vec::new();
+        prefix.pack(&mut packed);
+        assert_eq!(unpacked(&packed), Ok(prefix));
+    }
     serve(bytes);
 });
+
+fn unpacked(bytes: &[u8]) -> Result<Prefix, ProtocolError> {
+    let mut rest = bytes.iter();
+    let cut = || ProtocolError::Malformed { expected: "a byte" };
+    Prefix::unpack(&Limits::DEFAULT, || rest.next().copied().ok_or_else(cut))
+}
 
 /// A session of requests, each with its length before it.
 fn serve(mut bytes: &[u8]) {

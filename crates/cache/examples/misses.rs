@@ -4,6 +4,8 @@
 //! size u32, next use i64, little-endian). An object is a block; records of more than one byte are extents of so many
 //! blocks. Prints hits, misses and seconds of processor time; reading the file is not timed, reading its records is.
 
+use std::ops::Range;
+
 use pio_cache::{FileId, Policy, Replacement, Touched};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut runs = 0;
     let start_ns = processor_ns()?;
     loop {
-        let total = count(&bytes, Replacement::new(policy, blocks)?)?;
+        let total = count(&bytes, Replacement::new(policy, blocks)?);
         runs += 1;
         let elapsed_ns = processor_ns()? - start_ns;
         // The kernel counts processor time in ticks of some milliseconds.
@@ -28,21 +30,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Hits and misses of a trace.
-fn count(bytes: &[u8], mut replacement: Replacement) -> Result<Touched, Box<dyn std::error::Error>> {
+fn count(bytes: &[u8], mut replacement: Replacement) -> Touched {
     let mut total = Touched::default();
     let mut extents = Vec::with_capacity(1024);
-    for records in bytes.chunks(24 * 1024) {
+    for records in bytes.as_chunks::<24>().0.chunks(1024) {
         extents.clear();
-        for record in records.chunks_exact(24) {
-            let block = u64::from_le_bytes(record[4..12].try_into()?);
-            let length = u64::from(u32::from_le_bytes(record[12..16].try_into()?));
-            extents.push(block..block + length);
-        }
+        extents.extend(records.iter().map(extent));
         let touched = replacement.touch_all(FileId(0), &extents);
         total.hits += touched.hits;
         total.misses += touched.misses;
     }
-    Ok(total)
+    total
+}
+
+/// The blocks of a record.
+fn extent(record: &[u8; 24]) -> Range<u64> {
+    let [_, _, _, _, b0, b1, b2, b3, b4, b5, b6, b7, l0, l1, l2, l3, ..] = *record;
+    let block = u64::from_le_bytes([b0, b1, b2, b3, b4, b5, b6, b7]);
+    block..block + u64::from(u32::from_le_bytes([l0, l1, l2, l3]))
 }
 
 /// Processor time of this process so far: other processes on the machine do not disturb it as they do the clock.

@@ -1,15 +1,15 @@
 //! Replacement policies on single blocks: for requests of a block or a few, where keeping runs does not pay.
 //!
-//! What is decided is what the policies on runs decide; how is different: a node of half a cache line for each block, in
-//! doubly linked lists, found by one probe of a hash table. What the next requests will look at is brought into the
-//! processor's cache before the first of them is handled.
+//! What is decided is what the policies on runs decide; how is different: all that is known of a block is in one bucket of
+//! a hash table, and orders are logs of where in the table their blocks are. So a hit looks at one place in memory and a
+//! miss at two, and both are known before their turn: the processor is told of them early enough that it does not wait.
 
 mod arc;
 mod clock;
 mod convert;
 mod lirs;
-mod list;
-mod nodes;
+mod order;
+mod prefetch;
 mod recency;
 mod segmented;
 mod table;
@@ -17,36 +17,62 @@ mod table;
 use std::ops::Range;
 
 use crate::policy::Policy;
-use nodes::{Key, NodeId, Nodes};
-use table::ABSENT;
+use crate::runs::{ListId, Rail};
+use table::{Found, Hash, Key, Slot, State, Table};
 
-/// Blocks that are looked up together: more than the misses of its cache that a processor follows at once.
+/// Blocks that are looked up together: what comes from memory takes about as long as so many requests.
 const GROUP: usize = 32;
 
 /// A block that is not here.
 #[derive(Clone, Copy)]
 struct Missing {
     key: Key,
-    hash: u32,
-    /// The node in which its history is remembered.
-    history: Option<NodeId>,
+    hash: Hash,
+    /// Where its history is, if it is remembered.
+    history: Option<Found>,
 }
+
+/// The blocks of a list, the coldest first.
+type Slots<'a> = Box<dyn Iterator<Item = Slot> + 'a>;
 
 /// A policy on single blocks.
 trait BlockPolicy {
+    /// Whether a block in such a state is here, or only its history is remembered.
+    #[inline(always)]
+    fn is_here(&self, _: State) -> bool {
+        true
+    }
+
     /// A block that is here is touched.
-    fn hit(&mut self, nodes: &mut Nodes, node: NodeId);
+    fn hit(&mut self, table: &mut Table, found: Found);
 
     /// A block that is not here is touched, and comes in.
-    fn miss(&mut self, nodes: &mut Nodes, missing: Missing);
+    fn miss(&mut self, table: &mut Table, missing: Missing);
 
     /// Number of blocks that are here.
-    fn resident(&self, nodes: &Nodes) -> u64;
+    fn resident(&self) -> u64;
+
+    /// Makes room in the orders for the next [`GROUP`] blocks.
+    fn make_room(&mut self, table: &mut Table);
+
+    /// The table has grown: blocks have new slots.
+    fn renumber(&mut self, moved: &[Slot]);
+
+    /// Puts a block at the hot end of a list of runs' policies.
+    fn put(&mut self, table: &mut Table, slot: Slot, rail: Rail, list: ListId, mark: bool);
+
+    /// What is in a list of runs' policies.
+    fn in_order(&self, rail: Rail, list: ListId) -> Slots<'_>;
+
+    /// Whether runs' policies mark a block in such a state.
+    fn mark(&self, _: State) -> bool {
+        false
+    }
 }
 
 /// A policy at work on single blocks.
 pub(crate) struct Blocks {
-    nodes: Nodes,
+    table: Table,
     policy: AtWork,
 }
 
@@ -58,60 +84,71 @@ enum AtWork {
     Lirs(lirs::Lirs),
 }
 
+impl AtWork {
+    fn as_dyn(&self) -> &dyn BlockPolicy {
+        match self {
+            AtWork::Recency(policy) => policy,
+            AtWork::Clock(policy) => policy,
+            AtWork::Segmented(policy) => policy,
+            AtWork::Arc(policy) => policy,
+            AtWork::Lirs(policy) => policy,
+        }
+    }
+
+    fn as_dyn_mut(&mut self) -> &mut dyn BlockPolicy {
+        match self {
+            AtWork::Recency(policy) => policy,
+            AtWork::Clock(policy) => policy,
+            AtWork::Segmented(policy) => policy,
+            AtWork::Arc(policy) => policy,
+            AtWork::Lirs(policy) => policy,
+        }
+    }
+}
+
 impl Blocks {
     /// A policy at work on a cache of so many blocks (at least 1), empty.
     pub(crate) fn new(policy: Policy, capacity: u64) -> Blocks {
-        let mut only_lowest = [false; u8::MAX as usize];
-        only_lowest[0] = true;
-        let (policy, lists): (_, [&[bool]; 2]) = match policy {
-            Policy::Lru | Policy::Mru => {
-                let most_recent_leaves = policy == Policy::Mru;
-                (AtWork::Recency(recency::Recency { capacity, most_recent_leaves }), [&[true], &[]])
-            }
-            Policy::Clock => (AtWork::Clock(clock::Clock { capacity, hand: 0 }), [&[true], &[]]),
+        // With each, on how many rails blocks are and how many are known at most.
+        let (policy, rails, most) = match policy {
+            Policy::Lru => (AtWork::Recency(recency::Recency::new(capacity, false)), 1, capacity),
+            Policy::Mru => (AtWork::Recency(recency::Recency::new(capacity, true)), 1, capacity),
+            Policy::Clock => (AtWork::Clock(clock::Clock::new(capacity)), 1, capacity),
             Policy::Slru { segments } => {
-                let sizes = segment_sizes(capacity, segments);
-                let lists = [&only_lowest[..sizes.len()], &[]];
-                (AtWork::Segmented(segmented::Segmented { sizes, capacity }), lists)
+                (AtWork::Segmented(segmented::Segmented::new(capacity, segments)), 1, capacity)
             }
-            Policy::Arc => (AtWork::Arc(arc::Arc { capacity, p: 0.0 }), [&[false, false, true, true], &[]]),
+            Policy::Arc => (AtWork::Arc(arc::Arc::new(capacity)), 1, capacity.saturating_mul(2)),
             Policy::Lirs => {
-                let hir_capacity = hir_capacity(capacity);
-                let lir_capacity = capacity - hir_capacity;
-                (AtWork::Lirs(lirs::Lirs { lir_capacity, hir_capacity, lir: 0 }), [&[false], &[false, true]])
+                // All of S, one too many for a moment, and what is in Q only.
+                let most = capacity.saturating_mul(2).saturating_add(hir_capacity(capacity) + 1);
+                (AtWork::Lirs(lirs::Lirs::new(capacity)), 2, most)
             }
         };
-        Blocks { nodes: Nodes::new(lists), policy }
+        Blocks { table: Table::new(rails, most), policy }
     }
 
     /// Touches the blocks of extents of a file one after the other, and gives how many were here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn touch(&mut self, file: u32, extents: &[Range<u64>]) -> u64 {
-        let nodes = &mut self.nodes;
+        let table = &mut self.table;
         match &mut self.policy {
-            AtWork::Recency(policy) => touch_extents(policy, nodes, file, extents),
-            AtWork::Clock(policy) => touch_extents(policy, nodes, file, extents),
-            AtWork::Segmented(policy) => touch_extents(policy, nodes, file, extents),
-            AtWork::Arc(policy) => touch_extents(policy, nodes, file, extents),
-            AtWork::Lirs(policy) => touch_extents(policy, nodes, file, extents),
+            AtWork::Recency(policy) => touch_extents(policy, table, file, extents),
+            AtWork::Clock(policy) => touch_extents(policy, table, file, extents),
+            AtWork::Segmented(policy) => touch_extents(policy, table, file, extents),
+            AtWork::Arc(policy) => touch_extents(policy, table, file, extents),
+            AtWork::Lirs(policy) => touch_extents(policy, table, file, extents),
         }
     }
 
     /// Number of blocks that are known of, here or remembered.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn known(&self) -> u64 {
-        self.nodes.count()
+        self.table.count()
     }
 
     /// Number of blocks that are here.
     pub(crate) fn resident(&self) -> u64 {
-        match &self.policy {
-            AtWork::Recency(policy) => policy.resident(&self.nodes),
-            AtWork::Clock(policy) => policy.resident(&self.nodes),
-            AtWork::Segmented(policy) => policy.resident(&self.nodes),
-            AtWork::Arc(policy) => policy.resident(&self.nodes),
-            AtWork::Lirs(policy) => policy.resident(&self.nodes),
-        }
+        self.policy.as_dyn().resident()
     }
 }
 
@@ -128,74 +165,67 @@ pub(crate) fn hir_capacity(capacity: u64) -> u64 {
     (capacity / 100).max(1)
 }
 
-/// In groups, gathered from as many extents as it takes.
+/// In groups: each when the processor has been told of the one behind it.
 fn touch_extents<P: BlockPolicy>(
     policy: &mut P,
-    nodes: &mut Nodes,
+    table: &mut Table,
     file: u32,
     extents: &[Range<u64>],
 ) -> u64 {
-    let mut blocks = [0; GROUP];
-    let mut gathered = 0;
-    let mut hits = 0;
+    // Of two groups one is filled while the other waits.
+    let mut blocks = [(0, Hash::default()); 2 * GROUP];
+    let (mut number, mut hits) = (0, 0);
     for extent in extents {
         for block in extent.clone() {
-            blocks[gathered] = block;
-            gathered += 1;
-            if gathered == GROUP {
-                hits += touch_group(policy, nodes, file, &blocks);
-                gathered = 0;
+            let hash = Key { file, block }.hash();
+            table.prefetch(hash);
+            blocks[number % (2 * GROUP)] = (block, hash);
+            number += 1;
+            if number % GROUP == 0 && number > GROUP {
+                hits += touch_group(policy, table, file, &blocks[number % (2 * GROUP)..][..GROUP]);
             }
         }
     }
-    hits + touch_group(policy, nodes, file, &blocks[..gathered])
+    let (last, before) = (number % GROUP, number / GROUP % 2);
+    if number >= GROUP {
+        hits += touch_group(policy, table, file, &blocks[(1 - before) * GROUP..][..GROUP]);
+    }
+    hits + touch_group(policy, table, file, &blocks[before * GROUP..][..last])
 }
 
-fn touch_group<P: BlockPolicy>(policy: &mut P, nodes: &mut Nodes, file: u32, blocks: &[u64]) -> u64 {
-    let mut hashes = [0; GROUP];
-    for (hash, block) in hashes.iter_mut().zip(blocks) {
-        *hash = table::hash(file, *block);
-    }
-    let hashes = &hashes[..blocks.len()];
-    let mut guesses = [ABSENT; GROUP];
-    nodes.warm(hashes, &mut guesses[..blocks.len()]);
-    let mut came = CameIn::default();
+/// Touches the blocks of a group: how many were here. Not inlined, so that what it calls is.
+#[inline(never)]
+fn touch_group<P: BlockPolicy>(policy: &mut P, table: &mut Table, file: u32, group: &[(u64, Hash)]) -> u64 {
+    make_room(policy, table);
     let mut hits = 0;
-    for ((block, hash), guess) in blocks.iter().zip(hashes).zip(guesses) {
-        let (key, hash) = (Key { file, block: *block }, *hash);
-        let found = if nodes.holds(guess, key) {
-            Some(guess)
-        } else if guess == ABSENT && !came.may_hold(hash) {
-            None
-        } else {
-            nodes.find(key, hash)
-        };
-        match found.filter(|node| !nodes.get(*node).gone) {
-            Some(node) => {
-                policy.hit(nodes, node);
-                hits += 1;
-            }
-            None => {
-                policy.miss(nodes, Missing { key, hash, history: found });
-                came.add(hash);
-            }
-        }
+    for (block, hash) in group {
+        hits += u64::from(touch(policy, table, Key { file, block: *block }, *hash));
     }
     hits
 }
 
-/// Which blocks came in since they were all looked up, by a byte of their hashes.
-#[derive(Default)]
-struct CameIn([u64; 4]);
-
-impl CameIn {
-    #[inline]
-    fn add(&mut self, hash: u32) {
-        self.0[(hash >> 6 & 3) as usize] |= 1 << (hash & 63);
+/// Touches a block: whether it was here.
+#[inline(always)]
+fn touch<P: BlockPolicy>(policy: &mut P, table: &mut Table, key: Key, hash: Hash) -> bool {
+    let found = table.find(key, hash);
+    match found.filter(|found| policy.is_here(found.state)) {
+        Some(found) => {
+            policy.hit(table, found);
+            true
+        }
+        None => {
+            policy.miss(table, Missing { key, hash, history: found });
+            false
+        }
     }
+}
 
-    #[inline]
-    fn may_hold(&self, hash: u32) -> bool {
-        self.0[(hash >> 6 & 3) as usize] & 1 << (hash & 63) != 0
+/// Makes room for the next [`GROUP`] blocks.
+#[inline(always)]
+fn make_room(policy: &mut (impl BlockPolicy + ?Sized), table: &mut Table) {
+    if table.must_grow(GROUP) {
+        let moved = table.grow();
+        policy.renumber(&moved);
     }
+    policy.make_room(table);
 }

@@ -10,10 +10,13 @@ use crate::runs::{self, Data, Runs, Traits};
 use crate::settings::{SettingsError, check_policy};
 
 /// Single blocks that are touched in the time in which a run is.
-const BLOCKS_PER_RUN: u64 = 4;
+const BLOCKS_PER_RUN: u64 = 8;
 
 /// Single blocks that are touched in the time that turning one of them into a part of a run, or back, takes.
 const BLOCKS_PER_CONVERSION: u64 = 4;
+
+/// Extents between two looks at whether the other form would be faster.
+const GROUP: usize = 256;
 
 /// A replacement policy at work on blocks that are here as soon as they are asked for: for counting misses.
 ///
@@ -39,7 +42,7 @@ pub struct Replacement {
 
 /// What is known of the blocks.
 enum Known {
-    Blocks(Blocks),
+    Blocks(Box<Blocks>),
     Runs(Replacer, Box<Runs>),
 }
 
@@ -56,7 +59,7 @@ impl Replacement {
     /// A policy on a cache of so many blocks, empty.
     pub fn new(policy: Policy, blocks: u64) -> Result<Replacement, SettingsError> {
         check_policy(policy, blocks)?;
-        let known = Known::Blocks(Blocks::new(policy, blocks));
+        let known = Known::Blocks(Box::new(Blocks::new(policy, blocks)));
         Ok(Replacement { policy, capacity: blocks, known, loss: 0, files: Files::default() })
     }
 
@@ -72,7 +75,7 @@ impl Replacement {
     pub fn touch_all(&mut self, file: FileId, extents: &[Range<u64>]) -> Touched {
         let file = self.files.number(file);
         let mut total = Touched::default();
-        for group in extents.chunks(runs::GROUP) {
+        for group in extents.chunks(GROUP) {
             let blocks = group.iter().map(|extent| extent.end.saturating_sub(extent.start)).sum();
             self.choose(group.len() as u64, blocks);
             let hits = match &mut self.known {
@@ -122,22 +125,26 @@ impl Replacement {
                 let (replacer, runs) = known.to_runs(policy, capacity);
                 Known::Runs(replacer, Box::new(runs))
             }
-            Known::Runs(replacer, runs) => Known::Blocks(Blocks::from_runs(policy, capacity, replacer, runs)),
+            Known::Runs(replacer, runs) => {
+                Known::Blocks(Box::new(Blocks::from_runs(policy, capacity, replacer, runs)))
+            }
         };
     }
 }
 
 /// Touches extents of a file; gives how many blocks were here, and in how many pieces.
 fn touch_runs(replacer: &mut Replacer, runs: &mut Runs, file: u32, extents: &[Range<u64>]) -> (u64, u64) {
-    runs.warm(file, extents);
     let (mut hits, mut pieces) = (0, 0);
-    for blocks in extents {
-        let mut block = blocks.start;
-        while block < blocks.end {
-            let (touched, hit) = touch_piece(replacer, runs, file, block..blocks.end);
-            hits += if hit { touched } else { 0 };
-            pieces += 1;
-            block += touched;
+    for group in extents.chunks(runs::GROUP) {
+        runs.warm(file, group);
+        for blocks in group {
+            let mut block = blocks.start;
+            while block < blocks.end {
+                let (touched, hit) = touch_piece(replacer, runs, file, block..blocks.end);
+                hits += if hit { touched } else { 0 };
+                pieces += 1;
+                block += touched;
+            }
         }
     }
     (hits, pieces)

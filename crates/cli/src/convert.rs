@@ -1,11 +1,13 @@
 //! `pioscope convert`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use pio_trace::export;
+use pio_trace::import::darshan::{self, Log};
+use pio_trace::import::{self, Format};
 
 use crate::record;
 
@@ -14,20 +16,21 @@ use crate::record;
 Examples:
   pioscope convert run.pio -o run.parquet
   pioscope convert run.pio --to chrome -o run.json      (open in ui.perfetto.dev or chrome://tracing)
+  pioscope convert run.darshan -o run.pio       (the accesses that DXT traced)
   pioscope convert .run.pio.4711.spool -o run.pio       (what `pioscope record` left when it was killed itself)")]
 pub struct Arguments {
-    /// The trace; or the folder of spools of a job whose recorder was killed
+    /// The trace; a Darshan log; or the folder of spools of a job whose recorder was killed
     trace: PathBuf,
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Its format [default: by the ending of the file: .parquet, .json, or .pio for spools]
+    /// Its format [default: by the ending of the file: .parquet, .json, or .pio for logs and spools]
     #[arg(long, value_enum)]
-    to: Option<Format>,
+    to: Option<To>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
+enum To {
     /// One row an event, for data frames and SQL
     Parquet,
     /// Trace-event JSON, for Chrome and Perfetto
@@ -38,23 +41,46 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     if arguments.trace.is_dir() {
         return recover(&arguments);
     }
+    if arguments.to.is_none()
+        && is_trace(&arguments.output)
+        && import::recognise(&arguments.trace)? == Format::Darshan
+    {
+        return from_log(&arguments);
+    }
     let format = match (arguments.to, arguments.output.extension().and_then(|ending| ending.to_str())) {
         (Some(format), _) => format,
-        (None, Some("parquet")) => Format::Parquet,
-        (None, Some("json")) => Format::Chrome,
+        (None, Some("parquet")) => To::Parquet,
+        (None, Some("json")) => To::Chrome,
         _ => bail!("{}: unknown format (expected .parquet or .json, or --to)", arguments.output.display()),
     };
     let trace = crate::explain::open(&arguments.trace)?;
     match format {
-        Format::Parquet => export::parquet(&trace, &arguments.output)?,
-        Format::Chrome => export::chrome(&trace, &arguments.output)?,
+        To::Parquet => export::parquet(&trace, &arguments.output)?,
+        To::Chrome => export::chrome(&trace, &arguments.output)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn is_trace(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "pio")
+}
+
+/// Makes a trace of the accesses that a Darshan log holds.
+fn from_log(arguments: &Arguments) -> Result<ExitCode> {
+    let log = Log::open(&arguments.trace)?;
+    let events = darshan::write_trace(&log, &arguments.output)?;
+    let path = arguments.output.display();
+    if events == 0 {
+        eprintln!("pioscope: {path}: no events: the log has no accesses, only counters (kept as notes)");
+    } else {
+        eprintln!("pioscope: {path}: {events} events");
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Makes the trace that the recorder could not make any more. The spools stay.
 fn recover(arguments: &Arguments) -> Result<ExitCode> {
-    if arguments.to.is_some() || arguments.output.extension().is_none_or(|ending| ending != "pio") {
+    if arguments.to.is_some() || !is_trace(&arguments.output) {
         bail!("{}: spools become a trace first (expected -o NAME.pio)", arguments.output.display());
     }
     let job = format!("recovered from {}", arguments.trace.display());

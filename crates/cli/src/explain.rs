@@ -1,15 +1,17 @@
 //! `pioscope explain`.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use pio_explain::Explanation;
+use pio_explain::{Counted, Explanation};
 use pio_report::Prediction;
 use pio_trace::Trace;
+use pio_trace::import::darshan::{self, Log};
+use pio_trace::import::{self, Format};
 
 use crate::progress::Progress;
 
@@ -17,9 +19,10 @@ use crate::progress::Progress;
 #[command(after_help = "\
 Examples:
   pioscope explain run.pio
-  pioscope explain run.pio --html report.html")]
+  pioscope explain run.pio --html report.html
+  pioscope explain run.darshan      (a log of Darshan, with DXT or without)")]
 pub struct Arguments {
-    /// The trace
+    /// The trace, or a Darshan log
     trace: PathBuf,
     /// Also write the report as one HTML file that opens offline
     #[arg(long, value_name = "FILE")]
@@ -27,6 +30,9 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
+    if import::recognise(&arguments.trace)? == Format::Darshan {
+        return explain_log(&arguments);
+    }
     let trace = open(&arguments.trace)?;
     let explanation = explain(&trace)?;
     crate::print(&pio_report::text(&explanation))?;
@@ -36,9 +42,33 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens a trace, and says on standard error if part of it is lost.
+/// The same for a Darshan log: its accesses as a trace, and its counters.
+fn explain_log(arguments: &Arguments) -> Result<ExitCode> {
+    let log = Log::open(&arguments.trace)?;
+    let trace = trace_of_log(&log)?;
+    let explanation = explain(&trace)?;
+    let counted = Counted::of(&log);
+    crate::print(&pio_report::text_with_counters(&explanation, &counted))?;
+    if let Some(path) = &arguments.html {
+        write(path, |out| pio_report::html_with_counters(&trace, &explanation, &counted, out))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The accesses that a Darshan log holds, as a trace in a temporary file that goes away with it.
+fn trace_of_log(log: &Log) -> Result<Trace> {
+    let file = tempfile::tempfile().context("cannot create a temporary file")?;
+    let out = file.try_clone().context("cannot use a temporary file")?;
+    darshan::write_trace_to(log, BufWriter::with_capacity(1 << 20, out), log.path())?;
+    Ok(Trace::from_file(file, log.path())?)
+}
+
+/// Opens a trace or another tool's log, and says on standard error if part of it is lost.
 pub fn open(path: &Path) -> Result<Trace> {
-    let trace = Trace::open(path)?;
+    let trace = match import::recognise(path)? {
+        Format::Darshan => trace_of_log(&Log::open(path)?)?,
+        Format::Other => Trace::open(path)?,
+    };
     if let Some(damage) = trace.damage() {
         eprintln!("pioscope: {}: {damage}", path.display());
     }
@@ -58,9 +88,13 @@ pub fn write_html(
     explanation: &Explanation,
     predictions: &[Prediction],
 ) -> Result<()> {
+    write(path, |out| pio_report::html_of_trace(trace, explanation, predictions, out))
+}
+
+fn write(path: &Path, report: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
     let file = File::create(path).with_context(|| format!("{}: cannot create", path.display()))?;
     let mut out = BufWriter::new(file);
-    pio_report::html_of_trace(trace, explanation, predictions, &mut out)
+    report(&mut out)
         .and_then(|()| out.flush())
         .with_context(|| format!("{}: cannot write the report", path.display()))?;
     eprintln!("pioscope: wrote {}", path.display());

@@ -15,6 +15,7 @@
 
 mod accumulator;
 mod bins;
+pub mod counted;
 mod explanation;
 mod operations;
 mod pattern;
@@ -24,6 +25,7 @@ mod trouble;
 mod workload;
 
 pub use accumulator::Accumulator;
+pub use counted::Counted;
 pub use explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, IoTime, LayerTable, ProcessStatistics,
 };

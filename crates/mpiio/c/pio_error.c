@@ -9,6 +9,8 @@
 struct pio_errhandler {
   MPI_Errhandler handle;
   MPI_File_errhandler_function *function;
+  /* A subroutine of Fortran: its handles are numbers. */
+  int is_fortran;
   int references;
   struct pio_errhandler *next;
 };
@@ -112,12 +114,19 @@ int pio_raise(struct pio_file *file, const char *function, int code) {
   MPI_File argument = file != NULL ? (MPI_File)(void *)file : pio.file_null;
   MPI_File_errhandler_function *user = NULL;
   struct pio_errhandler *known;
+  int is_fortran = 0;
   if (code == MPI_SUCCESS || handle == pio.errors_return) return code;
   pthread_mutex_lock(&pio_lock);
   known = pio_errhandler_of(handle);
-  if (known != NULL) user = known->function;
+  if (known != NULL) {
+    user = known->function;
+    is_fortran = known->is_fortran;
+  }
   pthread_mutex_unlock(&pio_lock);
-  if (user != NULL) {
+  if (user != NULL && is_fortran) {
+    MPI_Fint number = MPI_File_c2f(argument), told = code;
+    ((void (*)(MPI_Fint *, MPI_Fint *))(void *)user)(&number, &told);
+  } else if (user != NULL) {
     user(&argument, &code);
   } else if (handle == pio.errors_are_fatal || handle == pio.errors_abort) {
     char text[MPI_MAX_ERROR_STRING];
@@ -129,18 +138,33 @@ int pio_raise(struct pio_file *file, const char *function, int code) {
   return code;
 }
 
+/* Keeps in mind what an error handler that the MPI has made calls. */
+static void pio_know(MPI_Errhandler handle, MPI_File_errhandler_function *function, int is_fortran) {
+  struct pio_errhandler *known;
+  pthread_mutex_lock(&pio_lock);
+  /* Fortran's function of some MPIs has called C's. */
+  known = pio_errhandler_of(handle);
+  if (known == NULL && (known = malloc(sizeof *known)) != NULL) {
+    known->handle = handle;
+    known->references = 1;
+    known->next = pio_errhandlers;
+    pio_errhandlers = known;
+  }
+  if (known != NULL) {
+    known->function = function;
+    known->is_fortran = is_fortran;
+  }
+  pthread_mutex_unlock(&pio_lock);
+}
+
+void pio_errhandler_is_fortran(MPI_Errhandler handle, MPI_File_errhandler_function *function) {
+  pio_know(handle, function, 1);
+}
+
 int MPI_File_create_errhandler(MPI_File_errhandler_function *function, MPI_Errhandler *errhandler) {
   pio_find_mpi(PIO_CALLER);
   int code = PIO_NATIVE(MPI_File_create_errhandler)(function, errhandler);
-  struct pio_errhandler *known = code == MPI_SUCCESS ? malloc(sizeof *known) : NULL;
-  if (known == NULL) return code;
-  known->handle = *errhandler;
-  known->function = function;
-  known->references = 1;
-  pthread_mutex_lock(&pio_lock);
-  known->next = pio_errhandlers;
-  pio_errhandlers = known;
-  pthread_mutex_unlock(&pio_lock);
+  if (code == MPI_SUCCESS) pio_know(*errhandler, function, 0);
   return code;
 }
 

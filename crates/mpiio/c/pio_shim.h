@@ -78,6 +78,8 @@ PIO_HIDDEN struct pio_file *pio_own(MPI_File handle);
 PIO_HIDDEN int pio_code(int status);
 /* calls the error handler of `file`, or of MPI_FILE_NULL, and gives the code to return; */
 PIO_HIDDEN int pio_raise(struct pio_file *file, const char *function, int code);
+/* keeps in mind that an error handler calls a subroutine of Fortran; */
+PIO_HIDDEN void pio_errhandler_is_fortran(MPI_Errhandler handle, MPI_File_errhandler_function *function);
 /* adds to the references of an error handler of the program, and frees it with the last; */
 PIO_HIDDEN int pio_refer(MPI_Errhandler handle, int references);
 /* the error handler of files that are opened now; */

@@ -12,6 +12,7 @@ pub const SHIM: &[(&str, &str)] = &[
     ("pio_access.c", include_str!("../c/pio_access.c")),
     ("pio_error.c", include_str!("../c/pio_error.c")),
     ("pio_file.c", include_str!("../c/pio_file.c")),
+    ("pio_fortran.c", include_str!("../c/pio_fortran.c")),
     ("pio_native.c", include_str!("../c/pio_native.c")),
     ("pio_representation.c", include_str!("../c/pio_representation.c")),
     ("pio_request.c", include_str!("../c/pio_request.c")),

@@ -14,6 +14,7 @@ mod file;
 mod hints;
 mod memory;
 mod message_log;
+mod opening;
 mod pieces;
 mod plain;
 mod remote;

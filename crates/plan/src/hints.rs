@@ -74,10 +74,10 @@ impl Hints {
                 self.cb_buffer_size = Some(number("cb_buffer_size", value, MIN_BUFFER, MAX_BUFFER)?);
             }
             "ind_rd_buffer_size" => {
-                self.ind_rd_buffer_size = Some(number("ind_rd_buffer_size", value, MIN_BUFFER, MAX_BUFFER)?);
+                self.ind_rd_buffer_size = Some(number("ind_rd_buffer_size", value, 1, MAX_BUFFER)?);
             }
             "ind_wr_buffer_size" => {
-                self.ind_wr_buffer_size = Some(number("ind_wr_buffer_size", value, MIN_BUFFER, MAX_BUFFER)?);
+                self.ind_wr_buffer_size = Some(number("ind_wr_buffer_size", value, 1, MAX_BUFFER)?);
             }
             "striping_unit" => self.striping_unit = Some(number("striping_unit", value, 1, MAX_STRIP)?),
             "striping_factor" => {

@@ -64,23 +64,30 @@ pub(crate) fn data_rate(found: &Explanation) -> String {
     let files = sum(&rate.file_system_read) + sum(&rate.file_system_write) > 0.0;
     let program = sum(&rate.program_read) + sum(&rate.program_write) > 0.0;
     let differ = rate.program_read != rate.file_system_read || rate.program_write != rate.file_system_write;
+    let (duration_s, bin_s) = (found.duration_s(), rate.bin_ns as f64 / 1e9);
     let mut html = String::new();
     if program && (differ || !files) {
         let title = "Data rate over time, as the program saw it";
-        html.push_str(&rate_figure(found, title, &rate.program_read, &rate.program_write));
+        html.push_str(&rate_figure(title, duration_s, bin_s, &rate.program_read, &rate.program_write));
     }
     if files {
         let title = if differ { "Data rate over time, at the files" } else { "Data rate over time" };
-        html.push_str(&rate_figure(found, title, &rate.file_system_read, &rate.file_system_write));
+        html.push_str(&rate_figure(
+            title,
+            duration_s,
+            bin_s,
+            &rate.file_system_read,
+            &rate.file_system_write,
+        ));
     }
     html
 }
 
-fn rate_figure(found: &Explanation, title: &str, read: &[f64], write: &[f64]) -> String {
+/// Bytes over time: `read` and `write` have the bytes of each span of `bin_s` seconds, of `duration_s` in all.
+pub(crate) fn rate_figure(title: &str, duration_s: f64, bin_s: f64, read: &[f64], write: &[f64]) -> String {
     const HEIGHT: f64 = 190.0;
     const TOP: f64 = 10.0;
     const BOTTOM: f64 = 24.0;
-    let bin_s = found.rate.bin_ns as f64 / 1e9;
     let peak = |series: &[f64]| series.iter().copied().fold(0.0, f64::max) / bin_s;
     let (read_peak, write_peak) = (peak(read), peak(write));
     let step = binary_step((read_peak + write_peak) / 4.0);
@@ -102,7 +109,7 @@ fn rate_figure(found: &Explanation, title: &str, read: &[f64], write: &[f64]) ->
         body.push_str(&text(LEFT - 8.0, y + 4.0, "end", &label));
         level += step;
     }
-    let (axis, x_of) = time_axis(found.duration_s(), HEIGHT - BOTTOM);
+    let (axis, x_of) = time_axis(duration_s, HEIGHT - BOTTOM);
     body.push_str(&axis);
     for (series, class, sign) in [(write, "write", 1.0), (read, "read", -1.0)] {
         if series.iter().all(|&bytes| bytes == 0.0) {
@@ -111,18 +118,18 @@ fn rate_figure(found: &Explanation, title: &str, read: &[f64], write: &[f64]) ->
         let mut path = format!("M{:.1} {zero:.1}", LEFT);
         for (bin, bytes) in series.iter().enumerate() {
             let y = zero - sign * bytes / bin_s * scale;
-            let from = x_of((bin as f64 * bin_s).min(found.duration_s()));
-            let to = x_of(((bin + 1) as f64 * bin_s).min(found.duration_s()));
+            let from = x_of((bin as f64 * bin_s).min(duration_s));
+            let to = x_of(((bin + 1) as f64 * bin_s).min(duration_s));
             path.push_str(&format!("L{from:.1} {y:.1}L{to:.1} {y:.1}"));
         }
-        path.push_str(&format!("L{:.1} {zero:.1}Z", x_of(found.duration_s())));
+        path.push_str(&format!("L{:.1} {zero:.1}Z", x_of(duration_s)));
         body.push_str(&format!("<path class=\"op-{class}\" d=\"{path}\"/>"));
     }
     let label = format!(
         "{title}: writes up to {}, reads up to {}, over {}",
         units::rate(write_peak),
         units::rate(read_peak),
-        units::time_s(found.duration_s())
+        units::time_s(duration_s)
     );
     let mut keys = String::new();
     for (name, place, peak) in [("write", "above", write_peak), ("read", "below", read_peak)] {

@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
-use pio_explain::Explanation;
+use pio_explain::{Counted, Explanation};
 use pio_trace::{Event, Op, Tables, Trace};
 
 use crate::bars::MOST_BARS;
+use crate::counted;
 use crate::escape;
 use crate::figures::{self, figure};
 use crate::prediction::{self, Prediction};
@@ -35,16 +36,46 @@ pub fn html(
     predictions: &[Prediction],
     out: &mut impl Write,
 ) -> io::Result<()> {
+    page(tables, events, found, predictions, None, out)
+}
+
+fn page(
+    tables: &Tables,
+    events: impl IntoIterator<Item = Event>,
+    found: &Explanation,
+    predictions: &[Prediction],
+    counted: Option<&Counted>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let timeline = Timeline::of(tables, events, found, MOST_BARS);
     head(found, out)?;
     trouble(found, out)?;
-    summary(found, out)?;
+    match counted.filter(|_| found.events == 0) {
+        Some(counted) => summary_of_counters(counted, out)?,
+        None => summary(found, out)?,
+    }
     section("timeline", "Timeline", &timeline_figure(&timeline), out)?;
     section("activity", "Activity", &activity(found), out)?;
     if !predictions.is_empty() {
         let body = figures::predictions(predictions) + &prediction::table(predictions).html();
         section("predictions", "Predictions", &body, out)?;
     }
+    if found.events > 0 || counted.is_none() {
+        sections_of_events(found, out)?;
+    }
+    if let Some(counted) = counted.filter(|counted| !counted.is_empty()) {
+        section("counters", "Counters", &counted::html(counted), out)?;
+    }
+    section("about", "About this trace", &about(found), out)?;
+    out.write_all(b"</main>\n<script type=\"application/json\" id=\"data\">")?;
+    out.write_all(timeline.json.as_bytes())?;
+    out.write_all(b"</script>\n<script>\n")?;
+    out.write_all(SCRIPT.as_bytes())?;
+    out.write_all(b"</script>\n</body>\n</html>\n")?;
+    out.flush()
+}
+
+fn sections_of_events(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
     section("operations", "Operations", &operations(found), out)?;
     let limits = Limits { rows: 100, path: 72, wide: true };
     section("files", "Files", &filled(&sections::files(found, &limits)), out)?;
@@ -56,14 +87,7 @@ pub fn html(
         "Workload",
         &(filled(&sections::workload(found)) + &filled(&sections::patterns(found))),
         out,
-    )?;
-    section("about", "About this trace", &about(found), out)?;
-    out.write_all(b"</main>\n<script type=\"application/json\" id=\"data\">")?;
-    out.write_all(timeline.json.as_bytes())?;
-    out.write_all(b"</script>\n<script>\n")?;
-    out.write_all(SCRIPT.as_bytes())?;
-    out.write_all(b"</script>\n</body>\n</html>\n")?;
-    out.flush()
+    )
 }
 
 /// The same for a trace file; events in damaged blocks are left out, as in [`Explanation::of_trace`].
@@ -76,9 +100,24 @@ pub fn html_of_trace(
     predictions: &[Prediction],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let blocks = 0..trace.blocks().len();
-    let events = blocks.filter_map(|block| trace.block(block).ok()).flatten();
-    html(trace.tables(), events, found, predictions, out)
+    html(trace.tables(), events(trace), found, predictions, out)
+}
+
+/// The same for a Darshan log: the trace made of it, and what its counters say.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn html_with_counters(
+    trace: &Trace,
+    found: &Explanation,
+    counted: &Counted,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    page(trace.tables(), events(trace), found, &[], Some(counted), out)
+}
+
+fn events(trace: &Trace) -> impl Iterator<Item = Event> {
+    (0..trace.blocks().len()).filter_map(|block| trace.block(block).ok()).flatten()
 }
 
 fn head(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
@@ -124,13 +163,22 @@ fn summary(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
         ("read bandwidth", number(bandwidth(Op::Read), units::rate)),
         ("write bandwidth", number(bandwidth(Op::Write), units::rate)),
     ];
+    write_summary(&sentences, &cards, out)?;
+    out.write_all(figures::time_by_operation(found).as_bytes())
+}
+
+fn summary_of_counters(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
+    let sentences = escape::html(&counted::summary(counted).join(" "));
+    write_summary(&sentences, &counted::cards(counted), out)
+}
+
+fn write_summary(sentences: &str, cards: &[(&str, String)], out: &mut impl Write) -> io::Result<()> {
     let cards: String = cards
         .iter()
         .filter(|(_, value)| value != "–")
         .map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>"))
         .collect();
-    write!(out, "<p class=\"summary\">{sentences}</p>\n<dl class=\"cards\">{cards}</dl>\n")?;
-    out.write_all(figures::time_by_operation(found).as_bytes())
+    write!(out, "<p class=\"summary\">{sentences}</p>\n<dl class=\"cards\">{cards}</dl>\n")
 }
 
 fn timeline_figure(timeline: &Timeline) -> String {

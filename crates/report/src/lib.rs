@@ -5,6 +5,7 @@
 mod bars;
 pub mod chart;
 mod columns;
+mod counted;
 mod escape;
 mod figures;
 mod html;
@@ -17,7 +18,8 @@ mod timeline;
 pub mod units;
 mod words;
 
-pub use html::{html, html_of_trace};
+pub use counted::text_with_counters;
+pub use html::{html, html_of_trace, html_with_counters};
 pub use prediction::{Prediction, predictions_text};
 pub use sweep::{Measure, Row, Sweep, Unit};
 pub use table::Table;

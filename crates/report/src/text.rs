@@ -6,20 +6,20 @@ use crate::sections::{self, Limits};
 use crate::table::{Table, wrap};
 use crate::{escape, units, words};
 
+/// Notes that are too long for a terminal: the HTML report has them.
+const LONG_NOTES: [&str; 2] = ["mount", "counted by "];
+
 /// An explanation as text, about 100 columns wide, without colours.
 pub fn text(found: &Explanation) -> String {
+    with_more(found, "")
+}
+
+/// The same, with more text between its tables and its notes.
+pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
     let limits = Limits { rows: 12, path: 22, wide: false };
     let mut text = format!("{}\n", escape::terminal(&found.job));
     text.push_str(&format!("{}\n\n", "═".repeat(escape::terminal(&found.job).chars().count().clamp(1, 100))));
-    let trouble = words::trouble(&found.trouble);
-    if !trouble.is_empty() {
-        text.push_str("Attention\n");
-        for line in trouble {
-            let line = wrap(&escape::terminal(&line), 96, "    ");
-            text.push_str(&format!("  ! {}", line.trim_start()));
-        }
-        text.push('\n');
-    }
+    text.push_str(&attention(found));
     for sentence in words::summary(found) {
         text.push_str(&wrap(&sentence, 98, ""));
     }
@@ -38,11 +38,42 @@ pub fn text(found: &Explanation) -> String {
         text.push('\n');
         text.push_str(&table.text());
     }
+    text.push_str(more);
+    text.push_str(&notes(found));
+    text
+}
+
+/// What is wrong.
+pub(crate) fn attention(found: &Explanation) -> String {
+    let mut text = String::new();
+    let trouble = words::trouble(&found.trouble);
+    if !trouble.is_empty() {
+        text.push_str("Attention\n");
+        for line in trouble {
+            let line = wrap(&escape::terminal(&line), 96, "    ");
+            text.push_str(&format!("  ! {}", line.trim_start()));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// What the trace says of itself.
+pub(crate) fn notes(found: &Explanation) -> String {
+    let is_long = |key: &str| LONG_NOTES.iter().any(|start| key.starts_with(start));
+    let (long, short): (Vec<_>, Vec<_>) = found.notes.iter().partition(|(key, _)| is_long(key));
+    let mut text = String::new();
     if !found.notes.is_empty() {
         text.push_str("\nThe trace says of itself\n");
-        for (key, value) in &found.notes {
-            text.push_str(&format!("  {}: {}\n", escape::terminal(key), escape::terminal(value)));
-        }
+    }
+    for (key, value) in short {
+        text.push_str(&format!("  {}: {}\n", escape::terminal(key), escape::terminal(value)));
+    }
+    if !long.is_empty() {
+        text.push_str(&format!(
+            "  and {} (in the HTML report)\n",
+            units::things(long.len() as u64, "long note", "long notes")
+        ));
     }
     text
 }
@@ -53,27 +84,29 @@ fn has_rows(table: &Table) -> bool {
 
 /// The data rate over time as two lines of blocks.
 fn activity(found: &Explanation) -> String {
-    const COLUMNS: usize = 64;
-    const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let rate = &found.rate;
-    let bins = rate.program_read.len().max(1);
-    let columns = COLUMNS.min(bins);
-    let column_s = found.duration_s() / columns as f64;
     let mut text = String::new();
     for (name, series) in [("read", &rate.program_read), ("write", &rate.program_write)] {
-        let mut sums = vec![0.0; columns];
-        for (bin, bytes) in series.iter().enumerate() {
-            sums[bin * columns / bins] += bytes;
+        if let Some((line, top)) = blocks(series) {
+            let column_s = found.duration_s() / line.chars().count() as f64;
+            text.push_str(&format!("  {name:<6}▏{line}▕ up to {}\n", units::rate(top / column_s)));
         }
-        let top = sums.iter().copied().fold(0.0, f64::max);
-        if top <= 0.0 || column_s <= 0.0 {
-            continue;
-        }
-        let line: String = sums.iter().map(|sum| BLOCKS[(sum / top * 8.0).ceil() as usize]).collect();
-        text.push_str(&format!("  {name:<6}▏{line}▕ up to {}\n", units::rate(top / column_s)));
     }
     if text.is_empty() {
         return text;
     }
     format!("\nData rate over {}, as the program saw it\n{text}", units::time_ns(found.duration_ns))
+}
+
+/// Bytes of equal spans of time as a line of blocks, at most 64, and the bytes of the highest. None without bytes.
+pub(crate) fn blocks(series: &[f64]) -> Option<(String, f64)> {
+    const COLUMNS: usize = 64;
+    const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let columns = COLUMNS.min(series.len()).max(1);
+    let mut sums = vec![0.0; columns];
+    for (bin, bytes) in series.iter().enumerate() {
+        sums[bin * columns / series.len()] += bytes;
+    }
+    let top = sums.iter().copied().fold(0.0, f64::max);
+    (top > 0.0).then(|| (sums.iter().map(|sum| BLOCKS[(sum / top * 8.0).ceil() as usize]).collect(), top))
 }

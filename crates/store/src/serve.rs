@@ -14,9 +14,9 @@ use crate::error::StoreError;
 use crate::greet;
 use crate::limits::Limits;
 use crate::protocol::handshake::Greeting;
-use crate::protocol::{Answer, Reply, Request};
+use crate::protocol::{Answer, ReplyBody, Request};
 use crate::server::{Action, ConnectionId, Event, Server, Task, Work};
-use crate::transport::{Breaker, Connection, Listener};
+use crate::transport::{Breaker, Connection, Listener, Summed};
 
 /// How long a stranger may take to show the token.
 const GREETING_PATIENCE: Duration = Duration::from_secs(10);
@@ -24,6 +24,9 @@ const GREETING_PATIENCE: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of data that all connections together work on.
 const BUDGET_BYTES: u64 = 512 << 20;
+/// Acknowledgements of writes that wait to be sent together, while more messages of the client are there: to wake it up for
+/// each costs as much as to take in a message. Fewer than a client has on their way, or it would stop.
+const MOST_TOGETHER: usize = 4;
 /// With more connections than that, memory is not kept from message to message.
 const MOST_WITH_MEMORY: usize = 64;
 
@@ -222,7 +225,12 @@ fn serve(shared: &Shared, id: ConnectionId, mut connection: Box<dyn Connection>)
     connection.set_timeouts(Some(PATIENCE), Some(PATIENCE))?;
     connection.set_limits(&shared.settings.limits);
     let (mut head, mut buffers) = (Vec::new(), Buffers::default());
+    let mut written = Vec::new();
     loop {
+        if !written.is_empty() && (written.len() >= MOST_TOGETHER || !connection.has_come()) {
+            connection.send_heads(&written)?;
+            written.clear();
+        }
         let data_len = match connection.receive(&mut head) {
             // A program may compute for days between two requests.
             Err(error) if error.kind() == io::ErrorKind::TimedOut => continue,
@@ -231,8 +239,8 @@ fn serve(shared: &Shared, id: ConnectionId, mut connection: Box<dyn Connection>)
         let request = Request::decode(&head)?;
         let _taken = shared.budget.take(data_len as u64);
         let event = Event::Received { connection: id, request, data_bytes: data_len as u64 };
-        if !carry_out(shared, id, &mut *connection, event, &mut buffers)? {
-            return Ok(());
+        if !carry_out(shared, id, &mut *connection, event, &mut buffers, &mut written)? {
+            return connection.send_heads(&written);
         }
         if head.capacity() > 64 << 10 || lock(&shared.connections).len() > MOST_WITH_MEMORY {
             (head, buffers) = (Vec::new(), Buffers::default());
@@ -273,13 +281,14 @@ fn welcome(shared: &Shared, id: ConnectionId, connection: &mut dyn Connection) -
     Ok(welcome)
 }
 
-/// Does what follows from an event of a connection; false if it is over.
+/// Does what follows from an event of a connection; false if it is over. Acknowledgements of writes are put into `written`.
 fn carry_out(
     shared: &Shared,
     id: ConnectionId,
     connection: &mut dyn Connection,
     event: Event,
     buffers: &mut Buffers,
+    written: &mut Vec<Vec<u8>>,
 ) -> io::Result<bool> {
     let mut actions = Vec::new();
     lock(&shared.machine).handle(event, &mut actions);
@@ -295,7 +304,14 @@ fn carry_out(
     for action in actions {
         match action {
             // The client may have a newer connection by now: then it asks again there.
-            Action::Send { connection: to, reply } if to == id => send(connection, &reply, buffers, lent)?,
+            Action::Send { connection: to, reply } if to == id => {
+                let mut head = Vec::with_capacity(32);
+                reply.encode(&mut head);
+                match reply.body {
+                    Ok(Answer::Written { .. }) => written.push(head),
+                    body => send(connection, &head, &body, buffers, lent)?,
+                }
+            }
             Action::Disconnect { connection } => {
                 going_on &= connection != id;
                 shared.disconnect(connection);
@@ -318,14 +334,14 @@ fn work_on(
 ) -> io::Result<Event> {
     let Work { client, number, .. } = *work;
     let data = match work.task {
-        Task::Write { .. } => connection.receive_data(),
+        Task::Write { .. } => connection.receive_summed(),
         Task::Read { bytes, .. } => {
             let room = connection.lend(bytes as usize);
             *lent = room.is_some();
-            let outcome = shared.disks.perform(work, &[], room, buffers);
+            let outcome = shared.disks.perform(work, Summed::default(), room, buffers);
             return Ok(Event::Done { client, number, outcome });
         }
-        _ => Ok(&[][..]),
+        _ => Ok(Summed::default()),
     };
     match data {
         Ok(data) => {
@@ -340,15 +356,17 @@ fn work_on(
     }
 }
 
-fn send(connection: &mut dyn Connection, reply: &Reply, buffers: &Buffers, lent: bool) -> io::Result<()> {
-    let mut head = Vec::with_capacity(32);
-    reply.encode(&mut head);
-    match reply.body {
-        Ok(Answer::Data { bytes }) if lent => connection.send_lent(&head, bytes as usize),
-        Ok(Answer::Data { bytes }) => {
-            connection.send(&head, &[IoSlice::new(&buffers.data[..bytes as usize])])
-        }
-        _ => connection.send(&head, &[]),
+fn send(
+    connection: &mut dyn Connection,
+    head: &[u8],
+    body: &ReplyBody,
+    buffers: &Buffers,
+    lent: bool,
+) -> io::Result<()> {
+    match *body {
+        Ok(Answer::Data { bytes }) if lent => connection.send_lent(head, bytes as usize),
+        Ok(Answer::Data { bytes }) => connection.send(head, &[IoSlice::new(&buffers.data[..bytes as usize])]),
+        _ => connection.send(head, &[]),
     }
 }
 

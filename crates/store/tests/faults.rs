@@ -164,7 +164,8 @@ fn a_client_that_dies_in_the_middle_of_a_write_changes_nothing_else() {
     connection.send(&write(1)[..5], &[IoSlice::new(&[1; 1 << 20])]).unwrap();
     drop(connection);
     let mut stream = raw(&scene);
-    let prefix = Prefix::new(&write(1), 1 << 20, 12345).encode();
+    let mut prefix = Vec::new();
+    Prefix::new(&write(1), 1 << 20, 12345).pack(&mut prefix);
     stream.write_all(&[&prefix[..], &write(1), &[1; 1 << 19]].concat()).unwrap();
     stream.shutdown(Shutdown::Both).unwrap();
     let mut out = SECRET.repeat(100);
@@ -184,10 +185,15 @@ fn raw(scene: &Scene) -> TcpStream {
     let mut stream = TcpStream::connect(scene.address(0)).unwrap();
     let mut hear = |greeting: Greeting| {
         let head = greeting.encode();
-        stream.write_all(&[&Prefix::new(&head, 0, 0).encode()[..], &head].concat()).unwrap();
-        let mut prefix = [0; 16];
-        stream.read_exact(&mut prefix).unwrap();
-        let mut head = vec![0; Prefix::decode(&prefix, &Limits::DEFAULT).unwrap().head_len as usize];
+        let mut message = Vec::new();
+        Prefix::new(&head, 0, 0).pack(&mut message);
+        message.extend(head);
+        stream.write_all(&message).unwrap();
+        let next = || {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).map(|()| byte[0])
+        };
+        let mut head = vec![0; Prefix::unpack(&Limits::DEFAULT, next).unwrap().head_len as usize];
         stream.read_exact(&mut head).unwrap();
         Greeting::decode(&head).unwrap()
     };

@@ -7,7 +7,7 @@ mod common;
 use common::Scene;
 use pio_layout::{Datatype, View};
 use pio_store::client::{Mode, Striping};
-use pio_store::transport::Way;
+use pio_store::transport::{Traffic, Way};
 
 const CREATE: Mode = Mode { create: true, exclusive: false };
 
@@ -57,4 +57,29 @@ fn a_server_that_restarts_is_found_again_through_shared_memory() {
     let mut out = vec![0; 9_000_000];
     assert_eq!(file.read_at(0, &mut out).unwrap(), 9_000_000);
     assert!(out.chunks(3_000_000).all(|part| part == data));
+}
+
+#[test]
+fn every_byte_is_counted() {
+    let scene = Scene::new(2);
+    for way in [Way::Tcp, Way::Shared] {
+        let store = scene.client_by(way);
+        assert_eq!(store.traffic(), Traffic::default());
+        let file = store.open(&format!("{way:?}"), CREATE, Striping::default()).unwrap();
+        let before = store.traffic();
+        // Both sides have shown the token: 60 bytes and more each.
+        assert!(before.sent > 60 && before.received > 60, "{before:?}");
+        let data = bytes(6_000_000, 3);
+        file.write_at(0, &data).unwrap();
+        let written = store.traffic();
+        let mut out = vec![0; 6_000_000];
+        assert_eq!(file.read_at(0, &mut out).unwrap(), 6_000_000);
+        let read = store.traffic();
+        for (more, less) in [
+            (written.sent - before.sent, written.received - before.received),
+            (read.received - written.received, read.sent - written.sent),
+        ] {
+            assert!((6_000_000..6_002_000).contains(&more) && less < 2_000, "{way:?} {more} {less}");
+        }
+    }
 }

@@ -11,6 +11,7 @@ mod error;
 mod event;
 pub mod export;
 mod format;
+pub mod import;
 mod index;
 mod reader;
 mod records;

@@ -87,6 +87,13 @@ impl Trace {
         Trace::read(source, path.to_path_buf())
     }
 
+    /// Opens a file that is open already, whatever its name (a temporary one has none). `name` stands for the path in
+    /// errors.
+    pub fn from_file(file: File, name: &Path) -> Result<Trace, TraceError> {
+        let source = Source::file(file).map_err(TraceError::io(name, "ask for the length"))?;
+        Trace::read(source, name.to_path_buf())
+    }
+
     /// Opens a trace in memory. `name` stands for the path in errors.
     pub fn from_bytes(bytes: Vec<u8>, name: &str) -> Result<Trace, TraceError> {
         Trace::read(Source::Memory(bytes), PathBuf::from(name))

@@ -1,29 +1,23 @@
 //! From runs to single blocks and back, with everything as it was.
 
-use super::nodes::{Key, ListId, MAIN, NONE, NodeId, Nodes, SECOND};
+use super::table::{Key, NONE, Slot};
 use super::{AtWork, Blocks};
 use crate::policy::{Policy, Replacer};
 use crate::runs::{Data, Rail, Runs, Traits};
 
-/// The rails, as runs and as nodes call them.
-const RAILS: [(Rail, usize); 2] = [(Rail::Main, MAIN), (Rail::Second, SECOND)];
+const RAILS: [Rail; 2] = [Rail::Main, Rail::Second];
 
 impl Blocks {
     /// The blocks of runs that are all here or gone, one by one.
     pub(crate) fn from_runs(policy: Policy, capacity: u64, replacer: &Replacer, runs: &Runs) -> Blocks {
         let mut blocks = Blocks::new(policy, capacity);
-        let in_lists = policy != Policy::Clock;
-        for (from, to) in RAILS {
-            for list in 0..runs.lists(from) {
-                for run in runs.in_list(from, list) {
+        for rail in RAILS {
+            for list in 0..runs.lists(rail) {
+                for run in runs.in_list(rail, list) {
                     let run = runs.get(run);
                     for block in run.start..run.end() {
-                        let node = blocks.node(Key { file: run.file, block });
-                        blocks.nodes.get_mut(node).mark = run.traits.mark;
-                        blocks.nodes.get_mut(node).gone = run.traits.data == Data::Gone;
-                        if in_lists {
-                            blocks.nodes.push(to, list, node);
-                        }
+                        let slot = blocks.slot(Key { file: run.file, block });
+                        blocks.policy.as_dyn_mut().put(&mut blocks.table, slot, rail, list, run.traits.mark);
                     }
                 }
             }
@@ -36,23 +30,27 @@ impl Blocks {
         blocks
     }
 
-    fn node(&mut self, key: Key) -> NodeId {
+    fn slot(&mut self, key: Key) -> Slot {
+        super::make_room(self.policy.as_dyn_mut(), &mut self.table);
         let hash = key.hash();
-        self.nodes.find(key, hash).unwrap_or_else(|| self.nodes.add(key, hash))
+        match self.table.find(key, hash) {
+            Some(found) => found.slot,
+            None => self.table.insert(key, hash, 0, 0),
+        }
     }
 
     /// The same in runs, joined where they are alike.
     pub(crate) fn to_runs(&self, policy: Policy, capacity: u64) -> (Replacer, Runs) {
         let (mut replacer, mut runs) = Replacer::new(policy, capacity);
-        let mut made = vec![NONE; self.nodes.slots()];
-        for (to, from) in RAILS {
-            for list in 0..runs.lists(to) {
-                for node in self.in_order(from, list) {
-                    let run = &mut made[node as usize];
+        let mut made = vec![NONE; self.table.slots()];
+        for rail in RAILS {
+            for list in 0..runs.lists(rail) {
+                for slot in self.policy.as_dyn().in_order(rail, list) {
+                    let run = &mut made[slot as usize];
                     if *run == NONE {
-                        *run = add(&mut runs, &self.nodes, node);
+                        *run = self.add_to(&mut runs, slot);
                     }
-                    runs.push(to, list, *run);
+                    runs.push(rail, list, *run);
                 }
             }
         }
@@ -67,22 +65,11 @@ impl Blocks {
         (replacer, runs)
     }
 
-    /// The nodes of a list, the coldest first; for clock, from the hand on.
-    fn in_order(&self, rail: usize, list: ListId) -> Box<dyn Iterator<Item = NodeId> + '_> {
-        match &self.policy {
-            AtWork::Clock(clock) => {
-                let all = self.nodes.count() as NodeId;
-                Box::new((clock.hand..all).chain(0..clock.hand))
-            }
-            _ => Box::new(self.nodes.in_list(rail, list)),
-        }
+    /// Adds a run of the block of a slot.
+    fn add_to(&self, runs: &mut Runs, slot: Slot) -> u32 {
+        let (policy, state) = (self.policy.as_dyn(), self.table.state(slot));
+        let data = if policy.is_here(state) { Data::Clean } else { Data::Gone };
+        let Key { file, block } = self.table.key(slot);
+        runs.add(file, block, 1, Traits { data, mark: policy.mark(state), ..Traits::CLEAN })
     }
-}
-
-/// A run of the block of a node.
-fn add(runs: &mut Runs, nodes: &Nodes, node: NodeId) -> u32 {
-    let node = nodes.get(node);
-    let data = if node.gone { Data::Gone } else { Data::Clean };
-    let Key { file, block } = node.key();
-    runs.add(file, block, 1, Traits { data, mark: node.mark, ..Traits::CLEAN })
 }

@@ -1,125 +1,204 @@
-//! LIRS (Jiang and Zhang, SIGMETRICS 2002, section 3), in the paper's names; the mark says that a block is LIR.
+//! LIRS (Jiang and Zhang, SIGMETRICS 2002, section 3), in the paper's names.
 
-use super::nodes::{ListId, MAIN, NO_LIST, NodeId, Nodes, SECOND};
-use super::{BlockPolicy, Missing};
+use super::order::Order;
+use super::table::{Found, Slot, State, Table};
+use super::{BlockPolicy, Missing, Slots, hir_capacity};
+use crate::runs::{ListId, Rail};
 
-/// S is the only list of the main rail.
-const S: ListId = 0;
-/// Q on the second rail.
+/// States: which list of each rail a block is in, and whether it is LIR.
+const IN_S: State = 1;
+const LIR: State = 2;
+const IN_Q: State = 4;
+const GONE: State = 8;
+
+/// Number of Q among the lists of the second rail; the other holds what is gone, in the order in which it went.
 const Q: ListId = 0;
-/// What is gone, on the second rail, in the order in which it went.
-const GONE: ListId = 1;
 
 pub(crate) struct Lirs {
-    pub lir_capacity: u64,
-    pub hir_capacity: u64,
+    lir_capacity: u64,
+    hir_capacity: u64,
     pub lir: u64,
+    s: Order,
+    q: Order,
+    gone: Order,
 }
 
 impl BlockPolicy for Lirs {
-    #[inline]
-    fn hit(&mut self, nodes: &mut Nodes, node: NodeId) {
-        if nodes.get(node).mark {
-            let was_bottom = nodes.first(MAIN, S) == Some(node);
-            nodes.move_to(MAIN, S, node);
-            if was_bottom {
-                prune(nodes);
-            }
-        } else if nodes.get(node).list(MAIN) == NO_LIST {
-            nodes.push(MAIN, S, node);
-            nodes.move_to(SECOND, Q, node);
-            prune(nodes);
-        } else {
-            nodes.unlink(SECOND, node);
-            self.make_lir(nodes, node);
-        }
-        self.limit_stack(nodes);
+    #[inline(always)]
+    fn is_here(&self, state: State) -> bool {
+        state & GONE == 0
     }
 
-    #[inline]
-    fn miss(&mut self, nodes: &mut Nodes, missing: Missing) {
-        if self.resident(nodes) == self.lir_capacity + self.hir_capacity {
-            evict(nodes);
+    #[inline(always)]
+    fn hit(&mut self, table: &mut Table, Found { slot, state }: Found) {
+        if state & LIR != 0 {
+            let was_bottom = self.s.first(table) == Some(slot);
+            let entry = table.entry(slot);
+            self.s.take(*entry.position);
+            *entry.position = self.s.push(slot);
+            if was_bottom {
+                self.prune(table);
+            }
+        } else if state & IN_S == 0 {
+            let entry = table.entry(slot);
+            *entry.state |= IN_S;
+            *entry.position = self.s.push(slot);
+            let second = table.second(slot);
+            self.q.take(*second);
+            *second = self.q.push(slot);
+            self.prune(table);
+        } else {
+            self.q.take(*table.second(slot));
+            self.renew_as_lir(table, slot);
+        }
+        self.limit_stack(table);
+    }
+
+    #[inline(always)]
+    fn miss(&mut self, table: &mut Table, missing: Missing) {
+        if self.resident() == self.lir_capacity + self.hir_capacity {
+            self.evict(table);
         }
         match missing.history {
-            Some(node) => {
-                nodes.get_mut(node).gone = false;
-                nodes.unlink(SECOND, node);
-                self.make_lir(nodes, node);
+            Some(Found { slot, .. }) => {
+                self.gone.take(*table.second(slot));
+                self.renew_as_lir(table, slot);
             }
             None => {
-                let node = nodes.add(missing.key, missing.hash);
-                if self.lir < self.lir_capacity {
-                    self.make_lir(nodes, node);
+                let becomes_lir = self.lir < self.lir_capacity;
+                let state = if becomes_lir { IN_S | LIR } else { IN_S | IN_Q };
+                let slot = table.insert(missing.key, missing.hash, state, self.s.next());
+                self.s.push(slot);
+                if becomes_lir {
+                    self.added_lir(table);
                 } else {
-                    nodes.push(MAIN, S, node);
-                    nodes.push(SECOND, Q, node);
-                    prune(nodes);
+                    *table.second(slot) = self.q.push(slot);
+                    self.prune(table);
                 }
             }
         }
-        self.limit_stack(nodes);
+        self.limit_stack(table);
     }
 
-    fn resident(&self, nodes: &Nodes) -> u64 {
-        self.lir + nodes.length(SECOND, Q)
+    fn resident(&self) -> u64 {
+        self.lir + self.q.length()
+    }
+
+    #[inline(always)]
+    fn make_room(&mut self, table: &mut Table) {
+        self.s.make_room(|slot, position| *table.entry(slot).position = position);
+        for order in [&mut self.q, &mut self.gone] {
+            order.make_room(|slot, position| *table.second(slot) = position);
+        }
+    }
+
+    fn renumber(&mut self, moved: &[Slot]) {
+        self.s.renumber(moved);
+        self.q.renumber(moved);
+        self.gone.renumber(moved);
+    }
+
+    fn put(&mut self, table: &mut Table, slot: Slot, rail: Rail, list: ListId, mark: bool) {
+        let entry = table.entry(slot);
+        if rail == Rail::Main {
+            *entry.state |= IN_S | if mark { LIR } else { 0 };
+            *entry.position = self.s.push(slot);
+            return;
+        }
+        let (state, order) = if list == Q { (IN_Q, &mut self.q) } else { (GONE, &mut self.gone) };
+        *entry.state |= state;
+        *table.second(slot) = order.push(slot);
+    }
+
+    fn in_order(&self, rail: Rail, list: ListId) -> Slots<'_> {
+        match (rail, list) {
+            (Rail::Main, _) => Box::new(self.s.iter()),
+            (Rail::Second, Q) => Box::new(self.q.iter()),
+            (Rail::Second, _) => Box::new(self.gone.iter()),
+        }
+    }
+
+    fn mark(&self, state: State) -> bool {
+        state & LIR != 0
     }
 }
 
 impl Lirs {
-    /// A block that is in no list of the second rail becomes LIR, and if that is one too many, the least recently used
-    /// LIR block becomes HIR.
-    #[inline]
-    fn make_lir(&mut self, nodes: &mut Nodes, node: NodeId) {
-        nodes.get_mut(node).mark = true;
-        nodes.move_to(MAIN, S, node);
+    pub(crate) fn new(capacity: u64) -> Lirs {
+        let hir_capacity = hir_capacity(capacity);
+        Lirs {
+            lir_capacity: capacity - hir_capacity,
+            hir_capacity,
+            lir: 0,
+            s: Order::new(),
+            q: Order::new(),
+            gone: Order::new(),
+        }
+    }
+
+    /// A block that is in S, and on the second rail no more, becomes LIR.
+    #[inline(always)]
+    fn renew_as_lir(&mut self, table: &mut Table, slot: Slot) {
+        let entry = table.entry(slot);
+        self.s.take(*entry.position);
+        *entry.position = self.s.push(slot);
+        *entry.state = IN_S | LIR;
+        self.added_lir(table);
+    }
+
+    /// There is one more LIR block: if that is one too many, the least recently used becomes HIR.
+    #[inline(always)]
+    fn added_lir(&mut self, table: &mut Table) {
         self.lir += 1;
-        prune(nodes);
+        self.prune(table);
         if self.lir > self.lir_capacity
-            && let Some(bottom) = nodes.first(MAIN, S)
+            && let Some(bottom) = self.s.pop_first(table)
         {
-            nodes.get_mut(bottom).mark = false;
-            nodes.unlink(MAIN, bottom);
-            nodes.push(SECOND, Q, bottom);
+            *table.entry(bottom).state = IN_Q;
+            *table.second(bottom) = self.q.push(bottom);
             self.lir -= 1;
-            prune(nodes);
+            self.prune(table);
+        }
+    }
+
+    /// The HIR block that has been in Q for longest leaves.
+    #[inline(always)]
+    fn evict(&mut self, table: &mut Table) {
+        let Some(victim) = self.q.pop_first(table) else { return };
+        let state = table.entry(victim).state;
+        if *state & IN_S == 0 {
+            table.remove(victim);
+        } else {
+            *state = IN_S | GONE;
+            *table.second(victim) = self.gone.push(victim);
+        }
+    }
+
+    /// Takes HIR blocks off the bottom of S until it is LIR.
+    #[inline(always)]
+    fn prune(&mut self, table: &mut Table) {
+        while let Some(bottom) = self.s.first(table) {
+            let entry = table.entry(bottom);
+            if *entry.state & LIR != 0 {
+                return;
+            }
+            self.s.take(*entry.position);
+            if *entry.state & GONE == 0 {
+                *entry.state = IN_Q;
+            } else {
+                self.gone.take(*table.second(bottom));
+                table.remove(bottom);
+            }
         }
     }
 
     /// Forgets what has been gone for longest, if S is too large.
-    #[inline]
-    fn limit_stack(&mut self, nodes: &mut Nodes) {
-        while nodes.length(MAIN, S) > 2 * (self.lir_capacity + self.hir_capacity) {
-            let Some(oldest) = nodes.first(SECOND, GONE) else { return };
-            nodes.remove(oldest);
-        }
-    }
-}
-
-/// The HIR block that has been in Q for longest leaves.
-#[inline]
-fn evict(nodes: &mut Nodes) {
-    let Some(victim) = nodes.first(SECOND, Q) else { return };
-    if nodes.get(victim).list(MAIN) == NO_LIST {
-        nodes.remove(victim);
-    } else {
-        nodes.get_mut(victim).gone = true;
-        nodes.move_to(SECOND, GONE, victim);
-    }
-}
-
-/// Takes HIR blocks off the bottom of S until it is LIR.
-#[inline]
-fn prune(nodes: &mut Nodes) {
-    while let Some(bottom) = nodes.first(MAIN, S) {
-        let node = nodes.get(bottom);
-        if node.mark {
-            return;
-        }
-        if node.gone {
-            nodes.remove(bottom);
-        } else {
-            nodes.unlink(MAIN, bottom);
+    #[inline(always)]
+    fn limit_stack(&mut self, table: &mut Table) {
+        while self.s.length() > 2 * (self.lir_capacity + self.hir_capacity) {
+            let Some(oldest) = self.gone.pop_first(table) else { return };
+            self.s.take(*table.entry(oldest).position);
+            table.remove(oldest);
         }
     }
 }

@@ -1,41 +1,60 @@
 //! LRU and MRU.
 
-use super::nodes::{MAIN, NodeId, Nodes};
-use super::{BlockPolicy, Missing};
+use super::order::Order;
+use super::table::{Found, Slot, Table};
+use super::{BlockPolicy, Missing, Slots};
+use crate::runs::{ListId, Rail};
 
 pub(crate) struct Recency {
-    pub capacity: u64,
-    pub most_recent_leaves: bool,
+    capacity: u64,
+    most_recent_leaves: bool,
+    order: Order,
+}
+
+impl Recency {
+    pub(crate) fn new(capacity: u64, most_recent_leaves: bool) -> Recency {
+        Recency { capacity, most_recent_leaves, order: Order::new() }
+    }
 }
 
 impl BlockPolicy for Recency {
-    #[inline]
-    fn hit(&mut self, nodes: &mut Nodes, node: NodeId) {
-        nodes.move_to(MAIN, 0, node);
+    #[inline(always)]
+    fn hit(&mut self, table: &mut Table, found: Found) {
+        let entry = table.entry(found.slot);
+        self.order.take(*entry.position);
+        *entry.position = self.order.push(found.slot);
     }
 
-    #[inline]
-    fn miss(&mut self, nodes: &mut Nodes, missing: Missing) {
-        let leaving = if nodes.length(MAIN, 0) < self.capacity {
-            None
-        } else if self.most_recent_leaves {
-            nodes.last(MAIN, 0)
-        } else {
-            nodes.first(MAIN, 0)
-        };
-        match leaving {
-            Some(node) => {
-                nodes.give_to(node, missing.key, missing.hash);
-                nodes.move_to(MAIN, 0, node);
-            }
-            None => {
-                let node = nodes.add(missing.key, missing.hash);
-                nodes.push(MAIN, 0, node);
+    #[inline(always)]
+    fn miss(&mut self, table: &mut Table, missing: Missing) {
+        if self.order.length() == self.capacity {
+            let leaving =
+                if self.most_recent_leaves { self.order.pop_last() } else { self.order.pop_first(table) };
+            if let Some(leaving) = leaving {
+                table.remove(leaving);
             }
         }
+        self.order.push(table.insert(missing.key, missing.hash, 0, self.order.next()));
     }
 
-    fn resident(&self, nodes: &Nodes) -> u64 {
-        nodes.length(MAIN, 0)
+    fn resident(&self) -> u64 {
+        self.order.length()
+    }
+
+    #[inline(always)]
+    fn make_room(&mut self, table: &mut Table) {
+        self.order.make_room(|slot, position| *table.entry(slot).position = position);
+    }
+
+    fn renumber(&mut self, moved: &[Slot]) {
+        self.order.renumber(moved);
+    }
+
+    fn put(&mut self, table: &mut Table, slot: Slot, _: Rail, _: ListId, _: bool) {
+        *table.entry(slot).position = self.order.push(slot);
+    }
+
+    fn in_order(&self, _: Rail, _: ListId) -> Slots<'_> {
+        Box::new(self.order.iter())
     }
 }

@@ -1,58 +1,96 @@
-//! SLRU: LRU lists one above the other.
+//! SLRU: LRU lists one above the other. The state of a block is the number of its list.
 
-use super::nodes::{ListId, MAIN, NodeId, Nodes};
-use super::{BlockPolicy, Missing};
+use super::order::Order;
+use super::table::{Found, Slot, Table};
+use super::{BlockPolicy, Missing, Slots, segment_sizes};
+use crate::runs::{ListId, Rail};
 
 pub(crate) struct Segmented {
-    /// Of each list, in blocks; the lowest is the first.
-    pub sizes: Vec<u64>,
-    pub capacity: u64,
+    capacity: u64,
+    /// The lowest is the first.
+    lists: Vec<List>,
 }
 
-impl BlockPolicy for Segmented {
-    #[inline]
-    fn hit(&mut self, nodes: &mut Nodes, node: NodeId) {
-        let list = nodes.get(node).list(MAIN);
-        let above = list + 1;
-        let Some(size) = self.sizes.get(usize::from(above)) else {
-            return nodes.move_to(MAIN, list, node);
-        };
-        // A full list sends down its coldest block for each that comes up.
-        let falling = if nodes.length(MAIN, above) < *size { None } else { nodes.first(MAIN, above) };
-        nodes.move_to(MAIN, above, node);
-        if let Some(falling) = falling {
-            nodes.move_to(MAIN, list, falling);
-        }
-    }
+struct List {
+    /// In blocks.
+    size: u64,
+    order: Order,
+}
 
-    #[inline]
-    fn miss(&mut self, nodes: &mut Nodes, missing: Missing) {
-        let leaving = if nodes.count() < self.capacity {
-            None
-        } else {
-            self.lists().find_map(|list| nodes.first(MAIN, list))
-        };
-        let node = match leaving {
-            Some(node) => {
-                nodes.give_to(node, missing.key, missing.hash);
-                nodes.unlink(MAIN, node);
-                node
-            }
-            None => nodes.add(missing.key, missing.hash),
-        };
-        let has_room = |list: &ListId| nodes.length(MAIN, *list) < self.sizes[usize::from(*list)];
-        let list = self.lists().find(has_room).unwrap_or(0);
-        nodes.push(MAIN, list, node);
-    }
-
-    fn resident(&self, nodes: &Nodes) -> u64 {
-        nodes.count()
+impl List {
+    #[inline(always)]
+    fn has_room(&self) -> bool {
+        self.order.length() < self.size
     }
 }
 
 impl Segmented {
-    #[inline]
-    fn lists(&self) -> std::ops::Range<ListId> {
-        0..self.sizes.len() as ListId
+    pub(crate) fn new(capacity: u64, segments: u8) -> Segmented {
+        let sizes = segment_sizes(capacity, segments).into_iter();
+        Segmented { capacity, lists: sizes.map(|size| List { size, order: Order::new() }).collect() }
+    }
+}
+
+impl BlockPolicy for Segmented {
+    #[inline(always)]
+    fn hit(&mut self, table: &mut Table, found: Found) {
+        let list = found.state;
+        let [this, above, ..] = &mut self.lists[usize::from(list)..] else {
+            let entry = table.entry(found.slot);
+            let order = &mut self.lists[usize::from(list)].order;
+            order.take(*entry.position);
+            *entry.position = order.push(found.slot);
+            return;
+        };
+        // A full list sends down its coldest block for each that comes up.
+        let falling = if above.has_room() { None } else { above.order.pop_first(table) };
+        let entry = table.entry(found.slot);
+        this.order.take(*entry.position);
+        *entry.position = above.order.push(found.slot);
+        *entry.state = list + 1;
+        if let Some(falling) = falling {
+            let entry = table.entry(falling);
+            *entry.position = this.order.push(falling);
+            *entry.state = list;
+        }
+    }
+
+    #[inline(always)]
+    fn miss(&mut self, table: &mut Table, missing: Missing) {
+        if table.count() == self.capacity
+            && let Some(leaving) = self.lists.iter_mut().find_map(|list| list.order.pop_first(table))
+        {
+            table.remove(leaving);
+        }
+        let list = self.lists.iter().position(List::has_room).unwrap_or(0);
+        let order = &mut self.lists[list].order;
+        order.push(table.insert(missing.key, missing.hash, list as ListId, order.next()));
+    }
+
+    fn resident(&self) -> u64 {
+        self.lists.iter().map(|list| list.order.length()).sum()
+    }
+
+    #[inline(always)]
+    fn make_room(&mut self, table: &mut Table) {
+        for list in &mut self.lists {
+            list.order.make_room(|slot, position| *table.entry(slot).position = position);
+        }
+    }
+
+    fn renumber(&mut self, moved: &[Slot]) {
+        for list in &mut self.lists {
+            list.order.renumber(moved);
+        }
+    }
+
+    fn put(&mut self, table: &mut Table, slot: Slot, _: Rail, list: ListId, _: bool) {
+        let entry = table.entry(slot);
+        *entry.state = list;
+        *entry.position = self.lists[usize::from(list)].order.push(slot);
+    }
+
+    fn in_order(&self, _: Rail, list: ListId) -> Slots<'_> {
+        Box::new(self.lists[usize::from(list)].order.iter())
     }
 }

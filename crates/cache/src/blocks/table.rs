@@ -1,196 +1,335 @@
-//! From block to node: a hash table of buckets of a cache line each.
+//! What is known of each block, in a hash table: there is nothing else of a block, so that a request looks at one bucket.
 //!
-//! A bucket is looked through as a whole, without a branch on what is in it: that many requests are of unlike blocks is
-//! nothing that a processor could predict. Entries that find their bucket full are in one of those behind it; a bucket
-//! counts those that passed it, so that others need not be looked for there. Nodes remember their slot, so that they are
-//! taken out without being looked for.
+//! A bucket is two cache lines: what policies change is in the first, what tells blocks apart mostly in the second. Bytes
+//! of the hashes are compared all at once, without a branch on which of them is the one: nothing that a processor could
+//! predict. An entry that finds its bucket full is in one of those behind it; a bucket counts those that passed it, so
+//! that others need not be looked for there. Entries stay in their slots until the table grows.
 
-use super::nodes::{NONE, NodeId};
+use super::prefetch::prefetch;
 
-/// Slots of a bucket; the place of one more has other uses.
+/// Entries of a bucket.
 const WAYS: usize = 7;
 
-/// There are at most so many entries for each bucket, on average: few buckets are full then.
+/// Numbers of slots for each bucket: the last is never in use.
+const SLOTS: usize = 8;
+
+/// Entries for each bucket, on average, when the table is full: few buckets are then.
 const ENTRIES_PER_BUCKET: usize = 4;
 
-/// Hashes and nodes of some blocks.
+/// A new table is made for at most so many entries, and grows by this factor.
+const FIRST_ENTRIES: usize = 4096;
+const GROWTH: usize = 4;
+
+/// So many passed a bucket, or more: not counted any further.
+const MANY: u8 = u8::MAX;
+
+/// Where an entry is: eight times the number of its bucket, and its place there.
+pub(crate) type Slot = u32;
+
+/// No slot.
+pub(crate) const NONE: Slot = u32::MAX;
+
+/// What a policy knows of a block besides its place in an order; 0 at first.
+pub(crate) type State = u8;
+
+/// A block that is known.
+#[derive(Clone, Copy)]
+pub(crate) struct Found {
+    pub slot: Slot,
+    pub state: State,
+}
+
+/// What a policy changes of a block.
+pub(crate) struct Entry<'a> {
+    pub state: &'a mut State,
+    /// Where it is in its order on the main rail.
+    pub position: &'a mut u32,
+}
+
+/// A block of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub file: u32,
+    pub block: u64,
+}
+
+/// The hash of a block: the upper half says which bucket is its, the lowest byte tells it from others there.
 #[derive(Clone, Copy, Default)]
-#[repr(align(64))]
+pub(crate) struct Hash(u64);
+
+impl Key {
+    #[inline(always)]
+    pub(crate) fn hash(self) -> Hash {
+        // Both halves of a product with an odd constant (the golden ratio's bits), so that every stride spreads.
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let product = u128::from(self.block ^ u64::from(self.file).rotate_right(20)) * u128::from(ODD);
+        Hash((product as u64 ^ (product >> 64) as u64).wrapping_mul(ODD))
+    }
+}
+
+impl Hash {
+    /// Not 0, which says that a way is free; and not 1, which a free way may be mistaken for.
+    #[inline(always)]
+    fn tag(self) -> u8 {
+        (self.0 as u8).max(2)
+    }
+}
+
+#[derive(Clone, Copy)]
+#[repr(C, align(128))]
 struct Bucket {
-    /// Of each slot; and last, how many entries passed this bucket because it was full.
-    hashes: [u32; WAYS + 1],
-    /// Numbers of nodes, plus 1; 0 for none, and last.
-    nodes: [u32; WAYS + 1],
-}
-
-/// Where an entry is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Slot(u32);
-
-/// What a first look at the table says of a block: the number of its node, perhaps. There need not be such a node, nor
-/// need it be that block's.
-pub(crate) type Guess = NodeId;
-
-/// The guess that says for certain that a block is not in.
-pub(crate) const ABSENT: Guess = NONE;
-
-/// The guess that says nothing.
-const UNKNOWN: Guess = NONE - 1;
-
-/// Numbers of nodes by the hash of their block.
-pub(crate) struct Table {
-    /// A power of two of them; the upper bits of a hash say which one is its.
-    buckets: Vec<Bucket>,
-    entries: usize,
-    /// How far a hash is shifted to give its bucket.
-    shift: u32,
-}
-
-/// The hash of a block.
-#[inline]
-pub(crate) fn hash(file: u32, block: u64) -> u32 {
-    // Twice the upper half of a product with an odd constant (the golden ratio's bits), so that every stride spreads.
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mixed = (block ^ u64::from(file).rotate_right(20)).wrapping_mul(ODD);
-    ((mixed ^ mixed >> 32).wrapping_mul(ODD) >> 32) as u32
+    /// Of each way, 0 if it is free; and last, a bit for each way whose entry belongs into a bucket before this.
+    tags: [u8; SLOTS],
+    /// Of each way; and last, how many entries passed this bucket because it was full.
+    states: [State; SLOTS],
+    /// Where each is in the order of the main rail.
+    positions: [u32; WAYS],
+    files: [u32; WAYS],
+    blocks: [u64; WAYS],
 }
 
 impl Bucket {
-    /// The node with this hash, plus 1; 0 if there is none. If there are several, it may be any number.
-    #[inline]
-    fn matching(&self, hash: u32) -> u32 {
-        let ways = self.hashes.iter().zip(&self.nodes);
-        ways.fold(0, |found, (other, node)| found | if *other == hash { *node } else { 0 })
+    const EMPTY: Bucket = Bucket {
+        tags: [0; SLOTS],
+        states: [0; SLOTS],
+        positions: [0; WAYS],
+        files: [0; WAYS],
+        blocks: [0; WAYS],
+    };
+
+    /// The ways whose tag may be this, the highest bit of a byte for each: all whose tag it is, and perhaps others.
+    #[inline(always)]
+    fn candidates(&self, tag: u8) -> u64 {
+        const EACH: u64 = 0x0001_0101_0101_0101;
+        let unlike = u64::from_le_bytes(self.tags) ^ (u64::from(tag) * EACH);
+        unlike.wrapping_sub(EACH) & !unlike & (EACH << 7)
     }
 
-    /// How many entries passed it because it was full.
-    #[inline]
-    fn passed(&mut self) -> &mut u32 {
-        &mut self.hashes[WAYS]
-    }
-
-    #[inline]
-    fn was_passed(&self) -> bool {
-        self.hashes[WAYS] != 0
-    }
-
-    /// The first slot that is free.
-    #[inline]
+    /// The first way that is free.
+    #[inline(always)]
     fn free_way(&self) -> Option<usize> {
-        const BITS: [u32; WAYS + 1] = [1, 2, 4, 8, 16, 32, 64, 0];
-        let free =
-            self.nodes.iter().zip(BITS).fold(0, |free, (node, bit)| free | if *node == 0 { bit } else { 0 });
-        (free != 0).then_some(free.trailing_zeros() as usize)
+        let free = self.candidates(0);
+        (free != 0).then_some(first_way(free))
+    }
+
+    #[inline(always)]
+    fn key(&self, way: usize) -> Key {
+        Key { file: self.files[way], block: self.blocks[way] }
+    }
+
+    #[inline(always)]
+    fn passed(&mut self) -> &mut u8 {
+        &mut self.states[WAYS]
+    }
+
+    #[inline(always)]
+    fn was_passed(&self) -> bool {
+        self.states[WAYS] != 0
     }
 }
 
+#[inline(always)]
+fn first_way(candidates: u64) -> usize {
+    (candidates.trailing_zeros() / 8) as usize
+}
+
+/// Everything that is known of blocks.
+pub(crate) struct Table {
+    buckets: Vec<Bucket>,
+    /// Positions on the second rail, if there is one.
+    second: Vec<[u32; SLOTS]>,
+    rails: usize,
+    entries: usize,
+    /// How many entries the buckets are for.
+    limit: usize,
+    /// There never are more entries than this.
+    most: usize,
+}
+
 impl Table {
-    pub(crate) fn new() -> Table {
-        const BITS: u32 = 4;
-        Table { buckets: vec![Bucket::default(); 1 << BITS], entries: 0, shift: 32 - BITS }
+    /// For blocks on so many rails, at most so many at once.
+    pub(crate) fn new(rails: usize, most: u64) -> Table {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let mut table = Table { buckets: Vec::new(), second: Vec::new(), rails, entries: 0, limit: 0, most };
+        table.make(most.min(FIRST_ENTRIES));
+        table
     }
 
-    /// What a look at the bucket where a hash would be first says.
-    #[inline]
-    pub(crate) fn guess(&self, hash: u32) -> Guess {
-        let bucket = &self.buckets[self.home(hash)];
-        let found = bucket.matching(hash);
-        let none = if bucket.was_passed() { UNKNOWN } else { ABSENT };
-        if found == 0 { none } else { found - 1 }
+    /// Number of entries.
+    #[inline(always)]
+    pub(crate) fn count(&self) -> u64 {
+        self.entries as u64
     }
 
-    /// Something of the bucket where a hash would be first, to have it in the processor's cache.
-    #[inline]
-    pub(crate) fn peek(&self, hash: u32) -> u32 {
-        self.buckets[self.home(hash)].nodes[0]
+    /// How many numbers of slots there are, in use or not.
+    pub(crate) fn slots(&self) -> usize {
+        self.buckets.len() * SLOTS
     }
 
-    /// The node with this hash that is the one looked for. `is_it` may be asked of any number.
-    #[inline]
-    pub(crate) fn find(&self, hash: u32, is_it: impl Fn(NodeId) -> bool) -> Option<NodeId> {
-        match self.guess(hash) {
-            ABSENT => None,
-            node if is_it(node) => Some(node),
-            _ => self.find_among(hash, is_it),
-        }
+    /// Whether entries may be added only after the table has grown.
+    #[inline(always)]
+    pub(crate) fn must_grow(&self, adding: usize) -> bool {
+        self.entries + adding > self.limit && self.limit < self.most
     }
 
-    /// Looks at each of several.
+    /// Grows. Gives the new slot of each old one.
     #[cold]
-    fn find_among(&self, hash: u32, is_it: impl Fn(NodeId) -> bool) -> Option<NodeId> {
-        let mut place = self.home(hash);
+    pub(crate) fn grow(&mut self) -> Vec<Slot> {
+        let (buckets, second) = (std::mem::take(&mut self.buckets), std::mem::take(&mut self.second));
+        self.make(self.limit.saturating_mul(GROWTH).min(self.most));
+        self.entries = 0;
+        let mut moved = vec![NONE; buckets.len() * SLOTS];
+        for (place, bucket) in buckets.iter().enumerate() {
+            for way in (0..WAYS).filter(|way| bucket.tags[*way] != 0) {
+                let key = bucket.key(way);
+                let slot = self.insert(key, key.hash(), bucket.states[way], bucket.positions[way]);
+                if let Some(second) = second.get(place) {
+                    *self.second(slot) = second[way];
+                }
+                moved[place * SLOTS + way] = slot;
+            }
+        }
+        moved
+    }
+
+    fn make(&mut self, limit: usize) {
+        let buckets = limit.div_ceil(ENTRIES_PER_BUCKET).max(1);
+        assert!(buckets < NONE as usize / SLOTS, "fewer than two billion blocks are held one by one");
+        self.limit = limit;
+        self.buckets = vec![Bucket::EMPTY; buckets];
+        self.second = vec![[0; SLOTS]; if self.rails > 1 { buckets } else { 0 }];
+    }
+
+    /// Begins to bring the bucket of a hash into the processor's cache.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, hash: Hash) {
+        let bucket = &self.buckets[self.home(hash)];
+        prefetch(&bucket.tags);
+        prefetch(&bucket.blocks[WAYS - 1]);
+    }
+
+    /// Begins to bring what policies change of an entry into the processor's cache.
+    #[inline(always)]
+    pub(crate) fn prefetch_slot(&self, slot: Slot) {
+        prefetch(&self.buckets[bucket(slot)].tags);
+    }
+
+    /// Where a block is.
+    #[inline(always)]
+    pub(crate) fn find(&self, key: Key, hash: Hash) -> Option<Found> {
+        let home = self.home(hash);
+        let mut place = home;
         loop {
             let bucket = &self.buckets[place];
-            for (other, node) in bucket.hashes.iter().zip(&bucket.nodes).filter(|(_, node)| **node != 0) {
-                if *other == hash && is_it(node - 1) {
-                    return Some(node - 1);
+            let mut candidates = bucket.candidates(hash.tag());
+            while candidates != 0 {
+                let way = first_way(candidates);
+                if bucket.key(way) == key {
+                    return Some(Found { slot: (place * SLOTS + way) as Slot, state: bucket.states[way] });
                 }
+                candidates &= candidates - 1;
             }
             if !bucket.was_passed() {
                 return None;
             }
             place = self.behind(place);
+            if place == home {
+                return None;
+            }
         }
     }
 
-    /// Enters a node that is not in, and gives its slot. `moved` is told of others that have a new slot.
-    #[inline]
-    pub(crate) fn insert(&mut self, hash: u32, node: NodeId, moved: impl FnMut(NodeId, Slot)) -> Slot {
-        if self.buckets.len() * ENTRIES_PER_BUCKET == self.entries {
-            self.grow(moved);
-        }
+    /// Adds a block, which is not in, at a position of the main rail, and gives its slot.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, key: Key, hash: Hash, state: State, position: u32) -> Slot {
+        assert!(self.entries < self.limit, "room was made before");
         self.entries += 1;
-        self.put(hash, node + 1)
-    }
-
-    #[inline]
-    fn put(&mut self, hash: u32, node: u32) -> Slot {
-        let mut place = self.home(hash);
+        let home = self.home(hash);
+        let mut place = home;
         loop {
             let bucket = &mut self.buckets[place];
             if let Some(way) = bucket.free_way() {
-                (bucket.hashes[way], bucket.nodes[way]) = (hash, node);
-                return Slot((place * (WAYS + 1) + way) as u32);
+                bucket.tags[way] = hash.tag();
+                bucket.states[way] = state;
+                bucket.positions[way] = position;
+                bucket.files[way] = key.file;
+                bucket.blocks[way] = key.block;
+                if place != home {
+                    bucket.tags[WAYS] |= 1 << way;
+                }
+                return (place * SLOTS + way) as Slot;
             }
-            *bucket.passed() += 1;
+            let passed = bucket.passed();
+            *passed = passed.saturating_add(1);
             place = self.behind(place);
         }
     }
 
-    /// Takes out what is in a slot, which has this hash.
-    #[inline]
-    pub(crate) fn remove(&mut self, hash: u32, slot: Slot) {
-        let (found, way) = (slot.0 as usize / (WAYS + 1), slot.0 as usize % (WAYS + 1));
+    /// Forgets a block altogether.
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, slot: Slot) {
         self.entries -= 1;
-        self.buckets[found].nodes[way] = 0;
-        let mut place = self.home(hash);
-        while place != found {
-            *self.buckets[place].passed() -= 1;
-            place = self.behind(place);
+        let bucket = &mut self.buckets[bucket(slot)];
+        bucket.tags[way(slot)] = 0;
+        if bucket.tags[WAYS] & 1 << way(slot) != 0 {
+            self.remove_displaced(slot);
         }
     }
 
     #[cold]
-    fn grow(&mut self, mut moved: impl FnMut(NodeId, Slot)) {
-        let twice = 2 * self.buckets.len();
-        assert!(twice <= (u32::MAX as usize + 1) / (WAYS + 1), "a table has at most 4 G slots");
-        self.shift -= 1;
-        for bucket in std::mem::replace(&mut self.buckets, vec![Bucket::default(); twice]) {
-            for (hash, node) in bucket.hashes.into_iter().zip(bucket.nodes).filter(|(_, node)| *node != 0) {
-                moved(node - 1, self.put(hash, node));
+    fn remove_displaced(&mut self, slot: Slot) {
+        let found = bucket(slot);
+        self.buckets[found].tags[WAYS] &= !(1 << way(slot));
+        let mut place = self.home(self.key(slot).hash());
+        while place != found {
+            let passed = self.buckets[place].passed();
+            if *passed != MANY {
+                *passed -= 1;
             }
+            place = self.behind(place);
         }
     }
 
-    #[inline]
-    fn home(&self, hash: u32) -> usize {
-        (u64::from(hash) >> self.shift) as usize & (self.buckets.len() - 1)
+    pub(crate) fn key(&self, slot: Slot) -> Key {
+        self.buckets[bucket(slot)].key(way(slot))
     }
 
-    #[inline]
-    fn behind(&self, place: usize) -> usize {
-        (place + 1) & (self.buckets.len() - 1)
+    #[inline(always)]
+    pub(crate) fn entry(&mut self, slot: Slot) -> Entry<'_> {
+        let bucket = &mut self.buckets[bucket(slot)];
+        Entry { state: &mut bucket.states[way(slot)], position: &mut bucket.positions[way(slot)] }
     }
+
+    #[inline(always)]
+    pub(crate) fn state(&self, slot: Slot) -> State {
+        self.buckets[bucket(slot)].states[way(slot)]
+    }
+
+    /// Where a block is in its order on the second rail.
+    #[inline(always)]
+    pub(crate) fn second(&mut self, slot: Slot) -> &mut u32 {
+        &mut self.second[bucket(slot)][way(slot)]
+    }
+
+    #[inline(always)]
+    fn home(&self, hash: Hash) -> usize {
+        (((hash.0 >> 32) * self.buckets.len() as u64) >> 32) as usize
+    }
+
+    #[inline(always)]
+    fn behind(&self, place: usize) -> usize {
+        if place + 1 == self.buckets.len() { 0 } else { place + 1 }
+    }
+}
+
+#[inline(always)]
+fn bucket(slot: Slot) -> usize {
+    slot as usize / SLOTS
+}
+
+#[inline(always)]
+fn way(slot: Slot) -> usize {
+    slot as usize % SLOTS
 }
 
 #[cfg(test)]
@@ -201,38 +340,66 @@ mod tests {
 
     use super::*;
 
+    /// Blocks that all belong into the first buckets or the last, so that they overflow and probing goes round.
+    fn blocks() -> impl Strategy<Value = Key> {
+        let all = (0..2000).flat_map(|block| [0, 1].map(|file| Key { file, block }));
+        let ends = all.filter(|key| matches!(key.hash().0 >> 60, 0 | 15));
+        prop::sample::select(ends.take(200).collect::<Vec<_>>())
+    }
+
     proptest! {
-        /// Few hashes near each other and at the end, where probing goes round.
         #[test]
-        fn holds_what_a_map_holds(
-            steps in prop::collection::vec((prop_oneof![0..40u32, (u32::MAX - 30)..=u32::MAX, any::<u32>()], 0..3u32), 1..300),
-        ) {
-            let mut table = Table::new();
-            let (mut slots, mut moved) = (vec![Slot(0); 300], Vec::new());
-            let mut model = BTreeMap::new();
-            for (number, (hash, what)) in (0u32..).zip(steps) {
-                let entered = model.get(&hash).copied();
-                match entered {
-                    Some(node) if what == 0 => {
-                        table.remove(hash, slots[node as usize]);
-                        model.remove(&hash);
+        fn holds_what_a_map_holds(most in 1..60usize, steps in prop::collection::vec((blocks(), 0..3u8), 1..300)) {
+            let mut table = Table::new(2, most as u64);
+            let mut model: BTreeMap<(u32, u64), (Slot, u32)> = BTreeMap::new();
+            for (number, (key, what)) in (0u32..).zip(steps) {
+                let held = model.get(&(key.file, key.block)).copied();
+                match held {
+                    Some((slot, _)) if what == 0 => {
+                        table.remove(slot);
+                        model.remove(&(key.file, key.block));
                     }
-                    None => {
-                        slots[number as usize] = table.insert(hash, number, |node, slot| moved.push((node, slot)));
-                        for (node, slot) in moved.drain(..) {
-                            slots[node as usize] = slot;
-                        }
-                        model.insert(hash, number);
+                    None if model.len() < most => {
+                        let slot = table.insert(key, key.hash(), number as State, number);
+                        *table.second(slot) = !number;
+                        model.insert((key.file, key.block), (slot, number));
                     }
-                    Some(_) => {}
+                    _ => {}
                 }
-                for (hash, node) in &model {
-                    prop_assert_eq!(table.find(*hash, |node| node < 300), Some(*node));
-                    prop_assert_eq!(table.find(*hash, |_| false), None);
+                prop_assert_eq!(table.count(), model.len() as u64);
+                for ((file, block), (slot, number)) in &model {
+                    let key = Key { file: *file, block: *block };
+                    let found = table.find(key, key.hash()).map(|found| (found.slot, found.state));
+                    prop_assert_eq!(found, Some((*slot, *number as State)));
+                    prop_assert_eq!(table.key(*slot), key);
+                    prop_assert_eq!(*table.entry(*slot).position, *number);
+                    prop_assert_eq!(*table.second(*slot), !*number);
+                    let other = table.find(Key { file: 9, block: *block }, key.hash());
+                    prop_assert!(other.is_none());
                 }
-                let other = hash ^ 0x100;
-                prop_assert_eq!(table.find(other, |node| node < 300), model.get(&other).copied());
             }
+        }
+    }
+
+    #[test]
+    fn grows_with_everything_in_it() {
+        let mut table = Table::new(2, 1_000_000);
+        let mut slots = Vec::new();
+        for block in 0..100_000 {
+            if table.must_grow(1) {
+                let moved = table.grow();
+                slots.iter_mut().for_each(|slot| *slot = moved[*slot as usize]);
+            }
+            let key = Key { file: 3, block };
+            let slot = table.insert(key, key.hash(), block as State, block as u32);
+            *table.second(slot) = block as u32 + 1;
+            slots.push(slot);
+        }
+        for (block, slot) in (0..).zip(slots) {
+            let key = Key { file: 3, block };
+            assert_eq!(table.find(key, key.hash()).map(|found| found.slot), Some(slot));
+            assert_eq!((table.state(slot), *table.entry(slot).position), (block as State, block as u32));
+            assert_eq!(*table.second(slot), block as u32 + 1);
         }
     }
 }

@@ -294,16 +294,15 @@ impl Inner {
         atomic: bool,
     ) -> Result<u64, Status> {
         let mut block = self.block.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut companion = None;
-        let _lock = match atomic && !access.positions.is_empty() {
-            true => {
-                let companion = companion.insert(self.companion());
-                Some(companion.lock(access.bounds(), direction == Direction::Read)?)
-            }
-            false => None,
-        };
+        let bounds = (atomic && !access.positions.is_empty()).then(|| access.bounds());
         let strategy = self.strategy;
-        Ok(requests::transfer(&self.storage, direction, access, memory, strategy, context, &mut block)?)
+        let transfer = || {
+            Ok(requests::transfer(&self.storage, direction, access, memory, strategy, context, &mut block)?)
+        };
+        match bounds {
+            Some(bounds) => self.companion().locked(bounds, direction == Direction::Read, transfer),
+            None => transfer(),
+        }
     }
 
     /// How far the shared pointer had moved when this rank's data come, in an operation where ranks come in their order.

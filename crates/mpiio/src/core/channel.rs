@@ -5,8 +5,10 @@
 use std::collections::BTreeSet;
 
 use pio_plan::{Choice, IoError, Slot, Strategy};
+use pio_store::transport::Traffic;
 
 use super::communicator::{Communicator, Patience, Sending};
+use super::remote;
 use super::segment::{Address, Segment};
 use super::status::Status;
 
@@ -124,10 +126,12 @@ impl Channel {
     pub fn tell_tally(&mut self) {
         let Tally { messages, data, program } = std::mem::take(&mut self.tally);
         if program > 0 && std::env::var_os("PIOSCOPE_VERBOSE").is_some() {
+            let Traffic { sent, received } = remote::traffic_since_asked();
             let rank = self.communicator.rank();
             eprintln!(
                 "pioscope: rank {rank} moved {program} bytes in collective operations, \
-                 sent other ranks {data} bytes of data and {messages} bytes of messages"
+                 sent other ranks {data} bytes of data and {messages} bytes of messages, \
+                 sent servers {sent} bytes and received {received} from them"
             );
         }
     }

@@ -12,12 +12,13 @@ use super::access::{Inner, State};
 use super::cache::Cache;
 use super::channel::Channel;
 use super::common::{Common, Gaps};
-use super::companion::{Companion, Place as CompanionPlace};
+use super::companion::Companion;
 use super::hints::{self, Given, Kept};
+use super::opening::Opened;
 use super::remote;
 use super::settings::Settings;
 use super::status::Status;
-use super::storage::{Creates, Mode, Storage};
+use super::storage::{Mode, Storage, without_prefix};
 use super::turns::Turns;
 use super::views::FileView;
 
@@ -55,47 +56,10 @@ impl File {
         mode: Mode,
         given: &Given,
     ) -> Result<File, Status> {
-        let wanted = given.followed.or(&settings.hints);
-        let first = cache.is_first()?;
-        // Of a file that must be new, only the first to open it can tell. (And who sets permissions, whether it is new.)
-        let after_first =
-            !first && (mode.creates(true) == Creates::New || given.kept.permissions().is_some());
-        let open = || {
-            let storage = open_storage(path, mode, first, given.kept.permissions())?;
-            // Now: as soon as all know that all have opened the file, some may write to it.
-            let end = if mode.appends() { storage.size().unwrap_or(0) } else { 0 };
-            Ok((storage, end))
-        };
-        let mut opened = if after_first { Err(Status::Internal) } else { open() };
-        let on_servers = remote::name_of(path).is_some();
-        let name = Path::new(OsStr::from_bytes(without_prefix(path.to_bytes())));
-        let beside = first && !on_servers && Companion::fits_beside(name);
-        let [a, b, c, d, e, f] = hints::words_of(&wanted);
-        let number = unique_number();
-        let outcome = if after_first { TO_BE_OPENED } else { outcome_of(&opened) };
-        let (channel, all) =
-            cache.open([outcome, mode.0 as u64, u64::from(beside), number, a, b, c, d, e, f, 0])?;
-        let mut outcomes: Vec<u64> = all.iter().map(|[outcome, ..]| *outcome).collect();
-        let mut agreed = agree(&outcomes, &all);
-        if agreed.is_ok() && outcomes.contains(&TO_BE_OPENED) {
-            if after_first {
-                opened = open();
-            }
-            let later = channel.communicator.gather([outcome_of(&opened)])?;
-            outcomes = later.into_iter().map(|[outcome]| outcome).collect();
-            agreed = agree(&outcomes, &all);
-        }
-        let (storage, end) = match (opened, agreed) {
-            (Ok(opened), Ok(())) => opened,
-            (opened, agreed) => {
-                let closed = opened.map_or(Ok(()), |(storage, _)| storage.close());
-                cache.put_back(channel);
-                closed?;
-                return Err(agreed.err().unwrap_or(Status::Internal));
-            }
-        };
-        let [_, _, beside, number, hints @ .., _] = all[0];
-        let place = place_of_companion(&channel, beside == 1, on_servers);
+        let site = Given::of_site();
+        let wanted = given.followed.or(&settings.hints).or(&site.followed);
+        let Opened { channel, storage, end, hints, place, number } =
+            Opened::new(cache, path, mode, given.kept.permissions(), &wanted)?;
         let communicator = channel.communicator.handle();
         let state = State {
             view: View::contiguous(0),
@@ -104,15 +68,17 @@ impl File {
             position: end,
             shared_start: end,
             atomic: false,
-            hints: hints::in_force(hints::of_words(&hints)),
-            kept: given.kept.clone(),
+            hints: hints::in_force(hints),
+            kept: given.kept.or(&site.kept),
             common: Common::of_new_file(&channel),
         };
+        let name = remote::name_of(path);
+        let path = Path::new(OsStr::from_bytes(without_prefix(path).to_bytes()));
         let inner = Inner {
             mode,
             strategy: settings.strategy,
             rank: channel.communicator.rank(),
-            companion: Mutex::new(Companion::new(name, place, number)?),
+            companion: Mutex::new(Companion::new(path, name.as_deref(), place, number)?),
             turns: Turns::new(channel),
             storage,
             state: Mutex::new(state),
@@ -133,13 +99,13 @@ impl File {
             // When all others have closed it.
             result = channel.communicator.barrier();
             result = result.and(storage.remove().map_err(Status::from));
+        } else if mode.writes() && !mode.deletes_on_close() {
+            result = storage.settle().map_err(Status::from);
         }
         result = result.and(storage.close().map_err(Status::from));
         result = channel.communicator.barrier().and(result);
-        if rank == 0 {
-            // Nobody needs it any more.
-            companion.into_inner().unwrap_or_else(PoisonError::into_inner).remove();
-        }
+        // Nobody needs it any more.
+        companion.into_inner().unwrap_or_else(PoisonError::into_inner).remove(rank == 0);
         if mode.deletes_on_close() && rank > 0 {
             // Else this rank might open the file anew before rank 0 has deleted it.
             result = channel.communicator.barrier().and(result);
@@ -365,68 +331,4 @@ impl State {
         self.hints = hints::in_force(hints::of_words(words).or(&self.hints));
         self.kept.add(&given.kept);
     }
-}
-
-/// What a rank says when it opens a file: what came of it, the mode, whether there can be a companion beside the file, a
-/// number for that, hints; the last word is the channel's.
-type Opening = [u64; 5 + hints::WORDS];
-
-/// Instead of the number of a status: a rank that lets rank 0 go first.
-const TO_BE_OPENED: u64 = u64::MAX;
-
-fn outcome_of(opened: &Result<(Storage, u64), Status>) -> u64 {
-    Status::number(opened.as_ref().map(|_| ()).map_err(|status| *status)) as u64
-}
-
-/// If one rank could not open the file, none has. `all` also say with which mode they open.
-fn agree(outcomes: &[u64], all: &[Opening]) -> Result<(), Status> {
-    if all.iter().any(|[_, mode, ..]| *mode != all[0][1]) {
-        return Err(Status::NotSame);
-    }
-    let failed = |outcome: &&u64| !matches!(**outcome, 0 | TO_BE_OPENED);
-    outcomes.iter().find(failed).map_or(Ok(()), |outcome| Status::check(*outcome as i32))
-}
-
-fn place_of_companion(channel: &Channel, fits_beside: bool, on_servers: bool) -> CompanionPlace {
-    let me = channel.communicator.rank();
-    let one_node = (0..channel.communicator.ranks()).all(|rank| rank == me || channel.shares_with(rank));
-    match (fits_beside, one_node) {
-        (true, _) => CompanionPlace::Beside,
-        (false, true) => CompanionPlace::Memory,
-        (false, false) if on_servers => CompanionPlace::Nowhere,
-        // Creating it will say what is wrong.
-        (false, false) => CompanionPlace::Beside,
-    }
-}
-
-fn open_storage(path: &CStr, mode: Mode, first: bool, permissions: Option<u32>) -> Result<Storage, Status> {
-    if !mode.is_valid() || (mode.is_sequential() && mode.reads() && mode.writes()) {
-        return Err(Status::Amode);
-    }
-    let Some(permissions) = permissions else { return Ok(Storage::open(path, mode, first)?) };
-    let name = Path::new(OsStr::from_bytes(without_prefix(path.to_bytes())));
-    let is_new = !name.exists();
-    let storage = Storage::open(path, mode, first)?;
-    if is_new {
-        // A hint: if the file system will not have it, the file is there with the usual permissions.
-        let permissions = std::os::unix::fs::PermissionsExt::from_mode(permissions);
-        let _ = std::fs::set_permissions(name, permissions);
-    }
-    Ok(storage)
-}
-
-/// The path without what tells ROMIO which file system driver to use, as [`Storage`] has it.
-fn without_prefix(path: &[u8]) -> &[u8] {
-    match path.iter().position(|byte| *byte == b':') {
-        Some(colon) if colon > 1 && path[..colon].iter().all(u8::is_ascii_lowercase) => &path[colon + 1..],
-        _ => path,
-    }
-}
-
-/// Different for all files that processes of this system, or others that share file systems with it, open.
-fn unique_number() -> u64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u32(std::process::id());
-    hasher.finish()
 }

@@ -36,11 +36,34 @@ pub struct Given {
     pub kept: Kept,
 }
 
+/// Names a file of hints for all programs, as ROMIO knows it.
+const SITE: &str = "ROMIO_HINTS";
+
 /// Hints that are only kept, by key.
 #[derive(Clone, Debug, Default)]
 pub struct Kept(Vec<(&'static str, String)>);
 
 impl Given {
+    /// The hints of the file that `ROMIO_HINTS` names: what the program and the launcher leave open. A file that cannot be
+    /// read is none.
+    pub fn of_site() -> Given {
+        let text = std::env::var_os(SITE).and_then(|path| std::fs::read_to_string(path).ok());
+        Given::of_text(&text.unwrap_or_default())
+    }
+
+    /// A hint a line: key, blanks, value; `#` begins a comment. Of several with one key the first counts.
+    fn of_text(text: &str) -> Given {
+        let mut given = Given::default();
+        // The last that is set counts.
+        for line in text.lines().rev() {
+            let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
+            if let (Some(key), Some(value)) = (words.next(), words.next()) {
+                given.set(key, value);
+            }
+        }
+        given
+    }
+
     /// Takes a hint. What makes no sense or is unknown is passed over, as MPI wants it.
     pub fn set(&mut self, key: &str, value: &str) {
         // Where both know a key, strategies come first.
@@ -63,6 +86,13 @@ impl Kept {
         for (key, value) in &others.0 {
             self.set(key, value.clone());
         }
+    }
+
+    /// These, and of others those with other keys.
+    pub fn or(&self, others: &Kept) -> Kept {
+        let mut all = others.clone();
+        all.add(self);
+        all
     }
 
     /// All of them.
@@ -119,6 +149,18 @@ pub fn in_force(hints: Hints) -> Hints {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_of_hints_has_a_hint_a_line() {
+        let text = "# for all\n\nromio_cb_read  enable\nind_rd_buffer_size 49 # small\nind_rd_buffer_size 60\ncb_nodes\n";
+        let site = Given::of_text(text);
+        assert_eq!(site.followed, Hints { ind_rd_buffer_size: Some(49), ..Hints::default() });
+        let mut program = Given::default();
+        program.set("romio_cb_read", "disable");
+        program.set("access_style", "random");
+        let kept = program.kept.or(&site.kept);
+        assert!(kept.pairs().eq([("romio_cb_read", "disable"), ("access_style", "random")]), "{kept:?}");
+    }
 
     #[test]
     fn reserved_hints_are_kept_and_others_are_not() {

@@ -17,6 +17,18 @@ pub struct PlainFile {
     path: CString,
 }
 
+/// No descriptor.
+const CLOSED: i32 = -1;
+
+impl Drop for PlainFile {
+    fn drop(&mut self) {
+        if self.fd != CLOSED {
+            // SAFETY: the descriptor is ours and not used again.
+            unsafe { libc::close(self.fd) };
+        }
+    }
+}
+
 impl PlainFile {
     /// Opens the file. The `first` rank creates it, if it is to be created: it alone can tell whether it is new.
     pub fn open(path: &CStr, mode: Mode, first: bool) -> Result<PlainFile, IoError> {
@@ -46,9 +58,10 @@ impl PlainFile {
     }
 
     /// Closes the descriptor.
-    pub fn close(self) -> Result<(), IoError> {
+    pub fn close(mut self) -> Result<(), IoError> {
+        let fd = std::mem::replace(&mut self.fd, CLOSED);
         // SAFETY: the descriptor is ours and not used again.
-        check(unsafe { libc::close(self.fd) }.into()).map(drop)
+        check(unsafe { libc::close(fd) }.into()).map(drop)
     }
 
     /// Removes the file.
@@ -132,10 +145,19 @@ impl PlainFile {
 
     /// Bytes in the file.
     pub fn size(&self) -> Result<u64, IoError> {
+        Ok(self.stat()?.st_size as u64)
+    }
+
+    /// Its inode: nodes may count devices differently, but not these.
+    pub fn identity(&self) -> u64 {
+        self.stat().map_or(0, |stat| stat.st_ino)
+    }
+
+    fn stat(&self) -> Result<libc::stat, IoError> {
         // SAFETY: all zeros is a valid stat, and the kernel fills in no more than one.
         let mut stat: libc::stat = unsafe { std::mem::zeroed() };
         check(unsafe { libc::fstat(self.fd, &mut stat) }.into())?;
-        Ok(stat.st_size as u64)
+        Ok(stat)
     }
 
     /// Cuts or extends the file.

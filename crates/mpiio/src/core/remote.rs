@@ -14,6 +14,7 @@ use pio_layout::View;
 use pio_plan::{Direction, IoError};
 use pio_store::StoreError;
 use pio_store::client::{Lock, Mode, Sink, Source, Store, StoreFile, Striping};
+use pio_store::transport::Traffic;
 
 use super::memory::Memory;
 use super::storage::Creates;
@@ -23,11 +24,13 @@ const STORE: &str = "PIOSCOPE_STORE";
 /// Begins the path of a file on servers.
 const PREFIX: &str = "pioscope:";
 /// How long to wait for a lock before it is an error: nobody holds one for longer than a request takes.
-const LOCK_PATIENCE: Duration = Duration::from_secs(600);
+pub const LOCK_PATIENCE: Duration = Duration::from_secs(600);
 /// Below this mean size of pieces in memory, packing is cheaper than telling the kernel of each.
 const GATHER_BYTES: u64 = 256;
 
 static CONNECTED: Mutex<Option<Store>> = Mutex::new(None);
+/// What the servers' traffic was when somebody asked last.
+static ASKED: Mutex<Traffic> = Mutex::new(Traffic { sent: 0, received: 0 });
 
 /// The name in the store of the file that a program names `path`; none if it is not to be there.
 pub fn name_of(path: &CStr) -> Option<String> {
@@ -56,7 +59,16 @@ pub fn remove(name: &str) -> Result<(), IoError> {
     store()?.remove(name).map_err(refused)
 }
 
-fn store() -> Result<Store, IoError> {
+/// Bytes that went between this process and the servers since this was asked last, for whatever files.
+pub fn traffic_since_asked() -> Traffic {
+    let connected = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let now = connected.map_or(Traffic::default(), |store| store.traffic());
+    let before = std::mem::replace(&mut *ASKED.lock().unwrap_or_else(PoisonError::into_inner), now);
+    Traffic { sent: now.sent - before.sent, received: now.received - before.received }
+}
+
+/// The store; connects to it first, if need be.
+pub fn store() -> Result<Store, IoError> {
     let mut connected = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(store) = &*connected {
         return Ok(store.clone());
@@ -95,15 +107,15 @@ impl RemoteFile {
         self.store.servers()
     }
 
+    /// Its number in the store.
+    pub fn identity(&self) -> u64 {
+        self.file.file().id.0
+    }
+
     /// Bytes of a strip, and how many servers have parts of the file.
     pub fn striping(&self) -> (u64, u32) {
         let striping = self.file.file().placement.striping();
         (striping.unit, striping.factor)
-    }
-
-    /// Makes what was written durable.
-    pub fn close(self) -> Result<(), IoError> {
-        self.file.close().map_err(refused)
     }
 
     /// Removes the file.
@@ -181,7 +193,7 @@ impl RemoteFile {
 }
 
 /// What a store said no with. MPI has only a class for it: the rest goes to the standard error output.
-fn refused(error: StoreError) -> IoError {
+pub fn refused(error: StoreError) -> IoError {
     eprintln!("pioscope: {error}");
     IoError { errno: error.errno() }
 }

@@ -110,6 +110,14 @@ impl Storage {
         }
     }
 
+    /// A number that other files that are there have not: not those that had this one's name before, or will have.
+    pub fn identity(&self) -> u64 {
+        match self {
+            Storage::Plain(file) => file.identity(),
+            Storage::Remote(file) => file.identity(),
+        }
+    }
+
     /// I/O servers that take requests by view; 0 for a plain file.
     pub fn servers(&self) -> u32 {
         match self {
@@ -126,11 +134,19 @@ impl Storage {
         }
     }
 
+    /// What must be done before the file is closed, and while it is there: servers make durable what was written.
+    pub fn settle(&self) -> Result<(), IoError> {
+        match self {
+            Storage::Plain(_) => Ok(()),
+            Storage::Remote(file) => file.sync(),
+        }
+    }
+
     /// Closes the file.
     pub fn close(self) -> Result<(), IoError> {
         match self {
             Storage::Plain(file) => file.close(),
-            Storage::Remote(file) => file.close(),
+            Storage::Remote(_) => Ok(()),
         }
     }
 
@@ -245,7 +261,7 @@ pub fn remove(path: &CStr) -> Result<(), IoError> {
 }
 
 /// The path without what tells ROMIO which file system driver to use ("ufs:", "lustre:").
-fn without_prefix(path: &CStr) -> &CStr {
+pub fn without_prefix(path: &CStr) -> &CStr {
     let bytes = path.to_bytes();
     match bytes.iter().position(|byte| *byte == b':') {
         // One letter might be a name of the user's; a slash before the colon makes it part of a path.

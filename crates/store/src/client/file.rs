@@ -294,8 +294,11 @@ impl StoreFile {
             let server = placement.server_of_slot(chunk.slot);
             let at = servers.partition_point(|other| *other < server);
             let lane = lanes.lanes.get_mut(at).ok_or(StoreError::Confused { server })?;
-            while lane.flying() >= window {
-                self.settle(lane, &mut payload, transfer)?;
+            if lane.flying() >= window {
+                // Several answers at a time: the server sends them so, and to wait costs more than to take them.
+                while lane.flying() > window / 2 {
+                    self.settle(lane, &mut payload, transfer)?;
+                }
             }
             if transfer.failed.is_some() {
                 break;

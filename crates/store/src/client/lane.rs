@@ -16,7 +16,7 @@ use crate::auth::Token;
 use crate::error::StoreError;
 use crate::greet::{Greeted, greet};
 use crate::protocol::{Answer, Body, ClientId, FileRef, Reply, ReplyBody, Request};
-use crate::transport::{Connection, Way};
+use crate::transport::{Connection, Traffic, Way};
 
 /// First and longest time between two attempts to connect.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(200));
@@ -54,6 +54,8 @@ pub(super) struct Lane {
     identity: Arc<Identity>,
     link: Link,
     connection: Option<Box<dyn Connection>>,
+    /// Bytes that went over connections that are no more.
+    traffic: Traffic,
     data_bytes: u32,
     epoch: u64,
     /// What the present operation asked and was not answered yet.
@@ -73,6 +75,7 @@ impl Lane {
             identity,
             link: Link::new(),
             connection: None,
+            traffic: Traffic::default(),
             data_bytes: 0,
             epoch: 0,
             flying: BTreeMap::new(),
@@ -89,6 +92,12 @@ impl Lane {
     /// How often, by its own count, the server may have lost data not yet synced.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Bytes that went to and from the server since the client began.
+    pub(super) fn traffic(&self) -> Traffic {
+        let now = self.connection.as_ref().map(|connection| connection.traffic());
+        self.traffic + now.unwrap_or_default()
     }
 
     /// How many requests of the present operation are not answered yet.
@@ -153,7 +162,7 @@ impl Lane {
     /// them is done after what comes next.
     pub(super) fn abandon(&mut self) {
         if !self.flying.is_empty() {
-            self.connection = None;
+            self.disconnect();
             for number in std::mem::take(&mut self.flying).into_keys() {
                 self.link.forget(number);
             }
@@ -167,6 +176,11 @@ impl Lane {
             let request = self.link.ask(Body::Goodbye);
             let _ = self.put(&request, &Payload::None);
         }
+    }
+
+    fn disconnect(&mut self) {
+        self.traffic = self.traffic();
+        self.connection = None;
     }
 
     /// Sends a request, over a new connection if the old one is no good.
@@ -228,7 +242,7 @@ impl Lane {
 
     /// Notes that the connection broke; an error if nothing has worked for too long.
     fn broke(&mut self, error: io::Error) -> Result<(), StoreError> {
-        self.connection = None;
+        self.disconnect();
         let since = *self.stuck_since.get_or_insert_with(Instant::now);
         let timeout = self.identity.options.timeout;
         // Who waited in vain for an answer has waited long enough.
@@ -269,10 +283,18 @@ impl Lane {
         let Identity { token, way, .. } = &*self.identity;
         let mut connection = way.connect(&self.address, token, timeout.min(Duration::from_secs(5)))?;
         connection.set_timeouts(Some(timeout), Some(timeout))?;
-        match greet(&mut *connection, &self.identity.token, self.identity.client, self.server)? {
-            Greeted::Welcome(welcome) => (self.data_bytes, self.epoch) = (welcome.data_bytes, welcome.epoch),
-            Greeted::Busy => return Err(Rejected::Broke(io::ErrorKind::ResourceBusy.into())),
-            Greeted::Refused(reason) => return Err(Rejected::Refused(reason)),
+        let rejected = match greet(&mut *connection, token, self.identity.client, self.server) {
+            Ok(Greeted::Welcome(welcome)) => {
+                (self.data_bytes, self.epoch) = (welcome.data_bytes, welcome.epoch);
+                None
+            }
+            Ok(Greeted::Busy) => Some(Rejected::Broke(io::ErrorKind::ResourceBusy.into())),
+            Ok(Greeted::Refused(reason)) => Some(Rejected::Refused(reason)),
+            Err(error) => Some(Rejected::Broke(error)),
+        };
+        if let Some(rejected) = rejected {
+            self.traffic = self.traffic + connection.traffic();
+            return Err(rejected);
         }
         self.connection = Some(connection);
         self.patient = false;

@@ -1,5 +1,6 @@
 //! A store, as a client sees it: names, and the ways to its servers.
 
+use std::ops::Add;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +13,7 @@ use crate::config::{Description, STRIP_BYTES};
 use crate::error::{Failure, StoreError};
 use crate::placement::{Placement, owner_of};
 use crate::protocol::{Answer, Body, ClientId, FileId, FileRecord, FileRef, Name, Usage};
-use crate::transport::Way;
+use crate::transport::{Traffic, Way};
 
 /// How a client behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +144,12 @@ impl Store {
     /// Number of servers.
     pub fn servers(&self) -> u32 {
         self.inner.lanes.len() as u32
+    }
+
+    /// Bytes that went between this client and all servers since the store was connected to, for whatever files: see
+    /// [`Traffic`]. Waits for operations that are under way.
+    pub fn traffic(&self) -> Traffic {
+        self.inner.lanes.iter().map(|lane| hold(lane).traffic()).fold(Traffic::default(), Add::add)
     }
 
     /// Bytes of a strip of a new file that does not say otherwise.
@@ -311,7 +318,7 @@ impl Store {
         let mut lanes = Vec::with_capacity(servers.len());
         for &server in servers {
             let lane = self.inner.lanes.get(server as usize).ok_or(StoreError::Confused { server })?;
-            lanes.push(lane.lock().unwrap_or_else(PoisonError::into_inner));
+            lanes.push(hold(lane));
         }
         Ok(Lanes { lanes })
     }
@@ -372,6 +379,10 @@ impl Store {
         self.call_all(path, calls)?;
         self.call(path, id.home(), Body::Forget { file: id }).map(drop)
     }
+}
+
+fn hold(lane: &Mutex<Lane>) -> MutexGuard<'_, Lane> {
+    lane.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The servers that have a part of a file, ascending.

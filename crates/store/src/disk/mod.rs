@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::{Failure, StoreError};
 use crate::protocol::{Answer, FileId, FileRef, MOST_BLOCKS, ReplyBody, Usage};
 use crate::server::{Task, Work};
+use crate::transport::Summed;
 pub use names::{Names, Past};
 use part::{Part, Paths};
 pub use sums::BLOCK_BYTES;
@@ -92,7 +93,7 @@ impl Disks {
     pub fn perform(
         &self,
         work: &Work,
-        data: &[u8],
+        data: Summed<'_>,
         room: Option<&mut [u8]>,
         buffers: &mut Buffers,
     ) -> ReplyBody {
@@ -102,7 +103,7 @@ impl Disks {
     fn perform_part(
         &self,
         work: &Work,
-        data: &[u8],
+        data: Summed<'_>,
         room: Option<&mut [u8]>,
         buffers: &mut Buffers,
     ) -> Result<Answer, Trouble> {
@@ -110,7 +111,7 @@ impl Disks {
             Task::Write { file, strips, .. } => {
                 // Said now: whatever is lost from now on may be this.
                 let epoch = self.epoch();
-                if !data.is_empty() {
+                if !data.data.is_empty() {
                     self.make(file)?.write(strips.clone(), data, &mut buffers.window)?;
                 }
                 Ok(Answer::Written { epoch })

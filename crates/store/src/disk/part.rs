@@ -3,6 +3,7 @@
 //! Writes go to the operating system's page cache before they are answered: they outlive the server, if not the
 //! machine. Blocks that were written since the last sync are *dirty*; a sync seals them and makes them durable.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::Range;
@@ -20,9 +21,12 @@ use super::{Trouble, read_up_to};
 use crate::error::{Expected, Failure};
 use crate::placement::{Placement, SlotStrips};
 use crate::protocol::FileId;
+use crate::transport::Summed;
 
 /// Bytes that are read at once to compare them with their checksums.
 const BATCH_BYTES: u64 = 1 << 20;
+/// Checksums of blocks that a part remembers until they are sealed: of 16 GiB.
+const MOST_SUMS: usize = 1 << 18;
 
 /// An open part.
 #[derive(Debug)]
@@ -45,6 +49,8 @@ struct State {
     dirty: Ranges,
     /// Blocks that need not be compared with their checksums any more.
     verified: Ranges,
+    /// Checksums of dirty blocks that were written as a whole and not touched since: to seal them, nobody reads them.
+    sums: BTreeMap<u64, u32>,
 }
 
 /// Where a part is.
@@ -121,8 +127,13 @@ impl Part {
             return Ok(None);
         }
         let data = options(true).open(&paths.data)?;
-        let state =
-            State { open: false, new: !exists, dirty: Ranges::default(), verified: Ranges::default() };
+        let state = State {
+            open: false,
+            new: !exists,
+            dirty: Ranges::default(),
+            verified: Ranges::default(),
+            sums: BTreeMap::new(),
+        };
         let mut part = Part { paths, data, sums, placement, boot, state: RwLock::new(state) };
         part.recover(header.open_since)?;
         Ok(Some(part))
@@ -175,17 +186,21 @@ impl Part {
     pub(super) fn write(
         &self,
         mut strips: SlotStrips,
-        data: &[u8],
+        data: Summed<'_>,
         window: &mut Vec<u8>,
     ) -> Result<(), Trouble> {
         let mut state = self.write_state();
-        let mut rest = data;
+        let mut done = 0;
         let mut write = |group: &Group| {
-            let (now, later) = rest
-                .split_at_checked(group.bytes as usize)
-                .ok_or(Trouble(Failure::Invalid(Expected::DataLength)))?;
-            rest = later;
-            self.write_group(&mut state, group, now, window)
+            let now = done..done + group.bytes as usize;
+            done = now.end;
+            let bytes = data.data.get(now.clone()).ok_or(Trouble(Failure::Invalid(Expected::DataLength)))?;
+            state.forget_sums(blocks_of(&group.span));
+            self.write_group(&mut state, group, bytes, window)?;
+            if group.is_dense() {
+                state.note_sums(group.span.start, data, now);
+            }
+            Ok(())
         };
         let mut grouping = Grouping::default();
         while let Some(strip) = strips.next() {
@@ -331,6 +346,7 @@ impl Part {
             sums::cut(&self.sums, kept)?;
             state.dirty.remove(kept..u64::MAX);
             state.verified.remove(kept..u64::MAX);
+            state.sums.split_off(&(bytes / BLOCK_BYTES));
         }
         if state.new {
             self.open_header(&mut state)?;
@@ -385,12 +401,14 @@ impl Part {
         let mut batch = Vec::new();
         for range in dirty {
             for blocks in batches(range) {
-                let entries = self.entries_of(&blocks, len, &mut batch)?;
+                let known = state.known_entries(&blocks);
+                let entries = known.map_or_else(|| self.entries_of(&blocks, len, &mut batch), Ok)?;
                 sums::write_entries(&self.sums, blocks.start, &entries)?;
                 state.dirty.remove(blocks.clone());
                 state.verified.insert(blocks);
             }
         }
+        state.sums.clear();
         Ok(())
     }
 
@@ -467,6 +485,40 @@ impl Part {
 
     fn write_state(&self) -> RwLockWriteGuard<'_, State> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Notes the checksums of the blocks that `now` of the data, written to `start`, has the whole of: those that came with
+    /// the data if they are of the same bytes.
+    fn note_sums(&mut self, start: u64, data: Summed<'_>, now: Range<usize>) {
+        let block_bytes = BLOCK_BYTES as usize;
+        let first = start.next_multiple_of(BLOCK_BYTES);
+        let skipped = (first - start) as usize;
+        let places = (now.start + skipped..now.end).step_by(block_bytes);
+        for (place, block) in places.zip(first / BLOCK_BYTES..) {
+            if place + block_bytes > now.end || self.sums.len() >= MOST_SUMS {
+                return;
+            }
+            let came = place.is_multiple_of(block_bytes).then(|| data.sums.get(place / block_bytes).copied());
+            let sum = came.flatten();
+            let sum = sum.unwrap_or_else(|| crc32fast::hash(&data.data[place..place + block_bytes]));
+            self.sums.insert(block, sum);
+        }
+    }
+
+    fn forget_sums(&mut self, blocks: Range<u64>) {
+        while let Some((&block, _)) = self.sums.range(blocks.clone()).next() {
+            self.sums.remove(&block);
+        }
+    }
+
+    /// The entries of blocks whose checksums are all known.
+    fn known_entries(&self, blocks: &Range<u64>) -> Option<Vec<Entry>> {
+        let sums = self.sums.range(blocks.clone());
+        let bytes = BLOCK_BYTES as u32;
+        let entries: Vec<Entry> = sums.map(|(_, &checksum)| Entry::Sealed { checksum, bytes }).collect();
+        (entries.len() as u64 == blocks.end - blocks.start).then_some(entries)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A message on a stream of bytes.
+//! A message: what precedes its head.
 //!
 //! | offset | bytes | what |
 //! |---|---|---|
@@ -8,9 +8,13 @@
 //! | 12 | 4 | CRC-32 of bytes 0 to 11 and of the head, little endian |
 //! | 16 | | the head |
 //! | | | the data |
+//!
+//! On a stream of bytes the prefix is *packed*, as most messages are short: the two lengths are LEB128, the checksum of the
+//! data is there only if there are data, and the checksum of the head is that of the prefix as it is above.
 
 use crate::error::ProtocolError;
 use crate::limits::Limits;
+use crate::wire::put;
 
 /// Bytes before the head.
 pub const PREFIX_BYTES: usize = 16;
@@ -61,14 +65,61 @@ impl Prefix {
             data_checksum: field(DATA_CHECKSUM),
             head_checksum: field(HEAD_CHECKSUM),
         };
+        prefix.check_lengths(limits)?;
+        Ok(prefix)
+    }
+
+    /// Appends the packed prefix.
+    pub fn pack(&self, out: &mut Vec<u8>) {
+        put(out, self.head_len.into());
+        put(out, self.data_len.into());
+        if self.data_len > 0 {
+            out.extend(self.data_checksum.to_le_bytes());
+        }
+        out.extend(self.head_checksum.to_le_bytes());
+    }
+
+    /// The packed prefix that `next` gives byte by byte.
+    ///
+    /// # Errors
+    /// If it announces more than the limits allow, is none, or `next` fails.
+    pub fn unpack<E: From<ProtocolError>>(
+        limits: &Limits,
+        mut next: impl FnMut() -> Result<u8, E>,
+    ) -> Result<Prefix, E> {
+        let mut length = || -> Result<u32, E> {
+            let mut value = 0_u32;
+            for shift in (0..u32::BITS).step_by(7) {
+                let byte = next()?;
+                let bits = u32::from(byte & 0x7f);
+                if bits << shift >> shift != bits {
+                    break;
+                }
+                value |= bits << shift;
+                if byte < 0x80 {
+                    return Ok(value);
+                }
+            }
+            Err(ProtocolError::Malformed { expected: "a length of at most 32 bits" }.into())
+        };
+        let (head_len, data_len) = (length()?, length()?);
+        let mut checksum =
+            || -> Result<u32, E> { Ok(u32::from_le_bytes([next()?, next()?, next()?, next()?])) };
+        let data_checksum = if data_len > 0 { checksum()? } else { 0 };
+        let prefix = Prefix { head_len, data_len, data_checksum, head_checksum: checksum()? };
+        prefix.check_lengths(limits)?;
+        Ok(prefix)
+    }
+
+    fn check_lengths(&self, limits: &Limits) -> Result<(), ProtocolError> {
         for (what, bytes, limit) in
-            [("a head", prefix.head_len, limits.head_bytes), ("data", prefix.data_len, limits.data_bytes)]
+            [("a head", self.head_len, limits.head_bytes), ("data", self.data_len, limits.data_bytes)]
         {
             if bytes > limit {
                 return Err(ProtocolError::TooLong { what, bytes: bytes.into(), limit: limit.into() });
             }
         }
-        Ok(prefix)
+        Ok(())
     }
 
     /// Checks the head that came.
@@ -116,9 +167,35 @@ mod tests {
                 prefix.check_head(&bytes[PREFIX_BYTES..]).map(|()| prefix)
             };
             prop_assert_eq!(whole(&bytes), Ok(prefix));
+            let mut packed = Vec::new();
+            prefix.pack(&mut packed);
+            prop_assert!(packed.len() <= 12);
+            prop_assert_eq!(unpacked(&packed, &limits), Ok(prefix));
+            packed.pop();
+            prop_assert!(unpacked(&packed, &limits).is_err());
             let bit = bit % (bytes.len() * 8);
             bytes[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(whole(&bytes).is_err());
+        }
+    }
+
+    fn unpacked(mut bytes: &[u8], limits: &Limits) -> Result<Prefix, ProtocolError> {
+        Prefix::unpack(limits, || {
+            let (first, rest) = bytes.split_first().ok_or(ProtocolError::Malformed { expected: "a byte" })?;
+            bytes = rest;
+            Ok(*first)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_unpacked_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..24)) {
+            if let Ok(prefix) = unpacked(&bytes, &Limits::DEFAULT) {
+                prop_assert!(prefix.head_len <= Limits::DEFAULT.head_bytes);
+                let mut packed = Vec::new();
+                prefix.pack(&mut packed);
+                prop_assert_eq!(unpacked(&packed, &Limits::DEFAULT), Ok(prefix));
+            }
         }
     }
 

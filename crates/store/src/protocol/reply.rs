@@ -139,7 +139,7 @@ impl Reply {
             Ok(Answer::File { file: None, .. }) => out.push(0),
             Ok(Answer::File { file: Some(file), new }) => {
                 out.push(1);
-                put(out, file.0);
+                file.encode(out);
                 out.push(u8::from(*new));
             }
             Ok(Answer::Names { more, names }) => {
@@ -147,7 +147,7 @@ impl Reply {
                 put(out, names.len() as u64);
                 for (name, file) in names {
                     put_bytes(out, name.as_bytes());
-                    put(out, file.0);
+                    file.encode(out);
                 }
             }
             Ok(Answer::Record(record)) => {
@@ -195,7 +195,7 @@ fn decode_body(kind: u8, input: &mut Input) -> Result<ReplyBody, ProtocolError> 
         1 => Answer::Done,
         2 => match input.flag()? {
             false => Answer::File { file: None, new: false },
-            true => Answer::File { file: Some(FileId(input.number("a file")?)), new: input.flag()? },
+            true => Answer::File { file: Some(FileId::decode(input)?), new: input.flag()? },
         },
         3 => {
             let more = input.flag()?;
@@ -203,7 +203,7 @@ fn decode_body(kind: u8, input: &mut Input) -> Result<ReplyBody, ProtocolError> 
             let count = count(input, MOST_NAMES as usize, 3)?;
             let mut names = Vec::with_capacity(count);
             for _ in 0..count {
-                names.push((input.string(PATH_BYTES, "a path")?, FileId(input.number("a file")?)));
+                names.push((input.string(PATH_BYTES, "a path")?, FileId::decode(input)?));
             }
             Answer::Names { more, names }
         }

@@ -1,7 +1,8 @@
 //! What clients ask.
 //!
 //! A request is its kind, its number, how far below that number lies the first one not yet answered, and the fields of
-//! its kind. Numbers are LEB128. A *file* is its id and its placement (strip, factor, base, servers); an *access* is a
+//! its kind. Numbers are LEB128. A *file id* is two: the server that keeps its record, and its count there. A *file* is
+//! its id and its placement (strip, factor, base, servers); an *access* is a
 //! view (`0`: the whole file; `1`, number: a registered one; `2`, encoding: this one) and positions (start, length).
 //!
 //! | kind | request | fields | answer |
@@ -52,6 +53,22 @@ impl FileId {
     /// The server that keeps the file's record.
     pub fn home(self) -> u32 {
         (self.0 >> 48) as u32
+    }
+
+    fn count(self) -> u64 {
+        self.0 & ((1 << 48) - 1)
+    }
+
+    pub(super) fn encode(self, out: &mut Vec<u8>) {
+        put(out, self.home().into());
+        put(out, self.count());
+    }
+
+    pub(super) fn decode(input: &mut Input) -> Result<FileId, ProtocolError> {
+        let (home, count) = (input.small("a file's home")?, input.number("a file's count")?);
+        let file = FileId::new(home, count);
+        let same = (file.home(), file.count()) == (home, count);
+        if same { Ok(file) } else { Err(ProtocolError::Malformed { expected: "a file's home and count" }) }
     }
 }
 
@@ -237,33 +254,33 @@ impl Request {
             }
             Body::Link { name, file } => {
                 put_bytes(out, name.0.as_bytes());
-                put(out, file.0);
+                file.encode(out);
             }
             Body::List { prefix, after, most } => {
                 put_bytes(out, prefix.as_bytes());
                 put_bytes(out, after.as_bytes());
                 put(out, u64::from(*most));
             }
-            Body::Describe { file } | Body::Forget { file } => put(out, file.0),
+            Body::Describe { file } | Body::Forget { file } => file.encode(out),
             Body::FetchAdd { file, register, at_least, by } => {
-                put(out, file.0);
+                file.encode(out);
                 out.push(register.code());
                 put(out, *at_least);
                 put(out, *by);
             }
             Body::SetRegister { file, register, value } => {
-                put(out, file.0);
+                file.encode(out);
                 out.push(register.code());
                 put(out, *value);
             }
             Body::Lock { file, lock, shared, range } => {
-                put(out, file.0);
+                file.encode(out);
                 put(out, *lock);
                 out.push(u8::from(*shared));
                 put_range(out, range);
             }
             Body::Unlock { file, lock } => {
-                put(out, file.0);
+                file.encode(out);
                 put(out, *lock);
             }
             Body::RegisterView { view, layout } => {
@@ -316,32 +333,32 @@ fn decode_body(kind: u8, input: &mut Input) -> Result<Body, ProtocolError> {
             placement: Placement::decode(input)?,
         },
         3 => Body::Unlink { name: Name::decode(input)? },
-        4 => Body::Link { name: Name::decode(input)?, file: file_id(input)? },
+        4 => Body::Link { name: Name::decode(input)?, file: FileId::decode(input)? },
         5 => Body::List {
             prefix: input.string(PATH_BYTES, "a prefix")?,
             after: input.string(PATH_BYTES, "a path")?,
             most: input.small("a number")?,
         },
-        6 => Body::Describe { file: file_id(input)? },
-        7 => Body::Forget { file: file_id(input)? },
+        6 => Body::Describe { file: FileId::decode(input)? },
+        7 => Body::Forget { file: FileId::decode(input)? },
         8 => Body::FetchAdd {
-            file: file_id(input)?,
+            file: FileId::decode(input)?,
             register: Register::decode(input)?,
             at_least: input.number("a value")?,
             by: input.number("a value")?,
         },
         9 => Body::SetRegister {
-            file: file_id(input)?,
+            file: FileId::decode(input)?,
             register: Register::decode(input)?,
             value: input.number("a value")?,
         },
         10 => Body::Lock {
-            file: file_id(input)?,
+            file: FileId::decode(input)?,
             lock: input.number("a lock")?,
             shared: input.flag()?,
             range: input.range()?,
         },
-        11 => Body::Unlock { file: file_id(input)?, lock: input.number("a lock")? },
+        11 => Body::Unlock { file: FileId::decode(input)?, lock: input.number("a lock")? },
         12 => Body::RegisterView { view: input.small("a view's number")?, layout: view(input)? },
         13 => Body::ForgetView { view: input.small("a view's number")? },
         14 => Body::Write { file: FileRef::decode(input)?, access: Access::decode(input)? },
@@ -358,22 +375,18 @@ fn decode_body(kind: u8, input: &mut Input) -> Result<Body, ProtocolError> {
     })
 }
 
-fn file_id(input: &mut Input) -> Result<FileId, ProtocolError> {
-    input.number("a file").map(FileId)
-}
-
 fn view(input: &mut Input) -> Result<View, ProtocolError> {
     View::decode(&mut input.rest).map_err(|_| ProtocolError::Malformed { expected: "a view" })
 }
 
 impl FileRef {
     fn encode(&self, out: &mut Vec<u8>) {
-        put(out, self.id.0);
+        self.id.encode(out);
         self.placement.encode(out);
     }
 
     fn decode(input: &mut Input) -> Result<FileRef, ProtocolError> {
-        Ok(FileRef { id: file_id(input)?, placement: Placement::decode(input)? })
+        Ok(FileRef { id: FileId::decode(input)?, placement: Placement::decode(input)? })
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::fmt::Debug;
 use std::io::{self, IoSlice};
+use std::ops::Add;
 use std::time::Duration;
 
 use crate::limits::Limits;
@@ -16,6 +17,33 @@ mod way;
 pub use shared::{SharedConnection, SharedListener};
 pub use tcp::{TcpConnection, TcpListener};
 pub use way::Way;
+
+/// Bytes that went between a client and its servers, all that its transport said included: greetings, prefixes and heads of
+/// messages, views, and data, through whatever they went. What a network adds to carry them (the headers of TCP, say) is not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes sent.
+    pub sent: u64,
+    /// Bytes received.
+    pub received: u64,
+}
+
+impl Add for Traffic {
+    type Output = Traffic;
+
+    fn add(self, other: Traffic) -> Traffic {
+        Traffic { sent: self.sent + other.sent, received: self.received + other.received }
+    }
+}
+
+/// Data, and what is known of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Summed<'a> {
+    /// The data.
+    pub data: &'a [u8],
+    /// The CRC-32 of each [`BLOCK_BYTES`](crate::disk::BLOCK_BYTES) of them (the last may be fewer); empty if not known.
+    pub sums: &'a [u32],
+}
 
 /// A connection: messages go both ways, whole, in order, checked; or it breaks.
 ///
@@ -52,6 +80,19 @@ pub trait Connection: Debug + Send {
         Err(io::Error::new(io::ErrorKind::InvalidInput, "no memory was lent"))
     }
 
+    /// Sends messages that have no data, together.
+    ///
+    /// # Errors
+    /// As [`Connection::send`].
+    fn send_heads(&mut self, heads: &[Vec<u8>]) -> io::Result<()> {
+        heads.iter().try_for_each(|head| self.send(head, &[]))
+    }
+
+    /// Whether some of the next message is there already. `false` if this way cannot tell, or nothing will come.
+    fn has_come(&mut self) -> bool {
+        false
+    }
+
     /// Waits for the next message, puts its head into `head`, and says how many bytes of data it has. Data of the
     /// message before that nobody took are skipped.
     ///
@@ -72,6 +113,14 @@ pub trait Connection: Debug + Send {
     /// As [`Connection::receive`].
     fn receive_data(&mut self) -> io::Result<&[u8]>;
 
+    /// The same, with the CRC-32 of each [`BLOCK_BYTES`](crate::disk::BLOCK_BYTES) of them (the last may be fewer) if this way has summed them.
+    ///
+    /// # Errors
+    /// As [`Connection::receive`].
+    fn receive_summed(&mut self) -> io::Result<Summed<'_>> {
+        Ok(Summed { data: self.receive_data()?, sums: &[] })
+    }
+
     /// What messages may be like from now on.
     fn set_limits(&mut self, limits: &Limits);
 
@@ -83,6 +132,9 @@ pub trait Connection: Debug + Send {
 
     /// Gives back memory that is kept from message to message.
     fn trim(&mut self);
+
+    /// Bytes that went over this connection, counted from its beginning.
+    fn traffic(&self) -> Traffic;
 
     /// What breaks the connection from another thread: whoever waits on it gets an error.
     ///

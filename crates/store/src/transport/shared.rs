@@ -1,11 +1,8 @@
 //! Messages between processes of one machine: heads over a Unix socket, data through [shared memory](super::segment).
 //!
-//! A message is a [frame](crate::protocol::frame) whose head begins with eight bytes that say where its data are:
-//!
-//! | offset | bytes | what |
-//! |---|---|---|
-//! | 0 | 4 | 0: behind the head, as over TCP; 1: in the sender's segment; 2: the same, and this message brings the segment; little endian |
-//! | 4 | 4 | offset in the segment, or 0; little endian |
+//! A message is a packed [frame](crate::protocol::frame) whose head begins with a number (LEB128) that says where its data
+//! are: 0, behind the head, as over TCP; else its upper bits are an offset in the sender's segment, and its lowest bit
+//! says that this message brings the segment.
 //!
 //! Data in a segment carry no checksum: there is no wire. A server listens at a name that follows from its store (which
 //! only those can tell who know the token) and its TCP address, in the abstract namespace of the machine: so a client
@@ -21,14 +18,16 @@ use sha2::{Digest, Sha256};
 
 use super::segment::{Incoming, Outgoing};
 use super::stream::Stream;
-use super::{Breaker, Connection, Listener};
+use super::{Breaker, Connection, Listener, Traffic};
 use crate::limits::Limits;
-use crate::protocol::frame::{PREFIX_BYTES, Prefix};
+use crate::protocol::frame::Prefix;
 use crate::protocol::handshake::GREETING_BYTES;
+use crate::wire::{Input, put};
 
 /// Fewer bytes of data go behind their head: they are in the same system call.
 const SEGMENT_FROM_BYTES: usize = 2048;
-const PLACE_BYTES: usize = 8;
+/// Bytes that say where data are, at most.
+const PLACE_BYTES: u32 = 10;
 
 /// A connection through shared memory.
 #[derive(Debug)]
@@ -47,6 +46,8 @@ pub struct SharedConnection {
     lent: Option<(usize, usize)>,
     /// Data in the segment that the caller may still be looking at.
     held: bool,
+    /// Bytes of data that went through segments.
+    placed: Traffic,
     head: Vec<u8>,
     scratch: Vec<u8>,
 }
@@ -98,6 +99,7 @@ impl SharedConnection {
             pending: None,
             lent: None,
             held: false,
+            placed: Traffic::default(),
             head: Vec::new(),
             scratch: Vec::new(),
         }
@@ -121,11 +123,12 @@ impl SharedConnection {
     /// Sends a message whose data are in our segment.
     fn send_placed(&mut self, head: &[u8], start: usize, len: usize) -> io::Result<()> {
         let Some(outgoing) = &mut self.outgoing else { return Err(io::ErrorKind::NotConnected.into()) };
-        let kind = if outgoing.announced { 1 } else { 2 };
-        let prefix = put_head(&mut self.head, kind, start, head, len, 0);
+        let place = Place::Segment { start, new: !outgoing.announced };
+        let prefix = put_head(&mut self.head, place, head, len, 0);
         let descriptor = (!outgoing.announced).then(|| outgoing.file());
         self.stream.write_all(&mut [IoSlice::new(&prefix), IoSlice::new(&self.head)], descriptor)?;
         outgoing.announced = true;
+        self.placed.sent += len as u64;
         Ok(())
     }
 
@@ -133,7 +136,7 @@ impl SharedConnection {
         let mut checksum = crc32fast::Hasher::new();
         data.iter().for_each(|piece| checksum.update(piece));
         let len = data.iter().map(|piece| piece.len()).sum();
-        let prefix = put_head(&mut self.head, 0, 0, head, len, checksum.finalize());
+        let prefix = put_head(&mut self.head, Place::Behind, head, len, checksum.finalize());
         let mut pieces = Vec::with_capacity(2 + data.len());
         pieces.push(IoSlice::new(&prefix));
         pieces.push(IoSlice::new(&self.head));
@@ -142,24 +145,25 @@ impl SharedConnection {
     }
 
     /// Where the data of a message are, as its head says.
-    fn locate(&mut self, prefix: Prefix, place: [u8; PLACE_BYTES]) -> io::Result<Option<Pending>> {
-        let [a, b, c, d, e, f, g, h] = place;
-        let (kind, start) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]) as usize);
+    fn locate(&mut self, prefix: Prefix, place: Place) -> io::Result<Option<Pending>> {
         let len = prefix.data_len as usize;
-        match kind {
-            0 => return Ok((len > 0).then_some(Pending::Behind(prefix))),
-            1 => {}
-            2 => {
-                let file = self.stream.descriptor().ok_or_else(|| wrong("a segment"))?;
-                self.incoming = Some(Incoming::new(file)?);
-            }
-            _ => return Err(wrong("a place from 0 to 2")),
+        let (start, new) = match place {
+            Place::Behind => return Ok((len > 0).then_some(Pending::Behind(prefix))),
+            Place::Segment { start, new } => (start, new),
+        };
+        if new {
+            let file = self.stream.descriptor().ok_or_else(|| wrong("a segment"))?;
+            self.incoming = Some(Incoming::new(file)?);
         }
         let there = self.incoming.as_ref().is_some_and(|incoming| incoming.data(start, len).is_some());
-        if there { Ok(Some(Pending::Placed { start, len })) } else { Err(wrong("data within the segment")) }
+        if !there {
+            return Err(wrong("data within the segment"));
+        }
+        self.placed.received += len as u64;
+        Ok(Some(Pending::Placed { start, len }))
     }
 
-    fn placed(&self, start: usize, len: usize) -> io::Result<&[u8]> {
+    fn data_at(&self, start: usize, len: usize) -> io::Result<&[u8]> {
         let incoming = self.incoming.as_ref();
         incoming
             .and_then(|incoming| incoming.data(start, len))
@@ -224,16 +228,32 @@ impl Connection for SharedConnection {
         }
     }
 
+    fn send_heads(&mut self, heads: &[Vec<u8>]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(heads.len() * 40);
+        for head in heads {
+            let prefix = put_head(&mut self.head, Place::Behind, head, 0, 0);
+            bytes.extend(prefix);
+            bytes.extend_from_slice(&self.head);
+        }
+        self.stream.write_all(&mut [IoSlice::new(&bytes)], None)
+    }
+
+    fn has_come(&mut self) -> bool {
+        self.stream.has_come()
+    }
+
     fn receive(&mut self, head: &mut Vec<u8>) -> io::Result<usize> {
         if let Some(Pending::Behind(_)) = self.pending {
             self.receive_data()?;
         }
         self.release();
         self.pending = None;
-        let head_bytes = self.limits.head_bytes.saturating_add(PLACE_BYTES as u32);
+        let head_bytes = self.limits.head_bytes.saturating_add(PLACE_BYTES);
         let prefix = self.stream.receive_head(&Limits { head_bytes, ..self.limits }, head)?;
-        let place = *head.first_chunk().ok_or_else(|| wrong("where the data are"))?;
-        head.drain(..PLACE_BYTES);
+        let mut input = Input::new(head);
+        let place = Place::of(input.number("where the data are")?)?;
+        let behind = head.len() - input.rest.len();
+        head.drain(..behind);
         self.pending = self.locate(prefix, place)?;
         Ok(prefix.data_len as usize)
     }
@@ -252,7 +272,7 @@ impl Connection for SharedConnection {
                 Ok(prefix.check_data(self.stream.read_summed(out)?)?)
             }
             Some(Pending::Placed { start, len }) => {
-                out.copy_from_slice(self.placed(start, len)?);
+                out.copy_from_slice(self.data_at(start, len)?);
                 self.release();
                 self.pending = None;
                 Ok(())
@@ -264,7 +284,7 @@ impl Connection for SharedConnection {
         if let Some(Pending::Placed { start, len }) = self.pending {
             self.pending = None;
             self.held = true;
-            return self.placed(start, len);
+            return self.data_at(start, len);
         }
         let len = self.pending.as_ref().map_or(0, Pending::len);
         let mut scratch = std::mem::take(&mut self.scratch);
@@ -292,25 +312,51 @@ impl Connection for SharedConnection {
         }
     }
 
+    fn traffic(&self) -> Traffic {
+        self.stream.traffic() + self.placed
+    }
+
     fn breaker(&self) -> io::Result<Breaker> {
         self.stream.breaker()
     }
 }
 
-/// Puts place and head into `out`; returns the frame's prefix.
-fn put_head(
-    out: &mut Vec<u8>,
-    kind: u32,
-    start: usize,
-    head: &[u8],
-    len: usize,
-    checksum: u32,
-) -> [u8; PREFIX_BYTES] {
+/// Where the data of a message are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Behind,
+    /// In the sender's segment, which this message brings if it is new.
+    Segment {
+        start: usize,
+        new: bool,
+    },
+}
+
+impl Place {
+    fn number(self) -> u64 {
+        match self {
+            Place::Behind => 0,
+            Place::Segment { start, new } => (start as u64) << 1 | u64::from(new),
+        }
+    }
+
+    fn of(number: u64) -> io::Result<Place> {
+        match usize::try_from(number >> 1) {
+            Ok(0) if number == 0 => Ok(Place::Behind),
+            Ok(start) => Ok(Place::Segment { start, new: number & 1 == 1 }),
+            Err(_) => Err(wrong("a place in memory")),
+        }
+    }
+}
+
+/// Puts place and head into `out`; returns the frame's prefix, packed.
+fn put_head(out: &mut Vec<u8>, place: Place, head: &[u8], len: usize, checksum: u32) -> Vec<u8> {
     out.clear();
-    out.extend(kind.to_le_bytes());
-    out.extend((start as u32).to_le_bytes());
+    put(out, place.number());
     out.extend_from_slice(head);
-    Prefix::new(out, len as u32, checksum).encode()
+    let mut prefix = Vec::with_capacity(16);
+    Prefix::new(out, len as u32, checksum).pack(&mut prefix);
+    prefix
 }
 
 fn wrong(expected: &str) -> io::Error {
@@ -449,6 +495,23 @@ mod tests {
     }
 
     #[test]
+    fn heads_come_together_and_are_seen_to_have_come() {
+        let (mut near, mut far) = pair("a:5");
+        assert!(!far.has_come());
+        let heads = [b"one".to_vec(), b"two".to_vec()];
+        near.send_heads(&heads).unwrap();
+        let mut head = Vec::new();
+        for expected in heads {
+            assert!(far.has_come());
+            assert_eq!((far.receive(&mut head).unwrap(), &head), (0, &expected));
+        }
+        assert!(!far.has_come());
+        assert_eq!(near.traffic().sent, far.traffic().received);
+        drop(near);
+        assert!(!far.has_come());
+    }
+
+    #[test]
     fn strangers_send_no_memory_and_no_data() {
         let store = u128::from(std::process::id());
         let mut listener = SharedListener::bind(store, "a:3").unwrap();
@@ -462,14 +525,21 @@ mod tests {
 
     #[test]
     fn places_that_cannot_be_are_refused() {
-        for (kind, start, len) in [(1, 4096, 10), (2, 4096, 10), (3, 0, 0), (u32::MAX, u32::MAX, 1)] {
+        let segment = |start, new| Place::Segment { start, new };
+        let most = usize::MAX >> 1;
+        for (place, len) in [
+            (segment(4096, false), 10),
+            (segment(4096, true), 10),
+            (segment(0, true), 0),
+            (segment(most, false), 1),
+        ] {
             let store = u128::from(std::process::id());
             let mut listener = SharedListener::bind(store, "a:4").unwrap();
             let mut near = SharedConnection::connect(store, "a:4", Duration::from_secs(5)).unwrap();
             let mut far = listener.accept().unwrap();
             far.set_limits(&Limits::DEFAULT);
             let mut head = Vec::new();
-            let prefix = put_head(&mut head, kind, start as usize, b"x", len, 0);
+            let prefix = put_head(&mut head, place, b"x", len, 0);
             near.stream.write_all(&mut [IoSlice::new(&prefix), IoSlice::new(&head)], None).unwrap();
             assert_eq!(far.receive(&mut Vec::new()).unwrap_err().kind(), io::ErrorKind::InvalidData);
         }

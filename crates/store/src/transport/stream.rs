@@ -14,14 +14,13 @@ use rustix::net::{
     SendFlags, Shutdown,
 };
 
-use super::Breaker;
+use super::{Breaker, Traffic};
+use crate::disk::BLOCK_BYTES;
 use crate::limits::Limits;
-use crate::protocol::frame::{PREFIX_BYTES, Prefix};
+use crate::protocol::frame::Prefix;
 
 /// Bytes read ahead of a message: enough for prefix and head of nearly all, and little to copy of the data behind.
 const READ_AHEAD_BYTES: usize = 4096;
-/// Data are summed so many bytes at a time, while they are in the cache nearest to the processor.
-const SUMMED_BYTES: usize = 128 << 10;
 /// Pieces that the kernel takes at once (Linux's `UIO_MAXIOV`).
 const MOST_PIECES: usize = 1024;
 /// Descriptors that wait for the message they belong to.
@@ -38,6 +37,7 @@ pub(super) struct Stream {
     /// Whether the other side may send descriptors.
     takes_descriptors: bool,
     descriptors: VecDeque<OwnedFd>,
+    traffic: Traffic,
 }
 
 impl Stream {
@@ -49,7 +49,13 @@ impl Stream {
             to: 0,
             takes_descriptors: false,
             descriptors: VecDeque::new(),
+            traffic: Traffic::default(),
         }
+    }
+
+    /// Bytes that went over the socket.
+    pub(super) fn traffic(&self) -> Traffic {
+        self.traffic
     }
 
     /// Takes descriptors from now on: before, the kernel drops them.
@@ -70,26 +76,47 @@ impl Stream {
         if self.from == self.to { self.fill() } else { Ok(()) }
     }
 
+    /// Whether there is something to read.
+    pub(super) fn has_come(&self) -> bool {
+        if self.from < self.to {
+            return true;
+        }
+        let (mut byte, flags) = ([0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        matches!(rustix::net::recv(&self.socket, &mut byte, flags), Ok((1, _)))
+    }
+
     /// Waits for a message within the limits, and puts its head into `head`.
     pub(super) fn receive_head(&mut self, limits: &Limits, head: &mut Vec<u8>) -> io::Result<Prefix> {
         self.wait()?;
-        let mut prefix = [0; PREFIX_BYTES];
-        self.read_exact(&mut prefix)?;
-        let prefix = Prefix::decode(&prefix, limits)?;
+        let prefix = Prefix::unpack(limits, || {
+            let mut byte = [0];
+            self.read_exact(&mut byte).map(|()| byte[0])
+        })?;
         head.resize(prefix.head_len as usize, 0);
         self.read_exact(head)?;
         prefix.check_head(head)?;
         Ok(prefix)
     }
 
-    /// Fills `out`, in the middle of a message; returns its CRC-32.
+    /// Fills `out`, in the middle of a message; returns its CRC-32. In two steps: to stop for the sum after each piece of what
+    /// is there makes the sender wake this side up more often, which costs more than the caches save.
     pub(super) fn read_summed(&mut self, out: &mut [u8]) -> io::Result<u32> {
-        let mut checksum = crc32fast::Hasher::new();
-        for piece in out.chunks_mut(SUMMED_BYTES) {
-            self.read_exact(piece)?;
-            checksum.update(piece);
+        self.read_exact(out)?;
+        Ok(crc32fast::hash(out))
+    }
+
+    /// The same; puts the CRC-32 of each block into `sums`.
+    pub(super) fn read_summed_by_block(&mut self, out: &mut [u8], sums: &mut Vec<u32>) -> io::Result<u32> {
+        self.read_exact(out)?;
+        sums.clear();
+        let mut whole = crc32fast::Hasher::new();
+        for block in out.chunks(BLOCK_BYTES as usize) {
+            let mut hasher = crc32fast::Hasher::new();
+            hasher.update(block);
+            whole.combine(&hasher);
+            sums.push(hasher.finalize());
         }
-        Ok(checksum.finalize())
+        Ok(whole.finalize())
     }
 
     /// Fills `out`, in the middle of a message.
@@ -106,6 +133,7 @@ impl Stream {
                 self.fill().map_err(in_the_middle)?;
             } else {
                 let len = read_some(self.socket.as_fd(), out).map_err(in_the_middle)?;
+                self.traffic.received += len as u64;
                 out = &mut out[len..];
             }
         }
@@ -132,6 +160,7 @@ impl Stream {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(len) => {
                     descriptor = None;
+                    self.traffic.sent += len as u64;
                     IoSlice::advance_slices(&mut pieces, len);
                 }
                 Err(Errno::INTR) => {}
@@ -161,6 +190,7 @@ impl Stream {
             true => self.fill_with_descriptors()?,
             false => read_some(self.socket.as_fd(), &mut self.buffer[..])?,
         };
+        self.traffic.received += self.to as u64;
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::net::sockopt;
 
 use super::stream::Stream;
-use super::{Breaker, Connection, Listener};
+use super::{Breaker, Connection, Listener, Summed, Traffic};
 use crate::limits::Limits;
 use crate::protocol::frame::Prefix;
 use crate::protocol::handshake::GREETING_BYTES;
@@ -19,7 +19,10 @@ pub struct TcpConnection {
     limits: Limits,
     /// Of the message received last, while its data are still to be taken.
     pending: Option<Prefix>,
+    head: Vec<u8>,
     scratch: Vec<u8>,
+    /// Checksums of the blocks of what is in `scratch`.
+    sums: Vec<u32>,
 }
 
 impl TcpConnection {
@@ -47,12 +50,14 @@ impl TcpConnection {
         sockopt::set_tcp_keepcnt(&stream, 6)?;
         // Until both sides have shown the token there are greetings only.
         let limits = Limits { head_bytes: GREETING_BYTES, data_bytes: 0, ..Limits::DEFAULT };
-        Ok(TcpConnection { stream: Stream::new(stream.into()), limits, pending: None, scratch: Vec::new() })
-    }
-
-    fn receive_pending(&mut self, out: &mut [u8]) -> io::Result<()> {
-        let Some(prefix) = self.pending.take() else { return Ok(()) };
-        Ok(prefix.check_data(self.stream.read_summed(out)?)?)
+        Ok(TcpConnection {
+            stream: Stream::new(stream.into()),
+            limits,
+            pending: None,
+            head: Vec::new(),
+            scratch: Vec::new(),
+            sums: Vec::new(),
+        })
     }
 }
 
@@ -65,10 +70,11 @@ impl Connection for TcpConnection {
             len += slice.len();
         }
         let checksum = if len == 0 { 0 } else { checksum.finalize() };
-        let prefix = Prefix::new(head, len as u32, checksum).encode();
-        let mut slices = Vec::with_capacity(2 + data.len());
-        slices.push(IoSlice::new(&prefix));
-        slices.push(IoSlice::new(head));
+        self.head.clear();
+        Prefix::new(head, len as u32, checksum).pack(&mut self.head);
+        self.head.extend_from_slice(head);
+        let mut slices = Vec::with_capacity(1 + data.len());
+        slices.push(IoSlice::new(&self.head));
         slices.extend_from_slice(data);
         self.stream.write_all(&mut slices, None)
     }
@@ -84,6 +90,19 @@ impl Connection for TcpConnection {
         let sent = fill(&mut scratch).and_then(|()| self.send(head, &[IoSlice::new(&scratch)]));
         self.scratch = scratch;
         sent
+    }
+
+    fn send_heads(&mut self, heads: &[Vec<u8>]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(heads.len() * 32);
+        for head in heads {
+            Prefix::new(head, 0, 0).pack(&mut bytes);
+            bytes.extend_from_slice(head);
+        }
+        self.stream.write_all(&mut [IoSlice::new(&bytes)], None)
+    }
+
+    fn has_come(&mut self) -> bool {
+        self.stream.has_come()
     }
 
     fn receive(&mut self, head: &mut Vec<u8>) -> io::Result<usize> {
@@ -102,17 +121,19 @@ impl Connection for TcpConnection {
                 "memory of another length than the data",
             ));
         }
-        self.receive_pending(out)
+        let Some(prefix) = self.pending.take() else { return Ok(()) };
+        Ok(prefix.check_data(self.stream.read_summed(out)?)?)
     }
 
     fn receive_data(&mut self) -> io::Result<&[u8]> {
-        let len = self.pending.map_or(0, |prefix| prefix.data_len as usize);
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.resize(len, 0);
-        let received = self.receive_pending(&mut scratch);
-        self.scratch = scratch;
-        received?;
-        Ok(&self.scratch)
+        self.receive_summed().map(|summed| summed.data)
+    }
+
+    fn receive_summed(&mut self) -> io::Result<Summed<'_>> {
+        let Some(prefix) = self.pending.take() else { return Ok(Summed::default()) };
+        self.scratch.resize(prefix.data_len as usize, 0);
+        prefix.check_data(self.stream.read_summed_by_block(&mut self.scratch, &mut self.sums)?)?;
+        Ok(Summed { data: &self.scratch, sums: &self.sums })
     }
 
     fn set_limits(&mut self, limits: &Limits) {
@@ -125,6 +146,10 @@ impl Connection for TcpConnection {
 
     fn trim(&mut self) {
         self.scratch = Vec::new();
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.stream.traffic()
     }
 
     fn breaker(&self) -> io::Result<Breaker> {
@@ -228,16 +253,55 @@ mod tests {
     }
 
     #[test]
+    fn blocks_are_summed_as_they_come() {
+        let (mut near, mut far) = pair();
+        let data: Vec<u8> = (0..200_000_u32).map(|byte| (byte / 7) as u8).collect();
+        for len in [0, 1, 65_536, 65_537, 131_072, 200_000] {
+            let data = data[..len].to_vec();
+            let sender = std::thread::spawn(move || {
+                near.send(b"head", &[IoSlice::new(&data)]).unwrap();
+                (near, data)
+            });
+            far.receive(&mut Vec::new()).unwrap();
+            let Summed { data: came, sums } = far.receive_summed().unwrap();
+            let expected: Vec<u32> = came.chunks(65_536).map(crc32fast::hash).collect();
+            assert_eq!(sums, expected);
+            let (again, data) = sender.join().unwrap();
+            assert!(came == data);
+            near = again;
+        }
+    }
+
+    #[test]
     fn damaged_data_are_noticed() {
         let mut listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut near = TcpStream::connect(listener.address()).unwrap();
         let mut far = listener.accept().unwrap();
         far.set_limits(&Limits::DEFAULT);
-        near.write_all(&Prefix::new(b"head", 4, crc32fast::hash(b"data")).encode()).unwrap();
-        near.write_all(b"headDATA").unwrap();
+        let mut message = Vec::new();
+        Prefix::new(b"head", 4, crc32fast::hash(b"data")).pack(&mut message);
+        message.extend(b"headDATA");
+        near.write_all(&message).unwrap();
         let mut head = Vec::new();
         assert_eq!(far.receive(&mut head).unwrap(), 4);
         assert_eq!(far.receive_data().unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn heads_come_together_and_are_seen_to_have_come() {
+        let (mut near, mut far) = pair();
+        assert!(!far.has_come());
+        let heads = [b"one".to_vec(), b"two".to_vec()];
+        near.send_heads(&heads).unwrap();
+        let mut head = Vec::new();
+        for expected in heads {
+            assert!(far.has_come());
+            assert_eq!((far.receive(&mut head).unwrap(), &head), (0, &expected));
+        }
+        assert!(!far.has_come());
+        assert_eq!(near.traffic().sent, far.traffic().received);
+        drop(near);
+        assert!(!far.has_come());
     }
 
     #[test]
@@ -245,7 +309,9 @@ mod tests {
         let mut listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut near = TcpStream::connect(listener.address()).unwrap();
         let mut far = listener.accept().unwrap();
-        near.write_all(&Prefix::new(&[0; 600], 0, 0).encode()).unwrap();
+        let mut message = Vec::new();
+        Prefix::new(&[0; 600], 0, 0).pack(&mut message);
+        near.write_all(&message).unwrap();
         assert_eq!(far.receive(&mut Vec::new()).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 

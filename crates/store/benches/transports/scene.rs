@@ -1,0 +1,57 @@
+//! Servers in threads of the bench.
+
+use std::path::Path;
+
+use pio_store::Limits;
+use pio_store::auth::Token;
+use pio_store::client::{Options, Store};
+use pio_store::config::{Description, STRIP_BYTES, Server};
+use pio_store::serve::{self, Running, Settings};
+use pio_store::transport::{Listener, TcpListener, Way};
+
+use super::Outcome;
+
+/// A store, each of whose servers has a folder of its own.
+pub struct Scene {
+    description: Description,
+    token: Token,
+    _servers: Vec<Running>,
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    /// Starts so many servers whose folders are below `folder`.
+    pub fn new(folder: &Path, servers: u32) -> Outcome<Scene> {
+        let folder = tempfile::tempdir_in(folder)?;
+        let token = Token::load_or_create(&folder.path().join("token"))?;
+        let mut description =
+            Description { token: "token".into(), strip_bytes: STRIP_BYTES, servers: Vec::new() };
+        let mut running = Vec::new();
+        for index in 0..servers {
+            let listener: Box<dyn Listener> = Box::new(TcpListener::bind("127.0.0.1:0")?);
+            let address = listener.address().to_owned();
+            let near = Way::Shared.listen(&token, &address).ok_or("no shared memory here")?;
+            let settings = Settings {
+                index,
+                servers,
+                folders: vec![folder.path().join(format!("server-{index}"))],
+                token: token.clone(),
+                limits: Limits::DEFAULT,
+            };
+            running.push(serve::start(settings, vec![listener, near])?);
+            description.servers.push(Server { address });
+        }
+        Ok(Scene { description, token, _servers: running, folder })
+    }
+
+    /// A client.
+    pub fn client(&self, way: Way) -> Outcome<Store> {
+        let options = Options { transport: Some(way), ..Options::default() };
+        Ok(Store::new(&self.description, self.token.clone(), options)?)
+    }
+
+    /// Where everything is.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
