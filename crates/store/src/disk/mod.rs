@@ -147,8 +147,7 @@ impl Disks {
             }
             Task::Sync { file } => self.sync(file),
             Task::RemovePart { file } => {
-                self.opened().remove(&file.id);
-                self.paths(file.id).remove()?;
+                self.remove_part(file)?;
                 Ok(Answer::Done)
             }
             Task::Check { file } => {
@@ -176,6 +175,16 @@ impl Disks {
             return Err(trouble);
         }
         Ok(Answer::Written { epoch: self.epoch() })
+    }
+
+    fn remove_part(&self, file: &FileRef) -> Result<(), Trouble> {
+        let paths = self.paths(file.id);
+        // With the table held: who opens the part meanwhile finds all of it, or nothing.
+        let mut parts = self.opened();
+        parts.remove(&file.id);
+        paths.remove()?;
+        drop(parts);
+        paths.sync_folder()
     }
 
     fn usage(&self) -> Result<Answer, Trouble> {
@@ -265,4 +274,37 @@ fn boot() -> u128 {
         .and_then(|text| u128::from_str_radix(&text.trim().replace('-', ""), 16).ok())
         .or_else(|| crate::auth::random().ok().map(u128::from_le_bytes))
         .unwrap_or(0)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::placement::Placement;
+
+    /// A file that one client removes while another syncs it is gone, not damaged.
+    #[test]
+    fn who_syncs_a_part_that_is_being_removed_finds_all_of_it_or_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (disks, _) = Disks::open(&[folder.path().to_owned()], 0, 1).unwrap();
+        let placement = Placement::new(1 << 16, 1, 0, 1).unwrap();
+        let file = FileRef { id: FileId(1), placement };
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let syncing = scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    disks.sync(&file).map_err(|trouble| trouble.0)?;
+                }
+                Ok(())
+            });
+            for _ in 0..200 {
+                disks.make(&file).ok().unwrap().set_len(100_000).ok().unwrap();
+                disks.remove_part(&file).ok().unwrap();
+            }
+            stop.store(true, Ordering::Relaxed);
+            assert_eq!(syncing.join().unwrap(), Ok::<(), Failure>(()));
+        });
+    }
 }

@@ -67,7 +67,8 @@ impl Paths {
         Paths { folder: folder.to_owned(), data: name("data"), sums: name("sums") }
     }
 
-    /// Removes the part, if there is one: the data first, as they are nothing without their checksums.
+    /// Removes the part, if there is one: the data first, as they are nothing without their checksums. Nobody may look
+    /// for it in between.
     pub(super) fn remove(&self) -> Result<(), Trouble> {
         for path in [&self.data, &self.sums] {
             match fs::remove_file(path) {
@@ -75,6 +76,11 @@ impl Paths {
                 result => result?,
             }
         }
+        Ok(())
+    }
+
+    /// Makes it durable that the part is there, or is not.
+    pub(super) fn sync_folder(&self) -> Result<(), Trouble> {
         Ok(File::open(&self.folder)?.sync_all()?)
     }
 }
@@ -380,7 +386,7 @@ impl Part {
         // Others may write meanwhile: their blocks are open again, and so stays the part.
         self.data.sync_data()?;
         if new {
-            File::open(&self.paths.folder)?.sync_all()?;
+            self.paths.sync_folder()?;
         }
         if open {
             self.sums.sync_data()?;

@@ -128,10 +128,11 @@ impl Sorted {
 
     fn show_head(&mut self, index: usize) -> io::Result<()> {
         let run = &mut self.runs[index];
-        if run.at == run.accesses.len() && run.next < run.end {
-            if let Some(file) = &self.file {
-                run.load(file)?;
-            }
+        if run.at == run.accesses.len()
+            && run.next < run.end
+            && let Some(file) = &self.file
+        {
+            run.load(file)?;
         }
         if let Some(access) = run.accesses.get(run.at) {
             self.heads.push(Reverse((access.start_ns, index)));
