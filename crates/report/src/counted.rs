@@ -153,7 +153,9 @@ fn sizes(counted: &Counted) -> Table {
             if part > 0 { units::percent(part as f64 / all as f64) } else { String::new() }
         };
         let mut name = interface.module.to_string();
-        for (class, size) in SIZE_CLASSES.iter().zip(sizes).filter(|(_, size)| size.reads + size.writes > 0) {
+        for (class, size) in
+            SIZE_CLASSES.iter().zip(sizes).filter(|(_, size)| size.reads.max(size.writes) > 0)
+        {
             rows.push(vec![
                 std::mem::take(&mut name),
                 (*class).to_owned(),
