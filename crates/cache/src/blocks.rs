@@ -165,8 +165,47 @@ pub(crate) fn hir_capacity(capacity: u64) -> u64 {
     (capacity / 100).max(1)
 }
 
-/// In groups: each when the processor has been told of the one behind it.
+/// Touches the blocks of extents: how many were here.
+#[inline(always)]
 fn touch_extents<P: BlockPolicy>(
+    policy: &mut P,
+    table: &mut Table,
+    file: u32,
+    extents: &[Range<u64>],
+) -> u64 {
+    if table.is_far() {
+        touch_in_groups(policy, table, file, extents)
+    } else {
+        touch_directly(policy, table, file, extents)
+    }
+}
+
+/// One block after the other: while the table is in the processor's cache anyway.
+#[inline(never)]
+fn touch_directly<P: BlockPolicy>(
+    policy: &mut P,
+    table: &mut Table,
+    file: u32,
+    extents: &[Range<u64>],
+) -> u64 {
+    let (mut room, mut hits) = (0, 0);
+    for extent in extents {
+        for block in extent.clone() {
+            if room == 0 {
+                make_room(policy, table);
+                room = GROUP;
+            }
+            room -= 1;
+            let key = Key { file, block };
+            hits += u64::from(touch(policy, table, key, key.hash()));
+        }
+    }
+    hits
+}
+
+/// In groups: each when the processor has been told of the one behind it.
+#[inline(never)]
+fn touch_in_groups<P: BlockPolicy>(
     policy: &mut P,
     table: &mut Table,
     file: u32,

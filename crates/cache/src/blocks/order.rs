@@ -143,6 +143,9 @@ impl Order {
     #[inline(never)]
     fn advance(&mut self, table: &Table) {
         self.head_word += 1;
+        if !table.is_far() {
+            return;
+        }
         for slot in self.in_word((self.head_word + WORDS_AHEAD) & (self.live.len() - 1)) {
             table.prefetch_slot(slot);
         }

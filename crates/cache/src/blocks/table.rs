@@ -20,6 +20,9 @@ const ENTRIES_PER_BUCKET: usize = 4;
 const FIRST_ENTRIES: usize = 4096;
 const GROWTH: usize = 4;
 
+/// A table of so many bytes stays in the second level of a processor's cache.
+const NEAR_BYTES: usize = 256 << 10;
+
 /// So many passed a bucket, or more: not counted any further.
 const MANY: u8 = u8::MAX;
 
@@ -200,6 +203,12 @@ impl Table {
         self.second = vec![[0; SLOTS]; if self.rails > 1 { buckets } else { 0 }];
     }
 
+    /// Whether the table is too large to stay in the processor's own cache.
+    #[inline(always)]
+    pub(crate) fn is_far(&self) -> bool {
+        self.buckets.len() > NEAR_BYTES / size_of::<Bucket>()
+    }
+
     /// Begins to bring the bucket of a hash into the processor's cache.
     #[inline(always)]
     pub(crate) fn prefetch(&self, hash: Hash) {
@@ -242,7 +251,7 @@ impl Table {
     /// Adds a block, which is not in, at a position of the main rail, and gives its slot.
     #[inline(always)]
     pub(crate) fn insert(&mut self, key: Key, hash: Hash, state: State, position: u32) -> Slot {
-        assert!(self.entries < self.limit, "room was made before");
+        debug_assert!(self.entries < self.limit, "room was made before");
         self.entries += 1;
         let home = self.home(hash);
         let mut place = home;
