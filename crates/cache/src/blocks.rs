@@ -37,9 +37,9 @@ type Slots<'a> = Box<dyn Iterator<Item = Slot> + 'a>;
 
 /// A policy on single blocks.
 trait BlockPolicy {
-    /// Whether a block in such a state is here, or only its history is remembered.
+    /// Whether a block that is known is here, or only its history is remembered.
     #[inline(always)]
-    fn is_here(&self, _: State) -> bool {
+    fn is_here(&self, _: &Found) -> bool {
         true
     }
 
@@ -247,7 +247,7 @@ fn touch_group<P: BlockPolicy>(policy: &mut P, table: &mut Table, file: u32, gro
 #[inline(always)]
 fn touch<P: BlockPolicy>(policy: &mut P, table: &mut Table, key: Key, hash: Hash) -> bool {
     let found = table.find(key, hash);
-    match found.filter(|found| policy.is_here(found.state)) {
+    match found.filter(|found| policy.is_here(found)) {
         Some(found) => {
             policy.hit(table, found);
             true
