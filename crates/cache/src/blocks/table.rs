@@ -79,7 +79,7 @@ impl Hash {
     /// Not 0, which says that a way is free; and not 1, which a free way may be mistaken for.
     #[inline(always)]
     fn tag(self) -> u8 {
-        (self.0 as u8).max(2)
+        self.0 as u8 | 2
     }
 }
 
