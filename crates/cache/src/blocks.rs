@@ -23,6 +23,9 @@ use table::{Found, Hash, Key, Slot, State, Table};
 /// Blocks that are looked up together: what comes from memory takes about as long as so many requests.
 const GROUP: usize = 32;
 
+/// Extents that are looked up together in a table that is near.
+const NEAR_GROUP: usize = 8;
+
 /// A block that is not here.
 #[derive(Clone, Copy)]
 struct Missing {
@@ -37,9 +40,9 @@ type Slots<'a> = Box<dyn Iterator<Item = Slot> + 'a>;
 
 /// A policy on single blocks.
 trait BlockPolicy {
-    /// Whether a block in such a state is here, or only its history is remembered.
+    /// Whether a block that is known is here, or only its history is remembered.
     #[inline(always)]
-    fn is_here(&self, _: State) -> bool {
+    fn is_here(&self, _: &Found) -> bool {
         true
     }
 
@@ -165,8 +168,64 @@ pub(crate) fn hir_capacity(capacity: u64) -> u64 {
     (capacity / 100).max(1)
 }
 
-/// In groups: each when the processor has been told of the one behind it.
+/// Touches the blocks of extents: how many were here.
+#[inline(always)]
 fn touch_extents<P: BlockPolicy>(
+    policy: &mut P,
+    table: &mut Table,
+    file: u32,
+    extents: &[Range<u64>],
+) -> u64 {
+    if table.is_far() {
+        touch_in_groups(policy, table, file, extents)
+    } else {
+        touch_directly(policy, table, file, extents)
+    }
+}
+
+/// One block after the other, while the table is near: only the first of each extent is looked up some extents before.
+#[inline(never)]
+fn touch_directly<P: BlockPolicy>(
+    policy: &mut P,
+    table: &mut Table,
+    file: u32,
+    extents: &[Range<u64>],
+) -> u64 {
+    let look_up = |table: &Table, extent: &Range<u64>| {
+        let hash = Key { file, block: extent.start }.hash();
+        table.prefetch(hash);
+        hash
+    };
+    let mut hashes = [Hash::default(); NEAR_GROUP];
+    for (hash, extent) in hashes.iter_mut().zip(extents) {
+        *hash = look_up(table, extent);
+    }
+    let (mut room, mut hits) = (0, 0);
+    for (number, extent) in extents.iter().enumerate() {
+        let mut hash = hashes[number % NEAR_GROUP];
+        if let Some(ahead) = extents.get(number + NEAR_GROUP) {
+            hashes[number % NEAR_GROUP] = look_up(table, ahead);
+        }
+        let mut block = extent.start;
+        while block < extent.end {
+            if room == 0 {
+                make_room(policy, table);
+                room = GROUP;
+            }
+            room -= 1;
+            hits += u64::from(touch(policy, table, Key { file, block }, hash));
+            block += 1;
+            if block < extent.end {
+                hash = Key { file, block }.hash();
+            }
+        }
+    }
+    hits
+}
+
+/// In groups: each when the processor has been told of the one behind it.
+#[inline(never)]
+fn touch_in_groups<P: BlockPolicy>(
     policy: &mut P,
     table: &mut Table,
     file: u32,
@@ -208,7 +267,7 @@ fn touch_group<P: BlockPolicy>(policy: &mut P, table: &mut Table, file: u32, gro
 #[inline(always)]
 fn touch<P: BlockPolicy>(policy: &mut P, table: &mut Table, key: Key, hash: Hash) -> bool {
     let found = table.find(key, hash);
-    match found.filter(|found| policy.is_here(found.state)) {
+    match found.filter(|found| policy.is_here(found)) {
         Some(found) => {
             policy.hit(table, found);
             true

@@ -12,7 +12,8 @@ impl Blocks {
     pub(crate) fn from_runs(policy: Policy, capacity: u64, replacer: &Replacer, runs: &Runs) -> Blocks {
         let mut blocks = Blocks::new(policy, capacity);
         for rail in RAILS {
-            for list in 0..runs.lists(rail) {
+            // Of an ARC, what is remembered before what is here.
+            for list in (0..runs.lists(rail)).rev() {
                 for run in runs.in_list(rail, list) {
                     let run = runs.get(run);
                     for block in run.start..run.end() {
@@ -67,9 +68,9 @@ impl Blocks {
 
     /// Adds a run of the block of a slot.
     fn add_to(&self, runs: &mut Runs, slot: Slot) -> u32 {
-        let (policy, state) = (self.policy.as_dyn(), self.table.state(slot));
-        let data = if policy.is_here(state) { Data::Clean } else { Data::Gone };
+        let (policy, found) = (self.policy.as_dyn(), self.table.found(slot));
+        let data = if policy.is_here(&found) { Data::Clean } else { Data::Gone };
         let Key { file, block } = self.table.key(slot);
-        runs.add(file, block, 1, Traits { data, mark: policy.mark(state), ..Traits::CLEAN })
+        runs.add(file, block, 1, Traits { data, mark: policy.mark(found.state), ..Traits::CLEAN })
     }
 }

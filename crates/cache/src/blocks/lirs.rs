@@ -25,12 +25,12 @@ pub(crate) struct Lirs {
 
 impl BlockPolicy for Lirs {
     #[inline(always)]
-    fn is_here(&self, state: State) -> bool {
-        state & GONE == 0
+    fn is_here(&self, found: &Found) -> bool {
+        found.state & GONE == 0
     }
 
     #[inline(always)]
-    fn hit(&mut self, table: &mut Table, Found { slot, state }: Found) {
+    fn hit(&mut self, table: &mut Table, Found { slot, state, .. }: Found) {
         if state & LIR != 0 {
             let was_bottom = self.s.first(table) == Some(slot);
             let entry = table.entry(slot);

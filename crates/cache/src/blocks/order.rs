@@ -100,18 +100,47 @@ impl Order {
         }
     }
 
+    /// Where the hot end is: counted on, so that what is put in later is behind it.
+    #[inline(always)]
+    pub(crate) fn end(&self) -> usize {
+        self.tail
+    }
+
+    /// Whether the block at a position was put in when the hot end was there, or later.
+    #[inline(always)]
+    pub(crate) fn is_behind(&self, end: usize, position: u32) -> bool {
+        let back = self.tail.wrapping_sub(position as usize + 1) & (self.entries.len() - 1);
+        back < self.tail - end
+    }
+
+    /// What the hot end was when the first block that was put in at `end` or later was in. There is one.
+    #[inline(always)]
+    pub(crate) fn pass_one(&self, end: usize) -> usize {
+        let from = end.max(self.head_word * WORD);
+        let mut word = from / WORD;
+        let mut live = self.live[word & (self.live.len() - 1)] & (u64::MAX << (from % WORD));
+        while live == 0 {
+            word += 1;
+            live = self.live[word & (self.live.len() - 1)];
+        }
+        word * WORD + live.trailing_zeros() as usize + 1
+    }
+
     /// The blocks, the coldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> {
         let words = self.head_word..self.tail.div_ceil(WORD);
         words.map(|word| word & (self.live.len() - 1)).flat_map(|word| self.in_word(word))
     }
 
-    /// Makes room for so many that are put in. `moved` is told of the new position of blocks.
+    /// Makes room for [`PUSHES`] that are put in. `moved` is told of the new position of blocks. Gives whether they
+    /// have moved: they are then without gaps from 0 on.
     #[inline(always)]
-    pub(crate) fn make_room(&mut self, moved: impl FnMut(Slot, u32)) {
-        if self.free() < PUSHES {
+    pub(crate) fn make_room(&mut self, moved: impl FnMut(Slot, u32)) -> bool {
+        let full = self.free() < PUSHES;
+        if full {
             self.rewrite(moved);
         }
+        full
     }
 
     /// Blocks have new slots.
@@ -143,6 +172,9 @@ impl Order {
     #[inline(never)]
     fn advance(&mut self, table: &Table) {
         self.head_word += 1;
+        if !table.is_far() {
+            return;
+        }
         for slot in self.in_word((self.head_word + WORDS_AHEAD) & (self.live.len() - 1)) {
             table.prefetch_slot(slot);
         }

@@ -16,9 +16,15 @@ const SLOTS: usize = 8;
 /// Entries for each bucket, on average, when the table is full: few buckets are then.
 const ENTRIES_PER_BUCKET: usize = 4;
 
+/// The same of a table that is near: there it is instructions that cost time, not memory.
+const NEAR_ENTRIES_PER_BUCKET: usize = 3;
+
 /// A new table is made for at most so many entries, and grows by this factor.
 const FIRST_ENTRIES: usize = 4096;
 const GROWTH: usize = 4;
+
+/// A table of so many buckets, 256 KiB, is near: it stays in the second level of a processor's cache.
+const NEAR_BUCKETS: usize = 2048;
 
 /// So many passed a bucket, or more: not counted any further.
 const MANY: u8 = u8::MAX;
@@ -37,6 +43,8 @@ pub(crate) type State = u8;
 pub(crate) struct Found {
     pub slot: Slot,
     pub state: State,
+    /// Where it is in its order on the main rail.
+    pub position: u32,
 }
 
 /// What a policy changes of a block.
@@ -71,7 +79,7 @@ impl Hash {
     /// Not 0, which says that a way is free; and not 1, which a free way may be mistaken for.
     #[inline(always)]
     fn tag(self) -> u8 {
-        (self.0 as u8).max(2)
+        self.0 as u8 | 2
     }
 }
 
@@ -115,6 +123,13 @@ impl Bucket {
     #[inline(always)]
     fn key(&self, way: usize) -> Key {
         Key { file: self.files[way], block: self.blocks[way] }
+    }
+
+    /// What is known of the entry of a way of this bucket, whose number is given.
+    #[inline(always)]
+    fn found(&self, place: usize, way: usize) -> Found {
+        let slot = (place * SLOTS + way) as Slot;
+        Found { slot, state: self.states[way], position: self.positions[way] }
     }
 
     #[inline(always)]
@@ -193,11 +208,18 @@ impl Table {
     }
 
     fn make(&mut self, limit: usize) {
-        let buckets = limit.div_ceil(ENTRIES_PER_BUCKET).max(1);
+        let sparse = limit.div_ceil(NEAR_ENTRIES_PER_BUCKET).max(1);
+        let buckets = if sparse <= NEAR_BUCKETS { sparse } else { limit.div_ceil(ENTRIES_PER_BUCKET) };
         assert!(buckets < NONE as usize / SLOTS, "fewer than two billion blocks are held one by one");
         self.limit = limit;
         self.buckets = vec![Bucket::EMPTY; buckets];
         self.second = vec![[0; SLOTS]; if self.rails > 1 { buckets } else { 0 }];
+    }
+
+    /// Whether the table is too large to stay in the processor's own cache.
+    #[inline(always)]
+    pub(crate) fn is_far(&self) -> bool {
+        self.buckets.len() > NEAR_BUCKETS
     }
 
     /// Begins to bring the bucket of a hash into the processor's cache.
@@ -225,7 +247,7 @@ impl Table {
             while candidates != 0 {
                 let way = first_way(candidates);
                 if bucket.key(way) == key {
-                    return Some(Found { slot: (place * SLOTS + way) as Slot, state: bucket.states[way] });
+                    return Some(bucket.found(place, way));
                 }
                 candidates &= candidates - 1;
             }
@@ -242,7 +264,7 @@ impl Table {
     /// Adds a block, which is not in, at a position of the main rail, and gives its slot.
     #[inline(always)]
     pub(crate) fn insert(&mut self, key: Key, hash: Hash, state: State, position: u32) -> Slot {
-        assert!(self.entries < self.limit, "room was made before");
+        debug_assert!(self.entries < self.limit, "room was made before");
         self.entries += 1;
         let home = self.home(hash);
         let mut place = home;
@@ -300,9 +322,8 @@ impl Table {
         Entry { state: &mut bucket.states[way(slot)], position: &mut bucket.positions[way(slot)] }
     }
 
-    #[inline(always)]
-    pub(crate) fn state(&self, slot: Slot) -> State {
-        self.buckets[bucket(slot)].states[way(slot)]
+    pub(crate) fn found(&self, slot: Slot) -> Found {
+        self.buckets[bucket(slot)].found(bucket(slot), way(slot))
     }
 
     /// Where a block is in its order on the second rail.
@@ -398,7 +419,8 @@ mod tests {
         for (block, slot) in (0..).zip(slots) {
             let key = Key { file: 3, block };
             assert_eq!(table.find(key, key.hash()).map(|found| found.slot), Some(slot));
-            assert_eq!((table.state(slot), *table.entry(slot).position), (block as State, block as u32));
+            let found = table.found(slot);
+            assert_eq!((found.state, found.position), (block as State, block as u32));
             assert_eq!(*table.second(slot), block as u32 + 1);
         }
     }

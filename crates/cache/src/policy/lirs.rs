@@ -120,12 +120,15 @@ impl Lirs {
         let mut incoming = incoming;
         let capacity = self.lir_capacity + self.hir_capacity;
         let free = capacity - self.resident();
+        if incoming.history.is_some() {
+            incoming.length = incoming.length.min(self.renewable(runs));
+        }
         if free > 0 && incoming.evict_from.is_none() {
             incoming.length = incoming.length.min(free);
         } else {
             let Some(victim) = self.victim(runs, incoming.evict_from) else { return 0 };
             incoming.length = incoming.length.min(runs.get(victim).length());
-            if incoming.history.is_some() {
+            if incoming.history.is_some() && is_lir(runs, victim) {
                 incoming.length = 1;
             }
             let victim = runs.first_blocks(victim, incoming.length);
@@ -136,6 +139,21 @@ impl Lirs {
         added
     }
 
+    /// How many blocks that are remembered may become LIR at once, as one after the other: as many as there are in the
+    /// run at the bottom of S, which become HIR for them, so that nothing else leaves S before the last has come.
+    fn renewable(&self, runs: &Runs) -> u64 {
+        if self.lir < self.lir_capacity || runs.blocks(Rail::Main, S) > self.stack_limit() {
+            return 1;
+        }
+        let bottom = runs.first(Rail::Main, S).filter(|run| is_lir(runs, *run));
+        bottom.map_or(1, |run| runs.get(run).length())
+    }
+
+    /// Blocks that S may hold.
+    fn stack_limit(&self) -> u64 {
+        2 * (self.lir_capacity + self.hir_capacity)
+    }
+
     /// Adds blocks for which there is room.
     fn add(&mut self, runs: &mut Runs, incoming: Incoming) -> u64 {
         let lir_room = self.lir_capacity - self.lir;
@@ -144,8 +162,7 @@ impl Lirs {
         let becomes_lir = lir_room > 0 || history.is_some();
         let mut length = incoming.length;
         if let Some(history) = history {
-            length = 1;
-            let history = runs.first_blocks(history, 1);
+            let history = runs.first_blocks(history, length);
             runs.remove(history);
         } else if becomes_lir {
             length = length.min(lir_room);
@@ -202,7 +219,7 @@ impl Lirs {
 
     /// Forgets what has been gone for longest, if S is too large.
     fn limit_stack(&mut self, runs: &mut Runs) {
-        let limit = 2 * (self.lir_capacity + self.hir_capacity);
+        let limit = self.stack_limit();
         while let Some(excess) = runs.blocks(Rail::Main, S).checked_sub(limit).filter(|excess| *excess > 0) {
             let Some(oldest) = runs.first(Rail::Second, GONE) else { return };
             let length = excess.min(runs.get(oldest).length());
