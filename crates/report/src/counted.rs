@@ -14,8 +14,7 @@ pub fn text_with_counters(found: &Explanation, counted: &Counted) -> String {
     if found.events > 0 {
         return crate::text::with_more(found, &body(counted));
     }
-    let job = escape::terminal(&found.job);
-    let mut text = format!("{job}\n{}\n\n", "═".repeat(job.chars().count().clamp(1, 100)));
+    let mut text = crate::text::title(found);
     text.push_str(&crate::text::attention(found));
     for sentence in summary(counted) {
         text.push_str(&wrap(&sentence, 98, ""));

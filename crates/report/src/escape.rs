@@ -58,6 +58,17 @@ pub(crate) fn shorten(text: &str, columns: usize) -> String {
     format!("…{end}")
 }
 
+/// A job is called what was typed to start it; some programs are started with pages of arguments.
+pub(crate) const TITLE_COLUMNS: usize = 200;
+
+/// The beginning of a text that is too long.
+pub(crate) fn beginning(text: &str, columns: usize) -> String {
+    match text.char_indices().nth(columns) {
+        None => text.to_string(),
+        Some(_) => text.chars().take(columns - 1).chain(['…']).collect(),
+    }
+}
+
 /// Control characters, and those that change the direction of text (a name could show as another one).
 fn is_unsafe(character: char) -> bool {
     character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -79,5 +90,11 @@ mod tests {
     fn long_names_keep_their_end() {
         assert_eq!(shorten("/data/run/field.0001", 12), "…/field.0001");
         assert_eq!(shorten("short", 12), "short");
+    }
+
+    #[test]
+    fn long_commands_keep_their_beginning() {
+        assert_eq!(beginning("mpiexec -n 8 ./run", 12), "mpiexec -n …");
+        assert_eq!(beginning("mpiexec -n 8", 12), "mpiexec -n 8");
     }
 }

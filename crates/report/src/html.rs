@@ -7,7 +7,7 @@ use pio_trace::{Event, Op, Tables, Trace};
 
 use crate::bars::MOST_BARS;
 use crate::counted;
-use crate::escape;
+use crate::escape::{self, TITLE_COLUMNS};
 use crate::figures::{self, figure};
 use crate::prediction::{self, Prediction};
 use crate::sections::{self, Limits};
@@ -54,13 +54,16 @@ fn page(
         Some(counted) => summary_of_counters(counted, out)?,
         None => summary(found, out)?,
     }
-    section("timeline", "Timeline", &timeline_figure(&timeline), out)?;
-    section("activity", "Activity", &activity(found), out)?;
+    let has_events = found.events > 0 || counted.is_none();
+    if has_events {
+        section("timeline", "Timeline", &timeline_figure(&timeline), out)?;
+        section("activity", "Activity", &activity(found), out)?;
+    }
     if !predictions.is_empty() {
         let body = figures::predictions(predictions) + &prediction::table(predictions).html();
         section("predictions", "Predictions", &body, out)?;
     }
-    if found.events > 0 || counted.is_none() {
+    if has_events {
         sections_of_events(found, out)?;
     }
     if let Some(counted) = counted.filter(|counted| !counted.is_empty()) {
@@ -122,14 +125,15 @@ fn events(trace: &Trace) -> impl Iterator<Item = Event> {
 
 fn head(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
     let job = escape::html(&found.job);
+    let title = escape::html(&escape::beginning(&found.job, TITLE_COLUMNS));
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{job} – I/O report</title>\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title} – I/O report</title>\n\
          <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         <header><div><p class=\"kind\">I/O report</p><h1>{job}</h1></div>\
+         <header><div><p class=\"kind\">I/O report</p><h1 title=\"{job}\">{title}</h1></div>\
          <button type=\"button\" id=\"theme\" title=\"Light or dark\">Dark</button></header>\n"
     )
 }

@@ -14,11 +14,16 @@ pub fn text(found: &Explanation) -> String {
     with_more(found, "")
 }
 
-/// The same, with more text between its tables and its notes.
+/// The job's name, underlined.
+pub(crate) fn title(found: &Explanation) -> String {
+    let job = escape::terminal(&escape::beginning(&found.job, escape::TITLE_COLUMNS));
+    format!("{job}\n{}\n\n", "═".repeat(job.chars().count().clamp(1, 100)))
+}
+
+/// The explanation as text, with more text between its tables and its notes.
 pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
     let limits = Limits { rows: 12, path: 22, wide: false };
-    let mut text = format!("{}\n", escape::terminal(&found.job));
-    text.push_str(&format!("{}\n\n", "═".repeat(escape::terminal(&found.job).chars().count().clamp(1, 100))));
+    let mut text = title(found);
     text.push_str(&attention(found));
     for sentence in words::summary(found) {
         text.push_str(&wrap(&sentence, 98, ""));
