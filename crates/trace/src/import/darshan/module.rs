@@ -49,59 +49,33 @@ pub enum Module {
 
 use Module::*;
 
-/// Up to 3.10.
-const WITHOUT_DATASETS: &[Module] =
-    &[Posix, MpiIo, Hdf5File, PnetcdfFile, BlueGeneQ, Lustre, Stdio, DxtPosix, DxtMpiIo, Mdhim, Apxc, Apmpi];
-
-/// From 3.20 on HDF5's datasets are a module of their own.
-const WITHOUT_VARIABLES: &[Module] = &[
-    Posix,
-    MpiIo,
-    Hdf5File,
-    Hdf5Dataset,
-    PnetcdfFile,
-    BlueGeneQ,
-    Lustre,
-    Stdio,
-    DxtPosix,
-    DxtMpiIo,
-    Mdhim,
-    Apxc,
-    Apmpi,
-    Heatmap,
-];
-
-/// From 3.41 on PnetCDF's variables are.
-const ALL: &[Module] = &[
-    Posix,
-    MpiIo,
-    Hdf5File,
-    Hdf5Dataset,
-    PnetcdfFile,
-    PnetcdfVariable,
-    BlueGeneQ,
-    Lustre,
-    Stdio,
-    DxtPosix,
-    DxtMpiIo,
-    Mdhim,
-    Apxc,
-    Apmpi,
-    Heatmap,
-    Dfs,
-    Daos,
+/// The modules by number, from 1 on, each with the minor version of the log that it came with: the later ones moved up.
+const MODULES: &[(Module, u32)] = &[
+    (Posix, 0),
+    (MpiIo, 0),
+    (Hdf5File, 0),
+    (Hdf5Dataset, 20),
+    (PnetcdfFile, 0),
+    (PnetcdfVariable, 41),
+    (BlueGeneQ, 0),
+    (Lustre, 0),
+    (Stdio, 0),
+    (DxtPosix, 0),
+    (DxtMpiIo, 0),
+    (Mdhim, 0),
+    (Apxc, 0),
+    (Apmpi, 0),
+    (Heatmap, 20),
+    (Dfs, 41),
+    (Daos, 41),
 ];
 
 impl Module {
     /// The module of this number (the null module is 0).
     pub(super) fn of(version: LogVersion, number: usize) -> Module {
-        let known = match version.minor {
-            0..=19 => WITHOUT_DATASETS,
-            20..=40 => WITHOUT_VARIABLES,
-            _ => ALL,
-        };
-        let known = number.checked_sub(1).and_then(|index| known.get(index));
-        known.copied().unwrap_or(Unknown(u8::try_from(number).unwrap_or(u8::MAX)))
+        let mut known = MODULES.iter().filter(|(_, since)| *since <= version.minor);
+        let known = number.checked_sub(1).and_then(|index| known.nth(index));
+        known.map_or(Unknown(u8::try_from(number).unwrap_or(u8::MAX)), |(module, _)| *module)
     }
 
     /// Darshan's name for it.
