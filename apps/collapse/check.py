@@ -368,6 +368,8 @@ def check_errors(checker):
         lines = [line for line in done.stderr.splitlines() if line.startswith("collapse: rank")]
         good = done.returncode != 0 and len(lines) == 1 and str(arguments[1]) in lines[0]
         checker.report(good, f"{what} ends the run with one line that names it")
+        if not good:
+            print(f"      exit code {done.returncode}, standard error:\n{done.stderr}")
 
 
 def main():

@@ -17,13 +17,13 @@ void fail(const char *format, ...)
 
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank != 0) {
-        /* What fails on all ranks alike is said once: the first ends the others before they speak. */
-        const struct timespec moment = {.tv_nsec = 300000000};
-        nanosleep(&moment, NULL);
-    }
+    /* What fails on all ranks alike is said once: the first ends the others before they speak. */
+    if (rank != 0)
+        nanosleep(&(struct timespec){.tv_sec = 3}, NULL);
     fprintf(stderr, "collapse: rank %d: %s\n", rank, message);
     fflush(stderr);
+    /* A launcher ends its job without waiting for lines that it has not yet passed on: on a busy node it needs time. */
+    nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
     MPI_Abort(MPI_COMM_WORLD, 1);
     abort();
 }
