@@ -102,9 +102,9 @@ MPI_Errhandler pio_inherited_errhandler(void) {
 }
 
 /* Launchers drop what a job's processes wrote just before it is aborted, and that is the reason: they get a moment to
- * take it. Some MPIs' MPI_Abort returns before the launcher's signal comes. */
+ * take it, long enough for a busy node. Some MPIs' MPI_Abort returns before the launcher's signal comes. */
 void pio_abort(MPI_Comm comm, int code) {
-  usleep(200000);
+  sleep(1);
   pio.Abort(comm, code);
   _exit(EXIT_FAILURE);
 }
