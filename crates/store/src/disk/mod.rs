@@ -3,6 +3,7 @@
 //! What it is asked ([`Work`]) it does at once, in the thread that asks; any number of threads may ask.
 
 mod groups;
+mod mapped;
 #[cfg(test)]
 mod model_tests;
 mod names;

@@ -159,3 +159,49 @@ fn checksums_that_are_gone_are_a_damage() {
     let opened = Part::open(Paths::new(folder.path(), FileId(1)), placement, BOOT, true);
     assert!(matches!(opened.map_err(|trouble| trouble.0), Err(Failure::Damaged { block: 0 })));
 }
+
+/// Writers put pieces between each other's while somebody syncs, cuts what is behind them, and looks for damage.
+#[test]
+fn pieces_of_writers_at_the_same_time_are_all_there_and_sealed() {
+    const WRITERS: u64 = 3;
+    const BYTES: usize = 600_000;
+    let folder = tempfile::tempdir().unwrap();
+    let part = open(folder.path(), BOOT, true).unwrap();
+    let view_of = |writer: u64| {
+        let filetype = Datatype::bytes(4).resized(0, 4 * WRITERS as i64).unwrap();
+        View::new(4 * writer, 1, filetype).unwrap()
+    };
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let syncing = scope.spawn(|| {
+            let mut damaged = Vec::new();
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                part.sync().ok().unwrap();
+                part.set_len(4 * BYTES as u64).ok().unwrap();
+                damaged.extend(part.check().ok().unwrap().1);
+            }
+            damaged
+        });
+        let writing = (0..WRITERS).map(|writer| {
+            let (part, view) = (&part, view_of(writer));
+            scope.spawn(move || {
+                for round in 0..20 {
+                    let data = vec![writer as u8 + round * WRITERS as u8; BYTES];
+                    write(part, &view, &data);
+                    assert!(read(part, &view, BYTES).unwrap() == data);
+                }
+            })
+        });
+        let writing: Vec<_> = writing.collect();
+        writing.into_iter().for_each(|writer| writer.join().unwrap());
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(syncing.join().unwrap(), [0_u64; 0]);
+    });
+    part.sync().ok().unwrap();
+    drop(part);
+    let part = open(folder.path(), BOOT, false).unwrap();
+    assert_eq!(part.check().ok().unwrap().1, [0_u64; 0]);
+    for writer in 0..WRITERS {
+        assert!(read(&part, &view_of(writer), BYTES).unwrap() == vec![writer as u8 + 19 * WRITERS as u8; BYTES]);
+    }
+}

@@ -15,6 +15,7 @@ use pio_layout::pack;
 use rustix::fs::FallocateFlags;
 
 use super::groups::{Group, Grouping};
+use super::mapped::Mappings;
 use super::ranges::Ranges;
 use super::sums::{self, BLOCK_BYTES, Entry, Header};
 use super::{Trouble, read_up_to};
@@ -37,6 +38,7 @@ pub(super) struct Part {
     placement: Placement,
     boot: u128,
     state: RwLock<State>,
+    mappings: Mappings,
 }
 
 #[derive(Debug)]
@@ -140,7 +142,15 @@ impl Part {
             verified: Ranges::default(),
             sums: BTreeMap::new(),
         };
-        let mut part = Part { paths, data, sums, placement, boot, state: RwLock::new(state) };
+        let mut part = Part {
+            paths,
+            data,
+            sums,
+            placement,
+            boot,
+            state: RwLock::new(state),
+            mappings: Mappings::default(),
+        };
         part.recover(header.open_since)?;
         Ok(Some(part))
     }
@@ -195,17 +205,18 @@ impl Part {
         data: Summed<'_>,
         window: &mut Vec<u8>,
     ) -> Result<(), Trouble> {
-        let mut state = self.write_state();
         let mut done = 0;
         let mut write = |group: &Group| {
             let now = done..done + group.bytes as usize;
             done = now.end;
             let bytes = data.data.get(now.clone()).ok_or(Trouble(Failure::Invalid(Expected::DataLength)))?;
-            state.forget_sums(blocks_of(&group.span));
-            self.write_group(&mut state, group, bytes, window)?;
-            if group.is_dense() {
-                state.note_sums(group.span.start, data, now);
+            if !group.is_dense() {
+                return self.write_pieces(group, bytes, window);
             }
+            let mut state = self.write_state();
+            self.begin_writing(&mut state, &group.span, true)?;
+            self.data.write_all_at(bytes, group.span.start)?;
+            state.note_sums(group.span.start, data, now);
             Ok(())
         };
         let mut grouping = Grouping::default();
@@ -217,17 +228,40 @@ impl Part {
         grouping.finish(&mut write)
     }
 
-    fn write_group(
-        &self,
-        state: &mut State,
-        group: &Group,
-        data: &[u8],
-        window: &mut Vec<u8>,
-    ) -> Result<(), Trouble> {
-        self.begin_writing(state, &group.span, group.is_dense())?;
-        if group.is_dense() {
-            return Ok(self.data.write_all_at(data, group.span.start)?);
+    /// Writes pieces with gaps between them.
+    fn write_pieces(&self, group: &Group, data: &[u8], window: &mut Vec<u8>) -> Result<(), Trouble> {
+        if self.write_in_place(group, data)? {
+            return Ok(());
         }
+        let mut state = self.write_state();
+        self.begin_writing(&mut state, &group.span, false)?;
+        if group.span.end <= self.len()? {
+            drop(state);
+            if self.write_in_place(group, data)? {
+                return Ok(());
+            }
+            // They cannot be mapped, or somebody synced in between.
+            state = self.write_state();
+            self.begin_writing(&mut state, &group.span, false)?;
+        }
+        self.rewrite(group, data, window)
+    }
+
+    /// Copies pieces straight to their places, beside others who do; false if that cannot be, or not yet.
+    ///
+    /// The file is not made longer so, and its holes are not filled unless there is room: a full disk is an error of a write.
+    fn write_in_place(&self, group: &Group, data: &[u8]) -> Result<bool, Trouble> {
+        // Whoever sums or cuts blocks waits.
+        let state = self.read_state();
+        if !state.is_being_written(blocks_of(&group.span)) || group.span.end > self.len()? {
+            return Ok(false);
+        }
+        let written = self.mappings.write(&self.data, &group.span, |memory| put_pieces(group, data, memory));
+        Ok(written.transpose()?.is_some())
+    }
+
+    /// Reads what is there, puts the pieces in, and writes it back. Nobody may write meanwhile.
+    fn rewrite(&self, group: &Group, data: &[u8], window: &mut Vec<u8>) -> Result<(), Trouble> {
         let len = (group.span.end - group.span.start) as usize;
         if window.len() < len {
             window.resize(len, 0);
@@ -235,8 +269,7 @@ impl Part {
         let window = &mut window[..len];
         let there = read_up_to(&self.data, window, group.span.start)?;
         window[there..].fill(0);
-        pack::unpack(group.runs.iter().copied(), window, -(group.span.start as i64), data)
-            .map_err(|_| Trouble(Failure::Invalid(Expected::DataLength)))?;
+        put_pieces(group, data, window)?;
         Ok(self.data.write_all_at(window, group.span.start)?)
     }
 
@@ -244,6 +277,7 @@ impl Part {
     /// is not to be sealed.
     fn begin_writing(&self, state: &mut State, bytes: &Range<u64>, dense: bool) -> Result<(), Trouble> {
         let blocks = blocks_of(bytes);
+        state.forget_sums(blocks.clone());
         let clean = state.dirty.missing(blocks.clone());
         if clean.is_empty() {
             return Ok(());
@@ -293,8 +327,12 @@ impl Part {
             }
             self.verify_once(blocks_of(&(group.span.start..group.span.end.min(len))))?;
             let target = &mut out[done as usize..(done + group.bytes) as usize];
-            // Nobody writes meanwhile; between two groups somebody may.
+            // Nobody cuts the file meanwhile; between two groups somebody may.
             let _state = self.read_state();
+            let len = len.min(self.len()?);
+            if group.span.start >= len {
+                return Ok(());
+            }
             done += self.read_group(group, len, target, window)?;
             Ok::<(), Trouble>(())
         };
@@ -324,16 +362,23 @@ impl Part {
         if group.is_dense() {
             return Ok(read_up_to(&self.data, out, group.span.start)? as u64);
         }
+        let mut left = bytes;
+        let runs = group.runs.iter().flat_map(|run| whole_and_rest(*run, &mut left)).collect::<Vec<_>>();
+        let mut take_pieces = |memory: &[u8]| {
+            pack::pack(runs.iter().copied(), memory, -(group.span.start as i64), out)
+                .map_err(|_| Trouble(Failure::Invalid(Expected::DataLength)))
+        };
+        let there = group.span.start..group.span.end.min(len);
+        if let Some(taken) = self.mappings.read(&self.data, &there, &mut take_pieces) {
+            return taken.map(|()| bytes);
+        }
         let span = (group.span.end - group.span.start) as usize;
         if window.len() < span {
             window.resize(span, 0);
         }
         let window = &mut window[..span];
         read_up_to(&self.data, window, group.span.start)?;
-        let mut left = bytes;
-        let runs = group.runs.iter().flat_map(|run| whole_and_rest(*run, &mut left)).collect::<Vec<_>>();
-        pack::pack(runs.into_iter(), window, -(group.span.start as i64), out)
-            .map_err(|_| Trouble(Failure::Invalid(Expected::DataLength)))?;
+        take_pieces(window)?;
         Ok(bytes)
     }
 
@@ -353,6 +398,7 @@ impl Part {
             state.dirty.remove(kept..u64::MAX);
             state.verified.remove(kept..u64::MAX);
             state.sums.split_off(&(bytes / BLOCK_BYTES));
+            self.mappings.forget_faults();
         }
         if state.new {
             self.open_header(&mut state)?;
@@ -382,6 +428,7 @@ impl Part {
         let mut state = self.write_state();
         let (new, open) = (state.new, state.open);
         self.seal(&mut state)?;
+        self.mappings.forget_faults();
         drop(state);
         // Others may write meanwhile: their blocks are open again, and so stays the part.
         self.data.sync_data()?;
@@ -513,6 +560,11 @@ impl State {
         }
     }
 
+    /// Whether these blocks are marked as being written, all of them, and none is taken to hold what was summed before.
+    fn is_being_written(&self, blocks: Range<u64>) -> bool {
+        self.dirty.missing(blocks.clone()).is_empty() && self.sums.range(blocks).next().is_none()
+    }
+
     fn forget_sums(&mut self, blocks: Range<u64>) {
         while let Some((&block, _)) = self.sums.range(blocks.clone()).next() {
             self.sums.remove(&block);
@@ -526,6 +578,12 @@ impl State {
         let entries: Vec<Entry> = sums.map(|(_, &checksum)| Entry::Sealed { checksum, bytes }).collect();
         (entries.len() as u64 == blocks.end - blocks.start).then_some(entries)
     }
+}
+
+/// Puts the pieces of a group into memory that holds its span.
+fn put_pieces(group: &Group, data: &[u8], memory: &mut [u8]) -> Result<(), Trouble> {
+    pack::unpack(group.runs.iter().copied(), memory, -(group.span.start as i64), data)
+        .map_err(|_| Trouble(Failure::Invalid(Expected::DataLength)))
 }
 
 fn mark_open(sums: &File, blocks: Range<u64>) -> io::Result<()> {
