@@ -202,6 +202,8 @@ fn pieces_of_writers_at_the_same_time_are_all_there_and_sealed() {
     let part = open(folder.path(), BOOT, false).unwrap();
     assert_eq!(part.check().ok().unwrap().1, [0_u64; 0]);
     for writer in 0..WRITERS {
-        assert!(read(&part, &view_of(writer), BYTES).unwrap() == vec![writer as u8 + 19 * WRITERS as u8; BYTES]);
+        assert!(
+            read(&part, &view_of(writer), BYTES).unwrap() == vec![writer as u8 + 19 * WRITERS as u8; BYTES]
+        );
     }
 }
