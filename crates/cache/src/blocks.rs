@@ -23,9 +23,6 @@ use table::{Found, Hash, Key, Slot, State, Table};
 /// Blocks that are looked up together: what comes from memory takes about as long as so many requests.
 const GROUP: usize = 32;
 
-/// Extents that are looked up together in a table that is near.
-const NEAR_GROUP: usize = 8;
-
 /// A block that is not here.
 #[derive(Clone, Copy)]
 struct Missing {
@@ -192,7 +189,8 @@ fn touch_extents<P: BlockPolicy>(
     hits
 }
 
-/// Begins to bring the buckets of the next blocks into the processor's cache: how many blocks.
+/// Begins to bring the buckets of the next blocks into the processor's cache: how many blocks. Inlined, so that the
+/// iterator is in registers.
 #[inline(always)]
 fn look_up(
     table: &Table,

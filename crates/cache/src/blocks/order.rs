@@ -52,22 +52,22 @@ impl Order {
     /// Puts a block at the hot end, and gives its position.
     #[inline(always)]
     pub(crate) fn push(&mut self, slot: Slot) -> u32 {
-        let position = self.next();
-        let (word, entry) = (self.tail / WORD, self.tail % WORD);
-        let ring = self.entries.len() - 1;
-        self.entries[word & ring][entry] = slot;
-        *self.live_mut(word) |= 1 << entry;
-        self.tail += 1;
         self.length += 1;
-        position
+        self.append(slot)
+    }
+
+    /// Puts the block at a position at the hot end, and gives its new position.
+    #[inline(always)]
+    pub(crate) fn renew(&mut self, position: u32, slot: Slot) -> u32 {
+        self.strike_out(position);
+        self.append(slot)
     }
 
     /// Takes out the block at a position.
     #[inline(always)]
     pub(crate) fn take(&mut self, position: u32) {
-        let position = position as usize;
-        *self.live_mut(position / WORD) &= !(1 << (position % WORD));
         self.length -= 1;
+        self.strike_out(position);
     }
 
     /// The coldest block.
@@ -150,6 +150,23 @@ impl Order {
                 entries[entry] = moved[entries[entry] as usize];
             }
         }
+    }
+
+    #[inline(always)]
+    fn append(&mut self, slot: Slot) -> u32 {
+        let position = self.next();
+        let (word, entry) = (self.tail / WORD, self.tail % WORD);
+        let ring = self.entries.len() - 1;
+        self.entries[word & ring][entry] = slot;
+        *self.live_mut(word) |= 1 << entry;
+        self.tail += 1;
+        position
+    }
+
+    #[inline(always)]
+    fn strike_out(&mut self, position: u32) {
+        let position = position as usize;
+        *self.live_mut(position / WORD) &= !(1 << (position % WORD));
     }
 
     #[inline(always)]

@@ -13,7 +13,8 @@ const WAYS: usize = 7;
 /// Numbers of slots for each bucket: the last is never in use.
 const SLOTS: usize = 8;
 
-/// Entries for each bucket, on average, when the table is full: few buckets are then.
+/// Entries for each bucket, on average, when the table is full, at most: few buckets are then. Their number is a power of
+/// two.
 const ENTRIES_PER_BUCKET: usize = 4;
 
 /// The same of a table that is near: there it is instructions that cost time, not memory.
@@ -61,7 +62,7 @@ pub(crate) struct Key {
     pub block: u64,
 }
 
-/// The hash of a block: the upper half says which bucket is its, the lowest byte tells it from others there.
+/// The hash of a block: the lowest bits say which bucket is its, the highest byte tells it from others there.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Hash(u64);
 
@@ -234,17 +235,12 @@ impl Table {
 
     fn make(&mut self, limit: usize) {
         let sparse = limit.div_ceil(NEAR_ENTRIES_PER_BUCKET).next_power_of_two();
-        let buckets = if sparse <= NEAR_BUCKETS { sparse } else { limit.div_ceil(ENTRIES_PER_BUCKET).next_power_of_two() };
+        let dense = limit.div_ceil(ENTRIES_PER_BUCKET).next_power_of_two();
+        let buckets = if sparse <= NEAR_BUCKETS { sparse } else { dense };
         assert!(buckets < NONE as usize / SLOTS, "fewer than two billion blocks are held one by one");
         self.limit = limit;
         self.buckets = vec![Bucket::EMPTY; buckets];
         self.second = vec![[0; SLOTS]; if self.rails > 1 { buckets } else { 0 }];
-    }
-
-    /// Whether the table is too large to stay in the processor's own cache.
-    #[inline(always)]
-    pub(crate) fn is_far(&self) -> bool {
-        self.buckets.len() > NEAR_BUCKETS
     }
 
     /// Begins to bring the bucket of a hash into the processor's cache.
@@ -268,7 +264,7 @@ impl Table {
         let bucket = &self.buckets[home];
         match bucket.way_of(key, hash.tag()) {
             Some(way) => Some(bucket.found(home, way)),
-            None if bucket.was_passed() => self.find_behind(home, key, hash),
+            None if bucket.was_passed() => self.find_behind(home, key, hash).map(|slot| self.found(slot)),
             None => None,
         }
     }
@@ -276,12 +272,12 @@ impl Table {
     /// Where a block is that is not in its own bucket.
     #[cold]
     #[inline(never)]
-    fn find_behind(&self, home: usize, key: Key, hash: Hash) -> Option<Found> {
+    fn find_behind(&self, home: usize, key: Key, hash: Hash) -> Option<Slot> {
         let mut place = self.behind(home);
         while place != home {
             let bucket = &self.buckets[place];
             if let Some(way) = bucket.way_of(key, hash.tag()) {
-                return Some(bucket.found(place, way));
+                return Some((place * SLOTS + way) as Slot);
             }
             if !bucket.was_passed() {
                 return None;
