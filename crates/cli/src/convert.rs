@@ -17,6 +17,7 @@ use crate::record;
 Examples:
   pioscope convert run.pio -o run.parquet
   pioscope convert run.pio --to chrome -o run.json      (open in ui.perfetto.dev or chrome://tracing)
+  pioscope convert run.pio -o run.iolog         (then: fio --name=run --read_iolog=run.iolog)
   pioscope convert run.darshan -o run.pio       (the accesses that DXT traced)
   pioscope convert run.strace -o run.pio        (what strace -f -ttt -T wrote; so for fio, blktrace and CSV)
   pioscope convert .run.pio.4711.spool -o run.pio       (what `pioscope record` left when it was killed itself)")]
@@ -26,7 +27,7 @@ pub struct Arguments {
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Its format [default: by the ending of the file: .parquet, .json, or .pio for logs and spools]
+    /// Its format [default: by the ending of the file: .parquet, .json, .iolog, or .pio for logs and spools]
     #[arg(long, value_enum)]
     to: Option<To>,
 }
@@ -37,6 +38,8 @@ enum To {
     Parquet,
     /// Trace-event JSON, for Chrome and Perfetto
     Chrome,
+    /// Requests that `fio --read_iolog` carries out on a real disk
+    Fio,
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
@@ -54,12 +57,20 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         (Some(format), _) => format,
         (None, Some("parquet")) => To::Parquet,
         (None, Some("json")) => To::Chrome,
-        _ => bail!("{}: unknown format (expected .parquet or .json, or --to)", arguments.output.display()),
+        (None, Some("iolog")) => To::Fio,
+        _ => bail!(
+            "{}: unknown format (expected .parquet, .json or .iolog, or --to)",
+            arguments.output.display()
+        ),
     };
     let trace = crate::explain::open(&arguments.trace)?;
     match format {
         To::Parquet => export::parquet(&trace, &arguments.output)?,
         To::Chrome => export::chrome(&trace, &arguments.output)?,
+        To::Fio => {
+            let requests = export::fio(&trace, &arguments.output)?;
+            eprintln!("pioscope: {}: {requests} requests", arguments.output.display());
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
