@@ -69,8 +69,9 @@ impl Auto {
         let early = std::mem::take(&mut descriptions.early);
         let ranks = self.group.ranks;
         let operation = Operation::of(self.direction, ranks, descriptions.busy());
-        // That each rank has a processor is what all of them can know.
-        let setting = Setting { described: true, ..Setting::of(&self.context, self.direction, ranks, ranks) };
+        let processors = self.context.processors.unwrap_or(ranks).min(ranks);
+        let setting =
+            Setting { described: true, ..Setting::of(&self.context, self.direction, ranks, processors) };
         let choice = cost::choose(&operation, &setting, &Terms::MEASURED);
         let (access, hints) = (self.access.clone(), &self.context.hints);
         let mut machine: Box<dyn Machine + Send> =
