@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::error::{Failure, StoreError};
+use crate::error::{Expected, Failure, StoreError};
 use crate::protocol::{Answer, FileId, FileRef, MOST_BLOCKS, ReplyBody, Usage};
 use crate::server::{Task, Work};
 use crate::transport::Summed;
@@ -179,6 +179,10 @@ impl Disks {
 
     fn remove_part(&self, file: &FileRef) -> Result<(), Trouble> {
         let paths = self.paths(file.id);
+        // What is so damaged that it does not say where it belongs can be removed.
+        if paths.placement().is_some_and(|placement| placement != file.placement) {
+            return Err(Trouble(Failure::Invalid(Expected::Placement)));
+        }
         // With the table held: who opens the part meanwhile finds all of it, or nothing.
         let mut parts = self.opened();
         parts.remove(&file.id);
@@ -225,7 +229,10 @@ impl Disks {
     fn open_part(&self, file: &FileRef, create: bool) -> Result<Option<Arc<Part>>, Trouble> {
         let mut parts = self.opened();
         if let Some(part) = parts.get(&file.id) {
-            return Ok(Some(part.clone()));
+            return match part.placement() == file.placement {
+                true => Ok(Some(part.clone())),
+                false => Err(Trouble(Failure::Invalid(Expected::Placement))),
+            };
         }
         if parts.len() >= MOST_OPEN {
             // Nobody else can take one up while we hold the table.
@@ -283,6 +290,22 @@ mod tests {
 
     use super::*;
     use crate::placement::Placement;
+
+    /// Bytes that say otherwise where the file is would be put where they do not belong.
+    #[test]
+    fn a_part_is_only_used_as_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let (disks, _) = Disks::open(&[folder.path().to_owned()], 0, 1).unwrap();
+        let file = |unit| FileRef { id: FileId(1), placement: Placement::new(unit, 1, 0, 1).unwrap() };
+        disks.make(&file(4096)).ok().unwrap().set_len(100).ok().unwrap();
+        let wrong = Failure::Invalid(Expected::Placement);
+        assert_eq!(disks.find(&file(8192)).err().unwrap().0, wrong);
+        assert_eq!(disks.make(&file(8192)).err().unwrap().0, wrong);
+        assert_eq!(disks.remove_part(&file(8192)).err().unwrap().0, wrong);
+        assert_eq!(disks.find(&file(4096)).ok().unwrap().unwrap().len().ok(), Some(100));
+        disks.remove_part(&file(4096)).ok().unwrap();
+        assert!(disks.find(&file(4096)).ok().unwrap().is_none());
+    }
 
     /// A file that one client removes while another syncs it is gone, not damaged.
     #[test]

@@ -67,6 +67,12 @@ impl Paths {
         Paths { folder: folder.to_owned(), data: name("data"), sums: name("sums") }
     }
 
+    /// Where the part's bytes belong, as it says itself; `None` if there is none, or it does not say.
+    pub(super) fn placement(&self) -> Option<Placement> {
+        let header = Header::read(&File::open(&self.sums).ok()?).ok()??;
+        Some(header.placement)
+    }
+
     /// Removes the part, if there is one: the data first, as they are nothing without their checksums. Nobody may look
     /// for it in between.
     pub(super) fn remove(&self) -> Result<(), Trouble> {
@@ -176,6 +182,11 @@ impl Part {
             Header { open_since: Some(self.boot), placement: self.placement }.write(&self.sums)?;
         }
         Ok(())
+    }
+
+    /// Where its bytes belong.
+    pub(super) fn placement(&self) -> Placement {
+        self.placement
     }
 
     /// Bytes of the part.
