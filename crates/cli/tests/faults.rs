@@ -276,10 +276,46 @@ fn a_client_that_is_killed_in_the_middle_harms_nobody() {
     copy.wait().unwrap();
     file.write_at(0, b"as if nothing had happened").unwrap();
     file.sync().unwrap();
-    // What was being written has another name.
+    // What was being written has another name, and is no longer in the way when the servers have given up its client.
     let paths: Vec<String> = store.list("").unwrap().into_iter().map(|(path, _)| path).collect();
     assert!(matches!(&paths[..], [other, part] if other == "other" && part.ends_with(".part")), "{paths:?}");
     for path in paths {
         assert!(store.check(&path).unwrap().iter().all(|part| part.damaged == 0));
     }
+}
+
+/// The next copy to the same path removes what a killed one left, once the servers have given up its client; until then it
+/// is left alone, as one that is going on is.
+#[test]
+#[ignore = "slow"]
+fn slow_what_a_killed_copy_left_is_removed_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let _servers = Servers::start(folder.path(), &["--servers", "2"]);
+    for (name, bytes) in [("big", 4 << 30), ("small", 100)] {
+        std::fs::File::create(folder.path().join(name)).unwrap().set_len(bytes).unwrap();
+    }
+    let command = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+        command.arg("store").args(words).env("PIOSCOPE_STORE", folder.path().join("store.toml"));
+        command.current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let store = connect(folder.path(), Duration::from_secs(20), None);
+    let paths = || -> Vec<String> { store.list("").unwrap().into_iter().map(|(path, _)| path).collect() };
+    let mut copy = command(&["cp", "big", "pioscope:target"]).spawn().unwrap();
+    while !paths().iter().any(|path| store.stat(path).is_ok_and(|stat| stat.size > 1 << 20)) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(command(&["cp", "small", "pioscope:target"]).status().unwrap().success());
+    assert!(command(&["check", "--repair"]).status().unwrap().success());
+    assert_eq!(paths().len(), 2, "one is there, one is going on: {:?}", paths());
+    copy.kill().unwrap();
+    copy.wait().unwrap();
+    let start = Instant::now();
+    while paths() != ["target"] {
+        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", paths());
+        thread::sleep(Duration::from_secs(1));
+        assert!(command(&["cp", "small", "pioscope:target"]).status().unwrap().success());
+    }
+    assert_eq!(store.unreferenced().unwrap(), []);
 }

@@ -11,7 +11,7 @@ mod ranges;
 mod room;
 mod sums;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -20,7 +20,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Expected, Failure, StoreError};
-use crate::protocol::{Answer, FileId, FileRef, MOST_BLOCKS, ReplyBody, Usage};
+use crate::placement::Placement;
+use crate::protocol::{Answer, FileId, FileRef, MOST_BLOCKS, MOST_NAMES, ReplyBody, Usage};
 use crate::server::{Task, Work};
 use crate::transport::Summed;
 pub use names::{Names, Past};
@@ -35,6 +36,8 @@ const MOST_OPEN: usize = 256;
 pub struct Disks {
     folders: Vec<PathBuf>,
     names: Names,
+    /// A placement that has all servers.
+    everywhere: Placement,
     boot: u128,
     epoch: AtomicU64,
     parts: Mutex<BTreeMap<FileId, Arc<Part>>>,
@@ -72,13 +75,15 @@ impl Disks {
         for folder in folders {
             fs::create_dir_all(folder.join("parts")).map_err(|error| wrong(folder, error.to_string()))?;
         }
+        let everywhere = Placement::new(BLOCK_BYTES, servers, 0, servers)
+            .ok_or_else(|| wrong(first, "expected a server at least".into()))?;
         let boot = boot();
         let path = first.join("names.redb");
         let (names, past) =
             Names::open(&path, index, servers, boot).map_err(|error| wrong(&path, error.to_string()))?;
         let epoch = AtomicU64::new(past.epoch);
         let parts = Mutex::default();
-        Ok((Disks { folders: folders.to_vec(), names, boot, epoch, parts }, past))
+        Ok((Disks { folders: folders.to_vec(), names, everywhere, boot, epoch, parts }, past))
     }
 
     /// Counts how often data not yet synced may have been lost.
@@ -160,6 +165,7 @@ impl Disks {
                 Ok(Answer::Damage { checked, damaged, blocks })
             }
             Task::Usage => self.usage(),
+            Task::Parts { from, most } => self.parts(*from, *most),
             _ => self.names.perform(work).map_err(Trouble),
         }
     }
@@ -213,6 +219,29 @@ impl Disks {
             }
         }
         Ok(Answer::Usage(usage))
+    }
+
+    /// The parts of files from `from` on, whoever has a name for them.
+    fn parts(&self, from: FileId, most: u32) -> Result<Answer, Trouble> {
+        let most = most.min(MOST_NAMES) as usize;
+        let mut files = BTreeSet::new();
+        for folder in &self.folders {
+            for entry in fs::read_dir(folder.join("parts"))? {
+                let name = entry?.file_name();
+                files.extend(Paths::file(&name).filter(|file| *file >= from));
+                // One more, to know that there are more.
+                if files.len() > most + 1 {
+                    files.pop_last();
+                }
+            }
+        }
+        let more = files.len() > most;
+        let parts = files.into_iter().take(most).map(|id| {
+            let paths = self.paths(id);
+            let placement = paths.placement().unwrap_or(self.everywhere);
+            Ok((FileRef { id, placement }, paths.len()?))
+        });
+        Ok(Answer::Parts { more, parts: parts.collect::<Result<_, Trouble>>()? })
     }
 
     /// The part of a file, if there is one.
@@ -289,7 +318,6 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
-    use crate::placement::Placement;
 
     /// Bytes that say otherwise where the file is would be put where they do not belong.
     #[test]
