@@ -23,9 +23,6 @@ use table::{Found, Hash, Key, Slot, State, Table};
 /// Blocks that are looked up together: what comes from memory takes about as long as so many requests.
 const GROUP: usize = 32;
 
-/// Extents that are looked up together in a table that is near.
-const NEAR_GROUP: usize = 8;
-
 /// A block that is not here.
 #[derive(Clone, Copy)]
 struct Missing {
@@ -168,88 +165,47 @@ pub(crate) fn hir_capacity(capacity: u64) -> u64 {
     (capacity / 100).max(1)
 }
 
-/// Touches the blocks of extents: how many were here.
-#[inline(always)]
+/// Touches the blocks of extents, in groups: how many were here. The processor is told of each group before the one
+/// before it is touched.
+#[inline(never)]
 fn touch_extents<P: BlockPolicy>(
     policy: &mut P,
     table: &mut Table,
     file: u32,
     extents: &[Range<u64>],
 ) -> u64 {
-    if table.is_far() {
-        touch_in_groups(policy, table, file, extents)
-    } else {
-        touch_directly(policy, table, file, extents)
-    }
-}
-
-/// One block after the other, while the table is near: only the first of each extent is looked up some extents before.
-#[inline(never)]
-fn touch_directly<P: BlockPolicy>(
-    policy: &mut P,
-    table: &mut Table,
-    file: u32,
-    extents: &[Range<u64>],
-) -> u64 {
-    let look_up = |table: &Table, extent: &Range<u64>| {
-        let hash = Key { file, block: extent.start }.hash();
-        table.prefetch(hash);
-        hash
-    };
-    let mut hashes = [Hash::default(); NEAR_GROUP];
-    for (hash, extent) in hashes.iter_mut().zip(extents) {
-        *hash = look_up(table, extent);
-    }
-    let (mut room, mut hits) = (0, 0);
-    for (number, extent) in extents.iter().enumerate() {
-        let mut hash = hashes[number % NEAR_GROUP];
-        if let Some(ahead) = extents.get(number + NEAR_GROUP) {
-            hashes[number % NEAR_GROUP] = look_up(table, ahead);
-        }
-        let mut block = extent.start;
-        while block < extent.end {
-            if room == 0 {
-                make_room(policy, table);
-                room = GROUP;
-            }
-            room -= 1;
-            hits += u64::from(touch(policy, table, Key { file, block }, hash));
-            block += 1;
-            if block < extent.end {
-                hash = Key { file, block }.hash();
-            }
-        }
+    let mut blocks = extents.iter().cloned().flatten();
+    let mut groups = [[(0, Hash::default()); GROUP]; 2];
+    let [group, next] = &mut groups;
+    let (mut group, mut next) = (group, next);
+    let mut filled = look_up(table, file, &mut blocks, group);
+    let mut hits = 0;
+    while filled > 0 {
+        let filled_next = look_up(table, file, &mut blocks, next);
+        hits += touch_group(policy, table, file, &group[..filled]);
+        std::mem::swap(&mut group, &mut next);
+        filled = filled_next;
     }
     hits
 }
 
-/// In groups: each when the processor has been told of the one behind it.
-#[inline(never)]
-fn touch_in_groups<P: BlockPolicy>(
-    policy: &mut P,
-    table: &mut Table,
+/// Begins to bring the buckets of the next blocks into the processor's cache: how many blocks. Inlined, so that the
+/// iterator is in registers.
+#[inline(always)]
+fn look_up(
+    table: &Table,
     file: u32,
-    extents: &[Range<u64>],
-) -> u64 {
-    // Of two groups one is filled while the other waits.
-    let mut blocks = [(0, Hash::default()); 2 * GROUP];
-    let (mut number, mut hits) = (0, 0);
-    for extent in extents {
-        for block in extent.clone() {
-            let hash = Key { file, block }.hash();
-            table.prefetch(hash);
-            blocks[number % (2 * GROUP)] = (block, hash);
-            number += 1;
-            if number % GROUP == 0 && number > GROUP {
-                hits += touch_group(policy, table, file, &blocks[number % (2 * GROUP)..][..GROUP]);
-            }
-        }
+    blocks: &mut impl Iterator<Item = u64>,
+    group: &mut [(u64, Hash); GROUP],
+) -> usize {
+    let mut count = 0;
+    for (place, block) in group.iter_mut().zip(blocks) {
+        let hash = Key { file, block }.hash();
+        table.prefetch(hash);
+        *place = (block, hash);
+        count += 1;
     }
-    let (last, before) = (number % GROUP, number / GROUP % 2);
-    if number >= GROUP {
-        hits += touch_group(policy, table, file, &blocks[(1 - before) * GROUP..][..GROUP]);
-    }
-    hits + touch_group(policy, table, file, &blocks[before * GROUP..][..last])
+    count
 }
 
 /// Touches the blocks of a group: how many were here. Not inlined, so that what it calls is.
@@ -266,14 +222,13 @@ fn touch_group<P: BlockPolicy>(policy: &mut P, table: &mut Table, file: u32, gro
 /// Touches a block: whether it was here.
 #[inline(always)]
 fn touch<P: BlockPolicy>(policy: &mut P, table: &mut Table, key: Key, hash: Hash) -> bool {
-    let found = table.find(key, hash);
-    match found.filter(|found| policy.is_here(found)) {
-        Some(found) => {
+    match table.find(key, hash) {
+        Some(found) if policy.is_here(&found) => {
             policy.hit(table, found);
             true
         }
-        None => {
-            policy.miss(table, Missing { key, hash, history: found });
+        history => {
+            policy.miss(table, Missing { key, hash, history });
             false
         }
     }

@@ -1,13 +1,14 @@
 //! `pioscope convert`.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use pio_trace::export;
 use pio_trace::import::darshan::{self, Log};
-use pio_trace::import::{self, Format};
+use pio_trace::import::{self, Format, Tool};
+use pio_trace::{Trace, export};
 
 use crate::record;
 
@@ -16,15 +17,17 @@ use crate::record;
 Examples:
   pioscope convert run.pio -o run.parquet
   pioscope convert run.pio --to chrome -o run.json      (open in ui.perfetto.dev or chrome://tracing)
+  pioscope convert run.pio -o run.iolog         (then: fio --name=run --read_iolog=run.iolog)
   pioscope convert run.darshan -o run.pio       (the accesses that DXT traced)
+  pioscope convert run.strace -o run.pio        (what strace -f -ttt -T wrote; so for fio, blktrace and CSV)
   pioscope convert .run.pio.4711.spool -o run.pio       (what `pioscope record` left when it was killed itself)")]
 pub struct Arguments {
-    /// The trace; a Darshan log; or the folder of spools of a job whose recorder was killed
+    /// The trace; a log of Darshan, strace, fio or blktrace; a table of calls (CSV); or the folder of spools of a job whose recorder was killed
     trace: PathBuf,
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Its format [default: by the ending of the file: .parquet, .json, or .pio for logs and spools]
+    /// Its format [default: by the ending of the file: .parquet, .json, .iolog, or .pio for logs and spools]
     #[arg(long, value_enum)]
     to: Option<To>,
 }
@@ -35,28 +38,39 @@ enum To {
     Parquet,
     /// Trace-event JSON, for Chrome and Perfetto
     Chrome,
+    /// Requests that `fio --read_iolog` carries out on a real disk
+    Fio,
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
     if arguments.trace.is_dir() {
         return recover(&arguments);
     }
-    if arguments.to.is_none()
-        && is_trace(&arguments.output)
-        && import::recognise(&arguments.trace)? == Format::Darshan
-    {
-        return from_log(&arguments);
+    if arguments.to.is_none() && is_trace(&arguments.output) {
+        match import::recognise(&arguments.trace)? {
+            Format::Darshan => return from_log(&arguments),
+            Format::Calls(tool) => return from_calls(tool, &arguments),
+            Format::Other => {}
+        }
     }
     let format = match (arguments.to, arguments.output.extension().and_then(|ending| ending.to_str())) {
         (Some(format), _) => format,
         (None, Some("parquet")) => To::Parquet,
         (None, Some("json")) => To::Chrome,
-        _ => bail!("{}: unknown format (expected .parquet or .json, or --to)", arguments.output.display()),
+        (None, Some("iolog")) => To::Fio,
+        _ => bail!(
+            "{}: unknown format (expected .parquet, .json or .iolog, or --to)",
+            arguments.output.display()
+        ),
     };
     let trace = crate::explain::open(&arguments.trace)?;
     match format {
         To::Parquet => export::parquet(&trace, &arguments.output)?,
         To::Chrome => export::chrome(&trace, &arguments.output)?,
+        To::Fio => {
+            let requests = export::fio(&trace, &arguments.output)?;
+            eprintln!("pioscope: {}: {requests} requests", arguments.output.display());
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -74,6 +88,21 @@ fn from_log(arguments: &Arguments) -> Result<ExitCode> {
         eprintln!("pioscope: {path}: no events: the log has no accesses, only counters (kept as notes)");
     } else {
         eprintln!("pioscope: {path}: {events} events");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes a trace of the calls that another tool wrote down.
+fn from_calls(tool: Tool, arguments: &Arguments) -> Result<ExitCode> {
+    let path = &arguments.output;
+    let file = File::create(path).with_context(|| format!("{}: cannot create", path.display()))?;
+    let events = import::write_trace(tool, &arguments.trace, file, path)?;
+    eprintln!("pioscope: {}: {events} events", path.display());
+    let trace = Trace::open(path)?;
+    for (name, value) in &trace.tables().notes {
+        if name.starts_with("lost") {
+            eprintln!("pioscope: {}: {name}: {value}", arguments.trace.display());
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,7 @@ use pio_explain::{Counted, Explanation};
 use pio_report::Prediction;
 use pio_trace::Trace;
 use pio_trace::import::darshan::{self, Log};
-use pio_trace::import::{self, Format};
+use pio_trace::import::{self, Format, Tool};
 
 use crate::progress::Progress;
 
@@ -20,9 +20,10 @@ use crate::progress::Progress;
 Examples:
   pioscope explain run.pio
   pioscope explain run.pio --html report.html
-  pioscope explain run.darshan      (a log of Darshan, with DXT or without)")]
+  pioscope explain run.darshan      (a log of Darshan, with DXT or without)
+  strace -f -ttt -T -o run.strace ./program; pioscope explain run.strace")]
 pub struct Arguments {
-    /// The trace, or a Darshan log
+    /// The trace, or a log of Darshan, strace, fio or blktrace, or a table of calls (CSV)
     trace: PathBuf,
     /// Also write the report as one HTML file that opens offline
     #[arg(long, value_name = "FILE")]
@@ -63,10 +64,19 @@ fn trace_of_log(log: &Log) -> Result<Trace> {
     Ok(Trace::from_file(file, log.path())?)
 }
 
+/// The calls that another tool wrote down, as a trace in a temporary file that goes away with it.
+fn trace_of_calls(tool: Tool, path: &Path) -> Result<Trace> {
+    let file = tempfile::tempfile().context("cannot create a temporary file")?;
+    let out = file.try_clone().context("cannot use a temporary file")?;
+    import::write_trace(tool, path, BufWriter::with_capacity(1 << 20, out), path)?;
+    Ok(Trace::from_file(file, path)?)
+}
+
 /// Opens a trace or another tool's log, and says on standard error if part of it is lost.
 pub fn open(path: &Path) -> Result<Trace> {
     let trace = match import::recognise(path)? {
         Format::Darshan => trace_of_log(&Log::open(path)?)?,
+        Format::Calls(tool) => trace_of_calls(tool, path)?,
         Format::Other => Trace::open(path)?,
     };
     if let Some(damage) = trace.damage() {

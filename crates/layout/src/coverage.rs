@@ -14,6 +14,10 @@ use crate::runs::{Extent, Extents};
 use crate::striping::gcd;
 use crate::view::View;
 
+/// How often a window is cut in parts to find periods in them; then they are merged. Halving would need 64 at most, but cuts
+/// are made where layouts change.
+const MOST_CUTS: u32 = 64;
+
 /// The bytes of `window` (file offsets) that none of `parts` (positions of views) touches, as a monotone layout.
 ///
 /// Parts may overlap. A window beyond `i64::MAX` is cut to it.
@@ -37,7 +41,7 @@ pub fn covers(window: Range<u64>, parts: &[(&View, Range<u64>)]) -> bool {
 /// The bytes of `window` that none of the monotone `layouts` touches, as a monotone layout.
 pub fn holes_of_layouts(window: Range<i64>, layouts: Vec<Layout>) -> Layout {
     let mut found = Vec::new();
-    search(&window, layouts.clone(), &mut found);
+    search(&window, layouts.clone(), MOST_CUTS, &mut found);
     let found = found.into_iter().map(|layout| (0, layout)).collect();
     // What lies inside the window fits; only nesting may be too deep, and a list never is.
     Layout::sequence(found).unwrap_or_else(|_| {
@@ -57,8 +61,8 @@ fn within(window: &Range<i64>, parts: &[(&View, Range<u64>)]) -> Vec<Layout> {
     parts.iter().filter_map(inside).filter(|layout| !layout.is_empty()).collect()
 }
 
-/// Appends the holes in `window`, in order.
-fn search(window: &Range<i64>, layouts: Vec<Layout>, found: &mut Vec<Layout>) {
+/// Appends the holes in `window`, in order, after at most so many cuts one inside the other.
+fn search(window: &Range<i64>, layouts: Vec<Layout>, cuts: u32, found: &mut Vec<Layout>) {
     if window.start >= window.end {
         return;
     }
@@ -71,7 +75,7 @@ fn search(window: &Range<i64>, layouts: Vec<Layout>, found: &mut Vec<Layout>) {
         return found.extend(gaps.into_iter().map(block));
     }
     let mut left = Vec::new();
-    search_strided(window, strided, &mut left);
+    search_strided(window, strided, cuts, &mut left);
     if gaps.len() == 1 && gaps[0].offset == window.start && gaps[0].end() == window.end {
         return found.append(&mut left);
     }
@@ -120,9 +124,11 @@ fn sort_out(window: &Range<i64>, layout: Layout, blocks: &mut Vec<Extent>, strid
 }
 
 /// Appends the holes that strided layouts leave in `window`.
-fn search_strided(window: &Range<i64>, layouts: Vec<Layout>, found: &mut Vec<Layout>) {
+fn search_strided(window: &Range<i64>, layouts: Vec<Layout>, cuts: u32, found: &mut Vec<Layout>) {
     let len = window.end - window.start;
-    let Some(period) = common_period(&layouts, len / 4) else { return merge(window, layouts, found) };
+    let (Some(period), Some(cuts)) = (common_period(&layouts, len / 4), cuts.checked_sub(1)) else {
+        return merge(window, layouts, found);
+    };
     // Between these ends each layout looks as if it went on for ever.
     let start = layouts.iter().map(|layout| steady(layout).start).fold(window.start as i128, i128::max);
     let end = layouts.iter().map(|layout| steady(layout).end).fold(window.end as i128, i128::min);
@@ -130,9 +136,9 @@ fn search_strided(window: &Range<i64>, layouts: Vec<Layout>, found: &mut Vec<Lay
     if count >= 2 {
         let start = start as i64;
         let end = start + count as i64 * period;
-        search(&(window.start..start), layouts.clone(), found);
+        search(&(window.start..start), layouts.clone(), cuts, found);
         let mut one = Vec::new();
-        search(&(start..start + period), layouts.clone(), &mut one);
+        search(&(start..start + period), layouts.clone(), cuts, &mut one);
         let all = Layout::sequence(one.into_iter().map(|layout| (0, layout)).collect())
             .and_then(|one| Layout::strided(count, period, one));
         match all {
@@ -140,17 +146,18 @@ fn search_strided(window: &Range<i64>, layouts: Vec<Layout>, found: &mut Vec<Lay
             Ok(all) => found.push(all),
             Err(_) => merge(&(start..end), layouts.clone(), found),
         }
-        return search(&(end..window.end), layouts, found);
+        return search(&(end..window.end), layouts, cuts, found);
     }
     // They do not all go on together: split where most change.
     let ends = layouts.iter().flat_map(|layout| [steady(layout).start, steady(layout).end]);
     let inside = |end: &i128| *end > window.start as i128 && *end < window.end as i128;
     let mut ends: Vec<i64> = ends.filter(inside).map(|end| end as i64).collect();
     ends.sort_unstable();
-    match ends.get(ends.len() / 2) {
+    // Of two, the first: where a period begins after the rest of one that was cut. Behind it, the next would be cut, too.
+    match ends.get(ends.len().saturating_sub(1) / 2) {
         Some(&middle) if len / 8 > period => {
-            search(&(window.start..middle), layouts.clone(), found);
-            search(&(middle..window.end), layouts, found);
+            search(&(window.start..middle), layouts.clone(), cuts, found);
+            search(&(middle..window.end), layouts, cuts, found);
         }
         _ => merge(window, layouts, found),
     }
@@ -231,4 +238,24 @@ fn block(extent: Extent) -> Layout {
 
 fn clamp(offset: u64) -> i64 {
     offset.min(i64::MAX as u64) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each cut once went through the middle of a period, so that the next piece began with the rest of one: cuts were as
+    /// deep as there are periods, and the stack ran over.
+    #[test]
+    fn rests_of_periods_do_not_come_back_with_every_cut() {
+        let count = 200_000_i64;
+        let rest = Layout::strided(2, 8, Layout::bytes(4)).unwrap();
+        let period = Layout::blocks(vec![(0, 8), (12, 4)]).unwrap();
+        let all = Layout::strided(count as u64, 16, period).unwrap();
+        let both = Layout::sequence(vec![(0, rest), (12, all)]).unwrap();
+        let window = 0..12 + 16 * count;
+        let found = holes_of_layouts(window.clone(), vec![both.clone()]);
+        assert_eq!(found.size() + both.size(), (window.end - window.start) as u64);
+        assert!(holes_of_layouts(window, vec![both, found]).is_empty());
+    }
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PIO_VERSION 2
+#define PIO_VERSION 3
 
 /* What went wrong: each has its MPI error class. */
 enum pio_status {
@@ -81,6 +81,8 @@ struct pio_mpi {
   /* `size` bytes from every rank to every rank. */
   int (*gather)(const pio_communicator *communicator, const void *mine, void *all, uint64_t size,
                 pio_request *request);
+  /* Whether any thread may call MPI, beside others. */
+  int (*for_threads)(void);
   /* A nonblocking operation is complete. Called once for each that `start` began without an error. */
   void (*complete)(void *token, int status, uint64_t moved);
 };

@@ -196,6 +196,11 @@ static int pio_gather(const pio_communicator *communicator, const void *mine, vo
   return pio_started(error, started, request);
 }
 
+static int pio_for_threads(void) {
+  int provided = MPI_THREAD_SINGLE;
+  return pio.Query_thread(&provided) == MPI_SUCCESS && provided == MPI_THREAD_MULTIPLE;
+}
+
 PIO_HIDDEN const struct pio_mpi pio_table = {
     .duplicate = pio_duplicate,
     .release = pio_release,
@@ -208,5 +213,6 @@ PIO_HIDDEN const struct pio_mpi pio_table = {
     .broadcast = pio_broadcast,
     .barrier = pio_barrier,
     .gather = pio_gather,
+    .for_threads = pio_for_threads,
     .complete = pio_operation_complete,
 };

@@ -69,6 +69,7 @@
   X(Mrecv)                  \
   X(Pack_external)          \
   X(Pack_external_size)     \
+  X(Query_thread)           \
   X(Request_free)           \
   X(Status_set_cancelled)   \
   X(PIO_STATUS_SET_ELEMENTS)\

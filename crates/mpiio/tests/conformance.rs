@@ -36,6 +36,19 @@ fn nonblocking_operations() {
     passes("nonblocking", &[1, 3]);
 }
 
+/// Without threads on one node; and on two, if MPI is for threads.
+#[test]
+fn operations_go_on_whatever_the_program_does() {
+    let Some(mpi) = Mpi::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().to_str().unwrap();
+    for ranks in [2, 4] {
+        assert_says(&mpi.run(ranks, "progress", &[folder], &[]), "all is as MPI says");
+    }
+    let apart = [("PIOSCOPE_SHARED_MEMORY", "off")];
+    assert_says(&mpi.run(2, "progress", &[folder, "threads"], &apart), "all is as MPI says");
+}
+
 #[test]
 fn representations() {
     passes("representations", &[1, 2]);

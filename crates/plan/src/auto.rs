@@ -13,6 +13,12 @@ use crate::machine::{
 use crate::message::Message;
 use crate::two_phase::TwoPhase;
 
+/// Where so many ranks share a processor at most, they read without a word.
+///
+/// A hand-over between ranks that wait for a processor costs whole turns, milliseconds, while all bytes of a file in
+/// memory are read by every rank at gigabytes a second. With more ranks, all that each reads in vain would count.
+const MOST_RANKS_OF_A_PROCESSOR: u32 = 4;
+
 /// A message that the protocol does not allow at this point.
 const PROTOCOL_ERROR: IoError = IoError { errno: 71 };
 
@@ -44,6 +50,17 @@ impl Auto {
         let Phase::Describing(descriptions) = &mut self.phase else { return };
         let domains = Domains::new(&self.context.hints, self.group.ranks);
         match event {
+            Event::Start if reads_without_a_word(self.group, self.direction, &self.context) => {
+                let strategy = Strategy::Sieving;
+                let reason =
+                    "more ranks than processors: what they told each other would take longer".to_owned();
+                self.choice = Some(Choice { strategy, reason });
+                let (rank, access) = (self.group.rank, self.access.clone());
+                let mut machine = strategy.alone(rank, self.direction, access, &self.context);
+                machine.handle(Event::Start, actions);
+                self.phase = Phase::Chosen(machine);
+                return;
+            }
             Event::Start => {
                 descriptions.tell(self.group, &self.access, |to| domains.aggregates(to), actions);
             }
@@ -69,8 +86,9 @@ impl Auto {
         let early = std::mem::take(&mut descriptions.early);
         let ranks = self.group.ranks;
         let operation = Operation::of(self.direction, ranks, descriptions.busy());
-        // That each rank has a processor is what all of them can know.
-        let setting = Setting { described: true, ..Setting::of(&self.context, self.direction, ranks, ranks) };
+        let processors = self.context.processors.unwrap_or(ranks).min(ranks);
+        let setting =
+            Setting { described: true, ..Setting::of(&self.context, self.direction, ranks, processors) };
         let choice = cost::choose(&operation, &setting, &Terms::MEASURED);
         let (access, hints) = (self.access.clone(), &self.context.hints);
         let mut machine: Box<dyn Machine + Send> =
@@ -90,6 +108,15 @@ impl Auto {
         self.choice = Some(choice);
         self.phase = Phase::Chosen(machine);
     }
+}
+
+/// Whether to read as all ranks know is best, whatever they access: a file in the memory of a node with more ranks than
+/// processors.
+fn reads_without_a_word(group: Group, direction: Direction, context: &Context) -> bool {
+    let Some(processors) = context.processors else { return false };
+    let is_crowded =
+        processors < group.ranks && group.ranks <= processors.saturating_mul(MOST_RANKS_OF_A_PROCESSOR);
+    direction == Direction::Read && context.servers == 0 && context.shared_memory && is_crowded
 }
 
 impl Machine for Auto {
@@ -112,5 +139,41 @@ impl Machine for Auto {
 
     fn choice(&self) -> Option<&Choice> {
         self.choice.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pio_layout::{Datatype, View};
+
+    use super::*;
+
+    fn first_actions(direction: Direction, ranks: u32, processors: Option<u32>) -> Vec<Action> {
+        let tile = Datatype::bytes(4).resized(0, i64::from(ranks) * 4).unwrap();
+        let access = Access { view: View::new(0, 4, tile).unwrap(), positions: 0..400 };
+        let context = Context { shared_memory: true, processors, ..Context::default() };
+        let mut actions = Vec::new();
+        Auto::new(Group { rank: Rank(0), ranks }, direction, access, &context)
+            .handle(Event::Start, &mut actions);
+        actions
+    }
+
+    #[test]
+    fn ranks_that_share_processors_read_without_a_word() {
+        let speaks = |direction, ranks, processors| {
+            first_actions(direction, ranks, processors)
+                .iter()
+                .any(|action| matches!(action, Action::Send { .. }))
+        };
+        assert!(!speaks(Direction::Read, 4, Some(2)));
+        assert!(!speaks(Direction::Read, 8, Some(2)));
+        for (direction, ranks, processors) in [
+            (Direction::Write, 4, Some(2)),
+            (Direction::Read, 4, Some(4)),
+            (Direction::Read, 9, Some(2)),
+            (Direction::Read, 4, None),
+        ] {
+            assert!(speaks(direction, ranks, processors), "{direction:?} {ranks} {processors:?}");
+        }
     }
 }

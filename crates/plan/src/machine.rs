@@ -324,6 +324,8 @@ pub struct Context {
     pub contiguous: bool,
     /// Whether every rank can reach every other's collective buffer in memory. The same on all ranks.
     pub shared_memory: bool,
+    /// How many processors the ranks share, if it is not one each. The same on all ranks.
+    pub processors: Option<u32>,
 }
 
 impl From<Hints> for Context {

@@ -61,6 +61,7 @@ impl World {
             guarded: true,
             contiguous: false,
             shared_memory: false,
+            processors: None,
         };
         let machine = |(rank, access): (usize, &Access)| {
             let group = Group { rank: Rank(rank as u32), ranks };

@@ -658,6 +658,7 @@ impl<'a> Engine<'a> {
             // Before the first view is set, every rank sees all bytes.
             contiguous: round.is_none_or(|round| !round.has_gaps),
             shared_memory: false,
+            processors: None,
         }
     }
 

@@ -1,9 +1,11 @@
 //! Traces for other tools.
 
 mod chrome;
+mod fio;
 #[cfg(feature = "parquet")]
 mod parquet;
 
 pub use self::chrome::chrome;
+pub use self::fio::fio;
 #[cfg(feature = "parquet")]
 pub use self::parquet::parquet;

@@ -1,11 +1,17 @@
 //! Traces and logs of other tools.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
+mod blktrace;
+mod builder;
+mod csv;
 pub mod darshan;
+mod fio;
+mod lines;
 mod sort;
+mod strace;
 
 use crate::error::TraceError;
 
@@ -14,9 +20,27 @@ use crate::error::TraceError;
 pub enum Format {
     /// A log of Darshan.
     Darshan,
+    /// The calls that another tool wrote down.
+    Calls(Tool),
     /// A trace of Pioscope, or nothing that is known.
     Other,
 }
+
+/// A tool whose logs hold calls and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// `strace -f -ttt -T`.
+    Strace,
+    /// `fio --write_iolog`.
+    Fio,
+    /// `blktrace`.
+    Blktrace,
+    /// A table of calls, a line each.
+    Csv,
+}
+
+/// Bytes that tell what a file is: a line of strace may be long.
+const TELLING_BYTES: u64 = 16 << 10;
 
 /// Tells from the first bytes of a file what it is. Its name does not matter.
 ///
@@ -26,8 +50,46 @@ pub fn recognise(path: &Path) -> Result<Format, TraceError> {
     let mut start = Vec::new();
     File::open(path)
         .map_err(TraceError::io(path, "open"))?
-        .take(64)
+        .take(TELLING_BYTES)
         .read_to_end(&mut start)
         .map_err(TraceError::io(path, "read"))?;
-    Ok(if darshan::is_log(&start) { Format::Darshan } else { Format::Other })
+    Ok(match () {
+        () if darshan::is_log(&start) => Format::Darshan,
+        () if fio::is_log(&start) => Format::Calls(Tool::Fio),
+        () if blktrace::is_trace(&start) => Format::Calls(Tool::Blktrace),
+        () if csv::is_table(&start) => Format::Calls(Tool::Csv),
+        () if strace::is_output(&start) => Format::Calls(Tool::Strace),
+        () => Format::Other,
+    })
+}
+
+/// Writes the calls of a tool's log as a trace to `out`, in memory that does not grow with their number (but for names).
+/// `name` stands for the trace's path in errors. Returns the number of events.
+///
+/// # Errors
+/// If the log cannot be read, or the trace, or the temporary file that sorting may need, cannot be written. What is not
+/// understood is no error: the trace has what was, and a note.
+pub fn write_trace(tool: Tool, log: &Path, out: impl Write, name: &Path) -> Result<u64, TraceError> {
+    let input = File::open(log).map_err(TraceError::io(log, "open"))?;
+    write_trace_from(tool, input, log, out, name)
+}
+
+/// The same from anything that can be read. `path` names the log.
+///
+/// # Errors
+/// As [`write_trace`].
+pub fn write_trace_from(
+    tool: Tool,
+    log: impl Read,
+    path: &Path,
+    out: impl Write,
+    name: &Path,
+) -> Result<u64, TraceError> {
+    let input = BufReader::with_capacity(1 << 18, log);
+    match tool {
+        Tool::Strace => strace::write_trace(input, path, out, name),
+        Tool::Fio => fio::write_trace(input, path, out, name),
+        Tool::Blktrace => blktrace::write_trace(input, path, out, name),
+        Tool::Csv => csv::write_trace(input, path, out, name),
+    }
 }

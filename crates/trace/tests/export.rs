@@ -4,7 +4,7 @@
 
 mod support;
 
-use pio_trace::{Event, Target, Trace, export};
+use pio_trace::{Call, Event, FileId, Handle, Layer, Op, ProcessId, Target, Trace, export};
 use support::{small_job, tables, write};
 
 fn trace() -> Trace {
@@ -48,6 +48,73 @@ fn chrome_json_of_nothing_is_valid() {
         .unwrap();
     let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(json["traceEvents"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn an_iolog_has_what_reached_the_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("job.iolog");
+    let mut events = small_job();
+    events.retain(|event| event.op() != Op::Communicate);
+    let trace = Trace::from_bytes(write(tables(), &events, 10), "job.pio").unwrap();
+    let requests = export::fio(&trace, &path).unwrap();
+    let log = std::fs::read_to_string(&path).unwrap();
+    let mut lines = log.lines();
+    assert_eq!(lines.next(), Some("fio version 3 iolog"));
+    let lines: Vec<Vec<_>> = lines.map(|line| line.split(' ').collect()).collect();
+    assert!(lines.iter().all(|line| line.len() == 3 || line.len() == 5), "{log}");
+    let is_io = |line: &&Vec<&str>| matches!(line[2], "read" | "write" | "sync" | "datasync");
+    assert_eq!(lines.iter().filter(is_io).count() as u64, requests);
+    let physical = events.iter().any(Event::is_physical);
+    let moved: u64 = events
+        .iter()
+        .filter(|event| matches!(event.op(), Op::Read | Op::Write) && event.target != Target::None)
+        .filter(|event| event.layer() != Layer::MpiIo || !physical)
+        .map(Event::transferred)
+        .sum();
+    let written: u64 = lines.iter().filter(is_io).map(|line| line[4].parse::<u64>().unwrap()).sum();
+    assert!(moved > 0);
+    assert_eq!(written, moved);
+}
+
+/// fio itself, where there is one, carries out what a log says.
+#[test]
+fn fio_carries_out_an_iolog() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, data) = (folder.path().join("job.iolog"), folder.path().join("data"));
+    std::fs::write(&data, [0; 1 << 16]).unwrap();
+    let mut tables = tables();
+    tables.files[1].path = data.display().to_string();
+    let call = |call, start_ns, offset| Event {
+        call,
+        target: Target::Extent { offset },
+        ..support::event(start_ns)
+    };
+    let events = [
+        Event { target: Target::None, size: 0, result: 0, ..call(Call::Open, 1000, 0) },
+        call(Call::Pwrite, 2000, 8192),
+        call(Call::Pread, 3000, 0),
+        call(Call::Pread, 4000, 4096),
+        Event { target: Target::None, size: 0, result: 0, ..call(Call::Fsync, 5000, 0) },
+        Event { target: Target::None, size: 0, result: 0, ..call(Call::Close, 6000, 0) },
+    ];
+    tables.files.remove(0);
+    tables.handles = vec![Handle { file: FileId(0), process: ProcessId(0), ranks: 1, collective: 0 }; 3];
+    let trace = Trace::from_bytes(write(tables, &events, 10), "job.pio").unwrap();
+    assert_eq!(export::fio(&trace, &log).unwrap(), 4);
+    let fio = std::process::Command::new("fio")
+        .args(["--name=job", "--ioengine=psync", "--output-format=json"])
+        .arg(format!("--read_iolog={}", log.display()))
+        .output();
+    let Ok(done) = fio else {
+        eprintln!("skipped: no fio here");
+        return;
+    };
+    let text = String::from_utf8_lossy(&done.stdout);
+    let json: serde_json::Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
+    let job = &json["jobs"][0];
+    assert_eq!(job["read"]["io_bytes"], 8192, "{json}");
+    assert_eq!(job["write"]["io_bytes"], 4096);
 }
 
 #[cfg(feature = "parquet")]

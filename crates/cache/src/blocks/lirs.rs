@@ -30,12 +30,10 @@ impl BlockPolicy for Lirs {
     }
 
     #[inline(always)]
-    fn hit(&mut self, table: &mut Table, Found { slot, state, .. }: Found) {
+    fn hit(&mut self, table: &mut Table, Found { slot, state, position }: Found) {
         if state & LIR != 0 {
             let was_bottom = self.s.first(table) == Some(slot);
-            let entry = table.entry(slot);
-            self.s.take(*entry.position);
-            *entry.position = self.s.push(slot);
+            *table.entry(slot).position = self.s.renew(position, slot);
             if was_bottom {
                 self.prune(table);
             }
@@ -44,8 +42,7 @@ impl BlockPolicy for Lirs {
             *entry.state |= IN_S;
             *entry.position = self.s.push(slot);
             let second = table.second(slot);
-            self.q.take(*second);
-            *second = self.q.push(slot);
+            *second = self.q.renew(*second, slot);
             self.prune(table);
         } else {
             self.q.take(*table.second(slot));
@@ -140,8 +137,7 @@ impl Lirs {
     #[inline(always)]
     fn renew_as_lir(&mut self, table: &mut Table, slot: Slot) {
         let entry = table.entry(slot);
-        self.s.take(*entry.position);
-        *entry.position = self.s.push(slot);
+        *entry.position = self.s.renew(*entry.position, slot);
         *entry.state = IN_S | LIR;
         self.added_lir(table);
     }

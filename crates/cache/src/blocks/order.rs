@@ -22,10 +22,10 @@ const WORDS_AHEAD: usize = 2;
 /// Blocks in an order on a rail: the first is the coldest.
 pub(crate) struct Order {
     /// A ring; a power of two of them.
-    entries: Vec<Slot>,
-    /// A bit for each entry that was not struck out.
+    entries: Vec<[Slot; WORD]>,
+    /// A bit for each entry that was not struck out: in little memory, for bits are cleared anywhere.
     live: Vec<u64>,
-    /// No entry before this word of bits is live. Counted on beyond the end of the ring, as is `tail`.
+    /// No entry before this word is live. Counted on beyond the end of the ring, as is `tail`.
     head_word: usize,
     /// The next entry.
     tail: usize,
@@ -46,42 +46,44 @@ impl Order {
     /// Where what is put in next will be.
     #[inline(always)]
     pub(crate) fn next(&self) -> u32 {
-        (self.tail & (self.entries.len() - 1)) as u32
+        self.tail as u32
     }
 
     /// Puts a block at the hot end, and gives its position.
     #[inline(always)]
     pub(crate) fn push(&mut self, slot: Slot) -> u32 {
-        let position = self.next();
-        let entry = position as usize;
-        self.entries[entry] = slot;
-        self.live[entry / WORD] |= 1 << (entry % WORD);
-        self.tail += 1;
         self.length += 1;
-        position
+        self.append(slot)
+    }
+
+    /// Puts the block at a position at the hot end, and gives its new position.
+    #[inline(always)]
+    pub(crate) fn renew(&mut self, position: u32, slot: Slot) -> u32 {
+        self.strike_out(position);
+        self.append(slot)
     }
 
     /// Takes out the block at a position.
     #[inline(always)]
     pub(crate) fn take(&mut self, position: u32) {
-        let entry = position as usize;
-        self.live[entry / WORD] &= !(1 << (entry % WORD));
         self.length -= 1;
+        self.strike_out(position);
     }
 
     /// The coldest block.
     #[inline(always)]
     pub(crate) fn first(&mut self, table: &Table) -> Option<Slot> {
-        let entry = self.first_entry(table)?;
-        Some(self.entries[entry])
+        let live = self.first_live(table)?;
+        Some(self.entry(self.head_word, live))
     }
 
     /// Takes out the coldest block.
     #[inline(always)]
     pub(crate) fn pop_first(&mut self, table: &Table) -> Option<Slot> {
-        let entry = self.first_entry(table)?;
-        self.take(entry as u32);
-        Some(self.entries[entry])
+        let live = self.first_live(table)?;
+        *self.live_mut(self.head_word) = live & (live - 1);
+        self.length -= 1;
+        Some(self.entry(self.head_word, live))
     }
 
     /// Takes out the hottest block.
@@ -92,10 +94,10 @@ impl Order {
         }
         loop {
             self.tail -= 1;
-            let entry = self.tail & (self.entries.len() - 1);
-            if self.live[entry / WORD] >> (entry % WORD) & 1 != 0 {
-                self.take(entry as u32);
-                return Some(self.entries[entry]);
+            let (word, bit) = (self.tail / WORD, 1 << (self.tail % WORD));
+            if self.live(word) & bit != 0 {
+                self.take(self.tail as u32);
+                return Some(self.entry(word, bit));
             }
         }
     }
@@ -109,8 +111,7 @@ impl Order {
     /// Whether the block at a position was put in when the hot end was there, or later.
     #[inline(always)]
     pub(crate) fn is_behind(&self, end: usize, position: u32) -> bool {
-        let back = self.tail.wrapping_sub(position as usize + 1) & (self.entries.len() - 1);
-        back < self.tail - end
+        (self.tail as u32).wrapping_sub(position) <= (self.tail - end) as u32
     }
 
     /// What the hot end was when the first block that was put in at `end` or later was in. There is one.
@@ -118,18 +119,17 @@ impl Order {
     pub(crate) fn pass_one(&self, end: usize) -> usize {
         let from = end.max(self.head_word * WORD);
         let mut word = from / WORD;
-        let mut live = self.live[word & (self.live.len() - 1)] & (u64::MAX << (from % WORD));
+        let mut live = self.live(word) & (u64::MAX << (from % WORD));
         while live == 0 {
             word += 1;
-            live = self.live[word & (self.live.len() - 1)];
+            live = self.live(word);
         }
         word * WORD + live.trailing_zeros() as usize + 1
     }
 
     /// The blocks, the coldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> {
-        let words = self.head_word..self.tail.div_ceil(WORD);
-        words.map(|word| word & (self.live.len() - 1)).flat_map(|word| self.in_word(word))
+        (self.head_word..self.tail.div_ceil(WORD)).flat_map(|word| self.in_word(word))
     }
 
     /// Makes room for [`PUSHES`] that are put in. `moved` is told of the new position of blocks. Gives whether they
@@ -145,44 +145,75 @@ impl Order {
 
     /// Blocks have new slots.
     pub(crate) fn renumber(&mut self, moved: &[Slot]) {
-        for (word, live) in self.live.iter().enumerate() {
+        for (live, entries) in self.live.iter().zip(&mut self.entries) {
             for entry in bits(*live) {
-                let slot = &mut self.entries[word * WORD + entry];
-                *slot = moved[*slot as usize];
+                entries[entry] = moved[entries[entry] as usize];
             }
         }
     }
 
     #[inline(always)]
-    fn first_entry(&mut self, table: &Table) -> Option<usize> {
+    fn append(&mut self, slot: Slot) -> u32 {
+        let position = self.next();
+        let (word, entry) = (self.tail / WORD, self.tail % WORD);
+        let ring = self.entries.len() - 1;
+        self.entries[word & ring][entry] = slot;
+        *self.live_mut(word) |= 1 << entry;
+        self.tail += 1;
+        position
+    }
+
+    #[inline(always)]
+    fn strike_out(&mut self, position: u32) {
+        let position = position as usize;
+        *self.live_mut(position / WORD) &= !(1 << (position % WORD));
+    }
+
+    #[inline(always)]
+    fn live(&self, word: usize) -> u64 {
+        self.live[word & (self.live.len() - 1)]
+    }
+
+    #[inline(always)]
+    fn live_mut(&mut self, word: usize) -> &mut u64 {
+        let ring = self.live.len() - 1;
+        &mut self.live[word & ring]
+    }
+
+    /// The entry of a word to which the lowest of some bits belongs.
+    #[inline(always)]
+    fn entry(&self, word: usize, bits: u64) -> Slot {
+        self.entries[word & (self.entries.len() - 1)][bits.trailing_zeros() as usize % WORD]
+    }
+
+    /// The bits of the first word with a block, which the head goes on to.
+    #[inline(always)]
+    fn first_live(&mut self, table: &Table) -> Option<u64> {
         if self.length == 0 {
             return None;
         }
         loop {
-            let word = self.head_word & (self.live.len() - 1);
-            let live = self.live[word];
+            let live = self.live(self.head_word);
             if live != 0 {
-                return Some(word * WORD + live.trailing_zeros() as usize);
+                return Some(live);
             }
             self.advance(table);
         }
     }
 
-    /// Goes on to the next word of bits.
+    /// Goes on to the next word.
     #[inline(never)]
     fn advance(&mut self, table: &Table) {
         self.head_word += 1;
-        if !table.is_far() {
-            return;
-        }
-        for slot in self.in_word((self.head_word + WORDS_AHEAD) & (self.live.len() - 1)) {
+        for slot in self.in_word(self.head_word + WORDS_AHEAD) {
             table.prefetch_slot(slot);
         }
     }
 
+    /// The blocks of a word, the coldest first.
     fn in_word(&self, word: usize) -> impl Iterator<Item = Slot> {
-        let entries = &self.entries[word * WORD..][..WORD];
-        bits(self.live[word]).map(|bit| entries[bit])
+        let entries = &self.entries[word & (self.entries.len() - 1)];
+        bits(self.live(word)).map(|entry| entries[entry])
     }
 
     /// Entries that can be put in without meeting a word that may be in use.
@@ -196,8 +227,8 @@ impl Order {
     fn rewrite(&mut self, mut moved: impl FnMut(Slot, u32)) {
         let entries = (ENTRIES_PER_BLOCK * self.length + 2 * PUSHES).next_power_of_two();
         assert!(entries <= 1 << 31, "fewer than half a billion blocks are held one by one");
-        let mut rewritten =
-            Order { entries: vec![0; entries], live: vec![0; entries / WORD], ..Order::new() };
+        let words = entries / WORD;
+        let mut rewritten = Order { entries: vec![[0; WORD]; words], live: vec![0; words], ..Order::new() };
         for slot in self.iter() {
             moved(slot, rewritten.push(slot));
         }

@@ -20,9 +20,7 @@ impl Recency {
 impl BlockPolicy for Recency {
     #[inline(always)]
     fn hit(&mut self, table: &mut Table, found: Found) {
-        let entry = table.entry(found.slot);
-        self.order.take(*entry.position);
-        *entry.position = self.order.push(found.slot);
+        *table.entry(found.slot).position = self.order.renew(found.position, found.slot);
     }
 
     #[inline(always)]

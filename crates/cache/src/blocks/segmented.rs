@@ -36,16 +36,14 @@ impl BlockPolicy for Segmented {
     fn hit(&mut self, table: &mut Table, found: Found) {
         let list = found.state;
         let [this, above, ..] = &mut self.lists[usize::from(list)..] else {
-            let entry = table.entry(found.slot);
             let order = &mut self.lists[usize::from(list)].order;
-            order.take(*entry.position);
-            *entry.position = order.push(found.slot);
+            *table.entry(found.slot).position = order.renew(found.position, found.slot);
             return;
         };
         // A full list sends down its coldest block for each that comes up.
         let falling = if above.has_room() { None } else { above.order.pop_first(table) };
+        this.order.take(found.position);
         let entry = table.entry(found.slot);
-        this.order.take(*entry.position);
         *entry.position = above.order.push(found.slot);
         *entry.state = list + 1;
         if let Some(falling) = falling {
@@ -57,12 +55,15 @@ impl BlockPolicy for Segmented {
 
     #[inline(always)]
     fn miss(&mut self, table: &mut Table, missing: Missing) {
-        if table.count() == self.capacity
-            && let Some(leaving) = self.lists.iter_mut().find_map(|list| list.order.pop_first(table))
-        {
-            table.remove(leaving);
-        }
-        let list = self.lists.iter().position(List::has_room).unwrap_or(0);
+        // Of a full cache every list is full, and the lowest is of at least a block.
+        let list = if table.count() == self.capacity {
+            if let Some(leaving) = self.lists[0].order.pop_first(table) {
+                table.remove(leaving);
+            }
+            0
+        } else {
+            self.lists.iter().position(List::has_room).unwrap_or(0)
+        };
         let order = &mut self.lists[list].order;
         order.push(table.insert(missing.key, missing.hash, list as ListId, order.next()));
     }

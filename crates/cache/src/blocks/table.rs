@@ -13,7 +13,8 @@ const WAYS: usize = 7;
 /// Numbers of slots for each bucket: the last is never in use.
 const SLOTS: usize = 8;
 
-/// Entries for each bucket, on average, when the table is full: few buckets are then.
+/// Entries for each bucket, on average, when the table is full, at most: few buckets are then. Their number is a power of
+/// two.
 const ENTRIES_PER_BUCKET: usize = 4;
 
 /// The same of a table that is near: there it is instructions that cost time, not memory.
@@ -61,7 +62,7 @@ pub(crate) struct Key {
     pub block: u64,
 }
 
-/// The hash of a block: the upper half says which bucket is its, the lowest byte tells it from others there.
+/// The hash of a block: the lowest bits say which bucket is its, the highest byte tells it from others there.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Hash(u64);
 
@@ -71,7 +72,7 @@ impl Key {
         // Both halves of a product with an odd constant (the golden ratio's bits), so that every stride spreads.
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         let product = u128::from(self.block ^ u64::from(self.file).rotate_right(20)) * u128::from(ODD);
-        Hash((product as u64 ^ (product >> 64) as u64).wrapping_mul(ODD))
+        Hash(product as u64 ^ (product >> 64) as u64)
     }
 }
 
@@ -79,7 +80,7 @@ impl Hash {
     /// Not 0, which says that a way is free; and not 1, which a free way may be mistaken for.
     #[inline(always)]
     fn tag(self) -> u8 {
-        self.0 as u8 | 2
+        (self.0 >> 56) as u8 | 2
     }
 }
 
@@ -113,11 +114,36 @@ impl Bucket {
         unlike.wrapping_sub(EACH) & !unlike & (EACH << 7)
     }
 
+    /// The way of a block.
+    #[inline(always)]
+    fn way_of(&self, key: Key, tag: u8) -> Option<usize> {
+        let mut candidates = self.candidates(tag);
+        while candidates != 0 {
+            let way = first_way(candidates);
+            if self.key(way) == key {
+                return Some(way);
+            }
+            candidates &= candidates - 1;
+        }
+        None
+    }
+
     /// The first way that is free.
     #[inline(always)]
     fn free_way(&self) -> Option<usize> {
         let free = self.candidates(0);
         (free != 0).then_some(first_way(free))
+    }
+
+    /// Puts an entry into a way that is free: its slot.
+    #[inline(always)]
+    fn put(&mut self, place: usize, way: usize, key: Key, hash: Hash, state: State, position: u32) -> Slot {
+        self.tags[way] = hash.tag();
+        self.states[way] = state;
+        self.positions[way] = position;
+        self.files[way] = key.file;
+        self.blocks[way] = key.block;
+        (place * SLOTS + way) as Slot
     }
 
     #[inline(always)]
@@ -208,18 +234,13 @@ impl Table {
     }
 
     fn make(&mut self, limit: usize) {
-        let sparse = limit.div_ceil(NEAR_ENTRIES_PER_BUCKET).max(1);
-        let buckets = if sparse <= NEAR_BUCKETS { sparse } else { limit.div_ceil(ENTRIES_PER_BUCKET) };
+        let sparse = limit.div_ceil(NEAR_ENTRIES_PER_BUCKET).next_power_of_two();
+        let dense = limit.div_ceil(ENTRIES_PER_BUCKET).next_power_of_two();
+        let buckets = if sparse <= NEAR_BUCKETS { sparse } else { dense };
         assert!(buckets < NONE as usize / SLOTS, "fewer than two billion blocks are held one by one");
         self.limit = limit;
         self.buckets = vec![Bucket::EMPTY; buckets];
         self.second = vec![[0; SLOTS]; if self.rails > 1 { buckets } else { 0 }];
-    }
-
-    /// Whether the table is too large to stay in the processor's own cache.
-    #[inline(always)]
-    pub(crate) fn is_far(&self) -> bool {
-        self.buckets.len() > NEAR_BUCKETS
     }
 
     /// Begins to bring the bucket of a hash into the processor's cache.
@@ -240,25 +261,30 @@ impl Table {
     #[inline(always)]
     pub(crate) fn find(&self, key: Key, hash: Hash) -> Option<Found> {
         let home = self.home(hash);
-        let mut place = home;
-        loop {
+        let bucket = &self.buckets[home];
+        match bucket.way_of(key, hash.tag()) {
+            Some(way) => Some(bucket.found(home, way)),
+            None if bucket.was_passed() => self.find_behind(home, key, hash).map(|slot| self.found(slot)),
+            None => None,
+        }
+    }
+
+    /// Where a block is that is not in its own bucket.
+    #[cold]
+    #[inline(never)]
+    fn find_behind(&self, home: usize, key: Key, hash: Hash) -> Option<Slot> {
+        let mut place = self.behind(home);
+        while place != home {
             let bucket = &self.buckets[place];
-            let mut candidates = bucket.candidates(hash.tag());
-            while candidates != 0 {
-                let way = first_way(candidates);
-                if bucket.key(way) == key {
-                    return Some(bucket.found(place, way));
-                }
-                candidates &= candidates - 1;
+            if let Some(way) = bucket.way_of(key, hash.tag()) {
+                return Some((place * SLOTS + way) as Slot);
             }
             if !bucket.was_passed() {
                 return None;
             }
             place = self.behind(place);
-            if place == home {
-                return None;
-            }
         }
+        None
     }
 
     /// Adds a block, which is not in, at a position of the main rail, and gives its slot.
@@ -267,19 +293,23 @@ impl Table {
         debug_assert!(self.entries < self.limit, "room was made before");
         self.entries += 1;
         let home = self.home(hash);
+        let bucket = &mut self.buckets[home];
+        match bucket.free_way() {
+            Some(way) => bucket.put(home, way, key, hash, state, position),
+            None => self.insert_behind(home, key, hash, state, position),
+        }
+    }
+
+    /// Adds a block whose own bucket is full.
+    #[cold]
+    #[inline(never)]
+    fn insert_behind(&mut self, home: usize, key: Key, hash: Hash, state: State, position: u32) -> Slot {
         let mut place = home;
         loop {
             let bucket = &mut self.buckets[place];
             if let Some(way) = bucket.free_way() {
-                bucket.tags[way] = hash.tag();
-                bucket.states[way] = state;
-                bucket.positions[way] = position;
-                bucket.files[way] = key.file;
-                bucket.blocks[way] = key.block;
-                if place != home {
-                    bucket.tags[WAYS] |= 1 << way;
-                }
-                return (place * SLOTS + way) as Slot;
+                bucket.tags[WAYS] |= 1 << way;
+                return bucket.put(place, way, key, hash, state, position);
             }
             let passed = bucket.passed();
             *passed = passed.saturating_add(1);
@@ -334,12 +364,12 @@ impl Table {
 
     #[inline(always)]
     fn home(&self, hash: Hash) -> usize {
-        (((hash.0 >> 32) * self.buckets.len() as u64) >> 32) as usize
+        hash.0 as usize & (self.buckets.len() - 1)
     }
 
     #[inline(always)]
     fn behind(&self, place: usize) -> usize {
-        if place + 1 == self.buckets.len() { 0 } else { place + 1 }
+        (place + 1) & (self.buckets.len() - 1)
     }
 }
 
@@ -364,7 +394,7 @@ mod tests {
     /// Blocks that all belong into the first buckets or the last, so that they overflow and probing goes round.
     fn blocks() -> impl Strategy<Value = Key> {
         let all = (0..2000).flat_map(|block| [0, 1].map(|file| Key { file, block }));
-        let ends = all.filter(|key| matches!(key.hash().0 >> 60, 0 | 15));
+        let ends = all.filter(|key| matches!(key.hash().0 & 31, 0 | 31));
         prop::sample::select(ends.take(200).collect::<Vec<_>>())
     }
 

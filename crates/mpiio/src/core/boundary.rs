@@ -21,7 +21,7 @@ use super::storage::{self, Mode};
 use super::turns::{self, Completion};
 
 /// `PIO_VERSION`.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// `struct pio_mpi`: what the shim does for us.
 #[derive(Debug)]
@@ -39,6 +39,7 @@ pub struct MpiTable {
     pub broadcast: unsafe extern "C" fn(*const c_void, *mut c_void, u64, c_int, *mut u64) -> c_int,
     pub barrier: unsafe extern "C" fn(*const c_void, *mut u64) -> c_int,
     pub gather: unsafe extern "C" fn(*const c_void, *const c_void, *mut c_void, u64, *mut u64) -> c_int,
+    pub for_threads: unsafe extern "C" fn() -> c_int,
     pub complete: unsafe extern "C" fn(*mut c_void, c_int, u64),
 }
 

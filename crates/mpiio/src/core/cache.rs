@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::boundary::MpiTable;
 use super::channel::Channel;
-use super::communicator::{self, Communicator};
+use super::communicator::Communicator;
+use super::patience;
+use super::processors;
 use super::segment::{self, Segment};
 use super::status::Status;
 
@@ -22,6 +24,8 @@ struct State {
     control: Option<Communicator>,
     /// For each rank, the least rank that shares memory with it; none if memory is not shared.
     node: Option<Vec<u32>>,
+    /// How many processors the ranks have: one each at most.
+    processors: u32,
     free: Vec<Channel>,
     made: u64,
 }
@@ -41,10 +45,12 @@ impl Cache {
     ) -> Result<Arc<Cache>, Status> {
         // SAFETY: by contract.
         let control = unsafe { Communicator::duplicate_of(mpi, original) }?;
-        let node = if shared_memory && control.ranks() > 1 { nodes(&control)? } else { None };
-        Ok(Arc::new(Cache {
-            state: Mutex::new(State { control: Some(control), node, free: Vec::new(), made: 0 }),
-        }))
+        let (node, processors) = match shared_memory && control.ranks() > 1 {
+            true => nodes(&control)?,
+            false => (None, control.ranks()),
+        };
+        let (control, free) = (Some(control), Vec::new());
+        Ok(Arc::new(Cache { state: Mutex::new(State { control, node, processors, free, made: 0 }) }))
     }
 
     /// Every rank says something to all ranks; rank 0 also offers a channel, with its last word, which all take.
@@ -62,7 +68,7 @@ impl Cache {
         let communicator = control.duplicate()?;
         let id = state.made;
         state.made += 1;
-        Ok((Channel::new(id, communicator, state.node.as_deref())?, all))
+        Ok((Channel::new(id, communicator, state.node.as_deref(), state.processors)?, all))
     }
 
     /// Whether this rank is the one that opens first.
@@ -99,8 +105,8 @@ impl Cache {
     }
 }
 
-/// Which ranks share memory, if all that should can: containers may forbid it.
-fn nodes(control: &Communicator) -> Result<Option<Vec<u32>>, Status> {
+/// Which ranks share memory, if all that should can: containers may forbid it; and processors of all. Collective.
+fn nodes(control: &Communicator) -> Result<(Option<Vec<u32>>, u32), Status> {
     let node = u64::from(control.node()?);
     let test = Segment::shared();
     let mine = match &test {
@@ -108,7 +114,11 @@ fn nodes(control: &Communicator) -> Result<Option<Vec<u32>>, Status> {
         Err(_) => [node, 0, 0, 0],
     };
     let all = control.gather(mine)?;
-    communicator::share_node_with(all.iter().filter(|[of, ..]| *of == node).count());
+    let node_of: Vec<u64> = all.iter().map(|[node, ..]| *node).collect();
+    let processors = processors::shared_by(control, &node_of)?;
+    if processors < control.ranks() {
+        patience::in_a_crowd();
+    }
     // Each rank tries its successor on the node, so that every one is tried by one.
     let ranks = all.len();
     let me = control.rank() as usize;
@@ -124,5 +134,5 @@ fn nodes(control: &Communicator) -> Result<Option<Vec<u32>>, Status> {
         });
     // This also keeps each test segment until all have tried.
     let all_work = control.gather([u64::from(works)])?.into_iter().all(|[works]| works == 1);
-    Ok(all_work.then(|| all.into_iter().map(|[node, ..]| node as u32).collect()))
+    Ok((all_work.then(|| node_of.into_iter().map(|node| node as u32).collect()), processors))
 }

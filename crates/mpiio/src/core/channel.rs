@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use pio_plan::{Choice, IoError, Slot, Strategy};
 use pio_store::transport::Traffic;
 
-use super::communicator::{Communicator, Patience, Sending};
+use super::communicator::{Communicator, Sending};
+use super::mailbox::Mailbox;
+use super::patience::Patience;
 use super::remote;
 use super::segment::{Address, Segment};
 use super::status::Status;
@@ -40,6 +42,8 @@ pub struct Channel {
     others: Vec<Option<[Segment; Slot::COUNT]>>,
     /// Nodes that the ranks are on, if ranks of a node share memory.
     pub nodes: Option<u32>,
+    /// How many processors the ranks have: one each at most.
+    pub processors: u32,
     operations: u32,
     /// Sends that are not yet complete.
     pub sending: Vec<Sending>,
@@ -56,12 +60,20 @@ pub struct Channel {
 impl Channel {
     /// A new channel. `node` tells for each rank the least rank that shares memory with it; none if none does.
     /// Collective.
-    pub fn new(id: u64, communicator: Communicator, node: Option<&[u32]>) -> Result<Channel, Status> {
+    pub fn new(
+        id: u64,
+        mut communicator: Communicator,
+        node: Option<&[u32]>,
+        processors: u32,
+    ) -> Result<Channel, Status> {
         let (own, others) = match node {
             None => (private(), (0..communicator.ranks()).map(|_| None).collect()),
             Some(node) => share(&communicator, node)?,
         };
         let nodes = node.map(|node| node.iter().collect::<BTreeSet<_>>().len() as u32);
+        if nodes == Some(1) {
+            connect(&mut communicator)?;
+        }
         let (sending, block, received, tally, told) = Default::default();
         Ok(Channel {
             id,
@@ -69,6 +81,7 @@ impl Channel {
             own,
             others,
             nodes,
+            processors,
             operations: 0,
             sending,
             block,
@@ -92,7 +105,7 @@ impl Channel {
             let mut sending =
                 communicator.send(0, tag, mine.iter().flat_map(|word| word.to_ne_bytes()).collect())?;
             while !communicator.is_sent(&mut sending)? {
-                patience.wait();
+                patience.wait(communicator);
             }
             return Ok(None);
         }
@@ -100,7 +113,7 @@ impl Channel {
         let mut missing = communicator.ranks() - 1;
         while missing > 0 {
             let Some(arrived) = communicator.probe(tag)? else {
-                patience.wait();
+                patience.wait(communicator);
                 continue;
             };
             let from = arrived.from as usize;
@@ -166,6 +179,28 @@ impl Channel {
             _ => Err(IoError { errno: libc::EPROTO }),
         }
     }
+}
+
+/// Gives the ranks mailboxes, if all of them can have one. Collective.
+fn connect(communicator: &mut Communicator) -> Result<(), Status> {
+    let none = Address { process: 0, descriptor: 0, inode: 0 };
+    let inbox = Mailbox::new_inbox();
+    let Address { process, descriptor, inode } = inbox.as_ref().map_or(none, |(_, address)| *address);
+    let all = communicator.gather([u64::from(process), u64::from(descriptor), inode])?;
+    let addresses: Vec<Address> = all
+        .into_iter()
+        .map(|[process, descriptor, inode]| Address {
+            process: process as u32,
+            descriptor: descriptor as u32,
+            inode,
+        })
+        .collect();
+    let mailbox = inbox.and_then(|(own, _)| Mailbox::new(communicator.rank(), own, &addresses));
+    let all_work = communicator.gather([u64::from(mailbox.is_ok())])?.into_iter().all(|[works]| works == 1);
+    if let (Ok(mailbox), true) = (mailbox, all_work) {
+        communicator.connect(mailbox);
+    }
+    Ok(())
 }
 
 fn private() -> [Segment; Slot::COUNT] {

@@ -22,6 +22,8 @@ pub struct Common {
     ranks: u32,
     /// On how many nodes they are, if those of a node share memory.
     nodes: Option<u32>,
+    /// How many processors they have.
+    processors: u32,
 }
 
 /// With what gaps a view shows the file.
@@ -59,7 +61,8 @@ impl Gaps {
 impl Common {
     /// Of a file that was just opened: every rank sees all bytes.
     pub fn of_new_file(channel: &Channel) -> Common {
-        Common { views: None, gaps: Gaps::None, ranks: channel.communicator.ranks(), nodes: channel.nodes }
+        let Channel { nodes, processors, .. } = *channel;
+        Common { views: None, gaps: Gaps::None, ranks: channel.communicator.ranks(), nodes, processors }
     }
 
     /// After all ranks set views, this one `view`; `gaps` are the worst of any of them. Collective, if the strategy wants
@@ -101,6 +104,7 @@ impl Common {
             guarded: self.gaps > Gaps::None && self.ranks > 1,
             contiguous: self.gaps < Gaps::BetweenSmallPieces,
             shared_memory: self.nodes == Some(1),
+            processors: Some(self.processors),
         }
     }
 }

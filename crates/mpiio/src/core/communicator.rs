@@ -1,33 +1,19 @@
-//! Messages and collective calls, through the shim's table of functions.
+//! Messages and collective calls: through the ranks' [mailboxes](super::mailbox) if all are on one node, else through the
+//! shim's table of functions.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::boundary::MpiTable;
-use super::coroutine;
+use super::mailbox::{Letter, Mailbox, WaitingRoom};
+use super::patience::Patience;
 use super::status::Status;
-use super::turns;
 
-/// How often to look for something before giving the processor away. Ranks often outnumber processors.
-const LOOKS_BEFORE_YIELD: u32 = 16;
-/// For so long a wait without sleep. The kernel wakes sleepers some 50 microseconds late.
-const AWAKE: Duration = Duration::from_micros(400);
-/// The same where a node has more ranks than processors: whoever looks keeps another from its work.
-const AWAKE_IN_A_CROWD: Duration = Duration::from_micros(50);
-/// Other operations of this rank must go on meanwhile.
-const LONGEST_SLEEP: Duration = Duration::from_millis(1);
-
-/// Whether some communicator has more ranks on this node than there are processors.
-static CROWDED: AtomicBool = AtomicBool::new(false);
-
-/// So many ranks are on this node.
-pub fn share_node_with(ranks: usize) {
-    if std::thread::available_parallelism().is_ok_and(|processors| ranks > processors.get()) {
-        CROWDED.store(true, Ordering::Relaxed);
-    }
-}
+/// Tags of collective calls through mailboxes: below those of operations, and so many until they are used again.
+const COLLECTIVE_TAGS: u32 = 32768;
+/// A tag of no message: to look for it only lets MPI go on.
+const NO_TAG: c_int = 32767;
 
 /// A communicator, by the shim's pointer to it; of all ranks that opened a file.
 #[derive(Debug)]
@@ -36,6 +22,14 @@ pub struct Communicator {
     handle: NonNull<c_void>,
     rank: u32,
     ranks: u32,
+    local: Option<Mutex<Local>>,
+}
+
+/// Ranks of one node.
+#[derive(Debug)]
+struct Local {
+    mailbox: Mailbox,
+    collectives: u32,
 }
 
 // SAFETY: the handle is the shim's, which uses it from any thread. MPI itself must have been started for threads by a
@@ -48,15 +42,22 @@ pub struct Arrived {
     pub from: u32,
     /// Its bytes.
     pub size: usize,
-    message: u64,
+    content: Content,
 }
 
-/// A started send, with the bytes that must stay until it is complete.
+enum Content {
+    /// MPI still has it.
+    Matched(u64),
+    Here(Vec<u8>),
+}
+
+/// A started send.
 #[derive(Debug)]
-pub struct Sending {
-    request: u64,
-    /// Held for MPI.
-    _bytes: Vec<u8>,
+pub enum Sending {
+    /// With the bytes that must stay until it is complete.
+    Request { request: u64, _bytes: Vec<u8> },
+    /// The mailbox keeps the bytes.
+    Mail,
 }
 
 impl Communicator {
@@ -75,13 +76,50 @@ impl Communicator {
         let (mut rank, mut ranks) = (0, 0);
         // SAFETY: the handle is the shim's.
         Status::check(unsafe { (mpi.size)(handle.as_ptr(), &mut rank, &mut ranks) })?;
-        Ok(Communicator { mpi, handle, rank: rank as u32, ranks: ranks as u32 })
+        Ok(Communicator { mpi, handle, rank: rank as u32, ranks: ranks as u32, local: None })
     }
 
     /// A duplicate. Collective.
     pub fn duplicate(&self) -> Result<Communicator, Status> {
         // SAFETY: the handle is the shim's.
         unsafe { Communicator::duplicate_of(self.mpi, self.handle.as_ptr()) }
+    }
+
+    /// From now on, messages and collective calls go through this mailbox. All ranks say so, with nothing under way.
+    pub fn connect(&mut self, mailbox: Mailbox) {
+        self.local = Some(Mutex::new(Local { mailbox, collectives: 0 }));
+    }
+
+    /// Whether messages need no MPI: then any thread may send and take them.
+    pub fn is_local(&self) -> bool {
+        self.local.is_some()
+    }
+
+    /// Whether MPI may be called by any thread.
+    pub fn is_for_threads(&self) -> bool {
+        // SAFETY: the shim's function.
+        unsafe { (self.mpi.for_threads)() != 0 }
+    }
+
+    /// Lets MPI carry on with what the program has under way; others may wait for that.
+    pub fn poke(&self) {
+        let (mut found, mut from, mut size, mut message) = (0, 0, 0, 0);
+        // SAFETY: the handle is the shim's, the others are ours; nothing is found, as nobody sends with this tag. An error
+        // will come again where it matters.
+        unsafe {
+            (self.mpi.probe)(self.handle.as_ptr(), NO_TAG, &mut found, &mut from, &mut size, &mut message)
+        };
+    }
+
+    /// Where to sleep until a message comes, if there is such a place; and whether something is still to be sent.
+    pub fn waiting_room(&self) -> Option<(WaitingRoom, bool)> {
+        let mut local = Communicator::lock(self.local.as_ref()?);
+        let all_sent = local.mailbox.flush();
+        Some((local.mailbox.waiting_room(), !all_sent))
+    }
+
+    fn lock(local: &Mutex<Local>) -> MutexGuard<'_, Local> {
+        local.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Frees the communicator; not told to MPI if MPI is about to end. Collective.
@@ -115,6 +153,10 @@ impl Communicator {
 
     /// Starts to send.
     pub fn send(&self, to: u32, tag: i32, bytes: Vec<u8>) -> Result<Sending, Status> {
+        if let Some(local) = &self.local {
+            Communicator::lock(local).mailbox.send(to, tag, bytes)?;
+            return Ok(Sending::Mail);
+        }
         let mut request = 0;
         // SAFETY: the bytes live as long as the request, in `Sending`.
         Status::check(unsafe {
@@ -127,36 +169,72 @@ impl Communicator {
                 &mut request,
             )
         })?;
-        Ok(Sending { request, _bytes: bytes })
+        Ok(Sending::Request { request, _bytes: bytes })
     }
 
     /// Whether a send is complete.
     pub fn is_sent(&self, sending: &mut Sending) -> Result<bool, Status> {
-        self.test(&mut sending.request)
+        match (sending, &self.local) {
+            (Sending::Request { request, .. }, _) => self.test(request),
+            (Sending::Mail, local) => {
+                Ok(local.as_ref().is_none_or(|local| Communicator::lock(local).mailbox.flush()))
+            }
+        }
     }
 
     /// A message with this tag that has arrived, if any.
     pub fn probe(&self, tag: i32) -> Result<Option<Arrived>, Status> {
+        if let Some(local) = &self.local {
+            let letter = Communicator::lock(local).mailbox.take(tag)?;
+            return Ok(letter.map(|letter| Arrived {
+                from: letter.from,
+                size: letter.bytes.len(),
+                content: Content::Here(letter.bytes),
+            }));
+        }
         let (mut found, mut from, mut size, mut message) = (0, 0, 0, 0);
         // SAFETY: the handle is the shim's, the others are ours.
         Status::check(unsafe {
             (self.mpi.probe)(self.handle.as_ptr(), tag, &mut found, &mut from, &mut size, &mut message)
         })?;
-        Ok((found != 0).then_some(Arrived { from: from as u32, size: size as usize, message }))
+        Ok((found != 0).then_some(Arrived {
+            from: from as u32,
+            size: size as usize,
+            content: Content::Matched(message),
+        }))
     }
 
     /// Takes the bytes of a message that has arrived.
-    pub fn receive(&self, mut arrived: Arrived, bytes: &mut Vec<u8>) -> Result<(), Status> {
+    pub fn receive(&self, arrived: Arrived, bytes: &mut Vec<u8>) -> Result<(), Status> {
+        let mut message = match arrived.content {
+            Content::Here(content) => {
+                *bytes = content;
+                return Ok(());
+            }
+            Content::Matched(message) => message,
+        };
         bytes.resize(arrived.size, 0);
         // SAFETY: there is room for the message's size.
         Status::check(unsafe {
-            (self.mpi.receive)(&mut arrived.message, bytes.as_mut_ptr().cast(), arrived.size as u64)
+            (self.mpi.receive)(&mut message, bytes.as_mut_ptr().cast(), arrived.size as u64)
         })
     }
 
     /// Rank 0's bytes for every rank. Collective.
     pub fn broadcast(&self, bytes: &mut [u8]) -> Result<(), Status> {
         if self.ranks == 1 {
+            return Ok(());
+        }
+        if let Some(local) = &self.local {
+            let tag = Communicator::next_collective(local);
+            if self.rank == 0 {
+                return self.mail_to_all(local, tag, bytes);
+            }
+            let letter = self.mail(local, tag)?;
+            if letter.bytes.len() != bytes.len() {
+                return Err(Status::Internal);
+            }
+            bytes.copy_from_slice(&letter.bytes);
             return Ok(());
         }
         let mut request = 0;
@@ -178,6 +256,9 @@ impl Communicator {
         if self.ranks == 1 {
             return Ok(());
         }
+        if self.is_local() {
+            return self.gather([]).map(drop);
+        }
         let mut request = 0;
         // SAFETY: the handle is the shim's.
         Status::check(unsafe { (self.mpi.barrier)(self.handle.as_ptr(), &mut request) })?;
@@ -188,6 +269,16 @@ impl Communicator {
     pub fn gather<const N: usize>(&self, mine: [u64; N]) -> Result<Vec<[u64; N]>, Status> {
         let mut all = vec![mine; self.ranks as usize];
         if self.ranks == 1 {
+            return Ok(all);
+        }
+        if let Some(local) = &self.local {
+            let tag = Communicator::next_collective(local);
+            self.mail_to_all(local, tag, mine.map(u64::to_ne_bytes).as_flattened())?;
+            for _ in 1..self.ranks {
+                let letter = self.mail(local, tag)?;
+                let words = letter.bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+                all[letter.from as usize].iter_mut().zip(words).for_each(|(word, said)| *word = said);
+            }
             return Ok(all);
         }
         let mut request = 0;
@@ -205,6 +296,34 @@ impl Communicator {
         Ok(all)
     }
 
+    fn next_collective(local: &Mutex<Local>) -> i32 {
+        let mut local = Communicator::lock(local);
+        local.collectives = (local.collectives + 1) % COLLECTIVE_TAGS;
+        -1 - local.collectives as i32
+    }
+
+    fn mail_to_all(&self, local: &Mutex<Local>, tag: i32, bytes: &[u8]) -> Result<(), Status> {
+        for to in (0..self.ranks).filter(|rank| *rank != self.rank) {
+            Communicator::lock(local).mailbox.send(to, tag, bytes.to_vec())?;
+        }
+        let mut patience = Patience::new();
+        while !Communicator::lock(local).mailbox.flush() {
+            patience.wait(self);
+        }
+        Ok(())
+    }
+
+    /// The next message with this tag.
+    fn mail(&self, local: &Mutex<Local>, tag: i32) -> Result<Letter, Status> {
+        let mut patience = Patience::new();
+        loop {
+            if let Some(letter) = Communicator::lock(local).mailbox.take(tag)? {
+                return Ok(letter);
+            }
+            patience.wait(self);
+        }
+    }
+
     fn test(&self, request: &mut u64) -> Result<bool, Status> {
         let mut done = 0;
         // SAFETY: the request is the shim's.
@@ -215,46 +334,8 @@ impl Communicator {
     fn wait(&self, mut request: u64) -> Result<(), Status> {
         let mut patience = Patience::new();
         while !self.test(&mut request)? {
-            patience.wait();
+            patience.wait(self);
         }
         Ok(())
-    }
-}
-
-/// How to wait for other ranks: a short while at full speed, then giving the processor away between looks, and where
-/// that does not help, asleep for an eighth of the time that was waited already: a rank that works must not share its
-/// processor with several that only look. Other operations of this rank go on meanwhile; a nonblocking operation goes
-/// back to whoever carries it on.
-#[derive(Debug)]
-pub struct Patience {
-    looks: u32,
-    /// When it began to give the processor away.
-    since: Option<Instant>,
-}
-
-impl Patience {
-    /// The wait begins.
-    pub fn new() -> Patience {
-        Patience { looks: 0, since: None }
-    }
-
-    /// After a look that found nothing.
-    pub fn wait(&mut self) {
-        if coroutine::pause() {
-            return;
-        }
-        turns::progress();
-        self.looks += 1;
-        if self.looks <= LOOKS_BEFORE_YIELD {
-            return std::hint::spin_loop();
-        }
-        std::thread::yield_now();
-        if self.looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
-            let awake = if CROWDED.load(Ordering::Relaxed) { AWAKE_IN_A_CROWD } else { AWAKE };
-            let waited = self.since.get_or_insert_with(Instant::now).elapsed();
-            if waited > awake {
-                std::thread::sleep((waited / 8).min(LONGEST_SLEEP));
-            }
-        }
     }
 }

@@ -18,9 +18,9 @@ use pio_layout::{Layout, LayoutError, coverage, pack};
 use pio_plan::{Access, Action, Direction, Event, Io, IoError, Machine, Message, Piece, Rank, Slot};
 
 use super::channel::Channel;
-use super::communicator::Patience;
 use super::memory::Memory;
 use super::message_log::{Call, MessageLog};
+use super::patience::Patience;
 use super::requests;
 use super::storage::Storage;
 
@@ -143,7 +143,7 @@ impl<'a> Driver<'a> {
             if self.channel.sending.is_empty() {
                 return Ok(());
             }
-            patience.wait();
+            patience.wait(&self.channel.communicator);
         }
     }
 
@@ -174,7 +174,7 @@ impl<'a> Driver<'a> {
             if !self.channel.sending.is_empty() {
                 self.progress_sends()?;
             }
-            patience.wait();
+            patience.wait(&self.channel.communicator);
         }
     }
 

@@ -3,7 +3,9 @@
 //! Whose turn it is has the file's channel. A blocking operation waits for its turn, and takes the channel away until
 //! it is done. A nonblocking one gets in line; [`progress`] carries on with the first of every file. It is called by
 //! whoever waits in this library, by every function of the shim and by the program's calls that wait for or test
-//! requests: a rank that is in any of them keeps all its operations going.
+//! requests: a rank that is in any of them keeps all its operations going. When it is not, because the program computes or
+//! is in another call of MPI, a barrier say, the [caretaker](super::caretaker) carries on with those that need no MPI, or
+//! with all, if MPI may be called by any thread. It tells nobody that they are complete; that waits for the program.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -12,9 +14,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::boundary::MpiTable;
+use super::caretaker;
 use super::channel::Channel;
-use super::communicator::Patience;
 use super::coroutine::Coroutine;
+use super::patience::Patience;
 use super::status::Status;
 
 /// What a collective operation does in its turn; bytes moved.
@@ -51,6 +54,10 @@ struct Line {
     channel: Option<Channel>,
     waiting: VecDeque<(Work, Option<Completion>)>,
     current: Option<Current>,
+    /// Those that are complete, and whom to tell: from a thread of the program, because MPI is told, too.
+    ended: Vec<(Completion, Result<u64, Status>)>,
+    /// Whether any thread can carry on with these operations.
+    needs_no_program: bool,
     /// The channel is gone for good.
     lost: bool,
 }
@@ -71,30 +78,63 @@ impl std::fmt::Debug for Line {
     }
 }
 
-/// Lines that somebody stands in.
+/// Who carries on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Who {
+    Program,
+    Caretaker,
+}
+
+/// How often the program carried on.
+static LOOKS: AtomicUsize = AtomicUsize::new(0);
+
+/// Lines that somebody stands in, or has left without being told so.
 static BUSY: Mutex<Vec<Arc<Mutex<Line>>>> = Mutex::new(Vec::new());
 /// How many these are, to be looked at without a lock.
 static BUSY_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Carries on with all nonblocking operations of this process, as far as they come without waiting.
 pub fn progress() {
-    if BUSY_COUNT.load(Ordering::Acquire) == 0 {
-        return;
+    if BUSY_COUNT.load(Ordering::Acquire) > 0 {
+        LOOKS.fetch_add(1, Ordering::Relaxed);
+        carry_on(Who::Program);
     }
+}
+
+/// The same for the caretaker; whether there is something left for it.
+pub fn take_care() -> bool {
+    carry_on(Who::Caretaker)
+}
+
+/// A number that changes while the program carries on itself.
+pub fn looks_of_program() -> usize {
+    LOOKS.load(Ordering::Relaxed)
+}
+
+fn carry_on(who: Who) -> bool {
     // Another thread, or this one further up (MPI may call us back), is at it.
-    let Ok(mut busy) = BUSY.try_lock() else { return };
+    let Ok(mut busy) = BUSY.try_lock() else { return true };
+    let mut is_left = false;
     busy.retain(|line| {
-        let Ok(mut line) = line.try_lock() else { return true };
-        line.step();
-        line.is_busy()
+        let Ok(mut line) = line.try_lock() else {
+            is_left = true;
+            return true;
+        };
+        line.step(who);
+        is_left |= line.is_busy() && line.needs_no_program;
+        line.is_busy() || !line.ended.is_empty()
     });
     BUSY_COUNT.store(busy.len(), Ordering::Release);
+    is_left
 }
 
 impl Turns {
     /// Of a file with this channel.
     pub fn new(channel: Channel) -> Turns {
-        let line = Line { channel: Some(channel), waiting: VecDeque::new(), current: None, lost: false };
+        let needs_no_program = channel.communicator.is_local() || channel.communicator.is_for_threads();
+        let (waiting, ended) = Default::default();
+        let line =
+            Line { channel: Some(channel), waiting, current: None, ended, needs_no_program, lost: false };
         Turns { line: Arc::new(Mutex::new(line)) }
     }
 
@@ -104,6 +144,8 @@ impl Turns {
     /// If an operation before panicked, and took the channel with it.
     pub fn take(&self) -> Result<Turn<'_>, Status> {
         let mut patience = Patience::new();
+        // Who was before this one is told first.
+        progress();
         loop {
             let mut line = self.lock();
             if line.lost {
@@ -116,20 +158,27 @@ impl Turns {
             }
             drop(line);
             // Which makes progress.
-            patience.wait();
+            patience.wait_for_oneself();
         }
     }
 
     /// Gets in line, and begins at once if it is the first; `completion` is told of the end.
     pub fn start(&self, work: Work, completion: Option<Completion>) {
         let mut busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
-        self.lock().waiting.push_back((work, completion));
+        let needs_no_program = {
+            let mut line = self.lock();
+            line.waiting.push_back((work, completion));
+            line.needs_no_program
+        };
         if !busy.iter().any(|line| Arc::ptr_eq(line, &self.line)) {
             busy.push(self.line.clone());
         }
         BUSY_COUNT.store(busy.len(), Ordering::Release);
         drop(busy);
         progress();
+        if needs_no_program && BUSY_COUNT.load(Ordering::Acquire) > 0 {
+            caretaker::wake();
+        }
     }
 
     /// The channel, after the last turn.
@@ -148,7 +197,18 @@ impl Line {
     }
 
     /// Carries on until an operation has to wait, or all are complete.
-    fn step(&mut self) {
+    fn step(&mut self, who: Who) {
+        if who == Who::Program || self.needs_no_program {
+            self.work();
+        }
+        if who == Who::Program {
+            for (completion, outcome) in self.ended.drain(..) {
+                completion.tell(outcome);
+            }
+        }
+    }
+
+    fn work(&mut self) {
         while let Some(current) = self.next() {
             if !current.coroutine.resume() {
                 return;
@@ -161,9 +221,7 @@ impl Line {
             };
             self.lost = channel.is_none();
             self.channel = channel;
-            if let Some(completion) = completion {
-                completion.tell(outcome);
-            }
+            self.ended.extend(completion.map(|completion| (completion, outcome)));
         }
     }
 

@@ -20,13 +20,14 @@ use pio_store::{Limits, config};
 const LIMIT: Duration = Duration::from_secs(240);
 
 /// The programs of the conformance suite.
-pub const SUITE: [&str; 9] = [
+pub const SUITE: [&str; 10] = [
     "atomic",
     "datatypes",
     "errors",
     "large_counts",
     "nonblocking",
     "openings",
+    "progress",
     "representations",
     "shared",
     "threads",

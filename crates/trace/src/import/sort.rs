@@ -6,23 +6,50 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 
-/// A read or write of another tool's log.
+use crate::call::Call;
+use crate::event::{Event, Flags, Target};
+use crate::tables::{HandleId, ProcessId};
+
+/// A call of another tool's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
+    pub(super) call: Call,
+    pub(super) flags: Flags,
+    pub(super) process: ProcessId,
+    pub(super) thread: u32,
+    pub(super) handle: Option<HandleId>,
+    /// If it is known.
+    pub(super) offset: Option<u64>,
+    pub(super) size: u64,
+    pub(super) result: i64,
     pub(super) start_ns: u64,
     pub(super) elapsed_ns: u64,
-    /// −1 if not known.
-    pub(super) offset: i64,
-    pub(super) length: u64,
-    pub(super) handle: u32,
-    /// What the caller wants to know again.
-    pub(super) tag: u32,
+}
+
+impl From<Access> for Event {
+    fn from(access: Access) -> Event {
+        Event {
+            call: access.call,
+            process: access.process,
+            thread: access.thread,
+            handle: access.handle,
+            target: access.offset.map_or(Target::None, |offset| Target::Extent { offset }),
+            memory: None,
+            size: access.size,
+            result: access.result,
+            start_ns: access.start_ns,
+            elapsed_ns: access.elapsed_ns,
+            think_ns: 0,
+            flags: access.flags,
+            operation: 0,
+        }
+    }
 }
 
 /// Bytes of an access in the temporary file.
-const LEN: usize = 40;
+const LEN: usize = 56;
 
-/// Accesses kept in memory: 40 MB.
+/// Accesses kept in memory: 64 MB.
 const MOST_IN_MEMORY: usize = 1 << 20;
 
 /// Accesses of a run that are read at once.
@@ -147,22 +174,32 @@ impl Run {
         let mut bytes = vec![0; count as usize * LEN];
         file.read_exact_at(&mut bytes, self.next * LEN as u64)?;
         self.accesses.clear();
-        self.accesses.extend(bytes.as_chunks().0.iter().map(Access::from_bytes));
+        self.accesses.extend(bytes.as_chunks().0.iter().filter_map(Access::from_bytes));
+        if self.accesses.len() as u64 != count {
+            return Err(io::Error::other("the temporary file was changed"));
+        }
         self.at = 0;
         self.next += count;
         Ok(())
     }
 }
 
+/// Stands for no handle, and for no offset, in the temporary file.
+const NO_HANDLE: u32 = u32::MAX;
+const NO_OFFSET: u64 = u64::MAX;
+
 impl Access {
     fn to_bytes(self) -> [u8; LEN] {
         let mut bytes = [0; LEN];
+        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         let words = [
             self.start_ns,
             self.elapsed_ns,
-            self.offset as u64,
-            self.length,
-            u64::from(self.handle) << 32 | u64::from(self.tag),
+            self.offset.unwrap_or(NO_OFFSET),
+            self.size,
+            self.result as u64,
+            pair(self.handle.map_or(NO_HANDLE, |handle| handle.0), self.process.0),
+            pair(self.thread, u32::from(self.call.number()) << 8 | u32::from(self.flags.bits())),
         ];
         for (field, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
             *field = word.to_le_bytes();
@@ -170,17 +207,22 @@ impl Access {
         bytes
     }
 
-    fn from_bytes(bytes: &[u8; LEN]) -> Access {
+    /// None for bytes that are not of [`Access::to_bytes`].
+    fn from_bytes(bytes: &[u8; LEN]) -> Option<Access> {
         let words = bytes.as_chunks().0;
         let word = |index: usize| u64::from_le_bytes(words[index]);
-        Access {
+        Some(Access {
             start_ns: word(0),
             elapsed_ns: word(1),
-            offset: word(2) as i64,
-            length: word(3),
-            handle: (word(4) >> 32) as u32,
-            tag: word(4) as u32,
-        }
+            offset: Some(word(2)).filter(|&offset| offset != NO_OFFSET),
+            size: word(3),
+            result: word(4) as i64,
+            handle: Some((word(5) >> 32) as u32).filter(|&handle| handle != NO_HANDLE).map(HandleId),
+            process: ProcessId(word(5) as u32),
+            thread: (word(6) >> 32) as u32,
+            call: Call::from_number((word(6) >> 8) as u16)?,
+            flags: Flags::from_bits(word(6) as u8)?,
+        })
     }
 }
 
@@ -196,13 +238,17 @@ mod tests {
             let accesses: Vec<_> = starts
                 .iter()
                 .zip(0..)
-                .map(|(&start_ns, tag)| Access {
+                .map(|(&start_ns, thread)| Access {
+                    call: Call::MpiFileWriteAll,
+                    flags: Flags::PHYSICAL | Flags::ASYNC,
+                    process: ProcessId(u32::MAX),
+                    thread,
+                    handle: (thread % 2 == 0).then_some(HandleId(7)),
+                    offset: (thread % 3 == 0).then_some(1 << 50),
+                    size: 1 << 40,
+                    result: -5,
                     start_ns,
                     elapsed_ns: 7,
-                    offset: -1,
-                    length: 1 << 40,
-                    handle: u32::MAX,
-                    tag,
                 })
                 .collect();
             let mut sorter = Sorter { most, ..Sorter::new() };

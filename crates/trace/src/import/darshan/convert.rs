@@ -14,7 +14,7 @@ use super::names::Names;
 use super::totals::Totals;
 use crate::call::Call;
 use crate::error::TraceError;
-use crate::event::{Event, Flags, Target};
+use crate::event::Flags;
 use crate::import::sort::{Access, Sorter};
 use crate::tables::{File, FileId, Handle, HandleId, Process, ProcessId, Tables};
 use crate::writer::TraceWriter;
@@ -24,11 +24,6 @@ const MOST_PROCESSES: i64 = 1 << 16;
 
 /// Later than this (30 years) nothing can have happened.
 const LATEST_S: f64 = 1e9;
-
-/// An access is a write, was asked for by MPI-IO, or was caused by MPI-IO.
-const WRITE: u32 = 1;
-const MPI_IO: u32 = 2;
-const PHYSICAL: u32 = 4;
 
 /// Writes the accesses of a log as a trace to the file `path`.
 ///
@@ -96,14 +91,12 @@ impl Import {
             let value = format!("{} (their times are impossible)", self.impossible);
             self.tables.notes.push(("lost accesses".into(), value));
         }
-        let handles: Vec<_> = self.tables.handles.iter().map(|handle| handle.process).collect();
         *writer.tables_mut() = self.tables;
         let sorting = "sort accesses in a temporary file";
         let mut accesses = self.accesses.finish().map_err(TraceError::io(path, sorting))?;
         let mut count = 0;
         while let Some(access) = accesses.next().map_err(TraceError::io(path, sorting))? {
-            let process = handles.get(access.handle as usize).copied().unwrap_or(ProcessId(0));
-            writer.push(&event(&access, process))?;
+            writer.push(&access.into())?;
             count += 1;
         }
         writer.finish()?;
@@ -111,27 +104,12 @@ impl Import {
     }
 }
 
-fn event(access: &Access, process: ProcessId) -> Event {
-    let call = match (access.tag & MPI_IO != 0, access.tag & WRITE != 0) {
+fn call(by_mpi_io: bool, is_write: bool) -> Call {
+    match (by_mpi_io, is_write) {
         (false, false) => Call::Read,
         (false, true) => Call::Write,
         (true, false) => Call::MpiFileRead,
         (true, true) => Call::MpiFileWrite,
-    };
-    Event {
-        call,
-        process,
-        thread: 0,
-        handle: Some(HandleId(access.handle)),
-        target: u64::try_from(access.offset).map_or(Target::None, |offset| Target::Extent { offset }),
-        memory: None,
-        size: access.length,
-        result: i64::try_from(access.length).unwrap_or(i64::MAX),
-        start_ns: access.start_ns,
-        elapsed_ns: access.elapsed_ns,
-        think_ns: 0,
-        flags: if access.tag & PHYSICAL != 0 { Flags::PHYSICAL } else { Flags::NONE },
-        operation: 0,
     }
 }
 
@@ -182,16 +160,12 @@ impl Reading {
                 entry.host = record.host.clone();
             }
             let file = self.file(record.id);
-            let handle = self.tables.handles.len() as u32;
+            let handle = HandleId(self.tables.handles.len() as u32);
             self.tables.handles.push(Handle { file, process, ranks: 1, collective: 0 });
-            let layer = match (by_mpi_io, self.mpi_files.contains(&record.id)) {
-                (true, _) => MPI_IO,
-                (false, true) => PHYSICAL,
-                (false, false) => 0,
-            };
+            let caused_by_mpi_io = !by_mpi_io && self.mpi_files.contains(&record.id);
+            let flags = if caused_by_mpi_io { Flags::PHYSICAL } else { Flags::NONE };
             while let Some((is_write, segments)) = dxt.segments() {
                 count += segments.len() as u64;
-                let tag = layer | if is_write { WRITE } else { 0 };
                 for segment in segments {
                     let (Some(start_ns), Some(end_ns)) =
                         (seconds_to_ns(segment.start_s), seconds_to_ns(segment.end_s))
@@ -201,12 +175,16 @@ impl Reading {
                     };
                     self.last_end_ns = self.last_end_ns.max(end_ns);
                     let access = Access {
+                        call: call(by_mpi_io, is_write),
+                        flags,
+                        process,
+                        thread: 0,
+                        handle: Some(handle),
+                        offset: u64::try_from(segment.offset).ok(),
+                        size: u64::try_from(segment.length).unwrap_or(0),
+                        result: segment.length.max(0),
                         start_ns,
                         elapsed_ns: end_ns.saturating_sub(start_ns),
-                        offset: segment.offset,
-                        length: u64::try_from(segment.length).unwrap_or(0),
-                        handle,
-                        tag,
                     };
                     let sorting = "sort accesses in a temporary file";
                     self.accesses.push(access).map_err(TraceError::io(log.path(), sorting))?;

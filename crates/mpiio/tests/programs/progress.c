@@ -1,0 +1,171 @@
+/* What has begun goes on: while one rank waits for a nonblocking collective operation, others may be in any call of MPI,
+ * or in none, before they wait themselves. */
+#include "suite.h"
+
+enum { INTS = 3000 };
+
+static int data[INTS], back[INTS];
+
+static void fill(int salt) {
+  for (int i = 0; i < INTS; i++) data[i] = salt * 1000000 + rank * INTS + i;
+}
+
+/* Ranks take turns by single ints. */
+static void interleave(MPI_File file) {
+  MPI_Datatype type;
+  MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)sizeof(int) * ranks, &type);
+  MPI_Type_commit(&type);
+  OK(MPI_File_set_view(file, (MPI_Offset)sizeof(int) * rank, MPI_INT, type, "native", MPI_INFO_NULL));
+  MPI_Type_free(&type);
+}
+
+static void wait_with(int way, MPI_Request *request) {
+  MPI_Status status;
+  int flag = 0, index = -1, count = 0;
+  if (way % 4 == 0) {
+    OK(MPI_Wait(request, &status));
+  } else if (way % 4 == 1) {
+    while (!flag) OK(MPI_Testall(1, request, &flag, &status));
+  } else if (way % 4 == 2) {
+    OK(MPI_Waitany(1, request, &index, &status));
+  } else {
+    OK(MPI_Waitsome(1, request, &count, &index, &status));
+    CHECK(count == 1);
+  }
+  CHECK(*request == MPI_REQUEST_NULL && count_of(&status, MPI_INT) == INTS);
+}
+
+/* Calls of the program in which the last rank is until rank 0 is through with the operation. */
+static void meet(int way, MPI_Comm comm) {
+  int mine = rank, all[64] = {0}, sum = 0, size;
+  MPI_Comm inner;
+  MPI_Comm_size(comm, &size);
+  switch (way) {
+    case 0:
+    case 1: MPI_Barrier(comm); break;
+    case 2: MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm); break;
+    case 3: MPI_Bcast(&mine, 1, MPI_INT, 0, comm); break;
+    case 4: MPI_Gather(&mine, 1, MPI_INT, all, 1, MPI_INT, size - 1, comm); MPI_Barrier(comm); break;
+    case 5: MPI_Alltoall(all, 1, MPI_INT, all + size, 1, MPI_INT, comm); break;
+    case 6: MPI_Scan(&mine, &sum, 1, MPI_INT, MPI_SUM, comm); MPI_Barrier(comm); break;
+    case 7: MPI_Allgather(&mine, 1, MPI_INT, all, 1, MPI_INT, comm); break;
+    case 8: MPI_Comm_dup(comm, &inner); MPI_Barrier(inner); MPI_Comm_free(&inner); break;
+    case 9: MPI_Comm_split(comm, 0, -rank, &inner); MPI_Barrier(inner); MPI_Comm_free(&inner); break;
+    default: MPI_Barrier(comm); break;
+  }
+}
+
+/* Rank 0 waits before the others' meeting, these after it. */
+static void others_meet_first(MPI_Comm comm, const char *name) {
+  for (int way = 0; way < 10; way++) {
+    MPI_File file = created(name);
+    MPI_Request request;
+    interleave(file);
+    fill(way);
+    OK(MPI_File_iwrite_all(file, data, INTS, MPI_INT, &request));
+    if (rank == 0) wait_with(way, &request);
+    meet(way, comm);
+    if (rank != 0) wait_with(way + 1, &request);
+    OK(MPI_File_iread_at_all(file, 0, back, INTS, MPI_INT, &request));
+    if (rank == 0) wait_with(way, &request);
+    meet(way, comm);
+    if (rank != 0) wait_with(way, &request);
+    CHECK(memcmp(data, back, sizeof data) == 0);
+    OK(MPI_File_close(&file));
+  }
+}
+
+/* Rank 0 waits before it sends what the others receive before they wait. */
+static void others_receive_first(void) {
+  MPI_File file = created("receive");
+  MPI_Request request;
+  int word = 0;
+  interleave(file);
+  fill(20);
+  OK(MPI_File_iwrite_all(file, data, INTS, MPI_INT, &request));
+  if (rank == 0) {
+    wait_with(0, &request);
+    for (int other = 1; other < ranks; other++) MPI_Send(&other, 1, MPI_INT, other, 3, MPI_COMM_WORLD);
+  } else {
+    MPI_Recv(&word, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK(word == rank);
+    wait_with(0, &request);
+  }
+  OK(MPI_File_close(&file));
+}
+
+/* A split operation, and several at once on files of nested communicators. */
+static void several(void) {
+  static int more[INTS];
+  MPI_File whole = created("whole"), half;
+  MPI_Comm comm;
+  MPI_Request requests[3];
+  char name[40];
+  snprintf(name, sizeof name, "half.%d", rank % 2);
+  const char *path = fresh(name);
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comm);
+  OK(MPI_File_open(comm, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &half));
+  interleave(whole);
+  interleave(half);
+  fill(30);
+  memcpy(more, data, sizeof more);
+  OK(MPI_File_iwrite_all(whole, data, INTS, MPI_INT, &requests[0]));
+  OK(MPI_File_iwrite_all(half, more, INTS, MPI_INT, &requests[1]));
+  OK(MPI_File_iread_at_all(half, 0, back, INTS, MPI_INT, &requests[2]));
+  if (rank == 0) OK(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE));
+  MPI_Barrier(comm);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank != 0) OK(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE));
+  CHECK(memcmp(data, back, sizeof data) == 0);
+  OK(MPI_File_write_all_begin(whole, data, INTS, MPI_INT));
+  if (rank == 0) OK(MPI_File_write_all_end(whole, data, MPI_STATUS_IGNORE));
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank != 0) OK(MPI_File_write_all_end(whole, data, MPI_STATUS_IGNORE));
+  /* Ordered ones, too. */
+  OK(MPI_File_write_ordered_begin(half, data, INTS, MPI_INT));
+  if (rank == 0) OK(MPI_File_write_ordered_end(half, data, MPI_STATUS_IGNORE));
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank != 0) OK(MPI_File_write_ordered_end(half, data, MPI_STATUS_IGNORE));
+  OK(MPI_File_close(&half));
+  OK(MPI_File_close(&whole));
+  MPI_Comm_free(&comm);
+}
+
+/* The rest of a rank's part is done while it computes. */
+static void computes(void) {
+  MPI_File file = created("computes");
+  MPI_Request request;
+  interleave(file);
+  fill(40);
+  OK(MPI_File_iwrite_all(file, data, INTS, MPI_INT, &request));
+  if (rank == 0) {
+    wait_with(0, &request);
+    OK(MPI_File_read_at(file, 0, back, INTS, MPI_INT, MPI_STATUS_IGNORE));
+    CHECK(memcmp(data, back, sizeof data) == 0);
+  } else {
+    usleep(200000);
+  }
+  if (rank != 0) wait_with(0, &request);
+  OK(MPI_File_close(&file));
+}
+
+int main(int count, char **arguments) {
+  MPI_Comm comm;
+  /* Without a second argument as a program that has no threads. */
+  if (count > 2) {
+    begin(&count, &arguments);
+  } else {
+    MPI_Init(&count, &arguments);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    snprintf(path, sizeof path, "%s", arguments[1]);
+  }
+  others_meet_first(MPI_COMM_WORLD, "world");
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  others_meet_first(comm, "duplicate");
+  MPI_Comm_free(&comm);
+  others_receive_first();
+  several();
+  computes();
+  return end();
+}

@@ -1,0 +1,140 @@
+//! fio's log of requests (version 3), which `fio --read_iolog` carries out on a real disk.
+//!
+//! What reached the files is what counts: of a trace with *physical* calls those and stdio's, of others (simulated ones,
+//! DXT of MPI-IO alone) every call. Failed calls, and what fio has no word for (seeks, names, messages), are left out.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use crate::call::{Call, Layer, Op};
+use crate::error::TraceError;
+use crate::event::{Event, Target};
+use crate::reader::Trace;
+use crate::tables::{FileId, Tables};
+
+/// Writes `trace` to the file `path` as an iolog, in memory that does not grow with its length. Returns the number of
+/// requests.
+///
+/// Requests of all processes stand in one order, that of their starts, with times in microseconds. A noncontiguous access
+/// is a request for each of its extents. fio takes names without white space only: an underscore stands for it.
+///
+/// # Errors
+/// If the trace cannot be read, or the file cannot be written.
+pub fn fio(trace: &Trace, path: &Path) -> Result<u64, TraceError> {
+    let only_physical = has_physical(trace)?;
+    let file = File::create(path).map_err(TraceError::io(path, "create the file"))?;
+    let mut log = Log::begin(BufWriter::new(file), trace.tables()).map_err(TraceError::io(path, "write"))?;
+    for event in trace.events() {
+        let event = event?;
+        let counts = match event.layer() {
+            Layer::Posix | Layer::Stdio => true,
+            Layer::MpiIo => !only_physical,
+            Layer::Message => false,
+        };
+        if counts && event.result >= 0 {
+            log.put(&event).map_err(TraceError::io(path, "write"))?;
+        }
+    }
+    log.out.flush().map_err(TraceError::io(path, "write"))?;
+    Ok(log.requests)
+}
+
+fn has_physical(trace: &Trace) -> Result<bool, TraceError> {
+    for event in trace.events() {
+        if event?.is_physical() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+struct Log<'a, W> {
+    out: W,
+    tables: &'a Tables,
+    names: Vec<String>,
+    /// Handles by which each file is open.
+    open: Vec<u32>,
+    requests: u64,
+}
+
+impl<'a, W: Write> Log<'a, W> {
+    fn begin(mut out: W, tables: &'a Tables) -> io::Result<Log<'a, W>> {
+        let names: Vec<_> =
+            tables.files.iter().map(|file| file.path.replace(char::is_whitespace, "_")).collect();
+        writeln!(out, "fio version 3 iolog")?;
+        for name in &names {
+            writeln!(out, "0 {name} add")?;
+        }
+        let open = vec![0; names.len()];
+        Ok(Log { out, tables, names, open, requests: 0 })
+    }
+
+    fn put(&mut self, event: &Event) -> io::Result<()> {
+        let Some(handle) = event.handle.and_then(|handle| self.tables.handles.get(handle.index())) else {
+            return Ok(());
+        };
+        let (file, start_us) = (handle.file, event.start_ns / 1000);
+        match event.op() {
+            Op::Open => self.open(file, start_us),
+            Op::Close => self.close(file, start_us),
+            Op::Read => self.put_extents(event, file, "read"),
+            Op::Write => self.put_extents(event, file, "write"),
+            Op::Sync => {
+                let action = if event.call == Call::Fdatasync { "datasync" } else { "sync" };
+                self.request(file, start_us, action, 0, 0)
+            }
+            Op::Seek | Op::View | Op::Metadata | Op::Communicate => Ok(()),
+        }
+    }
+
+    fn put_extents(&mut self, event: &Event, file: FileId, action: &str) -> io::Result<()> {
+        let (start_us, moved) = (event.start_ns / 1000, event.transferred());
+        match event.target {
+            Target::Extent { offset } if moved > 0 => self.request(file, start_us, action, offset, moved),
+            Target::View { view, position } => {
+                let Some(view) = self.tables.views.get(view.index()) else { return Ok(()) };
+                for extent in view.extents(position..position.saturating_add(moved)) {
+                    // Views lie in files, from 0 on.
+                    let offset = u64::try_from(extent.offset).unwrap_or_default();
+                    self.request(file, start_us, action, offset, extent.len)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// fio has each file open once.
+    fn open(&mut self, file: FileId, start_us: u64) -> io::Result<()> {
+        self.open[file.index()] += 1;
+        if self.open[file.index()] == 1 {
+            writeln!(self.out, "{start_us} {} open", self.names[file.index()])?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, file: FileId, start_us: u64) -> io::Result<()> {
+        let open = &mut self.open[file.index()];
+        if *open == 1 {
+            writeln!(self.out, "{start_us} {} close", self.names[file.index()])?;
+        }
+        *open = open.saturating_sub(1);
+        Ok(())
+    }
+
+    fn request(
+        &mut self,
+        file: FileId,
+        start_us: u64,
+        action: &str,
+        offset: u64,
+        length: u64,
+    ) -> io::Result<()> {
+        if self.open[file.index()] == 0 {
+            self.open(file, start_us)?;
+        }
+        self.requests += 1;
+        writeln!(self.out, "{start_us} {} {action} {offset} {length}", self.names[file.index()])
+    }
+}
