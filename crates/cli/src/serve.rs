@@ -1,6 +1,7 @@
 //! `pioscope serve`.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -62,14 +63,19 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         let address = server.addresses().last().cloned().unwrap_or_default();
         let known = Server { address: address.clone() };
         complete = config::publish(&description, index, servers, &known, arguments.strip)?;
-        eprintln!("pioscope: server {index} of {servers} at {address}");
+        say(format_args!("server {index} of {servers} at {address}"));
         running.push(server);
     }
     if complete {
-        eprintln!("pioscope: the store is ready: PIOSCOPE_STORE={}", description.display());
+        say(format_args!("the store is ready: PIOSCOPE_STORE={}", description.display()));
     }
     running.into_iter().for_each(Running::wait);
     Ok(ExitCode::SUCCESS)
+}
+
+/// A server goes on when nobody listens any more to what it says.
+fn say(text: std::fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "pioscope: {text}");
 }
 
 fn start(arguments: &Arguments, index: u32, description: &Path, token: Token) -> Result<Running> {

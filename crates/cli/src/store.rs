@@ -2,6 +2,7 @@
 
 mod check;
 mod copy;
+mod unfinished;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -62,10 +63,7 @@ enum Verb {
     /// Say how much room there is on each server
     Df,
     /// Compare files with their checksums; fails if any is damaged
-    Check {
-        /// Files of the store [default: all]
-        paths: Vec<String>,
-    },
+    Check(check::Arguments),
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
@@ -78,7 +76,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         Verb::Cp(arguments) => copy::run(&store, &arguments)?,
         Verb::Rm { paths } => paths.iter().try_for_each(|path| store.remove(inside(path)))?,
         Verb::Df => usage(&store, &description)?,
-        Verb::Check { paths } => return check::run(&store, &paths),
+        Verb::Check(arguments) => return check::run(&store, &arguments),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,7 @@
 
 #[path = "support/servers.rs"]
 mod servers;
+mod support;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,6 +19,7 @@ use pio_store::transport::Way;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use servers::Servers;
+use support::{Place, has_mpi};
 
 const CREATE: Mode = Mode { create: true, exclusive: false };
 const CLIENTS: u64 = 3;
@@ -112,6 +114,79 @@ fn slow_servers_killed_a_hundred_times_lose_nothing_that_was_synced() {
     }
 }
 
+/// Runs collapse on two servers again and again; each time one of them, or both, is killed at some moment and started
+/// again. Its files must be those that it writes without us.
+fn kill_during_collapse(runs: u64, seed: u64) {
+    if !has_mpi() {
+        return;
+    }
+    let place = Place::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../apps/collapse");
+    let build = format!("BUILD={}", place.join("build").display());
+    place.run(Command::new("make").arg("-C").arg(source).args(["CC=mpicc", &build])).succeeds();
+    let job = |output: &str| {
+        let program = place.join("build/collapse").display().to_string();
+        let (ranks, mesh) = (["mpiexec", "-n", "2"], ["--mesh", "12x10x9"]);
+        let steps = ["--iterations", "6", "--dump-every", "2"];
+        let words = [&ranks[..], &[&program], &mesh, &steps, &["--output", output]].concat();
+        words.into_iter().map(str::to_owned).collect::<Vec<String>>()
+    };
+    let words = job("reference");
+    place.run(Command::new(&words[0]).args(&words[1..])).succeeds();
+    let folder = place.join("store");
+    std::fs::create_dir(&folder).unwrap();
+    let mut servers = [0, 1].map(|index| Servers::start_one(&folder, index, 2, &["--strip", "1 KiB"]));
+    let store = connect(&folder, Duration::from_secs(60), None);
+    let description = folder.join("store.toml").display().to_string();
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let strategies = ["ecio", "two-phase", "list", "independent", "view-based", "sieving", "auto"];
+    let mut usual = Duration::ZERO;
+    // The first run is left alone: how long does one take?
+    for (run, strategy) in (0..=runs).zip(strategies.iter().cycle()) {
+        let when = random.random_range(0..=usual.as_millis() as u64);
+        let (which, pause) = (random.random_range(0..3), random.random_range(0..200));
+        let output = format!("run-{run}");
+        let start = Instant::now();
+        thread::scope(|scope| {
+            if run > 0 {
+                scope.spawn(|| {
+                    thread::sleep(Duration::from_millis(when));
+                    let killed = || [0, 1].into_iter().filter(|index| which == 2 || which == *index);
+                    killed().for_each(|index| servers[index].kill());
+                    thread::sleep(Duration::from_millis(pause));
+                    killed().for_each(|index| servers[index].start_again());
+                });
+            }
+            let apply = ["apply", "--strategy", strategy, "--store", &description, "--"];
+            place.pioscope(apply.into_iter().map(str::to_owned).chain(job(&output))).succeeds();
+        });
+        if run == 0 {
+            usual = start.elapsed();
+        }
+        for entry in std::fs::read_dir(place.join("reference")).unwrap() {
+            let entry = entry.unwrap();
+            let (expected, name) = (std::fs::read(entry.path()).unwrap(), entry.file_name());
+            let path = format!("{output}/{}", name.to_str().unwrap());
+            let file = store.open(&path, Mode::default(), Striping::default()).unwrap();
+            let mut bytes = vec![0; file.size().unwrap() as usize];
+            file.read_at(0, &mut bytes).unwrap();
+            assert!(
+                bytes == expected,
+                "seed {seed}, run {run}: {path}, server {which} killed after {when} ms"
+            );
+            assert!(store.check(&path).unwrap().iter().all(|part| part.damaged == 0), "{path}");
+            store.remove(&path).unwrap();
+        }
+    }
+    assert_eq!(store.list("").unwrap(), []);
+}
+
+#[test]
+#[ignore = "slow"]
+fn slow_servers_killed_a_hundred_times_during_collapse() {
+    kill_during_collapse(100, 7);
+}
+
 #[test]
 fn a_full_disk_is_told_and_keeps_what_was_there() {
     let folder = tempfile::tempdir().unwrap();
@@ -201,10 +276,46 @@ fn a_client_that_is_killed_in_the_middle_harms_nobody() {
     copy.wait().unwrap();
     file.write_at(0, b"as if nothing had happened").unwrap();
     file.sync().unwrap();
-    // What was being written has another name.
+    // What was being written has another name, and is no longer in the way when the servers have given up its client.
     let paths: Vec<String> = store.list("").unwrap().into_iter().map(|(path, _)| path).collect();
     assert!(matches!(&paths[..], [other, part] if other == "other" && part.ends_with(".part")), "{paths:?}");
     for path in paths {
         assert!(store.check(&path).unwrap().iter().all(|part| part.damaged == 0));
     }
+}
+
+/// The next copy to the same path removes what a killed one left, once the servers have given up its client; until then it
+/// is left alone, as one that is going on is.
+#[test]
+#[ignore = "slow"]
+fn slow_what_a_killed_copy_left_is_removed_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let _servers = Servers::start(folder.path(), &["--servers", "2"]);
+    for (name, bytes) in [("big", 4 << 30), ("small", 100)] {
+        std::fs::File::create(folder.path().join(name)).unwrap().set_len(bytes).unwrap();
+    }
+    let command = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+        command.arg("store").args(words).env("PIOSCOPE_STORE", folder.path().join("store.toml"));
+        command.current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let store = connect(folder.path(), Duration::from_secs(20), None);
+    let paths = || -> Vec<String> { store.list("").unwrap().into_iter().map(|(path, _)| path).collect() };
+    let mut copy = command(&["cp", "big", "pioscope:target"]).spawn().unwrap();
+    while !paths().iter().any(|path| store.stat(path).is_ok_and(|stat| stat.size > 1 << 20)) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(command(&["cp", "small", "pioscope:target"]).status().unwrap().success());
+    assert!(command(&["check", "--repair"]).status().unwrap().success());
+    assert_eq!(paths().len(), 2, "one is there, one is going on: {:?}", paths());
+    copy.kill().unwrap();
+    copy.wait().unwrap();
+    let start = Instant::now();
+    while paths() != ["target"] {
+        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", paths());
+        thread::sleep(Duration::from_secs(1));
+        assert!(command(&["cp", "small", "pioscope:target"]).status().unwrap().success());
+    }
+    assert_eq!(store.unreferenced().unwrap(), []);
 }

@@ -128,6 +128,41 @@ fn damage_is_found_and_named() {
     assert_eq!(scene.store(&["ls"]).succeeds().out, "");
 }
 
+/// What is left of files whose removal was cut short is found, and removed when asked to.
+#[test]
+fn what_belongs_to_no_file_is_found_and_removed() {
+    let mut scene = Scene::new();
+    fs::write(scene.place.join("f"), data(600_000)).unwrap();
+    fs::write(scene.place.join("small"), data(10)).unwrap();
+    scene.store(&["cp", "f", "pioscope:f"]).succeeds();
+    scene.store(&["cp", "small", "pioscope:kept"]).succeeds();
+    let parts = scene.place.join("store/server-1/parts");
+    let names =
+        || -> Vec<_> { fs::read_dir(&parts).unwrap().map(|entry| entry.unwrap().file_name()).collect() };
+    // The server did not see the removal of one of its parts.
+    let kept: Vec<_> = names().into_iter().map(|name| (fs::read(parts.join(&name)).unwrap(), name)).collect();
+    scene.store(&["rm", "f"]).succeeds();
+    assert!(names().len() < kept.len());
+    scene.servers.kill();
+    kept.iter().for_each(|(bytes, name)| fs::write(parts.join(name), bytes).unwrap());
+    scene.servers.start_again();
+
+    let found = scene.store(&["check"]).succeeds().out;
+    let lines: Vec<&str> = found.lines().collect();
+    assert!(
+        matches!(&lines[..], [part, hint, all]
+            if part.starts_with("server 1: part ") && part.ends_with(" B, belongs to no file")
+                && hint.contains("check --repair") && all.starts_with("1 files, ")),
+        "{found}"
+    );
+    let repaired = scene.store(&["check", "--repair"]).succeeds().out;
+    assert!(repaired.contains(" B, belongs to no file: removed\n"), "{repaired}");
+    assert_eq!(scene.store(&["check"]).succeeds().out, "1 files, 1 blocks: all have their checksums\n");
+    scene.store(&["cp", "pioscope:kept", "again"]).succeeds();
+    assert!(fs::read(scene.place.join("again")).unwrap() == data(10));
+    assert_eq!(scene.store(&["check", "--repair", "kept"]).code, Some(2));
+}
+
 #[test]
 fn wrong_input_is_one_clear_line() {
     let scene = Scene::new();

@@ -29,31 +29,56 @@ const struct pio_representation *pio_representation_of(const char *name, int *fo
   return known;
 }
 
-int MPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn,
-                         MPI_Datarep_conversion_function *write_conversion_fn,
-                         MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state) {
+/* Takes in a representation whose functions are set. */
+static int pio_register(const char *call, const char *name, const struct pio_representation *wanted) {
   struct pio_representation *added;
   int found;
-  pio_find_mpi(PIO_CALLER);
-  if (datarep == NULL || strlen(datarep) == 0 || strlen(datarep) > MPI_MAX_DATAREP_STRING ||
-      dtype_file_extent_fn == NULL)
-    return pio_raise(NULL, "MPI_Register_datarep", MPI_ERR_ARG);
-  pio_representation_of(datarep, &found);
-  if (found) return pio_raise(NULL, "MPI_Register_datarep", MPI_ERR_DUP_DATAREP);
-  added = calloc(1, sizeof *added);
-  if (added == NULL) return pio_raise(NULL, "MPI_Register_datarep", MPI_ERR_NO_MEM);
-  strcpy(added->name, datarep);
-  added->read = read_conversion_fn;
-  added->write = write_conversion_fn;
-  added->extent = dtype_file_extent_fn;
-  added->extra = extra_state;
+  if (name == NULL || strlen(name) == 0 || strlen(name) > MPI_MAX_DATAREP_STRING || wanted->extent == NULL)
+    return pio_raise(NULL, call, MPI_ERR_ARG);
+  pio_representation_of(name, &found);
+  if (found) return pio_raise(NULL, call, MPI_ERR_DUP_DATAREP);
+  added = malloc(sizeof *added);
+  if (added == NULL) return pio_raise(NULL, call, MPI_ERR_NO_MEM);
+  *added = *wanted;
+  strcpy(added->name, name);
   pthread_mutex_lock(&pio_lock);
   added->next = pio_registered;
   pio_registered = added;
   pthread_mutex_unlock(&pio_lock);
   return MPI_SUCCESS;
 }
+
+int MPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn,
+                         MPI_Datarep_conversion_function *write_conversion_fn,
+                         MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state) {
+  struct pio_representation wanted = {.read = read_conversion_fn, .write = write_conversion_fn};
+  pio_find_mpi(PIO_CALLER);
+  wanted.extent = dtype_file_extent_fn;
+  wanted.extra = extra_state;
+  return pio_register("MPI_Register_datarep", datarep, &wanted);
+}
 PIO_PROFILING(MPI_Register_datarep)
+
+#if PIO_LARGE_COUNT
+int MPI_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn,
+                           MPI_Datarep_conversion_function_c *write_conversion_fn,
+                           MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state) {
+  struct pio_representation wanted = {.read_large = read_conversion_fn, .write_large = write_conversion_fn};
+  pio_find_mpi(PIO_CALLER);
+  wanted.extent = dtype_file_extent_fn;
+  wanted.extra = extra_state;
+  return pio_register("MPI_Register_datarep_c", datarep, &wanted);
+}
+PIO_PROFILING(MPI_Register_datarep_c)
+#endif
+
+/* Whether the program converts. */
+static int pio_converts(const struct pio_representation *representation, int write) {
+#if PIO_LARGE_COUNT
+  if (write ? representation->write_large != NULL : representation->read_large != NULL) return 1;
+#endif
+  return write ? representation->write != NULL : representation->read != NULL;
+}
 
 /* --- External32 ---------------------------------------------------------------------------------------------------- */
 
@@ -86,14 +111,20 @@ static int pio_external_partly(const struct pio_buffer *buffer, uint64_t moved) 
 
 /* --- Memory of operations ------------------------------------------------------------------------------------------ */
 
-static int pio_convert(const struct pio_buffer *buffer, MPI_Datarep_conversion_function *function, MPI_Count count) {
+static int pio_convert(const struct pio_buffer *buffer, int write, MPI_Count count) {
+  const struct pio_representation *representation = buffer->representation;
+  MPI_Datarep_conversion_function *function = write ? representation->write : representation->read;
+#if PIO_LARGE_COUNT
+  MPI_Datarep_conversion_function_c *large = write ? representation->write_large : representation->read_large;
+  if (large != NULL) return large(buffer->address, buffer->type, count, buffer->copy, 0, representation->extra);
+#endif
   MPI_Count lower_bound, extent, done = 0;
   uint64_t element = buffer->copy_bytes / (uint64_t)(buffer->count > 0 ? buffer->count : 1);
   int error = pio.Type_get_extent_x(buffer->type, &lower_bound, &extent);
   while (error == MPI_SUCCESS && done < count) {
     int part = count - done < INT_MAX ? (int)(count - done) : INT_MAX;
     error = function((char *)buffer->address + done * extent, buffer->type, part,
-                     buffer->copy + (uint64_t)done * element, 0, buffer->representation->extra);
+                     buffer->copy + (uint64_t)done * element, 0, representation->extra);
     done += part;
   }
   return error;
@@ -102,7 +133,7 @@ static int pio_convert(const struct pio_buffer *buffer, MPI_Datarep_conversion_f
 int pio_buffer_begin(const struct pio_file *file, int how, const void *address, MPI_Count count, MPI_Datatype type,
                      struct pio_buffer *buffer) {
   const struct pio_representation *representation = file->converted;
-  MPI_Datarep_conversion_function *function = NULL;
+  const int write = (how & PIO_WRITE) != 0;
   pio_type *in_file;
   memset(buffer, 0, sizeof *buffer);
   int status = pio_type_of(type, &buffer->memory.type);
@@ -113,8 +144,7 @@ int pio_buffer_begin(const struct pio_file *file, int how, const void *address, 
   buffer->count = count;
   buffer->type = type;
   if (representation == NULL) return PIO_SUCCESS;
-  function = how & PIO_WRITE ? representation->write : representation->read;
-  if (!pio_is_external32(representation) && function == NULL) return PIO_SUCCESS;
+  if (!pio_is_external32(representation) && !pio_converts(representation, write)) return PIO_SUCCESS;
 
   status = pio_type_in_file(type, representation, &in_file);
   if (status != PIO_SUCCESS) return status;
@@ -127,8 +157,8 @@ int pio_buffer_begin(const struct pio_file *file, int how, const void *address, 
   buffer->memory.address = buffer->copy;
   buffer->memory.count = buffer->copy_bytes;
   status = pio_type_of(pio.byte, &buffer->memory.type);
-  if (status == PIO_SUCCESS && how & PIO_WRITE && count > 0) {
-    int error = function != NULL ? pio_convert(buffer, function, count) : pio_external(buffer, buffer->copy, 1);
+  if (status == PIO_SUCCESS && write && count > 0) {
+    int error = pio_is_external32(representation) ? pio_external(buffer, buffer->copy, 1) : pio_convert(buffer, 1, count);
     if (error != MPI_SUCCESS) status = PIO_CONVERSION;
   }
   if (status != PIO_SUCCESS) {
@@ -145,8 +175,8 @@ uint64_t pio_buffer_end(struct pio_buffer *buffer, int how, uint64_t moved) {
   if (buffer->copy == NULL) return moved;
   element = buffer->count > 0 ? buffer->copy_bytes / (uint64_t)buffer->count : 0;
   if (!(how & PIO_WRITE) && moved > 0) {
-    if (buffer->representation->read != NULL)
-      error = pio_convert(buffer, buffer->representation->read, (MPI_Count)(moved / element));
+    if (!pio_is_external32(buffer->representation))
+      error = pio_convert(buffer, 0, (MPI_Count)(moved / element));
     else if (moved == buffer->copy_bytes)
       error = pio_external(buffer, buffer->copy, 0);
     else

@@ -16,6 +16,10 @@ struct pio_representation {
   char name[MPI_MAX_DATAREP_STRING + 1];
   /* External32 has none of these: MPI converts. */
   MPI_Datarep_conversion_function *read, *write;
+#if PIO_LARGE_COUNT
+  /* Of a representation that was registered with large counts: it has these instead. */
+  MPI_Datarep_conversion_function_c *read_large, *write_large;
+#endif
   MPI_Datarep_extent_function *extent;
   void *extra;
   struct pio_representation *next;

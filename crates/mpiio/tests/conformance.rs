@@ -150,6 +150,28 @@ fn slow_everything_passes_with_every_strategy() {
     }
 }
 
+#[test]
+#[ignore = "slow"]
+fn slow_everything_passes_on_servers() {
+    for strategy in Strategy::ALL {
+        let ranks: &[u32] = match strategy {
+            Strategy::Ecio | Strategy::TwoPhase => &[1, 2, 4, 8],
+            _ => &[2],
+        };
+        for &ranks in ranks {
+            for program in SUITE {
+                let Some(mpi) = Mpi::get() else { return };
+                let servers = Servers::start(2);
+                let variables =
+                    [("PIOSCOPE_STRATEGY", strategy.name()), ("PIOSCOPE_STORE", &servers.description())];
+                let output = mpi.run(ranks, program, &["/suite"], &variables);
+                eprintln!("{program}, {ranks} ranks, {}", strategy.name());
+                assert_says(&output, "all is as MPI says");
+            }
+        }
+    }
+}
+
 fn passes(program: &str, ranks: &[u32]) {
     for ranks in ranks {
         run(program, *ranks, &[]);

@@ -16,7 +16,7 @@ use pio_store::config::{Description, Server};
 use pio_store::protocol::frame::Prefix;
 use pio_store::protocol::handshake::Greeting;
 use pio_store::protocol::{
-    Access, Body, ClientId, FileId, FileRef, Name, Register, Request, VERSION, ViewRef,
+    Access, Body, ClientId, FileId, FileRef, Name, Register, Reply, Request, VERSION, ViewRef,
 };
 use pio_store::transport::{Connection, Way};
 use pio_store::{Limits, Placement, StoreError};
@@ -36,8 +36,34 @@ fn secret_file(store: &Store) -> StoreFile {
 }
 
 /// A client of our own, that can do everything wrong; it has shown the token.
-fn greeted(scene: &Scene, mut connection: Box<dyn Connection>) -> Box<dyn Connection> {
-    let (client, client_nonce) = (ClientId(u128::from_le_bytes(random().unwrap())), random().unwrap());
+fn greeted(scene: &Scene, connection: Box<dyn Connection>) -> Box<dyn Connection> {
+    greet(scene, ClientId(u128::from_le_bytes(random().unwrap())), connection).unwrap()
+}
+
+/// The same, as a client that may have been there before: until what its last connection asked for is over, the server has
+/// no time for it.
+fn greeted_as(
+    scene: &Scene,
+    client: ClientId,
+    connect: impl Fn() -> Box<dyn Connection>,
+) -> Box<dyn Connection> {
+    let start = Instant::now();
+    loop {
+        if let Some(connection) = greet(scene, client, connect()) {
+            return connection;
+        }
+        assert!(start.elapsed() < PATIENCE, "the server stays busy");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// None if the server is busy with the client's last connection.
+fn greet(
+    scene: &Scene,
+    client: ClientId,
+    mut connection: Box<dyn Connection>,
+) -> Option<Box<dyn Connection>> {
+    let client_nonce = random().unwrap();
     let token = scene.token();
     let hello =
         Greeting::Hello { version: VERSION, store: token.store(), client, server: 0, nonce: client_nonce };
@@ -50,9 +76,12 @@ fn greeted(scene: &Scene, mut connection: Box<dyn Connection>) -> Box<dyn Connec
     let mac = token.proof(Role::Client, &conversation);
     connection.send(&Greeting::Proof { mac }.encode(), &[]).unwrap();
     connection.receive(&mut head).unwrap();
-    assert!(matches!(Greeting::decode(&head).unwrap(), Greeting::Welcome { .. }));
+    match Greeting::decode(&head).unwrap() {
+        Greeting::Busy => return None,
+        other => assert!(matches!(other, Greeting::Welcome { .. }), "{other:?}"),
+    }
     connection.set_limits(&Limits::DEFAULT);
-    connection
+    Some(connection)
 }
 
 fn connect(scene: &Scene, way: Way) -> Box<dyn Connection> {
@@ -180,6 +209,30 @@ fn a_client_that_dies_in_the_middle_of_a_write_changes_nothing_else() {
     assert_eq!(other.check("secret").unwrap()[0].damaged, 0);
 }
 
+/// Acknowledgements wait for the next message if one is coming; data of a message that was refused are none.
+#[test]
+fn a_write_is_acknowledged_whatever_comes_behind_it() {
+    let scene = Scene::new(1);
+    let file = secret_file(&scene.client()).file();
+    for way in [Way::Tcp, Way::Shared] {
+        let mut connection = greeted(&scene, connect(&scene, way));
+        let unknown = Access { view: ViewRef::Registered(9), positions: 0..64 };
+        for (number, access) in [(1, whole(64)), (2, unknown), (1, whole(64)), (1, whole(64))] {
+            let write = ask(number, Body::Write { file, access });
+            let request = Request { answered: 0, ..Request::decode(&write).unwrap() };
+            connection.send(&head_of(&request), &[IoSlice::new(&[5; 64])]).unwrap();
+        }
+        let mut numbers = Vec::new();
+        for _ in 0..4 {
+            let mut head = Vec::new();
+            connection.receive(&mut head).unwrap();
+            numbers.push(Reply::decode(&head).unwrap().number);
+        }
+        numbers.sort_unstable();
+        assert_eq!(numbers, [1, 1, 1, 2]);
+    }
+}
+
 /// A stream that has shown the token.
 fn raw(scene: &Scene) -> TcpStream {
     let token = scene.token();
@@ -254,49 +307,143 @@ fn requests() -> Vec<Body> {
         Body::RemovePart { file },
         Body::Usage,
         Body::Check { file },
+        Body::Parts { from: file.id, most: 3 },
     ]
 }
 
-/// Sends `messages` fuzzed messages to a live server over new connections as often as need be.
-fn fuzz(scene: &Scene, way: Way, messages: u32, seed: u64) {
-    let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let bodies = requests();
-    let mut sent = 0;
-    let mut head = Vec::new();
-    while sent < messages {
-        let mut connection = greeted(scene, connect(scene, way));
-        let mut number = 1;
-        // The connection ends with the first message that is none.
-        loop {
-            let body = bodies[random.random_range(0..bodies.len())].clone();
-            let mut message = ask(number, body);
-            number += 1;
-            // Most make sense but for a byte or two behind kind and number.
-            for _ in 0..random.random_range(0..3) {
-                let at = random.random_range(0..message.len());
-                message[at] = match random.random_range(0..3) {
-                    0 => random.random_range(0..=255) as u8,
-                    1 => [0, 1, 0x7f, 0x80, 0xff][random.random_range(0..5)],
-                    _ => message[at] ^ 1 << random.random_range(0..8),
-                };
+/// Messages that are sent before their answers are looked at.
+const BATCH: u32 = 16;
+/// Connections of one client, before another begins.
+const CONNECTIONS: u32 = 50;
+/// A changed byte may make a number large; a client whose numbers are beyond this begins anew.
+const MOST_NUMBER: u64 = 1 << 40;
+
+/// A client that sends what it likes, and knows what the server has to do about it.
+struct Fuzzer<'a> {
+    scene: &'a Scene,
+    way: Way,
+    random: Pcg64Mcg,
+    bodies: Vec<Body>,
+    client: ClientId,
+    /// Its next request's.
+    number: u64,
+    /// Requests below have been answered, as the server was told.
+    answered: u64,
+    sent: u32,
+    most: u32,
+}
+
+impl Fuzzer<'_> {
+    /// Sends `messages` fuzzed messages to a live server, over new connections as often as need be.
+    fn run(scene: &Scene, way: Way, messages: u32, seed: u64) {
+        let random = Pcg64Mcg::seed_from_u64(seed);
+        let (client, bodies) = (ClientId(0), requests());
+        let mut fuzzer =
+            Fuzzer { scene, way, random, bodies, client, number: 1, answered: 0, sent: 0, most: messages };
+        let mut connections = 0;
+        while fuzzer.sent < fuzzer.most {
+            if connections % CONNECTIONS == 0 || fuzzer.number > MOST_NUMBER {
+                fuzzer.begin();
             }
-            if random.random_range(0..20) == 0 {
-                message.truncate(random.random_range(1..=message.len()));
+            connections += 1;
+            fuzzer.talk();
+        }
+    }
+
+    fn begin(&mut self) {
+        self.client = ClientId(u128::from_le_bytes(random().unwrap()));
+        (self.number, self.answered) = (1, 0);
+    }
+
+    /// A connection, until the first message that is none ends it.
+    fn talk(&mut self) {
+        let mut connection = greeted_as(self.scene, self.client, || connect(self.scene, self.way));
+        connection.set_timeouts(Some(PATIENCE), Some(PATIENCE)).unwrap();
+        let mut head = Vec::new();
+        let (mut ends, mut said_goodbye) = (false, false);
+        while !(ends || said_goodbye) && self.sent < self.most {
+            let mut answers = 0;
+            for _ in 0..BATCH.min(self.most - self.sent) {
+                let message = self.message();
+                let data = vec![self.sent as u8; [0, 0, 64, 64, 5000][self.random.random_range(0..5)]];
+                self.sent += 1;
+                match Request::decode(&message) {
+                    Ok(request) => {
+                        answers += u32::from(self.is_heard(&request));
+                        said_goodbye = request.body == Body::Goodbye;
+                    }
+                    Err(_) => ends = true,
+                }
+                let sent = connection.send(&message, &[IoSlice::new(&data)]);
+                if ends {
+                    break;
+                }
+                sent.unwrap();
+                if said_goodbye {
+                    break;
+                }
             }
-            let data = vec![sent as u8; [0, 0, 64, 64, 5000][random.random_range(0..5)]];
-            sent += 1;
-            if connection.send(&message, &[IoSlice::new(&data)]).is_err() {
-                break;
-            }
-            // An answer, or the end. Who is not answered (the number may be an old one) begins anew.
-            connection.set_timeouts(Some(Duration::from_millis(5)), Some(PATIENCE)).unwrap();
-            if connection.receive(&mut head).is_err() {
-                break;
-            }
-            if sent >= messages {
-                break;
+            while answers > 0 {
+                match connection.receive(&mut head) {
+                    Ok(_) => drop(Reply::decode(&head).unwrap()),
+                    // Acknowledgements that were to be sent together are lost with the connection.
+                    Err(error) => {
+                        let over = ends || said_goodbye;
+                        assert!(over && error.kind() != ErrorKind::TimedOut, "{error}");
+                        return;
+                    }
+                }
+                answers -= 1;
             }
         }
+        if ends {
+            let error = connection.receive(&mut head).unwrap_err();
+            assert_ne!(error.kind(), ErrorKind::TimedOut, "the server should have ended it");
+        }
+        if said_goodbye {
+            self.begin();
+        }
+    }
+
+    /// Nearly half of what is fuzzed is no request, and would end the connection: of these, one of four is sent.
+    fn message(&mut self) -> Vec<u8> {
+        loop {
+            let message = self.fuzzed();
+            if Request::decode(&message).is_ok() || self.random.random_range(0..4) == 0 {
+                return message;
+            }
+        }
+    }
+
+    /// A request that makes sense but for a byte or two, most of the time.
+    fn fuzzed(&mut self) -> Vec<u8> {
+        let random = &mut self.random;
+        let mut body = self.bodies[random.random_range(0..self.bodies.len())].clone();
+        if matches!(body, Body::Usage | Body::Parts { .. }) && random.random_range(0..100) > 0 {
+            // The server looks at all of its files, of which there are more and more.
+            body = self.bodies[0].clone();
+        }
+        let mut message = ask(self.number, body);
+        self.number += 1;
+        for _ in 0..random.random_range(0..3) {
+            let at = random.random_range(0..message.len());
+            message[at] = match random.random_range(0..3) {
+                0 => random.random_range(0..=255) as u8,
+                1 => [0, 1, 0x7f, 0x80, 0xff][random.random_range(0..5)],
+                _ => message[at] ^ 1 << random.random_range(0..8),
+            };
+        }
+        if random.random_range(0..20) == 0 {
+            message.truncate(random.random_range(1..=message.len()));
+        }
+        message
+    }
+
+    /// Whether the server answers: not to what was answered, and known to be.
+    fn is_heard(&mut self, request: &Request) -> bool {
+        self.answered = self.answered.max(request.answered);
+        self.number = self.number.max(self.answered);
+        request.number >= self.answered
     }
 }
 
@@ -304,22 +451,30 @@ fn fuzz(scene: &Scene, way: Way, messages: u32, seed: u64) {
 fn fuzz_beside_a_client(scene: Scene, ways: &[Way], messages: u32, seed: u64) {
     let client = scene.client_by(Way::Shared);
     let file = secret_file(&client);
+    let mut out = vec![0; SECRET.len() * 100];
+    let open = |index| client.open(&format!("mine/{index}"), CREATE, Striping::default()).unwrap();
+    let mine: Vec<StoreFile> = (0..20).map(open).collect();
     std::thread::scope(|scope| {
-        for (&way, seed) in ways.iter().zip(seed..) {
+        let fuzz = |(&way, seed)| {
             let scene = &scene;
-            scope.spawn(move || fuzz(scene, way, messages / ways.len() as u32, seed));
-        }
-        let mut out = vec![0; SECRET.len() * 100];
-        for round in 0..20 {
-            let mine = client.open(&format!("mine/{round}"), CREATE, Striping::default()).unwrap();
-            mine.write_at(round * 1000, SECRET).unwrap();
+            scope.spawn(move || Fuzzer::run(scene, way, messages / ways.len() as u32, seed))
+        };
+        let fuzzers: Vec<_> = ways.iter().zip(seed..).map(fuzz).collect();
+        for round in 0.. {
+            let (mine, at) = (&mine[round % mine.len()], round as u64 % 20 * 1000);
+            mine.write_at(at, SECRET).unwrap();
+            mine.read_at(at, &mut out[..SECRET.len()]).unwrap();
+            assert!(out.starts_with(SECRET));
             file.read_at(0, &mut out).unwrap();
             assert!(out == SECRET.repeat(100));
+            if round >= 20 && fuzzers.iter().all(|fuzzer| fuzzer.is_finished()) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
         }
     });
     // Who has the token may forget any file, and a changed byte may say so: then the bytes are there still, for those who
     // have opened it.
-    let mut out = vec![0; SECRET.len() * 100];
     file.read_at(0, &mut out).unwrap();
     assert!(out == SECRET.repeat(100));
     let after = scene.client().open("after", CREATE, Striping::default()).unwrap();

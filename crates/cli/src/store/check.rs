@@ -3,12 +3,30 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use pio_store::client::{Checked, Stat, Store};
+use clap::Args;
+use pio_store::client::{Checked, Stat, Store, Unreferenced};
 use pio_store::disk::BLOCK_BYTES;
 use pio_store::{Failure, StoreError};
 
-use super::inside;
+use super::{inside, unfinished};
 use crate::progress::Progress;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pioscope store check
+  pioscope store check --repair
+  pioscope store check run/mesh.nc
+
+Without files named, it also finds what belongs to no file: parts whose removal was cut short, and what copies that
+were killed left behind. --repair removes these, and nothing else: damaged files stay as they are.")]
+pub struct Arguments {
+    /// Files of the store [default: all]
+    paths: Vec<String>,
+    /// Remove what belongs to no file; nobody may be renaming files meanwhile
+    #[arg(long, conflicts_with = "paths")]
+    repair: bool,
+}
 
 /// What was found in all files.
 #[derive(Default)]
@@ -20,8 +38,8 @@ struct Found {
 }
 
 /// Says what is damaged, one line a block; an exit code that is not 0 if anything is.
-pub fn run(store: &Store, paths: &[String]) -> Result<ExitCode> {
-    let paths: Vec<String> = match paths {
+pub fn run(store: &Store, arguments: &Arguments) -> Result<ExitCode> {
+    let paths: Vec<String> = match &arguments.paths[..] {
         [] => store.list("")?.into_iter().map(|(path, _)| path).collect(),
         paths => paths.iter().map(|path| inside(path).to_owned()).collect(),
     };
@@ -32,6 +50,9 @@ pub fn run(store: &Store, paths: &[String]) -> Result<ExitCode> {
         progress.set(done);
     }
     drop(progress);
+    if arguments.paths.is_empty() {
+        find_leftovers(store, &paths, arguments.repair)?;
+    }
     let Found { files, damaged_files, blocks, damaged_blocks } = found;
     if damaged_files == 0 {
         crate::print(&format!("{files} files, {blocks} blocks: all have their checksums\n"))?;
@@ -41,6 +62,32 @@ pub fn run(store: &Store, paths: &[String]) -> Result<ExitCode> {
         "{files} files, {blocks} blocks: {damaged_blocks} blocks of {damaged_files} files are damaged\n"
     ))?;
     Ok(ExitCode::FAILURE)
+}
+
+/// Says what belongs to no file, a line each, and removes it if it is to be repaired.
+fn find_leftovers(store: &Store, paths: &[String], repair: bool) -> Result<()> {
+    let copies = unfinished::abandoned(store, paths)?;
+    for path in &copies {
+        let done = if repair { ": removed" } else { "" };
+        crate::print(&format!("{path}: of a copy that was not completed{done}\n"))?;
+        if repair {
+            store.remove(path)?;
+        }
+    }
+    let parts = store.unreferenced()?;
+    for part in &parts {
+        if repair {
+            store.remove_unreferenced(part)?;
+        }
+        let Unreferenced { server, file, bytes } = part;
+        let done = if repair { ": removed" } else { "" };
+        let id = file.id.0;
+        crate::print(&format!("server {server}: part {id:016x}, {bytes} B, belongs to no file{done}\n"))?;
+    }
+    if !repair && copies.len() + parts.len() > 0 {
+        crate::print("`pioscope store check --repair` removes what belongs to no file\n")?;
+    }
+    Ok(())
 }
 
 fn check(store: &Store, path: &str, found: &mut Found) -> Result<()> {

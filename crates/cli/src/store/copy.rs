@@ -9,6 +9,7 @@ use clap::Args;
 use pio_store::client::{Mode, Store, StoreFile, Striping};
 use tempfile::NamedTempFile;
 
+use super::unfinished;
 use crate::progress::Progress;
 use crate::serve::strip;
 
@@ -170,8 +171,16 @@ fn copy(origin: &mut dyn Origin, mut put: impl FnMut(u64, &[u8]) -> Result<()>) 
 
 /// Copies into the store.
 fn into(store: &Store, origin: &mut dyn Origin, path: &str, striping: Striping) -> Result<()> {
-    let unfinished = format!("{path}.{:08x}.part", std::process::id());
+    let named: Vec<String> = store.list(&format!("{path}."))?.into_iter().map(|(name, _)| name).collect();
+    for left in unfinished::abandoned(store, &named)? {
+        if unfinished::target(&left) == Some(path) {
+            // Somebody else may have been faster.
+            let _ = store.remove(&left);
+        }
+    }
+    let unfinished = unfinished::name(path)?;
     let file = store.open(&unfinished, Mode { create: true, exclusive: true }, striping)?;
+    let _lock = unfinished::mark(&file)?;
     let copied = copy(origin, |offset, chunk| Ok(file.write_at(offset, chunk)?))
         .and_then(|()| Ok(file.close()?))
         .and_then(|()| Ok(store.rename(&unfinished, path)?));

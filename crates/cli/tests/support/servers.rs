@@ -27,6 +27,13 @@ impl Servers {
         Servers { child, folder: folder.to_owned(), arguments, transport }
     }
 
+    /// Starts one server of a store of several; the others are to be started, too.
+    pub fn start_one(folder: &Path, index: u32, servers: u32, arguments: &[&str]) -> Servers {
+        let numbers = [index, servers].map(|number| number.to_string());
+        let one = ["--server-index", &numbers[0], "--servers", &numbers[1]];
+        Servers::start(folder, &[&one, arguments].concat())
+    }
+
     /// Starts them in a namespace where `folder` is a file system in memory of so many bytes; `None` if this machine does
     /// not let an ordinary user do that.
     pub fn start_on_small_disk(folder: &Path, bytes: u64) -> Option<Servers> {
@@ -82,16 +89,25 @@ impl Drop for Servers {
 fn start(folder: &Path, arguments: &[String], transport: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
     command.env("PIOSCOPE_TRANSPORT", transport).arg("serve").arg("--dir").arg(folder).args(arguments);
-    ready(&mut command)
+    match arguments.iter().any(|argument| argument == "--server-index") {
+        // The store is ready with the last of them.
+        true => says(&mut command, "pioscope: server "),
+        false => ready(&mut command),
+    }
 }
 
 fn ready(command: &mut Command) -> Child {
+    says(command, "the store is ready")
+}
+
+/// Starts servers, and waits until they have said this.
+fn says(command: &mut Command, text: &str) -> Child {
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let said = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut seen = Vec::new();
     let ready = said.map(Result::unwrap).any(|line| {
         seen.push(line);
-        seen.last().is_some_and(|line| line.contains("the store is ready"))
+        seen.last().is_some_and(|line| line.contains(text))
     });
     assert!(ready, "{seen:?}");
     child

@@ -170,11 +170,47 @@ static void own_representation(void) {
   check_bytes(name, 5 * (4 * rank + 1), wanted, 5);
 }
 
+#if MPI_VERSION >= 4
+static int reads_large(void *memory, MPI_Datatype type, MPI_Count count, void *file, MPI_Offset position, void *extra) {
+  return reads(memory, type, (int)count, file, position, extra);
+}
+
+static int writes_large(void *memory, MPI_Datatype type, MPI_Count count, void *file, MPI_Offset position, void *extra) {
+  return writes(memory, type, (int)count, file, position, extra);
+}
+
+/* The same, registered with functions that take large counts. */
+static void own_representation_with_large_counts(void) {
+  const char *name = fresh("large");
+  MPI_File file = opened(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
+  MPI_Status status;
+  int values[4], back[4] = {0, 0, 0, 0}, before = conversions;
+  for (int i = 0; i < 4; i++) values[i] = 20 * rank + i;
+  OK(MPI_Register_datarep_c("large", reads_large, writes_large, extent_of, &conversions));
+  FAILS(MPI_Register_datarep_c("marked", reads_large, writes_large, extent_of, &conversions), MPI_ERR_DUP_DATAREP);
+  FAILS(MPI_Register_datarep("large", reads, writes, extent_of, &conversions), MPI_ERR_DUP_DATAREP);
+  FAILS(MPI_Register_datarep_c("none", reads_large, writes_large, NULL, NULL), MPI_ERR_ARG);
+  OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "large", MPI_INFO_NULL));
+  OK(MPI_File_write_at_all_c(file, 4 * rank, values, 4, MPI_INT, &status));
+  settle(file);
+  OK(MPI_File_read_at_all_c(file, 4 * rank, back, 4, MPI_INT, &status));
+  CHECK(count_of(&status, MPI_INT) == 4 && memcmp(values, back, sizeof back) == 0);
+  CHECK(conversions == before + 2);
+  OK(MPI_File_close(&file));
+  unsigned char wanted[5] = {'i'};
+  memcpy(wanted + 1, &values[2], 4);
+  check_bytes(name, 5 * (4 * rank + 2), wanted, 5);
+}
+#endif
+
 int main(int count, char **arguments) {
   begin(&count, &arguments);
   names();
   external32();
   derived();
   own_representation();
+#if MPI_VERSION >= 4
+  own_representation_with_large_counts();
+#endif
   return end();
 }

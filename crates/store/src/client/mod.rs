@@ -16,4 +16,4 @@ pub use file::{Lock, StoreFile};
 pub use link::{Heard, Link};
 pub use memory::{Layed, Sink, Source};
 pub use split::{Chunk, Split};
-pub use store::{Checked, Mode, Options, Stat, Store, Striping};
+pub use store::{Checked, Mode, Options, Stat, Store, Striping, Unreferenced};

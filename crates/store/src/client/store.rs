@@ -1,5 +1,6 @@
 //! A store, as a client sees it: names, and the ways to its servers.
 
+use std::collections::BTreeSet;
 use std::ops::Add;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,6 +78,17 @@ pub struct Checked {
     pub damaged: u64,
     /// The first of them.
     pub first: Vec<u64>,
+}
+
+/// A part that belongs to no file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreferenced {
+    /// Which server has it.
+    pub server: u32,
+    /// Of which file it was.
+    pub file: FileRef,
+    /// Its bytes.
+    pub bytes: u64,
 }
 
 /// A store.
@@ -287,6 +299,58 @@ impl Store {
                 _ => Err(StoreError::Confused { server }),
             })
             .collect()
+    }
+
+    /// Parts that servers keep of files that have no name any more: of those whose removal was cut short, or that somebody
+    /// wrote to who had them open while they were removed.
+    ///
+    /// # Errors
+    /// If a server is not there.
+    pub fn unreferenced(&self) -> Result<Vec<Unreferenced>, StoreError> {
+        // The parts first: a file has its name before it has any.
+        let mut found = Vec::new();
+        for server in 0..self.servers() {
+            self.parts(server, |file, bytes| found.push(Unreferenced { server, file, bytes }))?;
+        }
+        // A name that moves from one server to another may be missed by one look at all of them.
+        for _ in 0..2 {
+            if found.is_empty() {
+                break;
+            }
+            let named: BTreeSet<FileId> = self.list("")?.into_iter().map(|(_, file)| file).collect();
+            found.retain(|part| !named.contains(&part.file.id));
+        }
+        Ok(found)
+    }
+
+    /// Removes a part that belongs to no file, and what is known of that file.
+    ///
+    /// # Errors
+    /// If a server cannot, or is not there.
+    pub fn remove_unreferenced(&self, part: &Unreferenced) -> Result<(), StoreError> {
+        let Unreferenced { server, file, .. } = *part;
+        self.call("", server, Body::RemovePart { file })?;
+        if file.id.home() < self.servers() {
+            self.call("", file.id.home(), Body::Forget { file: file.id })?;
+        }
+        Ok(())
+    }
+
+    fn parts(&self, server: u32, mut found: impl FnMut(FileRef, u64)) -> Result<(), StoreError> {
+        let mut from = FileId(0);
+        loop {
+            let Answer::Parts { more, parts } =
+                self.call("", server, Body::Parts { from, most: u32::MAX })?
+            else {
+                return Err(StoreError::Confused { server });
+            };
+            let next = parts.last().and_then(|(file, _)| file.id.0.checked_add(1));
+            parts.into_iter().for_each(|(file, bytes)| found(file, bytes));
+            match next {
+                Some(next) if more => from = FileId(next),
+                _ => return Ok(()),
+            }
+        }
     }
 
     /// Asks one server, and waits for the answer.

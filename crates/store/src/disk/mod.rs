@@ -12,7 +12,7 @@ mod ranges;
 mod room;
 mod sums;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -20,8 +20,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::error::{Failure, StoreError};
-use crate::protocol::{Answer, FileId, FileRef, MOST_BLOCKS, ReplyBody, Usage};
+use crate::error::{Expected, Failure, StoreError};
+use crate::placement::Placement;
+use crate::protocol::{Answer, FileId, FileRef, MOST_BLOCKS, MOST_NAMES, ReplyBody, Usage};
 use crate::server::{Task, Work};
 use crate::transport::Summed;
 pub use names::{Names, Past};
@@ -36,6 +37,8 @@ const MOST_OPEN: usize = 256;
 pub struct Disks {
     folders: Vec<PathBuf>,
     names: Names,
+    /// A placement that has all servers.
+    everywhere: Placement,
     boot: u128,
     epoch: AtomicU64,
     parts: Mutex<BTreeMap<FileId, Arc<Part>>>,
@@ -73,13 +76,15 @@ impl Disks {
         for folder in folders {
             fs::create_dir_all(folder.join("parts")).map_err(|error| wrong(folder, error.to_string()))?;
         }
+        let everywhere = Placement::new(BLOCK_BYTES, servers, 0, servers)
+            .ok_or_else(|| wrong(first, "expected a server at least".into()))?;
         let boot = boot();
         let path = first.join("names.redb");
         let (names, past) =
             Names::open(&path, index, servers, boot).map_err(|error| wrong(&path, error.to_string()))?;
         let epoch = AtomicU64::new(past.epoch);
         let parts = Mutex::default();
-        Ok((Disks { folders: folders.to_vec(), names, boot, epoch, parts }, past))
+        Ok((Disks { folders: folders.to_vec(), names, everywhere, boot, epoch, parts }, past))
     }
 
     /// Counts how often data not yet synced may have been lost.
@@ -161,6 +166,7 @@ impl Disks {
                 Ok(Answer::Damage { checked, damaged, blocks })
             }
             Task::Usage => self.usage(),
+            Task::Parts { from, most } => self.parts(*from, *most),
             _ => self.names.perform(work).map_err(Trouble),
         }
     }
@@ -180,6 +186,10 @@ impl Disks {
 
     fn remove_part(&self, file: &FileRef) -> Result<(), Trouble> {
         let paths = self.paths(file.id);
+        // What is so damaged that it does not say where it belongs can be removed.
+        if paths.placement().is_some_and(|placement| placement != file.placement) {
+            return Err(Trouble(Failure::Invalid(Expected::Placement)));
+        }
         // With the table held: who opens the part meanwhile finds all of it, or nothing.
         let mut parts = self.opened();
         parts.remove(&file.id);
@@ -212,6 +222,29 @@ impl Disks {
         Ok(Answer::Usage(usage))
     }
 
+    /// The parts of files from `from` on, whoever has a name for them.
+    fn parts(&self, from: FileId, most: u32) -> Result<Answer, Trouble> {
+        let most = most.min(MOST_NAMES) as usize;
+        let mut files = BTreeSet::new();
+        for folder in &self.folders {
+            for entry in fs::read_dir(folder.join("parts"))? {
+                let name = entry?.file_name();
+                files.extend(Paths::file(&name).filter(|file| *file >= from));
+                // One more, to know that there are more.
+                if files.len() > most + 1 {
+                    files.pop_last();
+                }
+            }
+        }
+        let more = files.len() > most;
+        let parts = files.into_iter().take(most).map(|id| {
+            let paths = self.paths(id);
+            let placement = paths.placement().unwrap_or(self.everywhere);
+            Ok((FileRef { id, placement }, paths.len()?))
+        });
+        Ok(Answer::Parts { more, parts: parts.collect::<Result<_, Trouble>>()? })
+    }
+
     /// The part of a file, if there is one.
     fn find(&self, file: &FileRef) -> Result<Option<Arc<Part>>, Trouble> {
         self.open_part(file, false)
@@ -226,7 +259,10 @@ impl Disks {
     fn open_part(&self, file: &FileRef, create: bool) -> Result<Option<Arc<Part>>, Trouble> {
         let mut parts = self.opened();
         if let Some(part) = parts.get(&file.id) {
-            return Ok(Some(part.clone()));
+            return match part.placement() == file.placement {
+                true => Ok(Some(part.clone())),
+                false => Err(Trouble(Failure::Invalid(Expected::Placement))),
+            };
         }
         if parts.len() >= MOST_OPEN {
             // Nobody else can take one up while we hold the table.
@@ -283,7 +319,22 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
-    use crate::placement::Placement;
+
+    /// Bytes that say otherwise where the file is would be put where they do not belong.
+    #[test]
+    fn a_part_is_only_used_as_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let (disks, _) = Disks::open(&[folder.path().to_owned()], 0, 1).unwrap();
+        let file = |unit| FileRef { id: FileId(1), placement: Placement::new(unit, 1, 0, 1).unwrap() };
+        disks.make(&file(4096)).ok().unwrap().set_len(100).ok().unwrap();
+        let wrong = Failure::Invalid(Expected::Placement);
+        assert_eq!(disks.find(&file(8192)).err().unwrap().0, wrong);
+        assert_eq!(disks.make(&file(8192)).err().unwrap().0, wrong);
+        assert_eq!(disks.remove_part(&file(8192)).err().unwrap().0, wrong);
+        assert_eq!(disks.find(&file(4096)).ok().unwrap().unwrap().len().ok(), Some(100));
+        disks.remove_part(&file(4096)).ok().unwrap();
+        assert!(disks.find(&file(4096)).ok().unwrap().is_none());
+    }
 
     /// A file that one client removes while another syncs it is gone, not damaged.
     #[test]

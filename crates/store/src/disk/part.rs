@@ -4,6 +4,7 @@
 //! machine. Blocks that were written since the last sync are *dirty*; a sync seals them and makes them durable.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::Range;
@@ -67,6 +68,27 @@ impl Paths {
     pub(super) fn new(folder: &Path, file: FileId) -> Paths {
         let name = |kind: &str| folder.join(format!("{:016x}.{kind}", file.0));
         Paths { folder: folder.to_owned(), data: name("data"), sums: name("sums") }
+    }
+
+    /// The file that a file of this name is of.
+    pub(super) fn file(name: &OsStr) -> Option<FileId> {
+        let (number, kind) = name.to_str()?.split_once('.')?;
+        let known = ["data", "sums"].contains(&kind) && number.len() == 16;
+        known.then(|| u64::from_str_radix(number, 16).ok().map(FileId))?
+    }
+
+    /// Bytes of the part; none if there are only checksums, or nothing any more.
+    pub(super) fn len(&self) -> Result<u64, Trouble> {
+        match fs::metadata(&self.data) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+            result => Ok(result?.len()),
+        }
+    }
+
+    /// Where the part's bytes belong, as it says itself; `None` if there is none, or it does not say.
+    pub(super) fn placement(&self) -> Option<Placement> {
+        let header = Header::read(&File::open(&self.sums).ok()?).ok()??;
+        Some(header.placement)
     }
 
     /// Removes the part, if there is one: the data first, as they are nothing without their checksums. Nobody may look
@@ -186,6 +208,11 @@ impl Part {
             Header { open_since: Some(self.boot), placement: self.placement }.write(&self.sums)?;
         }
         Ok(())
+    }
+
+    /// Where its bytes belong.
+    pub(super) fn placement(&self) -> Placement {
+        self.placement
     }
 
     /// Bytes of the part.

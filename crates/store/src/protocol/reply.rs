@@ -16,8 +16,9 @@
 //! | 9 | length | bytes of the part |
 //! | 10 | usage | bytes in the folders, of them free, files, bytes of files |
 //! | 11 | damage | blocks looked at, how many are damaged, the first of them |
+//! | 12 | parts | `1` if there are more, how many, and each: file id, placement, bytes |
 
-use super::request::FileId;
+use super::request::{FileId, FileRef};
 use crate::error::{Expected, Failure, ProtocolError};
 use crate::limits::PATH_BYTES;
 use crate::placement::Placement;
@@ -96,6 +97,13 @@ pub enum Answer {
         /// The first of them.
         blocks: Vec<u64>,
     },
+    /// Parts that are there, ascending by file.
+    Parts {
+        /// Whether there are more.
+        more: bool,
+        /// Each with its bytes. Of one that does not say where it belongs, the placement is one that has this server.
+        parts: Vec<(FileRef, u64)>,
+    },
 }
 
 /// An answer or why there is none.
@@ -110,7 +118,7 @@ pub struct Reply {
     pub body: ReplyBody,
 }
 
-/// Names in an answer and damaged blocks in an answer: so many at most.
+/// Names (or parts) in an answer and damaged blocks in an answer: so many at most.
 pub(crate) const MOST_NAMES: u32 = 512;
 pub(crate) const MOST_BLOCKS: usize = 1024;
 
@@ -130,6 +138,7 @@ impl Reply {
             Ok(Answer::Length(_)) => 9,
             Ok(Answer::Usage(_)) => 10,
             Ok(Answer::Damage { .. }) => 11,
+            Ok(Answer::Parts { .. }) => 12,
         };
         out.push(kind);
         put(out, self.number);
@@ -171,6 +180,14 @@ impl Reply {
                 put(out, *damaged);
                 put(out, blocks.len() as u64);
                 blocks.iter().for_each(|block| put(out, *block));
+            }
+            Ok(Answer::Parts { more, parts }) => {
+                out.push(u8::from(*more));
+                put(out, parts.len() as u64);
+                for (file, bytes) in parts {
+                    file.encode(out);
+                    put(out, *bytes);
+                }
             }
         }
     }
@@ -231,7 +248,17 @@ fn decode_body(kind: u8, input: &mut Input) -> Result<ReplyBody, ProtocolError> 
             }
             Answer::Damage { checked, damaged, blocks }
         }
-        _ => return Err(ProtocolError::Malformed { expected: "a kind of reply from 0 to 11" }),
+        12 => {
+            let more = input.flag()?;
+            // A file is six numbers, its bytes one.
+            let count = count(input, MOST_NAMES as usize, 7)?;
+            let mut parts = Vec::with_capacity(count);
+            for _ in 0..count {
+                parts.push((FileRef::decode(input)?, input.number("bytes")?));
+            }
+            Answer::Parts { more, parts }
+        }
+        _ => return Err(ProtocolError::Malformed { expected: "a kind of reply from 0 to 12" }),
     }))
 }
 
@@ -312,6 +339,10 @@ mod tests {
             Ok(Answer::Length(1 << 40)),
             Ok(Answer::Usage(Usage { total_bytes: 9, free_bytes: 8, files: 7, used_bytes: 6 })),
             Ok(Answer::Damage { checked: 100, damaged: 2, blocks: vec![4, 60] }),
+            Ok(Answer::Parts {
+                more: false,
+                parts: vec![(FileRef { id: FileId::new(1, 9), placement }, 1 << 33)],
+            }),
             Err(Failure::Os(28)),
             Err(Failure::NotFound),
             Err(Failure::Exists),
@@ -341,7 +372,7 @@ mod tests {
         }
 
         #[test]
-        fn damaged_replies_decode_or_fail_without_panic(which in 0usize..21, at in any::<usize>(), value in any::<u8>()) {
+        fn damaged_replies_decode_or_fail_without_panic(which in 0usize..22, at in any::<usize>(), value in any::<u8>()) {
             let bodies = one_of_each();
             let mut bytes = Vec::new();
             Reply { number: 5, body: bodies[which % bodies.len()].clone() }.encode(&mut bytes);

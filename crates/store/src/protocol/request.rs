@@ -30,6 +30,7 @@
 //! | 21 | usage | | usage |
 //! | 22 | check | file | damage |
 //! | 23 | goodbye | | done |
+//! | 24 | parts | file id from which to begin, how many at most | parts |
 
 use std::ops::Range;
 
@@ -187,6 +188,8 @@ pub enum Body {
     Check { file: FileRef },
     /// The session is over.
     Goodbye,
+    /// Of which files is there a part?
+    Parts { from: FileId, most: u32 },
 }
 
 /// What is asked, numbered.
@@ -235,6 +238,7 @@ impl Body {
             Body::Usage => 21,
             Body::Check { .. } => 22,
             Body::Goodbye => 23,
+            Body::Parts { .. } => 24,
         }
     }
 }
@@ -303,6 +307,10 @@ impl Request {
                 file.encode(out);
             }
             Body::Usage | Body::Goodbye => {}
+            Body::Parts { from, most } => {
+                from.encode(out);
+                put(out, u64::from(*most));
+            }
         }
     }
 
@@ -371,7 +379,8 @@ fn decode_body(kind: u8, input: &mut Input) -> Result<Body, ProtocolError> {
         21 => Body::Usage,
         22 => Body::Check { file: FileRef::decode(input)? },
         23 => Body::Goodbye,
-        _ => return Err(ProtocolError::Malformed { expected: "a kind of request from 1 to 23" }),
+        24 => Body::Parts { from: FileId::decode(input)?, most: input.small("a number")? },
+        _ => return Err(ProtocolError::Malformed { expected: "a kind of request from 1 to 24" }),
     })
 }
 
@@ -380,12 +389,12 @@ fn view(input: &mut Input) -> Result<View, ProtocolError> {
 }
 
 impl FileRef {
-    fn encode(&self, out: &mut Vec<u8>) {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
         self.id.encode(out);
         self.placement.encode(out);
     }
 
-    fn decode(input: &mut Input) -> Result<FileRef, ProtocolError> {
+    pub(super) fn decode(input: &mut Input) -> Result<FileRef, ProtocolError> {
         Ok(FileRef { id: FileId::decode(input)?, placement: Placement::decode(input)? })
     }
 }
@@ -471,6 +480,7 @@ mod tests {
             Body::Usage,
             Body::Check { file },
             Body::Goodbye,
+            Body::Parts { from: file.id, most: 100 },
         ]
     }
 
@@ -514,7 +524,7 @@ mod tests {
         }
 
         #[test]
-        fn damaged_requests_decode_or_fail_without_panic(which in 0usize..24, at in any::<usize>(), value in any::<u8>()) {
+        fn damaged_requests_decode_or_fail_without_panic(which in 0usize..25, at in any::<usize>(), value in any::<u8>()) {
             let bodies = one_of_each();
             let body = bodies[which % bodies.len()].clone();
             let mut bytes = encoded(&Request { number: 5, answered: 5, body });

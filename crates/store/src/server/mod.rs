@@ -342,6 +342,7 @@ impl Server {
             Body::RemovePart { file } => Ok(Prepared::Task(Task::RemovePart { file: self.keep(file)? })),
             Body::Check { file } => Ok(Prepared::Task(Task::Check { file: self.keep(file)? })),
             Body::Usage => Ok(Prepared::Task(Task::Usage)),
+            Body::Parts { from, most } => Ok(Prepared::Task(Task::Parts { from, most })),
         }
     }
 

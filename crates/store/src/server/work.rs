@@ -54,4 +54,5 @@ pub enum Task {
     Check { file: FileRef },
     Usage,
     Goodbye,
+    Parts { from: FileId, most: u32 },
 }

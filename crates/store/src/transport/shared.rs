@@ -239,7 +239,8 @@ impl Connection for SharedConnection {
     }
 
     fn has_come(&mut self) -> bool {
-        self.stream.has_come()
+        // Data that nobody took yet are of the message before.
+        !matches!(self.pending, Some(Pending::Behind(_))) && self.stream.has_come()
     }
 
     fn receive(&mut self, head: &mut Vec<u8>) -> io::Result<usize> {
@@ -506,6 +507,10 @@ mod tests {
             assert_eq!((far.receive(&mut head).unwrap(), &head), (0, &expected));
         }
         assert!(!far.has_come());
+        near.send(b"three", &[IoSlice::new(&[7; 100])]).unwrap();
+        far.receive(&mut head).unwrap();
+        assert!(!far.has_come(), "only data of the message before");
+        far.receive_data().unwrap();
         assert_eq!(near.traffic().sent, far.traffic().received);
         drop(near);
         assert!(!far.has_come());

@@ -102,7 +102,8 @@ impl Connection for TcpConnection {
     }
 
     fn has_come(&mut self) -> bool {
-        self.stream.has_come()
+        // Data that nobody took yet are of the message before.
+        self.pending.is_none() && self.stream.has_come()
     }
 
     fn receive(&mut self, head: &mut Vec<u8>) -> io::Result<usize> {
@@ -299,6 +300,10 @@ mod tests {
             assert_eq!((far.receive(&mut head).unwrap(), &head), (0, &expected));
         }
         assert!(!far.has_come());
+        near.send(b"three", &[IoSlice::new(&[7; 100])]).unwrap();
+        far.receive(&mut head).unwrap();
+        assert!(!far.has_come(), "only data of the message before");
+        far.receive_data().unwrap();
         assert_eq!(near.traffic().sent, far.traffic().received);
         drop(near);
         assert!(!far.has_come());
