@@ -1218,13 +1218,13 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Think time of the call that a rank is in, nanoseconds.
 /// How long a processor takes to move pieces.
 fn time_to_copy(copy: &pio_machine::Copy, bytes: u64, pieces: u64) -> Duration {
     let moving = copy.bandwidth.time_of(bytes).picoseconds();
     Duration::from_picoseconds(moving.saturating_add(copy.piece.picoseconds().saturating_mul(pieces)))
 }
 
+/// Think time of the call that a rank is in, nanoseconds.
 fn process_think(process: &Process) -> u64 {
     process.think_ns
 }
