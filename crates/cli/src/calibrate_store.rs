@@ -41,6 +41,7 @@ pub fn measure(machine: &mut Machine, store: &Store) -> Result<()> {
         write,
         open,
         close,
+        pieces: None,
     };
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::machine::{IoNodes, Machine, Placement, Storage};
+use crate::machine::{Copy, IoNodes, Machine, Pieces, Placement, Storage};
 use crate::quantity::size_text;
 
 impl Machine {
@@ -24,11 +24,7 @@ impl Machine {
         let nodes = &self.nodes;
         writeln!(out, "\n[nodes]\ncount = {}\ncores = {}", nodes.count, nodes.cores)?;
         writeln!(out, "switch = \"{}\"", nodes.switch)?;
-        writeln!(
-            out,
-            "copy = {{ bandwidth = \"{}\", piece = \"{}\" }}",
-            nodes.copy.bandwidth, nodes.copy.piece
-        )?;
+        writeln!(out, "copy = {}", copy_text(&nodes.copy))?;
         let messages = &self.messages;
         writeln!(out, "\n[messages]\nsend = \"{}\"\nreceive = \"{}\"", messages.send, messages.receive)?;
         writeln!(out, "local-latency = \"{}\"", messages.local_latency)?;
@@ -37,7 +33,7 @@ impl Machine {
             Storage::Local { exclusive_writes } => {
                 writeln!(out, "\n[storage]\nkind = \"local\"\nexclusive-writes = {exclusive_writes}")?;
             }
-            Storage::Striped { io, strip, read, write, open, close } => {
+            Storage::Striped { io, strip, read, write, open, close, pieces } => {
                 writeln!(out, "\n[storage]\nkind = \"striped\"\n{}", io_text(io))?;
                 writeln!(out, "strip = \"{}\"", size_text(*strip))?;
                 for (name, service) in [("read", read), ("write", write)] {
@@ -45,6 +41,13 @@ impl Machine {
                     writeln!(out, "{name} = {{ request = \"{request}\", bandwidth = \"{bandwidth}\" }}")?;
                 }
                 writeln!(out, "open = \"{open}\"\nclose = \"{close}\"")?;
+                if let Some(Pieces { read, write, server }) = pieces {
+                    let server = copy_text(server);
+                    writeln!(
+                        out,
+                        "pieces = {{ read = \"{read}\", write = \"{write}\", server = {server} }}"
+                    )?;
+                }
             }
             Storage::IoNodes { io, strip, request, cache, open, close } => {
                 writeln!(out, "\n[storage]\nkind = \"io-nodes\"\n{}", io_text(io))?;
@@ -70,6 +73,10 @@ impl Machine {
         }
         Ok(())
     }
+}
+
+fn copy_text(copy: &Copy) -> String {
+    format!("{{ bandwidth = \"{}\", piece = \"{}\" }}", copy.bandwidth, copy.piece)
 }
 
 fn io_text(io: &IoNodes) -> String {

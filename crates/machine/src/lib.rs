@@ -26,7 +26,9 @@ pub use calibrate::{CalibrateError, calibrate};
 pub use cpu::Cpu;
 pub use error::MachineError;
 pub use io_node::{IoNode, RequestCpu};
-pub use machine::{Access, Calls, Copy, IoNodes, Machine, Messages, Nodes, Placement, Service, Storage};
+pub use machine::{
+    Access, Calls, Copy, IoNodes, Machine, Messages, Nodes, Pieces, Placement, Service, Storage,
+};
 pub use network::{
     Adapter, Allocator, Arbitration, CentralQueue, Choice, Dragonfly, DragonflyRouting, Flow, FlowRoutes,
     GraphSwitch, Link, Network, Pipeline, Reuse, Switching, Topology, Wormhole, circuit,

@@ -87,6 +87,8 @@ pub enum Storage {
         open: Duration,
         /// Time the directory server is busy with one close.
         close: Duration,
+        /// What pieces cost of requests that name many; if nothing is said, callers nothing, and servers as much as `nodes.copy`.
+        pieces: Option<Pieces>,
     },
     /// The same, with what is inside an I/O node: as [`Machine::io_node`] describes it.
     IoNodes {
@@ -157,6 +159,17 @@ pub struct Service {
     pub bandwidth: Bandwidth,
 }
 
+/// What the pieces cost of a request that names many, by list or by view (ECIO: Hong, You and Chung 2006, sections 3.1 and 4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pieces {
+    /// Processor time of a reader for each of its pieces: from its datatype to positions and lengths, and to their places.
+    pub read: Duration,
+    /// The same of a writer.
+    pub write: Duration,
+    /// How a server puts pieces in their places, or picks them out.
+    pub server: Copy,
+}
+
 /// What calls cost the process that makes them, in processor time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Calls {
@@ -183,6 +196,8 @@ pub struct Access {
 
 pub(crate) const MOST_NODES: u32 = 1 << 20;
 const MOST_CORES: u32 = 4096;
+/// No processor takes longer for a piece.
+const MOST_OF_A_PIECE: &str = "1 s";
 const STRIPS: std::ops::RangeInclusive<u64> = 512..=1 << 30;
 
 impl Machine {
@@ -269,16 +284,19 @@ fn nodes(mut section: Section<'_>) -> Result<Nodes, MachineError> {
         count: section.number("count", 1..=MOST_NODES)?,
         cores: section.number("cores", 1..=MOST_CORES)?,
         switch: section.duration("switch", "1 s")?,
-        copy: {
-            let mut copy = section.section("copy")?;
-            let read =
-                Copy { bandwidth: copy.bandwidth("bandwidth")?, piece: copy.duration("piece", "1 s")? };
-            copy.finish()?;
-            read
-        },
+        copy: copy(section.section("copy")?)?,
     };
     section.finish()?;
     Ok(nodes)
+}
+
+fn copy(mut section: Section<'_>) -> Result<Copy, MachineError> {
+    let copy = Copy {
+        bandwidth: section.bandwidth("bandwidth")?,
+        piece: section.duration("piece", MOST_OF_A_PIECE)?,
+    };
+    section.finish()?;
+    Ok(copy)
 }
 
 fn messages(mut section: Section<'_>) -> Result<Messages, MachineError> {
@@ -308,6 +326,7 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
             write: service(section.section("write")?)?,
             open: section.duration("open", "1000 s")?,
             close: section.duration("close", "1000 s")?,
+            pieces: if section.has("pieces") { Some(pieces(section.section("pieces")?)?) } else { None },
         },
         Kind::IoNodes => Storage::IoNodes {
             io: io_nodes(section.section("io")?, nodes)?,
@@ -348,6 +367,16 @@ fn service(mut section: Section<'_>) -> Result<Service, MachineError> {
     };
     section.finish()?;
     Ok(service)
+}
+
+fn pieces(mut section: Section<'_>) -> Result<Pieces, MachineError> {
+    let pieces = Pieces {
+        read: section.duration("read", MOST_OF_A_PIECE)?,
+        write: section.duration("write", MOST_OF_A_PIECE)?,
+        server: copy(section.section("server")?)?,
+    };
+    section.finish()?;
+    Ok(pieces)
 }
 
 fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {

@@ -30,6 +30,28 @@ fn an_absurd_value_is_refused_with_the_range() {
 }
 
 #[test]
+fn what_pieces_cost_is_given_whole_and_within_reason_or_not_at_all() {
+    let close = "open = \"35.46 ms\"               # fitted\nclose = \"0 s\"\n";
+    let with = |pieces: &str| {
+        let text = include_str!("../../../machines/sp-argonne.toml");
+        assert!(text.contains(close));
+        Machine::parse("my.toml", &text.replace(close, &format!("{close}pieces = {pieces}\n")))
+    };
+    let server = "server = { bandwidth = \"1 GB/s\", piece = \"2 ns\" }";
+    let machine = with(&format!("{{ read = \"1 us\", write = \"0 s\", {server} }}")).unwrap();
+    assert_eq!(Machine::parse("my.toml", &machine.to_toml("")).unwrap(), machine);
+    let absurd = with(&format!("{{ read = \"2 s\", write = \"0 s\", {server} }}")).unwrap_err().to_string();
+    assert!(
+        absurd.contains("storage.pieces.read = \"2 s\": expected a time from \"0 s\" to \"1 s\""),
+        "{absurd}"
+    );
+    let half = with("{ read = \"1 us\", write = \"1 us\" }").unwrap_err().to_string();
+    assert!(half.contains("'storage.pieces.server' is missing"), "{half}");
+    let unknown = with(&format!("{{ read = \"1 us\", wriet = \"0 s\", {server} }}")).unwrap_err().to_string();
+    assert!(unknown.contains("unknown key 'storage.pieces.wriet'"), "{unknown}");
+}
+
+#[test]
 fn a_number_without_unit_is_refused() {
     let found = message("strip = \"32 KiB\"", "strip = 32768");
     assert!(

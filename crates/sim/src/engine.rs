@@ -797,9 +797,7 @@ impl<'a> Engine<'a> {
     }
 
     fn copy_time(&self, bytes: u64, pieces: u64) -> Duration {
-        let copy = &self.machine.nodes.copy;
-        let moving = copy.bandwidth.time_of(bytes).picoseconds();
-        Duration::from_picoseconds(moving.saturating_add(copy.piece.picoseconds().saturating_mul(pieces)))
+        time_to_copy(&self.machine.nodes.copy, bytes, pieces)
     }
 
     // --- Messages ---
@@ -939,8 +937,10 @@ impl<'a> Engine<'a> {
             Direction::Write => (&self.machine.calls.write, true),
         };
         let moving = if moves { access.bandwidth.time_of(bytes) } else { Duration::ZERO };
-        let cost = Duration::from_picoseconds(access.call.picoseconds().saturating_add(moving.picoseconds()));
-        self.compute(rank, cost, Then::Issue);
+        let cost = [access.call, moving, self.analysis_time(rank, direction)]
+            .iter()
+            .fold(0_u64, |sum, part| sum.saturating_add(part.picoseconds()));
+        self.compute(rank, Duration::from_picoseconds(cost), Then::Issue);
     }
 
     /// The request goes off to the servers, if there are any.
@@ -1216,6 +1216,12 @@ impl<'a> Engine<'a> {
             datatypes: Vec::new(),
         }
     }
+}
+
+/// How long a processor takes to move pieces.
+fn time_to_copy(copy: &pio_machine::Copy, bytes: u64, pieces: u64) -> Duration {
+    let moving = copy.bandwidth.time_of(bytes).picoseconds();
+    Duration::from_picoseconds(moving.saturating_add(copy.piece.picoseconds().saturating_mul(pieces)))
 }
 
 /// Think time of the call that a rank is in, nanoseconds.

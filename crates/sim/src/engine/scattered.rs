@@ -1,9 +1,10 @@
 //! Requests that name many pieces, by list or by view: each server puts (or picks) its own in place.
 
 use pio_layout::Striping;
+use pio_machine::{Duration, Pieces, Storage};
 use pio_plan::Direction;
 
-use super::{Cargo, Engine};
+use super::{Cargo, Engine, time_to_copy};
 use crate::kernel::Time;
 use crate::process::{Naming, Scattered};
 use crate::server::Part;
@@ -61,9 +62,33 @@ impl Engine<'_> {
         }
     }
 
+    /// What a caller's own analysis of a request for many pieces takes it; nothing for other requests, or if the machine's
+    /// description says nothing of it.
+    pub(super) fn analysis_time(&self, rank: u32, direction: Direction) -> Duration {
+        let transfer = self.processes[rank as usize].transfer.as_ref();
+        let scattered = transfer.and_then(|transfer| transfer.scattered.as_ref());
+        let (Some(Scattered { access, .. }), Some(costs)) = (scattered, self.piece_costs()) else {
+            return Duration::ZERO;
+        };
+        let piece = match direction {
+            Direction::Read => costs.read,
+            Direction::Write => costs.write,
+        };
+        let pieces: u64 = access.view.runs(access.positions.clone()).map(|run| run.count).sum();
+        Duration::from_picoseconds(piece.picoseconds().saturating_mul(pieces))
+    }
+
     /// A server's processor moves pieces to or from their places: when it is done.
     pub(super) fn place(&mut self, part: Part) -> Time {
-        let cost = self.copy_time(part.bytes, part.pieces);
+        let copy = self.piece_costs().map_or(&self.machine.nodes.copy, |costs| &costs.server);
+        let cost = time_to_copy(copy, part.bytes, part.pieces);
         self.hardware.servers[part.server as usize].placing.serve(self.now, cost).1
+    }
+
+    fn piece_costs(&self) -> Option<&Pieces> {
+        match &self.machine.storage {
+            Storage::Striped { pieces, .. } => pieces.as_ref(),
+            Storage::Local { .. } | Storage::IoNodes { .. } => None,
+        }
     }
 }

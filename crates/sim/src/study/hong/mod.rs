@@ -33,6 +33,12 @@ pub enum HongError {
         "papers/hong-2006/published.toml: the tables with 2 clients do not determine the sums of the model"
     )]
     Undetermined,
+    /// The simulation cannot be fitted.
+    #[error("the machine '{machine}' says nothing of storage.pieces, which is to be fitted")]
+    NoPieces {
+        /// Its name.
+        machine: String,
+    },
     /// The benchmark cannot be simulated.
     #[error(transparent)]
     Simulation(#[from] SimError),
