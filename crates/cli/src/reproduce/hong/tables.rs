@@ -149,8 +149,7 @@ fn note(table: &hong::Table, is_known: bool) -> String {
     };
     let rows = &table.rows;
     format!(
-        "Seconds of {} executions. Median error: model {}; simulation {} (two-phase), {} (ECIO: its server places one \
-         client's segments after the other's, each at what two-phase takes to analyse and place one).",
+        "Seconds of {} executions. Median error: model {}; simulation {} (two-phase), {} (ECIO).",
         table.executions,
         percent(&mut rows.iter().flat_map(|row| [row.collective.error(), row.ecio.error()])),
         percent(&mut rows.iter().map(|row| row.collective.simulated_error())),
