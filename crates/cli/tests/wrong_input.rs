@@ -41,7 +41,7 @@ fn places_that_cannot_be_written() {
         .fails_with("No space left on device");
     place
         .pioscope(["convert", "run.pio", "-o", "run.xyz"])
-        .fails_with("run.xyz: unknown format (expected .parquet or .json");
+        .fails_with("run.xyz: unknown format (expected .parquet, .json or .iolog");
 }
 
 #[test]
