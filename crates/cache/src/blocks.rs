@@ -21,7 +21,7 @@ use crate::runs::{ListId, Rail};
 use table::{Found, Hash, Key, Slot, State, Table};
 
 /// Blocks that are looked up together: what comes from memory takes about as long as so many requests.
-const GROUP: usize = 32;
+const GROUP: usize = 16;
 
 /// A block that is not here.
 #[derive(Clone, Copy)]
