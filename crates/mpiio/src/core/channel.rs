@@ -3,6 +3,7 @@
 //! A channel outlives the file: the next file on the same communicator takes it over, with its buffers mapped and warm.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 
 use pio_plan::{Choice, IoError, Slot, Strategy};
 use pio_store::transport::Traffic;
@@ -130,7 +131,7 @@ impl Channel {
     pub fn tell(&mut self, choice: &Choice) {
         let strategy = Some(choice.strategy);
         if self.told != strategy && std::env::var_os("PIOSCOPE_VERBOSE").is_some() {
-            eprintln!("pioscope: auto chose {}: {}", choice.strategy, choice.reason);
+            say(format!("pioscope: auto chose {}: {}\n", choice.strategy, choice.reason));
         }
         self.told = strategy;
     }
@@ -141,11 +142,11 @@ impl Channel {
         if program > 0 && std::env::var_os("PIOSCOPE_VERBOSE").is_some() {
             let Traffic { sent, received } = remote::traffic_since_asked();
             let rank = self.communicator.rank();
-            eprintln!(
+            say(format!(
                 "pioscope: rank {rank} moved {program} bytes in collective operations, \
                  sent other ranks {data} bytes of data and {messages} bytes of messages, \
-                 sent servers {sent} bytes and received {received} from them"
-            );
+                 sent servers {sent} bytes and received {received} from them\n"
+            ));
         }
     }
 
@@ -179,6 +180,12 @@ impl Channel {
             _ => Err(IoError { errno: libc::EPROTO }),
         }
     }
+}
+
+/// In one write, so that the lines of several ranks do not mix: `eprintln!` makes one for each part of a line.
+fn say(line: String) {
+    // Nobody may be listening.
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// Gives the ranks mailboxes, if all of them can have one. Collective.
