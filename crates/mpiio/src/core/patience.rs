@@ -52,31 +52,25 @@ impl Patience {
 
     /// After a look at this communicator that found nothing.
     pub fn wait(&mut self, communicator: &Communicator) {
-        if coroutine::pause() {
+        if !self.gave_way() {
             return;
         }
-        turns::progress();
-        self.looks += 1;
-        if self.looks <= LOOKS {
-            return std::hint::spin_loop();
-        }
-        std::thread::yield_now();
         let crowded = CROWDED.load(Ordering::Relaxed);
         // Others may have had the processor for a long time.
         if !crowded && !self.looks.is_multiple_of(LOOKS) {
             return;
         }
-        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
         let awake = match crowded {
             false => AWAKE,
             true if communicator.is_local() => AWAKE_IN_A_CROWD,
             true => AWAKE_AT_MPI_IN_A_CROWD,
         };
+        let waited = self.waited();
         if waited <= awake {
             return;
         }
         let Some((room, must_send)) = communicator.waiting_room() else {
-            return std::thread::sleep((waited / 8).min(LONGEST_SLEEP));
+            return doze(waited);
         };
         if !room.sleep(if must_send { SLEEP_BEFORE_SENDING } else { LONGEST_SLEEP }) {
             communicator.poke();
@@ -85,21 +79,39 @@ impl Patience {
 
     /// After a look that found nothing yet of what this rank carries on itself.
     pub fn wait_for_oneself(&mut self) {
-        if coroutine::pause() {
+        if !self.gave_way() || !self.looks.is_multiple_of(LOOKS) {
             return;
+        }
+        let awake = if CROWDED.load(Ordering::Relaxed) { AWAKE_AT_MPI_IN_A_CROWD } else { AWAKE };
+        let waited = self.waited();
+        if waited > awake {
+            doze(waited);
+        }
+    }
+
+    /// Carries on with other operations; whether it has come so far that the processor was given away. (It has not in a
+    /// nonblocking operation, nor while the wait is young.)
+    fn gave_way(&mut self) -> bool {
+        if coroutine::pause() {
+            return false;
         }
         turns::progress();
         self.looks += 1;
         if self.looks <= LOOKS {
-            return std::hint::spin_loop();
+            std::hint::spin_loop();
+            return false;
         }
         std::thread::yield_now();
-        if self.looks.is_multiple_of(LOOKS) {
-            let awake = if CROWDED.load(Ordering::Relaxed) { AWAKE_AT_MPI_IN_A_CROWD } else { AWAKE };
-            let waited = self.since.get_or_insert_with(Instant::now).elapsed();
-            if waited > awake {
-                std::thread::sleep((waited / 8).min(LONGEST_SLEEP));
-            }
-        }
+        true
     }
+
+    /// Since the clock was first asked.
+    fn waited(&mut self) -> Duration {
+        self.since.get_or_insert_with(Instant::now).elapsed()
+    }
+}
+
+/// Sleeps where nobody wakes sleepers.
+fn doze(waited: Duration) {
+    std::thread::sleep((waited / 8).min(LONGEST_SLEEP));
 }
