@@ -16,15 +16,6 @@ static int is_filled(const int *data, int salt) {
   return 1;
 }
 
-/* Ranks take turns by single ints. */
-static void interleave(MPI_File file) {
-  MPI_Datatype type;
-  MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)sizeof(int) * ranks, &type);
-  MPI_Type_commit(&type);
-  OK(MPI_File_set_view(file, (MPI_Offset)sizeof(int) * rank, MPI_INT, type, "native", MPI_INFO_NULL));
-  MPI_Type_free(&type);
-}
-
 /* Rank 0 begins, and only then tells the others to. */
 static void does_not_block(void) {
   static int data[INTS], back[INTS];

@@ -10,15 +10,6 @@ static void fill(int salt) {
   for (int i = 0; i < INTS; i++) data[i] = salt * 1000000 + rank * INTS + i;
 }
 
-/* Ranks take turns by single ints. */
-static void interleave(MPI_File file) {
-  MPI_Datatype type;
-  MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)sizeof(int) * ranks, &type);
-  MPI_Type_commit(&type);
-  OK(MPI_File_set_view(file, (MPI_Offset)sizeof(int) * rank, MPI_INT, type, "native", MPI_INFO_NULL));
-  MPI_Type_free(&type);
-}
-
 static void wait_with(int way, MPI_Request *request) {
   MPI_Status status;
   int flag = 0, index = -1, count = 0;

@@ -57,6 +57,15 @@ static inline MPI_File created(const char *name) {
   return opened(fresh(name), MPI_MODE_CREATE | MPI_MODE_RDWR);
 }
 
+/* Ranks take turns by single ints. */
+static inline void interleave(MPI_File file) {
+  MPI_Datatype type;
+  MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)sizeof(int) * ranks, &type);
+  MPI_Type_commit(&type);
+  OK(MPI_File_set_view(file, (MPI_Offset)sizeof(int) * rank, MPI_INT, type, "native", MPI_INFO_NULL));
+  MPI_Type_free(&type);
+}
+
 /* What was written can be read by all. */
 static inline void settle(MPI_File file) {
   OK(MPI_File_sync(file));
