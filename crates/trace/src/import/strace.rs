@@ -15,8 +15,7 @@ use std::path::Path;
 use self::calls::Reading;
 use self::line::{Line, Syscall, What};
 use crate::error::TraceError;
-use crate::import::fio::excerpt;
-use crate::import::lines::Lines;
+use crate::import::lines::{Lines, excerpt};
 
 /// Whether a file that starts so is strace's output: one of its first whole lines is a call with a time.
 pub(super) fn is_output(start: &[u8]) -> bool {
@@ -34,10 +33,9 @@ pub(super) fn write_trace(
     out: impl Write,
     name: &Path,
 ) -> Result<u64, TraceError> {
-    let mut lines = Lines::new(log);
+    let mut lines = Lines::new(log, path);
     let mut reading = Reading::new(path);
-    let action = "read";
-    while let Some((number, text)) = lines.next().map_err(TraceError::io(path, action))? {
+    while let Some((number, text)) = lines.next()? {
         if text.trim().is_empty() {
             continue;
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::descriptors::{Descriptor, Descriptors, OpenFile, OpenFileId};
 use super::line::{self, Line, Syscall, What};
-use super::tasks::Tasks;
+use super::tasks::{Task, Tasks};
 use crate::call::{Call, Op};
 use crate::error::TraceError;
 use crate::event::Flags;
@@ -37,6 +37,12 @@ struct Made<'a> {
     /// Whose descriptors it uses.
     owner: usize,
     start_ns: u64,
+}
+
+impl<'a> Made<'a> {
+    fn by(tid: u32, task: &Task, call: Syscall<'a>, start_ns: u64) -> Made<'a> {
+        Made { call, tid, process: task.process, thread: task.thread, owner: task.owner, start_ns }
+    }
 }
 
 /// What a call did to a file.
@@ -96,9 +102,7 @@ impl Reading {
 
     pub(super) fn finish(mut self, out: impl Write, name: &Path) -> Result<u64, TraceError> {
         for (tid, task) in self.tasks.drain() {
-            if let Some((text, start_ns)) = task.begun {
-                self.unfinished(tid, &text, task.process, task.thread, task.owner, start_ns)?;
-            }
+            self.unfinished(tid, &task)?;
         }
         self.builder.tables.epoch_ns = self.epoch_ns.filter(|&epoch_ns| epoch_ns >= DAY_NS).unwrap_or(0);
         if !self.has_durations && !self.builder.is_empty() {
@@ -116,29 +120,20 @@ impl Reading {
 
     fn exit(&mut self, tid: u32, at_ns: Option<u64>) -> Result<(), TraceError> {
         let Some(task) = self.tasks.remove(tid) else { return Ok(()) };
-        if let Some((text, start_ns)) = task.begun {
-            self.unfinished(tid, &text, task.process, task.thread, task.owner, start_ns)?;
-        }
+        self.unfinished(tid, &task)?;
         if let Some(process) = self.builder.process(task.process).filter(|_| task.thread == 0) {
             process.end_ns = at_ns;
         }
         Ok(())
     }
 
-    /// A call that never returned.
-    fn unfinished(
-        &mut self,
-        tid: u32,
-        text: &str,
-        process: ProcessId,
-        thread: u32,
-        owner: usize,
-        start_ns: u64,
-    ) -> Result<(), TraceError> {
+    /// The call that a task never returned from, if it is in one.
+    fn unfinished(&mut self, tid: u32, task: &Task) -> Result<(), TraceError> {
+        let Some((text, start_ns)) = &task.begun else { return Ok(()) };
         let whole = format!("{text}) = ?");
         let Some(call) = Syscall::of(&whole) else { return Ok(()) };
-        let made = Made { call, tid, process, thread, owner, start_ns };
-        let elapsed_ns = self.last_ns.saturating_sub(start_ns);
+        let made = Made::by(tid, task, call, *start_ns);
+        let elapsed_ns = self.last_ns.saturating_sub(*start_ns);
         for (call, done) in self.effects(&made).into_iter().flatten() {
             self.push(&made, call, done, 0, elapsed_ns, Flags::UNFINISHED)?;
         }
@@ -149,15 +144,14 @@ impl Reading {
         let Some(call) = Syscall::of(text) else { return Ok(false) };
         self.has_durations |= call.elapsed_ns.is_some();
         let Some(task) = self.tasks.get(tid, start_ns, &mut self.builder) else { return Ok(false) };
-        let (process, thread, owner) = (task.process, task.thread, task.owner);
+        let (result, elapsed_ns) = (call.result.unwrap_or(0), call.elapsed_ns.unwrap_or(0));
+        let made = Made::by(tid, task, call, start_ns);
         if makes_child(text) {
-            let child = call.result.and_then(|result| u32::try_from(result).ok()).filter(|&child| child > 0);
+            let child =
+                made.call.result.and_then(|result| u32::try_from(result).ok()).filter(|&child| child > 0);
             self.tasks.made_child(tid, child, text, start_ns, &mut self.builder);
             return Ok(true);
         }
-        let result = call.result.unwrap_or(0);
-        let elapsed_ns = call.elapsed_ns.unwrap_or(0);
-        let made = Made { call, tid, process, thread, owner, start_ns };
         for (call, done) in self.effects(&made).into_iter().flatten() {
             self.push(&made, call, done, result, elapsed_ns, Flags::NONE)?;
         }
@@ -513,24 +507,21 @@ impl Place {
     fn of(argument: &str) -> Place {
         match line::number(argument) {
             Some(-1) => Place::Position,
-            Some(offset) => u64::try_from(offset).map_or(Place::Unknown, Place::At),
-            None => Place::Unknown,
+            offset => Place::at(offset),
         }
     }
 
     /// From an argument that points to the offset, which comes back moved: `NULL`, `[4096]`, `[0] => [4096]`.
     fn behind(argument: &str) -> Place {
-        match argument {
-            "NULL" => Place::Position,
-            _ => match argument
-                .split("=>")
-                .next()
-                .map(|text| line::number(text.trim().trim_matches(['[', ']'])))
-            {
-                Some(Some(offset)) => u64::try_from(offset).map_or(Place::Unknown, Place::At),
-                _ => Place::Unknown,
-            },
+        if argument == "NULL" {
+            return Place::Position;
         }
+        let before = argument.split_once("=>").map_or(argument, |(before, _)| before);
+        Place::at(line::number(before.trim().trim_matches(['[', ']'])))
+    }
+
+    fn at(offset: Option<i64>) -> Place {
+        offset.and_then(|offset| u64::try_from(offset).ok()).map_or(Place::Unknown, Place::At)
     }
 }
 
