@@ -10,6 +10,7 @@ mod csv;
 pub mod darshan;
 mod fio;
 mod lines;
+mod order;
 mod sort;
 mod strace;
 

@@ -26,6 +26,7 @@ use crate::call::Call;
 use crate::error::TraceError;
 use crate::event::Flags;
 use crate::import::builder::Builder;
+use crate::import::order::{ByteOrder, text};
 use crate::import::sort::Access;
 use crate::tables::{HandleId, ProcessId};
 
@@ -54,13 +55,9 @@ pub(super) fn is_trace(start: &[u8]) -> bool {
     start.first_chunk().is_some_and(|&magic| order(magic).is_some())
 }
 
-/// Whether a magic number is in the other byte order.
-fn order(magic: [u8; 4]) -> Option<bool> {
-    match u32::from_ne_bytes(magic) {
-        MAGIC => Some(false),
-        other if other.swap_bytes() == MAGIC => Some(true),
-        _ => None,
-    }
+/// The byte order in which this is the magic number.
+fn order(magic: [u8; 4]) -> Option<ByteOrder> {
+    [ByteOrder::Little, ByteOrder::Big].into_iter().find(|order| order.u32(magic) == MAGIC)
 }
 
 /// Writes what a trace holds as one of ours to `out`; `name` stands for its path in errors. Returns the number of events.
@@ -78,43 +75,35 @@ pub(super) fn write_trace(
         names: HashMap::new(),
     };
     let mut offset = 0;
+    let mut bytes = Vec::new();
     loop {
-        let mut bytes = [0; RECORD_LEN];
-        match read_whole(&mut log, &mut bytes).map_err(TraceError::io(path, "read"))? {
-            0 => break,
-            RECORD_LEN => {}
-            cut => {
+        read_up_to(&mut log, RECORD_LEN, &mut bytes).map_err(TraceError::io(path, "read"))?;
+        let Some(whole) = bytes.first_chunk() else {
+            let cut = bytes.len();
+            if cut > 0 {
                 reading
                     .builder
                     .skip(|| format!("{cut} bytes at {offset}, a record of {RECORD_LEN} was expected"));
-                break;
             }
-        }
-        let Some(record) = Record::of(&bytes) else {
+            break;
+        };
+        let Some(record) = Record::of(whole) else {
             reading.builder.skip(|| format!("no record at {offset}: all from there on is left out"));
             break;
         };
-        let mut payload = vec![0; usize::from(record.payload_len)];
-        let got = read_whole(&mut log, &mut payload).map_err(TraceError::io(path, "read"))?;
-        payload.truncate(got);
-        reading.read(&record, &payload)?;
-        offset += (RECORD_LEN + got) as u64;
+        read_up_to(&mut log, usize::from(record.payload_len), &mut bytes)
+            .map_err(TraceError::io(path, "read"))?;
+        reading.read(&record, &bytes)?;
+        offset += RECORD_LEN + bytes.len();
     }
     reading.finish(out, name)
 }
 
-/// As many bytes as there are.
-fn read_whole(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match input.read(&mut bytes[filled..]) {
-            Ok(0) => break,
-            Ok(got) => filled += got,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
+/// The next bytes: so many, or as many as there are.
+fn read_up_to(input: &mut impl Read, len: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
+    bytes.clear();
+    input.take(len as u64).read_to_end(bytes)?;
+    Ok(())
 }
 
 struct Record {
@@ -130,20 +119,11 @@ struct Record {
 
 impl Record {
     fn of(bytes: &[u8; RECORD_LEN]) -> Option<Record> {
-        let words = bytes.as_chunks::<4>().0;
-        let swapped = order(words[0])?;
-        let word = |at: usize| {
-            let value = u32::from_ne_bytes(words[at / 4]);
-            if swapped { value.swap_bytes() } else { value }
-        };
-        let half = |at: usize| {
-            let value = u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
-            if swapped { value.swap_bytes() } else { value }
-        };
-        let long = |at: usize| {
-            let value = u64::from_ne_bytes(bytes.as_chunks().0[at / 8]);
-            if swapped { value.swap_bytes() } else { value }
-        };
+        let (halves, words, longs) = (bytes.as_chunks().0, bytes.as_chunks().0, bytes.as_chunks().0);
+        let order = order(words[0])?;
+        let half = |at: usize| order.u16(halves[at / 2]);
+        let word = |at: usize| order.u32(words[at / 4]);
+        let long = |at: usize| order.u64(longs[at / 8]);
         Some(Record {
             time_ns: long(8),
             sector: long(16),
@@ -179,8 +159,7 @@ impl Reading {
         let kind = record.action >> 16;
         if kind & NOTIFY != 0 {
             if record.action & 0xffff == NOTIFY_PROCESS && self.names.len() < MOST_OUTSTANDING {
-                let name = payload.split(|&byte| byte == 0).next().unwrap_or_default();
-                self.names.insert(record.pid, String::from_utf8_lossy(name).into_owned());
+                self.names.insert(record.pid, text(payload));
             }
             return Ok(());
         }

@@ -4,6 +4,7 @@
 //! the job began (fio's own page says milliseconds; fio 3 writes microseconds). Version 2 has no times, but lines
 //! `wait` that say how long to pause. Neither says how long a call took.
 
+use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use crate::call::Call;
 use crate::error::TraceError;
 use crate::event::Flags;
 use crate::import::builder::Builder;
-use crate::import::lines::Lines;
+use crate::import::lines::{Lines, excerpt};
 use crate::import::sort::Access;
 use crate::tables::{HandleId, ProcessId};
 
@@ -30,10 +31,9 @@ pub(super) fn write_trace(
     out: impl Write,
     name: &Path,
 ) -> Result<u64, TraceError> {
-    let mut lines = Lines::new(log);
+    let mut lines = Lines::new(log, path);
     let mut reading = Reading::new(path);
-    let reading_error = "read";
-    while let Some((number, line)) = lines.next().map_err(TraceError::io(path, reading_error))? {
+    while let Some((number, line)) = lines.next()? {
         match (number, line.trim()) {
             (1, VERSION_3) => reading.has_times = true,
             (1, VERSION_2) | (_, "") => {}
@@ -54,24 +54,19 @@ pub(super) fn write_trace(
     reading.builder.write(out, name)
 }
 
-/// The first characters of a line, for people.
-pub(super) fn excerpt(line: &str) -> String {
-    line.chars().take(60).collect()
-}
-
 struct Reading {
     builder: Builder,
     has_times: bool,
     now_ns: u64,
     /// Open files, by name. A log holds as many as its job.
-    open: std::collections::HashMap<String, HandleId>,
+    open: HashMap<String, HandleId>,
 }
 
 impl Reading {
     fn new(path: &Path) -> Reading {
         let mut builder = Builder::new(path, "fio");
         builder.add_process(0, None, "", 0);
-        Reading { builder, has_times: false, now_ns: 0, open: std::collections::HashMap::new() }
+        Reading { builder, has_times: false, now_ns: 0, open: HashMap::new() }
     }
 
     /// None if the line is not one.

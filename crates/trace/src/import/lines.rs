@@ -1,38 +1,50 @@
 //! Lines of a log, of bounded length.
 
-use std::io::{self, BufRead, Read};
+use std::borrow::Cow;
+use std::io::{BufRead, Read};
+use std::path::Path;
+
+use crate::error::TraceError;
 
 /// Longer lines are no tool's: what is beyond is passed over.
 pub(super) const MOST_LINE_BYTES: u64 = 1 << 20;
 
 /// Reads a log line by line.
-pub(super) struct Lines<R> {
+pub(super) struct Lines<'a, R> {
     input: R,
+    path: &'a Path,
     line: Vec<u8>,
     /// Of the line read last, from 1.
     number: u64,
 }
 
-impl<R: BufRead> Lines<R> {
-    pub(super) fn new(input: R) -> Lines<R> {
-        Lines { input, line: Vec::new(), number: 0 }
+impl<'a, R: BufRead> Lines<'a, R> {
+    /// `path` names the log in errors.
+    pub(super) fn new(input: R, path: &'a Path) -> Lines<'a, R> {
+        Lines { input, path, line: Vec::new(), number: 0 }
     }
 
     /// The next line without its end, and its number; none at the end of the log. Bytes that are no UTF-8 are replaced:
     /// paths may hold any.
-    pub(super) fn next(&mut self) -> io::Result<Option<(u64, std::borrow::Cow<'_, str>)>> {
+    pub(super) fn next(&mut self) -> Result<Option<(u64, Cow<'_, str>)>, TraceError> {
         self.line.clear();
-        if self.input.by_ref().take(MOST_LINE_BYTES).read_until(b'\n', &mut self.line)? == 0 {
+        let failed = TraceError::io(self.path, "read");
+        if self.input.by_ref().take(MOST_LINE_BYTES).read_until(b'\n', &mut self.line).map_err(failed)? == 0 {
             return Ok(None);
         }
         self.number += 1;
         if self.line.last() == Some(&b'\n') {
             self.line.pop();
         } else if self.line.len() as u64 == MOST_LINE_BYTES {
-            self.input.skip_until(b'\n')?;
+            self.input.skip_until(b'\n').map_err(TraceError::io(self.path, "read"))?;
         }
         Ok(Some((self.number, String::from_utf8_lossy(&self.line))))
     }
+}
+
+/// The first characters of a line, for people.
+pub(super) fn excerpt(line: &str) -> String {
+    line.chars().take(60).collect()
 }
 
 /// Seconds in decimal, to the nanosecond: a float has not enough digits for times since 1970.
@@ -54,10 +66,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_without_end_takes_no_memory_without_end() -> io::Result<()> {
+    fn a_line_without_end_takes_no_memory_without_end() -> Result<(), TraceError> {
         let mut text = vec![b'x'; 3 << 20];
         text.extend(b"\nshort\n\nlast");
-        let mut lines = Lines::new(&text[..]);
+        let mut lines = Lines::new(&text[..], Path::new("log"));
         assert_eq!(lines.next()?.map(|(number, line)| (number, line.len())), Some((1, 1 << 20)));
         for (number, expected) in [(2, "short"), (3, ""), (4, "last")] {
             assert_eq!(lines.next()?, Some((number, expected.into())));

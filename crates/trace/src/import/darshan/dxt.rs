@@ -2,8 +2,8 @@
 
 use super::damage::LogDamage;
 use super::module::Module;
-use super::order::{self, ByteOrder, Words};
 use super::region::{Break, RegionReader};
+use crate::import::order::{self, ByteOrder, Words};
 
 /// Bytes of a record before its segments: id, rank, whether shared, host, numbers of writes and reads.
 const RECORD_LEN: usize = 104;

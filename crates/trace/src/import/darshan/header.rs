@@ -15,7 +15,7 @@
 use std::fmt;
 
 use super::module::Module;
-use super::order::{self, ByteOrder};
+use crate::import::order::{self, ByteOrder};
 
 /// Bytes that tell what a file is: version and magic number.
 pub(super) const START_LEN: usize = 16;

@@ -1,9 +1,9 @@
 //! Bytes over time, process by process.
 
 use super::damage::LogDamage;
-use super::order::{ByteOrder, Words};
 use super::records::read_list;
 use super::region::{Break, RegionReader};
+use crate::import::order::{ByteOrder, Words};
 
 /// Bytes of a record before its bins: id, rank, width, number, and two addresses in the memory of the program.
 const RECORD_LEN: usize = 48;

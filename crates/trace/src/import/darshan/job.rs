@@ -1,8 +1,8 @@
 //! The job record: 4 KiB of who ran what, when, and where file systems were mounted.
 
 use super::header::LogVersion;
-use super::order::{self, ByteOrder, Words};
 use super::region::{Break, RegionReader};
+use crate::import::order::{self, ByteOrder, Words};
 
 /// Decompressed length of the whole record. Its end may be missing: the text behind the fixed part is not padded.
 const LEN: usize = 4096;

@@ -11,10 +11,10 @@ use super::job::Job;
 use super::lustre::Lustre;
 use super::module::Module;
 use super::names::Names;
-use super::order::ByteOrder;
 use super::records::Records;
 use super::region::RegionReader;
 use crate::error::TraceError;
+use crate::import::order::ByteOrder;
 use crate::source::Source;
 
 /// A Darshan log.

@@ -1,9 +1,9 @@
 //! How files are striped on Lustre.
 
 use super::damage::LogDamage;
-use super::order::{self, ByteOrder, Words};
 use super::records::read_list;
 use super::region::{Break, RegionReader};
+use crate::import::order::{self, ByteOrder, Words};
 
 /// More components or stripes than this are damage: Lustre allows 2,000 stripes in a component.
 const MOST_COMPONENTS: i64 = 1 << 12;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::header::LogVersion;
-use super::order::{self, ByteOrder};
 use super::region::{Break, RegionReader};
+use crate::import::order::{self, ByteOrder};
 
 /// Names of records by their ids.
 #[derive(Clone, Debug, Default)]

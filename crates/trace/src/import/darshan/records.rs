@@ -3,9 +3,9 @@
 use super::counters::CounterNames;
 use super::damage::LogDamage;
 use super::module::Module;
-use super::order::{ByteOrder, Words};
 use super::region::{Break, RegionReader};
 use super::shape::{Shape, Slot};
+use crate::import::order::{ByteOrder, Words};
 
 /// Counters of one file (or other thing), by one process or all.
 #[derive(Debug)]

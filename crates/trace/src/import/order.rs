@@ -1,4 +1,4 @@
-//! Numbers in the byte order of the machine that wrote the log.
+//! Numbers in the byte order of the machine that wrote a log.
 
 /// The byte order of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +10,13 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
+    pub(super) fn u16(self, bytes: [u8; 2]) -> u16 {
+        match self {
+            ByteOrder::Little => u16::from_le_bytes(bytes),
+            ByteOrder::Big => u16::from_be_bytes(bytes),
+        }
+    }
+
     pub(super) fn u32(self, bytes: [u8; 4]) -> u32 {
         match self {
             ByteOrder::Little => u32::from_le_bytes(bytes),
