@@ -265,7 +265,7 @@ fn write_events(
     let mut spools = Vec::new();
     let mut surveys = Vec::new();
     for (process, mut member) in members.into_iter().enumerate() {
-        for (number, (first_ns, chunks)) in std::mem::take(&mut member.survey.threads) {
+        for ((number, _), (first_ns, chunks)) in std::mem::take(&mut member.survey.threads) {
             if first_ns < u64::MAX {
                 threads.push((first_ns, Thread::new(process, number, member.shift_ns, chunks)));
             }

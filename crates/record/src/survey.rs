@@ -39,8 +39,8 @@ pub struct Survey {
     timelines: HashMap<i32, Vec<(u64, usize)>>,
     /// By the process's own number, which is in order of opening.
     pub mpi_files: BTreeMap<i32, MpiFile>,
-    /// Chunks of each thread, in order, and when the first call in them began.
-    pub threads: BTreeMap<u32, (u64, Vec<Chunk>)>,
+    /// Chunks of each thread, in order, and when the first call in them began: of whole records and of short ones.
+    pub threads: BTreeMap<(u32, bool), (u64, Vec<Chunk>)>,
     /// This process's ids of layouts.
     pub layouts: Layouts,
     /// Places that hold what cannot be.
@@ -67,7 +67,7 @@ impl Survey {
         let mut damaged_chunks = 0;
         let damaged = spool.scan(|chunk, bytes| {
             let mut records = spool::records(bytes);
-            let thread = survey.threads.entry(chunk.thread).or_insert((u64::MAX, Vec::new()));
+            let thread = survey.threads.entry((chunk.thread, chunk.is_short)).or_insert((u64::MAX, Vec::new()));
             thread.1.push(chunk);
             let first_ns = &mut thread.0;
             for (record, payload) in records.by_ref() {
@@ -90,7 +90,9 @@ impl Survey {
         })?;
         survey.damaged = damaged + damaged_chunks;
         for (_, chunks) in survey.threads.values_mut() {
+            // Of a chunk that its thread was copying when it was killed, there are two.
             chunks.sort_by_key(|chunk| (chunk.sequence, chunk.offset));
+            chunks.dedup_by_key(|chunk| chunk.sequence);
         }
         changes.sort_by_key(|change| change.at_ns);
         survey.apply(changes);

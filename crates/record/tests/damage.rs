@@ -76,13 +76,14 @@ fn empty_and_foreign_files_are_counted() {
 #[test]
 fn a_cut_spool_gives_its_whole_chunks() {
     let (_, all) = collect_bytes(whole());
-    // The first chunk is 4096 bytes after a header as long; the second chunk is cut.
-    let (_, some) = collect_bytes(&whole()[..3 * 4096]);
-    assert!(!some.is_empty() && some.len() < all.len());
-    let shape = |events: &[Event]| {
-        events.iter().map(|e| (e.call, e.start_ns, e.target, e.result)).collect::<Vec<_>>()
-    };
-    assert_eq!(shape(&some), shape(&all[..some.len()]), "a prefix");
+    // Chunks of 4096 bytes lie behind a header as long: the first is whole, the second is cut.
+    let (_, some) = collect_bytes(&whole()[..2 * 4096 + 100]);
+    assert!(!some.is_empty() && some.len() < all.len(), "{} of {}", some.len(), all.len());
+    let mut rest = all.iter();
+    for event in &some {
+        let same = |e: &&Event| (e.call, e.start_ns, e.result) == (event.call, event.start_ns, event.result);
+        assert!(rest.any(|e| same(&e)), "{event:?} is none of the whole spool's, or out of order");
+    }
 }
 
 proptest! {
