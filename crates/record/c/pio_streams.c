@@ -4,6 +4,17 @@
  * what the program asked of them. */
 
 static void forget_stream(FILE *stream);
+static void catch_up(FILE *stream, int fd);
+
+static void remember_stream(FILE *stream, int fd, uint64_t position);
+
+/* After an open that returned `stream` (or failed). */
+static void finish_stream_open(const struct pioscope_span *span, const char *name, FILE *stream, int flags) {
+    int fd = stream == NULL ? -1 : fileno(stream);
+    finish_open(span, PIO_CALL_FOPEN, name, fd, flags);
+    if (stream != NULL && in_table(fd) && LOAD(&descriptors[fd]) >= TRACKED)
+        remember_stream(stream, fd, 0);
+}
 
 static int open_flags_of(const char *mode) {
     return mode[0] == 'a' ? O_APPEND : 0;
@@ -17,7 +28,7 @@ static int open_flags_of(const char *mode) {
         struct pioscope_span span;                                                                                     \
         span_begin(&span);                                                                                             \
         FILE *stream = NEXT(name)(path, mode);                                                                         \
-        finish_open(&span, PIO_CALL_FOPEN, path, stream == NULL ? -1 : fileno(stream), open_flags_of(mode));           \
+        finish_stream_open(&span, path, stream, open_flags_of(mode));                                                  \
         return stream;                                                                                                 \
     }
 
@@ -33,13 +44,15 @@ HOOK_FOPEN(fopen64)
         int old = fileno(stream);                                                                                      \
         struct pioscope_span span;                                                                                     \
         span_begin(&span);                                                                                             \
+        if (tracked(old))                                                                                              \
+            catch_up(stream, old);                                                                                     \
         if (forget(old))                                                                                               \
             finish_simple(&span, PIO_CALL_FCLOSE, old, PIO_NO_OFFSET, 0, 0);                                           \
         forget_stream(stream);                                                                                         \
         span_begin(&span);                                                                                             \
         FILE *reopened = NEXT(name)(path, mode, stream);                                                               \
         if (path != NULL)                                                                                              \
-            finish_open(&span, PIO_CALL_FOPEN, path, reopened == NULL ? -1 : fileno(reopened), open_flags_of(mode));   \
+            finish_stream_open(&span, path, reopened, open_flags_of(mode));                                            \
         else                                                                                                           \
             span_is_dropped(); /* the same file in another mode: adopted when it is used */                            \
         return reopened;                                                                                               \
@@ -56,42 +69,30 @@ HOOK_FREOPEN(freopen64)
         struct pioscope_span span;                                                                                     \
         span_begin(&span);                                                                                             \
         FILE *stream = NEXT(name)();                                                                                   \
-        finish_open(&span, PIO_CALL_FOPEN, "", stream == NULL ? -1 : fileno(stream), 0);                               \
+        finish_stream_open(&span, "", stream, 0);                                                                      \
         return stream;                                                                                                 \
     }
 
 HOOK_TMPFILE(tmpfile)
 HOOK_TMPFILE(tmpfile64)
 
-DECLARE_NEXT(fclose)
-EXPORT int fclose(FILE *stream) {
-    int fd;
-    if (!recording() || !is_owner() || !forget(fd = fileno(stream)))
-        return NEXT(fclose)(stream);
-    struct pioscope_span span;
-    span_begin(&span);
-    forget_stream(stream);
-    int result = NEXT(fclose)(stream);
-    finish_simple(&span, PIO_CALL_FCLOSE, fd, PIO_NO_OFFSET, 0, result);
-    return result;
-}
-
-/* Where a stream stands after the last call on it that was recorded. ftello() asks the system each time, unless the
- * program has sought before. So we count along, and ask only if the stream's pointers say that it moved in between: by a
- * macro of <stdio.h> that works in the buffer itself. */
+/* Where a stream and its pointers stand after the last call on it that was recorded.
+ *
+ * ftello() asks the system each time, unless the program has sought before. So we count along. And macros of <stdio.h>
+ * move single bytes in the buffer, without a call that we could hook until the buffer ends (__overflow and __uflow): what
+ * they moved is what the pointers have gone on by, and is recorded as one call. */
 #define KNOWN_STREAMS 1024
 static struct known_stream {
     FILE *stream;
     const char *read_at;
     const char *write_at;
-    uint64_t position;
+    uint64_t position; /* PIO_NO_OFFSET: to be asked for, as others may write at the end, too */
 } known_streams[KNOWN_STREAMS];
 
 static struct known_stream *known_stream(FILE *stream) {
     return &known_streams[((uintptr_t)stream >> 4) * 0x9e3779b97f4a7c15u >> 54];
 }
 
-/* Its pointers may come to stand where they stood, though it moved. */
 static void forget_stream(FILE *stream) {
     struct known_stream *known = known_stream(stream);
     if (known->stream == stream)
@@ -105,26 +106,71 @@ static __attribute__((noinline)) uint64_t ask_for_position(FILE *stream) {
     return position < 0 ? PIO_NO_OFFSET : (uint64_t)position;
 }
 
-/* The position of a stream, as the program sees it. */
-static inline uint64_t stream_position(FILE *stream) {
-    const struct known_stream *known = known_stream(stream);
-    if (LIKELY(known->stream == stream && known->read_at == stream->_IO_read_ptr &&
-               known->write_at == stream->_IO_write_ptr))
-        return known->position;
-    return ask_for_position(stream);
-}
-
-/* After a call that brought a stream to `position`. What others may write to, too, is asked for each time. */
-static inline void remember_stream(FILE *stream, int fd, uint64_t position) {
+/* After a call that brought a stream to `position`. */
+static void remember_stream(FILE *stream, int fd, uint64_t position) {
     struct known_stream *known = known_stream(stream);
-    if (UNLIKELY(LOAD(&descriptors[fd]) != TRACKED || position == PIO_NO_OFFSET)) {
-        forget_stream(stream);
-        return;
-    }
     known->stream = stream;
     known->read_at = stream->_IO_read_ptr;
     known->write_at = stream->_IO_write_ptr;
-    known->position = position;
+    known->position = LIKELY(LOAD(&descriptors[fd]) == TRACKED) ? position : PIO_NO_OFFSET;
+}
+
+/* Bytes that the pointers have gone on by since the last call that was recorded, with `more` of the call in which they
+ * are noticed. */
+static __attribute__((noinline)) void record_macros(const struct known_stream *known, FILE *stream, int fd,
+                                                    uint64_t more) {
+    bool writes = stream->_flags & 0x0800; /* _IO_CURRENTLY_PUTTING */
+    const char *was_at = writes ? known->write_at : known->read_at;
+    const char *is_at = writes ? stream->_IO_write_ptr : stream->_IO_read_ptr;
+    uint64_t bytes = was_at != NULL && is_at > was_at ? (uint64_t)(is_at - was_at) : 0;
+    /* The buffer was filled or emptied by a call that we do not know: its pointers tell nothing, positions do. */
+    if (is_at < was_at && known->position != PIO_NO_OFFSET) {
+        uint64_t position = ask_for_position(stream);
+        bytes = position != PIO_NO_OFFSET && position > known->position ? position - known->position : 0;
+    }
+    bytes += more;
+    if (bytes == 0)
+        return;
+    uint64_t from = known->position;
+    struct pioscope_span span;
+    span_begin(&span);
+    remember_stream(stream, fd, from == PIO_NO_OFFSET ? from : from + bytes);
+    finish_simple(&span, writes ? PIO_CALL_FWRITE : PIO_CALL_FREAD, fd, from, bytes, (int64_t)bytes);
+}
+
+/* The position of a stream, as the program sees it. */
+static inline uint64_t stream_position(FILE *stream, int fd) {
+    const struct known_stream *known = known_stream(stream);
+    if (UNLIKELY(known->stream != stream))
+        return ask_for_position(stream);
+    if (UNLIKELY(known->read_at != stream->_IO_read_ptr || known->write_at != stream->_IO_write_ptr))
+        record_macros(known, stream, fd, 0);
+    /* A stream that has no buffer yet may be going to append. */
+    return LIKELY(known->position != PIO_NO_OFFSET) ? known->position : ask_for_position(stream);
+}
+
+/* Before a call that moves a stream or its buffer. */
+static void catch_up(FILE *stream, int fd) {
+    const struct known_stream *known = known_stream(stream);
+    if (known->stream == stream)
+        record_macros(known, stream, fd, 0);
+}
+
+DECLARE_NEXT(fclose)
+EXPORT int fclose(FILE *stream) {
+    if (!recording() || !is_owner())
+        return NEXT(fclose)(stream);
+    int fd = fileno(stream);
+    if (tracked(fd))
+        catch_up(stream, fd);
+    forget_stream(stream);
+    if (!forget(fd))
+        return NEXT(fclose)(stream);
+    struct pioscope_span span;
+    span_begin(&span);
+    int result = NEXT(fclose)(stream);
+    finish_simple(&span, PIO_CALL_FCLOSE, fd, PIO_NO_OFFSET, 0, result);
+    return result;
 }
 
 /* `type result = next_call`, of which `moved` bytes of `size` count as transferred (-1: it failed). */
@@ -132,7 +178,7 @@ static inline void remember_stream(FILE *stream, int fd, uint64_t position) {
     int fd = recording() ? fileno(stream) : -1;                                                                        \
     if (!tracked(fd))                                                                                                  \
         return next_call;                                                                                              \
-    uint64_t position = stream_position(stream);                                                                       \
+    uint64_t position = stream_position(stream, fd);                                                                   \
     struct pioscope_span span;                                                                                         \
     span_begin(&span);                                                                                                 \
     type result = next_call;                                                                                           \
@@ -329,26 +375,53 @@ EXPORT int getchar_unlocked(void) {
 
 DECLARE_NEXT(ungetc)
 EXPORT int ungetc(int character, FILE *stream) {
-    if (recording())
-        forget_stream(stream);
+    if (!recording() || !tracked(fileno(stream)))
+        return NEXT(ungetc)(character, stream);
+    catch_up(stream, fileno(stream));
+    forget_stream(stream);
     return NEXT(ungetc)(character, stream);
 }
 
-/* The macros call these where the buffer ends: afterwards the pointers may stand where they stood before. */
+/* The macros call these where the buffer ends. */
 int __overflow(FILE *stream, int character);
 int __uflow(FILE *stream);
+
+/* The one byte that went through the end of the buffer: where it is in the new buffer, it is one of the next that are
+ * noticed. */
+static void remember_end(FILE *stream, int fd, uint64_t position, bool moved) {
+    struct known_stream *known = known_stream(stream);
+    remember_stream(stream, fd, position);
+    if (!moved)
+        return;
+    if ((stream->_flags & 0x0800) != 0 && stream->_IO_write_ptr > stream->_IO_write_base)
+        known->write_at--;
+    else if ((stream->_flags & 0x0800) == 0 && stream->_IO_read_ptr > stream->_IO_read_base)
+        known->read_at--;
+    else
+        record_macros(known, stream, fd, 1);
+}
+
+#define BUFFER_END_BODY(moved, next_call)                                                                              \
+    int fd = recording() ? fileno(stream) : -1;                                                                        \
+    struct known_stream *known = known_stream(stream);                                                                 \
+    if (!tracked(fd) || known->stream != stream) {                                                                     \
+        forget_stream(stream);                                                                                         \
+        return next_call;                                                                                              \
+    }                                                                                                                  \
+    record_macros(known, stream, fd, 0);                                                                               \
+    uint64_t position = known->position;                                                                               \
+    int result = next_call;                                                                                            \
+    remember_end(stream, fd, position, moved);                                                                         \
+    return result;
+
 DECLARE_NEXT(__overflow)
 EXPORT int __overflow(FILE *stream, int character) {
-    if (recording())
-        forget_stream(stream);
-    return NEXT(__overflow)(stream, character);
+    BUFFER_END_BODY(character != EOF && result != EOF, NEXT(__overflow)(stream, character))
 }
 
 DECLARE_NEXT(__uflow)
 EXPORT int __uflow(FILE *stream) {
-    if (recording())
-        forget_stream(stream);
-    return NEXT(__uflow)(stream);
+    BUFFER_END_BODY(result != EOF, NEXT(__uflow)(stream))
 }
 
 /* What was scanned is what the stream moved by. */
@@ -356,7 +429,7 @@ EXPORT int __uflow(FILE *stream) {
     int fd = recording() ? fileno(stream) : -1;                                                                        \
     if (!tracked(fd))                                                                                                  \
         return next_call;                                                                                              \
-    uint64_t position = stream_position(stream);                                                                       \
+    uint64_t position = stream_position(stream, fd);                                                                   \
     struct pioscope_span span;                                                                                         \
     span_begin(&span);                                                                                                 \
     int result = next_call;                                                                                            \
@@ -401,6 +474,7 @@ static void finish_seek(const struct pioscope_span *span, FILE *stream, int resu
     EXPORT int name parameters {                                                                                       \
         if (!recording() || !tracked(fileno(stream)))                                                                  \
             return next_call;                                                                                          \
+        catch_up(stream, fileno(stream));                                                                              \
         struct pioscope_span span;                                                                                     \
         span_begin(&span);                                                                                             \
         int result = next_call;                                                                                        \
@@ -420,6 +494,7 @@ EXPORT void rewind(FILE *stream) {
         NEXT(rewind)(stream);
         return;
     }
+    catch_up(stream, fileno(stream));
     struct pioscope_span span;
     span_begin(&span);
     NEXT(rewind)(stream);
@@ -431,9 +506,14 @@ EXPORT void rewind(FILE *stream) {
     EXPORT int name(FILE *stream) {                                                                                    \
         if (stream == NULL || !recording() || !tracked(fileno(stream)))                                                \
             return NEXT(name)(stream);                                                                                 \
+        catch_up(stream, fileno(stream));                                                                              \
+        uint64_t position = known_stream(stream)->position;                                                            \
+        bool is_known = known_stream(stream)->stream == stream;                                                        \
         struct pioscope_span span;                                                                                     \
         span_begin(&span);                                                                                             \
         int result = NEXT(name)(stream);                                                                               \
+        if (is_known)                                                                                                  \
+            remember_stream(stream, fileno(stream), position);                                                         \
         finish_simple(&span, PIO_CALL_FFLUSH, fileno(stream), 0, 0, result);                                           \
         return result;                                                                                                 \
     }

@@ -43,6 +43,8 @@ pub struct Survey {
     pub threads: BTreeMap<(u32, bool), (u64, Vec<Chunk>)>,
     /// This process's ids of layouts.
     pub layouts: Layouts,
+    /// Whether the process made, moved or removed a file or folder by its name.
+    changed_names: bool,
     /// Places that hold what cannot be.
     pub damaged: u64,
 }
@@ -73,6 +75,7 @@ impl Survey {
             for (record, payload) in records.by_ref() {
                 if record.call < spool::ADOPT {
                     *first_ns = (*first_ns).min(record.start_ns);
+                    survey.changed_names |= changes_names(record.call);
                     if record.is_mpi_io() {
                         survey.layouts.uses(record.view, record.memory);
                     }
@@ -106,9 +109,9 @@ impl Survey {
         Some(timeline.get(later.checked_sub(1)?)?.1)
     }
 
-    /// Whether the process worked on any file.
+    /// Whether the process worked on any file: to look for names (as shells do for programs) is not enough.
     pub fn has_files(&self) -> bool {
-        !self.open_files.is_empty() || !self.mpi_files.is_empty()
+        !self.open_files.is_empty() || !self.mpi_files.is_empty() || self.changed_names
     }
 
     fn apply(&mut self, changes: Vec<Change>) {
@@ -126,6 +129,13 @@ impl Survey {
             self.timelines.entry(fd).or_default().push((at_ns, index));
         }
     }
+}
+
+fn changes_names(number: u16) -> bool {
+    use Call::*;
+    Call::from_number(number).is_some_and(|call| {
+        matches!(call, Creat | Truncate | Unlink | Rename | Link | Symlink | Mkdir | Rmdir | Chmod)
+    })
 }
 
 fn note(
