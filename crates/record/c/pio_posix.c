@@ -103,6 +103,41 @@ static bool is_foreign_path(const char *path) {
     return strncmp(path, spool_folder, length) == 0 && (path[length] == '/' || path[length] == 0);
 }
 
+/* `*` stands for any characters, `?` for one; the pattern ends with its line. */
+static bool matches(const char *pattern, const char *text) {
+    const char *star = NULL, *star_text = NULL;
+    while (*text != 0) {
+        if (*pattern == '*') {
+            star = ++pattern;
+            star_text = text;
+        } else if (*pattern != '\n' && *pattern != 0 && (*pattern == '?' || *pattern == *text)) {
+            pattern++;
+            text++;
+        } else if (star != NULL) {
+            pattern = star;
+            text = ++star_text;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == '\n' || *pattern == 0;
+}
+
+/* Whether the user wants to see this file (src/filter.rs says how the rules are meant): lines that begin with + or -. */
+static bool is_kept(const char *path) {
+    bool some_keep = false;
+    for (const char *rule = path_rules; *rule != 0;) {
+        if (matches(rule + 1, path))
+            return *rule == '+';
+        some_keep = some_keep || *rule == '+';
+        const char *end = strchr(rule, '\n');
+        rule = end == NULL ? rule + strlen(rule) : end + 1;
+    }
+    return !some_keep;
+}
+
 /* The path of an open regular file: its length, or 0 if it is none of the job's files. */
 static size_t path_of_descriptor(int fd, char *path) {
     struct stat status;
@@ -114,7 +149,7 @@ static size_t path_of_descriptor(int fd, char *path) {
     if (length <= 0)
         return 0;
     path[length] = 0;
-    return is_foreign_path(path) ? 0 : (size_t)length;
+    return is_foreign_path(path) || !is_kept(path) ? 0 : (size_t)length;
 }
 
 /* Looks at a descriptor that was opened before our time, or behind our back. */
@@ -182,26 +217,29 @@ static bool spared(uint32_t call, int64_t result) {
     return kind == ALWAYS_KEPT || !is_thinned_out(kind, result);
 }
 
-/* After a call that returned: writes its record. A negative result stands for errno. */
+/* Where a descriptor stood before a call that moved it on by `moved` bytes. */
+static __attribute__((noinline)) uint64_t position_before(int fd, int64_t moved) {
+    int saved = errno;
+    off_t position = (off_t)KERNEL(SYS_lseek, fd, 0, SEEK_CUR);
+    errno = saved;
+    return position >= moved ? (uint64_t)(position - moved) : PIO_NO_OFFSET;
+}
+
+/* After a call that returned: writes its record and leaves errno alone. A negative result stands for errno. */
 static __attribute__((noinline)) void finish_simple(const struct pioscope_span *span, uint32_t call, int fd,
                                                     uint64_t offset, uint64_t size, int64_t result) {
-    int saved = errno;
     uint64_t end_ns = end_of(span);
     bool spares = LIKELY(LOAD(&spool.thinning) == 0) || spared(call, result);
-    if (UNLIKELY(result < 0)) {
-        result = -(int64_t)saved;
-    } else if (offset == PIO_NO_OFFSET && in_table(fd) && LOAD(&descriptors[fd]) == EXACT && spares) {
-        off_t position = (off_t)KERNEL(SYS_lseek, fd, 0, SEEK_CUR);
-        if (position >= result)
-            offset = (uint64_t)(position - result);
-    }
+    if (UNLIKELY(result < 0))
+        result = -(int64_t)errno;
+    else if (offset == PIO_NO_OFFSET && in_table(fd) && LOAD(&descriptors[fd]) == EXACT && spares)
+        offset = position_before(fd, result);
     if (LIKELY(spares)) {
         record_call(span, end_ns, (struct outcome){call, 0, fd, offset, size, result}, NULL, 0);
         span_over(span, end_ns);
     } else {
         span_is_dropped();
     }
-    errno = saved;
 }
 
 /* Open ----------------------------------------------------------------------------------------------------------- */

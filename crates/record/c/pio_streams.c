@@ -175,7 +175,7 @@ EXPORT int fclose(FILE *stream) {
 
 /* `type result = next_call`, of which `moved` bytes of `size` count as transferred (-1: it failed). */
 #define STREAM_BODY(call, type, size, moved, next_call)                                                                \
-    int fd = recording() ? fileno(stream) : -1;                                                                        \
+    int fd = recording() ? stream->_fileno : -1;                                                                        \
     if (!tracked(fd))                                                                                                  \
         return next_call;                                                                                              \
     uint64_t position = stream_position(stream, fd);                                                                   \
@@ -402,7 +402,7 @@ static void remember_end(FILE *stream, int fd, uint64_t position, bool moved) {
 }
 
 #define BUFFER_END_BODY(moved, next_call)                                                                              \
-    int fd = recording() ? fileno(stream) : -1;                                                                        \
+    int fd = recording() ? stream->_fileno : -1;                                                                        \
     struct known_stream *known = known_stream(stream);                                                                 \
     if (!tracked(fd) || known->stream != stream) {                                                                     \
         forget_stream(stream);                                                                                         \
@@ -426,7 +426,7 @@ EXPORT int __uflow(FILE *stream) {
 
 /* What was scanned is what the stream moved by. */
 #define SCAN_BODY(next_call)                                                                                           \
-    int fd = recording() ? fileno(stream) : -1;                                                                        \
+    int fd = recording() ? stream->_fileno : -1;                                                                        \
     if (!tracked(fd))                                                                                                  \
         return next_call;                                                                                              \
     uint64_t position = stream_position(stream, fd);                                                                   \

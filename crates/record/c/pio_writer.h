@@ -63,6 +63,7 @@ static void *next_of_syscall;
 /* The process ------------------------------------------------------------------------------------------------------ */
 
 static char spool_folder[PATH_MAX];
+static char path_rules[4096]; /* of PIOSCOPE_PATHS */
 static uint32_t not_yet; /* 0 for ever */
 
 /* The pid of the process that records, in a page that the kernel zeroes in every forked child (but leaves alone in a
@@ -148,6 +149,9 @@ static __attribute__((noinline)) bool start(void) {
                 switched_off = true;
             } else {
                 strcpy(spool_folder, folder);
+                const char *rules = getenv("PIOSCOPE_PATHS");
+                if (rules != NULL && strlen(rules) < sizeof path_rules)
+                    strcpy(path_rules, rules);
                 uint32_t *page = (uint32_t *)KERNEL(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE,
                                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
                 if (page == (uint32_t *)MAP_FAILED)
@@ -424,8 +428,10 @@ static struct pio_chunk *new_chunk(uint32_t bytes, uint32_t sequence, bool is_sh
 
 /* Gives the thread a new chunk for whole records, with room for one of any length. */
 static __attribute__((noinline)) bool take_whole_chunk(size_t bytes) {
+    int saved = errno;
     uint32_t size = self.whole_chunks == 0 && bytes <= PIO_UNIT_BYTES * 4 ? PIO_FIRST_CHUNK_BYTES : PIO_CHUNK_BYTES;
     struct pio_chunk *chunk = new_chunk(size, self.whole_chunks, false);
+    errno = saved;
     if (chunk == NULL)
         return false;
     self.whole_chunks++;
@@ -447,13 +453,13 @@ static bool copy_chunk(void) {
     return written == (long)PIO_SHORT_CHUNK_BYTES;
 }
 
-/* Gives the thread an empty chunk for short records. */
-static __attribute__((noinline)) bool take_short_chunk(void) {
+/* An empty chunk for short records; NULL if there is no room. */
+static struct pio_chunk *next_short_chunk(void) {
     struct pio_chunk *chunk = self.chunk;
     if (chunk != NULL && chunk->bytes == PIO_SHORT_CHUNK_BYTES) {
         if (LOAD(&spool.full) || !copy_chunk()) {
             STORE(&spool.full, true);
-            return false;
+            return NULL;
         }
         look_at_budget();
         uint32_t sequence = chunk->sequence + 1;
@@ -462,13 +468,20 @@ static __attribute__((noinline)) bool take_short_chunk(void) {
         memset(chunk + 1, 0, PIO_SHORT_CHUNK_BYTES - sizeof *chunk);
         chunk->sequence = sequence;
         RELEASE(&chunk->magic, PIO_CHUNK_MAGIC);
-    } else {
-        chunk = chunk == NULL ? new_chunk(PIO_FIRST_CHUNK_BYTES, 0, true)
-                              : new_chunk(PIO_SHORT_CHUNK_BYTES, chunk->sequence + 1, true);
-        if (chunk == NULL)
-            return false;
-        self.chunk = chunk;
+        return chunk;
     }
+    return chunk == NULL ? new_chunk(PIO_FIRST_CHUNK_BYTES, 0, true)
+                         : new_chunk(PIO_SHORT_CHUNK_BYTES, chunk->sequence + 1, true);
+}
+
+/* Gives it to the thread. */
+static __attribute__((noinline)) bool take_short_chunk(void) {
+    int saved = errno;
+    struct pio_chunk *chunk = next_short_chunk();
+    errno = saved;
+    if (chunk == NULL)
+        return false;
+    self.chunk = chunk;
     self.base_ns = 0;
     self.last_size = 0;
     self.last_end = 0;

@@ -135,6 +135,17 @@ pub struct Spool {
     length: u64,
 }
 
+/// Where chunks are.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// Their offsets.
+    pub chunks: Vec<u64>,
+    /// Where there is none, or none yet.
+    pub holes: Vec<u64>,
+    /// Where to go on.
+    pub end: u64,
+}
+
 /// Why a file is not used.
 #[derive(Debug)]
 pub enum Unusable {
@@ -169,7 +180,7 @@ impl Spool {
         let mut offset = HEADER_BYTES as u64;
         while offset < end {
             let filled = read_up_to(&file, &mut buffer, offset)?;
-            match chunk_at(&buffer[..filled], offset) {
+            match chunk_at(&buffer[..filled], offset, filled) {
                 Some(chunk) => {
                     visit(chunk, &buffer[UNIT_BYTES..chunk.bytes]);
                     offset += chunk.bytes as u64;
@@ -182,6 +193,34 @@ impl Spool {
             }
         }
         Ok(damaged)
+    }
+
+    /// Where chunks begin from `start` on, which is 0 or the end of the places found before.
+    pub fn places(&self, start: u64) -> io::Result<Places> {
+        let end = self.header.next.min(self.length);
+        let mut places = Places { end: start.max(HEADER_BYTES as u64), ..Places::default() };
+        while places.end < end {
+            let offset = places.end;
+            match self.chunk(offset)? {
+                Some(chunk) => {
+                    places.chunks.push(offset);
+                    places.end += chunk.bytes as u64;
+                }
+                None => {
+                    places.holes.push(offset);
+                    places.end += CHUNK_STEP as u64;
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    /// The chunk that begins at `offset`, if one does.
+    pub fn chunk(&self, offset: u64) -> io::Result<Option<Chunk>> {
+        let mut head = [0; UNIT_BYTES];
+        let filled = read_up_to(&File::open(&self.path)?, &mut head, offset)?;
+        let room = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
+        Ok(chunk_at(&head[..filled], offset, room.min(MAX_CHUNK_BYTES)))
     }
 
     /// The records of one chunk that `scan` found.
@@ -385,12 +424,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
 }
 
-fn chunk_at(bytes: &[u8], offset: u64) -> Option<Chunk> {
+/// The chunk that begins with these bytes, of which there is this much room.
+fn chunk_at(bytes: &[u8], offset: u64, room: usize) -> Option<Chunk> {
     if bytes.len() < UNIT_BYTES || u32_at(bytes, 0) != CHUNK_MAGIC {
         return None;
     }
     let size = u32_at(bytes, 4) as usize;
-    let whole = size >= CHUNK_STEP && size.is_multiple_of(CHUNK_STEP) && size <= bytes.len();
+    let whole = size >= CHUNK_STEP && size.is_multiple_of(CHUNK_STEP) && size <= room;
     whole.then(|| Chunk {
         offset,
         thread: u32_at(bytes, 8),

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use common::{compile, folder};
-use pio_record::{POSIX_LIBRARY, Summary, collect};
+use pio_record::{POSIX_LIBRARY, Settings, Summary, collect_with};
 use pio_trace::{Event, Trace};
 use proptest::prelude::*;
 
@@ -43,7 +43,8 @@ fn collect_bytes(bytes: &[u8]) -> (Summary, Vec<Event>) {
     let folder = folder();
     fs::write(folder.path().join("host-1-1.spool"), bytes).expect("a spool");
     let output = folder.path().join("job.pio");
-    let summary = collect(folder.path(), &output, "damaged").expect("damage is no error");
+    let settings = Settings { exact_times: true, ..Settings::default() };
+    let summary = collect_with(folder.path(), &output, "damaged", &settings).expect("damage is no error");
     (summary, read(&output))
 }
 
