@@ -5,7 +5,7 @@ mod common;
 use common::{compile, folder, record_in};
 use pio_trace::Layer;
 
-const ACCESSES: usize = 100_000;
+const ACCESSES: usize = 50_000;
 
 /// Bytes of the trace for each event of a program that accesses files in this pattern.
 fn bytes_per_event(pattern: &str) -> f64 {
