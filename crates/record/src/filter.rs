@@ -60,7 +60,8 @@ impl Filter {
 
     /// The rules for the recorder in the job, a line each.
     pub(crate) fn path_lines(&self) -> String {
-        let lines = self.paths.iter().map(|rule| format!("{}{}\n", if rule.keeps { '+' } else { '-' }, rule.pattern));
+        let lines =
+            self.paths.iter().map(|rule| format!("{}{}\n", if rule.keeps { '+' } else { '-' }, rule.pattern));
         lines.collect()
     }
 }
@@ -158,7 +159,9 @@ mod tests {
     fn the_first_rule_that_matches_decides() {
         let rule = |keeps, pattern: &str| PathRule { keeps, pattern: pattern.to_owned() };
         let filter = Filter { paths: vec![rule(false, "*.log"), rule(true, "/data/*")], ..Filter::default() };
-        assert!(filter.keeps_path("/data/x") && !filter.keeps_path("/data/x.log") && !filter.keeps_path("/etc/x"));
+        assert!(
+            filter.keeps_path("/data/x") && !filter.keeps_path("/data/x.log") && !filter.keeps_path("/etc/x")
+        );
         let filter = Filter { paths: vec![rule(false, "*.log")], ..Filter::default() };
         assert!(filter.keeps_path("/etc/x") && !filter.keeps_path("/x.log"));
     }

@@ -69,7 +69,8 @@ impl Survey {
         let mut damaged_chunks = 0;
         let damaged = spool.scan(|chunk, bytes| {
             let mut records = spool::records(bytes);
-            let thread = survey.threads.entry((chunk.thread, chunk.is_short)).or_insert((u64::MAX, Vec::new()));
+            let thread =
+                survey.threads.entry((chunk.thread, chunk.is_short)).or_insert((u64::MAX, Vec::new()));
             thread.1.push(chunk);
             let first_ns = &mut thread.0;
             for (record, payload) in records.by_ref() {

@@ -86,7 +86,10 @@ mod tests {
         for i in 0..100_000_u64 {
             let time_ns = 400 + i * 7919 % 211 + if i % 1000 == 0 { 3_000_000 } else { 0 };
             let rounded_ns = round(time_ns, &mut carry_ns);
-            assert!(rounded_ns.abs_diff(time_ns) <= (time_ns / 8).min(1024) + 1, "{time_ns} became {rounded_ns}");
+            assert!(
+                rounded_ns.abs_diff(time_ns) <= (time_ns / 8).min(1024) + 1,
+                "{time_ns} became {rounded_ns}"
+            );
             sum_ns += time_ns;
             told_ns += rounded_ns;
         }

@@ -14,7 +14,10 @@ use common::strace::{self, Seen};
 use common::{command, folder, program_source, record_in};
 
 fn is_there(program: &str) -> bool {
-    Command::new("sh").args(["-c", &format!("command -v {program}")]).output().is_ok_and(|o| o.status.success())
+    Command::new("sh")
+        .args(["-c", &format!("command -v {program}")])
+        .output()
+        .is_ok_and(|o| o.status.success())
 }
 
 /// Whether all these programs are installed; names those that are not.
@@ -69,7 +72,10 @@ fn differences(ours: &Seen, theirs: &Seen) -> Vec<String> {
             continue;
         }
         let is_stream = ours.streams.contains(path);
-        for family in ["read", "write", "open", "close", "sync", "truncate", "unlink", "rename", "mkdir", "rmdir", "link", "symlink"] {
+        for family in [
+            "read", "write", "open", "close", "sync", "truncate", "unlink", "rename", "mkdir", "rmdir",
+            "link", "symlink",
+        ] {
             let [(our_calls, our_bytes), (their_calls, their_bytes)] =
                 both.each_ref().map(|tally| tally.get(family).copied().unwrap_or_default());
             let same = match (is_stream, family) {
@@ -95,12 +101,20 @@ fn differences(ours: &Seen, theirs: &Seen) -> Vec<String> {
 
 #[test]
 fn dd() {
-    compare("dd", &["dd"], "exec 2>/dev/null; dd if=/dev/zero of=a bs=4k count=100; dd if=a of=b bs=1k conv=fsync; dd if=b of=a bs=512 skip=7 count=9 conv=notrunc");
+    compare(
+        "dd",
+        &["dd"],
+        "exec 2>/dev/null; dd if=/dev/zero of=a bs=4k count=100; dd if=a of=b bs=1k conv=fsync; dd if=b of=a bs=512 skip=7 count=9 conv=notrunc",
+    );
 }
 
 #[test]
 fn tar() {
-    compare("tar", &["tar"], "mkdir d; for i in 1 2 3 4 5; do seq 10000 > d/$i; done; tar cf d.tar d; mkdir e; tar xf d.tar -C e; rm -r d");
+    compare(
+        "tar",
+        &["tar"],
+        "mkdir d; for i in 1 2 3 4 5; do seq 10000 > d/$i; done; tar cf d.tar d; mkdir e; tar xf d.tar -C e; rm -r d",
+    );
 }
 
 #[test]

@@ -26,7 +26,10 @@ fn files_are_chosen_by_their_paths() {
     let rule = |keeps, pattern: &str| PathRule { keeps, pattern: pattern.to_owned() };
     let job = filtered(Filter { paths: vec![rule(true, "*/file-2")], ..Filter::default() });
     assert_eq!((job.on("/file-2").len(), job.on("/file-1").len()), (1001, 0), "an open and its writes");
-    assert!(job.trace.tables().notes.iter().any(|(name, _)| name == "filter"), "the trace says that it is a part");
+    assert!(
+        job.trace.tables().notes.iter().any(|(name, _)| name == "filter"),
+        "the trace says that it is a part"
+    );
     let job = filtered(Filter { paths: vec![rule(false, "*/file-2")], ..Filter::default() });
     assert_eq!((job.on("/file-2").len(), job.on("/file-1").len()), (0, 1001));
 }

@@ -7,6 +7,7 @@ pub mod chart;
 mod columns;
 mod counted;
 mod escape;
+mod figure_pages;
 mod figures;
 mod html;
 mod prediction;
@@ -19,6 +20,7 @@ pub mod units;
 mod words;
 
 pub use counted::text_with_counters;
+pub use figure_pages::{FigurePage, figure_pages};
 pub use html::{html, html_of_trace, html_with_counters};
 pub use prediction::{Prediction, predictions_text};
 pub use sweep::{Measure, Row, Sweep, Unit};

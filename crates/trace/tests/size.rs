@@ -25,7 +25,8 @@ fn distinct_offsets(count: u64) -> Vec<Event> {
 
 #[test]
 fn distinct_offsets_cost_the_same_each() {
-    let [few, many] = [20_000, 160_000].map(|count| written(&distinct_offsets(count)).len() as f64 / count as f64);
+    let [few, many] =
+        [20_000, 160_000].map(|count| written(&distinct_offsets(count)).len() as f64 / count as f64);
     assert!(many < 1.05 * few, "{few} bytes an event become {many}");
 }
 
