@@ -11,7 +11,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-openmpi test-programs test-darshan test-slow fuzz lint bench build release collapse preflight clean
+.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-openmpi test-programs test-recorded test-darshan test-slow fuzz lint bench build release collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ test-openmpi: build .venv-openmpi/.mpi-ready
 test-programs: build .venv-mpi4py/.ready ## programs that use MPI-IO through HDF5, PnetCDF and mpi4py, on files and on I/O servers
 	cargo test -p pio-mpiio --test applications -- --ignored --nocapture
 	.venv-mpi4py/bin/python crates/mpiio/tests/mpi4py.py --archive .venv-mpi4py/mpi4py-*.tar.gz --pioscope target/debug/pioscope
+
+test-recorded: preflight ## real programs recorded and watched by strace in the same run: both must see the same calls
+	cargo test -p pio-record --test recorded -- --include-ignored --nocapture
 
 test-darshan: preflight .venv-darshan/.ready ## Darshan logs, number by number as PyDarshan reads them
 	.venv-darshan/bin/python tools/check_darshan.py
