@@ -3,6 +3,7 @@
 use pio_trace::{Call, Event, FileId, Layer, ProcessId, Tables, Trace, TraceError};
 
 use crate::accumulator::Accumulator;
+use crate::findings::{Finding, References};
 use crate::operations::{OperationTable, OperationView};
 use crate::pattern::Pattern;
 use crate::tally::{Tally, Traffic};
@@ -52,6 +53,10 @@ pub struct Explanation {
     pub rate: DataRate,
     /// Who was in I/O when.
     pub busy: Busy,
+    /// The rates that findings are measured by.
+    pub references: References,
+    /// What costs time for nothing, the dearest first.
+    pub findings: Vec<Finding>,
 }
 
 impl Explanation {

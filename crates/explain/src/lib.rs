@@ -17,10 +17,12 @@ mod accumulator;
 mod bins;
 pub mod counted;
 mod explanation;
+pub mod findings;
 mod operations;
 mod pattern;
 mod sizes;
 mod tally;
+mod totals;
 mod trouble;
 mod workload;
 
@@ -29,6 +31,7 @@ pub use counted::Counted;
 pub use explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, IoTime, LayerTable, ProcessStatistics,
 };
+pub use findings::Finding;
 pub use operations::{OperationTable, OperationView};
 pub use pattern::Pattern;
 pub use sizes::{SizeClass, Sizes};

@@ -13,7 +13,7 @@ use crate::prediction::{self, Prediction};
 use crate::sections::{self, Limits};
 use crate::table::Table;
 use crate::timeline::Timeline;
-use crate::{units, words};
+use crate::{findings, units, words};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -56,6 +56,7 @@ fn page(
     }
     let has_events = found.events > 0 || counted.is_none();
     if has_events {
+        section("findings", "Findings", &findings::html(found), out)?;
         section("timeline", "Timeline", &timeline_figure(&timeline), out)?;
         section("activity", "Activity", &activity(found), out)?;
     }

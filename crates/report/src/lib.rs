@@ -8,6 +8,7 @@ mod columns;
 mod counted;
 mod escape;
 mod figures;
+mod findings;
 mod html;
 mod prediction;
 mod sections;
