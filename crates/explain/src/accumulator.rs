@@ -2,8 +2,10 @@
 
 use pio_trace::{Event, Tables};
 
+use crate::classes;
 use crate::explanation::Explanation;
 use crate::findings::Evidence;
+use crate::rhythm::Activity;
 use crate::totals::Totals;
 
 /// Takes a job's events one by one, in order of their start, and keeps what the explanation is made from.
@@ -12,12 +14,17 @@ use crate::totals::Totals;
 pub struct Accumulator<'a> {
     totals: Totals<'a>,
     evidence: Evidence<'a>,
+    activity: Activity,
 }
 
 impl<'a> Accumulator<'a> {
     /// Nothing seen yet.
     pub fn new(tables: &'a Tables) -> Accumulator<'a> {
-        Accumulator { totals: Totals::new(tables), evidence: Evidence::new(tables) }
+        Accumulator {
+            totals: Totals::new(tables),
+            evidence: Evidence::new(tables),
+            activity: Activity::new(),
+        }
     }
 
     /// Notes that a part of the trace could not be read.
@@ -29,6 +36,23 @@ impl<'a> Accumulator<'a> {
     pub fn add(&mut self, event: &Event) {
         self.totals.add(event);
         self.evidence.add(event);
+        self.activity.add(event);
+    }
+
+    /// Takes events one behind the other, while `meanwhile` is done; on as many processors as there are.
+    ///
+    /// What is kept falls into parts that know nothing of one another, so that each can take all events by itself: the
+    /// result does not depend on who is done first.
+    pub(crate) fn add_all<T: Send>(&mut self, events: &[Event], meanwhile: impl FnOnce() -> T + Send) -> T {
+        let Accumulator { totals, evidence, activity } = self;
+        let look = || {
+            for event in events {
+                evidence.add(event);
+                activity.add(event);
+            }
+        };
+        let count = || events.iter().for_each(|event| totals.add(event));
+        rayon::join(meanwhile, || rayon::join(count, look)).0
     }
 
     /// What they amount to.
@@ -37,6 +61,8 @@ impl<'a> Accumulator<'a> {
         explanation.references = self.evidence.references();
         explanation.findings =
             self.evidence.finish(explanation.duration_ns, explanation.io_time.concurrency());
+        explanation.rhythm = self.activity.finish(explanation.duration_ns);
+        explanation.purposes = classes::classify(&mut explanation.files);
         explanation
     }
 }

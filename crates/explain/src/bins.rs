@@ -1,19 +1,25 @@
 //! Amounts over time in a fixed number of bins, whose width doubles whenever the job turns out to be longer.
 
-/// Bins kept; between half of them and all are in use.
+/// Bins kept, unless others are wanted; between half of them and all are in use.
 const BINS: usize = 256;
 
 /// Some rows of bins over one time axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Bins {
     bin_ns: u64,
+    bins: usize,
     rows: Vec<Vec<f64>>,
 }
 
 impl Bins {
     /// `rows` empty rows.
     pub(crate) fn new(rows: usize) -> Bins {
-        Bins { bin_ns: 1, rows: vec![vec![0.0; BINS]; rows] }
+        Bins::with(rows, BINS)
+    }
+
+    /// `rows` empty rows of at most `bins` bins, an even number.
+    pub(crate) fn with(rows: usize, bins: usize) -> Bins {
+        Bins { bin_ns: 1, bins, rows: vec![vec![0.0; bins]; rows] }
     }
 
     /// Spreads `amount` evenly over `start_ns .. end_ns` (all at `start_ns` if that is empty) of row `row`.
@@ -47,13 +53,14 @@ impl Bins {
 
     /// Doubles the width until `end_ns` falls inside.
     fn widen(&mut self, end_ns: u64) {
-        while end_ns / self.bin_ns >= BINS as u64 {
+        while end_ns / self.bin_ns >= self.bins as u64 {
             self.bin_ns *= 2;
+            let half = self.bins / 2;
             for row in &mut self.rows {
-                for index in 0..BINS / 2 {
+                for index in 0..half {
                     row[index] = row[2 * index] + row[2 * index + 1];
                 }
-                row[BINS / 2..].fill(0.0);
+                row[half..].fill(0.0);
             }
         }
     }

@@ -15,11 +15,13 @@
 
 mod accumulator;
 mod bins;
+pub mod classes;
 pub mod counted;
 mod explanation;
 pub mod findings;
 mod operations;
 mod pattern;
+pub mod rhythm;
 mod sizes;
 mod tally;
 mod totals;
@@ -27,6 +29,7 @@ mod trouble;
 mod workload;
 
 pub use accumulator::Accumulator;
+pub use classes::{ClassTotal, Purpose};
 pub use counted::Counted;
 pub use explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, IoTime, LayerTable, ProcessStatistics,
@@ -34,6 +37,7 @@ pub use explanation::{
 pub use findings::Finding;
 pub use operations::{OperationTable, OperationView};
 pub use pattern::Pattern;
+pub use rhythm::Rhythm;
 pub use sizes::{SizeClass, Sizes};
 pub use tally::{Amount, Tally, Traffic};
 pub use trouble::{Failure, Trouble};

@@ -11,6 +11,7 @@ use crate::explanation::{
 use crate::findings::References;
 use crate::operations::{OperationTable, OperationView};
 use crate::pattern::{Cursor, Pattern};
+use crate::rhythm::Rhythm;
 use crate::tally::{Amount, Tally, Traffic, failed, moved_bytes};
 use crate::trouble::{Failure, Trouble};
 use crate::workload::Workload;
@@ -67,6 +68,8 @@ struct FileCounters {
     program_write: Amount,
     program_pattern: Pattern,
     file_system_pattern: Pattern,
+    /// First and last starts of the program's reads, and of its writes.
+    spans: [Option<(u64, u64)>; 2],
 }
 
 /// Where the previous read and write through a handle were, and the bytes moved so far, at both levels.
@@ -245,6 +248,8 @@ impl<'a> Totals<'a> {
             busy,
             references: References::assumed(),
             findings: Vec::new(),
+            rhythm: Rhythm::default(),
+            purposes: Vec::new(),
         }
     }
 
@@ -355,6 +360,8 @@ impl<'a> Totals<'a> {
         if program {
             let amount = if direction == 0 { &mut file.program_read } else { &mut file.program_write };
             amount.add(moved_bytes(event));
+            let span = file.spans[direction].get_or_insert((event.start_ns, event.start_ns));
+            span.1 = span.1.max(event.start_ns);
         }
         let Some((view, start)) = position(event).filter(|_| !failed(event)) else { return };
         let length = moved_bytes(event);
@@ -581,6 +588,9 @@ fn file_statistics(
             file_system: counted.file_system,
             program_pattern: counted.program_pattern,
             file_system_pattern: counted.file_system_pattern,
+            read_span: counted.spans[0],
+            write_span: counted.spans[1],
+            purpose: None,
         })
         .collect()
 }

@@ -13,7 +13,7 @@ use crate::prediction::{self, Prediction};
 use crate::sections::{self, Limits};
 use crate::table::Table;
 use crate::timeline::Timeline;
-use crate::{findings, units, words};
+use crate::{findings, rhythm, units, words};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -89,7 +89,10 @@ fn sections_of_events(found: &Explanation, out: &mut impl Write) -> io::Result<(
     section(
         "workload",
         "Workload",
-        &(filled(&sections::workload(found)) + &filled(&sections::patterns(found))),
+        &(filled(&sections::workload(found))
+            + &filled(&rhythm::purposes(found, &limits))
+            + &filled(&rhythm::phases(found))
+            + &filled(&sections::patterns(found))),
         out,
     )
 }

@@ -11,6 +11,7 @@ mod figures;
 mod findings;
 mod html;
 mod prediction;
+mod rhythm;
 mod sections;
 mod sweep;
 mod table;

@@ -4,7 +4,7 @@ use pio_explain::Explanation;
 
 use crate::sections::{self, Limits};
 use crate::table::{Table, wrap};
-use crate::{escape, findings, units, words};
+use crate::{escape, findings, rhythm, units, words};
 
 /// Notes that are too long for a terminal: the HTML report has them.
 const LONG_NOTES: [&str; 2] = ["mount", "counted by "];
@@ -36,6 +36,8 @@ pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
         sections::request_sizes(found),
         sections::layers(found),
         sections::workload(found),
+        rhythm::purposes(found, &limits),
+        rhythm::phases(found),
         sections::patterns(found),
         sections::files(found, &limits),
         sections::processes(found, &limits),
