@@ -145,6 +145,8 @@ pub struct FileStatistics {
     pub program_pattern: Pattern,
     /// Order of the accesses that reached the file.
     pub file_system_pattern: Pattern,
+    /// Time with at least one of the program's calls on it under way, nanoseconds.
+    pub busy_ns: u64,
     /// Starts of the program's first and last reads, nanoseconds since the start of the job.
     pub read_span: Option<(u64, u64)>,
     /// Starts of the program's first and last writes.

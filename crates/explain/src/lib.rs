@@ -20,6 +20,7 @@ pub mod counted;
 mod explanation;
 pub mod findings;
 mod operations;
+mod order;
 mod pattern;
 pub mod rhythm;
 mod sizes;
@@ -36,6 +37,7 @@ pub use explanation::{
 };
 pub use findings::Finding;
 pub use operations::{OperationTable, OperationView};
+pub use order::Order;
 pub use pattern::Pattern;
 pub use rhythm::Rhythm;
 pub use sizes::{SizeClass, Sizes};

@@ -68,6 +68,8 @@ struct FileCounters {
     program_write: Amount,
     program_pattern: Pattern,
     file_system_pattern: Pattern,
+    covered_ns: u64,
+    busy_ns: u64,
     /// First and last starts of the program's reads, and of its writes.
     spans: [Option<(u64, u64)>; 2],
 }
@@ -345,6 +347,11 @@ impl<'a> Totals<'a> {
         }
         if program {
             file.program.add(event);
+            let (start, end) = (event.start_ns.max(file.covered_ns), event.end_ns());
+            if end > start {
+                file.busy_ns += end - start;
+                file.covered_ns = end;
+            }
         }
         if file_system {
             file.file_system.add(event);
@@ -588,6 +595,7 @@ fn file_statistics(
             file_system: counted.file_system,
             program_pattern: counted.program_pattern,
             file_system_pattern: counted.file_system_pattern,
+            busy_ns: counted.busy_ns,
             read_span: counted.spans[0],
             write_span: counted.spans[1],
             purpose: None,

@@ -201,8 +201,8 @@ fn place(found: &Explanation, finding: &Finding, path: usize) -> String {
                 format!("{name} ({})", share(one.time_ns))
             })
             .collect();
-        let title = if finding.file_count == 1 { "File" } else { "Files" };
-        parts.push(format!("{title}: {}{}.", named.join(", "), more(finding.file_count, shown)));
+        let title = if finding.files.len() == 1 { "File" } else { "Files" };
+        parts.push(format!("{title}: {}{}.", named.join(", "), more(finding.files.len() as u64, shown)));
     }
     if found.process_count > 1 && !finding.processes.is_empty() {
         let named: Vec<_> = finding
@@ -224,6 +224,11 @@ fn place(found: &Explanation, finding: &Finding, path: usize) -> String {
 fn process(found: &Explanation, id: ProcessId) -> String {
     let known = found.processes.iter().find(|process| process.process == id);
     known.map_or("another process".into(), crate::sections::process_name)
+}
+
+/// What is wrong, in a few words.
+pub(crate) fn title_of(kind: Kind) -> &'static str {
+    of_kind(kind).0
 }
 
 /// Title, and what would help.

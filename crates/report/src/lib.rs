@@ -6,6 +6,7 @@ mod bars;
 pub mod chart;
 mod columns;
 mod counted;
+mod diff;
 mod escape;
 mod figures;
 mod findings;
@@ -21,6 +22,7 @@ pub mod units;
 mod words;
 
 pub use counted::text_with_counters;
+pub use diff::diff_text;
 pub use html::{html, html_of_trace, html_with_counters};
 pub use prediction::{Prediction, predictions_text};
 pub use sweep::{Measure, Row, Sweep, Unit};

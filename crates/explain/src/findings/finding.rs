@@ -7,7 +7,7 @@ use pio_trace::{FileId, ProcessId};
 use super::cost::Cost;
 use super::slots::Slot;
 
-/// Files and processes that are named.
+/// Processes that are named.
 const NAMED: usize = 5;
 
 /// What is wrong.
@@ -106,16 +106,22 @@ pub struct Finding {
     pub expected_ns: f64,
     /// Processes that were taken to be in I/O at the same time.
     pub together: f64,
-    /// The files, those that took most first: some.
+    /// The files, those that took most first.
     pub files: Vec<Involved<FileId>>,
-    /// How many files there are in all.
-    pub file_count: u64,
     /// The processes, those that took most first: some.
     pub processes: Vec<Involved<ProcessId>>,
     /// How many processes there are in all.
     pub process_count: u64,
     /// What else is known.
     pub detail: Detail,
+}
+
+impl Finding {
+    /// What it costs on one file, nanoseconds of the job: by the part of its time that went there.
+    pub fn lost_on_ns(&self, file: FileId) -> f64 {
+        let part = self.files.iter().find(|one| one.id == file).map_or(0, |one| one.time_ns);
+        self.lost_ns * part as f64 / self.cost.time_ns.max(1) as f64
+    }
 }
 
 /// A file or process, and its part in a finding.
@@ -197,10 +203,9 @@ impl Draft {
             cost: self.cost,
             expected_ns: self.expected_ns,
             together,
-            file_count: self.files.len() as u64,
-            files: largest(self.files),
+            files: largest(self.files, usize::MAX),
             process_count: self.by_process.len() as u64,
-            processes: largest(self.by_process),
+            processes: largest(self.by_process, NAMED),
             detail: self.detail,
         }
     }
@@ -224,10 +229,10 @@ fn add<Id: Ord>(sums: &mut BTreeMap<Id, (u64, u64)>, id: Id, cost: &Cost) {
 }
 
 /// Those that took most, then in order of their ids.
-fn largest<Id: Copy + Ord>(sums: BTreeMap<Id, (u64, u64)>) -> Vec<Involved<Id>> {
+fn largest<Id: Copy + Ord>(sums: BTreeMap<Id, (u64, u64)>, most: usize) -> Vec<Involved<Id>> {
     let mut all: Vec<_> =
         sums.into_iter().map(|(id, (calls, time_ns))| Involved { id, calls, time_ns }).collect();
     all.sort_by_key(|one| (std::cmp::Reverse(one.time_ns), one.id));
-    all.truncate(NAMED);
+    all.truncate(most);
     all
 }

@@ -1,20 +1,16 @@
 //! A set of bytes of a file, as intervals, in bounded memory.
 
-use std::collections::BTreeMap;
-
 /// Intervals kept. Programs go through files in few streams; one that touches more separate places than this is counted
 /// only where the first of them lie, so that what is said to be covered always is.
-const MOST: usize = 2048;
+const MOST: usize = 512;
 
 /// Bytes of a file. Never holds a byte that was not inserted; may lack some, if they lie in too many places.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
-    /// The interval that was touched last, kept out of `others`: nearly every access continues it.
-    hot: (u64, u64),
-    /// Start of the first of `others` behind `hot`.
-    next_start: Option<u64>,
-    /// Starts and ends; no two overlap or touch each other.
-    others: BTreeMap<u64, u64>,
+    /// Starts and ends, in order; no two overlap or touch each other.
+    intervals: Vec<(u64, u64)>,
+    /// The interval that grew last: nearly every access continues it.
+    latest: usize,
 }
 
 impl Ranges {
@@ -23,41 +19,36 @@ impl Ranges {
         if start >= end {
             return 0;
         }
-        if start >= self.hot.0 && end <= self.hot.1 {
-            return end - start;
-        }
-        let continues = start >= self.hot.0 && start <= self.hot.1 && self.hot.0 < self.hot.1;
-        if continues && self.next_start.is_none_or(|next| end < next) {
-            let known = self.hot.1 - start;
-            self.hot.1 = end;
-            return known;
+        if let Some(latest) = self.intervals.get(self.latest).copied()
+            && (latest.0..=latest.1).contains(&start)
+        {
+            if end <= latest.1 {
+                return end - start;
+            }
+            if self.intervals.get(self.latest + 1).is_none_or(|next| end < next.0) {
+                self.intervals[self.latest].1 = end;
+                return latest.1 - start;
+            }
         }
         self.insert_anywhere(start, end)
     }
 
     /// Takes `start .. end` out.
     pub(crate) fn remove(&mut self, start: u64, end: u64) {
-        let apart = end <= self.hot.0 || start >= self.hot.1;
-        if start >= end || (apart && self.others.is_empty()) {
+        let first = self.intervals.partition_point(|interval| interval.1 <= start);
+        let Some(&(from, _)) = self.intervals.get(first).filter(|interval| start < end && interval.0 < end)
+        else {
             return;
+        };
+        let behind = first + self.intervals[first..].partition_point(|interval| interval.0 < end);
+        let until = self.intervals[behind - 1].1;
+        let mut left = [(from, start.max(from)), (end.min(until), until)];
+        if self.intervals.len() >= MOST && from < start && end < until {
+            // No room for two: the smaller is forgotten.
+            let smaller = usize::from(until - end < start - from);
+            left[smaller] = (0, 0);
         }
-        self.cool();
-        let first = self.others.range(..=start).next_back().map_or(start, |(&from, _)| from);
-        let touched: Vec<(u64, u64)> = self
-            .others
-            .range(first..end)
-            .filter(|(_, until)| **until > start)
-            .map(|(&s, &e)| (s, e))
-            .collect();
-        for (from, until) in touched {
-            self.others.remove(&from);
-            if from < start {
-                self.others.insert(from, start);
-            }
-            if until > end {
-                self.others.insert(end, until);
-            }
-        }
+        self.intervals.splice(first..behind, left.into_iter().filter(|(from, until)| from < until));
     }
 
     /// Takes everything out.
@@ -66,31 +57,23 @@ impl Ranges {
     }
 
     fn insert_anywhere(&mut self, start: u64, end: u64) -> u64 {
-        self.cool();
-        let first = match self.others.range(..=start).next_back() {
-            Some((&from, &until)) if until >= start => from,
-            _ => start,
+        let first = self.intervals.partition_point(|interval| interval.1 < start);
+        let behind = first + self.intervals[first..].partition_point(|interval| interval.0 <= end);
+        let touched = &self.intervals[first..behind];
+        let (Some(lowest), Some(highest)) = (touched.first(), touched.last()) else {
+            if self.intervals.len() < MOST {
+                self.intervals.insert(first, (start, end));
+                self.latest = first;
+            }
+            return 0;
         };
-        let (mut merged, mut known) = ((start, end), 0);
-        while let Some((&from, &until)) = self.others.range(first..=end).next() {
-            known += until.min(end).saturating_sub(from.max(start));
-            merged = (merged.0.min(from), merged.1.max(until));
-            self.others.remove(&from);
-        }
-        if self.others.len() < MOST || merged != (start, end) {
-            self.hot = merged;
-            self.next_start = self.others.range(merged.1..).next().map(|(&from, _)| from);
-        }
+        let known =
+            touched.iter().map(|(from, until)| until.min(&end).saturating_sub(*from.max(&start))).sum();
+        let merged = (start.min(lowest.0), end.max(highest.1));
+        self.intervals[first] = merged;
+        self.intervals.drain(first + 1..behind);
+        self.latest = first;
         known
-    }
-
-    /// Puts the hot interval to the others.
-    fn cool(&mut self) {
-        let (from, until) = std::mem::take(&mut self.hot);
-        self.next_start = None;
-        if from < until {
-            self.others.insert(from, until);
-        }
     }
 }
 
@@ -124,8 +107,12 @@ mod tests {
         for index in 0..100_000_u64 {
             assert_eq!(ranges.insert(index * 10, index * 10 + 5), 0);
         }
-        assert!(ranges.others.len() <= MOST + 1);
-        assert_eq!(ranges.insert(0, 5), 5);
+        assert!(ranges.intervals.len() <= MOST);
+        for index in 0..100_000_u64 {
+            ranges.remove(index * 10 + 2, index * 10 + 3);
+        }
+        assert!(ranges.intervals.len() <= MOST);
+        assert_eq!(ranges.insert(0, 5), 2, "the larger part is left");
         assert_eq!(ranges.insert(999_990, 999_995), 0, "forgotten, not invented");
     }
 }
