@@ -6,6 +6,7 @@ use crate::classes;
 use crate::explanation::Explanation;
 use crate::findings::Evidence;
 use crate::rhythm::Activity;
+use crate::tally::Seen;
 use crate::totals::Totals;
 
 /// Takes a job's events one by one, in order of their start, and keeps what the explanation is made from.
@@ -34,9 +35,10 @@ impl<'a> Accumulator<'a> {
 
     /// Takes one event.
     pub fn add(&mut self, event: &Event) {
-        self.totals.add(event);
-        self.evidence.add(event);
-        self.activity.add(event);
+        let event = Seen::of(event);
+        self.totals.add(&event);
+        self.evidence.add(&event);
+        self.activity.add(&event);
     }
 
     /// Takes events one behind the other, while `meanwhile` is done; on as many processors as there are.
@@ -46,12 +48,12 @@ impl<'a> Accumulator<'a> {
     pub(crate) fn add_all<T: Send>(&mut self, events: &[Event], meanwhile: impl FnOnce() -> T + Send) -> T {
         let Accumulator { totals, evidence, activity } = self;
         let look = || {
-            for event in events {
-                evidence.add(event);
-                activity.add(event);
+            for event in events.iter().map(Seen::of) {
+                evidence.add(&event);
+                activity.add(&event);
             }
         };
-        let count = || events.iter().for_each(|event| totals.add(event));
+        let count = || events.iter().map(Seen::of).for_each(|event| totals.add(&event));
         rayon::join(meanwhile, || rayon::join(count, look)).0
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pio_trace::{Call, Event, FileId, Flags, Layer, Op, Process, ProcessId, Tables, Target, ViewId};
+use pio_trace::{Call, FileId, Flags, Layer, Op, Process, ProcessId, Tables, Target, ViewId};
 
 use crate::bins::Bins;
 use crate::explanation::{
@@ -12,7 +12,7 @@ use crate::findings::References;
 use crate::operations::{OperationTable, OperationView};
 use crate::pattern::{Cursor, Pattern};
 use crate::rhythm::Rhythm;
-use crate::tally::{Amount, Tally, Traffic, failed, moved_bytes};
+use crate::tally::{Amount, Seen, Tally, Traffic};
 use crate::trouble::{Failure, Trouble};
 use crate::workload::Workload;
 
@@ -104,9 +104,9 @@ struct OpenFiles {
 }
 
 impl OpenFiles {
-    fn add(&mut self, event: &Event) {
+    fn add(&mut self, event: &Seen<'_>) {
         match event.op() {
-            Op::Open if !failed(event) => self.open += 1,
+            Op::Open if !event.failed => self.open += 1,
             Op::Close => {
                 self.open = self.open.saturating_sub(1);
                 self.last_close_ns = self.last_close_ns.max(event.end_ns());
@@ -169,7 +169,7 @@ impl<'a> Totals<'a> {
     }
 
     /// Counts one event.
-    pub(crate) fn add(&mut self, event: &Event) {
+    pub(crate) fn add(&mut self, event: &Seen<'_>) {
         self.events += 1;
         self.last_end_ns = self.last_end_ns.max(event.end_ns());
         self.calls[usize::from(event.call.number())].add(event);
@@ -255,8 +255,8 @@ impl<'a> Totals<'a> {
         }
     }
 
-    fn add_trouble(&mut self, event: &Event) {
-        if failed(event) && !is_search(event) {
+    fn add_trouble(&mut self, event: &Seen<'_>) {
+        if event.failed && !is_search(event) {
             *self.failures.entry((event.call, event.result.saturating_neg())).or_default() += 1;
         }
         if event.flags.contains(Flags::UNFINISHED) {
@@ -264,7 +264,7 @@ impl<'a> Totals<'a> {
         }
     }
 
-    fn add_message(&mut self, event: &Event) {
+    fn add_message(&mut self, event: &Seen<'_>) {
         let strategy = event.is_physical() || is_strategy(event.call);
         let (mut mpi, mut any) = (strategy, strategy);
         if let Some(process) = self.processes.get_mut(event.process.index()) {
@@ -280,7 +280,7 @@ impl<'a> Totals<'a> {
         }
     }
 
-    fn add_file_call(&mut self, event: &Event) {
+    fn add_file_call(&mut self, event: &Seen<'_>) {
         let program = !event.is_physical();
         let file_system = matches!(event.layer(), Layer::Posix | Layer::Stdio);
         if file_system {
@@ -302,13 +302,13 @@ impl<'a> Totals<'a> {
         self.add_to_file(event, program, file_system);
     }
 
-    fn add_rate(&mut self, event: &Event, program: bool, file_system: bool) {
+    fn add_rate(&mut self, event: &Seen<'_>, program: bool, file_system: bool) {
         let rows = match event.op() {
             Op::Read => [PROGRAM_READ, FILE_SYSTEM_READ],
             Op::Write => [PROGRAM_WRITE, FILE_SYSTEM_WRITE],
             _ => return,
         };
-        let bytes = moved_bytes(event) as f64;
+        let bytes = event.bytes as f64;
         for (row, level) in rows.into_iter().zip([program, file_system]) {
             if level {
                 self.rate.spread(row, event.start_ns, event.end_ns(), bytes);
@@ -317,7 +317,7 @@ impl<'a> Totals<'a> {
     }
 
     /// Adds the part of the call's time that no earlier call covers: events come in order of their start.
-    fn add_io_time(&mut self, event: &Event) {
+    fn add_io_time(&mut self, event: &Seen<'_>) {
         let end = event.end_ns();
         let start = event.start_ns.max(self.any_covered_ns);
         if end > start {
@@ -335,7 +335,7 @@ impl<'a> Totals<'a> {
         }
     }
 
-    fn add_to_file(&mut self, event: &Event, program: bool, file_system: bool) {
+    fn add_to_file(&mut self, event: &Seen<'_>, program: bool, file_system: bool) {
         let Some(handle_id) = event.handle else { return };
         let Some(handle) = self.tables.handles.get(handle_id.index()) else { return };
         let Some(file) = self.files.get_mut(handle.file.index()) else { return };
@@ -366,12 +366,12 @@ impl<'a> Totals<'a> {
         };
         if program {
             let amount = if direction == 0 { &mut file.program_read } else { &mut file.program_write };
-            amount.add(moved_bytes(event));
+            amount.add(event.bytes);
             let span = file.spans[direction].get_or_insert((event.start_ns, event.start_ns));
             span.1 = span.1.max(event.start_ns);
         }
-        let Some((view, start)) = position(event).filter(|_| !failed(event)) else { return };
-        let length = moved_bytes(event);
+        let Some((view, start)) = position(event).filter(|_| !event.failed) else { return };
+        let length = event.bytes;
         if let Some(end) = end_offset(self.tables, view, start, length) {
             file.size_bytes = file.size_bytes.max(end);
         }
@@ -515,7 +515,7 @@ fn is_strategy(call: Call) -> bool {
 }
 
 /// Where an access starts: in the numbering of a view, or in bytes of the file.
-fn position(event: &Event) -> Option<(Option<ViewId>, u64)> {
+fn position(event: &Seen<'_>) -> Option<(Option<ViewId>, u64)> {
     match event.target {
         Target::Extent { offset } => Some((None, offset)),
         Target::View { view, position } => Some((Some(view), position)),
@@ -539,7 +539,7 @@ fn merge(sum: &mut Amount, amount: Amount) {
 
 /// Looking for a file that is not there: how programs and libraries search for their settings, and no trouble below
 /// MPI-IO, where a program names the file it means.
-fn is_search(event: &Event) -> bool {
+fn is_search(event: &Seen<'_>) -> bool {
     const NO_SUCH_FILE: i64 = -2;
     event.op() == Op::Open && event.layer() != Layer::MpiIo && event.result == NO_SUCH_FILE
 }

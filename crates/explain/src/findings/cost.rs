@@ -1,8 +1,8 @@
 //! What calls of one kind took.
 
-use pio_trace::{Event, Op};
+use pio_trace::Op;
 
-use crate::tally::moved_bytes;
+use crate::tally::Seen;
 
 /// Calls, what they moved and took, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +33,11 @@ impl Cost {
         self.read_bytes.saturating_add(self.write_bytes)
     }
 
-    pub(crate) fn add(&mut self, event: &Event) {
+    pub(crate) fn add(&mut self, event: &Seen<'_>) {
         self.calls += 1;
         match event.op() {
-            Op::Read => self.read_bytes = self.read_bytes.saturating_add(moved_bytes(event)),
-            Op::Write => self.write_bytes = self.write_bytes.saturating_add(moved_bytes(event)),
+            Op::Read => self.read_bytes = self.read_bytes.saturating_add(event.bytes),
+            Op::Write => self.write_bytes = self.write_bytes.saturating_add(event.bytes),
             _ => {}
         }
         self.time_ns = self.time_ns.saturating_add(event.elapsed_ns);

@@ -1,6 +1,6 @@
 //! The pass over the events: every call of the program is charged to what is remarkable about it.
 
-use pio_trace::{Call, Event, Flags, Layer, Op, ProcessId, Tables, Target, ViewId};
+use pio_trace::{Call, Flags, Layer, Op, ProcessId, Tables, Target, ViewId};
 
 use super::class::Class;
 use super::files::{self, FileState};
@@ -9,7 +9,7 @@ use super::processes::ProcessState;
 use super::rates::Rates;
 use super::slots::{Reuse, Slots};
 use super::streams::Order;
-use crate::tally::{failed, moved_bytes};
+use crate::tally::Seen;
 
 /// What is gathered for the findings. Its memory grows with the files and handles of the job, not with its events.
 pub(crate) struct Evidence<'a> {
@@ -42,7 +42,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Looks at one event; they come in order of their start.
-    pub(crate) fn add(&mut self, event: &Event) {
+    pub(crate) fn add(&mut self, event: &Seen<'_>) {
         let op = event.op();
         if let Some(process) = self.processes.get_mut(event.process.index()) {
             if matches!(op, Op::Read | Op::Write) && event.layer() != Layer::MpiIo {
@@ -65,8 +65,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    fn add_open(&mut self, event: &Event) {
-        let Some(handle) = event.handle.filter(|_| !failed(event)) else {
+    fn add_open(&mut self, event: &Seen<'_>) {
+        let Some(handle) = event.handle.filter(|_| !event.failed) else {
             self.charge_name(event);
             return;
         };
@@ -86,7 +86,7 @@ impl<'a> Evidence<'a> {
         slot.costs.of(class).add(event);
     }
 
-    fn add_sync(&mut self, event: &Event) {
+    fn add_sync(&mut self, event: &Seen<'_>) {
         let Some(handle) = event.handle else { return };
         let Some(slot) = self.slots.of_handle(self.tables, handle, event.process) else { return };
         let (state, slot) = (&mut self.slots.handles[handle.index()], &mut self.slots.slots[slot]);
@@ -103,20 +103,20 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    fn charge_handle(&mut self, event: &Event, class: Class) {
+    fn charge_handle(&mut self, event: &Seen<'_>, class: Class) {
         let Some(handle) = event.handle else { return };
         if let Some(slot) = self.slots.of_handle(self.tables, handle, event.process) {
             self.slots.slots[slot].costs.of(class).add(event);
         }
     }
 
-    fn charge_name(&mut self, event: &Event) {
+    fn charge_name(&mut self, event: &Seen<'_>) {
         let slot = self.slots.of_names(event.process);
         self.slots.slots[slot].costs.of(Class::Name).add(event);
     }
 
-    fn add_access(&mut self, event: &Event) {
-        if failed(event) || moved_bytes(event) == 0 {
+    fn add_access(&mut self, event: &Seen<'_>) {
+        if event.failed || event.bytes == 0 {
             return;
         }
         self.rates.add(event);
@@ -138,7 +138,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Where it is, and in what order.
-    fn access(&mut self, event: &Event) -> Option<Access> {
+    fn access(&mut self, event: &Seen<'_>) -> Option<Access> {
         let handle = event.handle?;
         let slot = self.slots.of_handle(self.tables, handle, event.process)?;
         let (view, start): (Option<ViewId>, u64) = match event.target {
@@ -146,7 +146,7 @@ impl<'a> Evidence<'a> {
             Target::View { view, position } => (Some(view), position),
             Target::None | Target::Peer { .. } => return None,
         };
-        let length = moved_bytes(event);
+        let length = event.bytes;
         let reads = event.op() == Op::Read;
         let state = &mut self.slots.handles[handle.index()];
         let order = state.streams.get_or_insert_default()[usize::from(reads)].follow(view, start, length);
@@ -178,7 +178,7 @@ impl<'a> Evidence<'a> {
     /// Whether at least half of the bytes were read or written before, to no avail.
     fn reuse(
         &mut self,
-        event: &Event,
+        event: &Seen<'_>,
         ranked: bool,
         access: &Access,
         (start, end): (u64, u64),
@@ -207,7 +207,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// What is remarkable about its size and order.
-    fn shape(&mut self, event: &Event, access: &Access) -> Option<Class> {
+    fn shape(&mut self, event: &Seen<'_>, access: &Access) -> Option<Class> {
         let (order, length) = (access.order, access.length);
         let jumps = matches!(order, Order::Random | Order::Strided);
         if event.layer() == Layer::MpiIo {
@@ -245,7 +245,7 @@ impl<'a> Evidence<'a> {
 }
 
 /// What is remarkable about a call of MPI-IO.
-fn mpi_shape(event: &Event, access: &Access) -> Option<Class> {
+fn mpi_shape(event: &Seen<'_>, access: &Access) -> Option<Class> {
     let (one_piece, length) = (access.bytes.is_some(), access.length);
     let steps = one_piece && access.order == Order::Strided && length < LARGE;
     if event.flags.contains(Flags::COLLECTIVE) {
@@ -273,7 +273,7 @@ impl Reuse {
     }
 
     /// Takes note of a read; says how many of its bytes the process had read before.
-    fn read(&mut self, event: &Event, start: u64, end: u64, clock: u64) -> u64 {
+    fn read(&mut self, event: &Seen<'_>, start: u64, end: u64, clock: u64) -> u64 {
         let known = self.read.insert(start, end);
         if known * 2 >= end - start {
             if start <= self.last_start {

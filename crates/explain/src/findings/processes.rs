@@ -1,10 +1,10 @@
 //! What each process does as a whole.
 
-use pio_trace::{Event, Flags, Op};
+use pio_trace::{Flags, Op};
 
 use super::cost::Cost;
 use super::limits::{SMALL, THINK_NS};
-use crate::tally::moved_bytes;
+use crate::tally::Seen;
 
 /// One process.
 #[derive(Clone, Debug)]
@@ -61,15 +61,15 @@ impl ProcessState {
     }
 
     /// Takes note of a read or write at the files, whoever caused it.
-    pub(crate) fn add_at_files(&mut self, event: &Event) {
+    pub(crate) fn add_at_files(&mut self, event: &Seen<'_>) {
         self.at_files.add(event);
         let power = (64 - event.elapsed_ns.leading_zeros() as usize).min(self.durations.len() - 1);
         self.durations[power] = self.durations[power].saturating_add(1);
     }
 
     /// Takes note of a read or write of the program.
-    pub(crate) fn add_asked(&mut self, event: &Event) {
-        let bytes = moved_bytes(event);
+    pub(crate) fn add_asked(&mut self, event: &Seen<'_>) {
+        let bytes = event.bytes;
         self.clock = self.clock.saturating_add(bytes);
         if event.op() == Op::Write {
             self.writes.add(event);
@@ -85,7 +85,7 @@ impl ProcessState {
     }
 
     /// A request with which nothing is wrong, but that the program waits for it.
-    pub(crate) fn wait(&mut self, event: &Event) {
+    pub(crate) fn wait(&mut self, event: &Seen<'_>) {
         if event.size < SMALL {
             return;
         }

@@ -1,10 +1,10 @@
 //! The rate that others are measured by.
 
-use pio_trace::{Event, Flags, Op};
+use pio_trace::{Flags, Op};
 
 use super::cost::Cost;
 use super::limits::{ASSUMED_RATE, LARGE, RATE_CALLS};
-use crate::tally::{Amount, moved_bytes};
+use crate::tally::{Amount, Seen};
 
 /// What large requests reach.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,13 +25,13 @@ pub struct Reference {
 impl Rates {
     /// Takes note of a request of the program. A collective call waits for others, and an asynchronous one does not
     /// wait for its data: neither tells a rate.
-    pub(crate) fn add(&mut self, event: &Event) {
+    pub(crate) fn add(&mut self, event: &Seen<'_>) {
         let apart = event.flags.contains(Flags::COLLECTIVE) || event.flags.contains(Flags::ASYNC);
         if event.size < LARGE || apart || event.elapsed_ns == 0 {
             return;
         }
         let (amount, time_ns) = if event.op() == Op::Read { &mut self.read } else { &mut self.write };
-        amount.add(moved_bytes(event));
+        amount.add(event.bytes);
         *time_ns = time_ns.saturating_add(event.elapsed_ns);
     }
 

@@ -15,10 +15,10 @@ pub use gaps::Gaps;
 pub use phases::{Moves, Phase};
 pub use spectrum::Peak;
 
-use pio_trace::{Event, Op};
+use pio_trace::Op;
 
 use crate::bins::Bins;
-use crate::tally::moved_bytes;
+use crate::tally::Seen;
 
 /// Bins of time: a cycle in a thousand still has a few.
 const BINS: usize = 8192;
@@ -65,13 +65,13 @@ impl Activity {
         Activity { bins: Bins::with(2, BINS), first_ns: u64::MAX, last_ns: 0 }
     }
 
-    pub(crate) fn add(&mut self, event: &Event) {
+    pub(crate) fn add(&mut self, event: &Seen<'_>) {
         let row = match event.op() {
             Op::Read => 0,
             Op::Write => 1,
             _ => return,
         };
-        let bytes = moved_bytes(event);
+        let bytes = event.bytes;
         if event.is_physical() || bytes == 0 {
             return;
         }
