@@ -9,6 +9,9 @@ use super::turns;
 
 /// How often to look for something before the clock is looked at.
 const LOOKS: u32 = 16;
+/// For so long a rank with a processor of its own does nothing but look. Another program that runs beside the job would
+/// keep a processor that is given away until the kernel's next tick, up to 4 ms.
+const AT_FULL_SPEED: Duration = Duration::from_micros(100);
 /// For so long a wait without sleep. The kernel wakes sleepers some 50 microseconds late.
 const AWAKE: Duration = Duration::from_micros(400);
 /// The same where a node has more ranks than processors: there, giving the processor away lets the next rank work at
@@ -97,7 +100,8 @@ impl Patience {
         }
         turns::progress();
         self.looks += 1;
-        if self.looks <= LOOKS {
+        let crowded = CROWDED.load(Ordering::Relaxed);
+        if self.looks <= LOOKS || (!crowded && self.waited() < AT_FULL_SPEED) {
             std::hint::spin_loop();
             return false;
         }
