@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
 
-mod support;
-
 use std::fs;
 use std::fs::File;
 
+use crate::support::Place;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use support::Place;
 
 const CURVE: [&str; 11] = [
     "predict",

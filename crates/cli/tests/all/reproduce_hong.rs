@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
 
-mod support;
-
 use std::fs;
 
-use support::{Place, has_mpi};
+use crate::support::{Place, has_mpi};
 
 #[test]
 fn published_beside_computed_and_predicted_drawn_and_the_same_again() {

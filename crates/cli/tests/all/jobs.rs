@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
 
-mod support;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
+use crate::support::{Place, has_mpi};
 use pio_trace::{Op, Trace};
-use support::{Place, has_mpi};
 
 /// Each rank writes its quarter of every row of 4 KiB, `rows` times, then tells and waits if it is asked to.
 const WRITER: &str = r#"

@@ -2,15 +2,11 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
 
-#[path = "support/servers.rs"]
-mod servers;
-mod support;
-
 use std::fs;
 use std::process::Command;
 
-use servers::Servers;
-use support::{Place, Transcript};
+use crate::servers::Servers;
+use crate::support::{Place, Transcript};
 
 /// A folder with a store of three servers.
 struct Scene {

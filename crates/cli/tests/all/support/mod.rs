@@ -1,7 +1,5 @@
 //! Runs the command as a user would, in a folder of its own.
 
-#![allow(dead_code)] // Each test program uses its part.
-
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
 
-mod support;
-
 use std::fs;
 
-use support::Place;
+use crate::support::Place;
 
 #[test]
 fn one_figure_with_its_statements_drawn_and_the_same_again() {

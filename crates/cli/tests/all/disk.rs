@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
 
-mod support;
-
 use std::fs;
 
-use support::Place;
+use crate::support::Place;
 
 const TRACE: &str = "\
 R Miss 0 4 9000.0 20000.0
@@ -19,9 +17,9 @@ R Miss 350 1 12000.0 1000.0
 fn place() -> Place {
     let place = Place::new();
     for (name, text) in [
-        ("test.diskspecs", include_str!("../../machine/tests/drive/test.diskspecs")),
-        ("test.model", include_str!("../../machine/tests/drive/test.model")),
-        ("test.seek", include_str!("../../machine/tests/drive/test.seek")),
+        ("test.diskspecs", include_str!("../../../machine/tests/drive/test.diskspecs")),
+        ("test.model", include_str!("../../../machine/tests/drive/test.model")),
+        ("test.seek", include_str!("../../../machine/tests/drive/test.seek")),
         ("test.trace", TRACE),
     ] {
         fs::write(place.join(name), text).unwrap();

@@ -1,8 +1,6 @@
 //! `pioscope reproduce miller-katz`: one figure at a time, with what a user changes.
 
-mod support;
-
-use support::Place;
+use crate::support::Place;
 
 const START: [&str; 2] = ["reproduce", "miller-katz"];
 

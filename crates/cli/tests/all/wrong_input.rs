@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
 
-mod support;
-
 use std::fs;
 use std::process::Command;
 
-use support::{Place, has_mpi};
+use crate::support::{Place, has_mpi};
 
 #[test]
 fn programs_that_cannot_be_recorded() {

@@ -2,24 +2,20 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
 
-#[path = "support/servers.rs"]
-mod servers;
-mod support;
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::servers::Servers;
+use crate::support::{Place, has_mpi};
 use pio_layout::{Datatype, View};
 use pio_store::StoreError;
 use pio_store::client::{Mode, Options, Store, StoreFile, Striping};
 use pio_store::transport::Way;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use servers::Servers;
-use support::{Place, has_mpi};
 
 const CREATE: Mode = Mode { create: true, exclusive: false };
 const CLIENTS: u64 = 3;

@@ -1,7 +1,5 @@
 //! Servers in a process of their own.
 
-#![allow(dead_code)] // Each test program uses its part.
-
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

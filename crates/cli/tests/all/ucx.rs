@@ -3,18 +3,15 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
 
-#[path = "support/servers.rs"]
-mod servers;
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::servers::Servers;
 use pio_store::StoreError;
 use pio_store::client::{Mode, Options, Store, Striping};
 use pio_store::transport::{Way, ucx};
-use servers::Servers;
 
 const CREATE: Mode = Mode { create: true, exclusive: false };
 

@@ -1,0 +1,19 @@
+//! All tests of the command in one program: that is linked once, and runs on all cores.
+
+mod disk;
+mod faults;
+mod jobs;
+mod miller_katz;
+mod reproduce_coll;
+mod reproduce_hong;
+mod serve;
+#[path = "support/servers.rs"]
+mod servers;
+#[path = "support/servers.rs"]
+mod servers;
+mod store;
+mod support;
+mod support;
+mod sweep;
+mod ucx;
+mod wrong_input;
