@@ -11,7 +11,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-study test-python test-mpi test-openmpi test-programs test-recorded test-darshan test-slow fuzz lint bench build release collapse preflight clean
+.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-openmpi test-programs test-recorded test-darshan test-slow fuzz lint bench build release collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,7 +19,7 @@ help: ## this text
 demo: release ## one real program through all four verbs, with a report at the end
 	python3 tools/demo.py
 
-test: test-rust test-python test-apps test-study test-mpi test-openmpi ## every test but the slow ones
+test: test-rust test-python test-report test-apps test-study test-mpi test-openmpi ## every test but the slow ones
 
 test-rust: build
 	cargo test --workspace
@@ -28,6 +28,9 @@ test-rust: build
 test-python: build .venv-python/.ready ## the Python module
 	cp target/debug/lib_native.so python/pioscope/_native.abi3.so
 	PIOSCOPE=target/debug/pioscope PYTHONPATH=python .venv-python/bin/python -m unittest discover --start-directory python/tests
+
+test-report: build ## the HTML report in headless Chromium, if there is one
+	python3 tools/check_report.py
 
 test-apps: collapse
 	python3 apps/collapse/check.py

@@ -5,6 +5,7 @@
 mod apply;
 mod calibrate_store;
 mod convert;
+mod diff;
 mod disk;
 mod explain;
 mod machines;
@@ -45,6 +46,8 @@ enum Verb {
     Record(record::Arguments),
     /// Say what a recorded program does: tables, figures, a report
     Explain(explain::Arguments),
+    /// Compare two runs: what changed, and what it costs now
+    Diff(diff::Arguments),
     /// Say how long a recorded program's I/O would take on other machines, under other strategies
     Predict(predict::Arguments),
     /// Run an MPI program, unmodified, with its MPI-IO carried out under a strategy
@@ -71,6 +74,7 @@ pub fn main() -> ExitCode {
     let outcome = match arguments.verb {
         Verb::Record(arguments) => record::run(arguments),
         Verb::Explain(arguments) => explain::run(arguments),
+        Verb::Diff(arguments) => diff::run(arguments),
         Verb::Predict(arguments) => predict::run(arguments),
         Verb::Apply(arguments) => apply::run(arguments),
         Verb::Serve(arguments) => serve::run(arguments),

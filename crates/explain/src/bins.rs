@@ -1,27 +1,34 @@
 //! Amounts over time in a fixed number of bins, whose width doubles whenever the job turns out to be longer.
 
-/// Bins kept; between half of them and all are in use.
+/// Bins kept, unless others are wanted; between half of them and all are in use.
 const BINS: usize = 256;
 
 /// Some rows of bins over one time axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Bins {
-    bin_ns: u64,
+    /// Logarithm (base 2) of the width of a bin in nanoseconds.
+    shift: u32,
+    bins: usize,
     rows: Vec<Vec<f64>>,
 }
 
 impl Bins {
     /// `rows` empty rows.
     pub(crate) fn new(rows: usize) -> Bins {
-        Bins { bin_ns: 1, rows: vec![vec![0.0; BINS]; rows] }
+        Bins::with(rows, BINS)
+    }
+
+    /// `rows` empty rows of at most `bins` bins, an even number.
+    pub(crate) fn with(rows: usize, bins: usize) -> Bins {
+        Bins { shift: 0, bins, rows: vec![vec![0.0; bins]; rows] }
     }
 
     /// Spreads `amount` evenly over `start_ns .. end_ns` (all at `start_ns` if that is empty) of row `row`.
     pub(crate) fn spread(&mut self, row: usize, start_ns: u64, end_ns: u64, amount: f64) {
         self.widen(end_ns.max(start_ns));
         let Some(bins) = self.rows.get_mut(row) else { return };
-        let width = self.bin_ns;
-        let (first, last) = (bin(start_ns, width), bin(end_ns.saturating_sub(1).max(start_ns), width));
+        let (shift, width) = (self.shift, 1_u64 << self.shift);
+        let (first, last) = (bin(start_ns, shift), bin(end_ns.saturating_sub(1).max(start_ns), shift));
         if first == last {
             bins[first] += amount;
             return;
@@ -38,29 +45,30 @@ impl Bins {
     /// The width of a bin, and the rows cut to the bins that `duration_ns` needs.
     pub(crate) fn finish(mut self, duration_ns: u64) -> (u64, Vec<Vec<f64>>) {
         self.widen(duration_ns);
-        let used = bin(duration_ns.saturating_sub(1), self.bin_ns) + 1;
+        let used = bin(duration_ns.saturating_sub(1), self.shift) + 1;
         for row in &mut self.rows {
             row.truncate(used);
         }
-        (self.bin_ns, self.rows)
+        (1 << self.shift, self.rows)
     }
 
     /// Doubles the width until `end_ns` falls inside.
     fn widen(&mut self, end_ns: u64) {
-        while end_ns / self.bin_ns >= BINS as u64 {
-            self.bin_ns *= 2;
+        while end_ns >> self.shift >= self.bins as u64 {
+            self.shift += 1;
+            let half = self.bins / 2;
             for row in &mut self.rows {
-                for index in 0..BINS / 2 {
+                for index in 0..half {
                     row[index] = row[2 * index] + row[2 * index + 1];
                 }
-                row[BINS / 2..].fill(0.0);
+                row[half..].fill(0.0);
             }
         }
     }
 }
 
-fn bin(time_ns: u64, width_ns: u64) -> usize {
-    (time_ns / width_ns) as usize
+fn bin(time_ns: u64, shift: u32) -> usize {
+    (time_ns >> shift) as usize
 }
 
 #[cfg(test)]

@@ -3,8 +3,11 @@
 use pio_trace::{Call, Event, FileId, Layer, ProcessId, Tables, Trace, TraceError};
 
 use crate::accumulator::Accumulator;
+use crate::classes::{ClassTotal, Purpose};
+use crate::findings::{Finding, References};
 use crate::operations::{OperationTable, OperationView};
 use crate::pattern::Pattern;
+use crate::rhythm::Rhythm;
 use crate::tally::{Tally, Traffic};
 use crate::trouble::Trouble;
 use crate::workload::Workload;
@@ -52,6 +55,14 @@ pub struct Explanation {
     pub rate: DataRate,
     /// Who was in I/O when.
     pub busy: Busy,
+    /// The rates that findings are measured by.
+    pub references: References,
+    /// What costs time for nothing, the dearest first.
+    pub findings: Vec<Finding>,
+    /// Bursts, cycles and phases.
+    pub rhythm: Rhythm,
+    /// Why the job does its I/O: Miller and Katz's classes, those of most bytes first.
+    pub purposes: Vec<ClassTotal>,
 }
 
 impl Explanation {
@@ -74,15 +85,22 @@ impl Explanation {
         if let Some(damage) = trace.damage() {
             accumulator.add_damage(damage.to_string());
         }
-        let mut done = 0;
-        for (block, about) in trace.blocks().iter().enumerate() {
+        let blocks = trace.blocks();
+        let read = |block: usize| (block < blocks.len()).then(|| trace.block(block));
+        let (mut done, mut next) = (0, read(0));
+        for (block, about) in blocks.iter().enumerate() {
             progress(done);
             done += about.event_count() as u64;
-            match trace.block(block) {
-                Ok(events) => events.iter().for_each(|event| accumulator.add(event)),
-                Err(damaged @ TraceError::Damaged { .. }) => accumulator.add_damage(damaged.to_string()),
-                Err(error) => return Err(error),
-            }
+            next = match next {
+                // The next block is read and decoded while this one is looked at.
+                Some(Ok(events)) => accumulator.add_all(&events, || read(block + 1)),
+                Some(Err(damaged @ TraceError::Damaged { .. })) => {
+                    accumulator.add_damage(damaged.to_string());
+                    read(block + 1)
+                }
+                Some(Err(error)) => return Err(error),
+                None => None,
+            };
         }
         Ok(accumulator.finish())
     }
@@ -127,6 +145,14 @@ pub struct FileStatistics {
     pub program_pattern: Pattern,
     /// Order of the accesses that reached the file.
     pub file_system_pattern: Pattern,
+    /// Time with at least one of the program's calls on it under way, nanoseconds.
+    pub busy_ns: u64,
+    /// Starts of the program's first and last reads, nanoseconds since the start of the job.
+    pub read_span: Option<(u64, u64)>,
+    /// Starts of the program's first and last writes.
+    pub write_span: Option<(u64, u64)>,
+    /// Why it is read and written; none if it is not.
+    pub purpose: Option<Purpose>,
 }
 
 /// One process.

@@ -15,22 +15,31 @@
 
 mod accumulator;
 mod bins;
+pub mod classes;
 pub mod counted;
 mod explanation;
+pub mod findings;
 mod operations;
+mod order;
 mod pattern;
+pub mod rhythm;
 mod sizes;
 mod tally;
+mod totals;
 mod trouble;
 mod workload;
 
 pub use accumulator::Accumulator;
+pub use classes::{ClassTotal, Purpose};
 pub use counted::Counted;
 pub use explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, IoTime, LayerTable, ProcessStatistics,
 };
+pub use findings::Finding;
 pub use operations::{OperationTable, OperationView};
+pub use order::Order;
 pub use pattern::Pattern;
+pub use rhythm::Rhythm;
 pub use sizes::{SizeClass, Sizes};
 pub use tally::{Amount, Tally, Traffic};
 pub use trouble::{Failure, Trouble};

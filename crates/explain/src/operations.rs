@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use pio_trace::{Call, Event, Layer, Op};
+use pio_trace::{Call, Layer, Op};
 
 use crate::sizes::Sizes;
-use crate::tally::Tally;
+use crate::tally::{Seen, Tally};
 
 /// Counts, times and request sizes by operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct OperationTable {
 
 impl OperationTable {
     /// Counts one event.
-    pub(crate) fn add(&mut self, event: &Event) {
+    pub(crate) fn add(&mut self, event: &Seen<'_>) {
         if event.call == Call::StrategyAcknowledge {
             self.acknowledgements.add(event);
             return;

@@ -1,6 +1,6 @@
 //! Counters.
 
-use pio_trace::{Event, Flags, Op};
+use pio_trace::{Event, Flags, Layer, Op};
 
 /// How many, and how many bytes in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,10 +36,10 @@ pub struct Tally {
 
 impl Tally {
     /// Counts one event.
-    pub(crate) fn add(&mut self, event: &Event) {
+    pub(crate) fn add(&mut self, event: &Seen<'_>) {
         self.count += 1;
-        self.failed += u64::from(failed(event));
-        self.bytes = self.bytes.saturating_add(moved_bytes(event));
+        self.failed += u64::from(event.failed);
+        self.bytes = self.bytes.saturating_add(event.bytes);
         self.time_ns = self.time_ns.saturating_add(event.elapsed_ns);
         self.longest_ns = self.longest_ns.max(event.elapsed_ns);
     }
@@ -91,7 +91,7 @@ pub struct Traffic {
 
 impl Traffic {
     /// Counts one event; messages are not file traffic and are left out.
-    pub(crate) fn add(&mut self, event: &Event) {
+    pub(crate) fn add(&mut self, event: &Seen<'_>) {
         match event.op() {
             Op::Open => self.open.add(event),
             Op::Read => self.read.add(event),
@@ -112,21 +112,47 @@ impl Traffic {
     }
 }
 
-/// Whether the call returned an error. An unfinished call has no result yet.
-pub(crate) fn failed(event: &Event) -> bool {
-    event.result < 0 && !event.flags.contains(Flags::UNFINISHED)
+/// An event, and what is asked of it again and again.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'e> {
+    event: &'e Event,
+    op: Op,
+    layer: Layer,
+    /// Whether the call returned an error. An unfinished call has no result yet.
+    pub(crate) failed: bool,
+    /// Bytes that a read, write or message moved. A call that returns before its data move is taken at its word.
+    pub(crate) bytes: u64,
 }
 
-/// Bytes that a read, write or message moved. A call that returns before its data move is taken at its word.
-pub(crate) fn moved_bytes(event: &Event) -> u64 {
-    match event.op() {
-        Op::Read | Op::Write | Op::Communicate => {
-            if event.result == 0 && event.flags.contains(Flags::ASYNC) {
-                event.size
-            } else {
-                event.transferred()
+impl<'e> Seen<'e> {
+    pub(crate) fn of(event: &'e Event) -> Seen<'e> {
+        let op = event.op();
+        let failed = event.result < 0 && !event.flags.contains(Flags::UNFINISHED);
+        let bytes = match op {
+            Op::Read | Op::Write | Op::Communicate => {
+                let later = event.result == 0 && event.flags.contains(Flags::ASYNC);
+                if later { event.size } else { event.transferred() }
             }
-        }
-        Op::Open | Op::Close | Op::Seek | Op::Sync | Op::View | Op::Metadata => 0,
+            Op::Open | Op::Close | Op::Seek | Op::Sync | Op::View | Op::Metadata => 0,
+        };
+        Seen { event, op, layer: event.layer(), failed, bytes }
+    }
+
+    /// The kind of operation.
+    pub(crate) fn op(&self) -> Op {
+        self.op
+    }
+
+    /// The layer of the call.
+    pub(crate) fn layer(&self) -> Layer {
+        self.layer
+    }
+}
+
+impl std::ops::Deref for Seen<'_> {
+    type Target = Event;
+
+    fn deref(&self) -> &Event {
+        self.event
     }
 }

@@ -344,13 +344,27 @@ fn move_pieces_of<const N: usize>(from: &Run, source: &[u8], to: &Run, target: &
 fn gather_pieces<const N: usize>(run: &Run, memory: &[u8], stream: &mut [u8]) {
     let (pieces, _) = stream.as_chunks_mut::<N>();
     // The last piece has no gap behind it: all others do, and make whole chunks.
-    for (to, from) in pieces.iter_mut().zip(memory.chunks_exact(run.stride as usize)) {
-        if let Some(from) = from.first_chunk::<N>() {
-            *to = *from;
+    match run.stride as usize {
+        // Of two or four ranks that take turns: with a constant stride, several pieces are moved at once.
+        stride if stride == 2 * N => gather_every::<N, 2>(pieces, memory.as_chunks::<N>().0),
+        stride if stride == 4 * N => gather_every::<N, 4>(pieces, memory.as_chunks::<N>().0),
+        stride => {
+            for (to, from) in pieces.iter_mut().zip(memory.chunks_exact(stride)) {
+                if let Some(from) = from.first_chunk::<N>() {
+                    *to = *from;
+                }
+            }
         }
     }
     if let (Some(to), Some(from)) = (pieces.last_mut(), memory.last_chunk::<N>()) {
         *to = *from;
+    }
+}
+
+/// The first of every `STRIDE` pieces of memory, as far as there are that many.
+fn gather_every<const N: usize, const STRIDE: usize>(pieces: &mut [[u8; N]], memory: &[[u8; N]]) {
+    for (to, from) in pieces.iter_mut().zip(memory.as_chunks::<STRIDE>().0) {
+        *to = from[0];
     }
 }
 

@@ -333,6 +333,7 @@ fn activity_figure(activity: &Activity) -> String {
         activity.bin_s,
         &read,
         &written,
+        &[],
     )
 }
 

@@ -65,10 +65,18 @@ pub(crate) fn data_rate(found: &Explanation) -> String {
     let program = sum(&rate.program_read) + sum(&rate.program_write) > 0.0;
     let differ = rate.program_read != rate.file_system_read || rate.program_write != rate.file_system_write;
     let (duration_s, bin_s) = (found.duration_s(), rate.bin_ns as f64 / 1e9);
+    let cycles = crate::rhythm::cycle_starts(found);
     let mut html = String::new();
     if program && (differ || !files) {
         let title = "Data rate over time, as the program saw it";
-        html.push_str(&rate_figure(title, duration_s, bin_s, &rate.program_read, &rate.program_write));
+        html.push_str(&rate_figure(
+            title,
+            duration_s,
+            bin_s,
+            &rate.program_read,
+            &rate.program_write,
+            &cycles,
+        ));
     }
     if files {
         let title = if differ { "Data rate over time, at the files" } else { "Data rate over time" };
@@ -78,13 +86,22 @@ pub(crate) fn data_rate(found: &Explanation) -> String {
             bin_s,
             &rate.file_system_read,
             &rate.file_system_write,
+            &cycles,
         ));
     }
     html
 }
 
-/// Bytes over time: `read` and `write` have the bytes of each span of `bin_s` seconds, of `duration_s` in all.
-pub(crate) fn rate_figure(title: &str, duration_s: f64, bin_s: f64, read: &[f64], write: &[f64]) -> String {
+/// Bytes over time: `read` and `write` have the bytes of each span of `bin_s` seconds, of `duration_s` in all; `cycles`
+/// are the seconds at which cycles begin.
+pub(crate) fn rate_figure(
+    title: &str,
+    duration_s: f64,
+    bin_s: f64,
+    read: &[f64],
+    write: &[f64],
+    cycles: &[f64],
+) -> String {
     const HEIGHT: f64 = 190.0;
     const TOP: f64 = 10.0;
     const BOTTOM: f64 = 24.0;
@@ -125,6 +142,13 @@ pub(crate) fn rate_figure(title: &str, duration_s: f64, bin_s: f64, read: &[f64]
         path.push_str(&format!("L{:.1} {zero:.1}Z", x_of(duration_s)));
         body.push_str(&format!("<path class=\"op-{class}\" d=\"{path}\"/>"));
     }
+    for start_s in cycles {
+        let x = x_of(*start_s);
+        body.push_str(&format!(
+            "<line class=\"cycle\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{:.1}\"/>",
+            HEIGHT - BOTTOM
+        ));
+    }
     let label = format!(
         "{title}: writes up to {}, reads up to {}, over {}",
         units::rate(write_peak),
@@ -144,6 +168,12 @@ pub(crate) fn rate_figure(title: &str, duration_s: f64, bin_s: f64, read: &[f64]
                 units::rate(peak)
             ));
         }
+    }
+    if !cycles.is_empty() {
+        keys.push_str(&format!(
+            "<li><i class=\"key cycle\"></i>{} begin</li>",
+            units::things(cycles.len() as u64, "cycle", "cycles")
+        ));
     }
     figure(title, &format!("<ul class=\"keys\">{keys}</ul>{}", svg(HEIGHT, &label, &body)), "")
 }

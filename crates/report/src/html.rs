@@ -13,7 +13,7 @@ use crate::prediction::{self, Prediction};
 use crate::sections::{self, Limits};
 use crate::table::Table;
 use crate::timeline::Timeline;
-use crate::{units, words};
+use crate::{findings, rhythm, units, words};
 
 pub(crate) const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -56,6 +56,7 @@ fn page(
     }
     let has_events = found.events > 0 || counted.is_none();
     if has_events {
+        section("findings", "Findings", &findings::html(found), out)?;
         section("timeline", "Timeline", &timeline_figure(&timeline), out)?;
         section("activity", "Activity", &activity(found), out)?;
     }
@@ -88,7 +89,10 @@ fn sections_of_events(found: &Explanation, out: &mut impl Write) -> io::Result<(
     section(
         "workload",
         "Workload",
-        &(filled(&sections::workload(found)) + &filled(&sections::patterns(found))),
+        &(filled(&sections::workload(found))
+            + &filled(&rhythm::purposes(found, &limits))
+            + &filled(&rhythm::phases(found))
+            + &filled(&sections::patterns(found))),
         out,
     )
 }

@@ -1,7 +1,8 @@
 //! The explanation in tables: the same for text and HTML.
 
 use pio_explain::{
-    Amount, Explanation, FileStatistics, OperationView, Pattern, ProcessStatistics, Rates, Sizes, Tally,
+    Amount, Explanation, FileStatistics, OperationView, Order, Pattern, ProcessStatistics, Rates, Sizes,
+    Tally,
 };
 use pio_trace::{Layer, Op};
 
@@ -297,10 +298,10 @@ pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
     files.sort_by_key(|file| std::cmp::Reverse(traffic(file).time_ns));
     let shown = files.len().min(limits.rows);
     let rows = files[..shown].iter().map(|file| {
-        let (traffic, pattern) = if has_posix(file) {
-            (&file.file_system, &file.file_system_pattern)
+        let (traffic, order) = if has_posix(file) {
+            (&file.file_system, file.order_at_file_system())
         } else {
-            (&file.program, &file.program_pattern)
+            (&file.program, file.order())
         };
         let amount =
             |tally: Tally| if tally.count > 0 { units::bytes(tally.bytes as f64) } else { String::new() };
@@ -313,26 +314,17 @@ pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
             amount(traffic.write),
             units::time_ns(traffic.all().time_ns),
             traffic.data().bandwidth_bytes_per_s().map_or(String::new(), units::rate),
-            pattern.sequential_fraction().map_or(String::new(), units::percent),
+            order.map_or(String::new(), order_name),
         ];
         if limits.wide {
-            row.push(file.imbalance.map_or(String::new(), units::significant));
+            row.extend(more_of_file(found, file));
         }
         row
     });
-    let mut columns = vec![
-        "file",
-        ">size",
-        ">used by",
-        ">requests",
-        ">read",
-        ">written",
-        ">time",
-        ">bandwidth",
-        ">sequential",
-    ];
+    let mut columns =
+        vec!["file", ">size", ">used by", ">requests", ">read", ">written", ">time", ">bandwidth", "order"];
     if limits.wide {
-        columns.push(">max/mean");
+        columns.extend(MORE_OF_FILE);
     }
     let rest = files.len() - shown;
     Table {
@@ -348,6 +340,41 @@ pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
         columns,
         rows: rows.collect(),
     }
+}
+
+/// The order of a file's accesses, in a word or two.
+fn order_name(order: Order) -> String {
+    match order {
+        Order::Once => "once".into(),
+        Order::Sequential => "sequential".into(),
+        Order::Strided { bytes, stride } => {
+            format!("{} every {}", units::bytes(bytes.round()), units::bytes(stride as f64))
+        }
+        Order::Random => "random".into(),
+        Order::Mixed => "mixed".into(),
+    }
+}
+
+/// Headings of what is told of a file where there is room.
+const MORE_OF_FILE: [&str; 7] =
+    [">reads a byte", ">writes a byte", ">opens", ">other calls", ">at a time", ">lost", ">max/mean"];
+
+fn more_of_file(found: &Explanation, file: &FileStatistics) -> [String; 7] {
+    let calls = if has_posix(file) { &file.file_system } else { &file.program };
+    let times = |value: f64| {
+        if value > 0.0 { units::significant((value * 100.0).round() / 100.0) } else { String::new() }
+    };
+    let (read, written) = file.times_moved().unwrap_or_default();
+    let lost_ns: f64 = found.findings.iter().map(|finding| finding.lost_on_ns(file.file)).sum();
+    [
+        times(read),
+        times(written),
+        units::count(calls.open.count),
+        units::count(calls.other.count),
+        file.concurrency().map_or(String::new(), times),
+        if lost_ns > 0.0 { units::time_s(lost_ns / 1e9) } else { String::new() },
+        file.imbalance.map_or(String::new(), units::significant),
+    ]
 }
 
 fn has_posix(file: &FileStatistics) -> bool {

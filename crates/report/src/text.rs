@@ -4,7 +4,7 @@ use pio_explain::Explanation;
 
 use crate::sections::{self, Limits};
 use crate::table::{Table, wrap};
-use crate::{escape, units, words};
+use crate::{escape, findings, rhythm, units, words};
 
 /// Notes that are too long for a terminal: the HTML report has them.
 const LONG_NOTES: [&str; 2] = ["mount", "counted by "];
@@ -28,6 +28,7 @@ pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
     for sentence in words::summary(found) {
         text.push_str(&wrap(&sentence, 98, ""));
     }
+    text.push_str(&findings::text(found));
     text.push_str(&activity(found));
     let tables = [
         sections::operations(found),
@@ -35,6 +36,8 @@ pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
         sections::request_sizes(found),
         sections::layers(found),
         sections::workload(found),
+        rhythm::purposes(found, &limits),
+        rhythm::phases(found),
         sections::patterns(found),
         sections::files(found, &limits),
         sections::processes(found, &limits),

@@ -11,6 +11,7 @@ pub(crate) fn summary(found: &Explanation) -> Vec<String> {
     sentences.extend(data(found));
     sentences.extend(inside_mpi(found).or_else(|| time(found)));
     sentences.extend(order(found));
+    sentences.extend(crate::rhythm::sentence(found));
     sentences.extend(balance(found));
     sentences
 }

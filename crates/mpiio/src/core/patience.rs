@@ -9,7 +9,9 @@ use super::turns;
 
 /// How often to look for something before the clock is looked at.
 const LOOKS: u32 = 16;
-/// For so long a wait without sleep. The kernel wakes sleepers some 50 microseconds late.
+/// For so long a rank with a processor of its own does nothing but look.
+const AT_FULL_SPEED: Duration = Duration::from_micros(200);
+/// For so long a wait without sleep, where nobody wakes sleepers. The kernel wakes them some 50 microseconds late.
 const AWAKE: Duration = Duration::from_micros(400);
 /// The same where a node has more ranks than processors: there, giving the processor away lets the next rank work at
 /// once, and comes out ahead of sleeping by far if the MPI's own waits give it away, too (Open MPI's do; 4 ranks on 2
@@ -33,8 +35,10 @@ pub fn in_a_crowd() {
 /// How to wait: a short while at full speed, then giving the processor away between looks, then asleep: a rank that works
 /// must not share its processor with several that only look.
 ///
-/// Where messages come through a mailbox, their sender wakes the sleeper. Where nobody wakes it, it sleeps an eighth of
-/// the time that was waited already.
+/// Where messages come through a mailbox, their sender wakes the sleeper. A rank with a processor of its own then never
+/// gives it away awake: another program that runs beside the job would keep it until the kernel's next tick, up to 4 ms,
+/// but has to give way to a sleeper that is woken. Where nobody wakes it, it sleeps an eighth of the time that was waited
+/// already.
 ///
 /// Other operations of this rank go on meanwhile; a nonblocking operation goes back to whoever carries it on.
 #[derive(Debug)]
@@ -52,19 +56,24 @@ impl Patience {
 
     /// After a look at this communicator that found nothing.
     pub fn wait(&mut self, communicator: &Communicator) {
-        if !self.gave_way() {
-            return;
-        }
         let crowded = CROWDED.load(Ordering::Relaxed);
-        // Others may have had the processor for a long time.
-        if !crowded && !self.looks.is_multiple_of(LOOKS) {
+        if self.is_young(crowded) {
             return;
         }
-        let awake = match crowded {
-            false => AWAKE,
-            true if communicator.is_local() => AWAKE_IN_A_CROWD,
-            true => AWAKE_AT_MPI_IN_A_CROWD,
+        let is_local = communicator.is_local();
+        if crowded || !is_local {
+            std::thread::yield_now();
+        }
+        let awake = match (crowded, is_local) {
+            (false, true) => AT_FULL_SPEED,
+            (false, false) => AWAKE,
+            (true, true) => AWAKE_IN_A_CROWD,
+            (true, false) => AWAKE_AT_MPI_IN_A_CROWD,
         };
+        // Others may have had the processor for a long time; where there are none, it is the clock that costs.
+        if !crowded && !is_local && !self.looks.is_multiple_of(LOOKS) {
+            return;
+        }
         let waited = self.waited();
         if waited <= awake {
             return;
@@ -79,30 +88,34 @@ impl Patience {
 
     /// After a look that found nothing yet of what this rank carries on itself.
     pub fn wait_for_oneself(&mut self) {
-        if !self.gave_way() || !self.looks.is_multiple_of(LOOKS) {
+        let crowded = CROWDED.load(Ordering::Relaxed);
+        if self.is_young(crowded) {
             return;
         }
-        let awake = if CROWDED.load(Ordering::Relaxed) { AWAKE_AT_MPI_IN_A_CROWD } else { AWAKE };
+        std::thread::yield_now();
+        if !self.looks.is_multiple_of(LOOKS) {
+            return;
+        }
+        let awake = if crowded { AWAKE_AT_MPI_IN_A_CROWD } else { AWAKE };
         let waited = self.waited();
         if waited > awake {
             doze(waited);
         }
     }
 
-    /// Carries on with other operations; whether it has come so far that the processor was given away. (It has not in a
-    /// nonblocking operation, nor while the wait is young.)
-    fn gave_way(&mut self) -> bool {
+    /// Carries on with other operations; whether it is too early to do more than to look again, as it always is in a
+    /// nonblocking operation.
+    fn is_young(&mut self, crowded: bool) -> bool {
         if coroutine::pause() {
-            return false;
+            return true;
         }
         turns::progress();
         self.looks += 1;
-        if self.looks <= LOOKS {
+        let young = self.looks <= LOOKS || (!crowded && self.waited() < AT_FULL_SPEED);
+        if young {
             std::hint::spin_loop();
-            return false;
         }
-        std::thread::yield_now();
-        true
+        young
     }
 
     /// Since the clock was first asked.

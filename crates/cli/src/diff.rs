@@ -1,0 +1,28 @@
+//! `pioscope diff`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::explain;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pioscope diff before.pio after.pio
+  pioscope diff run.darshan run.pio")]
+pub struct Arguments {
+    /// The trace of the first run, or another tool's log
+    before: PathBuf,
+    /// That of the second
+    after: PathBuf,
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode> {
+    let before = explain::explain(&explain::open(&arguments.before)?)?;
+    let after = explain::explain(&explain::open(&arguments.after)?)?;
+    crate::print(&pio_report::diff_text(&before, &after))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,67 @@
+//! What one call is charged to, before it is known what others do with the same file.
+
+use super::cost::Cost;
+
+/// What is remarkable about a call. Each call has at most one: the most specific, so that no second is counted twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// Reads bytes that its process had read.
+    Reread,
+    /// Reads bytes that another rank had read.
+    ReadByOthers,
+    /// Reads bytes that its process had just written.
+    ReadBack,
+    /// Writes bytes again that nobody had read, synced or closed since.
+    Overwrite,
+    /// Independent MPI-IO: small, or of many pieces by its view, or after a jump.
+    Independent,
+    /// The same, in steps that repeat, without a view that says so.
+    IndependentSteps,
+    /// Collective MPI-IO, one small piece a call in steps that repeat.
+    CollectivePieces,
+    /// Moves less through a stream than the stream's buffer should gather.
+    Stream,
+    /// Writes at the end, wherever that is now.
+    Append,
+    /// Writes part of a page that another process had just written part of.
+    SharedPage,
+    /// Smaller than large, after a jump.
+    Random,
+    /// Smaller than large, in steps that repeat.
+    Steps,
+    /// Reads a little, one request behind the other.
+    SmallRead,
+    /// Writes a little, one request behind the other.
+    SmallWrite,
+    /// Forces few bytes to the device.
+    Sync,
+    /// Opens or closes a file that its process had open before.
+    Reopen,
+    /// The first open and its close.
+    Open,
+    /// On a name, or an attempt to open what is not there.
+    Name,
+    /// Moves a file pointer.
+    Seek,
+}
+
+/// Costs by class and direction: few of them at a time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Costs(Vec<(Class, Cost)>);
+
+impl Costs {
+    pub(crate) fn of(&mut self, class: Class) -> &mut Cost {
+        let index = match self.0.iter().position(|(known, _)| *known == class) {
+            Some(index) => index,
+            None => {
+                self.0.push((class, Cost::default()));
+                self.0.len() - 1
+            }
+        };
+        &mut self.0[index].1
+    }
+
+    pub(crate) fn get(&self, class: Class) -> Option<&Cost> {
+        self.0.iter().find(|(known, _)| *known == class).map(|(_, cost)| cost)
+    }
+}

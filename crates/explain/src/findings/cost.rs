@@ -1,0 +1,56 @@
+//! What calls of one kind took.
+
+use pio_trace::Op;
+
+use crate::tally::Seen;
+
+/// Calls, what they moved and took, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// How many.
+    pub calls: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Sum of their elapsed times, nanoseconds.
+    pub time_ns: u64,
+    /// Start of the first, nanoseconds since the start of the job.
+    pub from_ns: u64,
+    /// End of the last.
+    pub until_ns: u64,
+}
+
+impl Default for Cost {
+    fn default() -> Cost {
+        Cost { calls: 0, read_bytes: 0, write_bytes: 0, time_ns: 0, from_ns: u64::MAX, until_ns: 0 }
+    }
+}
+
+impl Cost {
+    /// Bytes read and written.
+    pub fn bytes(&self) -> u64 {
+        self.read_bytes.saturating_add(self.write_bytes)
+    }
+
+    pub(crate) fn add(&mut self, event: &Seen<'_>) {
+        self.calls += 1;
+        match event.op() {
+            Op::Read => self.read_bytes = self.read_bytes.saturating_add(event.bytes),
+            Op::Write => self.write_bytes = self.write_bytes.saturating_add(event.bytes),
+            _ => {}
+        }
+        self.time_ns = self.time_ns.saturating_add(event.elapsed_ns);
+        self.from_ns = self.from_ns.min(event.start_ns);
+        self.until_ns = self.until_ns.max(event.end_ns());
+    }
+
+    pub(crate) fn merge(&mut self, other: &Cost) {
+        self.calls += other.calls;
+        self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
+        self.write_bytes = self.write_bytes.saturating_add(other.write_bytes);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.from_ns = self.from_ns.min(other.from_ns);
+        self.until_ns = self.until_ns.max(other.until_ns);
+    }
+}

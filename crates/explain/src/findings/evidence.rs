@@ -1,0 +1,297 @@
+//! The pass over the events: every call of the program is charged to what is remarkable about it.
+
+use pio_trace::{Call, Flags, Layer, Op, ProcessId, Tables, Target, ViewId};
+
+use super::class::Class;
+use super::files::{self, FileState};
+use super::limits::{LARGE, SMALL, SOON, STREAM_BUFFER, SYNC};
+use super::processes::ProcessState;
+use super::rates::Rates;
+use super::slots::{Reuse, Slots};
+use super::streams::Order;
+use crate::tally::Seen;
+
+/// What is gathered for the findings. Its memory grows with the files and handles of the job, not with its events.
+pub(crate) struct Evidence<'a> {
+    pub(crate) tables: &'a Tables,
+    pub(crate) rates: Rates,
+    pub(crate) slots: Slots,
+    pub(crate) files: Vec<FileState>,
+    pub(crate) processes: Vec<ProcessState>,
+}
+
+/// A read or write, and where in the file it is.
+struct Access {
+    slot: usize,
+    /// Bytes of the file, if they are one behind the other.
+    bytes: Option<(u64, u64)>,
+    length: u64,
+    order: Order,
+}
+
+impl<'a> Evidence<'a> {
+    pub(crate) fn new(tables: &'a Tables) -> Evidence<'a> {
+        let ranked = tables.processes.iter().map(|process| process.rank.is_some());
+        Evidence {
+            tables,
+            rates: Rates::default(),
+            slots: Slots::new(tables),
+            files: files::files(tables),
+            processes: ranked.map(ProcessState::new).collect(),
+        }
+    }
+
+    /// Looks at one event; they come in order of their start.
+    pub(crate) fn add(&mut self, event: &Seen<'_>) {
+        let op = event.op();
+        if let Some(process) = self.processes.get_mut(event.process.index()) {
+            if matches!(op, Op::Read | Op::Write) && event.layer() != Layer::MpiIo {
+                process.add_at_files(event);
+            }
+            if !event.is_physical() {
+                process.think(event.think_ns);
+            }
+        }
+        if event.is_physical() || event.flags.contains(Flags::UNFINISHED) {
+            return;
+        }
+        match op {
+            Op::Read | Op::Write => self.add_access(event),
+            Op::Open | Op::Close => self.add_open(event),
+            Op::Sync => self.add_sync(event),
+            Op::Seek => self.charge_handle(event, Class::Seek),
+            Op::Metadata if !matches!(event.call, Call::Dup | Call::Mmap) => self.charge_name(event),
+            Op::Metadata | Op::View | Op::Communicate => {}
+        }
+    }
+
+    fn add_open(&mut self, event: &Seen<'_>) {
+        let Some(handle) = event.handle.filter(|_| !event.failed) else {
+            self.charge_name(event);
+            return;
+        };
+        let Some(slot) = self.slots.of_handle(self.tables, handle, event.process) else { return };
+        let (state, slot) = (&mut self.slots.handles[handle.index()], &mut self.slots.slots[slot]);
+        if event.op() == Op::Open {
+            slot.opens += 1;
+            slot.appends |= event.flags.contains(Flags::APPEND);
+            state.reopened = slot.opens > 1;
+        } else {
+            state.streams = None;
+            if let Some(file) = slot.file.and_then(|file| self.files.get_mut(file.index())) {
+                file.unused.clear();
+            }
+        }
+        let class = if state.reopened { Class::Reopen } else { Class::Open };
+        slot.costs.of(class).add(event);
+    }
+
+    fn add_sync(&mut self, event: &Seen<'_>) {
+        let Some(handle) = event.handle else { return };
+        let Some(slot) = self.slots.of_handle(self.tables, handle, event.process) else { return };
+        let (state, slot) = (&mut self.slots.handles[handle.index()], &mut self.slots.slots[slot]);
+        let written = std::mem::take(&mut state.unsynced);
+        if let Some(file) = slot.file.and_then(|file| self.files.get_mut(file.index())) {
+            file.unused.clear();
+        }
+        if event.layer() == Layer::Stdio {
+            if written < STREAM_BUFFER {
+                slot.costs.of(Class::Stream).add(event);
+            }
+        } else if written < SYNC {
+            slot.costs.of(Class::Sync).add(event);
+        }
+    }
+
+    fn charge_handle(&mut self, event: &Seen<'_>, class: Class) {
+        let Some(handle) = event.handle else { return };
+        if let Some(slot) = self.slots.of_handle(self.tables, handle, event.process) {
+            self.slots.slots[slot].costs.of(class).add(event);
+        }
+    }
+
+    fn charge_name(&mut self, event: &Seen<'_>) {
+        let slot = self.slots.of_names(event.process);
+        self.slots.slots[slot].costs.of(Class::Name).add(event);
+    }
+
+    fn add_access(&mut self, event: &Seen<'_>) {
+        if event.failed || event.bytes == 0 {
+            return;
+        }
+        self.rates.add(event);
+        let ranked = self.processes.get_mut(event.process.index()).is_some_and(|process| {
+            process.add_asked(event);
+            process.ranked
+        });
+        let Some(access) = self.access(event) else { return };
+        let reuse = access.bytes.and_then(|bytes| self.reuse(event, ranked, &access, bytes));
+        let class = reuse.or_else(|| self.shape(event, &access));
+        match class {
+            Some(class) => self.slots.slots[access.slot].costs.of(class).add(event),
+            None => {
+                if let Some(process) = self.processes.get_mut(event.process.index()) {
+                    process.wait(event);
+                }
+            }
+        }
+    }
+
+    /// Where it is, and in what order.
+    fn access(&mut self, event: &Seen<'_>) -> Option<Access> {
+        let handle = event.handle?;
+        let slot = self.slots.of_handle(self.tables, handle, event.process)?;
+        let (view, start): (Option<ViewId>, u64) = match event.target {
+            Target::Extent { offset } => (None, offset),
+            Target::View { view, position } => (Some(view), position),
+            Target::None | Target::Peer { .. } => return None,
+        };
+        let length = event.bytes;
+        let reads = event.op() == Op::Read;
+        let state = &mut self.slots.handles[handle.index()];
+        let order = state.streams.get_or_insert_default()[usize::from(reads)].follow(view, start, length);
+        if !reads {
+            state.unsynced = state.unsynced.saturating_add(length);
+        }
+        let end = start.checked_add(length)?;
+        let view = view.and_then(|view| self.tables.views.get(view.index()));
+        let (bytes, span) = match view {
+            None => (Some((start, end)), (start, end)),
+            Some(view) => {
+                let span = (view.offset_of(start)?, view.offset_of(end - 1)?.checked_add(1)?);
+                (view.is_contiguous_over(start..end).then_some(span), span)
+            }
+        };
+        let slot_state = &mut self.slots.slots[slot];
+        if reads {
+            slot_state.read = true;
+        } else {
+            slot_state.written = true;
+        }
+        if event.layer() == Layer::MpiIo {
+            let known = slot_state.span.unwrap_or(span);
+            slot_state.span = Some((known.0.min(span.0), known.1.max(span.1)));
+        }
+        Some(Access { slot, bytes, length, order })
+    }
+
+    /// Whether at least half of the bytes were read or written before, to no avail.
+    fn reuse(
+        &mut self,
+        event: &Seen<'_>,
+        ranked: bool,
+        access: &Access,
+        (start, end): (u64, u64),
+    ) -> Option<Class> {
+        let slot = &mut self.slots.slots[access.slot];
+        let file = slot.file.and_then(|file| self.files.get_mut(file.index()))?;
+        let clock = self.processes.get(event.process.index()).map_or(0, |process| process.clock);
+        let most = |bytes: u64| bytes * 2 >= access.length;
+        if event.op() == Op::Write {
+            let unused = file.unused.insert(start, end);
+            slot.reuse.get_or_insert_default().write(start, end, clock);
+            return most(unused).then_some(Class::Overwrite);
+        }
+        file.unused.remove(start, end);
+        let reuse = slot.reuse.get_or_insert_default();
+        let known = reuse.read(event, start, end, clock);
+        let by_ranks =
+            if ranked && !event.flags.contains(Flags::COLLECTIVE) { file.read.insert(start, end) } else { 0 };
+        if most(known) {
+            Some(Class::Reread)
+        } else if most(reuse.just_written(start, end, clock)) {
+            Some(Class::ReadBack)
+        } else {
+            most(by_ranks - known.min(by_ranks)).then_some(Class::ReadByOthers)
+        }
+    }
+
+    /// What is remarkable about its size and order.
+    fn shape(&mut self, event: &Seen<'_>, access: &Access) -> Option<Class> {
+        let (order, length) = (access.order, access.length);
+        let jumps = matches!(order, Order::Random | Order::Strided);
+        if event.layer() == Layer::MpiIo {
+            return mpi_shape(event, access);
+        }
+        if length < LARGE && event.op() == Op::Write {
+            if self.appends_with_others(access.slot) {
+                return Some(Class::Append);
+            }
+            if self.shares_page(event.process, access) {
+                return Some(Class::SharedPage);
+            }
+        }
+        if jumps && length < LARGE {
+            return Some(if order == Order::Strided { Class::Steps } else { Class::Random });
+        }
+        if event.layer() == Layer::Stdio && length < STREAM_BUFFER {
+            return Some(Class::Stream);
+        }
+        let small = if event.op() == Op::Read { Class::SmallRead } else { Class::SmallWrite };
+        (length < SMALL).then_some(small)
+    }
+
+    fn appends_with_others(&self, slot: usize) -> bool {
+        let slot = &self.slots.slots[slot];
+        let shared = slot.file.and_then(|file| self.files.get(file.index())).is_some_and(|file| file.shared);
+        slot.appends && shared
+    }
+
+    fn shares_page(&mut self, process: ProcessId, access: &Access) -> bool {
+        let file = self.slots.slots[access.slot].file.and_then(|file| self.files.get_mut(file.index()));
+        let Some((file, (start, end))) = file.zip(access.bytes) else { return false };
+        file.shares_page(process, start, end)
+    }
+}
+
+/// What is remarkable about a call of MPI-IO.
+fn mpi_shape(event: &Seen<'_>, access: &Access) -> Option<Class> {
+    let (one_piece, length) = (access.bytes.is_some(), access.length);
+    let steps = one_piece && access.order == Order::Strided && length < LARGE;
+    if event.flags.contains(Flags::COLLECTIVE) {
+        return steps.then_some(Class::CollectivePieces);
+    }
+    if steps {
+        return Some(Class::IndependentSteps);
+    }
+    let jumps = access.order == Order::Random && length < LARGE;
+    (!one_piece || jumps || length < SMALL).then_some(Class::Independent)
+}
+
+impl Reuse {
+    /// Takes note of a write of the process whose count of bytes is `clock`.
+    fn write(&mut self, start: u64, end: u64, clock: u64) {
+        self.read.remove(start, end);
+        let newest = &mut self.recent[usize::from(self.newest)];
+        if newest.1 == start && newest.0 < newest.1 {
+            // Older than what is still in memory: forgotten from the front.
+            *newest = (newest.0.max(end.saturating_sub(SOON)), end, clock);
+        } else {
+            self.newest = (self.newest + 1) % self.recent.len() as u8;
+            self.recent[usize::from(self.newest)] = (start, end, clock);
+        }
+    }
+
+    /// Takes note of a read; says how many of its bytes the process had read before.
+    fn read(&mut self, event: &Seen<'_>, start: u64, end: u64, clock: u64) -> u64 {
+        let known = self.read.insert(start, end);
+        if known * 2 >= end - start {
+            if start <= self.last_start {
+                self.passes += 1;
+                self.pass_bytes = self.pass_bytes.saturating_add(clock.saturating_sub(self.pass_clock));
+                self.pass_clock = clock;
+            }
+        } else {
+            self.first_bytes = self.first_bytes.saturating_add(end - start);
+            self.first_ns = self.first_ns.saturating_add(event.elapsed_ns);
+        }
+        self.last_start = start;
+        known
+    }
+
+    /// How many of these bytes the process has written so lately that it must still have had them.
+    fn just_written(&self, start: u64, end: u64, clock: u64) -> u64 {
+        let recent = self.recent.iter().filter(|extent| clock.saturating_sub(extent.2) <= SOON);
+        recent.map(|extent| end.min(extent.1).saturating_sub(start.max(extent.0))).sum()
+    }
+}

@@ -1,0 +1,238 @@
+//! What is told.
+
+use std::collections::BTreeMap;
+
+use pio_trace::{FileId, ProcessId};
+
+use super::cost::Cost;
+use super::slots::Slot;
+
+/// Processes that are named.
+const NAMED: usize = 5;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Many small writes, one behind the other.
+    SmallWrites,
+    /// Many small reads, one behind the other.
+    SmallReads,
+    /// Tiny pieces through streams that have no buffer, or are flushed all the time.
+    UnbufferedStream,
+    /// Requests here and there in a file.
+    RandomAccess,
+    /// Small requests in equal steps, with what is between left out.
+    StridedAccess,
+    /// A move of the file pointer before every request.
+    Seeks,
+    /// The same bytes read again by the same process.
+    RedundantReads,
+    /// The same data read again and again in long cycles that no cache held.
+    CyclicRereads,
+    /// The same bytes read by many ranks, each for itself.
+    SameReadByAll,
+    /// Bytes overwritten before anybody could have used them.
+    Overwrites,
+    /// Bytes read back right after they were written.
+    ReadAfterWrite,
+    /// Several processes write parts of the same pages.
+    UnalignedSharing,
+    /// Many processes append to one file.
+    SharedAppend,
+    /// Ranks access a file by turns, each for itself, instead of together.
+    MissingCollective,
+    /// MPI-IO moves a pattern piece by piece, instead of describing it.
+    NoView,
+    /// Data forced to the device every few bytes.
+    SyncPerWrite,
+    /// The same files opened and closed again and again.
+    OpenStorm,
+    /// A great many files, each opened for little.
+    ManySmallFiles,
+    /// A file for every rank and step.
+    FilePerProcess,
+    /// Calls on names and attributes.
+    MetadataStorm,
+    /// One rank writes for all.
+    OneWriter,
+    /// One rank's I/O is far slower than that of the others.
+    Straggler,
+    /// Ranks move very different amounts.
+    UnevenRanks,
+    /// The program computes, then waits for its I/O, by turns.
+    NoOverlap,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 24] = [
+        Kind::SmallWrites,
+        Kind::SmallReads,
+        Kind::UnbufferedStream,
+        Kind::RandomAccess,
+        Kind::StridedAccess,
+        Kind::Seeks,
+        Kind::RedundantReads,
+        Kind::CyclicRereads,
+        Kind::SameReadByAll,
+        Kind::Overwrites,
+        Kind::ReadAfterWrite,
+        Kind::UnalignedSharing,
+        Kind::SharedAppend,
+        Kind::MissingCollective,
+        Kind::NoView,
+        Kind::SyncPerWrite,
+        Kind::OpenStorm,
+        Kind::ManySmallFiles,
+        Kind::FilePerProcess,
+        Kind::MetadataStorm,
+        Kind::OneWriter,
+        Kind::Straggler,
+        Kind::UnevenRanks,
+        Kind::NoOverlap,
+    ];
+}
+
+/// Something that costs time for nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What is wrong.
+    pub kind: Kind,
+    /// What it costs, nanoseconds of the job: an estimate.
+    pub lost_ns: f64,
+    /// What its calls took and moved, and when: the sum of all processes.
+    pub cost: Cost,
+    /// What the same would have taken otherwise, nanoseconds, the sum of all processes.
+    pub expected_ns: f64,
+    /// Processes that were taken to be in I/O at the same time.
+    pub together: f64,
+    /// The files, those that took most first.
+    pub files: Vec<Involved<FileId>>,
+    /// The processes, those that took most first: some.
+    pub processes: Vec<Involved<ProcessId>>,
+    /// How many processes there are in all.
+    pub process_count: u64,
+    /// What else is known.
+    pub detail: Detail,
+}
+
+impl Finding {
+    /// What it costs on one file, nanoseconds of the job: by the part of its time that went there.
+    pub fn lost_on_ns(&self, file: FileId) -> f64 {
+        let part = self.files.iter().find(|one| one.id == file).map_or(0, |one| one.time_ns);
+        self.lost_ns * part as f64 / self.cost.time_ns.max(1) as f64
+    }
+}
+
+/// A file or process, and its part in a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Involved<Id> {
+    /// Which.
+    pub id: Id,
+    /// Its calls.
+    pub calls: u64,
+    /// What they took, nanoseconds.
+    pub time_ns: u64,
+}
+
+/// What only one kind of finding can say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Detail {
+    /// Nothing more.
+    None,
+    /// Of [`Kind::CyclicRereads`]: bytes that a process moved from one pass to the next, and passes.
+    Cycle {
+        /// Bytes from pass to pass.
+        bytes: u64,
+        /// Times that reading began anew.
+        passes: u64,
+    },
+    /// Of [`Kind::OneWriter`]: part of all bytes, 0 to 1.
+    Part(f64),
+    /// Of [`Kind::Straggler`] and [`Kind::UnevenRanks`]: the largest, and what it is compared with, nanoseconds or bytes.
+    Against {
+        /// The largest.
+        largest: u64,
+        /// The median (of a straggler) or the mean.
+        others: u64,
+    },
+    /// Of [`Kind::NoOverlap`]: times that computing and I/O took turns.
+    Turns(u64),
+}
+
+/// A finding in the making.
+pub(crate) struct Draft {
+    kind: Kind,
+    pub(crate) cost: Cost,
+    pub(crate) expected_ns: f64,
+    pub(crate) detail: Detail,
+    files: BTreeMap<FileId, (u64, u64)>,
+    by_process: BTreeMap<ProcessId, (u64, u64)>,
+}
+
+impl Draft {
+    pub(crate) fn of<'a>(kind: Kind, parts: impl IntoIterator<Item = (&'a Slot, Cost)>) -> Draft {
+        let mut draft = Draft::empty(kind);
+        for (slot, cost) in parts {
+            draft.cost.merge(&cost);
+            if let Some(file) = slot.file {
+                add(&mut draft.files, file, &cost);
+            }
+            add(&mut draft.by_process, slot.process, &cost);
+        }
+        draft
+    }
+
+    pub(crate) fn of_processes(kind: Kind, parts: impl IntoIterator<Item = (ProcessId, Cost)>) -> Draft {
+        let mut draft = Draft::empty(kind);
+        for (process, cost) in parts {
+            draft.cost.merge(&cost);
+            add(&mut draft.by_process, process, &cost);
+        }
+        draft
+    }
+
+    pub(crate) fn processes(&self) -> usize {
+        self.by_process.len()
+    }
+
+    pub(crate) fn finish(self, lost_ns: f64, together: f64) -> Finding {
+        Finding {
+            kind: self.kind,
+            lost_ns,
+            cost: self.cost,
+            expected_ns: self.expected_ns,
+            together,
+            files: largest(self.files, usize::MAX),
+            process_count: self.by_process.len() as u64,
+            processes: largest(self.by_process, NAMED),
+            detail: self.detail,
+        }
+    }
+
+    fn empty(kind: Kind) -> Draft {
+        Draft {
+            kind,
+            cost: Cost::default(),
+            expected_ns: 0.0,
+            detail: Detail::None,
+            files: BTreeMap::new(),
+            by_process: BTreeMap::new(),
+        }
+    }
+}
+
+fn add<Id: Ord>(sums: &mut BTreeMap<Id, (u64, u64)>, id: Id, cost: &Cost) {
+    let sum = sums.entry(id).or_default();
+    sum.0 += cost.calls;
+    sum.1 = sum.1.saturating_add(cost.time_ns);
+}
+
+/// Those that took most, then in order of their ids.
+fn largest<Id: Copy + Ord>(sums: BTreeMap<Id, (u64, u64)>, most: usize) -> Vec<Involved<Id>> {
+    let mut all: Vec<_> =
+        sums.into_iter().map(|(id, (calls, time_ns))| Involved { id, calls, time_ns }).collect();
+    all.sort_by_key(|one| (std::cmp::Reverse(one.time_ns), one.id));
+    all.truncate(most);
+    all
+}

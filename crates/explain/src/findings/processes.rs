@@ -1,0 +1,116 @@
+//! What each process does as a whole.
+
+use pio_trace::{Flags, Op};
+
+use super::cost::Cost;
+use super::limits::{SMALL, THINK_NS};
+use crate::tally::Seen;
+
+/// One process.
+#[derive(Clone, Debug)]
+pub(crate) struct ProcessState {
+    pub(crate) ranked: bool,
+    /// Bytes that it has read and written so far: the clock by which reuse is measured.
+    pub(crate) clock: u64,
+    /// What it wrote for the program.
+    pub(crate) writes: Cost,
+    /// What the program moved without others.
+    pub(crate) alone: Cost,
+    /// Requests at the files by the power of two of the nanoseconds they took.
+    durations: [u32; 40],
+    turn: Turn,
+    /// All its reads and writes at the files.
+    pub(crate) at_files: Cost,
+}
+
+/// I/O and thinking by turns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    io_ns: u64,
+    think_ns: u64,
+    turns: u64,
+    overlap_ns: u64,
+    cost: Cost,
+}
+
+impl Turn {
+    /// If it was thought since the last request: what was computed then could have gone on during the I/O before.
+    fn end(&mut self) {
+        if self.think_ns < THINK_NS {
+            return;
+        }
+        if self.io_ns > 0 {
+            self.turns += 1;
+            self.overlap_ns = self.overlap_ns.saturating_add(self.io_ns.min(self.think_ns));
+        }
+        (self.io_ns, self.think_ns) = (0, 0);
+    }
+}
+
+impl ProcessState {
+    pub(crate) fn new(ranked: bool) -> ProcessState {
+        ProcessState {
+            ranked,
+            clock: 0,
+            writes: Cost::default(),
+            alone: Cost::default(),
+            durations: [0; 40],
+            turn: Turn::default(),
+            at_files: Cost::default(),
+        }
+    }
+
+    /// Takes note of a read or write at the files, whoever caused it.
+    pub(crate) fn add_at_files(&mut self, event: &Seen<'_>) {
+        self.at_files.add(event);
+        let power = (64 - event.elapsed_ns.leading_zeros() as usize).min(self.durations.len() - 1);
+        self.durations[power] = self.durations[power].saturating_add(1);
+    }
+
+    /// Takes note of a read or write of the program.
+    pub(crate) fn add_asked(&mut self, event: &Seen<'_>) {
+        let bytes = event.bytes;
+        self.clock = self.clock.saturating_add(bytes);
+        if event.op() == Op::Write {
+            self.writes.add(event);
+        }
+        if !event.flags.contains(Flags::COLLECTIVE) {
+            self.alone.add(event);
+        }
+    }
+
+    /// CPU time before a call of the program.
+    pub(crate) fn think(&mut self, think_ns: u64) {
+        self.turn.think_ns = self.turn.think_ns.saturating_add(think_ns);
+    }
+
+    /// A request with which nothing is wrong, but that the program waits for it.
+    pub(crate) fn wait(&mut self, event: &Seen<'_>) {
+        if event.size < SMALL {
+            return;
+        }
+        self.turn.end();
+        self.turn.io_ns = self.turn.io_ns.saturating_add(event.elapsed_ns);
+        self.turn.cost.add(event);
+    }
+
+    /// Turns of I/O and thinking, the time that both could have shared, nanoseconds, and the requests.
+    pub(crate) fn overlap(&self) -> (u64, u64, Cost) {
+        let mut turn = self.turn;
+        turn.end();
+        (turn.turns, turn.overlap_ns, turn.cost)
+    }
+
+    /// Power of two of the nanoseconds of its median request.
+    pub(crate) fn median_power(&self) -> usize {
+        let half = self.durations.iter().map(|&count| u64::from(count)).sum::<u64>() / 2;
+        let mut before = 0;
+        self.durations
+            .iter()
+            .position(|&count| {
+                before += u64::from(count);
+                before > half
+            })
+            .unwrap_or(0)
+    }
+}

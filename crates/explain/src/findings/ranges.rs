@@ -1,0 +1,118 @@
+//! A set of bytes of a file, as intervals, in bounded memory.
+
+/// Intervals kept. Programs go through files in few streams; one that touches more separate places than this is counted
+/// only where the first of them lie, so that what is said to be covered always is.
+const MOST: usize = 512;
+
+/// Bytes of a file. Never holds a byte that was not inserted; may lack some, if they lie in too many places.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ranges {
+    /// Starts and ends, in order; no two overlap or touch each other.
+    intervals: Vec<(u64, u64)>,
+    /// The interval that grew last: nearly every access continues it.
+    latest: usize,
+}
+
+impl Ranges {
+    /// Adds `start .. end` and says how many of these bytes were there already.
+    pub(crate) fn insert(&mut self, start: u64, end: u64) -> u64 {
+        if start >= end {
+            return 0;
+        }
+        if let Some(latest) = self.intervals.get(self.latest).copied()
+            && (latest.0..=latest.1).contains(&start)
+        {
+            if end <= latest.1 {
+                return end - start;
+            }
+            if self.intervals.get(self.latest + 1).is_none_or(|next| end < next.0) {
+                self.intervals[self.latest].1 = end;
+                return latest.1 - start;
+            }
+        }
+        self.insert_anywhere(start, end)
+    }
+
+    /// Takes `start .. end` out.
+    pub(crate) fn remove(&mut self, start: u64, end: u64) {
+        let first = self.intervals.partition_point(|interval| interval.1 <= start);
+        let Some(&(from, _)) = self.intervals.get(first).filter(|interval| start < end && interval.0 < end)
+        else {
+            return;
+        };
+        let behind = first + self.intervals[first..].partition_point(|interval| interval.0 < end);
+        let until = self.intervals[behind - 1].1;
+        let mut left = [(from, start.max(from)), (end.min(until), until)];
+        if self.intervals.len() >= MOST && from < start && end < until {
+            // No room for two: the smaller is forgotten.
+            let smaller = usize::from(until - end < start - from);
+            left[smaller] = (0, 0);
+        }
+        self.intervals.splice(first..behind, left.into_iter().filter(|(from, until)| from < until));
+    }
+
+    /// Takes everything out.
+    pub(crate) fn clear(&mut self) {
+        *self = Ranges::default();
+    }
+
+    fn insert_anywhere(&mut self, start: u64, end: u64) -> u64 {
+        let first = self.intervals.partition_point(|interval| interval.1 < start);
+        let behind = first + self.intervals[first..].partition_point(|interval| interval.0 <= end);
+        let touched = &self.intervals[first..behind];
+        let (Some(lowest), Some(highest)) = (touched.first(), touched.last()) else {
+            if self.intervals.len() < MOST {
+                self.intervals.insert(first, (start, end));
+                self.latest = first;
+            }
+            return 0;
+        };
+        let known =
+            touched.iter().map(|(from, until)| until.min(&end).saturating_sub(*from.max(&start))).sum();
+        let merged = (start.min(lowest.0), end.max(highest.1));
+        self.intervals[first] = merged;
+        self.intervals.drain(first + 1..behind);
+        self.latest = first;
+        known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_set_of_bytes(steps in prop::collection::vec((any::<bool>(), 0..200_u64, 0..40_u64), 0..120)) {
+            let (mut ranges, mut naive) = (Ranges::default(), BTreeSet::new());
+            for (insert, start, length) in steps {
+                let bytes = start..start + length;
+                if insert {
+                    let known = bytes.clone().filter(|byte| naive.contains(byte)).count() as u64;
+                    prop_assert_eq!(ranges.insert(bytes.start, bytes.end), known);
+                    naive.extend(bytes);
+                } else {
+                    ranges.remove(bytes.start, bytes.end);
+                    bytes.for_each(|byte| { naive.remove(&byte); });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_and_nothing_is_invented() {
+        let mut ranges = Ranges::default();
+        for index in 0..100_000_u64 {
+            assert_eq!(ranges.insert(index * 10, index * 10 + 5), 0);
+        }
+        assert!(ranges.intervals.len() <= MOST);
+        for index in 0..100_000_u64 {
+            ranges.remove(index * 10 + 2, index * 10 + 3);
+        }
+        assert!(ranges.intervals.len() <= MOST);
+        assert_eq!(ranges.insert(0, 5), 2, "the larger part is left");
+        assert_eq!(ranges.insert(999_990, 999_995), 0, "forgotten, not invented");
+    }
+}

@@ -1,0 +1,46 @@
+//! Sizes of requests, and their order.
+
+use super::class::Class;
+use super::limits::CALLS;
+use super::{Context, Cost, Finding, Kind, Slot, sharing};
+
+/// A stream that gathers in memory takes tens of nanoseconds a call; one that passes every call on to the kernel takes
+/// longer than this, nanoseconds.
+const PASSED_ON_NS: u64 = 300;
+
+pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
+    let streams =
+        context.charged(Class::Stream).filter(|(_, cost)| cost.time_ns / cost.calls >= PASSED_ON_NS);
+    let seeks = context.charged(Class::Seek).filter(|(slot, cost)| cost.calls * 2 >= requests(slot));
+    let (alone_writes, alone_reads): (Vec<_>, Vec<_>) =
+        sharing::alone(context).into_iter().partition(|(_, cost)| cost.write_bytes >= cost.read_bytes);
+    let writes = context.uncontended(Class::SmallWrite).chain(lone_appends(context)).chain(alone_writes);
+    [
+        context.slow(Kind::SmallWrites, writes),
+        context.slow(Kind::SmallReads, context.charged(Class::SmallRead).chain(alone_reads)),
+        context.slow(Kind::UnbufferedStream, streams),
+        context.slow(Kind::RandomAccess, context.uncontended(Class::Random)),
+        context.slow(Kind::StridedAccess, context.uncontended(Class::Steps)),
+        context.vain(Kind::Seeks, seeks, 0.0, CALLS),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Appends to files that no other process appends to.
+fn lone_appends<'a>(context: &Context<'a>) -> impl Iterator<Item = (&'a Slot, Cost)> {
+    let appended = sharing::appenders(context);
+    context
+        .charged(Class::Append)
+        .filter(move |(slot, _)| appended.get(&slot.file).is_some_and(|count| *count < 2))
+}
+
+/// Remarkable requests of a slot: those that a seek may have come before.
+fn requests(slot: &Slot) -> u64 {
+    [Class::Random, Class::Steps, Class::SmallRead, Class::SmallWrite, Class::Reread, Class::Overwrite]
+        .into_iter()
+        .filter_map(|class| slot.costs.get(class))
+        .map(|cost| cost.calls)
+        .sum()
+}

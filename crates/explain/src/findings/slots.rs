@@ -1,0 +1,115 @@
+//! What one process does with one file.
+
+use std::collections::HashMap;
+
+use pio_trace::{FileId, HandleId, ProcessId, Tables};
+
+use super::class::Costs;
+use super::ranges::Ranges;
+use super::streams::Streams;
+
+/// One process and one file that it used; or none, for its calls on names.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    pub(crate) file: Option<FileId>,
+    pub(crate) process: ProcessId,
+    pub(crate) costs: Costs,
+    pub(crate) opens: u64,
+    pub(crate) appends: bool,
+    /// First byte and end of its MPI-IO, as offsets of the file.
+    pub(crate) span: Option<(u64, u64)>,
+    pub(crate) read: bool,
+    pub(crate) written: bool,
+    pub(crate) reuse: Option<Box<Reuse>>,
+}
+
+/// Which bytes of a file a process has had, and when.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reuse {
+    /// Bytes read, and not written since by this process.
+    pub(crate) read: Ranges,
+    /// Extents written last, with the process's count of bytes at that time.
+    pub(crate) recent: [(u64, u64, u64); 8],
+    pub(crate) newest: u8,
+    /// Start of the latest read.
+    pub(crate) last_start: u64,
+    /// Times that reading went back to what had been read.
+    pub(crate) passes: u64,
+    /// The process's count of bytes at the last such time, and the sum of the differences.
+    pub(crate) pass_clock: u64,
+    pub(crate) pass_bytes: u64,
+    /// Bytes and time of what was read for the first time.
+    pub(crate) first_bytes: u64,
+    pub(crate) first_ns: u64,
+}
+
+/// What is known of one handle.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HandleState {
+    pub(crate) slot: Option<u32>,
+    /// Whether its open was not the first of its process and file.
+    pub(crate) reopened: bool,
+    /// Written since the last sync, bytes.
+    pub(crate) unsynced: u64,
+    pub(crate) streams: Option<Box<[Streams; 2]>>,
+}
+
+/// All slots, and which one each handle belongs to.
+pub(crate) struct Slots {
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) handles: Vec<HandleState>,
+    known: HashMap<(Option<FileId>, ProcessId), u32>,
+}
+
+impl Slots {
+    pub(crate) fn new(tables: &Tables) -> Slots {
+        Slots {
+            slots: Vec::new(),
+            handles: vec![HandleState::default(); tables.handles.len()],
+            known: HashMap::new(),
+        }
+    }
+
+    /// The slot of a process's calls through a handle: a child goes on with its parent's, but in a slot of its own.
+    pub(crate) fn of_handle(
+        &mut self,
+        tables: &Tables,
+        handle: HandleId,
+        process: ProcessId,
+    ) -> Option<usize> {
+        let state = self.handles.get(handle.index())?;
+        if let Some(slot) = state.slot.map(|slot| slot as usize)
+            && self.slots[slot].process == process
+        {
+            return Some(slot);
+        }
+        let file = tables.handles.get(handle.index())?.file;
+        let slot = self.find(Some(file), process);
+        self.handles[handle.index()].slot = Some(slot as u32);
+        Some(slot)
+    }
+
+    /// The slot of a process's calls on names.
+    pub(crate) fn of_names(&mut self, process: ProcessId) -> usize {
+        self.find(None, process)
+    }
+
+    fn find(&mut self, file: Option<FileId>, process: ProcessId) -> usize {
+        let next = self.slots.len() as u32;
+        let slot = *self.known.entry((file, process)).or_insert(next);
+        if slot == next {
+            self.slots.push(Slot {
+                file,
+                process,
+                costs: Costs::default(),
+                opens: 0,
+                appends: false,
+                span: None,
+                read: false,
+                written: false,
+                reuse: None,
+            });
+        }
+        slot as usize
+    }
+}

@@ -1,0 +1,113 @@
+//! Whether bursts start at equal distances.
+
+use super::bursts::Burst;
+
+/// Gaps from which on something can be said.
+const LEAST: usize = 3;
+/// Standard deviation over mean up to which gaps are equal: jitter of a third of a cycle is as much as cycles bear.
+const EQUAL: f64 = 0.3;
+/// Chance below which gaps are not taken to come from a Poisson process.
+const CHANCE: f64 = 0.01;
+/// From so many gaps on, the longest and shortest tenth are left out of the variation: a missed or a late burst.
+const TRIMMED_FROM: usize = 10;
+
+/// The gaps between the starts of bursts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gaps {
+    /// How many.
+    pub count: u64,
+    /// Their mean (of the middle four fifths, if there are ten or more), seconds.
+    pub mean_s: f64,
+    /// Standard deviation over mean, of the same: 0 is a clock, 1 chance.
+    pub variation: f64,
+    /// How likely gaps this equal are if bursts come by chance: Moran's test of exponential gaps, 0 to 1.
+    pub chance: f64,
+}
+
+impl Gaps {
+    /// Whether they make cycles.
+    pub fn is_regular(&self) -> bool {
+        self.variation <= EQUAL && self.chance < CHANCE
+    }
+}
+
+/// The gaps between these bursts; none if there are too few.
+pub(super) fn of(bursts: &[Burst], bin_s: f64) -> Option<Gaps> {
+    let mut gaps: Vec<f64> =
+        bursts.windows(2).map(|pair| (pair[1].first - pair[0].first) as f64 * bin_s).collect();
+    if gaps.len() < LEAST {
+        return None;
+    }
+    let count = gaps.len() as u64;
+    let chance = chance_of_exponential(&gaps);
+    gaps.sort_by(f64::total_cmp);
+    let cut = if gaps.len() >= TRIMMED_FROM { gaps.len() / 10 } else { 0 };
+    let middle = &gaps[cut..gaps.len() - cut];
+    let mean_s = middle.iter().sum::<f64>() / middle.len() as f64;
+    let variance = middle.iter().map(|gap| (gap - mean_s).powi(2)).sum::<f64>() / (middle.len() - 1) as f64;
+    Some(Gaps { count, mean_s, variation: variance.sqrt() / mean_s, chance })
+}
+
+/// Chance that exponential gaps are as equal as these. Moran (1951): `2 n (ln mean - mean ln) / (1 + (n + 1) / 6 n)` is
+/// nearly chi-squared with n - 1 degrees of freedom; equal gaps make it small.
+fn chance_of_exponential(gaps: &[f64]) -> f64 {
+    let n = gaps.len() as f64;
+    let mean = gaps.iter().sum::<f64>() / n;
+    let mean_log = gaps.iter().map(|gap| gap.ln()).sum::<f64>() / n;
+    let statistic = 2.0 * n * (mean.ln() - mean_log) / (1.0 + (n + 1.0) / (6.0 * n));
+    chi_squared_below(statistic.max(0.0), n - 1.0)
+}
+
+/// Chance that a chi-squared variable is at most `x`: the regularised lower incomplete gamma function of half of each.
+fn chi_squared_below(x: f64, degrees: f64) -> f64 {
+    let (a, x) = (degrees / 2.0, x / 2.0);
+    if x <= 0.0 {
+        return 0.0;
+    }
+    if x > a + 40.0 * a.sqrt() + 40.0 {
+        return 1.0;
+    }
+    // The series (Abramowitz and Stegun 1964, 6.5.29): all terms are positive, so nothing cancels.
+    let (mut term, mut sum, mut k) = (1.0 / a, 1.0 / a, a);
+    while term > sum * 1e-15 {
+        k += 1.0;
+        term *= x / k;
+        sum += term;
+    }
+    (sum.ln() + a * x.ln() - x - ln_gamma(a)).exp().min(1.0)
+}
+
+/// Logarithm of the gamma function: Stirling's series, from 8 on (Abramowitz and Stegun 1964, 6.1.41 and 6.1.15).
+fn ln_gamma(mut x: f64) -> f64 {
+    let mut shift = 0.0;
+    while x < 8.0 {
+        shift += x.ln();
+        x += 1.0;
+    }
+    let square = x * x;
+    let series = 1.0 / (12.0 * x) - 1.0 / (360.0 * x * square) + 1.0 / (1260.0 * x * square * square);
+    (x - 0.5) * x.ln() - x + 0.5 * (2.0 * std::f64::consts::PI).ln() + series - shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chi_squared_as_tabulated() {
+        // Abramowitz and Stegun 1964, table 26.8: percentage points.
+        for (x, degrees, below) in
+            [(3.841, 1.0, 0.95), (0.103, 2.0, 0.05), (9.488, 4.0, 0.95), (2.558, 10.0, 0.01)]
+        {
+            assert!((chi_squared_below(x, degrees) - below).abs() < 5e-4, "{x} {degrees}");
+        }
+        assert!((chi_squared_below(1000.0, 1000.0) - 0.5).abs() < 0.01);
+        assert_eq!(chi_squared_below(1e6, 3.0), 1.0);
+    }
+
+    #[test]
+    fn a_clock_is_no_chance() {
+        assert!(chance_of_exponential(&[1.0, 1.01, 0.99]) < 0.001);
+        assert!(chance_of_exponential(&[1.0, 5.0, 0.2, 0.1, 2.0]) > 0.05);
+    }
+}

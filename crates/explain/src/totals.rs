@@ -1,0 +1,640 @@
+//! Totals: everything that is a sum or a maximum over events.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pio_trace::{Call, FileId, Flags, Layer, Op, Process, ProcessId, Tables, Target, ViewId};
+
+use crate::bins::Bins;
+use crate::explanation::{
+    Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, IoTime, LayerTable, ProcessStatistics,
+};
+use crate::findings::References;
+use crate::operations::{OperationTable, OperationView};
+use crate::pattern::{Cursor, Pattern};
+use crate::rhythm::Rhythm;
+use crate::tally::{Amount, Seen, Tally, Traffic};
+use crate::trouble::{Failure, Trouble};
+use crate::workload::Workload;
+
+/// Rows of the picture of who was in I/O when: more processes share rows.
+const BUSY_ROWS: usize = 256;
+
+/// Rows of the data-rate bins.
+const PROGRAM_READ: usize = 0;
+const PROGRAM_WRITE: usize = 1;
+const FILE_SYSTEM_READ: usize = 2;
+const FILE_SYSTEM_WRITE: usize = 3;
+
+/// Counts events, in order of their start.
+pub(crate) struct Totals<'a> {
+    tables: &'a Tables,
+    events: u64,
+    last_end_ns: u64,
+    trouble: Trouble,
+    failures: BTreeMap<(Call, i64), u64>,
+    unfinished: BTreeMap<Call, u64>,
+    /// By number: this is looked up for every event.
+    calls: Vec<Tally>,
+    layers: BTreeMap<(Layer, bool), OperationTable>,
+    /// POSIX calls on files that the program opened by MPI-IO.
+    on_mpi_files: OperationTable,
+    /// POSIX and stdio calls.
+    file_system: OperationTable,
+    /// Messages between a process's first open and last close by MPI-IO, and by any layer.
+    communication_mpi: OperationTable,
+    communication_any: OperationTable,
+    files: Vec<FileCounters>,
+    handles: Vec<HandleCounters>,
+    processes: Vec<ProcessCounters>,
+    /// Row of each process in `busy`.
+    busy_rows: Vec<Option<usize>>,
+    busy: Bins,
+    rate: Bins,
+    any_covered_ns: u64,
+    any_ns: u64,
+}
+
+#[derive(Clone, Default)]
+struct FileCounters {
+    by_mpi_io: bool,
+    used: bool,
+    size_bytes: u64,
+    processes: BTreeSet<ProcessId>,
+    /// Already in `processes`: most events of a file come from the same process as the one before.
+    latest_process: Option<ProcessId>,
+    program: Traffic,
+    file_system: Traffic,
+    program_read: Amount,
+    program_write: Amount,
+    program_pattern: Pattern,
+    file_system_pattern: Pattern,
+    covered_ns: u64,
+    busy_ns: u64,
+    /// First and last starts of the program's reads, and of its writes.
+    spans: [Option<(u64, u64)>; 2],
+}
+
+/// Where the previous read and write through a handle were, and the bytes moved so far, at both levels.
+#[derive(Clone, Default)]
+struct HandleCounters {
+    program: [Option<Cursor>; 2],
+    file_system: [Option<Cursor>; 2],
+    program_bytes: u64,
+    file_system_bytes: u64,
+}
+
+#[derive(Clone, Default)]
+struct ProcessCounters {
+    events: u64,
+    covered_ns: u64,
+    io_ns: u64,
+    think_ns: u64,
+    program: Traffic,
+    file_system: Traffic,
+    messages: Tally,
+    mpi_files: OpenFiles,
+    any_files: OpenFiles,
+}
+
+/// How many files a process has open.
+#[derive(Clone, Default)]
+struct OpenFiles {
+    open: u64,
+    last_close_ns: u64,
+}
+
+impl OpenFiles {
+    fn add(&mut self, event: &Seen<'_>) {
+        match event.op() {
+            Op::Open if !event.failed => self.open += 1,
+            Op::Close => {
+                self.open = self.open.saturating_sub(1);
+                self.last_close_ns = self.last_close_ns.max(event.end_ns());
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a file is open, or being closed, at this time.
+    fn any_at(&self, time_ns: u64) -> bool {
+        self.open > 0 || time_ns < self.last_close_ns
+    }
+}
+
+impl<'a> Totals<'a> {
+    /// Nothing counted yet.
+    pub(crate) fn new(tables: &'a Tables) -> Totals<'a> {
+        let mut files = vec![FileCounters::default(); tables.files.len()];
+        for handle in &tables.handles {
+            // Marks the file before its first event: a POSIX open may carry the same time as the MPI_File_open that
+            // caused it, and come first.
+            let collective = handle.ranks > 1 || handle.collective != 0;
+            if let Some(file) = files.get_mut(handle.file.index()).filter(|_| collective) {
+                file.by_mpi_io = true;
+            }
+        }
+        let (busy_rows, rows) = busy_rows(&tables.processes);
+        Totals {
+            tables,
+            events: 0,
+            last_end_ns: 0,
+            trouble: Trouble {
+                dropped: dropped(&tables.notes),
+                killed_processes: tables.processes.iter().filter(|process| process.end_ns.is_none()).count()
+                    as u64,
+                ..Trouble::default()
+            },
+            failures: BTreeMap::new(),
+            unfinished: BTreeMap::new(),
+            calls: vec![Tally::default(); Call::ALL.last().map_or(0, |last| usize::from(last.number()) + 1)],
+            layers: BTreeMap::new(),
+            on_mpi_files: OperationTable::default(),
+            file_system: OperationTable::default(),
+            communication_mpi: OperationTable::default(),
+            communication_any: OperationTable::default(),
+            files,
+            handles: vec![HandleCounters::default(); tables.handles.len()],
+            processes: vec![ProcessCounters::default(); tables.processes.len()],
+            busy_rows,
+            busy: Bins::new(rows),
+            rate: Bins::new(4),
+            any_covered_ns: 0,
+            any_ns: 0,
+        }
+    }
+
+    /// Notes that a part of the trace could not be read.
+    pub(crate) fn add_damage(&mut self, what: impl Into<String>) {
+        self.trouble.damage.push(what.into());
+    }
+
+    /// Counts one event.
+    pub(crate) fn add(&mut self, event: &Seen<'_>) {
+        self.events += 1;
+        self.last_end_ns = self.last_end_ns.max(event.end_ns());
+        self.calls[usize::from(event.call.number())].add(event);
+        self.layers.entry((event.layer(), event.is_physical())).or_default().add(event);
+        self.add_trouble(event);
+        if event.layer() == Layer::Message {
+            self.add_message(event);
+        } else {
+            self.add_file_call(event);
+        }
+        if let Some(process) = self.processes.get_mut(event.process.index()) {
+            process.events += 1;
+            process.think_ns = process.think_ns.saturating_add(event.think_ns);
+        }
+    }
+
+    /// What was counted.
+    pub(crate) fn finish(mut self) -> Explanation {
+        let duration_ns = self
+            .tables
+            .processes
+            .iter()
+            .filter_map(|process| process.end_ns)
+            .fold(self.last_end_ns, u64::max);
+        self.trouble.failures = failures(&self.failures);
+        self.trouble.unfinished = self.unfinished.iter().map(|(&call, &count)| (call, count)).collect();
+
+        let measured = self.measured();
+        let process_count = measured.len() as u64;
+        let processes: Vec<_> = measured.iter().map(|&index| self.process(index, duration_ns)).collect();
+        let io_time = IoTime {
+            process_ns: processes.iter().map(|process| process.io_ns).fold(0, u64::saturating_add),
+            lifetime_ns: processes.iter().map(|process| process.lifetime_ns).fold(0, u64::saturating_add),
+            any_ns: self.any_ns,
+        };
+        let workload = self.workload(duration_ns);
+        let (operations, asked_operations) = self.operations(process_count);
+        let busy = self.take_busy(&measured, duration_ns);
+        let rate = data_rate(std::mem::replace(&mut self.rate, Bins::new(0)), duration_ns);
+        let merged = |pick: fn(&FileCounters) -> &Pattern| {
+            self.files.iter().fold(Pattern::default(), |sum, file| sum.merged(pick(file)))
+        };
+        let (program_pattern, file_system_pattern) =
+            (merged(|file| &file.program_pattern), merged(|file| &file.file_system_pattern));
+
+        let mut layers = Vec::new();
+        for layer in Layer::ALL {
+            for physical in [false, true] {
+                if let Some(table) = self.layers.remove(&(layer, physical)) {
+                    layers.push(LayerTable { layer, physical, table });
+                }
+            }
+        }
+        Explanation {
+            job: self.tables.job.clone(),
+            notes: self.tables.notes.clone(),
+            is_mpi: self.tables.processes.iter().any(|process| process.rank.is_some()),
+            process_count,
+            events: self.events,
+            duration_ns,
+            trouble: self.trouble,
+            layers,
+            operations,
+            asked_operations,
+            calls: Call::ALL
+                .iter()
+                .map(|&call| (call, self.calls[usize::from(call.number())]))
+                .filter(|(_, tally)| tally.count > 0)
+                .collect(),
+            workload,
+            imbalance: imbalance(&processes),
+            files: file_statistics(self.tables, self.files, &self.handles),
+            processes,
+            program_pattern,
+            file_system_pattern,
+            io_time,
+            rate,
+            busy,
+            references: References::assumed(),
+            findings: Vec::new(),
+            rhythm: Rhythm::default(),
+            purposes: Vec::new(),
+        }
+    }
+
+    fn add_trouble(&mut self, event: &Seen<'_>) {
+        if event.failed && !is_search(event) {
+            *self.failures.entry((event.call, event.result.saturating_neg())).or_default() += 1;
+        }
+        if event.flags.contains(Flags::UNFINISHED) {
+            *self.unfinished.entry(event.call).or_default() += 1;
+        }
+    }
+
+    fn add_message(&mut self, event: &Seen<'_>) {
+        let strategy = event.is_physical() || is_strategy(event.call);
+        let (mut mpi, mut any) = (strategy, strategy);
+        if let Some(process) = self.processes.get_mut(event.process.index()) {
+            process.messages.add(event);
+            mpi |= process.mpi_files.any_at(event.start_ns);
+            any |= process.any_files.any_at(event.start_ns);
+        }
+        if mpi {
+            self.communication_mpi.add(event);
+        }
+        if any {
+            self.communication_any.add(event);
+        }
+    }
+
+    fn add_file_call(&mut self, event: &Seen<'_>) {
+        let program = !event.is_physical();
+        let file_system = matches!(event.layer(), Layer::Posix | Layer::Stdio);
+        if file_system {
+            self.file_system.add(event);
+        }
+        self.add_rate(event, program, file_system);
+        self.add_io_time(event);
+        if let Some(process) = self.processes.get_mut(event.process.index()) {
+            if program {
+                process.program.add(event);
+            }
+            if file_system {
+                process.file_system.add(event);
+            } else {
+                process.mpi_files.add(event);
+            }
+            process.any_files.add(event);
+        }
+        self.add_to_file(event, program, file_system);
+    }
+
+    fn add_rate(&mut self, event: &Seen<'_>, program: bool, file_system: bool) {
+        let rows = match event.op() {
+            Op::Read => [PROGRAM_READ, FILE_SYSTEM_READ],
+            Op::Write => [PROGRAM_WRITE, FILE_SYSTEM_WRITE],
+            _ => return,
+        };
+        let bytes = event.bytes as f64;
+        for (row, level) in rows.into_iter().zip([program, file_system]) {
+            if level {
+                self.rate.spread(row, event.start_ns, event.end_ns(), bytes);
+            }
+        }
+    }
+
+    /// Adds the part of the call's time that no earlier call covers: events come in order of their start.
+    fn add_io_time(&mut self, event: &Seen<'_>) {
+        let end = event.end_ns();
+        let start = event.start_ns.max(self.any_covered_ns);
+        if end > start {
+            self.any_ns += end - start;
+            self.any_covered_ns = end;
+        }
+        let Some(process) = self.processes.get_mut(event.process.index()) else { return };
+        let start = event.start_ns.max(process.covered_ns);
+        if end > start {
+            process.io_ns += end - start;
+            process.covered_ns = end;
+            if let Some(row) = self.busy_rows[event.process.index()] {
+                self.busy.spread(row, start, end, (end - start) as f64);
+            }
+        }
+    }
+
+    fn add_to_file(&mut self, event: &Seen<'_>, program: bool, file_system: bool) {
+        let Some(handle_id) = event.handle else { return };
+        let Some(handle) = self.tables.handles.get(handle_id.index()) else { return };
+        let Some(file) = self.files.get_mut(handle.file.index()) else { return };
+        file.used = true;
+        file.by_mpi_io |= event.layer() == Layer::MpiIo;
+        if file.latest_process != Some(event.process) {
+            file.processes.insert(event.process);
+            file.latest_process = Some(event.process);
+        }
+        if program {
+            file.program.add(event);
+            let (start, end) = (event.start_ns.max(file.covered_ns), event.end_ns());
+            if end > start {
+                file.busy_ns += end - start;
+                file.covered_ns = end;
+            }
+        }
+        if file_system {
+            file.file_system.add(event);
+        }
+        if event.layer() == Layer::Posix && file.by_mpi_io {
+            self.on_mpi_files.add(event);
+        }
+        let direction = match event.op() {
+            Op::Read => 0,
+            Op::Write => 1,
+            _ => return,
+        };
+        if program {
+            let amount = if direction == 0 { &mut file.program_read } else { &mut file.program_write };
+            amount.add(event.bytes);
+            let span = file.spans[direction].get_or_insert((event.start_ns, event.start_ns));
+            span.1 = span.1.max(event.start_ns);
+        }
+        let Some((view, start)) = position(event).filter(|_| !event.failed) else { return };
+        let length = event.bytes;
+        if let Some(end) = end_offset(self.tables, view, start, length) {
+            file.size_bytes = file.size_bytes.max(end);
+        }
+        let cursors = &mut self.handles[handle_id.index()];
+        if program {
+            cursors.program_bytes = cursors.program_bytes.saturating_add(length);
+            file.program_pattern.add(&mut cursors.program[direction], view, start, length);
+        }
+        if file_system {
+            cursors.file_system_bytes = cursors.file_system_bytes.saturating_add(length);
+            file.file_system_pattern.add(&mut cursors.file_system[direction], view, start, length);
+        }
+    }
+
+    /// Indices of the processes by which the job is measured, in order of rank.
+    fn measured(&self) -> Vec<usize> {
+        let order = ordered(&self.tables.processes);
+        if order.first().is_some_and(|&index| self.tables.processes[index].rank.is_some()) {
+            order.into_iter().filter(|&index| self.tables.processes[index].rank.is_some()).collect()
+        } else {
+            order.into_iter().filter(|&index| self.processes[index].events > 0).collect()
+        }
+    }
+
+    fn process(&self, index: usize, duration_ns: u64) -> ProcessStatistics {
+        let (process, counted) = (&self.tables.processes[index], &self.processes[index]);
+        ProcessStatistics {
+            process: ProcessId(index as u32),
+            rank: process.rank,
+            pid: process.pid,
+            host: process.host.clone(),
+            lifetime_ns: process.end_ns.unwrap_or(duration_ns).saturating_sub(process.start_ns),
+            io_ns: counted.io_ns,
+            think_ns: counted.think_ns,
+            program: counted.program,
+            file_system: counted.file_system,
+            messages: counted.messages,
+        }
+    }
+
+    /// Thakur's view, and that of MPI-IO where it is another one.
+    fn operations(&self, processes: u64) -> (OperationView, Option<OperationView>) {
+        let view = |layer, files: &OperationTable, communication: &OperationTable| {
+            let mut table = files.clone();
+            table.operations.extend(communication.operations.iter().map(|(&op, &tally)| (op, tally)));
+            table.acknowledgements = communication.acknowledgements;
+            OperationView { layer, processes, table }
+        };
+        let Some(mpi_io) = self.layers.get(&(Layer::MpiIo, false)) else {
+            return (view(Layer::Posix, &self.file_system, &self.communication_any), None);
+        };
+        if self.on_mpi_files.is_empty() {
+            return (view(Layer::MpiIo, mpi_io, &self.communication_mpi), None);
+        }
+        let asked = view(Layer::MpiIo, mpi_io, &OperationTable::default());
+        (view(Layer::Posix, &self.on_mpi_files, &self.communication_mpi), Some(asked))
+    }
+
+    fn workload(&self, duration_ns: u64) -> Workload {
+        let think_ns: u64 =
+            self.processes.iter().map(|process| process.think_ns).fold(0, u64::saturating_add);
+        let mut workload = Workload {
+            cpu_s: think_ns as f64 / 1e9,
+            wall_s: duration_ns as f64 / 1e9,
+            ..Workload::default()
+        };
+        for file in &self.files {
+            if file.program_read.count + file.program_write.count == 0 {
+                continue;
+            }
+            workload.files += 1;
+            workload.data_size_bytes = workload.data_size_bytes.saturating_add(file.size_bytes);
+            merge(&mut workload.read, file.program_read);
+            merge(&mut workload.write, file.program_write);
+            if file.size_bytes >= Workload::LARGE_FILE_BYTES {
+                workload.large_files += 1;
+                merge(&mut workload.large_read, file.program_read);
+                merge(&mut workload.large_write, file.program_write);
+            }
+        }
+        workload
+    }
+
+    fn take_busy(&mut self, measured: &[usize], duration_ns: u64) -> Busy {
+        let (bin_ns, bins) = std::mem::replace(&mut self.busy, Bins::new(0)).finish(duration_ns);
+        let mut rows: Vec<BusyRow> = Vec::new();
+        let mut current = None;
+        for (position, &index) in measured.iter().enumerate() {
+            let row = self.busy_rows[index];
+            match rows.last_mut() {
+                Some(last) if row == current => last.processes += 1,
+                _ => {
+                    let fraction = row.and_then(|row| bins.get(row).cloned()).unwrap_or_default();
+                    rows.push(BusyRow { first: position, processes: 1, fraction });
+                    current = row;
+                }
+            }
+        }
+        for row in &mut rows {
+            let count = row.fraction.len();
+            for (bin, value) in row.fraction.iter_mut().enumerate() {
+                // The last bin may reach beyond the end of the job.
+                let width = if bin + 1 == count {
+                    duration_ns.saturating_sub(bin as u64 * bin_ns).max(1)
+                } else {
+                    bin_ns
+                };
+                *value = (*value / (width as f64 * row.processes as f64)).min(1.0);
+            }
+        }
+        Busy { bin_ns, rows }
+    }
+}
+
+/// Indices of the processes: by rank, then those without one.
+fn ordered(processes: &[Process]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..processes.len()).collect();
+    order.sort_by_key(|&index| (processes[index].rank.is_none(), processes[index].rank, index));
+    order
+}
+
+/// The row of each process in the picture of who was in I/O when, and the number of rows.
+fn busy_rows(processes: &[Process]) -> (Vec<Option<usize>>, usize) {
+    let mut order = ordered(processes);
+    if processes.iter().any(|process| process.rank.is_some()) {
+        order.retain(|&index| processes[index].rank.is_some());
+    }
+    let rows = order.len().min(BUSY_ROWS);
+    let mut row_of = vec![None; processes.len()];
+    for (position, &index) in order.iter().enumerate() {
+        row_of[index] = Some(position * rows / order.len());
+    }
+    (row_of, rows)
+}
+
+fn is_strategy(call: Call) -> bool {
+    matches!(
+        call,
+        Call::StrategyDescribe | Call::StrategyData | Call::StrategyGrant | Call::StrategyAcknowledge
+    )
+}
+
+/// Where an access starts: in the numbering of a view, or in bytes of the file.
+fn position(event: &Seen<'_>) -> Option<(Option<ViewId>, u64)> {
+    match event.target {
+        Target::Extent { offset } => Some((None, offset)),
+        Target::View { view, position } => Some((Some(view), position)),
+        Target::None | Target::Peer { .. } => None,
+    }
+}
+
+/// File offset behind the last byte of an access; none if it has no byte.
+fn end_offset(tables: &Tables, view: Option<ViewId>, start: u64, length: u64) -> Option<u64> {
+    let last = start.checked_add(length.checked_sub(1)?)?;
+    match view {
+        None => last.checked_add(1),
+        Some(view) => tables.views.get(view.index())?.offset_of(last)?.checked_add(1),
+    }
+}
+
+fn merge(sum: &mut Amount, amount: Amount) {
+    sum.count += amount.count;
+    sum.bytes = sum.bytes.saturating_add(amount.bytes);
+}
+
+/// Looking for a file that is not there: how programs and libraries search for their settings, and no trouble below
+/// MPI-IO, where a program names the file it means.
+fn is_search(event: &Seen<'_>) -> bool {
+    const NO_SUCH_FILE: i64 = -2;
+    event.op() == Op::Open && event.layer() != Layer::MpiIo && event.result == NO_SUCH_FILE
+}
+
+fn failures(counts: &BTreeMap<(Call, i64), u64>) -> Vec<Failure> {
+    let mut failures: Vec<_> =
+        counts.iter().map(|(&(call, error), &count)| Failure { call, error, count }).collect();
+    failures.sort_by_key(|failure| std::cmp::Reverse(failure.count));
+    failures
+}
+
+/// Notes by which a recorder says that it lost events.
+fn dropped(notes: &[(String, String)]) -> Vec<String> {
+    notes
+        .iter()
+        .filter(|(key, value)| {
+            let key = key.to_lowercase();
+            (key.contains("dropped") || key.contains("lost")) && value.trim() != "0"
+        })
+        .map(|(key, value)| format!("{key}: {value}"))
+        .collect()
+}
+
+fn data_rate(bins: Bins, duration_ns: u64) -> DataRate {
+    let (bin_ns, rows) = bins.finish(duration_ns);
+    let mut rows = rows.into_iter();
+    let mut next = || rows.next().unwrap_or_default();
+    DataRate {
+        bin_ns,
+        program_read: next(),
+        program_write: next(),
+        file_system_read: next(),
+        file_system_write: next(),
+    }
+}
+
+fn file_statistics(
+    tables: &Tables,
+    files: Vec<FileCounters>,
+    handles: &[HandleCounters],
+) -> Vec<FileStatistics> {
+    let imbalances = file_imbalances(tables, handles);
+    let named = tables.files.iter().zip(files).enumerate().filter(|(_, (_, counted))| counted.used);
+    named
+        .map(|(index, (file, counted))| FileStatistics {
+            file: FileId(index as u32),
+            path: file.path.clone(),
+            size_bytes: counted.size_bytes,
+            by_mpi_io: counted.by_mpi_io,
+            processes: counted.processes.len() as u64,
+            imbalance: imbalances.get(index).copied().flatten(),
+            program: counted.program,
+            file_system: counted.file_system,
+            program_pattern: counted.program_pattern,
+            file_system_pattern: counted.file_system_pattern,
+            busy_ns: counted.busy_ns,
+            read_span: counted.spans[0],
+            write_span: counted.spans[1],
+            purpose: None,
+        })
+        .collect()
+}
+
+/// Largest over mean of the bytes that each of a file's processes moved.
+fn file_imbalances(tables: &Tables, handles: &[HandleCounters]) -> Vec<Option<f64>> {
+    let mut shares: Vec<BTreeMap<ProcessId, [u64; 2]>> = vec![BTreeMap::new(); tables.files.len()];
+    for (handle, counted) in tables.handles.iter().zip(handles) {
+        if let Some(shares) = shares.get_mut(handle.file.index()) {
+            let [program, file_system] = shares.entry(handle.process).or_default();
+            *program = program.saturating_add(counted.program_bytes);
+            *file_system = file_system.saturating_add(counted.file_system_bytes);
+        }
+    }
+    let imbalance = |shares: &BTreeMap<ProcessId, [u64; 2]>| {
+        let of = |level: usize| largest_over_mean(shares.values().map(move |bytes| bytes[level]));
+        of(1).or(of(0))
+    };
+    shares.iter().map(imbalance).collect()
+}
+
+/// None if all are 0, or there are none.
+fn largest_over_mean(values: impl Iterator<Item = u64> + Clone) -> Option<f64> {
+    let largest = values.clone().max()? as f64;
+    let mean = values.clone().map(|value| value as f64).sum::<f64>() / values.count() as f64;
+    (mean > 0.0).then(|| largest / mean)
+}
+
+fn imbalance(processes: &[ProcessStatistics]) -> Option<Imbalance> {
+    if processes.is_empty() {
+        return None;
+    }
+    let of = |value: fn(&ProcessStatistics) -> u64| largest_over_mean(processes.iter().map(value));
+    Some(Imbalance {
+        program_bytes: of(|process| process.program.data().bytes),
+        file_system_bytes: of(|process| process.file_system.data().bytes),
+        io_time: of(|process| process.io_ns),
+    })
+}

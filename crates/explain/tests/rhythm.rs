@@ -1,0 +1,184 @@
+//! Classes and cycles of programs whose classes and cycles are known, and of I/O that has none.
+
+use pio_explain::{Accumulator, Explanation, Purpose};
+use pio_machine::Duration;
+use pio_sim::Workload;
+use pio_sim::workload::miller_katz::{self, Class, PUBLISHED, Profile};
+use pio_sim::workload::{Collapse, What, collapse, write_trace};
+use pio_trace::{
+    Call, Event, File, FileId, Flags, Handle, HandleId, Process, ProcessId, Tables, Target, Trace,
+};
+
+fn explain(workload: &Workload) -> Explanation {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("job.pio");
+    write_trace(workload, &[], &path).expect("the trace is written");
+    let trace = Trace::open(&path).expect("the trace opens");
+    Explanation::of_trace(&trace, &mut |_| {}).expect("the trace can be read")
+}
+
+#[test]
+fn the_seven_applications_have_their_classes_and_cycles() {
+    for published in &PUBLISHED {
+        // What makes a million calls is broken off.
+        let many = ["bvi", "forma"].contains(&published.name);
+        let profile = Profile { first_cycles: many.then_some(12), ..Profile::of(published) };
+        let workload = miller_katz::application_with(published.name, &profile).expect("a workload");
+        let found = explain(&workload);
+        let main = found.purposes.first().expect("files are classified");
+        println!("{}: {:?} {:?}", published.name, main, found.rhythm);
+        if profile.class == Class::Required {
+            assert_eq!(main.purpose, Purpose::Required, "{}", published.name);
+            assert_eq!(found.rhythm.period_s, None, "{}", published.name);
+            // At its start and its end; of upw, what it reads is next to nothing.
+            assert!(found.rhythm.bursts <= 2, "{}", published.name);
+        } else {
+            assert_eq!(main.purpose, Purpose::Staging, "{}", published.name);
+            assert_eq!(main.files, u64::from(profile.files), "{}", published.name);
+            let (period, expected) = (found.rhythm.period_s, profile.cycle(published).seconds());
+            let period = period.unwrap_or_else(|| panic!("{} is periodic", published.name));
+            assert!(
+                (period / expected - 1.0).abs() < 0.02,
+                "{}: {period} s for {expected} s",
+                published.name
+            );
+            for peak in [found.rhythm.spectrum, found.rhythm.autocorrelation] {
+                let peak = peak.expect("a peak");
+                assert!(found.rhythm.agrees(peak.period_s), "{}: {peak:?}", published.name);
+            }
+        }
+        let parameters = found.files.iter().find(|file| file.path.ends_with("/parameters"));
+        assert_eq!(parameters.expect("the file").purpose, Some(Purpose::Required));
+    }
+}
+
+#[test]
+fn the_collapse_saves_its_state_at_intervals() {
+    let run = Collapse { iterations: 60, ..Collapse::SMALL };
+    let mut workload = collapse(&run).expect("a workload");
+    // It computes for ten seconds before every dump.
+    for program in &mut workload.programs {
+        for step in program {
+            if let What::Open(handle) = step.what
+                && workload.files[workload.handles[handle.index()].file as usize]
+                    .path
+                    .starts_with("/analysis")
+            {
+                step.think = Duration::from_seconds(10.0);
+            }
+        }
+    }
+    let found = explain(&workload);
+    let purpose =
+        |path: &str| found.files.iter().find(|file| file.path == path).and_then(|file| file.purpose);
+    assert_eq!(purpose("/restart.in"), Some(Purpose::Required));
+    assert_eq!(purpose("/restart.out"), Some(Purpose::Checkpoint), "written over");
+    assert_eq!(purpose("/analysis.7"), Some(Purpose::Checkpoint), "one of a series");
+    assert_eq!(purpose("/visualisation.12.3"), Some(Purpose::Checkpoint));
+    assert_eq!(found.purposes[0].in_series, 60);
+    let period = found.rhythm.period_s.expect("it is periodic");
+    assert!((period / 10.0 - 1.0).abs() < 0.02, "{period}");
+}
+
+/// Numbers from 0 to 1 that look random: xorshift (Marsaglia 2003).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn exponential(&mut self) -> f64 {
+        -(1.0 - self.next()).ln()
+    }
+}
+
+/// One process that writes `requests` of a MiB at each of these times (seconds), in `width` seconds.
+fn writes_at(times: &[f64], requests: u64, width: f64) -> Explanation {
+    let tables = Tables {
+        processes: vec![Process {
+            rank: None,
+            pid: 1,
+            host: "node1".into(),
+            command: "app".into(),
+            start_ns: 0,
+            end_ns: None,
+        }],
+        files: vec![File { path: "/out".into() }],
+        handles: vec![Handle { file: FileId(0), process: ProcessId(0), ranks: 1, collective: 0 }],
+        ..Tables::default()
+    };
+    let mut starts: Vec<u64> = times
+        .iter()
+        .flat_map(|time| {
+            (0..requests).map(move |k| ((time + width * k as f64 / requests as f64) * 1e9) as u64)
+        })
+        .collect();
+    starts.sort_unstable();
+    let mut accumulator = Accumulator::new(&tables);
+    for (index, start_ns) in starts.into_iter().enumerate() {
+        accumulator.add(&Event {
+            call: Call::Pwrite,
+            process: ProcessId(0),
+            thread: 0,
+            handle: Some(HandleId(0)),
+            target: Target::Extent { offset: (index as u64) << 20 },
+            memory: None,
+            size: 1 << 20,
+            result: 1 << 20,
+            start_ns,
+            elapsed_ns: (width / requests as f64 * 0.9e9) as u64,
+            think_ns: 0,
+            flags: Flags::NONE,
+            operation: 0,
+        });
+    }
+    accumulator.finish()
+}
+
+/// Random arrivals, of which at least 95 in 100 must not be called periodic; few and many, short and long.
+#[test]
+fn random_arrivals_are_not_periodic() {
+    for (count, requests, width) in
+        [(6, 1, 0.01), (12, 8, 1.0), (40, 1, 0.01), (40, 10, 2.0), (200, 4, 0.5), (1000, 1, 0.01)]
+    {
+        let mut wrong = 0;
+        for seed in 1..=100 {
+            let mut random = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
+            let mut now = 0.0;
+            let times: Vec<f64> = (0..count)
+                .map(|_| {
+                    now += 10.0 * random.exponential();
+                    now
+                })
+                .collect();
+            let found = writes_at(&times, requests, width);
+            wrong += u32::from(found.rhythm.period_s.is_some());
+        }
+        println!("{count} arrivals of {requests} requests in {width} s: {wrong} of 100 called periodic");
+        assert!(
+            wrong <= 5,
+            "{count} arrivals of {requests} requests in {width} s: {wrong} of 100 called periodic"
+        );
+    }
+}
+
+#[test]
+fn cycles_with_jitter_are_periodic() {
+    for (count, jitter) in [(5, 0.05), (12, 0.2), (40, 0.2), (400, 0.3)] {
+        let mut right = 0;
+        for seed in 1..=40 {
+            let mut random = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
+            let times: Vec<f64> = (0..count)
+                .map(|cycle| 10.0 * (f64::from(cycle) + 1.0 + jitter * (random.next() - 0.5)))
+                .collect();
+            let period = writes_at(&times, 5, 1.0).rhythm.period_s;
+            right += u32::from(period.is_some_and(|period| (period / 10.0 - 1.0).abs() < 0.05));
+        }
+        println!("{count} cycles with a jitter of {jitter}: {right} of 40 seen");
+        assert!(right >= 38, "{count} cycles with a jitter of {jitter}: {right} of 40 seen");
+    }
+}

@@ -1,0 +1,227 @@
+//! Two runs side by side.
+
+use std::collections::BTreeMap;
+
+use pio_explain::findings::Kind;
+use pio_explain::{Explanation, Tally};
+use pio_trace::{Layer, Op};
+
+use crate::findings::title_of;
+use crate::table::{Table, wrap};
+use crate::{escape, units};
+
+/// Files that are shown.
+const FILES: usize = 12;
+/// Times and rates that differ by less are the same run on another day.
+const NOISE: f64 = 0.1;
+
+/// Two explanations side by side, as text: `before`, then `after`.
+pub fn diff_text(before: &Explanation, after: &Explanation) -> String {
+    let mut text = String::new();
+    for (name, found) in [("before", before), ("after ", after)] {
+        let job = escape::terminal(&escape::beginning(&found.job, escape::TITLE_COLUMNS));
+        text.push_str(&format!("{name}  {job}\n"));
+    }
+    text.push('\n');
+    for sentence in sentences(before, after) {
+        text.push_str(&wrap(&sentence, 98, ""));
+    }
+    for table in
+        [totals(before, after), operations(before, after), findings(before, after), files(before, after)]
+    {
+        if !table.rows.is_empty() {
+            text.push('\n');
+            text.push_str(&table.text());
+        }
+    }
+    text
+}
+
+/// What matters most.
+fn sentences(before: &Explanation, after: &Explanation) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let compare = |what: &str, a: f64, b: f64| {
+        let change = match change(a, b) {
+            _ if (a - b).abs() <= NOISE * a.max(b) => "about the same".to_string(),
+            change => change,
+        };
+        format!("{what} went from {} to {} ({change}).", units::time_s(a), units::time_s(b))
+    };
+    sentences.push(compare("The run", before.duration_s(), after.duration_s()));
+    sentences.push(compare("I/O time, the mean of the processes,", io_s(before), io_s(after)));
+    if (before.process_count, before.is_mpi) != (after.process_count, after.is_mpi) {
+        sentences.push(format!(
+            "The runs have {} and {} processes: sums are not of the same.",
+            units::count(before.process_count),
+            units::count(after.process_count)
+        ));
+    }
+    let moved = |found: &Explanation| (found.workload.read.bytes, found.workload.write.bytes);
+    if moved(before) == moved(after) && moved(before) != (0, 0) {
+        sentences.push("Both moved the same number of bytes.".into());
+    }
+    sentences
+}
+
+fn io_s(found: &Explanation) -> f64 {
+    found.io_time.process_ns as f64 / 1e9 / found.process_count.max(1) as f64
+}
+
+/// One number of each run, and how it changed.
+fn row(name: &str, a: f64, b: f64, unit: fn(f64) -> String) -> Option<Vec<String>> {
+    (a != 0.0 || b != 0.0).then(|| vec![name.to_string(), unit(a), unit(b), change(a, b)])
+}
+
+/// `+12 %`, `-40 %`, `3.2 ×`, `new`, `gone`.
+fn change(a: f64, b: f64) -> String {
+    if a == b {
+        return "=".into();
+    }
+    if a <= 0.0 || b <= 0.0 {
+        return if a <= 0.0 { "new" } else { "gone" }.into();
+    }
+    let factor = b / a;
+    if !(0.5..2.0).contains(&factor) {
+        let (sign, factor) = if factor < 1.0 { ("1/", 1.0 / factor) } else { ("", factor) };
+        return format!("× {sign}{}", units::significant((factor * 10.0).round() / 10.0));
+    }
+    format!("{:+.1} %", (factor - 1.0) * 100.0)
+}
+
+fn number(value: f64) -> String {
+    units::significant(value)
+}
+
+fn totals(before: &Explanation, after: &Explanation) -> Table {
+    let imbalance = |found: &Explanation| found.imbalance.and_then(|one| one.io_time).unwrap_or(0.0);
+    let bandwidth = |found: &Explanation, op| {
+        let view = found.asked_operations.as_ref().unwrap_or(&found.operations);
+        view.aggregate_bandwidth_bytes_per_s(op).unwrap_or(0.0)
+    };
+    let sequential = |found: &Explanation| found.program_pattern.sequential_fraction().unwrap_or(0.0);
+    let (a, b) = (before, after);
+    let (x, y) = (&a.workload, &b.workload);
+    let rows = [
+        row("duration", a.duration_s(), b.duration_s(), units::time_s),
+        row("I/O time per process", io_s(a), io_s(b), units::time_s),
+        row("busiest process over mean", imbalance(a), imbalance(b), number),
+        row("processes", a.process_count as f64, b.process_count as f64, number),
+        row("files", x.files as f64, y.files as f64, number),
+        row("requests", x.io_count() as f64, y.io_count() as f64, number),
+        row("mean request", x.mean_io_bytes().unwrap_or(0.0), y.mean_io_bytes().unwrap_or(0.0), units::bytes),
+        row("read", x.read.bytes as f64, y.read.bytes as f64, units::bytes),
+        row("written", x.write.bytes as f64, y.write.bytes as f64, units::bytes),
+        row("read bandwidth", bandwidth(a, Op::Read), bandwidth(b, Op::Read), units::rate),
+        row("write bandwidth", bandwidth(a, Op::Write), bandwidth(b, Op::Write), units::rate),
+        row("consecutive accesses", sequential(a), sequential(b), units::percent),
+        row("cycle", a.rhythm.period_s.unwrap_or(0.0), b.rhythm.period_s.unwrap_or(0.0), units::time_s),
+    ];
+    Table {
+        title: "Totals".into(),
+        note: String::new(),
+        columns: vec!["what", ">before", ">after", ">change"],
+        rows: rows.into_iter().flatten().collect(),
+    }
+}
+
+/// Calls and times by layer and operation; those whose time changed most first.
+fn operations(before: &Explanation, after: &Explanation) -> Table {
+    let mut all: BTreeMap<(Layer, bool, Op), [Tally; 2]> = BTreeMap::new();
+    for (side, found) in [before, after].into_iter().enumerate() {
+        for layer in &found.layers {
+            for (op, tally) in &layer.table.operations {
+                all.entry((layer.layer, layer.physical, *op)).or_default()[side] = *tally;
+            }
+        }
+    }
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_by_key(|(key, [a, b])| (std::cmp::Reverse(a.time_ns.abs_diff(b.time_ns)), *key));
+    let rows = all.iter().map(|((layer, physical, op), [a, b])| {
+        vec![
+            if *physical { format!("{} (below)", layer.name()) } else { layer.name().to_string() },
+            op.name().to_string(),
+            units::count(a.count),
+            units::count(b.count),
+            change(a.count as f64, b.count as f64),
+            units::time_ns(a.time_ns),
+            units::time_ns(b.time_ns),
+            change(a.time_s(), b.time_s()),
+        ]
+    });
+    Table {
+        title: "Operations, by the change of their time".into(),
+        note: "Below: made by an upper layer. Times are sums over all processes.".into(),
+        columns: vec!["layer", "operation", ">calls", ">after", ">change", ">time", ">after", ">change"],
+        rows: rows.collect(),
+    }
+}
+
+fn findings(before: &Explanation, after: &Explanation) -> Table {
+    let mut all: BTreeMap<Kind, [f64; 2]> = BTreeMap::new();
+    for (side, found) in [before, after].into_iter().enumerate() {
+        for finding in &found.findings {
+            all.entry(finding.kind).or_default()[side] += finding.lost_ns / 1e9;
+        }
+    }
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_by(|(_, a), (_, b)| (b[0] - b[1]).abs().total_cmp(&(a[0] - a[1]).abs()));
+    let cost = |seconds: f64| if seconds > 0.0 { units::time_s(seconds) } else { "–".into() };
+    let rows = all
+        .iter()
+        .map(|(kind, [a, b])| vec![title_of(*kind).to_string(), cost(*a), cost(*b), change(*a, *b)]);
+    Table {
+        title: "Findings, and what they cost".into(),
+        note: String::new(),
+        columns: vec!["finding", ">before", ">after", ">change"],
+        rows: rows.collect(),
+    }
+}
+
+/// Files of the same path, by the change of the time spent on them.
+fn files(before: &Explanation, after: &Explanation) -> Table {
+    let mut all: BTreeMap<&str, [Option<(u64, u64)>; 2]> = BTreeMap::new();
+    for (side, found) in [before, after].into_iter().enumerate() {
+        for file in &found.files {
+            let reached = file.file_system.all();
+            let tally = if reached.count > 0 { reached } else { file.program.all() };
+            let known = all.entry(&file.path).or_default()[side].get_or_insert((0, 0));
+            *known = (known.0.saturating_add(tally.bytes), known.1.saturating_add(tally.time_ns));
+        }
+    }
+    let time = |one: &Option<(u64, u64)>| one.map_or(0, |(_, time_ns)| time_ns);
+    let bytes = |one: &Option<(u64, u64)>| one.map_or("–".into(), |(bytes, _)| units::bytes(bytes as f64));
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_by_key(|(path, [a, b])| (std::cmp::Reverse(time(a).abs_diff(time(b))), *path));
+    let rest = all.len().saturating_sub(FILES);
+    let rows = all.iter().take(FILES).map(|(path, [a, b])| {
+        vec![
+            escape::shorten(path, 40),
+            bytes(a),
+            bytes(b),
+            units::time_ns(time(a)),
+            units::time_ns(time(b)),
+            change(time(a) as f64, time(b) as f64),
+        ]
+    });
+    let note =
+        if rest > 0 { format!("The {FILES} whose time changed most; {rest} more.") } else { String::new() };
+    Table {
+        title: "Files, by the change of their time".into(),
+        note,
+        columns: vec!["file", ">data", ">after", ">time", ">after", ">change"],
+        rows: rows.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::change;
+
+    #[test]
+    fn changes_in_words() {
+        let found =
+            [(1.0, 1.0), (0.0, 2.0), (2.0, 0.0), (100.0, 112.0), (100.0, 60.0), (1.0, 3.2), (8.0, 2.0)]
+                .map(|(a, b)| change(a, b));
+        assert_eq!(found, ["=", "new", "gone", "+12.0 %", "-40.0 %", "× 3.2", "× 1/4"]);
+    }
+}

@@ -1,0 +1,337 @@
+//! Findings in words: what is wrong, by what it shows, and what would help.
+
+use pio_explain::Explanation;
+use pio_explain::findings::{Cost, Detail, Finding, Kind, Reference};
+use pio_trace::ProcessId;
+
+use crate::escape;
+use crate::table::wrap;
+use crate::units::{self, things};
+
+/// A finding in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// What is wrong.
+    pub title: &'static str,
+    /// What was counted and measured.
+    pub evidence: String,
+    /// Where: files and processes.
+    pub place: String,
+    /// What would help.
+    pub change: &'static str,
+}
+
+/// The findings in words, in their order: those that cost most first.
+pub fn findings_in_words(found: &Explanation) -> Vec<Told> {
+    found.findings.iter().map(|finding| tell(found, finding, 96)).collect()
+}
+
+/// How the estimates are made: for every reader.
+const METHOD: &str = "Costs are estimates, in seconds of the job: the time of the calls named, less what the same \
+    would take otherwise; calls of processes that were in I/O together are taken to overlap. No call is counted twice, \
+    but balance and overlap look at the same time from another side.";
+
+/// The findings for the terminal; nothing if there are none.
+pub(crate) fn text(found: &Explanation) -> String {
+    if found.findings.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("\nFindings: what costs time, the dearest first\n");
+    for (index, finding) in found.findings.iter().enumerate() {
+        let told = tell(found, finding, 48);
+        text.push_str(&format!("  {}. {}: {}\n", index + 1, told.title, price(found, finding)));
+        let body = [&told.evidence, &told.place, &format!("Change: {}", told.change)];
+        for line in body.into_iter().filter(|line| !line.is_empty()) {
+            text.push_str(&wrap(&escape::terminal(line), 96, "     "));
+        }
+    }
+    text.push_str(&wrap(METHOD, 96, "  "));
+    text
+}
+
+/// The findings for the page; nothing if there are none.
+pub(crate) fn html(found: &Explanation) -> String {
+    if found.findings.is_empty() {
+        return String::new();
+    }
+    let mut html = String::from("<ol class=\"findings\">");
+    for finding in &found.findings {
+        let told = tell(found, finding, 96);
+        html.push_str(&format!(
+            "<li><h3>{}: {}</h3><p>{}</p><p>{}</p><p><b>Change:</b> {}</p></li>",
+            told.title,
+            escape::html(&price(found, finding)),
+            escape::html(&told.evidence),
+            escape::html(&told.place),
+            escape::html(told.change)
+        ));
+    }
+    html.push_str(&format!("</ol><p class=\"note\">{}</p>", escape::html(METHOD)));
+    html
+}
+
+fn price(found: &Explanation, finding: &Finding) -> String {
+    let share = finding.lost_ns / (found.duration_ns as f64).max(1.0);
+    format!("costs {}, {} of the run", units::time_s(finding.lost_ns / 1e9), units::percent(share.min(1.0)))
+}
+
+fn tell(found: &Explanation, finding: &Finding, path: usize) -> Told {
+    let (title, change) = of_kind(finding.kind);
+    Told { title, evidence: evidence(found, finding), place: place(found, finding, path), change }
+}
+
+fn evidence(found: &Explanation, finding: &Finding) -> String {
+    let cost = &finding.cost;
+    let when = format!(
+        "between {} and {}",
+        units::time_ns(cost.from_ns.min(cost.until_ns)),
+        units::time_ns(cost.until_ns)
+    );
+    let mut text = format!("{} took {} {when}.", calls(finding.kind, cost), units::time_ns(cost.time_ns));
+    if finding.together >= 1.05 {
+        text.push_str(&format!(
+            " About {} processes were in I/O at a time.",
+            units::significant(round(finding.together))
+        ));
+    }
+    if let Some(detail) = detail(finding) {
+        text.push_str(&format!(" {detail}"));
+    }
+    if let Some(comparison) = comparison(found, finding) {
+        text.push_str(&format!(" {comparison}"));
+    }
+    text
+}
+
+fn round(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+/// What the calls are, and what they moved.
+fn calls(kind: Kind, cost: &Cost) -> String {
+    let (one, many) = match kind {
+        Kind::SyncPerWrite => ("sync", "syncs"),
+        Kind::OpenStorm | Kind::ManySmallFiles | Kind::FilePerProcess => {
+            ("open or close", "opens and closes")
+        }
+        Kind::MetadataStorm => ("call on a name", "calls on names"),
+        Kind::Seeks => ("seek", "seeks"),
+        _ if cost.write_bytes == 0 => ("read", "reads"),
+        _ if cost.read_bytes == 0 => ("write", "writes"),
+        _ => ("request", "requests"),
+    };
+    let what = things(cost.calls, one, many);
+    if cost.bytes() == 0 {
+        return what;
+    }
+    format!(
+        "{what} of {} on average ({} in all)",
+        units::bytes(cost.bytes() as f64 / cost.calls.max(1) as f64),
+        units::bytes(cost.bytes() as f64)
+    )
+}
+
+fn detail(finding: &Finding) -> Option<String> {
+    match finding.detail {
+        Detail::None => None,
+        Detail::Cycle { bytes, passes } => Some(format!(
+            "From one pass to the next, of {}, a process moved {}: more than was kept anywhere.",
+            units::count(passes),
+            units::bytes(bytes as f64)
+        )),
+        Detail::Part(part) => Some(format!("That is {} of all that was written.", units::percent(part))),
+        Detail::Against { largest, others } if finding.kind == Kind::Straggler => Some(format!(
+            "The median of the other ranks is {}, its own {} times that.",
+            units::time_ns(others),
+            units::significant(round(largest as f64 / others.max(1) as f64))
+        )),
+        Detail::Against { largest, others } => Some(format!(
+            "The mean of all ranks is {}, its own {} times that.",
+            units::bytes(others as f64),
+            units::significant(round(largest as f64 / others.max(1) as f64))
+        )),
+        Detail::Turns(turns) => {
+            Some(format!("Computing and I/O took turns {}.", things(turns, "time", "times")))
+        }
+    }
+}
+
+/// What the calls are measured by.
+fn comparison(found: &Explanation, finding: &Finding) -> Option<String> {
+    let by_rate = matches!(
+        finding.kind,
+        Kind::SmallWrites
+            | Kind::SmallReads
+            | Kind::UnbufferedStream
+            | Kind::RandomAccess
+            | Kind::StridedAccess
+            | Kind::UnalignedSharing
+            | Kind::SharedAppend
+            | Kind::MissingCollective
+            | Kind::NoView
+    );
+    if !by_rate {
+        return None;
+    }
+    let rate = |reference: Reference| {
+        let whence =
+            if reference.measured { "as others of this trace" } else { "an assumption: this trace has none" };
+        format!("{} ({whence})", units::rate(reference.bytes_per_s))
+    };
+    let cost = &finding.cost;
+    let rates = match (cost.read_bytes > 0, cost.write_bytes > 0) {
+        (true, true) => format!("{} and {}", rate(found.references.read), rate(found.references.write)),
+        (true, false) => rate(found.references.read),
+        _ => rate(found.references.write),
+    };
+    Some(format!(
+        "In requests of 1 MiB or more, at {rates}, the same bytes would take {}.",
+        units::time_s(finding.expected_ns / 1e9)
+    ))
+}
+
+fn place(found: &Explanation, finding: &Finding, path: usize) -> String {
+    let share = |time_ns: u64| units::percent(time_ns as f64 / finding.cost.time_ns.max(1) as f64);
+    let more = |count: u64, shown: usize| match count.saturating_sub(shown as u64) {
+        0 => String::new(),
+        rest => format!(", and {} more", units::count(rest)),
+    };
+    let mut parts = Vec::new();
+    if !finding.files.is_empty() {
+        let shown = 3.min(finding.files.len());
+        let named: Vec<_> = finding.files[..shown]
+            .iter()
+            .map(|one| {
+                let known = found.files.iter().find(|file| file.file == one.id);
+                let name = known.map_or("?".into(), |file| escape::shorten(&file.path, path));
+                format!("{name} ({})", share(one.time_ns))
+            })
+            .collect();
+        let title = if finding.files.len() == 1 { "File" } else { "Files" };
+        parts.push(format!("{title}: {}{}.", named.join(", "), more(finding.files.len() as u64, shown)));
+    }
+    if found.process_count > 1 && !finding.processes.is_empty() {
+        let named: Vec<_> = finding
+            .processes
+            .iter()
+            .map(|one| format!("{} ({})", process(found, one.id), share(one.time_ns)))
+            .collect();
+        let title = match (found.is_mpi, finding.process_count) {
+            (true, 1) => "Rank",
+            (true, _) => "Ranks",
+            (false, 1) => "Process",
+            (false, _) => "Processes",
+        };
+        parts.push(format!("{title}: {}{}.", named.join(", "), more(finding.process_count, named.len())));
+    }
+    parts.join(" ")
+}
+
+fn process(found: &Explanation, id: ProcessId) -> String {
+    let known = found.processes.iter().find(|process| process.process == id);
+    known.map_or("another process".into(), crate::sections::process_name)
+}
+
+/// What is wrong, in a few words.
+pub(crate) fn title_of(kind: Kind) -> &'static str {
+    of_kind(kind).0
+}
+
+/// Title, and what would help.
+fn of_kind(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::SmallWrites => (
+            "Many small writes",
+            "gather them in a buffer of a MiB or more, and write that; in MPI-IO, write collectively.",
+        ),
+        Kind::SmallReads => (
+            "Many small reads",
+            "read a MiB or more at a time into a buffer, and take the pieces from there.",
+        ),
+        Kind::UnbufferedStream => (
+            "A stream that passes every piece on",
+            "let it gather: no setvbuf(_IONBF), no fflush after every piece; or give it a larger buffer.",
+        ),
+        Kind::RandomAccess => (
+            "Requests here and there",
+            "sort requests by offset and join neighbours, or read the part of the file once and look up in memory.",
+        ),
+        Kind::StridedAccess => (
+            "Small requests in equal steps",
+            "read the whole range and pick the pieces (data sieving), or store what is used together side by side.",
+        ),
+        Kind::Seeks => ("A seek before every request", "use pread and pwrite, which take the offset along."),
+        Kind::RedundantReads => {
+            ("The same bytes read again and again", "keep them in memory after the first time.")
+        }
+        Kind::CyclicRereads => (
+            "The same data read in long cycles, beyond any cache",
+            "give the job more memory for them, do more with each piece while it is there (blocking), or go through \
+             them back and forth, so that the end of one pass is the beginning of the next.",
+        ),
+        Kind::SameReadByAll => (
+            "The same bytes read by every rank",
+            "let one rank read and broadcast, or read collectively (MPI_File_read_all).",
+        ),
+        Kind::Overwrites => (
+            "Bytes overwritten before anyone could use them",
+            "write them once, when they are final; keep headers and counters in memory until the end.",
+        ),
+        Kind::ReadAfterWrite => (
+            "Bytes read back right after they were written",
+            "keep them in memory: the program has just had them.",
+        ),
+        Kind::UnalignedSharing => (
+            "Several processes write parts of the same pages",
+            "give each writer whole blocks (align to 4 KiB, better to the file system's stripe), or write collectively.",
+        ),
+        Kind::SharedAppend => (
+            "Many processes append to one file",
+            "let each write at offsets of its own (MPI_File_write_ordered, or a prefix sum of sizes), or send the \
+             records to one process that writes them in large pieces.",
+        ),
+        Kind::MissingCollective => (
+            "Ranks go through a file by turns, each for itself",
+            "make the calls collective (MPI_File_…_all), so that few large requests are made of them.",
+        ),
+        Kind::NoView => (
+            "A pattern moved piece by piece",
+            "describe it as a file view (MPI_File_set_view) and move it in one call, collectively if all ranks do.",
+        ),
+        Kind::SyncPerWrite => (
+            "Data forced to the device every few bytes",
+            "sync once, at the end or at points from which the program can go on after a crash.",
+        ),
+        Kind::OpenStorm => {
+            ("The same files opened again and again", "open each once and keep it open while it is used.")
+        }
+        Kind::ManySmallFiles => (
+            "A great many small files",
+            "keep the pieces in one file, or an archive or database (tar, HDF5, SQLite) that is opened once.",
+        ),
+        Kind::FilePerProcess => (
+            "A file for every rank and step",
+            "write one shared file collectively, or one for a group of ranks (subfiling).",
+        ),
+        Kind::MetadataStorm => (
+            "Calls on names and attributes without end",
+            "remember what was found; list a folder once instead of asking for each name.",
+        ),
+        Kind::OneWriter => {
+            ("One rank writes for all", "let all ranks write their part to the file, collectively.")
+        }
+        Kind::Straggler => (
+            "One rank's I/O is far slower than that of the others",
+            "look at what is special about its host, its target or its requests.",
+        ),
+        Kind::UnevenRanks => (
+            "Ranks move very different amounts",
+            "spread the data evenly; or let collective calls spread the I/O.",
+        ),
+        Kind::NoOverlap => (
+            "The program computes, then waits for I/O, by turns",
+            "start the I/O and go on computing: nonblocking MPI-IO (MPI_File_iwrite), aio, or a thread with a second \
+             buffer.",
+        ),
+    }
+}
