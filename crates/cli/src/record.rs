@@ -4,9 +4,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use pio_record::{Options, Outcome, Summary};
+use pio_machine::parse_size;
+use pio_record::{Filter, Look, Options, Outcome, PathRule, Ranks, Settings, Summary};
+use pio_report::units;
+use pio_trace::Layer;
 
 use crate::mpi;
 
@@ -15,6 +18,7 @@ use crate::mpi;
 Examples:
   pioscope record -o run.pio -- mpiexec -n 8 ./collapse --iterations 20
   pioscope record -o sort.pio -- sort big.txt
+  pioscope record -o run.pio --live --ranks 0-3 --path '/scratch/*' --budget '1 GiB' -- mpiexec -n 64 ./yours
 
 The exit code is the program's own.")]
 pub struct Arguments {
@@ -22,7 +26,65 @@ pub struct Arguments {
     #[arg(short, long, value_name = "TRACE")]
     output: PathBuf,
     #[command(flatten)]
+    selection: Selection,
+    /// What the records of each host's processes may take on disk and in memory until the job ends, such as `1 GiB`: the
+    /// less of it is left, the fewer calls are kept, and the trace says how many were not
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    budget: Option<u64>,
+    /// Show once a second what the job reads and writes
+    #[arg(long)]
+    live: bool,
+    /// Keep times to the nanosecond, instead of to four binary digits; traces get twice as large
+    #[arg(long)]
+    exact_times: bool,
+    #[command(flatten)]
     job: Job,
+}
+
+/// What of a job to record: all, unless told otherwise.
+#[derive(Debug, Args)]
+struct Selection {
+    /// Record these files alone; `*` stands for any characters. May be given several times
+    #[arg(long, value_name = "PATTERN")]
+    path: Vec<String>,
+    /// Do not record these files, though --path may name them
+    #[arg(long, value_name = "PATTERN")]
+    not_path: Vec<String>,
+    /// Record these ranks alone, such as 3 or 0-7
+    #[arg(long, value_name = "RANKS", value_delimiter = ',')]
+    ranks: Vec<Ranks>,
+    /// Record these layers alone: posix, stdio, mpi-io, message
+    #[arg(long, value_name = "LAYER", value_delimiter = ',', value_parser = layer)]
+    layer: Vec<Layer>,
+    /// Leave out reads and writes that ask for less, such as `4 KiB`
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    at_least: Option<u64>,
+}
+
+impl Selection {
+    fn filter(self) -> Result<Filter> {
+        let folder = std::env::current_dir().context("cannot find the current folder")?;
+        let rule = |keeps: bool, pattern: &String| PathRule {
+            keeps,
+            pattern: pio_record::absolute(pattern, &folder),
+        };
+        let not = self.not_path.iter().map(|pattern| rule(false, pattern));
+        Ok(Filter {
+            paths: not.chain(self.path.iter().map(|pattern| rule(true, pattern))).collect(),
+            ranks: self.ranks.into_iter().map(|Ranks(ranks)| ranks).collect(),
+            layers: self.layer,
+            least_bytes: self.at_least.unwrap_or(0),
+        })
+    }
+}
+
+fn layer(text: &str) -> Result<Layer> {
+    let found = Layer::ALL.into_iter().find(|layer| layer.name() == text);
+    found.ok_or_else(|| anyhow!("expected posix, stdio, mpi-io or message"))
+}
+
+fn size(text: &str) -> Result<u64> {
+    parse_size(text).ok_or_else(|| anyhow!("expected a size with its unit, such as `4 KiB`"))
 }
 
 /// What is common to all verbs that run a program.
@@ -61,7 +123,26 @@ impl Job {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
-    record(&arguments.job.options(arguments.output)?)
+    let mut options = arguments.job.options(arguments.output)?;
+    options.settings = Settings { filter: arguments.selection.filter()?, exact_times: arguments.exact_times };
+    options.budget_bytes = arguments.budget;
+    options.live = arguments.live.then_some(show as fn(&Look));
+    record(&options)
+}
+
+/// A line on standard error for each look at a running job.
+fn show(look: &Look) {
+    let Look { processes, total, since_last } = look;
+    eprintln!(
+        "pioscope: {processes} processes; read {} ({}/s, {} calls/s), wrote {} ({}/s, {} calls/s), {} other calls/s",
+        units::bytes(total.read_bytes as f64),
+        units::bytes(since_last.read_bytes as f64),
+        since_last.reads,
+        units::bytes(total.written_bytes as f64),
+        units::bytes(since_last.written_bytes as f64),
+        since_last.writes,
+        since_last.others,
+    );
 }
 
 /// Runs and records a job, and says on standard error what came of it.

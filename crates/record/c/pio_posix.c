@@ -8,9 +8,12 @@
 #endif
 #include "pio_writer.h"
 
+#include <aio.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <sys/file.h>
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 
@@ -53,7 +56,7 @@ int __vprintf_chk(int flag, const char *format, va_list arguments);
 /* Descriptors ---------------------------------------------------------------------------------------------------- */
 
 /* Higher descriptors are not recorded. */
-#define DESCRIPTORS 65536
+#define DESCRIPTORS 65535
 
 enum {
     UNKNOWN, /* never seen, or closed: looked at when first used */
@@ -100,18 +103,53 @@ static bool is_foreign_path(const char *path) {
     return strncmp(path, spool_folder, length) == 0 && (path[length] == '/' || path[length] == 0);
 }
 
+/* `*` stands for any characters, `?` for one; the pattern ends with its line. */
+static bool matches(const char *pattern, const char *text) {
+    const char *star = NULL, *star_text = NULL;
+    while (*text != 0) {
+        if (*pattern == '*') {
+            star = ++pattern;
+            star_text = text;
+        } else if (*pattern != '\n' && *pattern != 0 && (*pattern == '?' || *pattern == *text)) {
+            pattern++;
+            text++;
+        } else if (star != NULL) {
+            pattern = star;
+            text = ++star_text;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == '\n' || *pattern == 0;
+}
+
+/* Whether the user wants to see this file (src/filter.rs says how the rules are meant): lines that begin with + or -. */
+static bool is_kept(const char *path) {
+    bool some_keep = false;
+    for (const char *rule = path_rules; *rule != 0;) {
+        if (matches(rule + 1, path))
+            return *rule == '+';
+        some_keep = some_keep || *rule == '+';
+        const char *end = strchr(rule, '\n');
+        rule = end == NULL ? rule + strlen(rule) : end + 1;
+    }
+    return !some_keep;
+}
+
 /* The path of an open regular file: its length, or 0 if it is none of the job's files. */
 static size_t path_of_descriptor(int fd, char *path) {
     struct stat status;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+    if (KERNEL(SYS_fstat, fd, &status) != 0 || !S_ISREG(status.st_mode))
         return 0;
     char link[40];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(link, path, PATH_MAX - 1);
+    long length = KERNEL(SYS_readlinkat, AT_FDCWD, link, path, PATH_MAX - 1);
     if (length <= 0)
         return 0;
     path[length] = 0;
-    return is_foreign_path(path) ? 0 : (size_t)length;
+    return is_foreign_path(path) || !is_kept(path) ? 0 : (size_t)length;
 }
 
 /* Looks at a descriptor that was opened before our time, or behind our back. */
@@ -120,9 +158,10 @@ static __attribute__((noinline)) bool adopt(int fd) {
     int saved = errno;
     size_t length = path_of_descriptor(fd, path);
     if (length > 0) {
-        struct pioscope_span now = {clock_ns(CLOCK_MONOTONIC), 0, 0};
-        off_t position = (off_t)syscall(SYS_lseek, fd, 0, SEEK_CUR);
-        long mode = syscall(SYS_fcntl, fd, F_GETFL);
+        meet_thread();
+        struct pioscope_span now = {now_ns(), 0, 0};
+        off_t position = (off_t)KERNEL(SYS_lseek, fd, 0, SEEK_CUR);
+        long mode = KERNEL(SYS_fcntl, fd, F_GETFL);
         record_call(&now, now.start_ns,
                     (struct outcome){.call = PIO_RECORD_ADOPT,
                                      .flags = mode >= 0 && (mode & O_APPEND) ? PIO_APPEND : 0,
@@ -144,25 +183,63 @@ static inline bool tracked(int fd) {
     return LIKELY(state >= TRACKED) || (state == UNKNOWN && is_owner() && adopt(fd));
 }
 
-/* After a call that returned: writes its record. A negative result stands for errno. */
-static void finish(const struct pioscope_span *span, struct outcome outcome) {
-    int saved = errno;
-    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC);
-    if (outcome.result < 0) {
-        outcome.result = -(int64_t)saved;
-    } else if (outcome.offset == PIO_NO_OFFSET && in_table(outcome.fd) && LOAD(&descriptors[outcome.fd]) == EXACT) {
-        off_t position = (off_t)syscall(SYS_lseek, outcome.fd, 0, SEEK_CUR);
-        if (position >= outcome.result)
-            outcome.offset = (uint64_t)(position - outcome.result);
+/* Calls that the budget never drops: without them, what the others work on would not be known. */
+#define ALWAYS_KEPT 3u
+
+static unsigned kind_of(uint32_t call) {
+    switch (call) {
+    case PIO_CALL_OPEN:
+    case PIO_CALL_CREAT:
+    case PIO_CALL_CLOSE:
+    case PIO_CALL_DUP:
+    case PIO_CALL_FOPEN:
+    case PIO_CALL_FCLOSE:
+        return ALWAYS_KEPT;
+    case PIO_CALL_READ:
+    case PIO_CALL_PREAD:
+    case PIO_CALL_READV:
+    case PIO_CALL_PREADV:
+    case PIO_CALL_FREAD:
+        return 0;
+    case PIO_CALL_WRITE:
+    case PIO_CALL_PWRITE:
+    case PIO_CALL_WRITEV:
+    case PIO_CALL_PWRITEV:
+    case PIO_CALL_FWRITE:
+        return 1;
+    default:
+        return 2;
     }
-    record_call(span, end_ns, outcome, NULL, 0);
-    span_over(span, end_ns);
-    errno = saved;
 }
 
-static void finish_simple(const struct pioscope_span *span, uint32_t call, int fd, uint64_t offset, uint64_t size,
-                          int64_t result) {
-    finish(span, (struct outcome){call, 0, fd, offset, size, result});
+static bool spared(uint32_t call, int64_t result) {
+    unsigned kind = kind_of(call);
+    return kind == ALWAYS_KEPT || !is_thinned_out(kind, result);
+}
+
+/* Where a descriptor stood before a call that moved it on by `moved` bytes. */
+static __attribute__((noinline)) uint64_t position_before(int fd, int64_t moved) {
+    int saved = errno;
+    off_t position = (off_t)KERNEL(SYS_lseek, fd, 0, SEEK_CUR);
+    errno = saved;
+    return position >= moved ? (uint64_t)(position - moved) : PIO_NO_OFFSET;
+}
+
+/* After a call that returned: writes its record and leaves errno alone. A negative result stands for errno. */
+static __attribute__((noinline)) void finish_simple(const struct pioscope_span *span, uint32_t call, int fd,
+                                                    uint64_t offset, uint64_t size, int64_t result) {
+    uint64_t end_ns = end_of(span);
+    bool spares = LIKELY(LOAD(&spool.thinning) == 0) || spared(call, result);
+    if (UNLIKELY(result < 0))
+        result = -(int64_t)errno;
+    else if (offset == PIO_NO_OFFSET && in_table(fd) && LOAD(&descriptors[fd]) == EXACT && spares)
+        offset = position_before(fd, result);
+    if (LIKELY(spares)) {
+        record_call(span, end_ns, (struct outcome){call, 0, fd, offset, size, result}, NULL, 0);
+        span_over(span, end_ns);
+    } else {
+        span_is_dropped();
+    }
 }
 
 /* Open ----------------------------------------------------------------------------------------------------------- */
@@ -172,21 +249,25 @@ static __attribute__((noinline)) void finish_open(const struct pioscope_span *sp
                                                   int fd, int flags) {
     char path[PATH_MAX];
     int saved = errno;
-    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC);
+    uint64_t end_ns = end_of(span);
     uint32_t append = flags & O_APPEND ? PIO_APPEND : 0;
     if (fd < 0) {
         if (saved != EFAULT && saved != ENAMETOOLONG && !is_foreign_path(name)) {
             record_call(span, end_ns, (struct outcome){call, append, -1, PIO_NO_OFFSET, 0, -(int64_t)saved}, NULL, 0);
-            span_over(span, clock_ns(CLOCK_MONOTONIC)); /* our own work is not thinking */
+            span_over(span, now_ns()); /* our own work is not thinking */
+        } else {
+            span_is_dropped();
         }
     } else {
         size_t length = path_of_descriptor(fd, path);
         set_descriptor(fd, length == 0 ? IGNORED : TRACKED);
         if (length > 0) {
-            if (append)
+            if (append || LOAD(&spool.thinning) != 0)
                 set_descriptor(fd, EXACT);
             record_call(span, end_ns, (struct outcome){call, append, fd, 0, length, 0}, path, length);
-            span_over(span, clock_ns(CLOCK_MONOTONIC)); /* our own work is not thinking */
+            span_over(span, now_ns()); /* our own work is not thinking */
+        } else {
+            span_is_dropped();
         }
     }
     errno = saved;
@@ -296,7 +377,7 @@ static void finish_dup(const struct pioscope_span *span, int fd, int copy) {
     if (state < TRACKED)
         return;
     int saved = errno;
-    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC);
+    uint64_t end_ns = end_of(span);
     record_call(span, end_ns, (struct outcome){PIO_CALL_DUP, 0, fd, PIO_NO_OFFSET, 0, copy}, NULL, 0);
     span_over(span, end_ns);
     errno = saved;
@@ -431,7 +512,7 @@ HOOK_VECTOR_AT_2(pwritev64v2, PIO_CALL_PWRITEV, off64_t)
  * half of the time: the kernel does not say more. */
 static void finish_copy(const struct pioscope_span *span, int from, uint64_t from_offset, int to, uint64_t to_offset,
                         size_t count, ssize_t result) {
-    uint64_t half_ns = (clock_ns(CLOCK_MONOTONIC) - span->start_ns) / 2;
+    uint64_t half_ns = (end_of(span) - span->start_ns) / 2;
     struct {
         uint32_t call;
         int fd;
@@ -445,7 +526,7 @@ static void finish_copy(const struct pioscope_span *span, int from, uint64_t fro
     for (int i = 0; i < 2; i++) {
         if (tracked(side[i].fd)) {
             if (side[i].offset == PIO_NO_OFFSET && result >= 0 && LOAD(&descriptors[side[i].fd]) == EXACT)
-                side[i].offset = (uint64_t)(syscall(SYS_lseek, side[i].fd, 0, SEEK_CUR) - result);
+                side[i].offset = (uint64_t)(KERNEL(SYS_lseek, side[i].fd, 0, SEEK_CUR) - result);
             record_call(&part, part.start_ns + half_ns,
                         (struct outcome){side[i].call, 0, side[i].fd, side[i].offset, count,
                                          result < 0 ? -(int64_t)saved : result},
@@ -454,7 +535,7 @@ static void finish_copy(const struct pioscope_span *span, int from, uint64_t fro
         }
         part.start_ns += half_ns;
     }
-    span_over(span, clock_ns(CLOCK_MONOTONIC));
+    span_over(span, now_ns());
     errno = saved;
 }
 
@@ -550,259 +631,9 @@ HOOK_ON_DESCRIPTOR(fallocate64, (int fd, int mode, off64_t offset, off64_t size)
 HOOK_POSIX_FALLOCATE(posix_fallocate, off_t)
 HOOK_POSIX_FALLOCATE(posix_fallocate64, off64_t)
 
-/* Names ---------------------------------------------------------------------------------------------------------- */
-
-#define HOOK_ON_PATH(name, parameters, path, call, size, next_call)                                                    \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT int name parameters {                                                                                       \
-        if (!recording() || !is_owner())                                                                               \
-            return next_call;                                                                                          \
-        struct pioscope_span span;                                                                                     \
-        span_begin(&span);                                                                                             \
-        int result = next_call;                                                                                        \
-        if ((result == 0 || (errno != EFAULT && errno != ENAMETOOLONG)) && !is_foreign_path(path))                     \
-            finish_simple(&span, call, -1, PIO_NO_OFFSET, (uint64_t)(size), result);                                   \
-        return result;                                                                                                 \
-    }
-
-HOOK_ON_PATH(truncate, (const char *path, off_t size), path, PIO_CALL_TRUNCATE, size, NEXT(truncate)(path, size))
-HOOK_ON_PATH(truncate64, (const char *path, off64_t size), path, PIO_CALL_TRUNCATE, size,
-             NEXT(truncate64)(path, size))
-HOOK_ON_PATH(unlink, (const char *path), path, PIO_CALL_UNLINK, 0, NEXT(unlink)(path))
-HOOK_ON_PATH(unlinkat, (int folder, const char *path, int flags), path, PIO_CALL_UNLINK, 0,
-             NEXT(unlinkat)(folder, path, flags))
-HOOK_ON_PATH(rename, (const char *from, const char *to), from, PIO_CALL_RENAME, 0, NEXT(rename)(from, to))
-
-/* Streams -------------------------------------------------------------------------------------------------------- */
-/* The reads and writes inside the C library do not pass through symbols: streams are recorded at their own level, with
- * what the program asked of them. */
-
-static int open_flags_of(const char *mode) {
-    return mode[0] == 'a' ? O_APPEND : 0;
-}
-
-#define HOOK_FOPEN(name)                                                                                               \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT FILE *name(const char *path, const char *mode) {                                                            \
-        if (!recording() || !is_owner())                                                                               \
-            return NEXT(name)(path, mode);                                                                             \
-        struct pioscope_span span;                                                                                     \
-        span_begin(&span);                                                                                             \
-        FILE *stream = NEXT(name)(path, mode);                                                                         \
-        finish_open(&span, PIO_CALL_FOPEN, path, stream == NULL ? -1 : fileno(stream), open_flags_of(mode));           \
-        return stream;                                                                                                 \
-    }
-
-HOOK_FOPEN(fopen)
-HOOK_FOPEN(fopen64)
-
-/* The old descriptor is closed inside; the new one is adopted when it is used. */
-#define HOOK_FREOPEN(name)                                                                                             \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT FILE *name(const char *path, const char *mode, FILE *stream) {                                              \
-        bool ours = recording() && is_owner();                                                                         \
-        if (ours)                                                                                                      \
-            forget(fileno(stream));                                                                                    \
-        FILE *reopened = NEXT(name)(path, mode, stream);                                                               \
-        if (ours && reopened != NULL)                                                                                  \
-            forget(fileno(reopened));                                                                                  \
-        return reopened;                                                                                               \
-    }
-
-HOOK_FREOPEN(freopen)
-HOOK_FREOPEN(freopen64)
-
-DECLARE_NEXT(fclose)
-EXPORT int fclose(FILE *stream) {
-    int fd;
-    if (!recording() || !is_owner() || !forget(fd = fileno(stream)))
-        return NEXT(fclose)(stream);
-    struct pioscope_span span;
-    span_begin(&span);
-    int result = NEXT(fclose)(stream);
-    finish_simple(&span, PIO_CALL_FCLOSE, fd, PIO_NO_OFFSET, 0, result);
-    return result;
-}
-
-/* The position of a stream, as the program sees it. */
-static uint64_t stream_position(FILE *stream) {
-    int saved = errno;
-    off_t position = ftello(stream);
-    errno = saved;
-    return position < 0 ? PIO_NO_OFFSET : (uint64_t)position;
-}
-
-/* `type result = next_call`, of which `moved` bytes of `size` count as transferred (-1: it failed). */
-#define STREAM_BODY(call, type, size, moved, next_call)                                                                \
-    if (!recording() || !tracked(fileno(stream)))                                                                      \
-        return next_call;                                                                                              \
-    uint64_t position = stream_position(stream);                                                                       \
-    struct pioscope_span span;                                                                                         \
-    span_begin(&span);                                                                                                 \
-    type result = next_call;                                                                                           \
-    finish_simple(&span, call, fileno(stream), position, (uint64_t)(size), (int64_t)(moved));                          \
-    return result;
-
-/* A short count is an error only if the stream says so. */
-static int64_t items_moved(FILE *stream, size_t size, size_t asked, size_t moved) {
-    return moved == 0 && asked > 0 && size > 0 && ferror_unlocked(stream) ? -1 : (int64_t)(size * moved);
-}
-
-#define HOOK_FREAD(name)                                                                                               \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT size_t name(void *buffer, size_t size, size_t count, FILE *stream) {                                        \
-        STREAM_BODY(PIO_CALL_FREAD, size_t, size *count, items_moved(stream, size, count, result),                     \
-                    NEXT(name)(buffer, size, count, stream))                                                           \
-    }
-#define HOOK_FREAD_CHK(name)                                                                                           \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT size_t name(void *buffer, size_t room, size_t size, size_t count, FILE *stream) {                           \
-        STREAM_BODY(PIO_CALL_FREAD, size_t, size *count, items_moved(stream, size, count, result),                     \
-                    NEXT(name)(buffer, room, size, count, stream))                                                     \
-    }
-#define HOOK_FWRITE(name)                                                                                              \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT size_t name(const void *buffer, size_t size, size_t count, FILE *stream) {                                  \
-        STREAM_BODY(PIO_CALL_FWRITE, size_t, size *count, items_moved(stream, size, count, result),                    \
-                    NEXT(name)(buffer, size, count, stream))                                                           \
-    }
-
-HOOK_FREAD(fread)
-HOOK_FREAD(fread_unlocked)
-HOOK_FREAD_CHK(__fread_chk)
-HOOK_FREAD_CHK(__fread_unlocked_chk)
-HOOK_FWRITE(fwrite)
-HOOK_FWRITE(fwrite_unlocked)
-
-#define HOOK_FPUTS(name)                                                                                               \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT int name(const char *text, FILE *stream) {                                                                  \
-        STREAM_BODY(PIO_CALL_FWRITE, int, strlen(text), result < 0 ? -1 : (int64_t)strlen(text),                       \
-                    NEXT(name)(text, stream))                                                                          \
-    }
-#define HOOK_FGETS(name)                                                                                               \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT char *name(char *buffer, int count, FILE *stream) {                                                         \
-        STREAM_BODY(PIO_CALL_FREAD, char *, count > 0 ? count - 1 : 0, result == NULL ? 0 : strlen(result),            \
-                    NEXT(name)(buffer, count, stream))                                                                 \
-    }
-
-HOOK_FPUTS(fputs)
-HOOK_FPUTS(fputs_unlocked)
-HOOK_FGETS(fgets)
-HOOK_FGETS(fgets_unlocked)
-
-DECLARE_NEXT(__fgets_chk)
-EXPORT char *__fgets_chk(char *buffer, size_t room, int count, FILE *stream) {
-    STREAM_BODY(PIO_CALL_FREAD, char *, count > 0 ? count - 1 : 0, result == NULL ? 0 : strlen(result),
-                NEXT(__fgets_chk)(buffer, room, count, stream))
-}
-
-/* Size and result are what was found: nobody asked for a number of bytes. */
-#define HOOK_GETDELIM(name)                                                                                            \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT ssize_t name(char **line, size_t *room, int delimiter, FILE *stream) {                                      \
-        STREAM_BODY(PIO_CALL_FREAD, ssize_t, result < 0 ? 0 : result, result < 0 ? 0 : result,                         \
-                    NEXT(name)(line, room, delimiter, stream))                                                         \
-    }
-
-HOOK_GETDELIM(getdelim)
-HOOK_GETDELIM(__getdelim)
-
-DECLARE_NEXT(getline)
-EXPORT ssize_t getline(char **line, size_t *room, FILE *stream) {
-    STREAM_BODY(PIO_CALL_FREAD, ssize_t, result < 0 ? 0 : result, result < 0 ? 0 : result,
-                NEXT(getline)(line, room, stream))
-}
-
-DECLARE_NEXT(vfprintf)
-EXPORT int vfprintf(FILE *stream, const char *format, va_list arguments) {
-    STREAM_BODY(PIO_CALL_FWRITE, int, result < 0 ? 0 : result, result, NEXT(vfprintf)(stream, format, arguments))
-}
-
-DECLARE_NEXT(__vfprintf_chk)
-EXPORT int __vfprintf_chk(FILE *stream, int flag, const char *format, va_list arguments) {
-    STREAM_BODY(PIO_CALL_FWRITE, int, result < 0 ? 0 : result, result,
-                NEXT(__vfprintf_chk)(stream, flag, format, arguments))
-}
-
-EXPORT int fprintf(FILE *stream, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int result = vfprintf(stream, format, arguments);
-    va_end(arguments);
-    return result;
-}
-
-EXPORT int __fprintf_chk(FILE *stream, int flag, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int result = __vfprintf_chk(stream, flag, format, arguments);
-    va_end(arguments);
-    return result;
-}
-
-/* The same on standard output. */
-EXPORT int vprintf(const char *format, va_list arguments) {
-    return vfprintf(stdout, format, arguments);
-}
-
-EXPORT int printf(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int result = vfprintf(stdout, format, arguments);
-    va_end(arguments);
-    return result;
-}
-
-EXPORT int __vprintf_chk(int flag, const char *format, va_list arguments) {
-    return __vfprintf_chk(stdout, flag, format, arguments);
-}
-
-EXPORT int __printf_chk(int flag, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int result = __vfprintf_chk(stdout, flag, format, arguments);
-    va_end(arguments);
-    return result;
-}
-
-DECLARE_NEXT(puts)
-EXPORT int puts(const char *text) {
-    FILE *stream = stdout;
-    STREAM_BODY(PIO_CALL_FWRITE, int, strlen(text) + 1, result < 0 ? -1 : (int64_t)strlen(text) + 1, NEXT(puts)(text))
-}
-
-#define HOOK_FSEEK(name, offset_type)                                                                                  \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT int name(FILE *stream, offset_type offset, int whence) {                                                    \
-        if (!recording() || !tracked(fileno(stream)))                                                                  \
-            return NEXT(name)(stream, offset, whence);                                                                 \
-        struct pioscope_span span;                                                                                     \
-        span_begin(&span);                                                                                             \
-        int result = NEXT(name)(stream, offset, whence);                                                               \
-        finish_simple(&span, PIO_CALL_FSEEK, fileno(stream), stream_position(stream), 0, result);                      \
-        return result;                                                                                                 \
-    }
-
-HOOK_FSEEK(fseek, long)
-HOOK_FSEEK(fseeko, off_t)
-HOOK_FSEEK(fseeko64, off64_t)
-
-#define HOOK_FFLUSH(name)                                                                                              \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT int name(FILE *stream) {                                                                                    \
-        if (stream == NULL || !recording() || !tracked(fileno(stream)))                                                \
-            return NEXT(name)(stream);                                                                                 \
-        struct pioscope_span span;                                                                                     \
-        span_begin(&span);                                                                                             \
-        int result = NEXT(name)(stream);                                                                               \
-        finish_simple(&span, PIO_CALL_FFLUSH, fileno(stream), 0, 0, result);                                           \
-        return result;                                                                                                 \
-    }
-
-HOOK_FFLUSH(fflush)
-HOOK_FFLUSH(fflush_unlocked)
+#include "pio_names.c"
+#include "pio_memory.c"
+#include "pio_streams.c"
 
 /* Processes ------------------------------------------------------------------------------------------------------ */
 

@@ -24,7 +24,7 @@ EXPORT void pioscope_operation_end(void) {
     if (self.depth > 0 && --self.depth == 0) {
         self.operation = 0;
         struct pioscope_span unread = {0, 0, 0};
-        span_over(&unread, clock_ns(CLOCK_MONOTONIC));
+        span_over(&unread, now_ns());
     }
     errno = saved;
 }
@@ -52,7 +52,7 @@ EXPORT void pioscope_message_end(const struct pioscope_span *span, uint32_t call
     if (!recording())
         return;
     int saved = errno;
-    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC);
+    uint64_t end_ns = end_of(span);
     record_call(span, end_ns, (struct outcome){call, 0, peer, PIO_NO_OFFSET, bytes, result}, NULL, 0);
     span_over(span, end_ns);
     errno = saved;
@@ -94,7 +94,8 @@ EXPORT void pioscope_io_end(void *token, int64_t result) {
     int saved = errno;
     struct pio_record *record = token;
     if (record != NULL) {
-        record->elapsed_ns = clock_ns(CLOCK_MONOTONIC) - record->start_ns;
+        uint64_t end_ns = now_ns();
+        record->elapsed_ns = end_ns < record->start_ns ? 0 : end_ns - record->start_ns;
         record->result = result;
         RELEASE(&record->word, LOAD(&record->word) & ~(PIO_UNFINISHED << 24));
     }

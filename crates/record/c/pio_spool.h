@@ -6,8 +6,17 @@
  *     0       header, 4096 bytes
  *     4096    chunks, each a multiple of 4096 bytes, each filled by one thread from its start; zeros are unused room
  *
- * A chunk is a 64-byte chunk header followed by records. A record is a multiple of 64 bytes. The first word of either
- * is stored last, with release order: zero means that nothing (more) follows in this chunk.
+ * A chunk is a 64-byte chunk header followed by records, all whole or all short. A whole record is a multiple of 64
+ * bytes, a short one 16 to 56. The first word of either is stored last, with release order: zero means that nothing (more)
+ * follows in this chunk. The records of a thread are two streams of chunks, one of each kind, each in order of sequence.
+ *
+ * Short records are for the many: calls that the program itself made, without a payload. They say when they began
+ * relative to the end of the one before them in the chunk.
+ *
+ * A thread writes short records into the same mapped chunk again and again: to touch new pages of a mapping costs more
+ * than all else that a record does. When the chunk is full, the thread writes a copy to the end of the file, clears the
+ * chunk, and gives it the next sequence number. A process that is killed in between leaves both, whole; one that is
+ * killed while it writes leaves a copy that need not be whole. So of two chunks with the same number the first counts.
  */
 #ifndef PIO_SPOOL_H
 #define PIO_SPOOL_H
@@ -16,24 +25,40 @@
 #include <stdint.h>
 
 #define PIO_SPOOL_MAGIC "PIOSPOOL"
-#define PIO_SPOOL_VERSION 1u
+#define PIO_SPOOL_VERSION 2u
 #define PIO_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 #define PIO_HEADER_BYTES 4096u
 #define PIO_FIRST_CHUNK_BYTES 4096u /* most threads make few calls */
-#define PIO_CHUNK_BYTES 16384u
+#define PIO_CHUNK_BYTES 16384u       /* of whole records */
+#define PIO_SHORT_CHUNK_BYTES 65536u /* of short ones, from the second on */
+#define PIO_MOST_SHORT_BYTES 56u
 #define PIO_UNIT_BYTES 64u
-#define PIO_COMMAND_BYTES 3856u
+#define PIO_COMMAND_BYTES 3696u
 
 /* Bits of pio_header.ended. */
 #define PIO_ENDED_NORMALLY 1u
 #define PIO_ENDED_BY_MPI_ABORT 2u
 
-/* Flags of a record: those of pio_trace::Flags. */
+/* Flags of a record: those of pio_trace::Flags, and the last. */
 #define PIO_PHYSICAL 1u
 #define PIO_COLLECTIVE 2u
 #define PIO_ASYNC 4u
 #define PIO_APPEND 8u
 #define PIO_UNFINISHED 16u
+#define PIO_SHORT 128u
+
+#define PIO_NO_FD UINT16_MAX
+
+/* What a short record has behind its fixed part, in this order, 8 bytes each. */
+#define PIO_HAS_THINK 1u  /* think time; else it is the gap */
+#define PIO_HAS_SIZE 2u   /* else it is that of the short record before it in the chunk (0 for the first) */
+#define PIO_HAS_OFFSET 4u /* else see PIO_GOES_ON */
+#define PIO_HAS_RESULT 8u /* else the result is the size */
+/* The offset is where the short record before it in the chunk ended: its offset + its result, if that is not negative.
+ * Without this and without an offset: PIO_NO_OFFSET. */
+#define PIO_GOES_ON 16u
+/* First of all that follows: when it began. Else gap_ns says it. */
+#define PIO_HAS_START 32u
 
 /* Records that are no calls. Calls have the numbers of pio_calls.h. */
 #define PIO_RECORD_ADOPT 0xf001u    /* a descriptor that was open before we saw it: fd, offset, size = length of path */
@@ -66,6 +91,11 @@ struct pio_header {
     uint32_t command_length;
     uint32_t reserved;
     uint64_t reserved2;
+    /* What the budget did not allow: calls, and bytes that they moved, of reads, writes and all others, atomic. */
+    uint64_t thinned_calls[3];
+    uint64_t thinned_bytes[3];
+    uint64_t keeps_one_in; /* of so many calls, at the end; 0 or 1: all were kept */
+    uint64_t reserved3[13];
     char command[PIO_COMMAND_BYTES];
 };
 
@@ -74,7 +104,9 @@ struct pio_chunk {
     uint32_t bytes;
     uint32_t thread;
     uint32_t sequence;
-    uint64_t reserved[6];
+    uint32_t is_short;
+    uint32_t reserved;
+    uint64_t reserved2[5];
 };
 
 struct pio_record {
@@ -87,6 +119,14 @@ struct pio_record {
     uint64_t size;
     int64_t result; /* minus the error number (class) if negative */
     uint64_t operation;
+};
+
+struct pio_short_record {
+    uint32_t word; /* stored last: call, length in units of 8 bytes << 16, flags | PIO_SHORT << 24 */
+    uint16_t fd; /* PIO_NO_FD for none */
+    uint16_t form; /* PIO_HAS_..., PIO_GOES_ON */
+    uint32_t gap_ns;
+    uint32_t elapsed_ns;
 };
 
 /* What follows the record of an MPI-IO call. */
@@ -109,9 +149,11 @@ struct pio_view {
 _Static_assert(sizeof(struct pio_header) == PIO_HEADER_BYTES, "header");
 _Static_assert(offsetof(struct pio_header, next) == 32, "header");
 _Static_assert(offsetof(struct pio_header, command_length) == 224, "header");
-_Static_assert(offsetof(struct pio_header, command) == 240, "header");
+_Static_assert(offsetof(struct pio_header, command) == 400, "header");
 _Static_assert(sizeof(struct pio_chunk) == PIO_UNIT_BYTES, "chunk");
+_Static_assert(offsetof(struct pio_header, thinned_calls) == 240, "header");
 _Static_assert(sizeof(struct pio_record) == PIO_UNIT_BYTES, "record");
+_Static_assert(sizeof(struct pio_short_record) == 16, "short record");
 _Static_assert(sizeof(struct pio_mpi_part) == PIO_UNIT_BYTES, "MPI part");
 _Static_assert(sizeof(struct pio_view) == PIO_UNIT_BYTES, "view");
 

@@ -1,7 +1,8 @@
 /* Writes the spool of this process: who records, where the next record goes, when it becomes visible.
  *
  * The rules that everything here follows:
- * - recording a call takes no lock, no memory, and no system call but the thread's CPU clock;
+ * - recording a call takes no lock, no memory, and no system call (but the thread's CPU clock, once it was taken off the
+ *   processor);
  * - a record becomes visible by one release store of its first word, into a shared mapping: a process may be killed at
  *   any instruction, and what was visible stays;
  * - room is reserved on the device (fallocate) before it is mapped: a full disk costs records, never a SIGBUS;
@@ -29,6 +30,7 @@
 #include <unistd.h>
 
 #include "pio_calls.h"
+#include "pio_clock.h"
 #include "pio_recorder.h"
 #include "pio_spool.h"
 
@@ -48,13 +50,20 @@
 /* Threads whose gap between two calls is shorter than this had no time to sleep: the gap is their CPU time. */
 #define SHORT_GAP_NS 1000u
 
-/* The CPU clock costs as much as a small write. So it is read at the end of a call only if it was last read longer than
- * this ago; what lies between counts as used. This bounds the error of a think time. */
+/* Where no mark can be left (pio_clock.h): the CPU clock costs as much as a small write. So it is read at the end of a call
+ * only if it was last read longer than this ago; what lies between counts as used. This bounds the error of a think
+ * time. */
 #define SAMPLE_NS 20000u
+
+/* The C library's syscall(), which we hook, too. */
+static inline void *next_function(void **place, const char *name);
+static void *next_of_syscall;
+#define KERNEL(...) (((long (*)(long, ...))next_function(&next_of_syscall, "syscall"))(__VA_ARGS__))
 
 /* The process ------------------------------------------------------------------------------------------------------ */
 
 static char spool_folder[PATH_MAX];
+static char path_rules[4096]; /* of PIOSCOPE_PATHS */
 static uint32_t not_yet; /* 0 for ever */
 
 /* The pid of the process that records, in a page that the kernel zeroes in every forked child (but leaves alone in a
@@ -72,20 +81,40 @@ static struct {
     char path[PATH_MAX];
     struct pio_header *header;
     char *segments[SEGMENTS];
+    unsigned char promised[SEGMENTS]; /* PROMISE_... */
     uint32_t threads;    /* that recorded so far */
     uint64_t operations; /* ids given so far */
+    uint64_t thinning;   /* 2^k - 1: one call in 2^k is kept */
+    struct budget *budget;
 } spool;
 
+/* What the spools of all processes of a host may take, in a page that they share: none if the page is not there. */
+struct budget {
+    uint64_t limit_bytes;
+    uint64_t used_bytes;
+};
+
+enum { PROMISE_NONE, PROMISE_BUSY, PROMISE_GIVEN, PROMISE_REFUSED };
 enum { SPOOL_NONE, SPOOL_BUSY, SPOOL_OPEN, SPOOL_FAILED };
 
-static struct writer_thread {
+struct writer_thread {
     uint32_t pid;    /* the process for which the rest holds */
     uint32_t number; /* in order of first record */
-    uint32_t chunks;
+    uint32_t whole_chunks;
     uint32_t depth; /* of operations within operations */
     bool busy;      /* inside a reservation: a signal handler must not make another */
-    char *cursor;
+    char *cursor; /* of short records */
     char *end;
+    struct pio_chunk *chunk;
+    uint64_t base_ns;   /* when the chunk's last short record ended, 0 if there is none */
+    uint64_t last_size; /* its size */
+    uint64_t last_end;  /* where in the file it ended */
+    char *whole_cursor; /* of whole records */
+    char *whole_end;
+    bool has_number;
+    uint64_t *mark;     /* where a mark can be left, or NULL */
+    struct clock_anchor anchor;
+    uint64_t thinned;   /* calls that the budget was asked about */
     uint64_t end_ns;    /* CLOCK_MONOTONIC after its last recorded call */
     uint64_t cpu_ns;    /* thread's CPU clock when last read */
     uint64_t sample_ns; /* CLOCK_MONOTONIC at the same moment */
@@ -97,10 +126,8 @@ static __thread struct writer_thread self __attribute__((tls_model("initial-exec
 static void forget_descriptors(void);   /* pio_posix.c */
 static void descriptors_are_shared(void);
 
-static inline uint64_t clock_ns(clockid_t clock) {
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+static inline uint64_t now_ns(void) {
+    return clock_now(&self.anchor);
 }
 
 static void after_fork_in_child(void) {
@@ -122,8 +149,12 @@ static __attribute__((noinline)) bool start(void) {
                 switched_off = true;
             } else {
                 strcpy(spool_folder, folder);
-                uint32_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-                if (page == MAP_FAILED)
+                const char *rules = getenv("PIOSCOPE_PATHS");
+                if (rules != NULL && strlen(rules) < sizeof path_rules)
+                    strcpy(path_rules, rules);
+                uint32_t *page = (uint32_t *)KERNEL(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE,
+                                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                if (page == (uint32_t *)MAP_FAILED)
                     switched_off = true;
                 else {
 #ifdef MADV_WIPEONFORK
@@ -139,8 +170,11 @@ static __attribute__((noinline)) bool start(void) {
             spool.full = false;
             spool.header = NULL;
             memset(spool.segments, 0, sizeof spool.segments);
+            memset(spool.promised, 0, sizeof spool.promised);
             spool.threads = 0;
             spool.operations = 0;
+            spool.thinning = 0;
+            spool.budget = NULL;
             forget_descriptors();
         }
         started_once = true;
@@ -168,16 +202,16 @@ static inline bool is_owner(void) {
 
 static size_t read_small_file(const char *path, char *buffer, size_t size) {
     size_t length = 0;
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    int fd = (int)KERNEL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
     while (length < size) {
-        long got = syscall(SYS_read, fd, buffer + length, size - length);
+        long got = KERNEL(SYS_read, fd, buffer + length, size - length);
         if (got <= 0)
             break;
         length += (size_t)got;
     }
-    syscall(SYS_close, fd);
+    KERNEL(SYS_close, fd);
     return length;
 }
 
@@ -195,31 +229,94 @@ static size_t segment_bytes(size_t segment) {
 
 /* Makes the device promise the room. */
 static bool reserve_room(int fd, uint64_t start_of, size_t bytes) {
-    if (syscall(SYS_fallocate, fd, 0, (off_t)start_of, (off_t)bytes) == 0)
+    if (KERNEL(SYS_fallocate, fd, 0, (off_t)start_of, (off_t)bytes) == 0)
         return true;
     if (errno != EOPNOTSUPP && errno != ENOSYS)
         return false;
     static const char zeros[4096]; /* a file system without fallocate: writing is a promise too */
     for (size_t done = 0; done < bytes; done += sizeof zeros)
-        if (syscall(SYS_pwrite64, fd, zeros, sizeof zeros, (off_t)(start_of + done)) != (long)sizeof zeros)
+        if (KERNEL(SYS_pwrite64, fd, zeros, sizeof zeros, (off_t)(start_of + done)) != (long)sizeof zeros)
             return false;
     return true;
 }
 
-static char *map_segment(size_t segment, int flags) {
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, spool.path, O_RDWR | O_CLOEXEC | flags, 0600);
+/* Takes room from what all processes may use together. The more of it is gone, the fewer calls are kept: all of them in
+ * the first half, one in 4 in the next quarter, one in 16 in the eighth after it, and so on. */
+static bool take_from_budget(size_t bytes) {
+    struct budget *budget = spool.budget;
+    if (budget == NULL)
+        return true;
+    uint64_t limit = LOAD(&budget->limit_bytes);
+    if (__atomic_add_fetch(&budget->used_bytes, bytes, __ATOMIC_RELAXED) <= limit)
+        return true;
+    __atomic_fetch_sub(&budget->used_bytes, bytes, __ATOMIC_RELAXED);
+    return false;
+}
+
+static void look_at_budget(void) {
+    struct budget *budget = spool.budget;
+    if (budget == NULL)
+        return;
+    uint64_t limit = LOAD(&budget->limit_bytes), used = LOAD(&budget->used_bytes);
+    unsigned halvings = 0;
+    for (uint64_t left = limit / 2; halvings < 20 && used > limit - left; left /= 2)
+        halvings++;
+    uint64_t thinning = (1ull << 2 * halvings) - 1;
+    if (thinning <= LOAD(&spool.thinning))
+        return;
+    /* From now on positions are asked for: they move by calls that nobody writes down. */
+    descriptors_are_shared();
+    STORE(&spool.thinning, thinning);
+    STORE(&spool.header->keeps_one_in, thinning + 1);
+}
+
+static struct budget *map_budget(void) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/budget", spool_folder);
+    int fd = (int)KERNEL(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return NULL;
-    char *mapped = NULL;
-    if (reserve_room(fd, segment_start(segment), segment_bytes(segment))) {
-        mapped = mmap(NULL, segment_bytes(segment), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-                      (off_t)segment_start(segment));
-        if (mapped == MAP_FAILED)
-            mapped = NULL;
-        else
-            madvise(mapped, segment_bytes(segment), MADV_DONTFORK); /* a child has its own */
+    void *page = (void *)KERNEL(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    KERNEL(SYS_close, fd);
+    return page == MAP_FAILED ? NULL : page;
+}
+
+/* Makes sure that the device has the room of a segment. */
+static bool promise_segment(size_t segment) {
+    if (segment >= SEGMENTS)
+        return false;
+    for (;;) {
+        unsigned char state = ACQUIRE(&spool.promised[segment]);
+        if (state == PROMISE_GIVEN || state == PROMISE_REFUSED)
+            return state == PROMISE_GIVEN;
+        if (state == PROMISE_BUSY) {
+            sched_yield();
+        } else if (__atomic_compare_exchange_n(&spool.promised[segment], &state, PROMISE_BUSY, false, __ATOMIC_ACQ_REL,
+                                               __ATOMIC_RELAXED)) {
+            bool given = false;
+            int fd = (int)KERNEL(SYS_openat, AT_FDCWD, spool.path, O_RDWR | O_CLOEXEC | O_CREAT, 0600);
+            if (fd >= 0) {
+                given = take_from_budget(segment_bytes(segment)) &&
+                        reserve_room(fd, segment_start(segment), segment_bytes(segment));
+                KERNEL(SYS_close, fd);
+            }
+            RELEASE(&spool.promised[segment], given ? PROMISE_GIVEN : PROMISE_REFUSED);
+        }
     }
-    syscall(SYS_close, fd);
+}
+
+static char *map_segment(size_t segment) {
+    if (!promise_segment(segment))
+        return NULL;
+    int fd = (int)KERNEL(SYS_openat, AT_FDCWD, spool.path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    char *mapped = (char *)KERNEL(SYS_mmap, NULL, segment_bytes(segment), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                                  (off_t)segment_start(segment));
+    KERNEL(SYS_close, fd);
+    if (mapped == (char *)MAP_FAILED)
+        return NULL;
+    madvise(mapped, segment_bytes(segment), MADV_DONTFORK); /* a child has its own */
     return mapped;
 }
 
@@ -231,10 +328,14 @@ static bool create_spool(void) {
     for (char *c = names.nodename; *c; c++)
         if (*c == '/')
             *c = '_';
+    char source[16] = "";
+    read_small_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source - 1);
+    counter_begin(source);
+    spool.budget = map_budget();
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     snprintf(spool.path, sizeof spool.path, "%s/%s-%u-%llx.spool", spool_folder, names.nodename, LOAD(alive),
              (unsigned long long)now);
-    char *mapped = map_segment(0, O_CREAT | O_EXCL);
+    char *mapped = map_segment(0);
     if (mapped == NULL)
         return false; /* the file, if it came to be, is empty: that tells the collector */
     struct pio_header *header = (struct pio_header *)mapped;
@@ -283,7 +384,7 @@ static char *segment_address(size_t segment) {
             return address;
         } else if (__atomic_compare_exchange_n(&spool.segments[segment], &address, SEGMENT_BUSY, false,
                                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-            address = map_segment(segment, 0);
+            address = map_segment(segment);
             RELEASE(&spool.segments[segment], address);
             return address;
         }
@@ -292,35 +393,104 @@ static char *segment_address(size_t segment) {
 
 /* Threads -------------------------------------------------------------------------------------------------------- */
 
-/* Gives the thread a new chunk, with room for a record of any length. */
-static __attribute__((noinline)) bool take_chunk(size_t bytes) {
+/* Room for a chunk: its place in the file, which lies in one segment. */
+static uint64_t chunk_place(uint32_t bytes) {
+    for (;;) { /* what is left over at the end of a segment stays zero */
+        uint64_t offset = __atomic_fetch_add(&spool.header->next, bytes, __ATOMIC_RELAXED);
+        if (segment_of(offset) == segment_of(offset + bytes - 1))
+            return offset;
+    }
+}
+
+static struct pio_chunk *new_chunk(uint32_t bytes, uint32_t sequence, bool is_short) {
     if (!spool_is_open() || LOAD(&spool.full))
-        return false;
-    uint32_t size = self.chunks == 0 && bytes <= PIO_UNIT_BYTES * 4 ? PIO_FIRST_CHUNK_BYTES : PIO_CHUNK_BYTES;
-    uint64_t offset;
-    size_t segment;
-    do { /* a chunk lies in one segment; what is left over at the end of a segment stays zero */
-        offset = __atomic_fetch_add(&spool.header->next, size, __ATOMIC_RELAXED);
-        segment = segment_of(offset);
-    } while (segment != segment_of(offset + size - 1));
+        return NULL;
+    look_at_budget();
+    uint64_t offset = chunk_place(bytes);
+    size_t segment = segment_of(offset);
     char *address = segment_address(segment);
     if (address == NULL) {
         STORE(&spool.full, true);
-        return false;
+        return NULL;
     }
-    if (self.chunks == 0)
+    if (!self.has_number) {
+        self.has_number = true;
         self.number = __atomic_fetch_add(&spool.threads, 1, __ATOMIC_RELAXED);
+    }
     struct pio_chunk *chunk = (struct pio_chunk *)(address + (offset - segment_start(segment)));
-    chunk->bytes = size;
+    chunk->bytes = bytes;
     chunk->thread = self.number;
-    chunk->sequence = self.chunks++;
+    chunk->sequence = sequence;
+    chunk->is_short = is_short;
     RELEASE(&chunk->magic, PIO_CHUNK_MAGIC);
-    self.cursor = (char *)chunk + PIO_UNIT_BYTES;
-    self.end = (char *)chunk + size;
+    return chunk;
+}
+
+/* Gives the thread a new chunk for whole records, with room for one of any length. */
+static __attribute__((noinline)) bool take_whole_chunk(size_t bytes) {
+    int saved = errno;
+    uint32_t size = self.whole_chunks == 0 && bytes <= PIO_UNIT_BYTES * 4 ? PIO_FIRST_CHUNK_BYTES : PIO_CHUNK_BYTES;
+    struct pio_chunk *chunk = new_chunk(size, self.whole_chunks, false);
+    errno = saved;
+    if (chunk == NULL)
+        return false;
+    self.whole_chunks++;
+    self.whole_cursor = (char *)(chunk + 1);
+    self.whole_end = (char *)chunk + size;
     return true;
 }
 
-static void drop(void) {
+/* Copies the thread's full chunk to the end of the file. */
+static bool copy_chunk(void) {
+    uint64_t offset = chunk_place(PIO_SHORT_CHUNK_BYTES);
+    if (!promise_segment(segment_of(offset)))
+        return false;
+    int fd = (int)KERNEL(SYS_openat, AT_FDCWD, spool.path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    long written = KERNEL(SYS_pwrite64, fd, self.chunk, PIO_SHORT_CHUNK_BYTES, (off_t)offset);
+    KERNEL(SYS_close, fd);
+    return written == (long)PIO_SHORT_CHUNK_BYTES;
+}
+
+/* An empty chunk for short records; NULL if there is no room. */
+static struct pio_chunk *next_short_chunk(void) {
+    struct pio_chunk *chunk = self.chunk;
+    if (chunk != NULL && chunk->bytes == PIO_SHORT_CHUNK_BYTES) {
+        if (LOAD(&spool.full) || !copy_chunk()) {
+            STORE(&spool.full, true);
+            return NULL;
+        }
+        look_at_budget();
+        uint32_t sequence = chunk->sequence + 1;
+        RELEASE(&chunk->magic, 0);
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+        memset(chunk + 1, 0, PIO_SHORT_CHUNK_BYTES - sizeof *chunk);
+        chunk->sequence = sequence;
+        RELEASE(&chunk->magic, PIO_CHUNK_MAGIC);
+        return chunk;
+    }
+    return chunk == NULL ? new_chunk(PIO_FIRST_CHUNK_BYTES, 0, true)
+                         : new_chunk(PIO_SHORT_CHUNK_BYTES, chunk->sequence + 1, true);
+}
+
+/* Gives it to the thread. */
+static __attribute__((noinline)) bool take_short_chunk(void) {
+    int saved = errno;
+    struct pio_chunk *chunk = next_short_chunk();
+    errno = saved;
+    if (chunk == NULL)
+        return false;
+    self.chunk = chunk;
+    self.base_ns = 0;
+    self.last_size = 0;
+    self.last_end = 0;
+    self.cursor = (char *)(chunk + 1);
+    self.end = (char *)chunk + chunk->bytes;
+    return true;
+}
+
+static __attribute__((noinline)) void drop(void) {
     if (ACQUIRE(&spool.state) == SPOOL_OPEN)
         __atomic_fetch_add(&spool.header->dropped, 1, __ATOMIC_RELAXED);
 }
@@ -330,28 +500,44 @@ static inline void meet_thread(void) {
     if (UNLIKELY(self.pid != pid)) {
         memset(&self, 0, sizeof self);
         self.pid = pid;
+        self.mark = mark_place();
     }
 }
 
-/* The next `units` × 64 zero bytes of the thread's chunk; NULL if there is no room or if a signal handler asks. */
-static inline struct pio_record *reserve(unsigned units) {
-    size_t bytes = (size_t)units * PIO_UNIT_BYTES;
-    meet_thread();
+/* From here to end_writing() a signal handler must not record: false in such a handler. */
+static inline bool begin_writing(void) {
     if (UNLIKELY(self.busy)) {
         drop();
-        return NULL;
+        return false;
     }
     self.busy = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    struct pio_record *record = NULL;
-    if (LIKELY((size_t)(self.end - self.cursor) >= bytes) || take_chunk(bytes)) {
-        record = (struct pio_record *)self.cursor;
-        self.cursor += bytes;
-    } else {
-        drop();
-    }
+    return true;
+}
+
+static inline void end_writing(void) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self.busy = false;
+}
+
+/* A whole record of this many units, zero, to be filled and published; NULL if there is no room. */
+static inline struct pio_record *take_whole(unsigned units) {
+    size_t bytes = (size_t)units * PIO_UNIT_BYTES;
+    if ((size_t)(self.whole_end - self.whole_cursor) >= bytes || take_whole_chunk(bytes)) {
+        struct pio_record *taken = (struct pio_record *)self.whole_cursor;
+        self.whole_cursor += bytes;
+        return taken;
+    }
+    drop();
+    return NULL;
+}
+
+static inline struct pio_record *reserve(unsigned units) {
+    meet_thread();
+    if (!begin_writing())
+        return NULL;
+    struct pio_record *record = take_whole(units);
+    end_writing();
     return record;
 }
 
@@ -361,42 +547,60 @@ static inline void publish(struct pio_record *record, uint32_t call, unsigned un
 
 /* Calls ---------------------------------------------------------------------------------------------------------- */
 
-static inline void span_begin(struct pioscope_span *span) {
-    meet_thread();
-    span->think_ns = 0;
-    span->cpu_ns = 0;
-    span->start_ns = clock_ns(CLOCK_MONOTONIC);
-    if (self.operation != 0)
-        return;
-    uint64_t gap = span->start_ns - self.end_ns;
-    if (gap < SHORT_GAP_NS) {
-        span->think_ns = gap;
-        return;
-    }
+/* The thread was taken off the processor, or may have been: its CPU clock knows what it used. */
+static __attribute__((noinline)) void ask_for_think_time(struct pioscope_span *span) {
     uint64_t accounted_ns = self.cpu_ns + (self.end_ns - self.sample_ns);
+    if (self.mark != NULL)
+        leave_mark(self.mark); /* first: what happens from here on is noticed at the end of the call */
     span->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t used_ns = span->cpu_ns > accounted_ns ? span->cpu_ns - accounted_ns : 0;
-    span->start_ns = clock_ns(CLOCK_MONOTONIC);
+    span->start_ns = now_ns();
     /* What the processor did between the reading of the two clocks (an interrupt, another guest of the machine) counts
      * twice; but no thread uses more than the time that passed. */
-    gap = span->start_ns - self.end_ns;
+    uint64_t gap = span->start_ns - self.end_ns;
     span->think_ns = used_ns < gap ? used_ns : gap;
 }
 
-/* After the record of an outermost call: think time begins. A call that is not recorded has no such end, and counts as
- * thinking. */
-static inline void span_over(const struct pioscope_span *span, uint64_t end_ns) {
-    if (self.operation != 0)
+static __attribute__((noinline)) void span_begin(struct pioscope_span *span) {
+    meet_thread();
+    uint64_t start_ns = now_ns();
+    span->cpu_ns = 0;
+    span->think_ns = 0;
+    if (UNLIKELY(start_ns < self.end_ns))
+        start_ns = self.end_ns;
+    span->start_ns = start_ns;
+    if (UNLIKELY(self.operation != 0))
         return;
-    if (span->cpu_ns != 0) {
+    uint64_t gap = start_ns - self.end_ns;
+    if (LIKELY(self.mark != NULL && mark_is_there(self.mark)) || gap < SHORT_GAP_NS)
+        span->think_ns = gap;
+    else
+        ask_for_think_time(span);
+}
+
+static __attribute__((noinline)) uint64_t sample_cpu_time(void) {
+    if (self.mark != NULL)
+        leave_mark(self.mark);
+    self.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    return self.sample_ns = now_ns();
+}
+
+/* After the record of an outermost call: think time begins. */
+static inline void span_over(const struct pioscope_span *span, uint64_t end_ns) {
+    if (UNLIKELY(self.operation != 0))
+        return;
+    if (UNLIKELY(span->cpu_ns != 0)) {
         self.cpu_ns = span->cpu_ns;
         self.sample_ns = span->start_ns;
     }
-    if (end_ns - self.sample_ns >= SAMPLE_NS) {
-        self.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-        end_ns = self.sample_ns = clock_ns(CLOCK_MONOTONIC);
-    }
-    self.end_ns = end_ns;
+    bool is_known = self.mark != NULL ? mark_is_there(self.mark) : end_ns - self.sample_ns < SAMPLE_NS;
+    self.end_ns = LIKELY(is_known) ? end_ns : sample_cpu_time();
+}
+
+/* Instead, after a call that is not recorded: it counts as thinking, by its CPU time. */
+static inline void span_is_dropped(void) {
+    if (self.mark != NULL && mark_is_there(self.mark))
+        *(volatile uint64_t *)self.mark = 0;
 }
 
 struct outcome {
@@ -408,24 +612,103 @@ struct outcome {
     int64_t result;
 };
 
-/* Writes the record of a call that has returned, with its payload. The caller restores errno. */
-static inline void record_call(const struct pioscope_span *span, uint64_t end_ns, struct outcome outcome,
-                               const void *payload, size_t payload_bytes) {
+/* When a call ended by the clock, which may step back a little where a thread reads it anew. */
+static inline uint64_t end_of(const struct pioscope_span *span) {
+    uint64_t end_ns = now_ns();
+    return UNLIKELY(end_ns < span->start_ns) ? span->start_ns : end_ns;
+}
+
+static __attribute__((noinline)) void record_whole(const struct pioscope_span *span, uint64_t end_ns,
+                                                   const struct outcome *outcome, const void *payload,
+                                                   size_t payload_bytes) {
     unsigned units = 1 + (unsigned)((payload_bytes + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
-    struct pio_record *record = reserve(units);
+    if (!begin_writing())
+        return;
+    struct pio_record *record = take_whole(units);
     if (record != NULL) {
-        record->fd = outcome.fd;
+        record->fd = outcome->fd;
         record->start_ns = span->start_ns;
         record->elapsed_ns = end_ns - span->start_ns;
         record->think_ns = span->think_ns;
-        record->offset = outcome.offset;
-        record->size = outcome.size;
-        record->result = outcome.result;
+        record->offset = outcome->offset;
+        record->size = outcome->size;
+        record->result = outcome->result;
         record->operation = self.operation;
         if (payload_bytes > 0)
             memcpy(record + 1, payload, payload_bytes);
-        publish(record, outcome.call, units, outcome.flags | (self.operation != 0 ? PIO_PHYSICAL : 0));
+        publish(record, outcome->call, units, outcome->flags | (self.operation != 0 ? PIO_PHYSICAL : 0));
     }
+    end_writing();
+}
+
+/* False if the numbers do not fit. */
+static inline bool record_short(const struct pioscope_span *span, uint64_t end_ns, const struct outcome *outcome) {
+    uint64_t elapsed_ns = end_ns - span->start_ns;
+    if (UNLIKELY(elapsed_ns >> 32 != 0 || (uint32_t)outcome->fd + 1 > UINT16_MAX))
+        return false;
+    if (!begin_writing())
+        return true;
+    if (UNLIKELY((size_t)(self.end - self.cursor) < PIO_MOST_SHORT_BYTES) && !take_short_chunk()) {
+        drop();
+        end_writing();
+        return true;
+    }
+    struct pio_short_record *record = (struct pio_short_record *)self.cursor;
+    uint64_t *more = (uint64_t *)(record + 1);
+    uint32_t form = 0;
+    uint64_t gap_ns = span->start_ns - self.base_ns;
+    if (UNLIKELY(gap_ns >> 32 != 0)) {
+        form |= PIO_HAS_START;
+        *more++ = span->start_ns;
+    }
+    if (UNLIKELY(gap_ns != span->think_ns || gap_ns >> 32 != 0)) {
+        form |= PIO_HAS_THINK;
+        *more++ = span->think_ns;
+    }
+    if (outcome->size != self.last_size) {
+        form |= PIO_HAS_SIZE;
+        *more++ = self.last_size = outcome->size;
+    }
+    if (outcome->offset != PIO_NO_OFFSET) {
+        if (outcome->offset == self.last_end) {
+            form |= PIO_GOES_ON;
+        } else {
+            form |= PIO_HAS_OFFSET;
+            *more++ = outcome->offset;
+        }
+        self.last_end = outcome->offset + (outcome->result < 0 ? 0 : (uint64_t)outcome->result);
+    }
+    if (UNLIKELY(outcome->result != (int64_t)outcome->size)) {
+        form |= PIO_HAS_RESULT;
+        *more++ = (uint64_t)outcome->result;
+    }
+    size_t bytes = (size_t)((char *)more - (char *)record);
+    record->fd = (uint16_t)outcome->fd;
+    record->form = (uint16_t)form;
+    record->gap_ns = (uint32_t)gap_ns;
+    record->elapsed_ns = (uint32_t)elapsed_ns;
+    RELEASE(&record->word, outcome->call | (uint32_t)bytes / 8 << 16 | (outcome->flags | PIO_SHORT) << 24);
+    self.cursor += bytes;
+    self.base_ns = end_ns;
+    end_writing();
+    return true;
+}
+
+/* Writes the record of a call that has returned, with its payload. The caller restores errno. */
+static inline void record_call(const struct pioscope_span *span, uint64_t end_ns, struct outcome outcome,
+                               const void *payload, size_t payload_bytes) {
+    if (payload_bytes > 0 || UNLIKELY(self.operation != 0) || !record_short(span, end_ns, &outcome))
+        record_whole(span, end_ns, &outcome, payload, payload_bytes);
+}
+
+/* Whether the budget spares this call; if it does not, it is counted: 0 reads, 1 writes, 2 others. */
+static __attribute__((noinline)) bool is_thinned_out(unsigned kind, int64_t result) {
+    if ((self.thinned++ & LOAD(&spool.thinning)) == 0)
+        return false;
+    __atomic_fetch_add(&spool.header->thinned_calls[kind], 1, __ATOMIC_RELAXED);
+    if (result > 0)
+        __atomic_fetch_add(&spool.header->thinned_bytes[kind], (uint64_t)result, __ATOMIC_RELAXED);
+    return true;
 }
 
 /* How the process ended. */

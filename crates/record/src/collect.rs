@@ -13,10 +13,12 @@ use pio_trace::{
 };
 
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::layouts::{Interner, Known};
 use crate::merge::{Merge, Thread};
 use crate::spool::{NO_OFFSET, Record, Spool, Unusable};
 use crate::survey::Survey;
+use crate::times::Rounding;
 
 /// What the collector found, and what it could not save.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +39,14 @@ pub struct Summary {
     pub unfinished: u64,
     /// Views and datatypes that could not be understood: their events say no layout.
     pub unknown_layouts: u64,
+    /// Calls that the budget left out: reads, writes, others.
+    pub thinned_calls: [u64; 3],
+    /// Bytes that they moved.
+    pub thinned_bytes: [u64; 3],
+    /// Of so many calls one was kept in the end, at most; 0 or 1 if the budget was kept to without.
+    pub keeps_one_in: u64,
+    /// Events that the filter left out.
+    pub filtered: u64,
     /// Events whose start had to be moved to keep the order of time (of damaged spools only).
     pub moved: u64,
 }
@@ -62,21 +72,53 @@ impl Summary {
         .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
+        .chain(self.thinning())
         .collect()
     }
+
+    /// What the budget left out, if it did.
+    fn thinning(&self) -> Option<String> {
+        let [reads, writes, others] = self.thinned_calls;
+        let [read_bytes, written_bytes, _] = self.thinned_bytes;
+        (reads + writes + others > 0).then(|| {
+            format!(
+                "the budget left out {reads} reads of {read_bytes} bytes, {writes} writes of {written_bytes} bytes and \
+                 {others} other calls; in the end one call in {} was kept",
+                self.keeps_one_in.max(1)
+            )
+        })
+    }
+}
+
+/// How to collect.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// What to keep.
+    pub filter: Filter,
+    /// Keep times to the nanosecond, though that makes traces twice as large.
+    pub exact_times: bool,
 }
 
 /// Reads every spool in `folder` and writes the trace `output` of the job named `job`.
 pub fn collect(folder: &Path, output: &Path, job: &str) -> Result<Summary, Error> {
+    collect_with(folder, output, job, &Settings::default())
+}
+
+/// The same, with settings.
+pub fn collect_with(folder: &Path, output: &Path, job: &str, settings: &Settings) -> Result<Summary, Error> {
     let mut summary = Summary::default();
     let mut tables = Tables { job: job.to_owned(), ..Tables::default() };
     tables.notes.push(("recorder".to_owned(), concat!("pioscope ", env!("CARGO_PKG_VERSION")).to_owned()));
 
     let mut members = survey_folder(folder, &mut summary)?;
     drop_plumbing(&mut members);
+    members.retain(|member| settings.filter.keeps_rank(member.spool.header.rank));
     // By rank; then what is no rank, by time.
     members.sort_by_key(|m| (m.spool.header.rank.unwrap_or(u32::MAX), m.start_ns(), m.spool.header.pid));
 
+    if !settings.filter.keeps_all() {
+        tables.notes.push(("filter".to_owned(), settings.filter.to_string()));
+    }
     let mut interner = Interner::default();
     let epoch_ns = members.iter().map(Member::start_ns).min().unwrap_or(0);
     tables.epoch_ns = u64::try_from(epoch_ns).unwrap_or(0);
@@ -84,16 +126,28 @@ pub fn collect(folder: &Path, output: &Path, job: &str) -> Result<Summary, Error
     summary.processes = members.len();
     summary.ranks = members.iter().filter(|m| m.spool.header.rank.is_some()).count();
     summary.lost_calls = members.iter().fold(0, |sum: u64, m| sum.saturating_add(m.spool.header.dropped));
+    for member in &members {
+        let header = &member.spool.header;
+        for kind in 0..3 {
+            let (calls, bytes) = (&mut summary.thinned_calls[kind], &mut summary.thinned_bytes[kind]);
+            *calls = calls.saturating_add(header.thinned_calls[kind]);
+            *bytes = bytes.saturating_add(header.thinned_bytes[kind]);
+        }
+        summary.keeps_one_in = summary.keeps_one_in.max(header.keeps_one_in);
+    }
     summary.unknown_layouts = interner.invalid;
 
     let mut writer = TraceWriter::create(output, tables)?;
-    write_events(folder, members, states, epoch_ns, &mut writer, &mut summary)?;
+    write_events(folder, members, states, epoch_ns, settings, &mut writer, &mut summary)?;
     // What is not there must not look as if it never was: reports show these notes first.
     let lost_processes = summary.lost_processes as u64;
     for (what, count) in [("lost calls", summary.lost_calls), ("lost processes", lost_processes)] {
         if count > 0 {
             writer.tables_mut().notes.push((what.to_owned(), count.to_string()));
         }
+    }
+    if let Some(thinning) = summary.thinning() {
+        writer.tables_mut().notes.push(("thinned out".to_owned(), thinning));
     }
     writer.finish()?;
     Ok(summary)
@@ -258,6 +312,7 @@ fn write_events(
     members: Vec<Member>,
     mut states: Vec<State>,
     epoch_ns: i128,
+    settings: &Settings,
     writer: &mut TraceWriter<std::fs::File>,
     summary: &mut Summary,
 ) -> Result<(), Error> {
@@ -265,7 +320,7 @@ fn write_events(
     let mut spools = Vec::new();
     let mut surveys = Vec::new();
     for (process, mut member) in members.into_iter().enumerate() {
-        for (number, (first_ns, chunks)) in std::mem::take(&mut member.survey.threads) {
+        for ((number, _), (first_ns, chunks)) in std::mem::take(&mut member.survey.threads) {
             if first_ns < u64::MAX {
                 threads.push((first_ns, Thread::new(process, number, member.shift_ns, chunks)));
             }
@@ -274,16 +329,27 @@ fn write_events(
         surveys.push(member.survey);
     }
     let mut merge = Merge::new(&spools, threads);
-    let mut last_ns = 0;
+    let (mut recorded_ns, mut last_ns) = (0, 0);
+    let mut rounding = (!settings.exact_times).then(Rounding::default);
     while let Some((thread, start_ns, record)) = merge.next().map_err(Error::io(folder, "read a spool of"))? {
         let state = &mut states[thread.process];
         let Some(mut event) = event_of(&record, &surveys[thread.process], state) else { continue };
+        if !settings.filter.keeps(&event, writer.tables()) {
+            summary.filtered += 1;
+            continue;
+        }
         event.process = ProcessId(thread.process as u32);
         event.thread = thread.number;
         event.start_ns = since(epoch_ns, start_ns);
-        if event.start_ns < last_ns {
-            event.start_ns = last_ns;
+        if event.start_ns < recorded_ns {
+            event.start_ns = recorded_ns;
             summary.moved += 1;
+        }
+        recorded_ns = event.start_ns;
+        if let Some(rounding) = &mut rounding {
+            rounding.apply(&mut event);
+            // Threads are rounded each for itself.
+            event.start_ns = event.start_ns.max(last_ns);
         }
         last_ns = event.start_ns;
         summary.unfinished += u64::from(event.flags.contains(Flags::UNFINISHED));

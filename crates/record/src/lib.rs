@@ -5,13 +5,15 @@
 //! they see goes to one *spool* a process, a mapped file that survives any death of the process. When the job is over,
 //! [`collect()`] makes one trace of the spools. [`run()`] does it all.
 //!
-//! What is not seen: programs without the C library's symbols (static ones, Go, raw system calls), `mmap`ed access, aio and
-//! io_uring, characters that the stream macros (`putc`, `getc`) move in line, and MPI-IO from Fortran where its bindings
-//! call `PMPI_` names (Open MPI's do). A file that is copied inside the kernel counts as read and written.
+//! What is not seen: programs without the C library's symbols (static ones, Go), what goes on in mapped memory, io_uring,
+//! and MPI-IO from Fortran where its bindings call `PMPI_` names (Open MPI's do). A file that is copied inside the kernel
+//! counts as read and written.
 
 mod collect;
 mod error;
+mod filter;
 mod layouts;
+mod live;
 mod merge;
 mod program;
 mod run;
@@ -19,9 +21,12 @@ mod shim;
 mod signals;
 mod spool;
 mod survey;
+mod times;
 
-pub use collect::{Summary, collect};
+pub use collect::{Settings, Summary, collect, collect_with};
 pub use error::Error;
+pub use filter::{Filter, PathRule, Ranks, absolute};
+pub use live::{Counts, Look, Watch};
 pub use program::check;
 pub use run::{Options, Outcome, run, run_to_end};
 pub use shim::{MPI_SHIM, compile_shim};

@@ -6,11 +6,16 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
-use crate::collect::{Summary, collect};
+use crate::collect::{Settings, Summary, collect_with};
 use crate::error::Error;
+use crate::live::{Look, Watch};
 use crate::signals::Forwarding;
 use crate::{POSIX_LIBRARY, program};
+
+/// How often a running job is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What to record, and how.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +31,13 @@ pub struct Options {
     pub preload: Vec<PathBuf>,
     /// Other environment variables for the job.
     pub environment: Vec<(OsString, OsString)>,
+    /// What to keep of it, and how exactly.
+    pub settings: Settings,
+    /// Bytes that the recorded calls of each host's processes may take until the job is over: the less of it is left,
+    /// the fewer calls are kept. Without, only the disk limits them.
+    pub budget_bytes: Option<u64>,
+    /// Called once a second with what the job does, and in the end.
+    pub live: Option<fn(&Look)>,
     /// Where to make the folder of spools, which every host of the job must reach: beside the trace if none is given.
     pub spool: Option<PathBuf>,
 }
@@ -44,7 +56,7 @@ pub fn run(options: &Options) -> Result<Outcome, Error> {
     program::check(&options.command)?;
     check_output(&options.output)?;
     let spool = make_spool_folder(options)?;
-    let status = match job(options, &spool).and_then(|mut job| run_to_end(&mut job)) {
+    let status = match job(options, &spool).and_then(|mut job| run_watched(&mut job, &spool, options.live)) {
         Ok(status) => status,
         Err(error) => {
             // Nothing has been recorded yet: nothing is lost.
@@ -53,7 +65,7 @@ pub fn run(options: &Options) -> Result<Outcome, Error> {
         }
     };
     let job = options.command.iter().map(|a| a.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    let summary = collect(&spool, &options.output, &job)
+    let summary = collect_with(&spool, &options.output, &job, &options.settings)
         .map_err(|error| Error::Collect { spool: spool.clone(), source: Box::new(error) })?;
     fs::remove_dir_all(&spool).map_err(Error::io(&spool, "remove the folder of spools"))?;
     Ok(Outcome { status, summary })
@@ -90,6 +102,13 @@ fn make_spool_folder(options: &Options) -> Result<PathBuf, Error> {
         let _ = fs::remove_dir_all(&folder);
         return Err(Error::io(&folder, "write the recorder to")(error));
     }
+    if let Some(limit) = options.budget_bytes {
+        // The page that the job's processes share (c/pio_writer.h): the limit, and what has been used of it.
+        let mut page = vec![0; 4096];
+        page[..8].copy_from_slice(&limit.to_le_bytes());
+        let path = folder.join("budget");
+        fs::write(&path, page).map_err(Error::io(&path, "write the budget to"))?;
+    }
     Ok(folder)
 }
 
@@ -115,6 +134,29 @@ fn posix_library(spool: &Path) -> PathBuf {
     spool.join("libpio_posix.so")
 }
 
+/// As [`run_to_end`], while somebody looks on.
+fn run_watched(command: &mut Command, spool: &Path, live: Option<fn(&Look)>) -> Result<ExitStatus, Error> {
+    let Some(tell) = live else { return run_to_end(command) };
+    let mut watch = Watch::new(spool);
+    // Nothing of the job depends on what is shown of it: what cannot be read is shown the next time, or never.
+    let mut look = move || {
+        if let Ok(look) = watch.look() {
+            tell(&look);
+        }
+    };
+    let (ended, has_ended) = std::sync::mpsc::channel::<()>();
+    let watcher = std::thread::spawn(move || {
+        while has_ended.recv_timeout(LOOK_EVERY) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            look();
+        }
+        look();
+    });
+    let status = run_to_end(command);
+    drop(ended);
+    let _ = watcher.join();
+    status
+}
+
 /// Runs a command and waits for it, passing SIGINT and SIGTERM on to it.
 pub fn run_to_end(command: &mut Command) -> Result<ExitStatus, Error> {
     let program = PathBuf::from(command.get_program());
@@ -133,6 +175,7 @@ fn job(options: &Options, spool: &Path) -> Result<Command, Error> {
         .args(arguments)
         .env("LD_PRELOAD", preload_list(options, spool)?)
         .env("PIOSCOPE_SPOOL", spool)
+        .env("PIOSCOPE_PATHS", options.settings.filter.path_lines())
         .envs(options.environment.iter().map(|(name, value)| (name, value)));
     Ok(command)
 }

@@ -22,12 +22,28 @@ pub const NO_OFFSET: u64 = u64::MAX;
 pub const PLAIN: u64 = 0;
 
 const MAGIC: &[u8; 8] = b"PIOSPOOL";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// Where the command is in the header.
+const COMMAND: usize = 400;
 const CHUNK_MAGIC: u32 = 0x4b4e_4843;
 const HEADER_BYTES: usize = 4096;
 const CHUNK_STEP: usize = 4096;
-const MAX_CHUNK_BYTES: usize = 16384;
+const MAX_CHUNK_BYTES: usize = 65536;
 const UNIT_BYTES: usize = 64;
+
+/// Flag of a short record.
+const SHORT: u8 = 128;
+/// Bytes of its fixed part, and what it is counted in.
+const SHORT_BYTES: usize = 16;
+const SHORT_UNIT_BYTES: usize = 8;
+const NO_FD: u16 = u16::MAX;
+// What follows the fixed part, 8 bytes each, in the order start, think time, size, offset, result.
+const HAS_THINK: u16 = 1;
+const HAS_SIZE: u16 = 2;
+const HAS_OFFSET: u16 = 4;
+const HAS_RESULT: u16 = 8;
+const GOES_ON: u16 = 16;
+const HAS_START: u16 = 32;
 
 const ENDED_NORMALLY: u32 = 1;
 const ENDED_BY_MPI_ABORT: u32 = 2;
@@ -43,6 +59,12 @@ pub struct Header {
     pub ended_normally: bool,
     /// Records lost for want of room.
     pub dropped: u64,
+    /// Calls that the budget did not allow: reads, writes, others.
+    pub thinned_calls: [u64; 3],
+    /// Bytes that they moved.
+    pub thinned_bytes: [u64; 3],
+    /// Of so many calls one was kept in the end.
+    pub keeps_one_in: u64,
     /// Both clocks, read together: wall clock since 1970 and the boot's own.
     pub realtime_ns: u64,
     /// See `realtime_ns`.
@@ -99,6 +121,8 @@ pub struct Chunk {
     pub thread: u32,
     /// How-many-th of its thread.
     pub sequence: u32,
+    /// Whether it holds short records: a stream of its own.
+    pub is_short: bool,
     bytes: usize,
 }
 
@@ -109,6 +133,17 @@ pub struct Spool {
     /// What the process said of itself.
     pub header: Header,
     length: u64,
+}
+
+/// Where chunks are.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// Their offsets.
+    pub chunks: Vec<u64>,
+    /// Where there is none, or none yet.
+    pub holes: Vec<u64>,
+    /// Where to go on.
+    pub end: u64,
 }
 
 /// Why a file is not used.
@@ -145,7 +180,7 @@ impl Spool {
         let mut offset = HEADER_BYTES as u64;
         while offset < end {
             let filled = read_up_to(&file, &mut buffer, offset)?;
-            match chunk_at(&buffer[..filled], offset) {
+            match chunk_at(&buffer[..filled], offset, filled) {
                 Some(chunk) => {
                     visit(chunk, &buffer[UNIT_BYTES..chunk.bytes]);
                     offset += chunk.bytes as u64;
@@ -160,6 +195,34 @@ impl Spool {
         Ok(damaged)
     }
 
+    /// Where chunks begin from `start` on, which is 0 or the end of the places found before.
+    pub fn places(&self, start: u64) -> io::Result<Places> {
+        let end = self.header.next.min(self.length);
+        let mut places = Places { end: start.max(HEADER_BYTES as u64), ..Places::default() };
+        while places.end < end {
+            let offset = places.end;
+            match self.chunk(offset)? {
+                Some(chunk) => {
+                    places.chunks.push(offset);
+                    places.end += chunk.bytes as u64;
+                }
+                None => {
+                    places.holes.push(offset);
+                    places.end += CHUNK_STEP as u64;
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    /// The chunk that begins at `offset`, if one does.
+    pub fn chunk(&self, offset: u64) -> io::Result<Option<Chunk>> {
+        let mut head = [0; UNIT_BYTES];
+        let filled = read_up_to(&File::open(&self.path)?, &mut head, offset)?;
+        let room = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
+        Ok(chunk_at(&head[..filled], offset, room.min(MAX_CHUNK_BYTES)))
+    }
+
     /// The records of one chunk that `scan` found.
     pub fn read_chunk(&self, chunk: Chunk) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; chunk.bytes - UNIT_BYTES];
@@ -170,7 +233,7 @@ impl Spool {
 
 /// The records in the bytes of a chunk, each with what follows it. Ends before the first that is not whole.
 pub fn records(bytes: &[u8]) -> Records<'_> {
-    Records { bytes, damaged: false }
+    Records { bytes, damaged: false, previous: Previous::default() }
 }
 
 /// Iterator of [`records`].
@@ -178,27 +241,91 @@ pub struct Records<'a> {
     bytes: &'a [u8],
     /// Whether it ended because of something that cannot be.
     pub damaged: bool,
+    previous: Previous,
+}
+
+/// What short records say relative to the one before.
+#[derive(Default)]
+struct Previous {
+    /// When it ended.
+    end_ns: u64,
+    size: u64,
+    /// Where in the file it ended.
+    end: u64,
 }
 
 impl<'a> Iterator for Records<'a> {
     type Item = (Record, &'a [u8]);
 
     fn next(&mut self) -> Option<(Record, &'a [u8])> {
-        let word = if self.bytes.len() < UNIT_BYTES { 0 } else { u32_at(self.bytes, 0) };
+        let word = if self.bytes.len() < SHORT_BYTES { 0 } else { u32_at(self.bytes, 0) };
         if word == 0 {
             return None;
         }
-        let bytes = usize::from((word >> 16) as u8) * UNIT_BYTES;
+        let is_short = (word >> 24) as u8 & SHORT != 0;
+        let units = usize::from((word >> 16) as u8);
+        let bytes = units * if is_short { SHORT_UNIT_BYTES } else { UNIT_BYTES };
         let number = word as u16;
         let known = (ADOPT..=VIEW).contains(&number) || pio_trace::Call::from_number(number).is_some();
-        if bytes == 0 || bytes > self.bytes.len() || !known {
+        let decoded = (bytes > 0 && bytes <= self.bytes.len() && known)
+            .then(|| self.bytes.split_at(bytes))
+            .and_then(|(record, rest)| {
+                self.bytes = rest;
+                match is_short {
+                    true => Some((self.previous.decode(word, record)?, &record[..0])),
+                    false => Some(decode_record(word, record)),
+                }
+            });
+        if decoded.is_none() {
             self.damaged = true;
             self.bytes = &[];
+        }
+        decoded
+    }
+}
+
+impl Previous {
+    /// A short record. None if it has not the length that it must have.
+    fn decode(&mut self, word: u32, bytes: &[u8]) -> Option<Record> {
+        let (head, mut more) = bytes.split_at_checked(SHORT_BYTES)?;
+        let (fd, form) = (u16_at(head, 4), u16_at(head, 6));
+        let mut take = |flag: u16| {
+            if form & flag == 0 {
+                return Some(None);
+            }
+            let (value, rest) = more.split_at_checked(8)?;
+            more = rest;
+            Some(Some(u64_at(value, 0)))
+        };
+        let start_ns = take(HAS_START)?;
+        let think_ns = take(HAS_THINK)?;
+        let size = take(HAS_SIZE)?.unwrap_or(self.size);
+        let offset = take(HAS_OFFSET)?.unwrap_or(if form & GOES_ON != 0 { self.end } else { NO_OFFSET });
+        let result = take(HAS_RESULT)?.map_or(size as i64, |result| result as i64);
+        let gap_ns = u64::from(u32_at(head, 8));
+        let record = Record {
+            call: word as u16,
+            flags: (word >> 24) as u8 & !SHORT,
+            fd: if fd == NO_FD { -1 } else { i32::from(fd) },
+            start_ns: start_ns.unwrap_or(self.end_ns.wrapping_add(gap_ns)),
+            elapsed_ns: u64::from(u32_at(head, 12)),
+            think_ns: think_ns.unwrap_or(gap_ns),
+            offset,
+            size,
+            result,
+            operation: 0,
+            view: PLAIN,
+            memory: PLAIN,
+        };
+        if !more.is_empty() {
             return None;
         }
-        let (record, rest) = self.bytes.split_at(bytes);
-        self.bytes = rest;
-        Some(decode_record(word, record))
+        self.end_ns = record.start_ns.wrapping_add(record.elapsed_ns);
+        self.size = size;
+        if offset != NO_OFFSET {
+            self.end = offset.wrapping_add(u64::try_from(result).unwrap_or(0));
+        }
+        Some(record)
     }
 }
 
@@ -266,20 +393,23 @@ impl Record {
 impl Header {
     fn decode(bytes: &[u8]) -> Header {
         let ended = u32_at(bytes, 28);
-        let command_bytes = (u32_at(bytes, 224) as usize).min(HEADER_BYTES - 240);
+        let command_bytes = (u32_at(bytes, 224) as usize).min(HEADER_BYTES - COMMAND);
         Header {
             pid: u32_at(bytes, 12),
             rank: u32::try_from(u32_at(bytes, 20) as i32).ok(),
             ended_normally: ended & ENDED_NORMALLY != 0 && ended & ENDED_BY_MPI_ABORT == 0,
             next: u64_at(bytes, 32),
             dropped: u64_at(bytes, 40),
+            thinned_calls: [240, 248, 256].map(|at| u64_at(bytes, at)),
+            thinned_bytes: [264, 272, 280].map(|at| u64_at(bytes, at)),
+            keeps_one_in: u64_at(bytes, 288),
             realtime_ns: u64_at(bytes, 48),
             monotonic_ns: u64_at(bytes, 56),
             start_ns: u64_at(bytes, 64),
             end_ns: u64_at(bytes, 72),
             boot_id: text(&bytes[80..120]),
             host: text(&bytes[120..224]),
-            command: command(&bytes[240..240 + command_bytes]),
+            command: command(&bytes[COMMAND..COMMAND + command_bytes]),
         }
     }
 }
@@ -294,13 +424,20 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
 }
 
-fn chunk_at(bytes: &[u8], offset: u64) -> Option<Chunk> {
+/// The chunk that begins with these bytes, of which there is this much room.
+fn chunk_at(bytes: &[u8], offset: u64, room: usize) -> Option<Chunk> {
     if bytes.len() < UNIT_BYTES || u32_at(bytes, 0) != CHUNK_MAGIC {
         return None;
     }
     let size = u32_at(bytes, 4) as usize;
-    let whole = size >= CHUNK_STEP && size.is_multiple_of(CHUNK_STEP) && size <= bytes.len();
-    whole.then(|| Chunk { offset, thread: u32_at(bytes, 8), sequence: u32_at(bytes, 12), bytes: size })
+    let whole = size >= CHUNK_STEP && size.is_multiple_of(CHUNK_STEP) && size <= room;
+    whole.then(|| Chunk {
+        offset,
+        thread: u32_at(bytes, 8),
+        sequence: u32_at(bytes, 12),
+        is_short: u32_at(bytes, 16) != 0,
+        bytes: size,
+    })
 }
 
 fn read_up_to(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -314,6 +451,10 @@ fn read_up_to(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> 
         }
     }
     Ok(filled)
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -39,10 +39,12 @@ pub struct Survey {
     timelines: HashMap<i32, Vec<(u64, usize)>>,
     /// By the process's own number, which is in order of opening.
     pub mpi_files: BTreeMap<i32, MpiFile>,
-    /// Chunks of each thread, in order, and when the first call in them began.
-    pub threads: BTreeMap<u32, (u64, Vec<Chunk>)>,
+    /// Chunks of each thread, in order, and when the first call in them began: of whole records and of short ones.
+    pub threads: BTreeMap<(u32, bool), (u64, Vec<Chunk>)>,
     /// This process's ids of layouts.
     pub layouts: Layouts,
+    /// Whether the process made, moved or removed a file or folder by its name.
+    changed_names: bool,
     /// Places that hold what cannot be.
     pub damaged: u64,
 }
@@ -67,12 +69,14 @@ impl Survey {
         let mut damaged_chunks = 0;
         let damaged = spool.scan(|chunk, bytes| {
             let mut records = spool::records(bytes);
-            let thread = survey.threads.entry(chunk.thread).or_insert((u64::MAX, Vec::new()));
+            let thread =
+                survey.threads.entry((chunk.thread, chunk.is_short)).or_insert((u64::MAX, Vec::new()));
             thread.1.push(chunk);
             let first_ns = &mut thread.0;
             for (record, payload) in records.by_ref() {
                 if record.call < spool::ADOPT {
                     *first_ns = (*first_ns).min(record.start_ns);
+                    survey.changed_names |= changes_names(record.call);
                     if record.is_mpi_io() {
                         survey.layouts.uses(record.view, record.memory);
                     }
@@ -90,7 +94,9 @@ impl Survey {
         })?;
         survey.damaged = damaged + damaged_chunks;
         for (_, chunks) in survey.threads.values_mut() {
+            // Of a chunk that its thread was copying when it was killed, there are two.
             chunks.sort_by_key(|chunk| (chunk.sequence, chunk.offset));
+            chunks.dedup_by_key(|chunk| chunk.sequence);
         }
         changes.sort_by_key(|change| change.at_ns);
         survey.apply(changes);
@@ -104,9 +110,9 @@ impl Survey {
         Some(timeline.get(later.checked_sub(1)?)?.1)
     }
 
-    /// Whether the process worked on any file.
+    /// Whether the process worked on any file: to look for names (as shells do for programs) is not enough.
     pub fn has_files(&self) -> bool {
-        !self.open_files.is_empty() || !self.mpi_files.is_empty()
+        !self.open_files.is_empty() || !self.mpi_files.is_empty() || self.changed_names
     }
 
     fn apply(&mut self, changes: Vec<Change>) {
@@ -124,6 +130,13 @@ impl Survey {
             self.timelines.entry(fd).or_default().push((at_ns, index));
         }
     }
+}
+
+fn changes_names(number: u16) -> bool {
+    use Call::*;
+    Call::from_number(number).is_some_and(|call| {
+        matches!(call, Creat | Truncate | Unlink | Rename | Link | Symlink | Mkdir | Rmdir | Chmod)
+    })
 }
 
 fn note(

@@ -159,6 +159,76 @@ fn times_and_processes_make_sense() {
     assert!(age_ns < 600_000_000_000, "the job began {age_ns} ns ago");
 }
 
+#[test]
+fn what_is_done_to_names_and_behind_the_scenes_is_recorded() {
+    let folder = folder();
+    let program = compile("cc", "more", folder.path(), &["-O2"]);
+    let work = folder.path().to_path_buf();
+    let job = record_in(folder, vec![program.into(), work.into()], |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+
+    let named: Vec<_> = job.events.iter().filter(|e| e.handle.is_none()).collect();
+    assert_eq!(
+        counts(&named),
+        [
+            ("unlink", 5),
+            ("rename", 3),
+            ("stat", 5),
+            ("msync", 1),
+            ("access", 3),
+            ("mkdir", 2),
+            ("rmdir", 1),
+            ("link", 2),
+            ("symlink", 1),
+            ("readlink", 1),
+            ("chmod", 1),
+            ("opendir", 1),
+        ]
+    );
+    let failed: Vec<_> = named.iter().filter(|e| e.result < 0).map(|e| (e.call.name(), e.result)).collect();
+    let missing = -i64::from(libc::ENOENT);
+    assert_eq!(failed, [("unlink", missing), ("access", missing), ("stat", missing)]);
+
+    let a = job.on("/a");
+    let rest = [
+        ("open", 1),
+        ("close", 1),
+        ("ftruncate", 1),
+        ("stat", 2),
+        ("mmap", 1),
+        ("aio_read", 3),
+        ("aio_write", 2),
+        ("sync_file_range", 1),
+        ("sync", 1),
+        ("chmod", 1),
+        ("posix_fadvise", 1),
+        ("flock", 2),
+    ];
+    assert_eq!(counts(&a), rest);
+    assert_eq!(extents(&a, Op::Write), [("aio_write", 0, 1000, 1000), ("aio_write", 20, 10, 10)]);
+    assert_eq!(
+        extents(&a, Op::Read),
+        [("aio_read", 0, 1000, 1000), ("aio_read", 8000, 1000, 192), ("aio_read", 40, 30, 30)]
+    );
+    assert!(a.iter().filter(|e| e.call == Call::AioRead).all(|e| e.flags.contains(Flags::ASYNC)));
+
+    let number = job.on("/number");
+    assert_eq!(counts(&number), [("open", 1), ("close", 1), ("pread", 1), ("write", 1)]);
+    assert_eq!(job.bytes("/characters", Op::Write), 20_107);
+    assert_eq!(job.bytes("/characters", Op::Read), 20_107);
+    // However many calls the macros are told as, they follow each other without a gap.
+    let mut next = 0;
+    for (_, offset, _, bytes) in extents(&job.on("/characters"), Op::Write) {
+        assert_eq!(offset, next);
+        next += bytes as u64;
+    }
+    assert_eq!(job.bytes("/first", Op::Write), 10);
+    assert_eq!(counts(&job.on("/first")), [("fopen", 1), ("fclose", 1), ("fwrite", 1)]);
+    assert_eq!(extents(&job.on("/second"), Op::Read), [("fread", 0, 2, 2)]);
+    assert_eq!(job.events.iter().filter(|e| e.transferred() == 77).count(), 1, "to a file without a name");
+    assert_eq!(job.events.iter().filter(|e| e.transferred() == 88).count(), 1);
+}
+
 fn shell(line: &str) -> Job {
     let folder = folder();
     let script = format!("cd {} && {line}", folder.path().display());
@@ -195,4 +265,17 @@ fn output_that_was_redirected_before_the_program_began_is_its_own() {
         next += bytes;
     }
     assert_eq!(next, size);
+}
+
+#[test]
+#[ignore = "slow"]
+fn slow_a_pause_of_seconds_is_as_long_as_it_was() {
+    // Longer than 32 bits of nanoseconds.
+    let job = shell(
+        "python3 -c \"import os, time; f = os.open('out', os.O_CREAT | os.O_WRONLY); os.write(f, b'a'); time.sleep(4.6); os.write(f, b'b')\"",
+    );
+    let writes: Vec<&Event> = job.on("/out").into_iter().filter(|e| e.op() == Op::Write).collect();
+    let pause_ns = writes[1].start_ns - writes[0].end_ns();
+    assert!((4_600_000_000..6_000_000_000).contains(&pause_ns), "{pause_ns}");
+    assert!(writes[1].think_ns < 1_000_000_000, "it slept: {}", writes[1].think_ns);
 }

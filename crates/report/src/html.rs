@@ -15,7 +15,7 @@ use crate::table::Table;
 use crate::timeline::Timeline;
 use crate::{findings, rhythm, units, words};
 
-const STYLE: &str = include_str!("page.css");
+pub(crate) const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// Nothing may be loaded, whatever the page contains.

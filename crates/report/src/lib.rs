@@ -8,6 +8,7 @@ mod columns;
 mod counted;
 mod diff;
 mod escape;
+mod figure_pages;
 mod figures;
 mod findings;
 mod html;
@@ -23,6 +24,7 @@ mod words;
 
 pub use counted::text_with_counters;
 pub use diff::diff_text;
+pub use figure_pages::{FigurePage, figure_pages};
 pub use html::{html, html_of_trace, html_with_counters};
 pub use prediction::{Prediction, predictions_text};
 pub use sweep::{Measure, Row, Sweep, Unit};

@@ -152,7 +152,7 @@
     };
 
     let from = 0, to = total, scroll = 0, layout = null, queued = false, width = 0;
-    const smallest = Math.max(20 * data.unit_ns, 100);
+    const smallest = Math.min(total, Math.max(20 * data.unit_ns, 100));
 
     const arrange = () => {
       const used = [0, 1, 2].filter((lane) => calls.some((call) => call.lane === lane && shown.layer[call.layer]));

@@ -1,7 +1,7 @@
 //! Traces and logs of other tools.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
 mod blktrace;
@@ -15,6 +15,7 @@ mod sort;
 mod strace;
 
 use crate::error::TraceError;
+use crate::reader::Trace;
 
 /// What a file is, by what is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,26 @@ pub fn recognise(path: &Path) -> Result<Format, TraceError> {
         () if strace::is_output(&start) => Format::Calls(Tool::Strace),
         () => Format::Other,
     })
+}
+
+/// Opens a trace, or another tool's log, whatever it is: that becomes a trace in a temporary file, which goes away with it.
+///
+/// # Errors
+/// If it cannot be read, or is nothing that is known, or the temporary file cannot be written.
+pub fn open(path: &Path) -> Result<Trace, TraceError> {
+    let format = recognise(path)?;
+    if format == Format::Other {
+        return Trace::open(path);
+    }
+    let file = tempfile::tempfile().map_err(TraceError::io(path, "make a temporary file for"))?;
+    let out = file.try_clone().map_err(TraceError::io(path, "make a temporary file for"))?;
+    let out = BufWriter::with_capacity(1 << 20, out);
+    match format {
+        Format::Darshan => darshan::write_trace_to(&darshan::Log::open(path)?, out, path)?,
+        Format::Calls(tool) => write_trace(tool, path, out, path)?,
+        Format::Other => 0,
+    };
+    Trace::from_file(file, path)
 }
 
 /// Writes the calls of a tool's log as a trace to `out`, in memory that does not grow with their number (but for names).

@@ -6,6 +6,7 @@
 
 mod block;
 mod call;
+pub mod columns;
 mod definitions;
 mod error;
 mod event;

@@ -6,8 +6,8 @@ mod support;
 
 use std::path::Path;
 
-use pio_trace::{Trace, TraceWriter};
-use support::{all_events, small_job, tables};
+use pio_trace::{Call, Event, Target, Trace, TraceWriter};
+use support::{all_events, event, small_job, tables};
 
 /// Makes the golden file, which must never change once a version is out:
 /// `cargo test -p pio-trace --test compatibility -- --ignored`
@@ -37,4 +37,41 @@ fn version_1_is_read() {
     assert_eq!(trace.blocks().len(), 2);
     assert_eq!(trace.duration_ns(), 3_000_000);
     assert_eq!(all_events(&trace), small_job());
+}
+
+/// Version 2 came with calls that version 1 did not know.
+fn calls_of_version_2() -> Vec<Event> {
+    let calls = Call::ALL.iter().filter(|call| (26..=38).contains(&call.number()));
+    let mut events = small_job();
+    let start_ns = events.last().map_or(0, |event| event.start_ns);
+    events.extend(calls.zip(1..).map(|(call, i)| Event {
+        call: *call,
+        handle: None,
+        target: Target::None,
+        size: 0,
+        result: 0,
+        ..event(start_ns + 1000 * i)
+    }));
+    events
+}
+
+/// As `make_version_1`.
+#[test]
+#[ignore = "writes the golden file"]
+fn make_version_2() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-2.pio");
+    let mut writer = TraceWriter::create(&path, tables()).unwrap();
+    for event in calls_of_version_2() {
+        writer.push(&event).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn version_2_is_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-2.pio");
+    let trace = Trace::open(&path).unwrap();
+    assert_eq!(trace.tables(), &tables());
+    assert_eq!(trace.damage(), None);
+    assert_eq!(all_events(&trace), calls_of_version_2());
 }

@@ -159,12 +159,12 @@ impl Mpi {
         };
         let mut job = self.job(ranks, program, arguments);
         job.envs(apply.environment()).envs(variables.iter().copied());
-        finish(job.spawn().unwrap())
+        finish(job.spawn().unwrap(), &format!("{program} on {ranks} ranks with {variables:?}"))
     }
 
     /// Without us.
     pub fn run_alone(&self, ranks: u32, program: &str, arguments: &[&str]) -> Output {
-        finish(self.job(ranks, program, arguments).spawn().unwrap())
+        finish(self.job(ranks, program, arguments).spawn().unwrap(), &format!("{program} on {ranks} ranks"))
     }
 
     fn job(&self, ranks: u32, program: &str, arguments: &[&str]) -> Command {
@@ -235,13 +235,13 @@ impl Servers {
 }
 
 /// The output of a job, which must end.
-fn finish(mut job: Child) -> Output {
+fn finish(mut job: Child, name: &str) -> Output {
     let start = Instant::now();
     while job.try_wait().unwrap().is_none() {
         if start.elapsed() > LIMIT {
             job.kill().unwrap();
             let output = job.wait_with_output().unwrap();
-            panic!("the job hangs: {}", String::from_utf8_lossy(&output.stderr));
+            panic!("{name} hangs: {}", String::from_utf8_lossy(&output.stderr));
         }
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -1,6 +1,8 @@
 //! Compiles small programs, records them, and counts what the trace says.
 #![allow(dead_code)] // Each test file uses its own part.
 
+pub mod strace;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-/* 64 threads write 1000 records of 8 bytes each, all to one file. argv: the file. */
+/* 200 threads write 1000 records of 8 bytes each, all to one file. argv: the file. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,13 +15,13 @@ static void *work(void *number) {
 }
 
 int main(int argc, char **argv) {
-    pthread_t threads[64];
+    pthread_t threads[200];
     (void)argc;
     fd = open(argv[1], O_CREAT | O_WRONLY, 0600);
-    for (long i = 0; i < 64; i++)
+    for (long i = 0; i < 200; i++)
         if (pthread_create(&threads[i], NULL, work, (void *)i) != 0)
             return 1;
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 200; i++)
         pthread_join(threads[i], NULL);
     return close(fd);
 }

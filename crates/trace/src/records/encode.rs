@@ -190,11 +190,13 @@ impl Encoder {
         } else {
             columns.put(Column::Elapsed, numbers.elapsed_ns);
         }
-        if numbers.think_ns == model.think(shape) {
+        // A thread that did nothing but think: a column of zeros is smaller than a flag that says by chance that it
+        // thought as long as the last time.
+        let overhead = after_base.wrapping_sub(numbers.think_ns) as i64;
+        if numbers.think_ns == model.think(shape) && overhead != 0 {
             *flags |= header::THINK;
         } else {
-            let difference = after_base.wrapping_sub(numbers.think_ns) as i64;
-            columns.put_signed(Column::Think, difference);
+            columns.put_signed(Column::Think, overhead);
         }
         if numbers.operation == model.operation(process, shape) {
             *flags |= header::OPERATION;

@@ -105,6 +105,13 @@ const OPENING_COSTS: f64 = 10.0;
 /// How fast what usually happens follows what happens.
 const FORGETTING: f64 = 1.0 / 8.0;
 
+impl Flow {
+    /// Whether it has a rate, and one below this.
+    fn stays_below(&self, level: f64) -> bool {
+        self.rate < level && self.bottleneck != NOWHERE
+    }
+}
+
 impl Sharing {
     pub(super) fn new(channels: usize, capacity: f64) -> Sharing {
         let channel = Channel {

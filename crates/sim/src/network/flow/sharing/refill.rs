@@ -4,7 +4,7 @@
 //! those left: when a channel will be full only moves up, and is reckoned anew when it comes first.
 
 use super::minima::Minima;
-use super::{Channel, Flow, NOWHERE, ROUNDING, Sharing};
+use super::{Channel, Flow, ROUNDING, Sharing};
 
 /// What is needed during a filling: kept for its room.
 #[derive(Debug, Default)]
@@ -44,10 +44,10 @@ impl Sharing {
         let part = self.capacity / total;
         let (mut left, mut weight) = (self.capacity, total);
         for member in &self.members[channel as usize] {
-            let Flow { rate, bottleneck, .. } = self.flows[member.flow as usize];
-            if rate < part && bottleneck != NOWHERE {
+            let flow = &self.flows[member.flow as usize];
+            if flow.stays_below(part) {
                 let own = self.crossings.weight(member.flow, member.hop);
-                left -= own * rate;
+                left -= own * flow.rate;
                 weight -= own;
             }
         }
@@ -59,7 +59,7 @@ impl Sharing {
         self.added.clear();
         self.touched.clear();
         self.refill.empty(self.capacity, &mut self.channels);
-        let mut rising = self.flows.len() - self.free.len() - self.keep_below(from);
+        let mut rising = self.keep_below(from);
         if rising == 0 {
             // What the flows that went leave of their channels is known.
             return;
@@ -79,21 +79,38 @@ impl Sharing {
         }
     }
 
-    /// Flows below a level stay as they are; gives how many.
+    /// Flows below a level stay as they are; gives how many others there are. What these leave of every channel is summed
+    /// up over the fewer: those that stay, or those that do not.
     fn keep_below(&mut self, level: f64) -> usize {
         let most = level * (1.0 - ROUNDING);
         let mut kept = 0;
-        for (number, flow) in (0..).zip(&mut self.flows) {
-            if flow.rate < most && flow.bottleneck != NOWHERE {
+        for flow in &mut self.flows {
+            if flow.stays_below(most) {
                 flow.stayed = self.settlings;
                 self.channels[flow.bottleneck as usize].holds += 1;
                 kept += 1;
+            }
+        }
+        let rising = self.flows.len() - self.free.len() - kept;
+        let (loads, flows) = (self.refill.loads.as_mut_slice(), (0..).zip(&self.flows));
+        // Two visits a rising flow, one now and one when it stays, or else one a flow.
+        if rising < kept {
+            for (load, channel) in loads.iter_mut().zip(&self.channels) {
+                *load = Load { left: channel.left, weight: 0.0 };
+            }
+            for (number, flow) in flows.filter(|(_, flow)| flow.stayed != self.settlings) {
                 for (channel, weight) in self.crossings.hops(number) {
-                    self.refill.loads[channel as usize].take(weight, weight * flow.rate);
+                    loads[channel as usize].take(-weight, -weight * flow.rate);
+                }
+            }
+        } else {
+            for (number, flow) in flows.filter(|(_, flow)| flow.stayed == self.settlings) {
+                for (channel, weight) in self.crossings.hops(number) {
+                    loads[channel as usize].take(weight, weight * flow.rate);
                 }
             }
         }
-        kept
+        rising
     }
 
     /// The flows of a channel that have no rate yet stay at this level; gives how many.

@@ -1,0 +1,116 @@
+//! What a trace amounts to.
+
+use std::sync::Arc;
+
+use pio_explain::Traffic;
+use pio_report::figure_pages;
+use pio_trace::Trace;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error;
+
+/// The explanation of a trace, and the report made from it.
+#[pyclass(frozen)]
+pub struct Explanation {
+    trace: Arc<Trace>,
+    found: pio_explain::Explanation,
+}
+
+impl Explanation {
+    pub fn of(trace: Arc<Trace>) -> PyResult<Explanation> {
+        let found = pio_explain::Explanation::of_trace(&trace, &mut |_| ()).map_err(error)?;
+        Ok(Explanation { trace, found })
+    }
+}
+
+#[pymethods]
+impl Explanation {
+    /// As the command prints it.
+    fn text(&self, py: Python<'_>) -> String {
+        py.detach(|| pio_report::text(&self.found))
+    }
+
+    /// The report: a whole HTML page.
+    fn html(&self, py: Python<'_>) -> PyResult<String> {
+        let page = py.detach(|| {
+            let mut page = Vec::new();
+            pio_report::html_of_trace(&self.trace, &self.found, &[], &mut page).map(|()| page)
+        });
+        String::from_utf8(page.map_err(error)?).map_err(error)
+    }
+
+    /// The report's figures, by name: each a whole HTML page.
+    fn figures(&self, py: Python<'_>) -> Vec<(&'static str, String)> {
+        let pages = py.detach(|| figure_pages(&self.found));
+        pages.into_iter().map(|page| (page.name, page.html)).collect()
+    }
+
+    /// Duration of the job, seconds.
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.found.duration_s()
+    }
+
+    /// A row for every operation of every layer.
+    fn operations<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let mut rows = Vec::new();
+        for layer in &self.found.layers {
+            for (op, tally) in &layer.table.operations {
+                let row = PyDict::new(py);
+                row.set_item("layer", layer.layer.name())?;
+                row.set_item("physical", layer.physical)?;
+                row.set_item("operation", op.name())?;
+                row.set_item("calls", tally.count)?;
+                row.set_item("failed", tally.failed)?;
+                row.set_item("bytes", tally.bytes)?;
+                row.set_item("time_s", tally.time_s())?;
+                row.set_item("longest_s", tally.longest_ns as f64 / 1e9)?;
+                rows.push(row);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// A row for every file that was used.
+    fn files<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let rows = self.found.files.iter().map(|file| {
+            let row = PyDict::new(py);
+            row.set_item("path", &file.path)?;
+            row.set_item("size_bytes", file.size_bytes)?;
+            row.set_item("processes", file.processes)?;
+            row.set_item("imbalance", file.imbalance)?;
+            add_traffic(&row, "", &file.program)?;
+            add_traffic(&row, "file_system_", &file.file_system)?;
+            Ok(row)
+        });
+        rows.collect()
+    }
+
+    /// A row for every process by which the job is measured.
+    fn processes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let rows = self.found.processes.iter().map(|process| {
+            let row = PyDict::new(py);
+            row.set_item("process", process.process.0)?;
+            row.set_item("rank", process.rank)?;
+            row.set_item("pid", process.pid)?;
+            row.set_item("host", &process.host)?;
+            row.set_item("lifetime_s", process.lifetime_ns as f64 / 1e9)?;
+            row.set_item("io_s", process.io_ns as f64 / 1e9)?;
+            row.set_item("think_s", process.think_ns as f64 / 1e9)?;
+            add_traffic(&row, "", &process.program)?;
+            add_traffic(&row, "file_system_", &process.file_system)?;
+            Ok(row)
+        });
+        rows.collect()
+    }
+}
+
+fn add_traffic(row: &Bound<'_, PyDict>, prefix: &str, traffic: &Traffic) -> PyResult<()> {
+    for (name, tally) in [("read", &traffic.read), ("written", &traffic.write)] {
+        row.set_item(format!("{prefix}{name}_calls"), tally.count)?;
+        row.set_item(format!("{prefix}{name}_bytes"), tally.bytes)?;
+        row.set_item(format!("{prefix}{name}_s"), tally.time_s())?;
+    }
+    row.set_item(format!("{prefix}opens"), traffic.open.count)
+}

@@ -1,0 +1,104 @@
+//! A trace, and what is in it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pio_trace::import;
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::columns::{self, Column};
+use crate::explanation::Explanation;
+use crate::prediction;
+
+/// A trace that is open. It never changes, and may be used from several threads.
+#[pyclass(frozen)]
+pub struct Trace {
+    trace: Arc<pio_trace::Trace>,
+}
+
+/// A column in Python: name, type, which values there are, values, names.
+type PyColumn<'py> =
+    (&'static str, &'static str, Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, Option<Vec<String>>);
+
+#[pymethods]
+impl Trace {
+    /// Opens a trace, or a log of another tool.
+    #[new]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
+        let trace = py.detach(|| import::open(&path)).map_err(crate::error)?;
+        Ok(Trace { trace: Arc::new(trace) })
+    }
+
+    #[getter]
+    fn job(&self) -> &str {
+        &self.trace.tables().job
+    }
+
+    #[getter]
+    fn notes(&self) -> Vec<(String, String)> {
+        self.trace.tables().notes.clone()
+    }
+
+    /// Number of events.
+    #[getter]
+    fn event_count(&self) -> u64 {
+        self.trace.event_count()
+    }
+
+    /// From the start of the job to the end of its last call, seconds.
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.trace.duration_ns() as f64 / 1e9
+    }
+
+    /// Where the trace stops being readable, in words; nothing if it is whole.
+    #[getter]
+    fn damage(&self) -> Option<String> {
+        self.trace.damage().map(|damage| damage.to_string())
+    }
+
+    /// Number of batches that the events are in.
+    #[getter]
+    fn batch_count(&self) -> usize {
+        self.trace.blocks().len()
+    }
+
+    /// A batch of events: how many, and their columns.
+    fn batch<'py>(&self, py: Python<'py>, index: usize) -> PyResult<(usize, Vec<PyColumn<'py>>)> {
+        if index >= self.batch_count() {
+            return Err(PyIndexError::new_err(format!("batch {index} of {}", self.batch_count())));
+        }
+        let tables = self.trace.tables();
+        let (count, columns) = py
+            .detach(|| self.trace.block(index).map(|events| (events.len(), columns::of(&events, tables))))
+            .map_err(crate::error)?;
+        Ok((count, columns.into_iter().map(|column| to_python(py, column)).collect()))
+    }
+
+    fn explain(&self, py: Python<'_>) -> PyResult<Explanation> {
+        py.detach(|| Explanation::of(self.trace.clone()))
+    }
+
+    /// The prediction for a machine (a name or a file), as keys and values.
+    #[pyo3(signature = (machine, strategy, hints, cpu_speed, ranks_per_node))]
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        machine: &str,
+        strategy: &str,
+        hints: &str,
+        cpu_speed: f64,
+        ranks_per_node: Option<u32>,
+    ) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
+        let options = pio_sim::Options { cpu_speed, ranks_per_node };
+        let found = py.detach(|| prediction::predict(&self.trace, machine, strategy, hints, &options))?;
+        prediction::to_python(py, &found)
+    }
+}
+
+fn to_python<'py>(py: Python<'py>, column: Column) -> PyColumn<'py> {
+    let Column { name, kind, valid, values, names } = column;
+    (name, kind, valid.map(|valid| PyBytes::new(py, &valid)), PyBytes::new(py, &values), names)
+}

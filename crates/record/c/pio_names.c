@@ -1,0 +1,204 @@
+/* Calls that name a path, and calls that ask or tell what a file is. Part of pio_posix.c. */
+
+/* The C library refuses some paths, and does not say whether it could read them: then we do not, either. */
+static bool may_be_ours(const char *path, bool failed) {
+    return path != NULL && (!failed || (errno != EFAULT && errno != ENAMETOOLONG)) && !is_foreign_path(path);
+}
+
+/* `type result = next_call`, of which -1 says that it failed. */
+#define PATH_BODY(type, path, call, size, next_call)                                                                   \
+    if (!recording() || !is_owner())                                                                                   \
+        return next_call;                                                                                              \
+    struct pioscope_span span;                                                                                         \
+    span_begin(&span);                                                                                                 \
+    type result = next_call;                                                                                           \
+    if (may_be_ours(path, result == (type)-1))                                                                         \
+        finish_simple(&span, call, -1, PIO_NO_OFFSET, (uint64_t)(size), result == (type)-1 ? -1 : 0);                  \
+    else                                                                                                               \
+        span_is_dropped();                                                                                             \
+    return result;
+
+#define HOOK_ON_PATH(name, parameters, path, call, size, next_call)                                                    \
+    DECLARE_NEXT(name)                                                                                                 \
+    EXPORT int name parameters {                                                                                       \
+        PATH_BODY(int, path, call, size, next_call)                                                                    \
+    }
+
+HOOK_ON_PATH(truncate, (const char *path, off_t size), path, PIO_CALL_TRUNCATE, size, NEXT(truncate)(path, size))
+HOOK_ON_PATH(truncate64, (const char *path, off64_t size), path, PIO_CALL_TRUNCATE, size,
+             NEXT(truncate64)(path, size))
+HOOK_ON_PATH(unlink, (const char *path), path, PIO_CALL_UNLINK, 0, NEXT(unlink)(path))
+HOOK_ON_PATH(unlinkat, (int folder, const char *path, int flags), path,
+             flags &AT_REMOVEDIR ? PIO_CALL_RMDIR : PIO_CALL_UNLINK, 0, NEXT(unlinkat)(folder, path, flags))
+HOOK_ON_PATH(remove, (const char *path), path, PIO_CALL_UNLINK, 0, NEXT(remove)(path))
+HOOK_ON_PATH(rename, (const char *from, const char *to), from, PIO_CALL_RENAME, 0, NEXT(rename)(from, to))
+HOOK_ON_PATH(renameat, (int from_folder, const char *from, int to_folder, const char *to), from, PIO_CALL_RENAME, 0,
+             NEXT(renameat)(from_folder, from, to_folder, to))
+HOOK_ON_PATH(renameat2, (int from_folder, const char *from, int to_folder, const char *to, unsigned flags), from,
+             PIO_CALL_RENAME, 0, NEXT(renameat2)(from_folder, from, to_folder, to, flags))
+HOOK_ON_PATH(link, (const char *from, const char *to), from, PIO_CALL_LINK, 0, NEXT(link)(from, to))
+HOOK_ON_PATH(linkat, (int from_folder, const char *from, int to_folder, const char *to, int flags), from,
+             PIO_CALL_LINK, 0, NEXT(linkat)(from_folder, from, to_folder, to, flags))
+HOOK_ON_PATH(symlink, (const char *target, const char *path), path, PIO_CALL_SYMLINK, 0, NEXT(symlink)(target, path))
+HOOK_ON_PATH(symlinkat, (const char *target, int folder, const char *path), path, PIO_CALL_SYMLINK, 0,
+             NEXT(symlinkat)(target, folder, path))
+HOOK_ON_PATH(mkdir, (const char *path, mode_t mode), path, PIO_CALL_MKDIR, 0, NEXT(mkdir)(path, mode))
+HOOK_ON_PATH(mkdirat, (int folder, const char *path, mode_t mode), path, PIO_CALL_MKDIR, 0,
+             NEXT(mkdirat)(folder, path, mode))
+HOOK_ON_PATH(rmdir, (const char *path), path, PIO_CALL_RMDIR, 0, NEXT(rmdir)(path))
+HOOK_ON_PATH(chmod, (const char *path, mode_t mode), path, PIO_CALL_CHMOD, 0, NEXT(chmod)(path, mode))
+HOOK_ON_PATH(fchmodat, (int folder, const char *path, mode_t mode, int flags), path, PIO_CALL_CHMOD, 0,
+             NEXT(fchmodat)(folder, path, mode, flags))
+HOOK_ON_PATH(access, (const char *path, int mode), path, PIO_CALL_ACCESS, 0, NEXT(access)(path, mode))
+HOOK_ON_PATH(faccessat, (int folder, const char *path, int mode, int flags), path, PIO_CALL_ACCESS, 0,
+             NEXT(faccessat)(folder, path, mode, flags))
+HOOK_ON_PATH(euidaccess, (const char *path, int mode), path, PIO_CALL_ACCESS, 0, NEXT(euidaccess)(path, mode))
+
+DECLARE_NEXT(readlink)
+EXPORT ssize_t readlink(const char *path, char *buffer, size_t room) {
+    PATH_BODY(ssize_t, path, PIO_CALL_READLINK, 0, NEXT(readlink)(path, buffer, room))
+}
+
+DECLARE_NEXT(readlinkat)
+EXPORT ssize_t readlinkat(int folder, const char *path, char *buffer, size_t room) {
+    PATH_BODY(ssize_t, path, PIO_CALL_READLINK, 0, NEXT(readlinkat)(folder, path, buffer, room))
+}
+
+DECLARE_NEXT(opendir)
+EXPORT DIR *opendir(const char *path) {
+    if (!recording() || !is_owner())
+        return NEXT(opendir)(path);
+    struct pioscope_span span;
+    span_begin(&span);
+    DIR *folder = NEXT(opendir)(path);
+    if (may_be_ours(path, folder == NULL))
+        finish_simple(&span, PIO_CALL_OPENDIR, -1, PIO_NO_OFFSET, 0, folder == NULL ? -1 : 0);
+    else
+        span_is_dropped();
+    return folder;
+}
+
+/* Status ----------------------------------------------------------------------------------------------------------- */
+
+HOOK_ON_PATH(stat, (const char *path, struct stat *status), path, PIO_CALL_STAT, 0, NEXT(stat)(path, status))
+HOOK_ON_PATH(stat64, (const char *path, struct stat64 *status), path, PIO_CALL_STAT, 0, NEXT(stat64)(path, status))
+HOOK_ON_PATH(lstat, (const char *path, struct stat *status), path, PIO_CALL_STAT, 0, NEXT(lstat)(path, status))
+HOOK_ON_PATH(lstat64, (const char *path, struct stat64 *status), path, PIO_CALL_STAT, 0, NEXT(lstat64)(path, status))
+HOOK_ON_DESCRIPTOR(fstat, (int fd, struct stat *status), PIO_CALL_STAT, PIO_NO_OFFSET, 0, NEXT(fstat)(fd, status))
+HOOK_ON_DESCRIPTOR(fstat64, (int fd, struct stat64 *status), PIO_CALL_STAT, PIO_NO_OFFSET, 0,
+                   NEXT(fstat64)(fd, status))
+
+/* An empty path means the descriptor itself. */
+#define STATUS_AT_BODY(next_call)                                                                                      \
+    if (path != NULL && path[0] == 0 && (flags & AT_EMPTY_PATH) && tracked(fd)) {                                      \
+        struct pioscope_span span;                                                                                     \
+        span_begin(&span);                                                                                             \
+        int result = next_call;                                                                                        \
+        finish_simple(&span, PIO_CALL_STAT, fd, PIO_NO_OFFSET, 0, result);                                             \
+        return result;                                                                                                 \
+    }                                                                                                                  \
+    PATH_BODY(int, path, PIO_CALL_STAT, 0, next_call)
+
+DECLARE_NEXT(fstatat)
+EXPORT int fstatat(int fd, const char *path, struct stat *status, int flags) {
+    STATUS_AT_BODY(NEXT(fstatat)(fd, path, status, flags))
+}
+
+DECLARE_NEXT(fstatat64)
+EXPORT int fstatat64(int fd, const char *path, struct stat64 *status, int flags) {
+    STATUS_AT_BODY(NEXT(fstatat64)(fd, path, status, flags))
+}
+
+DECLARE_NEXT(statx)
+EXPORT int statx(int fd, const char *path, int flags, unsigned mask, struct statx *status) {
+    STATUS_AT_BODY(NEXT(statx)(fd, path, flags, mask, status))
+}
+
+/* The names that programs built for C libraries before 2.33 call. */
+int __xstat(int version, const char *path, struct stat *status);
+int __xstat64(int version, const char *path, struct stat64 *status);
+int __lxstat(int version, const char *path, struct stat *status);
+int __lxstat64(int version, const char *path, struct stat64 *status);
+int __fxstat(int version, int fd, struct stat *status);
+int __fxstat64(int version, int fd, struct stat64 *status);
+int __fxstatat(int version, int fd, const char *path, struct stat *status, int flags);
+int __fxstatat64(int version, int fd, const char *path, struct stat64 *status, int flags);
+HOOK_ON_PATH(__xstat, (int version, const char *path, struct stat *status), path, PIO_CALL_STAT, 0,
+             NEXT(__xstat)(version, path, status))
+HOOK_ON_PATH(__xstat64, (int version, const char *path, struct stat64 *status), path, PIO_CALL_STAT, 0,
+             NEXT(__xstat64)(version, path, status))
+HOOK_ON_PATH(__lxstat, (int version, const char *path, struct stat *status), path, PIO_CALL_STAT, 0,
+             NEXT(__lxstat)(version, path, status))
+HOOK_ON_PATH(__lxstat64, (int version, const char *path, struct stat64 *status), path, PIO_CALL_STAT, 0,
+             NEXT(__lxstat64)(version, path, status))
+HOOK_ON_DESCRIPTOR(__fxstat, (int version, int fd, struct stat *status), PIO_CALL_STAT, PIO_NO_OFFSET, 0,
+                   NEXT(__fxstat)(version, fd, status))
+HOOK_ON_DESCRIPTOR(__fxstat64, (int version, int fd, struct stat64 *status), PIO_CALL_STAT, PIO_NO_OFFSET, 0,
+                   NEXT(__fxstat64)(version, fd, status))
+
+DECLARE_NEXT(__fxstatat)
+EXPORT int __fxstatat(int version, int fd, const char *path, struct stat *status, int flags) {
+    STATUS_AT_BODY(NEXT(__fxstatat)(version, fd, path, status, flags))
+}
+
+DECLARE_NEXT(__fxstatat64)
+EXPORT int __fxstatat64(int version, int fd, const char *path, struct stat64 *status, int flags) {
+    STATUS_AT_BODY(NEXT(__fxstatat64)(version, fd, path, status, flags))
+}
+
+HOOK_ON_DESCRIPTOR(fchmod, (int fd, mode_t mode), PIO_CALL_CHMOD, PIO_NO_OFFSET, 0, NEXT(fchmod)(fd, mode))
+HOOK_ON_DESCRIPTOR(flock, (int fd, int operation), PIO_CALL_FLOCK, PIO_NO_OFFSET, 0, NEXT(flock)(fd, operation))
+
+/* Both return the error number instead of setting errno. */
+#define HOOK_FADVISE(name, offset_type)                                                                                \
+    DECLARE_NEXT(name)                                                                                                 \
+    EXPORT int name(int fd, offset_type offset, offset_type size, int advice) {                                        \
+        if (!tracked(fd))                                                                                              \
+            return NEXT(name)(fd, offset, size, advice);                                                               \
+        struct pioscope_span span;                                                                                     \
+        span_begin(&span);                                                                                             \
+        int error = NEXT(name)(fd, offset, size, advice);                                                              \
+        int saved = errno;                                                                                             \
+        errno = error;                                                                                                 \
+        finish_simple(&span, PIO_CALL_POSIX_FADVISE, fd, (uint64_t)offset, (uint64_t)size, error == 0 ? 0 : -1);             \
+        errno = saved;                                                                                                 \
+        return error;                                                                                                  \
+    }
+
+HOOK_FADVISE(posix_fadvise, off_t)
+HOOK_FADVISE(posix_fadvise64, off64_t)
+
+/* Sync ------------------------------------------------------------------------------------------------------------- */
+
+HOOK_ON_DESCRIPTOR(sync_file_range, (int fd, off64_t offset, off64_t size, unsigned flags), PIO_CALL_SYNC_FILE_RANGE,
+                   offset, size, NEXT(sync_file_range)(fd, offset, size, flags))
+HOOK_ON_DESCRIPTOR(syncfs, (int fd), PIO_CALL_SYNC, PIO_NO_OFFSET, 0, NEXT(syncfs)(fd))
+
+DECLARE_NEXT(sync)
+EXPORT void sync(void) {
+    if (!recording() || !is_owner()) {
+        NEXT(sync)();
+        return;
+    }
+    struct pioscope_span span;
+    span_begin(&span);
+    NEXT(sync)();
+    finish_simple(&span, PIO_CALL_SYNC, -1, PIO_NO_OFFSET, 0, 0);
+}
+
+/* Temporary files: opened inside the C library. -------------------------------------------------------------------- */
+
+#define HOOK_MKSTEMP(name, parameters, flags, next_call)                                                               \
+    DECLARE_NEXT(name)                                                                                                 \
+    EXPORT int name parameters {                                                                                       \
+        OPEN_BODY(PIO_CALL_OPEN, template, flags, next_call)                                                           \
+    }
+
+HOOK_MKSTEMP(mkstemp, (char *template), 0, NEXT(mkstemp)(template))
+HOOK_MKSTEMP(mkstemp64, (char *template), 0, NEXT(mkstemp64)(template))
+HOOK_MKSTEMP(mkostemp, (char *template, int flags), flags, NEXT(mkostemp)(template, flags))
+HOOK_MKSTEMP(mkostemp64, (char *template, int flags), flags, NEXT(mkostemp64)(template, flags))
+HOOK_MKSTEMP(mkstemps, (char *template, int suffix), 0, NEXT(mkstemps)(template, suffix))
+HOOK_MKSTEMP(mkstemps64, (char *template, int suffix), 0, NEXT(mkstemps64)(template, suffix))
+HOOK_MKSTEMP(mkostemps, (char *template, int suffix, int flags), flags, NEXT(mkostemps)(template, suffix, flags))
+HOOK_MKSTEMP(mkostemps64, (char *template, int suffix, int flags), flags, NEXT(mkostemps64)(template, suffix, flags))

@@ -1,0 +1,91 @@
+//! What is kept of a job: by path, layer and size, within a budget; and what is shown of it while it runs.
+
+mod common;
+
+use std::sync::Mutex;
+
+use common::{Job, command, compile, folder, record_in};
+use pio_record::{Filter, Look, Options, PathRule};
+use pio_trace::{Layer, Op};
+
+fn patterns(pattern: &str, accesses: u64, change: impl FnOnce(&mut Options)) -> Job {
+    let folder = folder();
+    let program = compile("cc", "patterns", folder.path(), &["-O1"]);
+    let (work, count) = (folder.path().to_path_buf(), accesses.to_string());
+    let job = record_in(folder, vec![program.into(), pattern.into(), count.into(), work.into()], change);
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    job
+}
+
+fn filtered(filter: Filter) -> Job {
+    patterns("venus", 6000, |options| options.settings.filter = filter)
+}
+
+#[test]
+fn files_are_chosen_by_their_paths() {
+    let rule = |keeps, pattern: &str| PathRule { keeps, pattern: pattern.to_owned() };
+    let job = filtered(Filter { paths: vec![rule(true, "*/file-2")], ..Filter::default() });
+    assert_eq!((job.on("/file-2").len(), job.on("/file-1").len()), (1001, 0), "an open and its writes");
+    assert!(
+        job.trace.tables().notes.iter().any(|(name, _)| name == "filter"),
+        "the trace says that it is a part"
+    );
+    let job = filtered(Filter { paths: vec![rule(false, "*/file-2")], ..Filter::default() });
+    assert_eq!((job.on("/file-2").len(), job.on("/file-1").len()), (0, 1001));
+}
+
+#[test]
+fn calls_are_chosen_by_layer_and_size() {
+    let job = filtered(Filter { layers: vec![Layer::Stdio], ..Filter::default() });
+    assert_eq!(job.on("/file-1").len(), 0);
+    assert!(job.outcome.summary.filtered > 6000);
+    let job = filtered(Filter { least_bytes: 513, ..Filter::default() });
+    assert_eq!(job.on("/file-1").len(), 1, "only the open is left");
+    let job = filtered(Filter { least_bytes: 512, ..Filter::default() });
+    assert_eq!(job.on("/file-1").len(), 1001);
+}
+
+#[test]
+fn a_budget_is_kept_and_what_it_costs_is_told() {
+    // 100,000 writes at 16 bytes are 1.6 MB.
+    const WRITES: u64 = 100_000;
+    let job = patterns("sequential", WRITES, |options| options.budget_bytes = Some(3 << 20));
+    let summary = &job.outcome.summary;
+    let kept = job.on("/file-0").iter().filter(|e| e.op() == Op::Write).count() as u64;
+    assert_eq!(kept + summary.thinned_calls[1] + summary.lost_calls, WRITES, "{summary:?}");
+    assert_eq!(summary.lost_calls, 0, "{summary:?}");
+    assert!(kept > WRITES / 10 && summary.thinned_calls[1] > 0 && summary.keeps_one_in >= 4, "{summary:?}");
+    assert_eq!(summary.thinned_bytes[1], summary.thinned_calls[1] * 512);
+    assert!(job.trace.tables().notes.iter().any(|(name, _)| name == "thinned out"));
+    // What is kept still stands where it was written, though the writes between are not there.
+    let offsets: Vec<u64> = job
+        .on("/file-0")
+        .iter()
+        .filter(|e| e.op() == Op::Write)
+        .map(|e| match e.target {
+            pio_trace::Target::Extent { offset } => offset,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert!(offsets.is_sorted() && offsets.last() > Some(&(WRITES * 512 * 9 / 10)), "{:?}", offsets.last());
+}
+
+static LOOKS: Mutex<Vec<Look>> = Mutex::new(Vec::new());
+
+#[test]
+fn a_running_job_is_shown() {
+    let folder = folder();
+    let program = compile("cc", "patterns", folder.path(), &["-O1"]);
+    let work = folder.path().display();
+    let script = format!("{0} sequential 5000 {work}; sleep 1.2; {0} random 5000 {work}", program.display());
+    let job = record_in(folder, command(&["sh", "-c", &script]), |options| {
+        options.live = Some(|look| LOOKS.lock().expect("no panic").push(*look));
+    });
+    assert!(job.outcome.status.success());
+    let looks = LOOKS.lock().expect("no panic");
+    let (first, last) = (looks.first().expect("a look"), looks.last().expect("a look"));
+    assert!(looks.len() >= 2 && first.total.writes > 0 && first.total.writes < 10_000, "{looks:?}");
+    assert_eq!((last.total.writes, last.total.written_bytes), (10_000, 10_000 * 512), "{looks:?}");
+    let sum: u64 = looks.iter().map(|look| look.since_last.calls).sum();
+    assert_eq!(sum, last.total.calls);
+}

@@ -1,0 +1,20 @@
+//! All tests of the crate from outside in one program: that is linked once, and runs on all cores.
+
+mod baylor;
+mod buffers;
+mod central_queue;
+mod circuit;
+mod circuit_load;
+mod closed_forms;
+mod flow;
+mod flow_packets;
+mod generated;
+mod io_node;
+mod io_nodes;
+mod queueing;
+mod strategies;
+mod thakur_counts;
+mod topology;
+mod traffic;
+mod wormhole;
+mod wormhole_naive;

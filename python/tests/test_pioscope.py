@@ -1,0 +1,90 @@
+"""The module as its users see it. The events are those of a generated workload, whose numbers are known."""
+
+import concurrent.futures
+import copy
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import pyarrow.compute as compute
+import pyarrow.parquet as parquet
+
+import pioscope
+
+COMMAND = os.environ.get("PIOSCOPE", "pioscope")
+
+
+def run(*words):
+    subprocess.run([COMMAND, *map(str, words)], check=True, capture_output=True)
+
+
+class Module(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+        cls.path = cls.folder / "checkpoint.pio"
+        run("workload", "ior-hard", "--param", "ranks=4", "-o", cls.path)
+
+    def setUp(self):
+        self.trace = pioscope.open(self.path)
+
+    def test_events_are_those_of_the_parquet_file(self):
+        run("convert", self.path, "-o", self.folder / "events.parquet")
+        expected = parquet.read_table(self.folder / "events.parquet")
+        events = self.trace.events
+        self.assertEqual(events.num_rows, len(self.trace))
+        self.assertEqual(events.column_names, expected.column_names)
+        for name in expected.column_names:
+            self.assertEqual(events[name].to_pylist(), expected[name].to_pylist(), name)
+
+    def test_batches_hold_the_same(self):
+        self.assertEqual(sum(batch.num_rows for batch in self.trace.batches()), len(self.trace))
+
+    def test_explanation_counts_what_the_events_say(self):
+        events, explanation = self.trace.events, self.trace.explain()
+        writes = events.filter(compute.equal(events["op"], "write"))
+        table = explanation.operations.to_pylist()
+        self.assertGreater(writes.num_rows, 0)
+        self.assertEqual(sum(row["calls"] for row in table if row["operation"] == "write"), writes.num_rows)
+        self.assertEqual(sum(row["bytes"] for row in table if row["operation"] == "write"), compute.sum(writes["size"]).as_py())
+        self.assertEqual(explanation.processes.num_rows, 4)
+        self.assertIn("write", str(explanation))
+
+    def test_a_notebook_shows_the_report_and_its_figures(self):
+        explanation = self.trace.explain()
+        self.assertIn("<iframe srcdoc=", explanation._repr_html_())
+        self.assertIn("sizes", explanation.figures)
+        for figure in explanation.figures.values():
+            self.assertIn("&lt;svg", figure._repr_html_())
+        explanation.save(self.folder / "report.html")
+        self.assertTrue((self.folder / "report.html").read_text().startswith("<!doctype html>"))
+
+    def test_predictions_on_an_executor_are_those_one_by_one(self):
+        machines = ["sp-argonne", "paragon-caltech"]
+        alone = [self.trace.predict(machine) for machine in machines]
+        with concurrent.futures.ThreadPoolExecutor(2) as executor:
+            self.assertEqual(list(executor.map(self.trace.predict, machines)), alone)
+        self.assertEqual([prediction.machine for prediction in alone], machines)
+        self.assertGreater(alone[0].io_time_max_s, 0)
+        fewer = self.trace.predict("sp-argonne", hints={"cb_nodes": 1})
+        self.assertEqual(fewer.hints, "cb_nodes=1")
+        self.assertEqual(len(copy.copy(self.trace)), len(self.trace))
+
+    def test_what_is_wrong_is_named(self):
+        with self.assertRaisesRegex(pioscope.Error, "nowhere.pio"):
+            pioscope.open(self.folder / "nowhere.pio")
+        (self.folder / "wrong.pio").write_bytes(b"no trace")
+        with self.assertRaisesRegex(pioscope.Error, "wrong.pio"):
+            pioscope.open(self.folder / "wrong.pio")
+        with self.assertRaisesRegex(pioscope.Error, "no-such-machine"):
+            self.trace.predict("no-such-machine")
+        with self.assertRaisesRegex(pioscope.Error, "expected one of"):
+            self.trace.predict("sp-argonne", strategy="fast")
+
+
+if __name__ == "__main__":
+    unittest.main()
