@@ -37,6 +37,19 @@ impl OperationTable {
         }
     }
 
+    /// Both together.
+    pub(crate) fn merged(&self, other: &OperationTable) -> OperationTable {
+        let mut both = self.clone();
+        for (op, tally) in &other.operations {
+            let sum = both.operations.entry(*op).or_default();
+            *sum = sum.merged(*tally);
+        }
+        both.acknowledgements = both.acknowledgements.merged(other.acknowledgements);
+        both.read_sizes = both.read_sizes.merged(&other.read_sizes);
+        both.write_sizes = both.write_sizes.merged(&other.write_sizes);
+        both
+    }
+
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty() && self.acknowledgements.count == 0

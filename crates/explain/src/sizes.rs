@@ -44,6 +44,25 @@ impl Sizes {
         }
     }
 
+    /// Both together.
+    pub(crate) fn merged(&self, other: &Sizes) -> Sizes {
+        let add = |sum: &mut Amount, amount: &Amount| {
+            sum.count += amount.count;
+            sum.bytes = sum.bytes.saturating_add(amount.bytes);
+        };
+        let mut both = self.clone();
+        for (sum, amount) in both.powers.iter_mut().zip(&other.powers) {
+            add(sum, amount);
+        }
+        both.exact = both.exact.zip(other.exact.as_ref()).and_then(|(mut sums, amounts)| {
+            for (bytes, amount) in amounts {
+                add(sums.entry(*bytes).or_default(), amount);
+            }
+            (sums.len() <= EXACT).then_some(sums)
+        });
+        both
+    }
+
     /// Whether [`classes`](Self::classes) lists single sizes.
     pub fn is_exact(&self) -> bool {
         self.exact.is_some()

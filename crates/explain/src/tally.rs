@@ -101,6 +101,16 @@ impl Traffic {
         }
     }
 
+    /// Both together.
+    fn merged(self, other: Traffic) -> Traffic {
+        Traffic {
+            open: self.open.merged(other.open),
+            read: self.read.merged(other.read),
+            write: self.write.merged(other.write),
+            other: self.other.merged(other.other),
+        }
+    }
+
     /// Reads and writes together.
     pub fn data(&self) -> Tally {
         self.read.merged(self.write)
@@ -109,6 +119,36 @@ impl Traffic {
     /// All calls together.
     pub fn all(&self) -> Tally {
         self.data().merged(self.open).merged(self.other)
+    }
+}
+
+/// The calls on one file or of one process, at both levels: most calls are at both, and are counted once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Levels {
+    both: Traffic,
+    program: Traffic,
+    file_system: Traffic,
+}
+
+impl Levels {
+    /// Counts an event at the levels it belongs to.
+    pub(crate) fn add(&mut self, event: &Seen<'_>, program: bool, file_system: bool) {
+        match (program, file_system) {
+            (true, true) => self.both.add(event),
+            (true, false) => self.program.add(event),
+            (false, true) => self.file_system.add(event),
+            (false, false) => {}
+        }
+    }
+
+    /// What the program asked for.
+    pub(crate) fn program(&self) -> Traffic {
+        self.both.merged(self.program)
+    }
+
+    /// What reached the files.
+    pub(crate) fn file_system(&self) -> Traffic {
+        self.both.merged(self.file_system)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::findings::References;
 use crate::operations::{OperationTable, OperationView};
 use crate::pattern::{Cursor, Pattern};
 use crate::rhythm::Rhythm;
-use crate::tally::{Amount, Seen, Tally, Traffic};
+use crate::tally::{Amount, Levels, Seen, Tally};
 use crate::trouble::{Failure, Trouble};
 use crate::workload::Workload;
 
@@ -38,8 +38,6 @@ pub(crate) struct Totals<'a> {
     layers: BTreeMap<(Layer, bool), OperationTable>,
     /// POSIX calls on files that the program opened by MPI-IO.
     on_mpi_files: OperationTable,
-    /// POSIX and stdio calls.
-    file_system: OperationTable,
     /// Messages between a process's first open and last close by MPI-IO, and by any layer.
     communication_mpi: OperationTable,
     communication_any: OperationTable,
@@ -60,10 +58,7 @@ struct FileCounters {
     used: bool,
     size_bytes: u64,
     processes: BTreeSet<ProcessId>,
-    /// Already in `processes`: most events of a file come from the same process as the one before.
-    latest_process: Option<ProcessId>,
-    program: Traffic,
-    file_system: Traffic,
+    levels: Levels,
     program_read: Amount,
     program_write: Amount,
     program_pattern: Pattern,
@@ -77,6 +72,8 @@ struct FileCounters {
 /// Where the previous read and write through a handle were, and the bytes moved so far, at both levels.
 #[derive(Clone, Default)]
 struct HandleCounters {
+    /// Already counted among its file's processes: most events of a handle come from one.
+    process: Option<ProcessId>,
     program: [Option<Cursor>; 2],
     file_system: [Option<Cursor>; 2],
     program_bytes: u64,
@@ -89,8 +86,7 @@ struct ProcessCounters {
     covered_ns: u64,
     io_ns: u64,
     think_ns: u64,
-    program: Traffic,
-    file_system: Traffic,
+    levels: Levels,
     messages: Tally,
     mpi_files: OpenFiles,
     any_files: OpenFiles,
@@ -149,7 +145,6 @@ impl<'a> Totals<'a> {
             calls: vec![Tally::default(); Call::ALL.last().map_or(0, |last| usize::from(last.number()) + 1)],
             layers: BTreeMap::new(),
             on_mpi_files: OperationTable::default(),
-            file_system: OperationTable::default(),
             communication_mpi: OperationTable::default(),
             communication_any: OperationTable::default(),
             files,
@@ -283,18 +278,11 @@ impl<'a> Totals<'a> {
     fn add_file_call(&mut self, event: &Seen<'_>) {
         let program = !event.is_physical();
         let file_system = matches!(event.layer(), Layer::Posix | Layer::Stdio);
-        if file_system {
-            self.file_system.add(event);
-        }
         self.add_rate(event, program, file_system);
         self.add_io_time(event);
         if let Some(process) = self.processes.get_mut(event.process.index()) {
-            if program {
-                process.program.add(event);
-            }
-            if file_system {
-                process.file_system.add(event);
-            } else {
+            process.levels.add(event, program, file_system);
+            if !file_system {
                 process.mpi_files.add(event);
             }
             process.any_files.add(event);
@@ -341,20 +329,18 @@ impl<'a> Totals<'a> {
         let Some(file) = self.files.get_mut(handle.file.index()) else { return };
         file.used = true;
         file.by_mpi_io |= event.layer() == Layer::MpiIo;
-        if file.latest_process != Some(event.process) {
+        let noted = &mut self.handles[handle_id.index()].process;
+        if *noted != Some(event.process) {
             file.processes.insert(event.process);
-            file.latest_process = Some(event.process);
+            *noted = Some(event.process);
         }
+        file.levels.add(event, program, file_system);
         if program {
-            file.program.add(event);
             let (start, end) = (event.start_ns.max(file.covered_ns), event.end_ns());
             if end > start {
                 file.busy_ns += end - start;
                 file.covered_ns = end;
             }
-        }
-        if file_system {
-            file.file_system.add(event);
         }
         if event.layer() == Layer::Posix && file.by_mpi_io {
             self.on_mpi_files.add(event);
@@ -406,8 +392,8 @@ impl<'a> Totals<'a> {
             lifetime_ns: process.end_ns.unwrap_or(duration_ns).saturating_sub(process.start_ns),
             io_ns: counted.io_ns,
             think_ns: counted.think_ns,
-            program: counted.program,
-            file_system: counted.file_system,
+            program: counted.levels.program(),
+            file_system: counted.levels.file_system(),
             messages: counted.messages,
         }
     }
@@ -421,13 +407,20 @@ impl<'a> Totals<'a> {
             OperationView { layer, processes, table }
         };
         let Some(mpi_io) = self.layers.get(&(Layer::MpiIo, false)) else {
-            return (view(Layer::Posix, &self.file_system, &self.communication_any), None);
+            return (view(Layer::Posix, &self.at_file_system(), &self.communication_any), None);
         };
         if self.on_mpi_files.is_empty() {
             return (view(Layer::MpiIo, mpi_io, &self.communication_mpi), None);
         }
         let asked = view(Layer::MpiIo, mpi_io, &OperationTable::default());
         (view(Layer::Posix, &self.on_mpi_files, &self.communication_mpi), Some(asked))
+    }
+
+    /// POSIX and stdio calls, whoever made them.
+    fn at_file_system(&self) -> OperationTable {
+        let layers =
+            self.layers.iter().filter(|((layer, _), _)| matches!(layer, Layer::Posix | Layer::Stdio));
+        layers.fold(OperationTable::default(), |sum, (_, table)| sum.merged(table))
     }
 
     fn workload(&self, duration_ns: u64) -> Workload {
@@ -591,8 +584,8 @@ fn file_statistics(
             by_mpi_io: counted.by_mpi_io,
             processes: counted.processes.len() as u64,
             imbalance: imbalances.get(index).copied().flatten(),
-            program: counted.program,
-            file_system: counted.file_system,
+            program: counted.levels.program(),
+            file_system: counted.levels.file_system(),
             program_pattern: counted.program_pattern,
             file_system_pattern: counted.file_system_pattern,
             busy_ns: counted.busy_ns,

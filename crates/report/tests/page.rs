@@ -191,3 +191,23 @@ fn a_browser_has_nothing_to_complain_of() {
         }
     }
 }
+
+#[test]
+fn two_runs_are_set_side_by_side() {
+    let explain = |files| {
+        let (tables, events) = synthetic::checkpoints(8, files);
+        Explanation::of(&tables, events)
+    };
+    let (before, after) = (explain(25), explain(5));
+    let text = pio_report::diff_text(&before, &after);
+    println!("{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
+    for expected in ["The run went from 4.561 s to", "Totals", "200 MiB       40 MiB", "× 1/5", "gone"] {
+        assert!(text.contains(expected), "{expected}:\n{text}");
+    }
+    let same = pio_report::diff_text(&before, &before);
+    assert!(
+        same.contains("about the same") && same.contains("Both moved the same number of bytes"),
+        "{same}"
+    );
+}
