@@ -13,6 +13,7 @@ from tree import ROOT, pioscope
 
 SOURCES = ROOT / "crates/record/bench"
 OPERATIONS = ["pread", "pwrite", "write", "fwrite", "fread", "lseek"]
+# Of each thread: a tenth of them, a round, fills its chunk of the recorder's memory more than once.
 CALLS = 200_000
 # strace stops the program twice a call.
 CALLS_UNDER_STRACE = 5_000
@@ -51,7 +52,7 @@ def calls(folder, pairs):
 
 def one(folder, program, side, wrappers, operation, threads):
     """CPU and wall time of one call, ns."""
-    count = CALLS_UNDER_STRACE if side == "strace" else CALLS // threads
+    count = CALLS_UNDER_STRACE if side == "strace" else CALLS // 2 if threads > 1 else CALLS
     command = [program, operation, str(threads), str(count), folder]
     environment = dict(os.environ)
     if side in wrappers:

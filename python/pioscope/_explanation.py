@@ -37,6 +37,11 @@ class Explanation:
         return {name: Figure(page) for name, page in self._native.figures()}
 
     @property
+    def findings(self):
+        """What costs time, the dearest first: what is wrong, what it costs (lost_s, an estimate), what shows it, what helps."""
+        return _table(self._native.findings())
+
+    @property
     def operations(self):
         """A row for every operation of every layer; physical are those that an upper layer caused."""
         return _table(self._native.operations())

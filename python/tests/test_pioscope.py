@@ -54,6 +54,15 @@ class Module(unittest.TestCase):
         self.assertEqual(explanation.processes.num_rows, 4)
         self.assertIn("write", str(explanation))
 
+    def test_findings_are_those_of_the_text(self):
+        run("predict", self.path, "--machine", "sp-argonne", "--strategy", "independent", "--output", self.folder)
+        explanation = pioscope.open(self.folder / "checkpoint-sp-argonne-independent.pio").explain()
+        findings = explanation.findings.to_pylist()
+        self.assertGreater(len(findings), 0)
+        self.assertEqual(findings, sorted(findings, key=lambda finding: -finding["lost_s"]))
+        for number, finding in enumerate(findings, 1):
+            self.assertIn(f"{number}. {finding['title']}: costs", str(explanation))
+
     def test_a_notebook_shows_the_report_and_its_figures(self):
         explanation = self.trace.explain()
         self.assertIn("<iframe srcdoc=", explanation._repr_html_())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pio_explain::Traffic;
-use pio_report::figure_pages;
+use pio_report::{figure_pages, findings_in_words};
 use pio_trace::Trace;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -50,6 +50,24 @@ impl Explanation {
     #[getter]
     fn duration_s(&self) -> f64 {
         self.found.duration_s()
+    }
+
+    /// What costs time, the dearest first: a row each.
+    fn findings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let told = findings_in_words(&self.found);
+        let rows = self.found.findings.iter().zip(told).map(|(finding, told)| {
+            let row = PyDict::new(py);
+            row.set_item("title", told.title)?;
+            row.set_item("lost_s", finding.lost_ns / 1e9)?;
+            row.set_item("evidence", told.evidence)?;
+            row.set_item("place", told.place)?;
+            row.set_item("change", told.change)?;
+            row.set_item("calls", finding.cost.calls)?;
+            row.set_item("bytes", finding.cost.bytes())?;
+            row.set_item("time_s", finding.cost.time_ns as f64 / 1e9)?;
+            Ok(row)
+        });
+        rows.collect()
     }
 
     /// A row for every operation of every layer.

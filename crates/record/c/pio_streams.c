@@ -87,7 +87,7 @@ static struct known_stream {
     const char *read_at;
     const char *write_at;
     uint64_t position; /* PIO_NO_OFFSET: to be asked for, as others may write at the end, too */
-} known_streams[KNOWN_STREAMS];
+} __attribute__((aligned(64))) known_streams[KNOWN_STREAMS];
 
 static struct known_stream *known_stream(FILE *stream) {
     return &known_streams[((uintptr_t)stream >> 4) * 0x9e3779b97f4a7c15u >> 54];
@@ -145,8 +145,9 @@ static inline uint64_t stream_position(FILE *stream, int fd) {
         return ask_for_position(stream);
     if (UNLIKELY(known->read_at != stream->_IO_read_ptr || known->write_at != stream->_IO_write_ptr))
         record_macros(known, stream, fd, 0);
-    /* A stream that has no buffer yet may be going to append. */
-    return LIKELY(known->position != PIO_NO_OFFSET) ? known->position : ask_for_position(stream);
+    /* Others may write at the end, too, or share the position since a fork. */
+    return LIKELY(known->position != PIO_NO_OFFSET && LOAD(&descriptors[fd]) == TRACKED) ? known->position
+                                                                                         : ask_for_position(stream);
 }
 
 /* Before a call that moves a stream or its buffer. */

@@ -103,15 +103,12 @@ fn threads_keep_their_order() {
     let writes = writes(&job);
     let mut offsets: Vec<u64> = writes.iter().copied().map(offset).collect();
     offsets.sort_unstable();
-    assert!(
-        offsets.iter().copied().eq((0..200_000).map(|i| i * 8)),
-        "each thread wrote its own places, once"
-    );
+    assert!(offsets.iter().copied().eq((0..20_000).map(|i| i * 8)), "each thread wrote its own places, once");
     let threads: BTreeSet<u32> = writes.iter().map(|e| e.thread).collect();
     assert_eq!(threads.len(), 200);
     for thread in threads {
         let own: Vec<u64> = writes.iter().filter(|e| e.thread == thread).copied().map(offset).collect();
         assert!(own.is_sorted(), "thread {thread}");
-        assert_eq!(own.len(), 1000, "thread {thread}");
+        assert_eq!(own.len(), 100, "thread {thread}");
     }
 }

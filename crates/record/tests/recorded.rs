@@ -104,7 +104,7 @@ fn dd() {
     compare(
         "dd",
         &["dd"],
-        "exec 2>/dev/null; dd if=/dev/zero of=a bs=4k count=100; dd if=a of=b bs=1k conv=fsync; dd if=b of=a bs=512 skip=7 count=9 conv=notrunc",
+        "exec 2>/dev/null; dd if=/dev/zero of=a bs=4k count=20; dd if=a of=b bs=1k conv=fsync; dd if=b of=a bs=512 skip=7 count=9 conv=notrunc",
     );
 }
 
@@ -113,13 +113,13 @@ fn tar() {
     compare(
         "tar",
         &["tar"],
-        "mkdir d; for i in 1 2 3 4 5; do seq 10000 > d/$i; done; tar cf d.tar d; mkdir e; tar xf d.tar -C e; rm -r d",
+        "mkdir d; for i in 1 2 3 4 5; do seq 1000 > d/$i; done; tar cf d.tar d; mkdir e; tar xf d.tar -C e; rm -r d",
     );
 }
 
 #[test]
 fn sort() {
-    compare("sort", &["sort"], "seq 200000 > in; sort -r -S 1M --parallel=2 -T . in -o out");
+    compare("sort", &["sort"], "seq 20000 > in; sort -r -S 100k --parallel=2 -T . in -o out");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn sqlite() {
         "sqlite3",
         &["sqlite3"],
         "sqlite3 data.db 'create table t(a integer primary key, b text);
-         begin; with recursive c(x) as (values(1) union all select x+1 from c where x < 2000) insert into t select x, hex(randomblob(50)) from c; commit;
+         begin; with recursive c(x) as (values(1) union all select x+1 from c where x < 300) insert into t select x, hex(randomblob(50)) from c; commit;
          update t set b = a where a % 7 = 0; delete from t where a % 3 = 0; vacuum;'; sqlite3 data.db 'select count(*) from t' > out",
     );
 }

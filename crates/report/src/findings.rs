@@ -8,16 +8,22 @@ use crate::escape;
 use crate::table::wrap;
 use crate::units::{self, things};
 
-/// A finding in four parts.
-struct Told {
+/// A finding in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
     /// What is wrong.
-    title: &'static str,
+    pub title: &'static str,
     /// What was counted and measured.
-    evidence: String,
+    pub evidence: String,
     /// Where: files and processes.
-    place: String,
+    pub place: String,
     /// What would help.
-    change: &'static str,
+    pub change: &'static str,
+}
+
+/// The findings in words, in their order: those that cost most first.
+pub fn findings_in_words(found: &Explanation) -> Vec<Told> {
+    found.findings.iter().map(|finding| tell(found, finding, 96)).collect()
 }
 
 /// How the estimates are made: for every reader.

@@ -25,6 +25,7 @@ mod words;
 pub use counted::text_with_counters;
 pub use diff::diff_text;
 pub use figure_pages::{FigurePage, figure_pages};
+pub use findings::{Told, findings_in_words};
 pub use html::{html, html_of_trace, html_with_counters};
 pub use prediction::{Prediction, predictions_text};
 pub use sweep::{Measure, Row, Sweep, Unit};

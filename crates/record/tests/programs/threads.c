@@ -1,4 +1,4 @@
-/* 200 threads write 1000 records of 8 bytes each, all to one file. argv: the file. */
+/* 200 threads write 100 records of 8 bytes each, all to one file. argv: the file. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 static int fd;
 
 static void *work(void *number) {
-    long base = (long)number * 8000;
-    for (long i = 0; i < 1000; i++)
+    long base = (long)number * 800;
+    for (long i = 0; i < 100; i++)
         if (pwrite(fd, &i, 8, base + 8 * i) != 8)
             abort();
     return NULL;
