@@ -161,7 +161,8 @@ impl<'a> Driver<'a> {
     }
 
     fn next_event(&mut self) -> Result<Event, IoError> {
-        let mut patience = Patience::new();
+        let mut patience =
+            if self.storage.servers() == 0 { Patience::without_servers() } else { Patience::new() };
         loop {
             if let Some(arrived) = self.channel.communicator.probe(self.tag).map_err(|_| PROTOCOL_ERROR)? {
                 let from = Rank(arrived.from);

@@ -11,6 +11,9 @@ use super::turns;
 const LOOKS: u32 = 16;
 /// For so long a rank with a processor of its own does nothing but look.
 const AT_FULL_SPEED: Duration = Duration::from_micros(200);
+/// The same where no server of ours may need the processor: another program that was begun meanwhile may keep it until
+/// the kernel's next tick even when a sleeper is woken.
+const AT_FULL_SPEED_WITHOUT_SERVERS: Duration = Duration::from_millis(2);
 /// For so long a wait without sleep, where nobody wakes sleepers. The kernel wakes them some 50 microseconds late.
 const AWAKE: Duration = Duration::from_micros(400);
 /// The same where a node has more ranks than processors: there, giving the processor away lets the next rank work at
@@ -44,6 +47,7 @@ pub fn in_a_crowd() {
 #[derive(Debug)]
 pub struct Patience {
     looks: u32,
+    at_full_speed: Duration,
     /// When it began to look at the clock.
     since: Option<Instant>,
 }
@@ -51,7 +55,12 @@ pub struct Patience {
 impl Patience {
     /// The wait begins.
     pub fn new() -> Patience {
-        Patience { looks: 0, since: None }
+        Patience { looks: 0, at_full_speed: AT_FULL_SPEED, since: None }
+    }
+
+    /// The same, of an operation on a plain file.
+    pub fn without_servers() -> Patience {
+        Patience { at_full_speed: AT_FULL_SPEED_WITHOUT_SERVERS, ..Patience::new() }
     }
 
     /// After a look at this communicator that found nothing.
@@ -65,7 +74,7 @@ impl Patience {
             std::thread::yield_now();
         }
         let awake = match (crowded, is_local) {
-            (false, true) => AT_FULL_SPEED,
+            (false, true) => self.at_full_speed,
             (false, false) => AWAKE,
             (true, true) => AWAKE_IN_A_CROWD,
             (true, false) => AWAKE_AT_MPI_IN_A_CROWD,
@@ -111,7 +120,7 @@ impl Patience {
         }
         turns::progress();
         self.looks += 1;
-        let young = self.looks <= LOOKS || (!crowded && self.waited() < AT_FULL_SPEED);
+        let young = self.looks <= LOOKS || (!crowded && self.waited() < self.at_full_speed);
         if young {
             std::hint::spin_loop();
         }
