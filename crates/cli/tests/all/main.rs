@@ -9,10 +9,7 @@ mod reproduce_hong;
 mod serve;
 #[path = "support/servers.rs"]
 mod servers;
-#[path = "support/servers.rs"]
-mod servers;
 mod store;
-mod support;
 mod support;
 mod sweep;
 mod ucx;
