@@ -80,7 +80,7 @@ build: preflight $(MPI_READY)
 	cargo build --workspace
 
 release: preflight $(MPI_READY) ## the command and its library, in target/release
-	cargo build --release --workspace
+	cargo build --release --workspace --exclude pio-python
 	$(MAKE) --no-print-directory collapse
 
 collapse: $(MPI_READY)
