@@ -21,6 +21,12 @@ pub fn diff_text(before: &Explanation, after: &Explanation) -> String {
     for (name, found) in [("before", before), ("after ", after)] {
         let job = escape::terminal(&escape::beginning(&found.job, escape::TITLE_COLUMNS));
         text.push_str(&format!("{name}  {job}\n"));
+        let lacks = found.trouble.damage.iter().chain(&found.trouble.dropped).cloned();
+        let empty =
+            (found.events == 0).then(|| "it holds no calls, so there is nothing to compare".to_owned());
+        for line in lacks.chain(empty) {
+            text.push_str(&wrap(&escape::terminal(&format!("! not complete: {line}")), 98, "        "));
+        }
     }
     text.push('\n');
     for sentence in sentences(before, after) {

@@ -88,7 +88,7 @@ fn evidence(found: &Explanation, finding: &Finding) -> String {
         units::time_ns(cost.until_ns)
     );
     let mut text = format!("{} took {} {when}.", calls(finding.kind, cost), units::time_ns(cost.time_ns));
-    if finding.together >= 1.05 {
+    if finding.together >= 1.05 && finding.kind != Kind::NoOverlap {
         text.push_str(&format!(
             " About {} processes were in I/O at a time.",
             units::significant(round(finding.together))
@@ -116,6 +116,7 @@ fn calls(kind: Kind, cost: &Cost) -> String {
         }
         Kind::MetadataStorm => ("call on a name", "calls on names"),
         Kind::Seeks => ("seek", "seeks"),
+        Kind::UnbufferedStream => ("call on a stream", "calls on streams"),
         _ if cost.write_bytes == 0 => ("read", "reads"),
         _ if cost.read_bytes == 0 => ("write", "writes"),
         _ => ("request", "requests"),

@@ -25,10 +25,14 @@ pub(crate) enum Class {
     Append,
     /// Writes part of a page that another process had just written part of.
     SharedPage,
-    /// Smaller than large, after a jump.
-    Random,
-    /// Smaller than large, in steps that repeat.
-    Steps,
+    /// Reads less than large, after a jump.
+    RandomRead,
+    /// Writes less than large, after a jump.
+    RandomWrite,
+    /// Reads less than large, in steps that repeat.
+    StepsRead,
+    /// Writes less than large, in steps that repeat.
+    StepsWrite,
     /// Reads a little, one request behind the other.
     SmallRead,
     /// Writes a little, one request behind the other.
@@ -45,7 +49,7 @@ pub(crate) enum Class {
     Seek,
 }
 
-/// Costs by class and direction: few of them at a time.
+/// Costs by class: few of them at a time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Costs(Vec<(Class, Cost)>);
 

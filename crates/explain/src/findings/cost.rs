@@ -33,6 +33,11 @@ impl Cost {
         self.read_bytes.saturating_add(self.write_bytes)
     }
 
+    /// From the start of the first call to the end of the last, nanoseconds.
+    pub fn span_ns(&self) -> u64 {
+        self.until_ns.saturating_sub(self.from_ns)
+    }
+
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
         self.calls += 1;
         match event.op() {

@@ -6,6 +6,7 @@ use super::class::Class;
 use super::files::{self, FileState};
 use super::limits::{LARGE, SMALL, SOON, STREAM_BUFFER, SYNC};
 use super::processes::ProcessState;
+use super::ranges::Ranges;
 use super::rates::Rates;
 use super::slots::{Reuse, Slots};
 use super::streams::Order;
@@ -90,11 +91,13 @@ impl<'a> Evidence<'a> {
         let Some(handle) = event.handle else { return };
         let Some(slot) = self.slots.of_handle(self.tables, handle, event.process) else { return };
         let (state, slot) = (&mut self.slots.handles[handle.index()], &mut self.slots.slots[slot]);
-        let written = std::mem::take(&mut state.unsynced);
+        // A flush moves data to the kernel: it is the sync behind it that forces them to the device.
+        let is_flush = event.layer() == Layer::Stdio;
+        let written = std::mem::take(if is_flush { &mut state.unflushed } else { &mut state.unsynced });
         if let Some(file) = slot.file.and_then(|file| self.files.get_mut(file.index())) {
             file.unused.clear();
         }
-        if event.layer() == Layer::Stdio {
+        if is_flush {
             if written < STREAM_BUFFER {
                 slot.costs.of(Class::Stream).add(event);
             }
@@ -152,6 +155,7 @@ impl<'a> Evidence<'a> {
         let order = state.streams.get_or_insert_default()[usize::from(reads)].follow(view, start, length);
         if !reads {
             state.unsynced = state.unsynced.saturating_add(length);
+            state.unflushed = state.unflushed.saturating_add(length);
         }
         let end = start.checked_add(length)?;
         let view = view.and_then(|view| self.tables.views.get(view.index()));
@@ -186,7 +190,7 @@ impl<'a> Evidence<'a> {
         let slot = &mut self.slots.slots[access.slot];
         let file = slot.file.and_then(|file| self.files.get_mut(file.index()))?;
         let clock = self.processes.get(event.process.index()).map_or(0, |process| process.clock);
-        let most = |bytes: u64| bytes * 2 >= access.length;
+        let most = |bytes: u64| bytes >= access.length.div_ceil(2);
         if event.op() == Op::Write {
             let unused = file.unused.insert(start, end);
             slot.reuse.get_or_insert_default().write(start, end, clock);
@@ -222,7 +226,12 @@ impl<'a> Evidence<'a> {
             }
         }
         if jumps && length < LARGE {
-            return Some(if order == Order::Strided { Class::Steps } else { Class::Random });
+            return Some(match (order == Order::Strided, event.op() == Op::Read) {
+                (true, true) => Class::StepsRead,
+                (true, false) => Class::StepsWrite,
+                (false, true) => Class::RandomRead,
+                (false, false) => Class::RandomWrite,
+            });
         }
         if event.layer() == Layer::Stdio && length < STREAM_BUFFER {
             return Some(Class::Stream);
@@ -275,7 +284,7 @@ impl Reuse {
     /// Takes note of a read; says how many of its bytes the process had read before.
     fn read(&mut self, event: &Seen<'_>, start: u64, end: u64, clock: u64) -> u64 {
         let known = self.read.insert(start, end);
-        if known * 2 >= end - start {
+        if known >= (end - start).div_ceil(2) {
             if start <= self.last_start {
                 self.passes += 1;
                 self.pass_bytes = self.pass_bytes.saturating_add(clock.saturating_sub(self.pass_clock));
@@ -291,7 +300,13 @@ impl Reuse {
 
     /// How many of these bytes the process has written so lately that it must still have had them.
     fn just_written(&self, start: u64, end: u64, clock: u64) -> u64 {
+        // Extents may overlap: no byte counts twice.
+        let mut counted = Ranges::default();
         let recent = self.recent.iter().filter(|extent| clock.saturating_sub(extent.2) <= SOON);
-        recent.map(|extent| end.min(extent.1).saturating_sub(start.max(extent.0))).sum()
+        let parts = recent.map(|extent| (start.max(extent.0), end.min(extent.1)));
+        parts
+            .filter(|(from, until)| from < until)
+            .map(|(from, until)| until - from - counted.insert(from, until))
+            .sum()
     }
 }

@@ -1,12 +1,14 @@
 //! What all processes together do with one file.
 
+use std::collections::BTreeMap;
+
 use pio_trace::{ProcessId, Tables};
 
 use super::limits::PAGE;
 use super::ranges::Ranges;
 
 /// Pages remembered of a file that several processes have open.
-const PAGES: usize = 4096;
+const PAGES: u64 = 4096;
 
 /// One file.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +19,8 @@ pub(crate) struct FileState {
     pub(crate) unused: Ranges,
     /// Bytes that some rank has read by itself.
     pub(crate) read: Ranges,
-    pages: Option<Box<[(u64, u32)]>>,
+    /// Page and latest writer, by the page's number modulo [`PAGES`]: most files have few.
+    pages: BTreeMap<u16, (u64, u32)>,
 }
 
 /// The state of every file.
@@ -45,8 +48,7 @@ impl FileState {
         ];
         let mut shares = false;
         for page in edges.into_iter().flatten() {
-            let pages = self.pages.get_or_insert_with(|| vec![(u64::MAX, 0); PAGES].into_boxed_slice());
-            let known = &mut pages[(page % PAGES as u64) as usize];
+            let known = self.pages.entry((page % PAGES) as u16).or_insert((page, process.0));
             shares |= known.0 == page && known.1 != process.0;
             *known = (page, process.0);
         }

@@ -196,10 +196,12 @@ impl Draft {
         self.by_process.len()
     }
 
+    /// The finding. No more can be saved than passes from the first call to the end of the last, however many threads
+    /// made them.
     pub(crate) fn finish(self, lost_ns: f64, together: f64) -> Finding {
         Finding {
             kind: self.kind,
-            lost_ns,
+            lost_ns: lost_ns.min(self.cost.span_ns() as f64),
             cost: self.cost,
             expected_ns: self.expected_ns,
             together,

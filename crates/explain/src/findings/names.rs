@@ -1,6 +1,6 @@
 //! Opens, names and syncs: calls that move nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::class::Class;
 use super::limits::{CALLS, NAMES, OWN_FILES, SMALL, SYNCS};
@@ -37,16 +37,15 @@ fn many_files(context: &Context<'_>) -> Option<Finding> {
     let ranked =
         |slot: &Slot| context.evidence.processes.get(slot.process.index()).is_some_and(|one| one.ranked);
     let of_ranks: Vec<_> = own.iter().copied().filter(|(slot, _)| slot.written && ranked(slot)).collect();
-    let ranks =
-        of_ranks.iter().map(|(slot, _)| slot.process).collect::<std::collections::BTreeSet<_>>().len();
-    if ranks > 1 && of_ranks.len() as u64 >= OWN_FILES {
+    let ranks: BTreeSet<_> = of_ranks.iter().map(|(slot, _)| slot.process).collect();
+    if ranks.len() > 1 && of_ranks.len() as u64 >= OWN_FILES {
         return context.vain(Kind::FilePerProcess, of_ranks, 0.0, OWN_FILES);
     }
-    let moved: u64 = own
+    let users: BTreeSet<_> = own.iter().map(|(slot, _)| slot.process).collect();
+    let moved = users
         .iter()
-        .filter_map(|(slot, _)| context.evidence.processes.get(slot.process.index()))
-        .map(|one| one.clock)
-        .max()?;
+        .filter_map(|process| context.evidence.processes.get(process.index()))
+        .fold(0, |sum: u64, one| sum.saturating_add(one.clock));
     (own.len() as u64 >= NAMES && moved / own.len() as u64 <= SMALL)
         .then(|| context.vain(Kind::ManySmallFiles, own, 0.0, NAMES))
         .flatten()

@@ -86,7 +86,7 @@ impl ProcessState {
 
     /// A request with which nothing is wrong, but that the program waits for it.
     pub(crate) fn wait(&mut self, event: &Seen<'_>) {
-        if event.size < SMALL {
+        if event.bytes < SMALL {
             return;
         }
         self.turn.end();

@@ -27,7 +27,8 @@ impl Rates {
     /// wait for its data: neither tells a rate.
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
         let apart = event.flags.contains(Flags::COLLECTIVE) || event.flags.contains(Flags::ASYNC);
-        if event.size < LARGE || apart || event.elapsed_ns == 0 {
+        // By what was moved: a short read at the end of a small file is no large request.
+        if event.bytes < LARGE || apart || event.elapsed_ns == 0 {
             return;
         }
         let (amount, time_ns) = if event.op() == Op::Read { &mut self.read } else { &mut self.write };

@@ -19,13 +19,18 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         context.slow(Kind::SmallWrites, writes),
         context.slow(Kind::SmallReads, context.charged(Class::SmallRead).chain(alone_reads)),
         context.slow(Kind::UnbufferedStream, streams),
-        context.slow(Kind::RandomAccess, context.uncontended(Class::Random)),
-        context.slow(Kind::StridedAccess, context.uncontended(Class::Steps)),
+        context.slow(Kind::RandomAccess, both(context, Class::RandomRead, Class::RandomWrite)),
+        context.slow(Kind::StridedAccess, both(context, Class::StepsRead, Class::StepsWrite)),
         context.vain(Kind::Seeks, seeks, 0.0, CALLS),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Reads, and writes that do not stand for what processes contend for.
+fn both<'a>(context: &Context<'a>, reads: Class, writes: Class) -> impl Iterator<Item = (&'a Slot, Cost)> {
+    context.charged(reads).chain(context.uncontended(writes))
 }
 
 /// Appends to files that no other process appends to.
@@ -38,9 +43,18 @@ fn lone_appends<'a>(context: &Context<'a>) -> impl Iterator<Item = (&'a Slot, Co
 
 /// Remarkable requests of a slot: those that a seek may have come before.
 fn requests(slot: &Slot) -> u64 {
-    [Class::Random, Class::Steps, Class::SmallRead, Class::SmallWrite, Class::Reread, Class::Overwrite]
-        .into_iter()
-        .filter_map(|class| slot.costs.get(class))
-        .map(|cost| cost.calls)
-        .sum()
+    [
+        Class::RandomRead,
+        Class::RandomWrite,
+        Class::StepsRead,
+        Class::StepsWrite,
+        Class::SmallRead,
+        Class::SmallWrite,
+        Class::Reread,
+        Class::Overwrite,
+    ]
+    .into_iter()
+    .filter_map(|class| slot.costs.get(class))
+    .map(|cost| cost.calls)
+    .sum()
 }

@@ -51,6 +51,8 @@ pub(crate) struct HandleState {
     pub(crate) reopened: bool,
     /// Written since the last sync, bytes.
     pub(crate) unsynced: u64,
+    /// Written since the last flush of its stream, bytes.
+    pub(crate) unflushed: u64,
     pub(crate) streams: Option<Box<[Streams; 2]>>,
 }
 
