@@ -73,23 +73,30 @@ static struct {
     struct pio_record *record;
 } waiting[WAITING];
 
+/* In a forked child, whose records are not its parent's. */
+static void forget_waiting(void) {
+    memset(waiting, 0, sizeof waiting);
+}
+
 static size_t waiting_place(const struct aiocb *control) {
     return (size_t)((uintptr_t)control / sizeof *control * 0x9e3779b9u) % WAITING;
 }
 
-/* After a call that started (or failed to). */
-static void finish_aio(const struct pioscope_span *span, uint32_t call, const struct aiocb *control, int result) {
+/* After a call that started (or failed to). `asked` is what stood in `control` before: another thread may have freed that
+ * as soon as the call ran. */
+static void finish_aio(const struct pioscope_span *span, uint32_t call, const struct aiocb *control,
+                       const struct aiocb *asked, int result) {
     int saved = errno;
     uint64_t end_ns = end_of(span);
     struct pio_record *record = reserve(1);
     if (record != NULL) {
         bool moves = call == PIO_CALL_AIO_READ || call == PIO_CALL_AIO_WRITE;
-        record->fd = control->aio_fildes;
+        record->fd = asked->aio_fildes;
         record->start_ns = span->start_ns;
         record->elapsed_ns = end_ns - span->start_ns;
         record->think_ns = span->think_ns;
-        record->offset = moves ? (uint64_t)control->aio_offset : PIO_NO_OFFSET;
-        record->size = moves ? control->aio_nbytes : 0;
+        record->offset = moves ? (uint64_t)asked->aio_offset : PIO_NO_OFFSET;
+        record->size = moves ? asked->aio_nbytes : 0;
         record->result = result < 0 ? -(int64_t)saved : (int64_t)record->size;
         record->operation = self.operation;
         publish(record, call, 1, PIO_ASYNC | (self.operation != 0 ? PIO_PHYSICAL : 0));
@@ -116,10 +123,12 @@ static void finish_aio_return(const struct aiocb *control, ssize_t result) {
 #define AIO_BODY(call, next_call)                                                                                      \
     if (!tracked(control->aio_fildes))                                                                                 \
         return next_call;                                                                                              \
+    struct aiocb asked;                                                                                                \
+    memcpy(&asked, control, sizeof asked);                                                                             \
     struct pioscope_span span;                                                                                         \
     span_begin(&span);                                                                                                 \
     int result = next_call;                                                                                            \
-    finish_aio(&span, call, (const struct aiocb *)control, result);                                                    \
+    finish_aio(&span, call, (const struct aiocb *)control, &asked, result);                                            \
     return result;
 
 #define HOOK_AIO(suffix)                                                                                               \
@@ -155,7 +164,7 @@ static void finish_aio_return(const struct aiocb *control, ssize_t result) {
             if (list[i] == NULL || list[i]->aio_lio_opcode == LIO_NOP || !tracked(list[i]->aio_fildes))                \
                 continue;                                                                                              \
             finish_aio(&span, list[i]->aio_lio_opcode == LIO_READ ? PIO_CALL_AIO_READ : PIO_CALL_AIO_WRITE,            \
-                       (const struct aiocb *)list[i], result < 0 && errno != EIO && errno != EINTR ? result : 0);      \
+                       (const struct aiocb *)list[i], (const struct aiocb *)list[i], result < 0 && errno != EIO && errno != EINTR ? result : 0);      \
             span.start_ns = self.end_ns;                                                                               \
             span.think_ns = 0;                                                                                         \
             span.cpu_ns = 0;                                                                                           \
@@ -194,6 +203,8 @@ EXPORT long syscall(long number, ...) {
         return openat64((int)a, (const char *)b, (int)c, (mode_t)d);
     case SYS_close:
         return close((int)a);
+    case SYS_close_range:
+        return close_range((unsigned)a, (unsigned)b, (int)c);
     case SYS_lseek:
         return lseek64((int)a, b, (int)c);
     case SYS_fsync:

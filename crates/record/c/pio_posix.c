@@ -415,6 +415,9 @@ EXPORT int dup3(int fd, int copy_to, int flags) {
         va_start(arguments, command);                                                                                  \
         long argument = va_arg(arguments, long);                                                                       \
         va_end(arguments);                                                                                             \
+        /* From now on, writes go wherever the end is. */                                                              \
+        if (command == F_SETFL && (argument & O_APPEND) && recording() && is_owner() && tracked(fd))                   \
+            set_descriptor(fd, EXACT);                                                                                 \
         if (command != F_DUPFD && command != F_DUPFD_CLOEXEC)                                                          \
             return NEXT(name)(fd, command, argument);                                                                  \
         DUP_BODY(fd, NEXT(name)(fd, command, argument))                                                                \

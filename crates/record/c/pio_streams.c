@@ -8,9 +8,26 @@ static void catch_up(FILE *stream, int fd);
 
 static void remember_stream(FILE *stream, int fd, uint64_t position);
 
+/* The descriptor under a stream, -1 if there is none: streams in memory leave the field as it was. fileno() would set
+ * errno, which is the program's. */
+static inline int stream_fd(const FILE *stream) {
+    return stream->_flags & 0x2000 /* _IO_IS_FILEBUF */ ? stream->_fileno : -1;
+}
+
+/* Pointers before and after a call tell what it moved: no other thread may move them meanwhile. So the stream is ours for
+ * as long; stdio takes its lock once more inside. */
+extern char __libc_single_threaded __attribute__((weak)); /* since glibc 2.32 */
+
+static inline bool hold(FILE *stream) {
+    if (LIKELY(&__libc_single_threaded != NULL && __libc_single_threaded))
+        return false;
+    flockfile(stream);
+    return true;
+}
+
 /* After an open that returned `stream` (or failed). */
 static void finish_stream_open(const struct pioscope_span *span, const char *name, FILE *stream, int flags) {
-    int fd = stream == NULL ? -1 : fileno(stream);
+    int fd = stream == NULL ? -1 : stream_fd(stream);
     finish_open(span, PIO_CALL_FOPEN, name, fd, flags);
     if (stream != NULL && in_table(fd) && LOAD(&descriptors[fd]) >= TRACKED)
         remember_stream(stream, fd, 0);
@@ -41,7 +58,7 @@ HOOK_FOPEN(fopen64)
     EXPORT FILE *name(const char *path, const char *mode, FILE *stream) {                                              \
         if (!recording() || !is_owner())                                                                               \
             return NEXT(name)(path, mode, stream);                                                                     \
-        int old = fileno(stream);                                                                                      \
+        int old = stream_fd(stream);                                                                                      \
         struct pioscope_span span;                                                                                     \
         span_begin(&span);                                                                                             \
         if (tracked(old))                                                                                              \
@@ -161,7 +178,7 @@ DECLARE_NEXT(fclose)
 EXPORT int fclose(FILE *stream) {
     if (!recording() || !is_owner())
         return NEXT(fclose)(stream);
-    int fd = fileno(stream);
+    int fd = stream_fd(stream);
     if (tracked(fd))
         catch_up(stream, fd);
     forget_stream(stream);
@@ -176,9 +193,10 @@ EXPORT int fclose(FILE *stream) {
 
 /* `type result = next_call`, of which `moved` bytes of `size` count as transferred (-1: it failed). */
 #define STREAM_BODY(call, type, size, moved, next_call)                                                                \
-    int fd = recording() ? stream->_fileno : -1;                                                                        \
+    int fd = recording() ? stream_fd(stream) : -1;                                                                     \
     if (!tracked(fd))                                                                                                  \
         return next_call;                                                                                              \
+    bool held = hold(stream);                                                                                          \
     uint64_t position = stream_position(stream, fd);                                                                   \
     struct pioscope_span span;                                                                                         \
     span_begin(&span);                                                                                                 \
@@ -189,6 +207,8 @@ EXPORT int fclose(FILE *stream) {
     else                                                                                                               \
         forget_stream(stream);                                                                                         \
     finish_simple(&span, call, fd, position, (uint64_t)(size), bytes);                                                 \
+    if (UNLIKELY(held))                                                                                                \
+        funlockfile(stream);                                                                                           \
     return result;
 
 /* A short count is an error only if the stream says so. */
@@ -376,9 +396,9 @@ EXPORT int getchar_unlocked(void) {
 
 DECLARE_NEXT(ungetc)
 EXPORT int ungetc(int character, FILE *stream) {
-    if (!recording() || !tracked(fileno(stream)))
+    if (!recording() || !tracked(stream_fd(stream)))
         return NEXT(ungetc)(character, stream);
-    catch_up(stream, fileno(stream));
+    catch_up(stream, stream_fd(stream));
     forget_stream(stream);
     return NEXT(ungetc)(character, stream);
 }
@@ -403,7 +423,7 @@ static void remember_end(FILE *stream, int fd, uint64_t position, bool moved) {
 }
 
 #define BUFFER_END_BODY(moved, next_call)                                                                              \
-    int fd = recording() ? stream->_fileno : -1;                                                                        \
+    int fd = recording() ? stream_fd(stream) : -1;                                                                     \
     struct known_stream *known = known_stream(stream);                                                                 \
     if (!tracked(fd) || known->stream != stream) {                                                                     \
         forget_stream(stream);                                                                                         \
@@ -427,9 +447,10 @@ EXPORT int __uflow(FILE *stream) {
 
 /* What was scanned is what the stream moved by. */
 #define SCAN_BODY(next_call)                                                                                           \
-    int fd = recording() ? stream->_fileno : -1;                                                                        \
+    int fd = recording() ? stream_fd(stream) : -1;                                                                     \
     if (!tracked(fd))                                                                                                  \
         return next_call;                                                                                              \
+    bool held = hold(stream);                                                                                          \
     uint64_t position = stream_position(stream, fd);                                                                   \
     struct pioscope_span span;                                                                                         \
     span_begin(&span);                                                                                                 \
@@ -439,6 +460,8 @@ EXPORT int __uflow(FILE *stream) {
     uint64_t moved = position != PIO_NO_OFFSET && after != PIO_NO_OFFSET && after > position ? after - position : 0;   \
     remember_stream(stream, fd, after);                                                                                \
     finish_simple(&span, PIO_CALL_FREAD, fd, position, moved, (int64_t)moved);                                         \
+    if (UNLIKELY(held))                                                                                                \
+        funlockfile(stream);                                                                                           \
     return result;
 
 int __isoc99_vfscanf(FILE *stream, const char *format, va_list arguments);
@@ -463,7 +486,7 @@ HOOK_SCAN(__isoc99_fscanf, __isoc99_vfscanf)
 
 /* After a call that moved a stream. */
 static void finish_seek(const struct pioscope_span *span, FILE *stream, int result) {
-    int fd = fileno(stream);
+    int fd = stream_fd(stream);
     forget_stream(stream);
     uint64_t position = ask_for_position(stream);
     remember_stream(stream, fd, position);
@@ -473,9 +496,9 @@ static void finish_seek(const struct pioscope_span *span, FILE *stream, int resu
 #define HOOK_FSEEK(name, parameters, next_call)                                                                        \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name parameters {                                                                                       \
-        if (!recording() || !tracked(fileno(stream)))                                                                  \
+        if (!recording() || !tracked(stream_fd(stream)))                                                                  \
             return next_call;                                                                                          \
-        catch_up(stream, fileno(stream));                                                                              \
+        catch_up(stream, stream_fd(stream));                                                                              \
         struct pioscope_span span;                                                                                     \
         span_begin(&span);                                                                                             \
         int result = next_call;                                                                                        \
@@ -491,11 +514,11 @@ HOOK_FSEEK(fsetpos64, (FILE * stream, const fpos64_t *place), NEXT(fsetpos64)(st
 
 DECLARE_NEXT(rewind)
 EXPORT void rewind(FILE *stream) {
-    if (!recording() || !tracked(fileno(stream))) {
+    if (!recording() || !tracked(stream_fd(stream))) {
         NEXT(rewind)(stream);
         return;
     }
-    catch_up(stream, fileno(stream));
+    catch_up(stream, stream_fd(stream));
     struct pioscope_span span;
     span_begin(&span);
     NEXT(rewind)(stream);
@@ -505,17 +528,17 @@ EXPORT void rewind(FILE *stream) {
 #define HOOK_FFLUSH(name)                                                                                              \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name(FILE *stream) {                                                                                    \
-        if (stream == NULL || !recording() || !tracked(fileno(stream)))                                                \
+        if (stream == NULL || !recording() || !tracked(stream_fd(stream)))                                                \
             return NEXT(name)(stream);                                                                                 \
-        catch_up(stream, fileno(stream));                                                                              \
+        catch_up(stream, stream_fd(stream));                                                                              \
         uint64_t position = known_stream(stream)->position;                                                            \
         bool is_known = known_stream(stream)->stream == stream;                                                        \
         struct pioscope_span span;                                                                                     \
         span_begin(&span);                                                                                             \
         int result = NEXT(name)(stream);                                                                               \
         if (is_known)                                                                                                  \
-            remember_stream(stream, fileno(stream), position);                                                         \
-        finish_simple(&span, PIO_CALL_FFLUSH, fileno(stream), 0, 0, result);                                           \
+            remember_stream(stream, stream_fd(stream), position);                                                         \
+        finish_simple(&span, PIO_CALL_FFLUSH, stream_fd(stream), 0, 0, result);                                           \
         return result;                                                                                                 \
     }
 

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -124,6 +125,7 @@ struct writer_thread {
 static __thread struct writer_thread self __attribute__((tls_model("initial-exec")));
 
 static void forget_descriptors(void);   /* pio_posix.c */
+static void forget_waiting(void);       /* pio_memory.c */
 static void descriptors_are_shared(void);
 
 static inline uint64_t now_ns(void) {
@@ -176,6 +178,7 @@ static __attribute__((noinline)) bool start(void) {
             spool.thinning = 0;
             spool.budget = NULL;
             forget_descriptors();
+            forget_waiting();
         }
         started_once = true;
         if (!switched_off) {
@@ -227,8 +230,18 @@ static size_t segment_bytes(size_t segment) {
     return segment == 0 ? FIRST_SEGMENT_BYTES : SEGMENT_BYTES;
 }
 
+/* Beyond the program's own limit the kernel would not only refuse: it would kill it (SIGXFSZ). */
+static bool may_grow_to(uint64_t end) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || end <= limit.rlim_cur;
+}
+
 /* Makes the device promise the room. */
 static bool reserve_room(int fd, uint64_t start_of, size_t bytes) {
+    if (!may_grow_to(start_of + bytes)) {
+        errno = EFBIG;
+        return false;
+    }
     if (KERNEL(SYS_fallocate, fd, 0, (off_t)start_of, (off_t)bytes) == 0)
         return true;
     if (errno != EOPNOTSUPP && errno != ENOSYS)
@@ -443,7 +456,7 @@ static __attribute__((noinline)) bool take_whole_chunk(size_t bytes) {
 /* Copies the thread's full chunk to the end of the file. */
 static bool copy_chunk(void) {
     uint64_t offset = chunk_place(PIO_SHORT_CHUNK_BYTES);
-    if (!promise_segment(segment_of(offset)))
+    if (!promise_segment(segment_of(offset)) || !may_grow_to(offset + PIO_SHORT_CHUNK_BYTES))
         return false;
     int fd = (int)KERNEL(SYS_openat, AT_FDCWD, spool.path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)

@@ -29,7 +29,7 @@ pub struct Summary {
     pub processes: usize,
     /// Of them, MPI processes.
     pub ranks: usize,
-    /// Calls that were made but not recorded: the disk was full, or a signal interrupted the recorder itself.
+    /// Calls that were made but not recorded: the disk or the budget was used up, or a signal interrupted the recorder itself.
     pub lost_calls: u64,
     /// Processes of which nothing is left: no room for the start of their spool, or it is no spool any more.
     pub lost_processes: usize,
@@ -58,7 +58,7 @@ impl Summary {
         [
             (
                 self.lost_calls,
-                "calls were made but not recorded: the disk was full, or a signal came at a bad moment",
+                "calls were made but not recorded: the disk or the budget was used up, or a signal came at a bad moment",
             ),
             (lost_processes, "processes left nothing that can be read"),
             (
@@ -80,7 +80,7 @@ impl Summary {
     fn thinning(&self) -> Option<String> {
         let [reads, writes, others] = self.thinned_calls;
         let [read_bytes, written_bytes, _] = self.thinned_bytes;
-        (reads + writes + others > 0).then(|| {
+        (self.thinned_calls != [0; 3]).then(|| {
             format!(
                 "the budget left out {reads} reads of {read_bytes} bytes, {writes} writes of {written_bytes} bytes and \
                  {others} other calls; in the end one call in {} was kept",

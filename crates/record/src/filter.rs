@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Component, PathBuf};
 use std::str::FromStr;
 
 use pio_trace::{Event, Layer, Op, Tables};
@@ -101,11 +101,21 @@ impl FromStr for Ranks {
     }
 }
 
-/// An absolute pattern: a relative one is meant from this folder on.
+/// An absolute pattern: a relative one is meant from this folder on. Without `.` and `..`, as no file's path has them.
 pub fn absolute(pattern: &str, folder: &std::path::Path) -> String {
     match pattern.as_bytes().first() {
-        Some(b'/' | b'*') => pattern.to_owned(),
-        _ => PathBuf::from(folder).join(pattern).display().to_string(),
+        Some(b'*') => pattern.to_owned(),
+        _ => {
+            let mut path = PathBuf::new();
+            for part in folder.join(pattern).components() {
+                match part {
+                    Component::CurDir => {}
+                    Component::ParentDir => drop(path.pop()),
+                    part => path.push(part),
+                }
+            }
+            path.display().to_string()
+        }
     }
 }
 

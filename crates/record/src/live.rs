@@ -121,7 +121,7 @@ impl Followed {
         for (record, _) in spool::records(&bytes).skip(*counted) {
             let Some(flags) = Flags::from_bits(record.flags) else { break };
             if flags.contains(Flags::UNFINISHED) {
-                break;
+                return Ok(Stays::Open); // its record will change, and others follow it
             }
             *counted += 1;
             if let Some(call) = Call::from_number(record.call)
@@ -139,7 +139,7 @@ impl Followed {
 
     /// Whether its thread writes to a later chunk by now.
     fn is_left_behind(&self, chunk: &Chunk) -> bool {
-        self.counted.contains_key(&(chunk.thread, chunk.is_short, chunk.sequence + 1))
+        self.counted.contains_key(&(chunk.thread, chunk.is_short, chunk.sequence.wrapping_add(1)))
     }
 }
 

@@ -107,7 +107,10 @@ fn make_spool_folder(options: &Options) -> Result<PathBuf, Error> {
         let mut page = vec![0; 4096];
         page[..8].copy_from_slice(&limit.to_le_bytes());
         let path = folder.join("budget");
-        fs::write(&path, page).map_err(Error::io(&path, "write the budget to"))?;
+        if let Err(error) = fs::write(&path, page) {
+            let _ = fs::remove_dir_all(&folder);
+            return Err(Error::io(&path, "write the budget to")(error));
+        }
     }
     Ok(folder)
 }

@@ -46,7 +46,7 @@ impl Rounding {
             && !event.flags.contains(Flags::ASYNC);
         if is_rounded {
             let told_gap_ns = round(gap_ns, &mut thread.gap_carry_ns);
-            event.start_ns = thread.told_end_ns + told_gap_ns;
+            event.start_ns = thread.told_end_ns.saturating_add(told_gap_ns);
             event.think_ns = match event.think_ns {
                 think_ns if think_ns == gap_ns => told_gap_ns,
                 think_ns => round(think_ns, &mut 0).min(told_gap_ns),
