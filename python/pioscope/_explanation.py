@@ -39,22 +39,22 @@ class Explanation:
     @property
     def findings(self):
         """What costs time, the dearest first: what is wrong, what it costs (lost_s, an estimate), what shows it, what helps."""
-        return _table(self._native.findings())
+        return _table(self._native.findings(), "title", "lost_s", "evidence", "place", "change", "calls", "bytes", "time_s")
 
     @property
     def operations(self):
         """A row for every operation of every layer; physical are those that an upper layer caused."""
-        return _table(self._native.operations())
+        return _table(self._native.operations(), "layer", "physical", "operation", "calls", "failed", "bytes", "time_s", "longest_s")
 
     @property
     def files(self):
         """A row for every file: what the program asked for, and what reached the file system."""
-        return _table(self._native.files())
+        return _table(self._native.files(), "path", "size_bytes", "processes", "imbalance", *_TRAFFIC)
 
     @property
     def processes(self):
         """A row for every process by which the job is measured; a rank each, if it has ranks."""
-        return _table(self._native.processes())
+        return _table(self._native.processes(), "process", "rank", "pid", "host", "lifetime_s", "io_s", "think_s", *_TRAFFIC)
 
 
 class Figure:
@@ -67,8 +67,22 @@ class Figure:
         return _frame(self.html, 460)
 
 
-def _table(rows):
-    return pyarrow.Table.from_pylist(rows)
+_TEXTS = {"title", "evidence", "place", "change", "layer", "operation", "path", "host"}
+_TRAFFIC = [f"{level}{name}" for level in ("", "file_system_") for name in
+            ("read_calls", "read_bytes", "read_s", "written_calls", "written_bytes", "written_s", "opens")]
+
+
+def _type(name):
+    if name in _TEXTS:
+        return pyarrow.string()
+    if name == "physical":
+        return pyarrow.bool_()
+    return pyarrow.float64() if name == "imbalance" or name.endswith("_s") else pyarrow.uint64()
+
+
+def _table(rows, *names):
+    """The same columns, whatever was found."""
+    return pyarrow.Table.from_pylist(rows, schema=pyarrow.schema([(name, _type(name)) for name in names]))
 
 
 def _frame(page, height):

@@ -41,6 +41,12 @@ class Module(unittest.TestCase):
         for name in expected.column_names:
             self.assertEqual(events[name].to_pylist(), expected[name].to_pylist(), name)
 
+    def test_a_name_is_one_entry_of_its_dictionary(self):
+        for batch in self.trace.batches():
+            for name in ["call", "host", "file"]:
+                entries = batch[name].dictionary.to_pylist()
+                self.assertEqual(len(set(entries)), len(entries), name)
+
     def test_batches_hold_the_same(self):
         self.assertEqual(sum(batch.num_rows for batch in self.trace.batches()), len(self.trace))
 

@@ -83,15 +83,19 @@ fn bits(count: usize, values: impl Iterator<Item = bool>) -> Vec<u8> {
 #[derive(Default)]
 struct Names<'a> {
     all: Vec<&'a str>,
-    /// By where a name is in memory: the tables have each once, and comparing addresses is much faster.
-    numbers: HashMap<*const u8, u32>,
+    /// By where a name is in memory, which is much faster to compare; and by what it says, as hosts are there several times.
+    by_address: HashMap<(*const u8, usize), u32>,
+    by_name: HashMap<&'a str, u32>,
 }
 
 impl<'a> Names<'a> {
     fn number(&mut self, name: &'a str) -> u32 {
-        *self.numbers.entry(name.as_ptr()).or_insert_with(|| {
-            self.all.push(name);
-            self.all.len() as u32 - 1
+        let Names { all, by_address, by_name } = self;
+        *by_address.entry((name.as_ptr(), name.len())).or_insert_with(|| {
+            *by_name.entry(name).or_insert_with(|| {
+                all.push(name);
+                all.len() as u32 - 1
+            })
         })
     }
 }
