@@ -10,6 +10,7 @@ import base64
 import itertools
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -187,6 +188,8 @@ class Page:
     def take(self):
         """The next message of the browser; what it tells of the page is noted."""
         while b"\0" not in self.buffer:
+            if not select.select([self.into], [], [], TIMEOUT_SECONDS)[0]:
+                sys.exit(f"the browser has not answered for {TIMEOUT_SECONDS} s")
             some = os.read(self.into, 1 << 20)
             if not some:
                 sys.exit("the browser has ended")
