@@ -1,7 +1,5 @@
 //! `pioscope disk`: a small drive's requests beside the model's, and what is said of files that are none.
 
-#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
-
 use std::fs;
 
 use crate::support::Place;

@@ -1,7 +1,5 @@
 //! Servers that are killed, stopped, or full: nothing hangs, and nothing that was synced is lost.
 
-#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};

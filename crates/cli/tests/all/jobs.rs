@@ -1,7 +1,5 @@
 //! Whole MPI jobs through the command: recorded, applied, killed.
 
-#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
-
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;

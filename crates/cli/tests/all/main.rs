@@ -1,5 +1,8 @@
 //! All tests of the command in one program: that is linked once, and runs on all cores.
 
+// A test that cannot set up its scene fails there.
+#![allow(clippy::unwrap_used)]
+
 mod disk;
 mod faults;
 mod jobs;

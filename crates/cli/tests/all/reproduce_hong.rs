@@ -1,7 +1,5 @@
 //! `pioscope reproduce hong`, as a user runs it.
 
-#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
-
 use std::fs;
 
 use crate::support::{Place, has_mpi};

@@ -1,7 +1,5 @@
 //! `pioscope serve`: servers that are killed and started again.
 
-#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
-
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -1,7 +1,5 @@
 //! `pioscope store`: what it prints, and what it says of wrong input.
 
-#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
-
 use std::fs;
 use std::process::Command;
 

@@ -1,7 +1,5 @@
 //! Sweeps and generated workloads, as a user would ask for them.
 
-#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
-
 use std::fs;
 use std::fs::File;
 

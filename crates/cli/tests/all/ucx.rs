@@ -1,8 +1,6 @@
 //! Servers and clients of processes of their own, through UCX: one is killed or stopped, and the other gets an error in
 //! time, or goes on when it is back.
 
-#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;

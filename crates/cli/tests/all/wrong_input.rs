@@ -1,7 +1,5 @@
 //! Wrong input: one clear line, an exit code that is not 0, nothing lost.
 
-#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
-
 use std::fs;
 use std::process::Command;
 

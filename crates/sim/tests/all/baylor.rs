@@ -1,8 +1,5 @@
 //! The study of Baylor et al. 1995: its traffic against closed forms, its results against the paper's text.
 
-// A test that cannot set up its scene fails there.
-#![allow(clippy::unwrap_used)]
-
 use pio_machine::{Duration, IoNode, Machine};
 use pio_sim::baylor::{self, BaylorError, Options, Verdict};
 use pio_sim::pios::{self, Length, MeanTimes, Mix, Placement, Scenario, WholeNodes};

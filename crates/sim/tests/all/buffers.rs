@@ -1,7 +1,5 @@
 //! Processes over buffers and disks, against what can be computed by hand.
 
-#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
-
 use pio_machine::{Bandwidth, Computer, Duration};
 use pio_plan::Direction;
 use pio_sim::buffers::{Access, Options, Outcome, Process, Program, run};

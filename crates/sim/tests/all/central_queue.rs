@@ -1,8 +1,5 @@
 //! Switches with a central queue: closed forms, order, conservation, freedom from deadlock.
 
-// A test that cannot set up its scene fails there.
-#![allow(clippy::unwrap_used)]
-
 use std::collections::HashMap;
 
 use pio_machine::{Adapter, Bandwidth, CentralQueue as Description, Duration, Link};

@@ -1,7 +1,5 @@
 //! The circuit-switched network against hand-computed times, and under more load than it can take.
 
-#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
-
 use pio_machine::circuit::{Arbitration, Circuit as Description, Memory};
 use pio_machine::{Link, Machine, Switching};
 use pio_sim::kernel::Time;

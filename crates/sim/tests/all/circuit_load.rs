@@ -1,8 +1,6 @@
 //! The circuit-switched network under rising load: it takes what it can, does not take less when offered more, and never
 //! stands still.
 
-#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
-
 use std::ops::Range;
 
 use pio_machine::{Duration, Machine, Switching};

@@ -1,8 +1,5 @@
 //! What can be computed by hand: the simulator gives it to the picosecond.
 
-// A test that cannot set up its scene fails there.
-#![allow(clippy::unwrap_used)]
-
 use pio_layout::{Datatype, View};
 use pio_machine::{Duration, Machine};
 use pio_plan::{Direction, Hints, Strategy};

@@ -1,8 +1,5 @@
 //! The flow level against its definition, by hand, and against a naive filling.
 
-// A test that cannot set up its scene fails there.
-#![allow(clippy::unwrap_used)]
-
 use pio_machine::{Bandwidth, Duration, FlowRoutes};
 use pio_sim::kernel::Time;
 use pio_sim::network::flow::FlowNetwork;

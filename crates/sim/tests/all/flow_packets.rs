@@ -1,8 +1,5 @@
 //! The flow level against the same messages packet by packet, flit by flit.
 
-// A test that cannot set up its scene fails there.
-#![allow(clippy::unwrap_used)]
-
 use pio_machine::{
     Allocator, Arbitration, Bandwidth, Choice, Duration, FlowRoutes, Link, Pipeline, Reuse,
     Wormhole as Description,

@@ -1,8 +1,5 @@
 //! I/O nodes against closed forms, and the node of Baylor et al. 1995 against what their text says of it.
 
-// A test that cannot set up its scene fails there.
-#![allow(clippy::unwrap_used)]
-
 use pio_machine::IoNode as Description;
 use pio_plan::Direction::{self, Read, Write};
 use pio_sim::io_node::{Adapter, Between, IoDone, IoNode, IoNodeError, IoRequest, OpenLoad, Processing};

@@ -1,8 +1,5 @@
 //! A trace's requests served by whole I/O nodes: times by hand, and what memory in the nodes changes.
 
-// A test that cannot set up its scene fails there.
-#![allow(clippy::unwrap_used)]
-
 use pio_layout::View;
 use pio_machine::{Duration, Machine};
 use pio_plan::{Direction, Hints, Strategy};

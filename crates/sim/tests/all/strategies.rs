@@ -1,8 +1,5 @@
 //! Every strategy, simulated on striped storage: what it must move, and what it need not.
 
-// A test that cannot set up its scene fails there.
-#![allow(clippy::unwrap_used)]
-
 use pio_machine::Machine;
 use pio_plan::{Hints, Strategy};
 use pio_sim::workload::catalogue;

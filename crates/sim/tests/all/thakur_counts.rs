@@ -1,8 +1,5 @@
 //! The calls of Thakur's application, counted in its simulated trace, are those of his Tables 1 and 2.
 
-// A test that cannot set up its scene fails there.
-#![allow(clippy::unwrap_used)]
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use pio_machine::Machine;

@@ -1,8 +1,5 @@
 //! Topologies against what must hold of each.
 
-// A test that cannot set up its scene fails there.
-#![allow(clippy::unwrap_used)]
-
 use pio_machine::{Dragonfly, DragonflyRouting, GraphSwitch};
 use pio_sim::network::topology::{ChannelId, Device, Topology, TopologyError};
 
