@@ -530,11 +530,13 @@ fn merge(sum: &mut Amount, amount: Amount) {
     sum.bytes = sum.bytes.saturating_add(amount.bytes);
 }
 
-/// Looking for a file that is not there: how programs and libraries search for their settings, and no trouble below
+/// Looking for a file that is not there, or asking about it: how programs and libraries search for their settings, and no trouble below
 /// MPI-IO, where a program names the file it means.
 fn is_search(event: &Seen<'_>) -> bool {
     const NO_SUCH_FILE: i64 = -2;
-    event.op() == Op::Open && event.layer() != Layer::MpiIo && event.result == NO_SUCH_FILE
+    matches!(event.op(), Op::Open | Op::Metadata)
+        && event.layer() != Layer::MpiIo
+        && event.result == NO_SUCH_FILE
 }
 
 fn failures(counts: &BTreeMap<(Call, i64), u64>) -> Vec<Failure> {

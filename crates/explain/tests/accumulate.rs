@@ -227,11 +227,12 @@ fn trouble_is_told() {
     // Libraries look for files in many places: not finding one is no trouble.
     let mut missing = event(Call::Open, 0, None, 0, 5);
     missing.result = -2;
+    let asked = Event { call: Call::Stat, ..missing.clone() };
     let mut killed = event(Call::Read, 0, None, 10, 5);
     killed.flags = Flags::UNFINISHED;
     killed.result = -4;
     let mut accumulator = Accumulator::new(&tables);
-    for event in [refused.clone(), missing, refused, killed] {
+    for event in [refused.clone(), missing, asked, refused, killed] {
         accumulator.add(&event);
     }
     accumulator.add_damage("block 3: checksum");
