@@ -10,7 +10,7 @@ use clap::Args;
 use pio_explain::{Counted, Explanation};
 use pio_report::Prediction;
 use pio_trace::Trace;
-use pio_trace::import::darshan::{self, Log};
+use pio_trace::import::darshan::Log;
 use pio_trace::import::{self, Format};
 
 use crate::progress::Progress;
@@ -46,7 +46,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
 /// The same for a Darshan log: its accesses as a trace, and its counters.
 fn explain_log(arguments: &Arguments) -> Result<ExitCode> {
     let log = Log::open(&arguments.trace)?;
-    let trace = trace_of_log(&log)?;
+    let trace = import::trace_of_log(&log)?;
     let explanation = explain(&trace)?;
     let counted = Counted::of(&log);
     crate::print(&pio_report::text_with_counters(&explanation, &counted))?;
@@ -54,14 +54,6 @@ fn explain_log(arguments: &Arguments) -> Result<ExitCode> {
         write(path, |out| pio_report::html_with_counters(&trace, &explanation, &counted, out))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The accesses that a Darshan log holds, as a trace in a temporary file that goes away with it.
-fn trace_of_log(log: &Log) -> Result<Trace> {
-    let file = tempfile::tempfile().context("cannot create a temporary file")?;
-    let out = file.try_clone().context("cannot use a temporary file")?;
-    darshan::write_trace_to(log, BufWriter::with_capacity(1 << 20, out), log.path())?;
-    Ok(Trace::from_file(file, log.path())?)
 }
 
 /// Opens a trace or another tool's log, and says on standard error if part of it is lost.

@@ -70,19 +70,29 @@ pub fn recognise(path: &Path) -> Result<Format, TraceError> {
 /// # Errors
 /// If it cannot be read, or is nothing that is known, or the temporary file cannot be written.
 pub fn open(path: &Path) -> Result<Trace, TraceError> {
-    let format = recognise(path)?;
-    if format == Format::Other {
-        return Trace::open(path);
+    match recognise(path)? {
+        Format::Darshan => trace_of_log(&darshan::Log::open(path)?),
+        Format::Calls(tool) => in_temporary_file(path, |out| write_trace(tool, path, out, path)),
+        Format::Other => Trace::open(path),
     }
-    let file = tempfile::tempfile().map_err(TraceError::io(path, "make a temporary file for"))?;
-    let out = file.try_clone().map_err(TraceError::io(path, "make a temporary file for"))?;
-    let out = BufWriter::with_capacity(1 << 20, out);
-    match format {
-        Format::Darshan => darshan::write_trace_to(&darshan::Log::open(path)?, out, path)?,
-        Format::Calls(tool) => write_trace(tool, path, out, path)?,
-        Format::Other => 0,
-    };
-    Trace::from_file(file, path)
+}
+
+/// The accesses that a Darshan log holds, as a trace in a temporary file.
+///
+/// # Errors
+/// If the log cannot be read, or the temporary file cannot be written.
+pub fn trace_of_log(log: &darshan::Log) -> Result<Trace, TraceError> {
+    in_temporary_file(log.path(), |out| darshan::write_trace_to(log, out, log.path()))
+}
+
+fn in_temporary_file(
+    log: &Path,
+    write: impl FnOnce(BufWriter<File>) -> Result<u64, TraceError>,
+) -> Result<Trace, TraceError> {
+    let file = tempfile::tempfile().map_err(TraceError::io(log, "make a temporary file for"))?;
+    let out = file.try_clone().map_err(TraceError::io(log, "make a temporary file for"))?;
+    write(BufWriter::with_capacity(1 << 20, out))?;
+    Trace::from_file(file, log)
 }
 
 /// Writes the calls of a tool's log as a trace to `out`, in memory that does not grow with their number (but for names).
