@@ -282,7 +282,7 @@ impl<'a> Totals<'a> {
         self.add_io_time(event);
         if let Some(process) = self.processes.get_mut(event.process.index()) {
             process.levels.add(event, program, file_system);
-            if !file_system {
+            if event.layer() == Layer::MpiIo {
                 process.mpi_files.add(event);
             }
             process.any_files.add(event);
@@ -398,7 +398,7 @@ impl<'a> Totals<'a> {
         }
     }
 
-    /// Thakur's view, and that of MPI-IO where it is another one.
+    /// Thakur's view, and that of the uppermost library (HDF5, PnetCDF, MPI-IO) where it is another one.
     fn operations(&self, processes: u64) -> (OperationView, Option<OperationView>) {
         let view = |layer, files: &OperationTable, communication: &OperationTable| {
             let mut table = files.clone();
@@ -406,14 +406,22 @@ impl<'a> Totals<'a> {
             table.acknowledgements = communication.acknowledgements;
             OperationView { layer, processes, table }
         };
-        let Some(mpi_io) = self.layers.get(&(Layer::MpiIo, false)) else {
-            return (view(Layer::Posix, &self.at_file_system(), &self.communication_any), None);
+        let uppermost = [Layer::Hdf5, Layer::Pnetcdf, Layer::MpiIo]
+            .into_iter()
+            .find_map(|layer| Some((layer, self.layers.get(&(layer, false))?)));
+        let through_mpi = self.layers.keys().any(|(layer, _)| *layer == Layer::MpiIo);
+        let (files, communication) = match uppermost.is_some() && through_mpi {
+            true => (self.on_mpi_files.clone(), &self.communication_mpi),
+            false => (self.at_file_system(), &self.communication_any),
         };
-        if self.on_mpi_files.is_empty() {
-            return (view(Layer::MpiIo, mpi_io, &self.communication_mpi), None);
+        match uppermost {
+            Some((layer, asked)) if files.is_empty() => (view(layer, asked, communication), None),
+            Some((layer, asked)) => {
+                let asked = view(layer, asked, &OperationTable::default());
+                (view(Layer::Posix, &files, communication), Some(asked))
+            }
+            None => (view(Layer::Posix, &files, communication), None),
         }
-        let asked = view(Layer::MpiIo, mpi_io, &OperationTable::default());
-        (view(Layer::Posix, &self.on_mpi_files, &self.communication_mpi), Some(asked))
     }
 
     /// POSIX and stdio calls, whoever made them.
@@ -530,12 +538,12 @@ fn merge(sum: &mut Amount, amount: Amount) {
     sum.bytes = sum.bytes.saturating_add(amount.bytes);
 }
 
-/// Looking for a file that is not there, or asking about it: how programs and libraries search for their settings, and no trouble below
-/// MPI-IO, where a program names the file it means.
+/// Looking for a file that is not there, or asking about it: how programs and libraries search for their settings, and no
+/// trouble below MPI-IO, where a program names the file it means.
 fn is_search(event: &Seen<'_>) -> bool {
     const NO_SUCH_FILE: i64 = -2;
     matches!(event.op(), Op::Open | Op::Metadata)
-        && event.layer() != Layer::MpiIo
+        && matches!(event.layer(), Layer::Posix | Layer::Stdio)
         && event.result == NO_SUCH_FILE
 }
 

@@ -34,6 +34,7 @@
 
 #include "pio_calls.h"
 #include "pio_datatype.h"
+#include "pio_path.h"
 #include "pio_recorder.h"
 #include "pio_spool.h"
 
@@ -271,33 +272,6 @@ static void remove_file(struct open_file *gone) {
     free(gone);
 }
 
-/* The absolute path of what MPI was asked to open: without the name of a file system ("ufs:/data/x"), and with the
- * folder's real path, as the POSIX recorder sees it. */
-static void absolute_path(const char *name, char *path) {
-    const char *colon = strchr(name, ':');
-    const char *first_slash = strchr(name, '/');
-    if (colon != NULL && colon > name + 1 && (first_slash == NULL || colon < first_slash))
-        name = colon + 1;
-    char folder[PATH_MAX];
-    const char *last = strrchr(name, '/');
-    size_t folder_length = last == NULL ? 0 : (size_t)(last - name);
-    if (strlen(name) >= PATH_MAX / 2) {
-        path[0] = 0;
-        return;
-    }
-    memcpy(folder, name, folder_length);
-    folder[folder_length] = 0;
-    if (realpath(name, path) != NULL)
-        return;
-    if (realpath(last == NULL ? "." : folder_length == 0 ? "/" : folder, path) == NULL || strlen(path) >= PATH_MAX / 2) {
-        snprintf(path, PATH_MAX, "%s", name);
-        return;
-    }
-    size_t length = strlen(path);
-    snprintf(path + length, PATH_MAX - length, "%s%s", path[length - 1] == '/' ? "" : "/",
-             last == NULL ? name : last + 1);
-}
-
 /* Calls that move no data ------------------------------------------------------------------------------------------ */
 
 /* A call on an open file: `next_call` yields `error`. */
@@ -321,7 +295,7 @@ EXPORT int MPI_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info inf
     if (!present || name == NULL)
         return NEXT(MPI_File_open)(comm, name, mode, info, file);
     char path[PATH_MAX];
-    absolute_path(name, path);
+    absolute_path(without_file_system(name), path);
     int ranks = 1;
     NEXT(MPI_Comm_size)(comm, &ranks);
     struct pioscope_io io = {.call = PIO_CALL_MPI_FILE_OPEN,

@@ -6,11 +6,13 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "pio_path.h"
 #include "pio_writer.h"
 
 #include <aio.h>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <link.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <sys/file.h>
@@ -701,3 +703,6 @@ __attribute__((destructor)) static void process_ends(void) {
 }
 
 #include "pio_recorder.c"
+#include "pio_library.c"
+#include "pio_hdf5.c"
+#include "pio_netcdf.c"

@@ -22,7 +22,7 @@ EXPORT void pioscope_operation_end(void) {
     int saved = errno;
     meet_thread();
     if (self.depth > 0 && --self.depth == 0) {
-        self.operation = 0;
+        self.operation = self.library;
         struct pioscope_span unread = {0, 0, 0};
         span_over(&unread, now_ns());
     }
@@ -58,6 +58,40 @@ EXPORT void pioscope_message_end(const struct pioscope_span *span, uint32_t call
     errno = saved;
 }
 
+/* Writes the record of a call that begins, as unfinished; NULL if there is no room. */
+static struct pio_record *begin_io_record(const struct pioscope_io *io, const struct pioscope_span *span,
+                                          uint32_t flags) {
+    size_t path_bytes = io->path == NULL ? 0 : strnlen(io->path, PATH_MAX);
+    unsigned units = 2 + (unsigned)((path_bytes + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
+    struct pio_record *record = reserve(units);
+    if (record != NULL) {
+        struct pio_mpi_part *part = (struct pio_mpi_part *)(record + 1);
+        record->fd = (int32_t)io->file;
+        record->start_ns = span->start_ns;
+        record->think_ns = span->think_ns;
+        record->offset = io->position;
+        record->size = io->size;
+        record->operation = self.operation;
+        part->view = io->view;
+        part->memory = io->memory;
+        part->ranks = io->ranks;
+        part->path_bytes = (uint32_t)path_bytes;
+        if (path_bytes > 0)
+            memcpy(part + 1, io->path, path_bytes);
+        publish(record, io->call, units, flags | PIO_UNFINISHED);
+    }
+    return record;
+}
+
+static void end_io_record(struct pio_record *record, int64_t result) {
+    if (record == NULL)
+        return;
+    uint64_t end_ns = now_ns();
+    record->elapsed_ns = end_ns < record->start_ns ? 0 : end_ns - record->start_ns;
+    record->result = result;
+    RELEASE(&record->word, LOAD(&record->word) & ~(PIO_UNFINISHED << 24));
+}
+
 EXPORT void *pioscope_io_begin(const struct pioscope_io *io, uint64_t *operation) {
     *operation = 0;
     if (!recording())
@@ -67,38 +101,16 @@ EXPORT void *pioscope_io_begin(const struct pioscope_io *io, uint64_t *operation
     span_begin(&span);
     uint32_t flags = io->flags | (self.operation != 0 ? PIO_PHYSICAL : 0);
     *operation = pioscope_operation_begin();
-    size_t path_bytes = io->path == NULL ? 0 : strnlen(io->path, PATH_MAX);
-    unsigned units = 2 + (unsigned)((path_bytes + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
-    struct pio_record *record = reserve(units);
-    if (record != NULL) {
-        struct pio_mpi_part *part = (struct pio_mpi_part *)(record + 1);
-        record->fd = (int32_t)io->file;
-        record->start_ns = span.start_ns;
-        record->think_ns = span.think_ns;
-        record->offset = io->position;
-        record->size = io->size;
-        record->operation = *operation;
-        part->view = io->view;
-        part->memory = io->memory;
-        part->ranks = io->ranks;
-        part->path_bytes = (uint32_t)path_bytes;
-        if (path_bytes > 0)
-            memcpy(part + 1, io->path, path_bytes);
-        publish(record, io->call, units, flags | PIO_UNFINISHED);
-    }
+    struct pio_record *record = begin_io_record(io, &span, flags);
+    if (io->call == PIO_CALL_MPI_FILE_OPEN && io->ranks > self.library_ranks)
+        self.library_ranks = io->ranks;
     errno = saved;
     return record;
 }
 
 EXPORT void pioscope_io_end(void *token, int64_t result) {
     int saved = errno;
-    struct pio_record *record = token;
-    if (record != NULL) {
-        uint64_t end_ns = now_ns();
-        record->elapsed_ns = end_ns < record->start_ns ? 0 : end_ns - record->start_ns;
-        record->result = result;
-        RELEASE(&record->word, LOAD(&record->word) & ~(PIO_UNFINISHED << 24));
-    }
+    end_io_record(token, result);
     pioscope_operation_end();
     errno = saved;
 }

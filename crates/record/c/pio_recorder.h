@@ -30,7 +30,7 @@ struct pioscope_io {
 };
 
 /* From begin to end, the thread's POSIX calls and messages belong to one operation, whose id begin returns. An operation
- * within an operation is the same one. */
+ * within an operation is the same one, but not within a call of HDF5 or PnetCDF: what MPI-IO does for that has its own. */
 uint64_t pioscope_operation_begin(void);
 void pioscope_operation_end(void);
 

@@ -111,7 +111,7 @@ struct pio_chunk {
 
 struct pio_record {
     uint32_t word; /* stored last: call, length in units of 64 bytes << 16, flags << 24 */
-    int32_t fd;    /* MPI-IO: number of the MPI file; messages: the peer, -1 for none */
+    int32_t fd;    /* MPI-IO: number of the MPI file; HDF5, PnetCDF: of their file, 0 for none; messages: the peer, -1 for none */
     uint64_t start_ns;
     uint64_t elapsed_ns;
     uint64_t think_ns;
@@ -129,7 +129,7 @@ struct pio_short_record {
     uint32_t elapsed_ns;
 };
 
-/* What follows the record of an MPI-IO call. */
+/* What follows the record of a call of MPI-IO, HDF5 or PnetCDF (which have neither view nor memory datatype). */
 struct pio_mpi_part {
     uint64_t view;   /* id of the view in force */
     uint64_t memory; /* id of the memory datatype */

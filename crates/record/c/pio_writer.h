@@ -120,6 +120,8 @@ struct writer_thread {
     uint64_t cpu_ns;    /* thread's CPU clock when last read */
     uint64_t sample_ns; /* CLOCK_MONOTONIC at the same moment */
     uint64_t operation;
+    uint64_t library; /* the operation of the call of HDF5 or PnetCDF that the thread is in, or 0 */
+    uint32_t library_ranks; /* most ranks with which MPI-IO opened a file in it */
 } __attribute__((aligned(64)));
 
 static __thread struct writer_thread self __attribute__((tls_model("initial-exec")));

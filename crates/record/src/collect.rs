@@ -35,7 +35,7 @@ pub struct Summary {
     pub lost_processes: usize,
     /// Places in spools that hold what cannot be; the records after each are lost up to the next chunk.
     pub damaged: u64,
-    /// MPI-IO operations in which a process was killed.
+    /// Operations of MPI-IO, HDF5 or PnetCDF in which a process was killed.
     pub unfinished: u64,
     /// Views and datatypes that could not be understood: their events say no layout.
     pub unknown_layouts: u64,
@@ -65,7 +65,7 @@ impl Summary {
                 self.damaged,
                 "places in the spools are damaged; what follows each is lost up to the next chunk",
             ),
-            (self.unfinished, "MPI-IO operations had not ended when their process was killed"),
+            (self.unfinished, "operations of MPI-IO, HDF5 or PnetCDF had not ended when their process was killed"),
             (self.unknown_layouts, "views or datatypes could not be understood; their events say no layout"),
             (self.moved, "events had to be moved in time to keep their order"),
         ]
@@ -233,7 +233,7 @@ fn drop_plumbing(members: &mut Vec<Member>) {
 struct State {
     /// Handles of the survey's open files, and where each descriptor stands.
     open_files: Vec<(HandleId, u64)>,
-    mpi_files: HashMap<i32, HandleId>,
+    library_files: HashMap<(Layer, i32), HandleId>,
     known: Known,
 }
 
@@ -267,24 +267,24 @@ fn fill_tables(
             tables.handles.push(Handle { file, process, ranks, collective });
             HandleId(tables.handles.len() as u32 - 1)
         };
-        let mut opens_so_far: HashMap<(&str, u32), u64> = HashMap::new();
-        let mut mpi_files = HashMap::new();
-        for (number, file) in &member.survey.mpi_files {
+        let mut opens_so_far: HashMap<(Layer, &str, u32), u64> = HashMap::new();
+        let mut library_files = HashMap::new();
+        for (&(layer, number), file) in &member.survey.library_files {
             let collective = if file.ranks > 1 {
                 // No rank can tell the others which open it was; but the n-th of a file by as many ranks is the same.
-                let nth = opens_so_far.entry((&file.path, file.ranks)).or_default();
+                let nth = opens_so_far.entry((layer, &file.path, file.ranks)).or_default();
                 *nth += 1;
                 let next = collectives.len() as u64 + 1;
-                *collectives.entry((file.path.clone(), file.ranks, *nth)).or_insert(next)
+                *collectives.entry((layer, file.path.clone(), file.ranks, *nth)).or_insert(next)
             } else {
                 0
             };
-            mpi_files.insert(*number, add(&file.path, file.ranks, collective));
+            library_files.insert((layer, number), add(&file.path, file.ranks, collective));
         }
         let open_files =
             member.survey.open_files.iter().map(|file| (add(&file.path, 1, 0), file.position)).collect();
         let layouts = std::mem::take(&mut member.survey.layouts);
-        states.push(State { open_files, mpi_files, known: interner.intern(layouts, tables) });
+        states.push(State { open_files, library_files, known: interner.intern(layouts, tables) });
     }
     states
 }
@@ -385,6 +385,9 @@ fn event_of(record: &Record, survey: &Survey, state: &mut State) -> Option<Event
     match call.layer() {
         Layer::Posix | Layer::Stdio => locate_posix(&mut event, record, survey, state),
         Layer::MpiIo => locate_mpi_io(&mut event, record, state),
+        layer @ (Layer::Hdf5 | Layer::Pnetcdf) => {
+            event.handle = state.library_files.get(&(layer, record.fd)).copied();
+        }
         Layer::Message => {
             event.target = u32::try_from(record.fd).map_or(Target::None, |rank| Target::Peer { rank });
             if is_collective_message(call) {
@@ -438,7 +441,7 @@ fn moves_position(call: Call) -> bool {
 }
 
 fn locate_mpi_io(event: &mut Event, record: &Record, state: &State) {
-    event.handle = state.mpi_files.get(&record.fd).copied();
+    event.handle = state.library_files.get(&(Layer::MpiIo, record.fd)).copied();
     event.memory = state.known.datatype(record.memory);
     let shows_view = matches!(event.op(), Op::Read | Op::Write | Op::Seek | Op::View);
     if shows_view

@@ -10,6 +10,7 @@ use crate::error::Error;
 pub const MPI_SHIM: &[(&str, &str)] = &[
     ("pio_mpi.c", include_str!("../c/pio_mpi.c")),
     ("pio_calls.h", include_str!(concat!(env!("OUT_DIR"), "/pio_calls.h"))),
+    ("pio_path.h", include_str!("../c/pio_path.h")),
     ("pio_recorder.h", include_str!("../c/pio_recorder.h")),
     ("pio_spool.h", include_str!("../c/pio_spool.h")),
     ("pio_datatype.h", pio_layout::DATATYPE_HEADER),

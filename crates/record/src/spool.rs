@@ -9,6 +9,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use pio_trace::Layer;
+
 /// Where the recorder's own records begin; below are the numbers of [`pio_trace::Call`].
 pub const ADOPT: u16 = 0xf001;
 /// A piece of the description of a datatype.
@@ -90,7 +92,7 @@ pub struct Record {
     pub call: u16,
     /// Bits of [`pio_trace::Flags`].
     pub flags: u8,
-    /// Descriptor, number of the MPI file, or peer.
+    /// Descriptor, number of the file of MPI-IO or a library, or peer.
     pub fd: i32,
     /// By the boot's clock.
     pub start_ns: u64,
@@ -345,26 +347,31 @@ fn decode_record(word: u32, bytes: &[u8]) -> (Record, &[u8]) {
         view: PLAIN,
         memory: PLAIN,
     };
-    if is_mpi_io(record.call) && payload.len() >= UNIT_BYTES {
+    if is_operation(record.call) && payload.len() >= UNIT_BYTES {
         record.view = u64_at(payload, 0);
         record.memory = u64_at(payload, 8);
     }
     (record, payload)
 }
 
-fn is_mpi_io(number: u16) -> bool {
-    pio_trace::Call::from_number(number).is_some_and(|call| call.layer() == pio_trace::Layer::MpiIo)
+/// Whether calls of this number are written when they begin, with the part that MPI-IO and the libraries above have.
+fn is_operation(number: u16) -> bool {
+    layer_of(number).is_some_and(|layer| layer == Layer::MpiIo || layer.is_library())
+}
+
+fn layer_of(number: u16) -> Option<Layer> {
+    pio_trace::Call::from_number(number).map(pio_trace::Call::layer)
 }
 
 impl Record {
     /// Whether it is an MPI-IO call.
     pub fn is_mpi_io(&self) -> bool {
-        is_mpi_io(self.call)
+        layer_of(self.call) == Some(Layer::MpiIo)
     }
 
     /// The path after the record of an open or an adoption.
     pub fn path(&self, payload: &[u8]) -> Option<String> {
-        let (text, length) = match is_mpi_io(self.call) {
+        let (text, length) = match is_operation(self.call) {
             true if payload.len() >= UNIT_BYTES => (&payload[UNIT_BYTES..], u32_at(payload, 20) as usize),
             true => return None,
             false => (payload, usize::try_from(self.size).ok()?),
@@ -373,7 +380,7 @@ impl Record {
         (!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned())
     }
 
-    /// Ranks of the communicator that opened an MPI file.
+    /// Ranks of the communicator that opened a file by MPI-IO.
     pub fn ranks(&self, payload: &[u8]) -> u32 {
         if payload.len() >= UNIT_BYTES { u32_at(payload, 16).max(1) } else { 1 }
     }

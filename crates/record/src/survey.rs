@@ -1,13 +1,13 @@
 //! The first pass over a spool: what its events will refer to.
 //!
 //! A descriptor's number says nothing by itself: which open it stands for depends on the moment. The survey turns the
-//! opens, duplications and adoptions of a process into one timeline a descriptor. It also finds the paths of MPI files,
+//! opens, duplications and adoptions of a process into one timeline a descriptor. It also finds the paths of files of MPI-IO, HDF5 and PnetCDF,
 //! the definitions of datatypes and views, and where the chunks of each thread are.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use pio_trace::Call;
+use pio_trace::{Call, Layer};
 
 use crate::layouts::Layouts;
 use crate::spool::{self, Chunk, Record, Spool};
@@ -21,9 +21,9 @@ pub struct OpenFile {
     pub position: u64,
 }
 
-/// One open of one file by MPI.
+/// One open of one file by MPI-IO or a library above it.
 #[derive(Clone, Debug)]
-pub struct MpiFile {
+pub struct LibraryFile {
     /// Absolute path.
     pub path: String,
     /// Size of the communicator.
@@ -37,8 +37,8 @@ pub struct Survey {
     pub open_files: Vec<OpenFile>,
     /// By descriptor: from when on it stood for which of `open_files`, in order of time.
     timelines: HashMap<i32, Vec<(u64, usize)>>,
-    /// By the process's own number, which is in order of opening.
-    pub mpi_files: BTreeMap<i32, MpiFile>,
+    /// By layer and the process's own number, which is in order of opening.
+    pub library_files: BTreeMap<(Layer, i32), LibraryFile>,
     /// Chunks of each thread, in order, and when the first call in them began: of whole records and of short ones.
     pub threads: BTreeMap<(u32, bool), (u64, Vec<Chunk>)>,
     /// This process's ids of layouts.
@@ -86,7 +86,7 @@ impl Survey {
                     payload,
                     chunk.thread,
                     &mut changes,
-                    &mut survey.mpi_files,
+                    &mut survey.library_files,
                     &mut survey.layouts,
                 );
             }
@@ -112,7 +112,7 @@ impl Survey {
 
     /// Whether the process worked on any file: to look for names (as shells do for programs) is not enough.
     pub fn has_files(&self) -> bool {
-        !self.open_files.is_empty() || !self.mpi_files.is_empty() || self.changed_names
+        !self.open_files.is_empty() || !self.library_files.is_empty() || self.changed_names
     }
 
     fn apply(&mut self, changes: Vec<Change>) {
@@ -139,12 +139,17 @@ fn changes_names(number: u16) -> bool {
     })
 }
 
+fn opens_by_library(call: Call) -> bool {
+    use Call::*;
+    matches!(call, MpiFileOpen | H5Fcreate | H5Fopen | NcmpiCreate | NcmpiOpen)
+}
+
 fn note(
     record: &Record,
     payload: &[u8],
     thread: u32,
     changes: &mut Vec<Change>,
-    mpi_files: &mut BTreeMap<i32, MpiFile>,
+    library_files: &mut BTreeMap<(Layer, i32), LibraryFile>,
     layouts: &mut Layouts,
 ) {
     let end_ns = record.start_ns.saturating_add(record.elapsed_ns);
@@ -177,9 +182,10 @@ fn note(
                     changes.push(Change { at_ns: end_ns, fd: copy, to: Meaning::SameAs(record.fd) });
                 }
             }
-            Some(Call::MpiFileOpen) if record.result >= 0 => {
+            Some(call) if opens_by_library(call) && record.result >= 0 => {
                 if let Some(path) = record.path(payload) {
-                    mpi_files.insert(record.fd, MpiFile { path, ranks: record.ranks(payload) });
+                    let file = LibraryFile { path, ranks: record.ranks(payload) };
+                    library_files.insert((call.layer(), record.fd), file);
                 }
             }
             _ => {}

@@ -4,7 +4,8 @@
 //! coding can make small: they would be most of a trace. So how long a call of the program took, and how long the thread
 //! went without one, are told to [`DIGITS`] binary digits, or to a microsecond where that is finer. What is rounded off
 //! one call is added to the next of its kind: sums stay what they were, and no call is told to begin more than a few
-//! microseconds from when it did. Calls of MPI-IO, and what they cause, keep their times.
+//! microseconds from when it did. Calls of MPI-IO and the libraries above, and what they cause,
+//! keep their times.
 
 use std::collections::HashMap;
 

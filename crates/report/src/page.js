@@ -125,8 +125,8 @@
 
   function timeline() {
     const tip = document.getElementById("tip");
-    const laneOf = { "mpi-io": 0, posix: 1, stdio: 1, message: 2 };
-    const weights = [11, 8, 6];
+    const laneOf = { hdf5: 0, pnetcdf: 0, "mpi-io": 1, posix: 2, stdio: 2, message: 3 };
+    const weights = [11, 11, 8, 6], each = weights.length;
     const n = col.start.length, rows = data.rows.length, left = 64, top = 26, bottom = 12;
     const shown = { layer: {}, op: {} };
     const calls = data.calls.map(([name, layer, op]) => ({ name, layer, op, lane: laneOf[layer] }));
@@ -134,7 +134,7 @@
     const startNs = (i) => col.start[i] * data.unit_ns, endNs = (i) => col.start[i] * data.unit_ns + col.elapsed[i];
 
     // Bars of each row and lane, in order of start, with the latest end so far: where to begin is a binary search.
-    const sizes = new Uint32Array(rows * 3), laneIndex = (i) => col.row[i] * 3 + calls[col.call[i]].lane;
+    const sizes = new Uint32Array(rows * each), laneIndex = (i) => col.row[i] * each + calls[col.call[i]].lane;
     for (let i = 0; i < n; i++) sizes[laneIndex(i)]++;
     const lanes = Array.from(sizes, (size) => ({ size: 0, bars: new Uint32Array(size), starts: new Float64Array(size), latest: new Float64Array(size) }));
     for (let i = 0; i < n; i++) {
@@ -155,7 +155,7 @@
     const smallest = Math.min(total, Math.max(20 * data.unit_ns, 100));
 
     const arrange = () => {
-      const used = [0, 1, 2].filter((lane) => calls.some((call) => call.lane === lane && shown.layer[call.layer]));
+      const used = [0, 1, 2, 3].filter((lane) => calls.some((call) => call.lane === lane && shown.layer[call.layer]));
       const sum = used.reduce((all, lane) => all + weights[lane], 0) || 1;
       const zoomed = Math.max(0.45, Math.min(2.6, (400 / rows - 5) / sum));
       const gap = zoomed < 0.7 ? 2 : 5, places = {};
@@ -193,7 +193,7 @@
       }
       g.beginPath(); g.rect(left, top, width - left, layout.plot); g.clip();
       for (let row = firstRow; row <= lastRow; row++) {
-        for (const lane in layout.places) drawLane(g, lanes[row * 3 + +lane], layout.places[lane], top + row * layout.row - scroll + layout.gap / 2, x, scale);
+        for (const lane in layout.places) drawLane(g, lanes[row * each + +lane], layout.places[lane], top + row * layout.row - scroll + layout.gap / 2, x, scale);
       }
       g.restore();
       if (to - from < total * 0.9999) {
@@ -344,7 +344,7 @@
       if (row < 0 || row >= rows || event.clientX - box.left < left || y - scroll > layout.plot || y < scroll) return -1;
       const lane = Object.keys(layout.places).find((lane) => inside >= layout.places[lane].y - 1 && inside <= layout.places[lane].y + layout.places[lane].h + 1);
       if (lane === undefined) return -1;
-      const bars = lanes[row * 3 + +lane], slack = ((to - from) * 2) / (width - left);
+      const bars = lanes[row * each + +lane], slack = ((to - from) * 2) / (width - left);
       let best = -1;
       for (let k = firstReaching(bars, ns - slack); k < bars.size; k++) {
         const i = bars.bars[k];

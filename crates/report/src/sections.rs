@@ -21,10 +21,13 @@ pub(crate) struct Limits {
 
 /// Thakur's Table 1, with the data and bandwidth of Table 2.
 pub(crate) fn operations(found: &Explanation) -> Table {
-    let place = if found.asked_operations.is_some() {
-        "POSIX calls on the files that the program opened by MPI-IO, and the communication done for them. "
-    } else {
-        ""
+    let through_mpi = found.layers.iter().any(|table| table.layer == Layer::MpiIo);
+    let place = match (&found.asked_operations, through_mpi) {
+        (Some(_), true) => {
+            "POSIX calls on the files that the program opened by MPI-IO, and the communication done for them. "
+        }
+        (Some(_), false) => "POSIX and stdio calls, whoever made them. ",
+        (None, _) => "",
     };
     let mut table = operation_table(&found.operations);
     table.note = format!(
@@ -58,12 +61,12 @@ fn operation_table(view: &OperationView) -> Table {
     if view.table.acknowledgements.count > 0 {
         rows.push(row("acknowledgements", view.table.acknowledgements, None));
     }
-    let title = match view.layer {
-        Layer::MpiIo => "Operations as the program asked for them (MPI-IO)",
-        _ => "Operations as the file system saw them",
+    let title = match library_name(view.layer) {
+        Some(library) => format!("Operations as the program asked for them ({library})"),
+        None => "Operations as the file system saw them".to_string(),
     };
     Table {
-        title: title.into(),
+        title,
         note: String::new(),
         columns: vec![
             "operation",
@@ -82,7 +85,7 @@ pub(crate) fn request_sizes(found: &Explanation) -> Table {
     let mut rows = Vec::new();
     let views = [Some(&found.operations), found.asked_operations.as_ref()];
     for view in views.into_iter().flatten() {
-        let mut level = if view.layer == Layer::MpiIo { "MPI-IO" } else { "file system" }.to_string();
+        let mut level = library_name(view.layer).unwrap_or("file system").to_string();
         for (op, sizes) in [(Op::Read, &view.table.read_sizes), (Op::Write, &view.table.write_sizes)] {
             for mut row in size_rows(op, sizes) {
                 row.insert(0, std::mem::take(&mut level));
@@ -136,14 +139,32 @@ pub(crate) fn size_name(from_bytes: u64, to_bytes: u64) -> String {
     }
 }
 
+/// What users call a layer by which programs ask for I/O, above that of the file system.
+fn library_name(layer: Layer) -> Option<&'static str> {
+    match layer {
+        Layer::Hdf5 => Some("HDF5"),
+        Layer::Pnetcdf => Some("PnetCDF"),
+        Layer::MpiIo => Some("MPI-IO"),
+        Layer::Posix | Layer::Stdio | Layer::Message => None,
+    }
+}
+
 /// All layers.
 pub(crate) fn layers(found: &Explanation) -> Table {
     let mut rows = Vec::new();
+    // What caused the calls that the program did not make.
+    let causes: Vec<&str> = found
+        .layers
+        .iter()
+        .filter(|table| !table.physical)
+        .filter_map(|table| library_name(table.layer))
+        .collect();
+    let causes = if causes.is_empty() { "MPI-IO".to_string() } else { causes.join(" and ") };
     for layer in &found.layers {
         let mut name = match (layer.layer, layer.physical) {
             (layer, false) => layer.name().to_string(),
             (Layer::Message, true) => "message, for I/O".to_string(),
-            (layer, true) => format!("{}, for MPI-IO", layer.name()),
+            (layer, true) => format!("{}, for {causes}", layer.name()),
         };
         let acknowledgements = ("acknowledgement", layer.table.acknowledgements);
         let operations = layer.table.operations.iter().map(|(op, tally)| (op.name(), *tally));

@@ -87,8 +87,10 @@ fn time(found: &Explanation) -> Option<String> {
     }
     let place = match (found.operations.layer, *op) {
         (_, Op::Communicate) => "",
+        (Layer::Hdf5, _) => " calls (HDF5)",
+        (Layer::Pnetcdf, _) => " calls (PnetCDF)",
         (Layer::MpiIo, _) => " calls (MPI-IO)",
-        _ => " calls (at the file system)",
+        (Layer::Posix | Layer::Stdio | Layer::Message, _) => " calls (at the file system)",
     };
     let bandwidth = found
         .operations
@@ -169,10 +171,12 @@ fn times(call: Call, count: u64) -> String {
     if count == 1 { call.name().to_string() } else { format!("{} × {}", units::count(count), call.name()) }
 }
 
-/// POSIX error numbers have words; MPI's classes differ from MPI to MPI.
+/// POSIX error numbers have words; MPI's classes differ from MPI to MPI; HDF5 has no numbers.
 pub(crate) fn error_name(layer: Layer, error: i64) -> String {
     match (layer, i32::try_from(error)) {
         (Layer::Posix | Layer::Stdio, Ok(number)) => std::io::Error::from_raw_os_error(number).to_string(),
+        (Layer::Hdf5, _) => "HDF5 says no more".to_string(),
+        (Layer::Pnetcdf, _) => format!("PnetCDF error -{error}"),
         _ => format!("MPI error class {error}"),
     }
 }

@@ -10,15 +10,20 @@ pub enum Layer {
     Posix,
     /// Buffered streams of the C library.
     Stdio,
-    /// MPI-IO: what the program asked for.
+    /// MPI-IO: what the program, or a library above, asked for.
     MpiIo,
     /// MPI messages.
     Message,
+    /// HDF5: files, and what lies in them by name.
+    Hdf5,
+    /// PnetCDF: files, and their variables.
+    Pnetcdf,
 }
 
 impl Layer {
     /// Every layer, in the order reports show them.
-    pub const ALL: [Layer; 4] = [Layer::MpiIo, Layer::Posix, Layer::Stdio, Layer::Message];
+    pub const ALL: [Layer; 6] =
+        [Layer::Hdf5, Layer::Pnetcdf, Layer::MpiIo, Layer::Posix, Layer::Stdio, Layer::Message];
 
     /// The name users see and type.
     pub fn name(self) -> &'static str {
@@ -27,7 +32,15 @@ impl Layer {
             Layer::Stdio => "stdio",
             Layer::MpiIo => "mpi-io",
             Layer::Message => "message",
+            Layer::Hdf5 => "hdf5",
+            Layer::Pnetcdf => "pnetcdf",
         }
+    }
+
+    /// Whether it is a library above MPI-IO and POSIX: its calls name what lies in a file, and say no offset; the calls
+    /// that they cause do.
+    pub fn is_library(self) -> bool {
+        matches!(self, Layer::Hdf5 | Layer::Pnetcdf)
     }
 }
 
@@ -141,6 +154,24 @@ impl Call {
                 | MpiFileIwriteAt
                 | MpiFileIwriteAll
                 | MpiFileIwriteAtAll
+                | NcmpiIputVar1
+                | NcmpiIputVar
+                | NcmpiIputVara
+                | NcmpiIputVars
+                | NcmpiIputVarm
+                | NcmpiIputVarn
+                | NcmpiIgetVar1
+                | NcmpiIgetVar
+                | NcmpiIgetVara
+                | NcmpiIgetVars
+                | NcmpiIgetVarm
+                | NcmpiIgetVarn
+                | NcmpiBputVar1
+                | NcmpiBputVar
+                | NcmpiBputVara
+                | NcmpiBputVars
+                | NcmpiBputVarm
+                | NcmpiBputVarn
         )
     }
 }
@@ -251,6 +282,107 @@ calls! {
     321 StrategyData Message Communicate "data",
     322 StrategyGrant Message Communicate "grant",
     323 StrategyAcknowledge Message Communicate "acknowledge",
+
+    // HDF5: one number for all versions of a function (H5Dopen1, H5Dopen2). What is opened in a file is no file: metadata.
+    512 H5Fcreate Hdf5 Open "H5Fcreate",
+    513 H5Fopen Hdf5 Open "H5Fopen",
+    514 H5Freopen Hdf5 Open "H5Freopen",
+    515 H5Fclose Hdf5 Close "H5Fclose",
+    516 H5Fflush Hdf5 Sync "H5Fflush",
+    517 H5Dcreate Hdf5 Metadata "H5Dcreate",
+    518 H5Dopen Hdf5 Metadata "H5Dopen",
+    519 H5Dclose Hdf5 Metadata "H5Dclose",
+    520 H5Dread Hdf5 Read "H5Dread",
+    521 H5Dwrite Hdf5 Write "H5Dwrite",
+    522 H5DreadMulti Hdf5 Read "H5Dread_multi",
+    523 H5DwriteMulti Hdf5 Write "H5Dwrite_multi",
+    524 H5DwriteChunk Hdf5 Write "H5Dwrite_chunk",
+    525 H5DsetExtent Hdf5 Metadata "H5Dset_extent",
+    526 H5Dflush Hdf5 Sync "H5Dflush",
+    527 H5Drefresh Hdf5 Metadata "H5Drefresh",
+    528 H5Acreate Hdf5 Metadata "H5Acreate",
+    529 H5Aopen Hdf5 Metadata "H5Aopen",
+    530 H5Aclose Hdf5 Metadata "H5Aclose",
+    531 H5Aread Hdf5 Read "H5Aread",
+    532 H5Awrite Hdf5 Write "H5Awrite",
+    533 H5Adelete Hdf5 Metadata "H5Adelete",
+    534 H5Aexists Hdf5 Metadata "H5Aexists",
+    535 H5Arename Hdf5 Metadata "H5Arename",
+    536 H5Gcreate Hdf5 Metadata "H5Gcreate",
+    537 H5Gopen Hdf5 Metadata "H5Gopen",
+    538 H5Gclose Hdf5 Metadata "H5Gclose",
+    539 H5Lcreate Hdf5 Metadata "H5Lcreate",
+    540 H5Ldelete Hdf5 Metadata "H5Ldelete",
+    541 H5Lexists Hdf5 Metadata "H5Lexists",
+    542 H5Lmove Hdf5 Metadata "H5Lmove",
+    543 H5Oopen Hdf5 Metadata "H5Oopen",
+    544 H5Oclose Hdf5 Metadata "H5Oclose",
+    545 H5Ocopy Hdf5 Metadata "H5Ocopy",
+    546 H5Tcommit Hdf5 Metadata "H5Tcommit",
+    547 H5Topen Hdf5 Metadata "H5Topen",
+
+    // PnetCDF: a function stands for its kin of every type (ncmpi_put_vara_double_all is put_vara_all). Nonblocking
+    // calls move their data in the wait.
+    640 NcmpiCreate Pnetcdf Open "ncmpi_create",
+    641 NcmpiOpen Pnetcdf Open "ncmpi_open",
+    642 NcmpiEnddef Pnetcdf Metadata "ncmpi_enddef",
+    643 NcmpiRedef Pnetcdf Metadata "ncmpi_redef",
+    644 NcmpiClose Pnetcdf Close "ncmpi_close",
+    645 NcmpiAbort Pnetcdf Close "ncmpi_abort",
+    646 NcmpiSync Pnetcdf Sync "ncmpi_sync",
+    647 NcmpiSyncNumrecs Pnetcdf Sync "ncmpi_sync_numrecs",
+    648 NcmpiFlush Pnetcdf Sync "ncmpi_flush",
+    649 NcmpiBeginIndepData Pnetcdf Metadata "ncmpi_begin_indep_data",
+    650 NcmpiEndIndepData Pnetcdf Metadata "ncmpi_end_indep_data",
+    651 NcmpiFillVarRec Pnetcdf Metadata "ncmpi_fill_var_rec",
+    652 NcmpiWait Pnetcdf Sync "ncmpi_wait",
+    653 NcmpiWaitAll Pnetcdf Sync "ncmpi_wait_all",
+    654 NcmpiPutVar1 Pnetcdf Write "ncmpi_put_var1",
+    655 NcmpiPutVar1All Pnetcdf Write "ncmpi_put_var1_all",
+    656 NcmpiPutVar Pnetcdf Write "ncmpi_put_var",
+    657 NcmpiPutVarAll Pnetcdf Write "ncmpi_put_var_all",
+    658 NcmpiPutVara Pnetcdf Write "ncmpi_put_vara",
+    659 NcmpiPutVaraAll Pnetcdf Write "ncmpi_put_vara_all",
+    660 NcmpiPutVars Pnetcdf Write "ncmpi_put_vars",
+    661 NcmpiPutVarsAll Pnetcdf Write "ncmpi_put_vars_all",
+    662 NcmpiPutVarm Pnetcdf Write "ncmpi_put_varm",
+    663 NcmpiPutVarmAll Pnetcdf Write "ncmpi_put_varm_all",
+    664 NcmpiPutVarn Pnetcdf Write "ncmpi_put_varn",
+    665 NcmpiPutVarnAll Pnetcdf Write "ncmpi_put_varn_all",
+    666 NcmpiPutVard Pnetcdf Write "ncmpi_put_vard",
+    667 NcmpiPutVardAll Pnetcdf Write "ncmpi_put_vard_all",
+    668 NcmpiGetVar1 Pnetcdf Read "ncmpi_get_var1",
+    669 NcmpiGetVar1All Pnetcdf Read "ncmpi_get_var1_all",
+    670 NcmpiGetVar Pnetcdf Read "ncmpi_get_var",
+    671 NcmpiGetVarAll Pnetcdf Read "ncmpi_get_var_all",
+    672 NcmpiGetVara Pnetcdf Read "ncmpi_get_vara",
+    673 NcmpiGetVaraAll Pnetcdf Read "ncmpi_get_vara_all",
+    674 NcmpiGetVars Pnetcdf Read "ncmpi_get_vars",
+    675 NcmpiGetVarsAll Pnetcdf Read "ncmpi_get_vars_all",
+    676 NcmpiGetVarm Pnetcdf Read "ncmpi_get_varm",
+    677 NcmpiGetVarmAll Pnetcdf Read "ncmpi_get_varm_all",
+    678 NcmpiGetVarn Pnetcdf Read "ncmpi_get_varn",
+    679 NcmpiGetVarnAll Pnetcdf Read "ncmpi_get_varn_all",
+    680 NcmpiGetVard Pnetcdf Read "ncmpi_get_vard",
+    681 NcmpiGetVardAll Pnetcdf Read "ncmpi_get_vard_all",
+    682 NcmpiIputVar1 Pnetcdf Write "ncmpi_iput_var1",
+    683 NcmpiIputVar Pnetcdf Write "ncmpi_iput_var",
+    684 NcmpiIputVara Pnetcdf Write "ncmpi_iput_vara",
+    685 NcmpiIputVars Pnetcdf Write "ncmpi_iput_vars",
+    686 NcmpiIputVarm Pnetcdf Write "ncmpi_iput_varm",
+    687 NcmpiIputVarn Pnetcdf Write "ncmpi_iput_varn",
+    688 NcmpiIgetVar1 Pnetcdf Read "ncmpi_iget_var1",
+    689 NcmpiIgetVar Pnetcdf Read "ncmpi_iget_var",
+    690 NcmpiIgetVara Pnetcdf Read "ncmpi_iget_vara",
+    691 NcmpiIgetVars Pnetcdf Read "ncmpi_iget_vars",
+    692 NcmpiIgetVarm Pnetcdf Read "ncmpi_iget_varm",
+    693 NcmpiIgetVarn Pnetcdf Read "ncmpi_iget_varn",
+    694 NcmpiBputVar1 Pnetcdf Write "ncmpi_bput_var1",
+    695 NcmpiBputVar Pnetcdf Write "ncmpi_bput_var",
+    696 NcmpiBputVara Pnetcdf Write "ncmpi_bput_vara",
+    697 NcmpiBputVars Pnetcdf Write "ncmpi_bput_vars",
+    698 NcmpiBputVarm Pnetcdf Write "ncmpi_bput_varm",
+    699 NcmpiBputVarn Pnetcdf Write "ncmpi_bput_varn",
 }
 
 #[cfg(test)]

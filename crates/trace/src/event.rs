@@ -22,7 +22,8 @@ pub struct Event {
     pub memory: Option<DatatypeId>,
     /// Bytes asked for: of data, of a message, or the new size for calls that set one.
     pub size: u64,
-    /// Bytes moved; or, if negative, minus the error number (POSIX `errno`, or the MPI error class for MPI layers).
+    /// Bytes moved; or, if negative, minus the error number (POSIX `errno`, the MPI error class for MPI layers, PnetCDF's
+    /// number; 1 for HDF5, which has none).
     /// For calls that move nothing: 0 on success.
     pub result: i64,
     /// When the call began.
@@ -34,8 +35,10 @@ pub struct Event {
     pub think_ns: u64,
     /// What else is known of it.
     pub flags: Flags,
-    /// The operation this event *is* or *belongs to*: an MPI-IO call has an id of its own, the POSIX calls and messages
-    /// that it caused carry the same id. Unique within a process, 0 for none.
+    /// The operation this event *is* or *belongs to*: a call of MPI-IO, HDF5 or PnetCDF has an id of its own, the POSIX
+    /// calls and messages that it caused carry the same id. An MPI-IO call that HDF5 or PnetCDF caused is *physical*, has
+    /// its own id, and lies within the time of the call that caused it, in the same thread. Unique within a process, 0 for
+    /// none.
     pub operation: u64,
 }
 

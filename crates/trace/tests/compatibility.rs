@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use pio_trace::{Call, Event, Target, Trace, TraceWriter};
@@ -39,9 +40,9 @@ fn version_1_is_read() {
     assert_eq!(all_events(&trace), small_job());
 }
 
-/// Version 2 came with calls that version 1 did not know.
-fn calls_of_version_2() -> Vec<Event> {
-    let calls = Call::ALL.iter().filter(|call| (26..=38).contains(&call.number()));
+/// A job with one call more of each of these numbers: those that came with a version.
+fn calls_of(numbers: RangeInclusive<u16>) -> Vec<Event> {
+    let calls = Call::ALL.iter().filter(|call| numbers.contains(&call.number()));
     let mut events = small_job();
     let start_ns = events.last().map_or(0, |event| event.start_ns);
     events.extend(calls.zip(1..).map(|(call, i)| Event {
@@ -55,23 +56,36 @@ fn calls_of_version_2() -> Vec<Event> {
     events
 }
 
+fn calls_of_version_2() -> Vec<Event> {
+    calls_of(26..=38)
+}
+
+/// HDF5 and PnetCDF.
+fn calls_of_version_3() -> Vec<Event> {
+    calls_of(512..=699)
+}
+
 /// As `make_version_1`.
 #[test]
 #[ignore = "writes the golden file"]
-fn make_version_2() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-2.pio");
+fn make_version_3() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-3.pio");
     let mut writer = TraceWriter::create(&path, tables()).unwrap();
-    for event in calls_of_version_2() {
+    for event in calls_of_version_3() {
         writer.push(&event).unwrap();
     }
     writer.finish().unwrap();
 }
 
 #[test]
-fn version_2_is_read() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-2.pio");
-    let trace = Trace::open(&path).unwrap();
-    assert_eq!(trace.tables(), &tables());
-    assert_eq!(trace.damage(), None);
-    assert_eq!(all_events(&trace), calls_of_version_2());
+fn later_versions_are_read() {
+    for (name, expected) in
+        [("version-2.pio", calls_of_version_2()), ("version-3.pio", calls_of_version_3())]
+    {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+        let trace = Trace::open(&path).unwrap();
+        assert_eq!(trace.tables(), &tables(), "{name}");
+        assert_eq!(trace.damage(), None, "{name}");
+        assert_eq!(all_events(&trace), expected, "{name}");
+    }
 }

@@ -1,5 +1,7 @@
 //! The pass over the events: every call of the program is charged to what is remarkable about it.
 
+use std::collections::HashMap;
+
 use pio_trace::{Call, Flags, Layer, Op, ProcessId, Tables, Target, ViewId};
 
 use super::class::Class;
@@ -19,6 +21,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) slots: Slots,
     pub(crate) files: Vec<FileState>,
     pub(crate) processes: Vec<ProcessState>,
+    /// Of each thread that calls HDF5 or PnetCDF: the last such call's operation, and its end.
+    library_calls: HashMap<(ProcessId, u32), (u64, u64)>,
 }
 
 /// A read or write, and where in the file it is.
@@ -39,6 +43,7 @@ impl<'a> Evidence<'a> {
             slots: Slots::new(tables),
             files: files::files(tables),
             processes: ranked.map(ProcessState::new).collect(),
+            library_calls: HashMap::new(),
         }
     }
 
@@ -46,14 +51,14 @@ impl<'a> Evidence<'a> {
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
         let op = event.op();
         if let Some(process) = self.processes.get_mut(event.process.index()) {
-            if matches!(op, Op::Read | Op::Write) && event.layer() != Layer::MpiIo {
+            if matches!(op, Op::Read | Op::Write) && matches!(event.layer(), Layer::Posix | Layer::Stdio) {
                 process.add_at_files(event);
             }
             if !event.is_physical() {
                 process.think(event.think_ns);
             }
         }
-        if event.is_physical() || event.flags.contains(Flags::UNFINISHED) {
+        if !self.is_charged(event) || event.flags.contains(Flags::UNFINISHED) {
             return;
         }
         match op {
@@ -63,6 +68,30 @@ impl<'a> Evidence<'a> {
             Op::Seek => self.charge_handle(event, Class::Seek),
             Op::Metadata if !matches!(event.call, Call::Dup | Call::Mmap) => self.charge_name(event),
             Op::Metadata | Op::View | Op::Communicate => {}
+        }
+    }
+
+    /// Whether it is a call that the program made, and that says which bytes of which file. HDF5 and PnetCDF name what lies
+    /// in a file: what they cause directly is charged in their place.
+    fn is_charged(&mut self, event: &Seen<'_>) -> bool {
+        let thread = (event.process, event.thread);
+        if event.layer().is_library() {
+            if !event.is_physical() {
+                let end_ns =
+                    if event.flags.contains(Flags::UNFINISHED) { u64::MAX } else { event.end_ns() };
+                self.library_calls.insert(thread, (event.operation, end_ns));
+            }
+            return false;
+        }
+        if !event.is_physical() {
+            return true;
+        }
+        let Some(&(operation, end_ns)) = self.library_calls.get(&thread) else { return false };
+        match event.layer() {
+            // It has an operation of its own.
+            Layer::MpiIo => event.start_ns <= end_ns,
+            Layer::Posix | Layer::Stdio => event.operation == operation && operation != 0,
+            Layer::Message | Layer::Hdf5 | Layer::Pnetcdf => false,
         }
     }
 

@@ -30,7 +30,7 @@ pub fn fio(trace: &Trace, path: &Path) -> Result<u64, TraceError> {
         let counts = match event.layer() {
             Layer::Posix | Layer::Stdio => true,
             Layer::MpiIo => !only_physical,
-            Layer::Message => false,
+            Layer::Message | Layer::Hdf5 | Layer::Pnetcdf => false,
         };
         if counts && event.result >= 0 {
             log.put(&event).map_err(TraceError::io(path, "write"))?;
