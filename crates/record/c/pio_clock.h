@@ -8,7 +8,9 @@
  *
  * Was the thread on a processor all the time? It leaves a mark in its restartable-sequences area (rseq, which the C
  * library registers): the address of a critical section that it is never in. The kernel wipes such an address whenever it
- * takes the thread off the processor. A mark that is still there says that the wall clock counted CPU time.
+ * takes the thread off the processor. A mark that is still there says that the wall clock counted CPU time. That it is
+ * wiped is what kernels do, not what they promise: some may leave it to a thread that sleeps in a system call. So a
+ * process sleeps once, and leaves no marks where that is not noticed.
  */
 #ifndef PIO_CLOCK_H
 #define PIO_CLOCK_H
@@ -154,6 +156,12 @@ static inline void leave_mark(uint64_t *place) {
     __atomic_store_n(place, (uint64_t)(uintptr_t)pio_mark, __ATOMIC_RELAXED);
 }
 
+/* Where the thread was when the kernel last noted it, which it does where it wipes marks. */
+static inline unsigned mark_processor(void) {
+    const struct rseq *area = (const struct rseq *)((char *)__builtin_thread_pointer() + __rseq_offset);
+    return __atomic_load_n(&area->cpu_id, __ATOMIC_RELAXED);
+}
+
 #else
 
 static inline uint64_t *mark_place(void) {
@@ -165,10 +173,29 @@ static inline bool mark_is_there(const uint64_t *place) {
     return false;
 }
 
+static inline unsigned mark_processor(void) {
+    return 0;
+}
+
 static inline void leave_mark(uint64_t *place) {
     (void)place;
 }
 
 #endif
+
+/* Whether a thread that sleeps loses its mark. One that wakes up on another processor does in any case: that says
+ * nothing. */
+static bool sleep_wipes_marks(uint64_t *place, void (*sleep_ns)(long ns)) {
+    for (int try = 0; try < 3; try++) {
+        unsigned processor = mark_processor();
+        leave_mark(place);
+        sleep_ns(20000);
+        if (mark_is_there(place))
+            return false;
+        if (mark_processor() == processor)
+            return true;
+    }
+    return false;
+}
 
 #endif

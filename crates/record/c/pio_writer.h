@@ -76,6 +76,10 @@ static bool started_once;    /* by this process or the one it was forked from */
 static uint32_t starting;    /* pid of the process that is inside start() */
 static uint64_t first_seen_ns;
 
+/* Whether marks tell of sleep (pio_clock.h): MARKS_UNKNOWN until the first process of this image has tried. */
+static uint32_t marks;
+enum { MARKS_UNKNOWN, MARKS_TELL, MARKS_DO_NOT_TELL };
+
 static struct {
     uint32_t state; /* SPOOL_... */
     bool full;      /* no more room: what has a chunk goes on, nothing new is taken */
@@ -335,6 +339,18 @@ static char *map_segment(size_t segment) {
     return mapped;
 }
 
+static void sleep_ns(long ns) {
+    struct timespec time = {0, ns};
+    KERNEL(SYS_nanosleep, &time, NULL);
+}
+
+static void try_marks(void) {
+    uint64_t *place = mark_place();
+    if (marks == MARKS_UNKNOWN)
+        STORE(&marks, place != NULL && sleep_wipes_marks(place, sleep_ns) ? MARKS_TELL : MARKS_DO_NOT_TELL);
+    self.mark = marks == MARKS_TELL ? place : NULL;
+}
+
 static bool create_spool(void) {
     struct utsname names;
     if (uname(&names) != 0)
@@ -346,6 +362,7 @@ static bool create_spool(void) {
     char source[16] = "";
     read_small_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source - 1);
     counter_begin(source);
+    try_marks();
     spool.budget = map_budget();
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     snprintf(spool.path, sizeof spool.path, "%s/%s-%u-%llx.spool", spool_folder, names.nodename, LOAD(alive),
@@ -515,7 +532,7 @@ static inline void meet_thread(void) {
     if (UNLIKELY(self.pid != pid)) {
         memset(&self, 0, sizeof self);
         self.pid = pid;
-        self.mark = mark_place();
+        self.mark = LOAD(&marks) == MARKS_TELL ? mark_place() : NULL;
     }
 }
 
