@@ -14,40 +14,61 @@ use pio_trace::{Call, Event, Flags, Layer, Op, Target};
 
 const RANKS: u64 = 2;
 
-/// What a compiler needs to be told of a package; none (and a message) if it is not there.
-fn options_of(package: &str) -> Option<Vec<String>> {
-    let found = ["mpicc.mpich", "mpiexec.mpich"].iter().all(|program| {
-        Command::new("sh").args(["-c", &format!("command -v {program}")]).output().is_ok_and(|o| o.status.success())
-    });
-    let output = Command::new("pkg-config").args(["--cflags", "--libs", package]).output().ok();
-    let Some(output) = output.filter(|output| found && output.status.success()) else {
-        println!("skipped: no {package} for an MPI with commands of its own name");
-        return None;
-    };
-    Some(String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect())
+/// An MPI with commands of its own name, and what only its programs load.
+struct Mpi {
+    mpicc: &'static str,
+    launcher: &'static [&'static str],
+    library: &'static str,
 }
 
-fn build(name: &str, package: &str, more: &[&str], folder: &Path) -> Option<PathBuf> {
-    let options = options_of(package)?;
-    let output = Command::new("mpicc.mpich")
-        .arg(program_source(&format!("{name}.c")))
-        .args(more)
-        .arg("-o")
-        .arg(folder.join(name))
-        .args(options)
-        .output()
-        .expect("a compiler");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(folder.join(name))
+const MPICH: Mpi = Mpi { mpicc: "mpicc.mpich", launcher: &["mpiexec.mpich"], library: "libmpich.so" };
+const OPEN_MPI: Mpi = Mpi {
+    mpicc: "mpicc.openmpi",
+    launcher: &["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe"],
+    library: "libopen-pal.so",
+};
+
+/// What a program prints; empty if it is not there or fails.
+fn printed(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().ok().filter(|output| output.status.success());
+    output.map_or(String::new(), |output| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Compiles a program with a package, by the MPI that the package is for; none (and a message) if it is not there.
+fn build(name: &str, package: &str, more: &[&str], folder: &Path) -> Option<(PathBuf, &'static Mpi)> {
+    let options = printed("pkg-config", &["--cflags", "--libs", package]);
+    let program = folder.join(name);
+    for mpi in [&MPICH, &OPEN_MPI] {
+        if options.is_empty() || printed(mpi.mpicc, &["-show"]).is_empty() {
+            continue;
+        }
+        let output = Command::new(mpi.mpicc)
+            .arg(program_source(&format!("{name}.c")))
+            .args(more)
+            .arg("-o")
+            .arg(&program)
+            .args(options.split_whitespace())
+            .output()
+            .expect("a compiler");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        // A package need not say which MPI it is for; but it loads that.
+        let loads = printed("ldd", &[program.to_str().expect("a name")]);
+        if !loads.contains(if mpi.library == MPICH.library { OPEN_MPI.library } else { MPICH.library }) {
+            return Some((program, mpi));
+        }
+    }
+    println!("skipped: no {package} for an MPI with commands of its own name");
+    None
 }
 
 /// Records an MPI program that is given the file `data`.
 fn parallel(name: &str, package: &str) -> Option<Job> {
     let folder = folder();
-    let program = build(name, package, &[], folder.path())?;
-    let shim = compile_shim(Path::new("mpicc.mpich"), MPI_SHIM, &folder.path().join("shim"))
+    let (program, mpi) = build(name, package, &[], folder.path())?;
+    let shim = compile_shim(Path::new(mpi.mpicc), MPI_SHIM, &folder.path().join("shim"))
         .expect("the MPI recorder compiles");
-    let mut words = command(&["mpiexec.mpich", "-n", &RANKS.to_string()]);
+    let mut words = command(mpi.launcher);
+    words.extend(command(&["-n", &RANKS.to_string()]));
     words.extend([program.into(), folder.path().join("data").into()]);
     let job = record_in(folder, words, |options| options.mpi_shim = Some(shim));
     assert!(job.outcome.status.success(), "{:?}", job.outcome);
@@ -141,7 +162,7 @@ fn holds_objects(job: &Job) {
 #[test]
 fn hdf5_without_mpi() {
     let folder = folder();
-    let Some(program) = build("objects_hdf5", "hdf5-mpich", &[], folder.path()) else { return };
+    let Some((program, _)) = build("objects_hdf5", "hdf5-mpich", &[], folder.path()) else { return };
     let data = folder.path().join("data");
     holds_objects(&record_in(folder, vec![program.into(), data.into()], |_| {}));
 }
@@ -150,7 +171,7 @@ fn hdf5_without_mpi() {
 fn hdf5_that_a_module_brings_for_itself() {
     let folder = folder();
     let module = build("objects_hdf5", "hdf5-mpich", &["-shared", "-fPIC", "-DMODULE"], folder.path());
-    let Some(module) = module else { return };
+    let Some((module, _)) = module else { return };
     let program = compile("cc", "load_module", folder.path(), &["-ldl"]);
     let data = folder.path().join("data");
     holds_objects(&record_in(folder, vec![program.into(), module.into(), data.into()], |_| {}));
