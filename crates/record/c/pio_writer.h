@@ -48,6 +48,14 @@
 #define SEGMENTS 32768u /* 32 GiB: half of what the kernel lets one process map piecewise */
 #define SEGMENT_BUSY ((char *)1)
 
+/* The device promises room for a segment at once, as that takes fewest system calls; but where processes share a budget,
+ * only for what is about to be used. Segments begin and end where such pieces do. */
+#define PROMISE_BYTES FIRST_SEGMENT_BYTES
+#define PROMISES (SEGMENTS * (SEGMENT_BYTES / PROMISE_BYTES))
+
+/* A process may be out of descriptors for a while. What would need one is tried again, but not at every call. */
+#define RETRY_NS 10000000u
+
 /* Threads whose gap between two calls is shorter than this had no time to sleep: the gap is their CPU time. */
 #define SHORT_GAP_NS 1000u
 
@@ -86,7 +94,9 @@ static struct {
     char path[PATH_MAX];
     struct pio_header *header;
     char *segments[SEGMENTS];
-    unsigned char promised[SEGMENTS]; /* PROMISE_... */
+    unsigned char promised[PROMISES]; /* PROMISE_... */
+    uint64_t used;                    /* beyond, both have no entry */
+    uint64_t early_drops;             /* records that were lost before there was a header to count them in */
     uint32_t threads;    /* that recorded so far */
     uint64_t operations; /* ids given so far */
     uint64_t thinning;   /* 2^k - 1: one call in 2^k is kept */
@@ -120,6 +130,9 @@ struct writer_thread {
     uint64_t *mark;     /* where a mark can be left, or NULL */
     struct clock_anchor anchor;
     uint64_t thinned;   /* calls that the budget was asked about */
+    uint64_t retry_ns;  /* no room is asked for before */
+    uint64_t kept_place; /* room in the file that could not be used yet, */
+    uint32_t kept_bytes; /* so much of it */
     uint64_t end_ns;    /* CLOCK_MONOTONIC after its last recorded call */
     uint64_t cpu_ns;    /* thread's CPU clock when last read */
     uint64_t sample_ns; /* CLOCK_MONOTONIC at the same moment */
@@ -140,6 +153,10 @@ static inline uint64_t now_ns(void) {
 
 static void after_fork_in_child(void) {
     STORE(alive, 0);
+}
+
+static size_t segment_of(uint64_t offset) {
+    return offset < FIRST_SEGMENT_BYTES ? 0 : 1 + (size_t)((offset - FIRST_SEGMENT_BYTES) / SEGMENT_BYTES);
 }
 
 /* Before the first record of a process: from the constructor, from a hook that runs before it, or in a forked child.
@@ -177,8 +194,11 @@ static __attribute__((noinline)) bool start(void) {
             spool.state = SPOOL_NONE;
             spool.full = false;
             spool.header = NULL;
-            memset(spool.segments, 0, sizeof spool.segments);
-            memset(spool.promised, 0, sizeof spool.promised);
+            uint64_t last = spool.used == 0 ? 0 : spool.used - 1;
+            memset(spool.segments, 0, (segment_of(last) + 1) * sizeof spool.segments[0]);
+            memset(spool.promised, 0, last / PROMISE_BYTES + 1);
+            spool.used = 0;
+            spool.early_drops = 0;
             spool.threads = 0;
             spool.operations = 0;
             spool.thinning = 0;
@@ -224,10 +244,6 @@ static size_t read_small_file(const char *path, char *buffer, size_t size) {
     return length;
 }
 
-static size_t segment_of(uint64_t offset) {
-    return offset < FIRST_SEGMENT_BYTES ? 0 : 1 + (size_t)((offset - FIRST_SEGMENT_BYTES) / SEGMENT_BYTES);
-}
-
 static uint64_t segment_start(size_t segment) {
     return segment == 0 ? 0 : FIRST_SEGMENT_BYTES + (uint64_t)(segment - 1) * SEGMENT_BYTES;
 }
@@ -259,6 +275,11 @@ static bool reserve_room(int fd, uint64_t start_of, size_t bytes) {
     return true;
 }
 
+static void give_back_to_budget(size_t bytes) {
+    if (spool.budget != NULL)
+        __atomic_fetch_sub(&spool.budget->used_bytes, bytes, __ATOMIC_RELAXED);
+}
+
 /* Takes room from what all processes may use together. The more of it is gone, the fewer calls are kept: all of them in
  * the first half, one in 4 in the next quarter, one in 16 in the eighth after it, and so on. */
 static bool take_from_budget(size_t bytes) {
@@ -268,7 +289,7 @@ static bool take_from_budget(size_t bytes) {
     uint64_t limit = LOAD(&budget->limit_bytes);
     if (__atomic_add_fetch(&budget->used_bytes, bytes, __ATOMIC_RELAXED) <= limit)
         return true;
-    __atomic_fetch_sub(&budget->used_bytes, bytes, __ATOMIC_RELAXED);
+    give_back_to_budget(bytes);
     return false;
 }
 
@@ -300,33 +321,62 @@ static struct budget *map_budget(void) {
     return page == MAP_FAILED ? NULL : page;
 }
 
-/* Makes sure that the device has the room of a segment. */
-static bool promise_segment(size_t segment) {
-    if (segment >= SEGMENTS)
-        return false;
+/* Out of descriptors: the only trouble that passes. */
+static bool is_passing(int error) {
+    return error == EMFILE || error == ENFILE;
+}
+
+/* Makes the device promise a piece of the file; errno says why it did not. */
+static bool promise_piece(uint64_t start_of, size_t bytes) {
+    unsigned char *promised = &spool.promised[start_of / PROMISE_BYTES];
     for (;;) {
-        unsigned char state = ACQUIRE(&spool.promised[segment]);
-        if (state == PROMISE_GIVEN || state == PROMISE_REFUSED)
-            return state == PROMISE_GIVEN;
+        unsigned char state = ACQUIRE(promised);
+        if (state == PROMISE_GIVEN)
+            return true;
+        if (state == PROMISE_REFUSED) {
+            errno = ENOSPC;
+            return false;
+        }
         if (state == PROMISE_BUSY) {
             sched_yield();
-        } else if (__atomic_compare_exchange_n(&spool.promised[segment], &state, PROMISE_BUSY, false, __ATOMIC_ACQ_REL,
+        } else if (__atomic_compare_exchange_n(promised, &state, PROMISE_BUSY, false, __ATOMIC_ACQ_REL,
                                                __ATOMIC_RELAXED)) {
             bool given = false;
             int fd = (int)KERNEL(SYS_openat, AT_FDCWD, spool.path, O_RDWR | O_CLOEXEC | O_CREAT, 0600);
+            int error = errno;
             if (fd >= 0) {
-                given = take_from_budget(segment_bytes(segment)) &&
-                        reserve_room(fd, segment_start(segment), segment_bytes(segment));
+                error = ENOSPC;
+                if (take_from_budget(bytes) && !(given = reserve_room(fd, start_of, bytes)))
+                    give_back_to_budget(bytes);
                 KERNEL(SYS_close, fd);
             }
-            RELEASE(&spool.promised[segment], given ? PROMISE_GIVEN : PROMISE_REFUSED);
+            RELEASE(promised, given ? PROMISE_GIVEN : is_passing(error) ? PROMISE_NONE : PROMISE_REFUSED);
+            errno = error;
+            return given;
         }
     }
 }
 
+/* The same for what lies in one segment. */
+static bool promise(uint64_t start_of, size_t bytes) {
+    size_t segment = segment_of(start_of);
+    uint64_t end = start_of + bytes;
+    if (segment >= SEGMENTS) {
+        errno = EFBIG;
+        return false;
+    }
+    for (uint64_t used = LOAD(&spool.used); used < end;)
+        if (__atomic_compare_exchange_n(&spool.used, &used, end, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            break;
+    if (spool.budget == NULL)
+        return promise_piece(segment_start(segment), segment_bytes(segment));
+    for (uint64_t at = start_of / PROMISE_BYTES * PROMISE_BYTES; at < end; at += PROMISE_BYTES)
+        if (!promise_piece(at, PROMISE_BYTES))
+            return false;
+    return true;
+}
+
 static char *map_segment(size_t segment) {
-    if (!promise_segment(segment))
-        return NULL;
     int fd = (int)KERNEL(SYS_openat, AT_FDCWD, spool.path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return NULL;
@@ -367,7 +417,7 @@ static bool create_spool(void) {
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     snprintf(spool.path, sizeof spool.path, "%s/%s-%u-%llx.spool", spool_folder, names.nodename, LOAD(alive),
              (unsigned long long)now);
-    char *mapped = map_segment(0);
+    char *mapped = promise(0, FIRST_SEGMENT_BYTES) ? map_segment(0) : NULL;
     if (mapped == NULL)
         return false; /* the file, if it came to be, is empty: that tells the collector */
     struct pio_header *header = (struct pio_header *)mapped;
@@ -398,7 +448,16 @@ static bool spool_is_open(void) {
             return false;
         if (state == SPOOL_NONE && __atomic_compare_exchange_n(&spool.state, &state, SPOOL_BUSY, false,
                                                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-            RELEASE(&spool.state, create_spool() ? SPOOL_OPEN : SPOOL_FAILED);
+            if (create_spool()) {
+                RELEASE(&spool.state, SPOOL_OPEN);
+                __atomic_fetch_add(&spool.header->dropped, LOAD(&spool.early_drops), __ATOMIC_RELAXED);
+            } else if (is_passing(errno)) {
+                self.retry_ns = now_ns() + RETRY_NS;
+                RELEASE(&spool.state, SPOOL_NONE);
+                return false;
+            } else {
+                RELEASE(&spool.state, SPOOL_FAILED);
+            }
         } else if (state == SPOOL_BUSY) {
             sched_yield();
         }
@@ -434,15 +493,38 @@ static uint64_t chunk_place(uint32_t bytes) {
     }
 }
 
+/* The same, or the room that could not be used the last time. */
+static uint64_t take_place(uint32_t bytes) {
+    if (self.kept_bytes != bytes)
+        return chunk_place(bytes);
+    self.kept_bytes = 0;
+    return self.kept_place;
+}
+
+/* After room at `place` could not be used, for the reason that errno says. */
+static void no_room(uint64_t place, uint32_t bytes) {
+    if (is_passing(errno)) {
+        self.retry_ns = now_ns() + RETRY_NS;
+        self.kept_place = place;
+        self.kept_bytes = bytes;
+    } else {
+        STORE(&spool.full, true);
+    }
+}
+
+static bool may_ask_for_room(void) {
+    return !LOAD(&spool.full) && (LIKELY(self.retry_ns == 0) || now_ns() >= self.retry_ns);
+}
+
 static struct pio_chunk *new_chunk(uint32_t bytes, uint32_t sequence, bool is_short) {
-    if (!spool_is_open() || LOAD(&spool.full))
+    if (!may_ask_for_room() || !spool_is_open())
         return NULL;
     look_at_budget();
-    uint64_t offset = chunk_place(bytes);
+    uint64_t offset = take_place(bytes);
     size_t segment = segment_of(offset);
-    char *address = segment_address(segment);
+    char *address = promise(offset, bytes) ? segment_address(segment) : NULL;
     if (address == NULL) {
-        STORE(&spool.full, true);
+        no_room(offset, bytes);
         return NULL;
     }
     if (!self.has_number) {
@@ -472,27 +554,40 @@ static __attribute__((noinline)) bool take_whole_chunk(size_t bytes) {
     return true;
 }
 
-/* Copies the thread's full chunk to the end of the file. */
-static bool copy_chunk(void) {
-    uint64_t offset = chunk_place(PIO_SHORT_CHUNK_BYTES);
-    if (!promise_segment(segment_of(offset)) || !may_grow_to(offset + PIO_SHORT_CHUNK_BYTES))
+/* Copies the thread's full chunk to a place in the file; errno says why it could not. */
+static bool copy_chunk_to(uint64_t offset) {
+    if (!promise(offset, PIO_SHORT_CHUNK_BYTES))
         return false;
+    if (!may_grow_to(offset + PIO_SHORT_CHUNK_BYTES)) {
+        errno = EFBIG;
+        return false;
+    }
     int fd = (int)KERNEL(SYS_openat, AT_FDCWD, spool.path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
     long written = KERNEL(SYS_pwrite64, fd, self.chunk, PIO_SHORT_CHUNK_BYTES, (off_t)offset);
     KERNEL(SYS_close, fd);
+    errno = EIO;
     return written == (long)PIO_SHORT_CHUNK_BYTES;
+}
+
+/* Copies it to the end. */
+static bool copy_chunk(void) {
+    if (!may_ask_for_room())
+        return false;
+    uint64_t offset = take_place(PIO_SHORT_CHUNK_BYTES);
+    if (copy_chunk_to(offset))
+        return true;
+    no_room(offset, PIO_SHORT_CHUNK_BYTES);
+    return false;
 }
 
 /* An empty chunk for short records; NULL if there is no room. */
 static struct pio_chunk *next_short_chunk(void) {
     struct pio_chunk *chunk = self.chunk;
     if (chunk != NULL && chunk->bytes == PIO_SHORT_CHUNK_BYTES) {
-        if (LOAD(&spool.full) || !copy_chunk()) {
-            STORE(&spool.full, true);
+        if (!copy_chunk())
             return NULL;
-        }
         look_at_budget();
         uint32_t sequence = chunk->sequence + 1;
         RELEASE(&chunk->magic, 0);
@@ -523,8 +618,8 @@ static __attribute__((noinline)) bool take_short_chunk(void) {
 }
 
 static __attribute__((noinline)) void drop(void) {
-    if (ACQUIRE(&spool.state) == SPOOL_OPEN)
-        __atomic_fetch_add(&spool.header->dropped, 1, __ATOMIC_RELAXED);
+    bool is_open = ACQUIRE(&spool.state) == SPOOL_OPEN;
+    __atomic_fetch_add(is_open ? &spool.header->dropped : &spool.early_drops, 1, __ATOMIC_RELAXED);
 }
 
 static inline void meet_thread(void) {
