@@ -41,7 +41,7 @@ impl Thread {
         while self.window.len() < WINDOW
             && let Some(chunk) = self.chunks.pop_front()
         {
-            let bytes = spool.read_chunk(chunk)?;
+            let bytes = spool.read_found(chunk)?;
             let calls =
                 spool::records(&bytes).map(|(record, _)| record).filter(|record| record.call < spool::ADOPT);
             self.window.extend(calls);

@@ -225,7 +225,31 @@ impl Spool {
         Ok(chunk_at(&head[..filled], offset, room.min(MAX_CHUNK_BYTES)))
     }
 
-    /// The records of one chunk that `scan` found.
+    /// The records of one chunk that `scan` found, though its process may still run, and may have gone on: then the chunk
+    /// was copied behind what was there when it was found, and holds others by now.
+    pub fn read_found(&self, chunk: Chunk) -> io::Result<Vec<u8>> {
+        let bytes = self.read_chunk(chunk)?;
+        let is_same = |found: Chunk| {
+            (found.thread, found.sequence, found.is_short) == (chunk.thread, chunk.sequence, chunk.is_short)
+        };
+        if self.chunk(chunk.offset)?.is_some_and(is_same) {
+            return Ok(bytes);
+        }
+        let now = match Spool::open(&self.path) {
+            Ok(now) => now,
+            Err(Unusable::System(error)) => return Err(error),
+            Err(Unusable::NotASpool) => return Ok(Vec::new()),
+        };
+        for offset in now.places(chunk.offset)?.chunks {
+            if let Some(copy) = now.chunk(offset)?.filter(|&found| is_same(found)) {
+                return now.read_chunk(copy);
+            }
+        }
+        // A damaged file: a process clears no chunk that it has not copied.
+        Ok(Vec::new())
+    }
+
+    /// The records of one chunk as it is now.
     pub fn read_chunk(&self, chunk: Chunk) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; chunk.bytes - UNIT_BYTES];
         File::open(&self.path)?.read_exact_at(&mut bytes, chunk.offset + UNIT_BYTES as u64)?;
@@ -474,4 +498,45 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHUNK_BYTES: usize = 4096;
+
+    fn chunk(sequence: u32, fill: u8) -> Vec<u8> {
+        let mut bytes = vec![fill; CHUNK_BYTES];
+        for (word, value) in [CHUNK_MAGIC, CHUNK_BYTES as u32, 0, sequence, 1].iter().enumerate() {
+            bytes[4 * word..][..4].copy_from_slice(&value.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn write(path: &Path, chunks: &[Vec<u8>]) -> io::Result<()> {
+        let mut bytes = vec![0; HEADER_BYTES];
+        bytes[..8].copy_from_slice(MAGIC);
+        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes.extend(chunks.concat());
+        let next = bytes.len() as u64;
+        bytes[32..40].copy_from_slice(&next.to_le_bytes());
+        std::fs::write(path, bytes)
+    }
+
+    #[test]
+    fn a_chunk_that_is_used_again_is_read_where_it_was_copied_to() -> Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("a.spool");
+        write(&path, &[chunk(7, 1)])?;
+        let spool = Spool::open(&path).map_err(|error| format!("{error:?}"))?;
+        let mut found = Vec::new();
+        spool.scan(|chunk, _| found.push(chunk))?;
+        let [old] = found[..] else { return Err("one chunk".into()) };
+        assert_eq!(spool.read_found(old)?, vec![1; CHUNK_BYTES - UNIT_BYTES]);
+        // Its thread went on: the others' chunk, and the copy, lie behind it.
+        write(&path, &[chunk(8, 2), chunk(3, 3), chunk(7, 1)])?;
+        assert_eq!(spool.read_found(old)?, vec![1; CHUNK_BYTES - UNIT_BYTES]);
+        Ok(())
+    }
 }
