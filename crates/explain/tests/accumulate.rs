@@ -100,6 +100,52 @@ fn collective_write() -> (Tables, Vec<Event>) {
     (tables, events)
 }
 
+/// Small writes here and there, by `call`; each alone, or in a call of HDF5.
+fn scattered_writes(call: Call, by_hdf5: bool) -> (Tables, Vec<Event>) {
+    let tables = Tables {
+        processes: vec![process(Some(0), Some(10_000 * MS))],
+        files: vec![File { path: "/data".into() }],
+        handles: vec![handle(0, 0, 1), handle(0, 0, 1)],
+        ..Tables::default()
+    };
+    let mut events = Vec::new();
+    for i in 0..2000 {
+        let mut write = at(event(call, 0, Some(0), 4 * i * MS + MS, MS), i * 7919 % 2000 * 10_000, 100);
+        // A call of MPI-IO is an operation of its own, one of POSIX belongs to what caused it.
+        write.operation = if call.layer() == Layer::MpiIo { 2 * i + 2 } else { 0 };
+        if by_hdf5 {
+            let mut cause = event(Call::H5Dwrite, 0, Some(1), 4 * i * MS, 3 * MS);
+            (cause.size, cause.result, cause.operation) = (100, 100, 2 * i + 1);
+            events.push(cause);
+            write.operation = write.operation.max(2 * i + 1);
+            write = physical(write);
+        }
+        events.push(write);
+    }
+    (tables, events)
+}
+
+#[test]
+fn what_hdf5_causes_is_charged_as_if_the_program_had_done_it() {
+    for call in [Call::Pwrite, Call::MpiFileWriteAt] {
+        let [alone, below] = [false, true].map(|by_hdf5| {
+            let (tables, events) = scattered_writes(call, by_hdf5);
+            Explanation::of(&tables, events)
+        });
+        let charged = |found: &Explanation| -> Vec<_> {
+            found.findings.iter().map(|finding| (finding.kind, finding.lost_ns)).collect()
+        };
+        assert!(!charged(&alone).is_empty(), "{call:?}");
+        assert_eq!(charged(&below), charged(&alone), "{call:?}");
+        assert_eq!(alone.layers.len(), 1, "{call:?}");
+        // But what the program asked for is what it asked of HDF5.
+        assert_eq!(below.processes[0].program.write, tally(2000, 200_000, 6000, 3), "{call:?}");
+        assert_eq!((below.workload.write.count, below.workload.write.bytes), (2000, 200_000), "{call:?}");
+        let asked = below.asked_operations.as_ref().unwrap_or(&below.operations);
+        assert_eq!((asked.layer, asked.table.tally(Op::Write).time_ns), (Layer::Hdf5, 6000 * MS), "{call:?}");
+    }
+}
+
 fn tally(count: u64, bytes: u64, time_ms: u64, longest_ms: u64) -> Tally {
     Tally { count, failed: 0, bytes, time_ns: time_ms * MS, longest_ns: longest_ms * MS }
 }
