@@ -132,16 +132,18 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
 
 /// A line on standard error for each look at a running job.
 fn show(look: &Look) {
-    let Look { processes, total, since_last } = look;
+    let Look { processes, total, since_last, .. } = look;
+    let bytes = |count| units::bytes(look.per_second(count));
+    let calls = |count| look.per_second(count).round();
     eprintln!(
         "pioscope: {processes} processes; read {} ({}/s, {} calls/s), wrote {} ({}/s, {} calls/s), {} other calls/s",
         units::bytes(total.read_bytes as f64),
-        units::bytes(since_last.read_bytes as f64),
-        since_last.reads,
+        bytes(since_last.read_bytes),
+        calls(since_last.reads),
         units::bytes(total.written_bytes as f64),
-        units::bytes(since_last.written_bytes as f64),
-        since_last.writes,
-        since_last.others,
+        bytes(since_last.written_bytes),
+        calls(since_last.writes),
+        calls(since_last.others),
     );
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use pio_trace::{Call, Flags, Layer, Op};
 
@@ -36,6 +37,15 @@ pub struct Look {
     pub total: Counts,
     /// Since the last look.
     pub since_last: Counts,
+    /// How long ago that was, seconds.
+    pub since_last_s: f64,
+}
+
+impl Look {
+    /// So much of what has been counted since the last look as a second saw, on average.
+    pub fn per_second(&self, count: u64) -> f64 {
+        if self.since_last_s > 0.0 { count as f64 / self.since_last_s } else { 0.0 }
+    }
 }
 
 /// How often a hole in a spool is looked at before it counts as one that stays.
@@ -47,6 +57,7 @@ pub struct Watch {
     folder: PathBuf,
     spools: HashMap<PathBuf, Followed>,
     total: Counts,
+    looked: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -63,7 +74,12 @@ struct Followed {
 impl Watch {
     /// Of the job whose spools are in `folder`.
     pub fn new(folder: &Path) -> Watch {
-        Watch { folder: folder.to_path_buf(), spools: HashMap::new(), total: Counts::default() }
+        Watch {
+            folder: folder.to_path_buf(),
+            spools: HashMap::new(),
+            total: Counts::default(),
+            looked: Instant::now(),
+        }
     }
 
     /// Counts what has been added.
@@ -77,7 +93,13 @@ impl Watch {
                 self.spools.entry(path).or_default().follow(&spool, &mut self.total)?;
             }
         }
-        Ok(Look { processes: self.spools.len(), total: self.total, since_last: self.total.since(&before) })
+        let looked = std::mem::replace(&mut self.looked, Instant::now());
+        Ok(Look {
+            processes: self.spools.len(),
+            total: self.total,
+            since_last: self.total.since(&before),
+            since_last_s: self.looked.duration_since(looked).as_secs_f64(),
+        })
     }
 }
 

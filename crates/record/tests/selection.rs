@@ -88,4 +88,7 @@ fn a_running_job_is_shown() {
     assert_eq!((last.total.writes, last.total.written_bytes), (10_000, 10_000 * 512), "{looks:?}");
     let sum: u64 = looks.iter().map(|look| look.since_last.calls).sum();
     assert_eq!(sum, last.total.calls);
+    // The last look comes when the job is over, and that is seldom a second after the one before.
+    assert!(first.since_last_s >= 1.0 && last.since_last_s > 0.0, "{looks:?}");
+    assert_eq!(last.per_second(300), 300.0 / last.since_last_s);
 }
