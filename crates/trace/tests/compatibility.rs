@@ -79,8 +79,7 @@ fn make_version_3() {
 
 #[test]
 fn later_versions_are_read() {
-    for (name, expected) in
-        [("version-2.pio", calls_of_version_2()), ("version-3.pio", calls_of_version_3())]
+    for (name, expected) in [("version-2.pio", calls_of_version_2()), ("version-3.pio", calls_of_version_3())]
     {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
         let trace = Trace::open(&path).unwrap();

@@ -77,8 +77,7 @@ impl<'a> Evidence<'a> {
         let thread = (event.process, event.thread);
         if event.layer().is_library() {
             if !event.is_physical() {
-                let end_ns =
-                    if event.flags.contains(Flags::UNFINISHED) { u64::MAX } else { event.end_ns() };
+                let end_ns = if event.flags.contains(Flags::UNFINISHED) { u64::MAX } else { event.end_ns() };
                 self.library_calls.insert(thread, (event.operation, end_ns));
             }
             return false;
