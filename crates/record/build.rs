@@ -44,7 +44,7 @@ fn compile_posix_library(out: &Path) {
         .arg(out)
         .args(["-I", "c", "c/pio_posix.c", "-o"])
         .arg(out.join("libpio_posix.so"))
-        .args(["-Wl,-z,defs", "-ldl", "-lpthread"])
+        .args(["-Wl,-z,defs", "-Wl,-z,now", "-ldl", "-lpthread"])
         .status();
     match status {
         Ok(status) if status.success() => {}

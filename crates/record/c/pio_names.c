@@ -5,63 +5,63 @@ static bool may_be_ours(const char *path, bool failed) {
     return path != NULL && (!failed || (errno != EFAULT && errno != ENAMETOOLONG)) && !is_foreign_path(path);
 }
 
-/* `type result = next_call`, of which -1 says that it failed. */
-#define PATH_BODY(type, path, call, size, next_call)                                                                   \
+/* `type result = next_call`, of which -1 says that it failed. `path` is meant from `folder` on. */
+#define PATH_BODY(type, folder, path, call, size, next_call)                                                           \
     if (!recording() || !is_owner())                                                                                   \
         return next_call;                                                                                              \
     struct pioscope_span span;                                                                                         \
     span_begin(&span);                                                                                                 \
     type result = next_call;                                                                                           \
-    if (may_be_ours(path, result == (type)-1))                                                                         \
+    if (may_be_ours(path, result == (type)-1) && name_is_kept(folder, path))                                           \
         finish_simple(&span, call, -1, PIO_NO_OFFSET, (uint64_t)(size), result == (type)-1 ? -1 : 0);                  \
     else                                                                                                               \
         span_is_dropped();                                                                                             \
     return result;
 
-#define HOOK_ON_PATH(name, parameters, path, call, size, next_call)                                                    \
+#define HOOK_ON_PATH(name, parameters, folder, path, call, size, next_call)                                            \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name parameters {                                                                                       \
-        PATH_BODY(int, path, call, size, next_call)                                                                    \
+        PATH_BODY(int, folder, path, call, size, next_call)                                                            \
     }
 
-HOOK_ON_PATH(truncate, (const char *path, off_t size), path, PIO_CALL_TRUNCATE, size, NEXT(truncate)(path, size))
-HOOK_ON_PATH(truncate64, (const char *path, off64_t size), path, PIO_CALL_TRUNCATE, size,
+HOOK_ON_PATH(truncate, (const char *path, off_t size), AT_FDCWD, path, PIO_CALL_TRUNCATE, size, NEXT(truncate)(path, size))
+HOOK_ON_PATH(truncate64, (const char *path, off64_t size), AT_FDCWD, path, PIO_CALL_TRUNCATE, size,
              NEXT(truncate64)(path, size))
-HOOK_ON_PATH(unlink, (const char *path), path, PIO_CALL_UNLINK, 0, NEXT(unlink)(path))
-HOOK_ON_PATH(unlinkat, (int folder, const char *path, int flags), path,
+HOOK_ON_PATH(unlink, (const char *path), AT_FDCWD, path, PIO_CALL_UNLINK, 0, NEXT(unlink)(path))
+HOOK_ON_PATH(unlinkat, (int folder, const char *path, int flags), folder, path,
              flags &AT_REMOVEDIR ? PIO_CALL_RMDIR : PIO_CALL_UNLINK, 0, NEXT(unlinkat)(folder, path, flags))
-HOOK_ON_PATH(remove, (const char *path), path, PIO_CALL_UNLINK, 0, NEXT(remove)(path))
-HOOK_ON_PATH(rename, (const char *from, const char *to), from, PIO_CALL_RENAME, 0, NEXT(rename)(from, to))
-HOOK_ON_PATH(renameat, (int from_folder, const char *from, int to_folder, const char *to), from, PIO_CALL_RENAME, 0,
+HOOK_ON_PATH(remove, (const char *path), AT_FDCWD, path, PIO_CALL_UNLINK, 0, NEXT(remove)(path))
+HOOK_ON_PATH(rename, (const char *from, const char *to), AT_FDCWD, from, PIO_CALL_RENAME, 0, NEXT(rename)(from, to))
+HOOK_ON_PATH(renameat, (int from_folder, const char *from, int to_folder, const char *to), from_folder, from, PIO_CALL_RENAME, 0,
              NEXT(renameat)(from_folder, from, to_folder, to))
-HOOK_ON_PATH(renameat2, (int from_folder, const char *from, int to_folder, const char *to, unsigned flags), from,
+HOOK_ON_PATH(renameat2, (int from_folder, const char *from, int to_folder, const char *to, unsigned flags), from_folder, from,
              PIO_CALL_RENAME, 0, NEXT(renameat2)(from_folder, from, to_folder, to, flags))
-HOOK_ON_PATH(link, (const char *from, const char *to), from, PIO_CALL_LINK, 0, NEXT(link)(from, to))
-HOOK_ON_PATH(linkat, (int from_folder, const char *from, int to_folder, const char *to, int flags), from,
+HOOK_ON_PATH(link, (const char *from, const char *to), AT_FDCWD, from, PIO_CALL_LINK, 0, NEXT(link)(from, to))
+HOOK_ON_PATH(linkat, (int from_folder, const char *from, int to_folder, const char *to, int flags), from_folder, from,
              PIO_CALL_LINK, 0, NEXT(linkat)(from_folder, from, to_folder, to, flags))
-HOOK_ON_PATH(symlink, (const char *target, const char *path), path, PIO_CALL_SYMLINK, 0, NEXT(symlink)(target, path))
-HOOK_ON_PATH(symlinkat, (const char *target, int folder, const char *path), path, PIO_CALL_SYMLINK, 0,
+HOOK_ON_PATH(symlink, (const char *target, const char *path), AT_FDCWD, path, PIO_CALL_SYMLINK, 0, NEXT(symlink)(target, path))
+HOOK_ON_PATH(symlinkat, (const char *target, int folder, const char *path), folder, path, PIO_CALL_SYMLINK, 0,
              NEXT(symlinkat)(target, folder, path))
-HOOK_ON_PATH(mkdir, (const char *path, mode_t mode), path, PIO_CALL_MKDIR, 0, NEXT(mkdir)(path, mode))
-HOOK_ON_PATH(mkdirat, (int folder, const char *path, mode_t mode), path, PIO_CALL_MKDIR, 0,
+HOOK_ON_PATH(mkdir, (const char *path, mode_t mode), AT_FDCWD, path, PIO_CALL_MKDIR, 0, NEXT(mkdir)(path, mode))
+HOOK_ON_PATH(mkdirat, (int folder, const char *path, mode_t mode), folder, path, PIO_CALL_MKDIR, 0,
              NEXT(mkdirat)(folder, path, mode))
-HOOK_ON_PATH(rmdir, (const char *path), path, PIO_CALL_RMDIR, 0, NEXT(rmdir)(path))
-HOOK_ON_PATH(chmod, (const char *path, mode_t mode), path, PIO_CALL_CHMOD, 0, NEXT(chmod)(path, mode))
-HOOK_ON_PATH(fchmodat, (int folder, const char *path, mode_t mode, int flags), path, PIO_CALL_CHMOD, 0,
+HOOK_ON_PATH(rmdir, (const char *path), AT_FDCWD, path, PIO_CALL_RMDIR, 0, NEXT(rmdir)(path))
+HOOK_ON_PATH(chmod, (const char *path, mode_t mode), AT_FDCWD, path, PIO_CALL_CHMOD, 0, NEXT(chmod)(path, mode))
+HOOK_ON_PATH(fchmodat, (int folder, const char *path, mode_t mode, int flags), folder, path, PIO_CALL_CHMOD, 0,
              NEXT(fchmodat)(folder, path, mode, flags))
-HOOK_ON_PATH(access, (const char *path, int mode), path, PIO_CALL_ACCESS, 0, NEXT(access)(path, mode))
-HOOK_ON_PATH(faccessat, (int folder, const char *path, int mode, int flags), path, PIO_CALL_ACCESS, 0,
+HOOK_ON_PATH(access, (const char *path, int mode), AT_FDCWD, path, PIO_CALL_ACCESS, 0, NEXT(access)(path, mode))
+HOOK_ON_PATH(faccessat, (int folder, const char *path, int mode, int flags), folder, path, PIO_CALL_ACCESS, 0,
              NEXT(faccessat)(folder, path, mode, flags))
-HOOK_ON_PATH(euidaccess, (const char *path, int mode), path, PIO_CALL_ACCESS, 0, NEXT(euidaccess)(path, mode))
+HOOK_ON_PATH(euidaccess, (const char *path, int mode), AT_FDCWD, path, PIO_CALL_ACCESS, 0, NEXT(euidaccess)(path, mode))
 
 DECLARE_NEXT(readlink)
 EXPORT ssize_t readlink(const char *path, char *buffer, size_t room) {
-    PATH_BODY(ssize_t, path, PIO_CALL_READLINK, 0, NEXT(readlink)(path, buffer, room))
+    PATH_BODY(ssize_t, AT_FDCWD, path, PIO_CALL_READLINK, 0, NEXT(readlink)(path, buffer, room))
 }
 
 DECLARE_NEXT(readlinkat)
 EXPORT ssize_t readlinkat(int folder, const char *path, char *buffer, size_t room) {
-    PATH_BODY(ssize_t, path, PIO_CALL_READLINK, 0, NEXT(readlinkat)(folder, path, buffer, room))
+    PATH_BODY(ssize_t, folder, path, PIO_CALL_READLINK, 0, NEXT(readlinkat)(folder, path, buffer, room))
 }
 
 DECLARE_NEXT(opendir)
@@ -71,7 +71,7 @@ EXPORT DIR *opendir(const char *path) {
     struct pioscope_span span;
     span_begin(&span);
     DIR *folder = NEXT(opendir)(path);
-    if (may_be_ours(path, folder == NULL))
+    if (may_be_ours(path, folder == NULL) && name_is_kept(AT_FDCWD, path))
         finish_simple(&span, PIO_CALL_OPENDIR, -1, PIO_NO_OFFSET, 0, folder == NULL ? -1 : 0);
     else
         span_is_dropped();
@@ -80,10 +80,10 @@ EXPORT DIR *opendir(const char *path) {
 
 /* Status ----------------------------------------------------------------------------------------------------------- */
 
-HOOK_ON_PATH(stat, (const char *path, struct stat *status), path, PIO_CALL_STAT, 0, NEXT(stat)(path, status))
-HOOK_ON_PATH(stat64, (const char *path, struct stat64 *status), path, PIO_CALL_STAT, 0, NEXT(stat64)(path, status))
-HOOK_ON_PATH(lstat, (const char *path, struct stat *status), path, PIO_CALL_STAT, 0, NEXT(lstat)(path, status))
-HOOK_ON_PATH(lstat64, (const char *path, struct stat64 *status), path, PIO_CALL_STAT, 0, NEXT(lstat64)(path, status))
+HOOK_ON_PATH(stat, (const char *path, struct stat *status), AT_FDCWD, path, PIO_CALL_STAT, 0, NEXT(stat)(path, status))
+HOOK_ON_PATH(stat64, (const char *path, struct stat64 *status), AT_FDCWD, path, PIO_CALL_STAT, 0, NEXT(stat64)(path, status))
+HOOK_ON_PATH(lstat, (const char *path, struct stat *status), AT_FDCWD, path, PIO_CALL_STAT, 0, NEXT(lstat)(path, status))
+HOOK_ON_PATH(lstat64, (const char *path, struct stat64 *status), AT_FDCWD, path, PIO_CALL_STAT, 0, NEXT(lstat64)(path, status))
 HOOK_ON_DESCRIPTOR(fstat, (int fd, struct stat *status), PIO_CALL_STAT, PIO_NO_OFFSET, 0, NEXT(fstat)(fd, status))
 HOOK_ON_DESCRIPTOR(fstat64, (int fd, struct stat64 *status), PIO_CALL_STAT, PIO_NO_OFFSET, 0,
                    NEXT(fstat64)(fd, status))
@@ -97,7 +97,7 @@ HOOK_ON_DESCRIPTOR(fstat64, (int fd, struct stat64 *status), PIO_CALL_STAT, PIO_
         finish_simple(&span, PIO_CALL_STAT, fd, PIO_NO_OFFSET, 0, result);                                             \
         return result;                                                                                                 \
     }                                                                                                                  \
-    PATH_BODY(int, path, PIO_CALL_STAT, 0, next_call)
+    PATH_BODY(int, fd, path, PIO_CALL_STAT, 0, next_call)
 
 DECLARE_NEXT(fstatat)
 EXPORT int fstatat(int fd, const char *path, struct stat *status, int flags) {
@@ -123,13 +123,13 @@ int __fxstat(int version, int fd, struct stat *status);
 int __fxstat64(int version, int fd, struct stat64 *status);
 int __fxstatat(int version, int fd, const char *path, struct stat *status, int flags);
 int __fxstatat64(int version, int fd, const char *path, struct stat64 *status, int flags);
-HOOK_ON_PATH(__xstat, (int version, const char *path, struct stat *status), path, PIO_CALL_STAT, 0,
+HOOK_ON_PATH(__xstat, (int version, const char *path, struct stat *status), AT_FDCWD, path, PIO_CALL_STAT, 0,
              NEXT(__xstat)(version, path, status))
-HOOK_ON_PATH(__xstat64, (int version, const char *path, struct stat64 *status), path, PIO_CALL_STAT, 0,
+HOOK_ON_PATH(__xstat64, (int version, const char *path, struct stat64 *status), AT_FDCWD, path, PIO_CALL_STAT, 0,
              NEXT(__xstat64)(version, path, status))
-HOOK_ON_PATH(__lxstat, (int version, const char *path, struct stat *status), path, PIO_CALL_STAT, 0,
+HOOK_ON_PATH(__lxstat, (int version, const char *path, struct stat *status), AT_FDCWD, path, PIO_CALL_STAT, 0,
              NEXT(__lxstat)(version, path, status))
-HOOK_ON_PATH(__lxstat64, (int version, const char *path, struct stat64 *status), path, PIO_CALL_STAT, 0,
+HOOK_ON_PATH(__lxstat64, (int version, const char *path, struct stat64 *status), AT_FDCWD, path, PIO_CALL_STAT, 0,
              NEXT(__lxstat64)(version, path, status))
 HOOK_ON_DESCRIPTOR(__fxstat, (int version, int fd, struct stat *status), PIO_CALL_STAT, PIO_NO_OFFSET, 0,
                    NEXT(__fxstat)(version, fd, status))
@@ -191,7 +191,7 @@ EXPORT void sync(void) {
 #define HOOK_MKSTEMP(name, parameters, flags, next_call)                                                               \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name parameters {                                                                                       \
-        OPEN_BODY(PIO_CALL_OPEN, template, flags, next_call)                                                           \
+        OPEN_BODY(PIO_CALL_OPEN, AT_FDCWD, template, flags, next_call)                                                 \
     }
 
 HOOK_MKSTEMP(mkstemp, (char *template), 0, NEXT(mkstemp)(template))

@@ -140,24 +140,86 @@ static bool is_kept(const char *path) {
     return !some_keep;
 }
 
-/* The path of an open regular file: its length, or 0 if it is none of the job's files. */
-static size_t path_of_descriptor(int fd, char *path) {
-    struct stat status;
-    if (KERNEL(SYS_fstat, fd, &status) != 0 || !S_ISREG(status.st_mode))
-        return 0;
-    char link[40];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    long length = KERNEL(SYS_readlinkat, AT_FDCWD, link, path, PATH_MAX - 1);
+/* The kernel's name of what a descriptor stands for. snprintf would take a page of stack. */
+static void name_of_descriptor(int fd, char name[32]) {
+    char digits[12];
+    int count = 0;
+    unsigned rest = (unsigned)fd;
+    do
+        digits[count++] = (char)('0' + rest % 10);
+    while ((rest /= 10) != 0);
+    char *end = stpcpy(name, "/proc/self/fd/");
+    while (count > 0)
+        *end++ = digits[--count];
+    *end = 0;
+}
+
+/* The path that a descriptor was opened by, in a buffer of PATH_MAX: its length, 0 if it is not known. */
+static size_t read_descriptor_path(int fd, char *path) {
+    char name[32];
+    name_of_descriptor(fd, name);
+    long length = KERNEL(SYS_readlinkat, AT_FDCWD, name, path, PATH_MAX - 1);
     if (length <= 0)
         return 0;
     path[length] = 0;
-    return is_foreign_path(path) || !is_kept(path) ? 0 : (size_t)length;
+    return (size_t)length;
+}
+
+/* The path of an open regular file: its length, or 0 if it is none of the job's files. */
+static size_t path_of_descriptor(int fd, char *path) {
+    struct stat status;
+    if (path == NULL || KERNEL(SYS_fstat, fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return 0;
+    size_t length = read_descriptor_path(fd, path);
+    return length == 0 || is_foreign_path(path) || !is_kept(path) ? 0 : length;
+}
+
+/* The absolute path of a name that is meant from a folder on, without `.` and `..` but with symbolic links, as --path is
+ * told. False if it is too long, or the folder is not known. */
+static bool absolute_name(int folder, const char *name, char *path) {
+    size_t length = 0;
+    if (name[0] != '/') {
+        long got = folder == AT_FDCWD ? KERNEL(SYS_getcwd, path, PATH_MAX) - 1 : (long)read_descriptor_path(folder, path);
+        if (got <= 0)
+            return false;
+        length = got == 1 ? 0 : (size_t)got; /* the root has no name before its slash */
+    }
+    while (*name != 0) {
+        size_t part = strcspn(name, "/");
+        if (part == 2 && name[0] == '.' && name[1] == '.') {
+            while (length > 0 && path[--length] != '/')
+                ;
+        } else if (part > 1 || (part == 1 && name[0] != '.')) {
+            if (length + 1 + part >= PATH_MAX)
+                return false;
+            path[length] = '/';
+            memcpy(path + length + 1, name, part);
+            length += 1 + part;
+        }
+        name += part + (name[part] != 0);
+    }
+    strcpy(path + length, length == 0 ? "/" : "");
+    return true;
+}
+
+/* Whether the user wants to see calls on a name. */
+static __attribute__((noinline)) bool asks_for_name(int folder, const char *name) {
+    int saved = errno;
+    char *path = take_path_buffer();
+    bool is_wanted = path == NULL || !absolute_name(folder, name, path) || is_kept(path);
+    give_path_buffer(path);
+    errno = saved;
+    return is_wanted;
+}
+
+static inline bool name_is_kept(int folder, const char *name) {
+    return LIKELY(path_rules[0] == 0) || asks_for_name(folder, name);
 }
 
 /* Looks at a descriptor that was opened before our time, or behind our back. */
 static __attribute__((noinline)) bool adopt(int fd) {
-    char path[PATH_MAX];
     int saved = errno;
+    char *path = take_path_buffer();
     size_t length = path_of_descriptor(fd, path);
     if (length > 0) {
         meet_thread();
@@ -172,6 +234,7 @@ static __attribute__((noinline)) bool adopt(int fd) {
                                      .size = length},
                     path, length);
     }
+    give_path_buffer(path);
     set_descriptor(fd, length > 0 ? EXACT : IGNORED);
     errno = saved;
     return length > 0;
@@ -227,14 +290,15 @@ static __attribute__((noinline)) uint64_t position_before(int fd, int64_t moved)
     return position >= moved ? (uint64_t)(position - moved) : PIO_NO_OFFSET;
 }
 
-/* After a call that returned: writes its record and leaves errno alone. A negative result stands for errno. */
-static __attribute__((noinline)) void finish_simple(const struct pioscope_span *span, uint32_t call, int fd,
-                                                    uint64_t offset, uint64_t size, int64_t result) {
+/* After a call that returned: writes its record and leaves errno alone. A negative result stands for errno. A call that
+ * is `at_position` moved the descriptor on from where it stood: if others move that, too, it is asked where that is. */
+static inline void finish(const struct pioscope_span *span, uint32_t call, int fd, uint64_t offset, uint64_t size,
+                          int64_t result, bool at_position) {
     uint64_t end_ns = end_of(span);
     bool spares = LIKELY(LOAD(&spool.thinning) == 0) || spared(call, result);
     if (UNLIKELY(result < 0))
         result = -(int64_t)errno;
-    else if (offset == PIO_NO_OFFSET && in_table(fd) && LOAD(&descriptors[fd]) == EXACT && spares)
+    else if (at_position && offset == PIO_NO_OFFSET && LOAD(&descriptors[fd]) == EXACT && spares)
         offset = position_before(fd, result);
     if (LIKELY(spares)) {
         record_call(span, end_ns, (struct outcome){call, 0, fd, offset, size, result}, NULL, 0);
@@ -244,23 +308,34 @@ static __attribute__((noinline)) void finish_simple(const struct pioscope_span *
     }
 }
 
+static __attribute__((noinline)) void finish_simple(const struct pioscope_span *span, uint32_t call, int fd,
+                                                    uint64_t offset, uint64_t size, int64_t result) {
+    finish(span, call, fd, offset, size, result, false);
+}
+
+/* Of a tracked descriptor. */
+static __attribute__((noinline)) void finish_data(const struct pioscope_span *span, uint32_t call, int fd,
+                                                  uint64_t offset, uint64_t size, int64_t result) {
+    finish(span, call, fd, offset, size, result, true);
+}
+
 /* Open ----------------------------------------------------------------------------------------------------------- */
 
 /* After an open that returned `fd` (or failed). */
-static __attribute__((noinline)) void finish_open(const struct pioscope_span *span, uint32_t call, const char *name,
-                                                  int fd, int flags) {
-    char path[PATH_MAX];
+static __attribute__((noinline)) void finish_open(const struct pioscope_span *span, uint32_t call, int folder,
+                                                  const char *name, int fd, int flags) {
     int saved = errno;
     uint64_t end_ns = end_of(span);
     uint32_t append = flags & O_APPEND ? PIO_APPEND : 0;
     if (fd < 0) {
-        if (saved != EFAULT && saved != ENAMETOOLONG && !is_foreign_path(name)) {
+        if (saved != EFAULT && saved != ENAMETOOLONG && !is_foreign_path(name) && name_is_kept(folder, name)) {
             record_call(span, end_ns, (struct outcome){call, append, -1, PIO_NO_OFFSET, 0, -(int64_t)saved}, NULL, 0);
             span_over(span, now_ns()); /* our own work is not thinking */
         } else {
             span_is_dropped();
         }
     } else {
+        char *path = take_path_buffer();
         size_t length = path_of_descriptor(fd, path);
         set_descriptor(fd, length == 0 ? IGNORED : TRACKED);
         if (length > 0) {
@@ -271,6 +346,7 @@ static __attribute__((noinline)) void finish_open(const struct pioscope_span *sp
         } else {
             span_is_dropped();
         }
+        give_path_buffer(path);
     }
     errno = saved;
 }
@@ -285,41 +361,41 @@ static __attribute__((noinline)) void finish_open(const struct pioscope_span *sp
         va_end(arguments);                                                                                             \
     }
 
-#define OPEN_BODY(call, path, flags, next_call)                                                                        \
+#define OPEN_BODY(call, folder, path, flags, next_call)                                                                \
     if (!recording() || !is_owner())                                                                                   \
         return next_call;                                                                                              \
     struct pioscope_span span;                                                                                         \
     span_begin(&span);                                                                                                 \
     int fd = next_call;                                                                                                \
-    finish_open(&span, call, path, fd, flags);                                                                         \
+    finish_open(&span, call, folder, path, fd, flags);                                                                 \
     return fd;
 
 #define HOOK_OPEN(name)                                                                                                \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name(const char *path, int flags, ...) {                                                                \
         MODE_ARGUMENT(flags, mode)                                                                                     \
-        OPEN_BODY(PIO_CALL_OPEN, path, flags, NEXT(name)(path, flags, mode))                                           \
+        OPEN_BODY(PIO_CALL_OPEN, AT_FDCWD, path, flags, NEXT(name)(path, flags, mode))                                 \
     }
 #define HOOK_OPENAT(name)                                                                                              \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name(int folder, const char *path, int flags, ...) {                                                    \
         MODE_ARGUMENT(flags, mode)                                                                                     \
-        OPEN_BODY(PIO_CALL_OPEN, path, flags, NEXT(name)(folder, path, flags, mode))                                   \
+        OPEN_BODY(PIO_CALL_OPEN, folder, path, flags, NEXT(name)(folder, path, flags, mode))                           \
     }
 #define HOOK_OPEN_2(name)                                                                                              \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name(const char *path, int flags) {                                                                     \
-        OPEN_BODY(PIO_CALL_OPEN, path, flags, NEXT(name)(path, flags))                                                 \
+        OPEN_BODY(PIO_CALL_OPEN, AT_FDCWD, path, flags, NEXT(name)(path, flags))                                       \
     }
 #define HOOK_OPENAT_2(name)                                                                                            \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name(int folder, const char *path, int flags) {                                                         \
-        OPEN_BODY(PIO_CALL_OPEN, path, flags, NEXT(name)(folder, path, flags))                                         \
+        OPEN_BODY(PIO_CALL_OPEN, folder, path, flags, NEXT(name)(folder, path, flags))                                 \
     }
 #define HOOK_CREAT(name)                                                                                               \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name(const char *path, mode_t mode) {                                                                   \
-        OPEN_BODY(PIO_CALL_CREAT, path, O_CREAT | O_WRONLY | O_TRUNC, NEXT(name)(path, mode))                          \
+        OPEN_BODY(PIO_CALL_CREAT, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, NEXT(name)(path, mode))                \
     }
 
 HOOK_OPEN(open)
@@ -437,7 +513,7 @@ HOOK_FCNTL(fcntl64)
     struct pioscope_span span;                                                                                         \
     span_begin(&span);                                                                                                 \
     ssize_t result = next_call;                                                                                        \
-    finish_simple(&span, call, fd, (uint64_t)(offset), size, result);                                                  \
+    finish_data(&span, call, fd, (uint64_t)(offset), size, result);                                                    \
     return result;
 
 /* Bytes that an array of buffers holds; not looked at if the kernel refused it. */

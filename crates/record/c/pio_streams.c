@@ -28,7 +28,7 @@ static inline bool hold(FILE *stream) {
 /* After an open that returned `stream` (or failed). */
 static void finish_stream_open(const struct pioscope_span *span, const char *name, FILE *stream, int flags) {
     int fd = stream == NULL ? -1 : stream_fd(stream);
-    finish_open(span, PIO_CALL_FOPEN, name, fd, flags);
+    finish_open(span, PIO_CALL_FOPEN, AT_FDCWD, name, fd, flags);
     if (stream != NULL && in_table(fd) && LOAD(&descriptors[fd]) >= TRACKED)
         remember_stream(stream, fd, 0);
 }
@@ -464,25 +464,39 @@ EXPORT int __uflow(FILE *stream) {
         funlockfile(stream);                                                                                           \
     return result;
 
-int __isoc99_vfscanf(FILE *stream, const char *format, va_list arguments);
-int __isoc99_fscanf(FILE *stream, const char *format, ...);
-#undef vfscanf
-#undef fscanf
-
-#define HOOK_SCAN(name, name_with_list)                                                                                \
-    DECLARE_NEXT(name_with_list)                                                                                       \
-    EXPORT int name_with_list(FILE *stream, const char *format, va_list arguments) {                                   \
-        SCAN_BODY(NEXT(name_with_list)(stream, format, arguments))                                                     \
+/* Each under three names, by the standard that a program was compiled for; the C library's headers map them to each other.
+ */
+#define HOOK_SCANS(tag, prefix)                                                                                        \
+    EXPORT int scan_stream_list_##tag(FILE *stream, const char *format, va_list arguments) __asm__(prefix "vfscanf");  \
+    EXPORT int scan_stream_##tag(FILE *stream, const char *format, ...) __asm__(prefix "fscanf");                      \
+    EXPORT int scan_list_##tag(const char *format, va_list arguments) __asm__(prefix "vscanf");                        \
+    EXPORT int scan_##tag(const char *format, ...) __asm__(prefix "scanf");                                            \
+    int scan_stream_list_##tag(FILE *stream, const char *format, va_list arguments) {                                  \
+        static void *place;                                                                                            \
+        SCAN_BODY(((__typeof__(&scan_stream_list_##tag))next_function(&place, prefix "vfscanf"))(stream, format,       \
+                                                                                                 arguments))           \
     }                                                                                                                  \
-    EXPORT int name(FILE *stream, const char *format, ...) {                                                           \
+    int scan_stream_##tag(FILE *stream, const char *format, ...) {                                                     \
         va_list arguments;                                                                                             \
         va_start(arguments, format);                                                                                   \
-        int result = name_with_list(stream, format, arguments);                                                        \
+        int result = scan_stream_list_##tag(stream, format, arguments);                                                \
+        va_end(arguments);                                                                                             \
+        return result;                                                                                                 \
+    }                                                                                                                  \
+    int scan_list_##tag(const char *format, va_list arguments) {                                                       \
+        return scan_stream_list_##tag(stdin, format, arguments);                                                       \
+    }                                                                                                                  \
+    int scan_##tag(const char *format, ...) {                                                                          \
+        va_list arguments;                                                                                             \
+        va_start(arguments, format);                                                                                   \
+        int result = scan_stream_list_##tag(stdin, format, arguments);                                                 \
         va_end(arguments);                                                                                             \
         return result;                                                                                                 \
     }
 
-HOOK_SCAN(__isoc99_fscanf, __isoc99_vfscanf)
+HOOK_SCANS(gnu, "")
+HOOK_SCANS(c99, "__isoc99_")
+HOOK_SCANS(c23, "__isoc23_")
 
 /* After a call that moved a stream. */
 static void finish_seek(const struct pioscope_span *span, FILE *stream, int result) {

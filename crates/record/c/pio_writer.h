@@ -72,7 +72,7 @@ static void *next_of_syscall;
 /* The process ------------------------------------------------------------------------------------------------------ */
 
 static char spool_folder[PATH_MAX];
-static char path_rules[4096]; /* of PIOSCOPE_PATHS */
+static char path_rules[16384]; /* of PIOSCOPE_PATHS */
 static uint32_t not_yet; /* 0 for ever */
 
 /* The pid of the process that records, in a page that the kernel zeroes in every forked child (but leaves alone in a
@@ -227,6 +227,32 @@ static inline bool is_owner(void) {
     return (uint32_t)getpid() == LOAD(alive);
 }
 
+/* Paths ------------------------------------------------------------------------------------------------------------ */
+
+/* Room for a path that is not on the stack, as programs may open and read files in handlers that have a small one. A
+ * handler that interrupts us while we use the thread's own gets a page of its own. */
+static __thread char path_buffer[PATH_MAX] __attribute__((tls_model("initial-exec")));
+static __thread bool path_buffer_is_taken __attribute__((tls_model("initial-exec")));
+
+/* NULL if there is no memory; errno may change. */
+static char *take_path_buffer(void) {
+    if (LIKELY(!path_buffer_is_taken)) {
+        path_buffer_is_taken = true;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        return path_buffer;
+    }
+    char *page = (char *)KERNEL(SYS_mmap, NULL, PATH_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return page == (char *)MAP_FAILED ? NULL : page;
+}
+
+static void give_path_buffer(char *buffer) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (buffer == path_buffer)
+        path_buffer_is_taken = false;
+    else if (buffer != NULL)
+        KERNEL(SYS_munmap, buffer, PATH_MAX);
+}
+
 /* The spool -------------------------------------------------------------------------------------------------------- */
 
 static size_t read_small_file(const char *path, char *buffer, size_t size) {
@@ -311,9 +337,12 @@ static void look_at_budget(void) {
 }
 
 static struct budget *map_budget(void) {
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/budget", spool_folder);
+    char *path = take_path_buffer();
+    if (path == NULL)
+        return NULL;
+    strcpy(stpcpy(path, spool_folder), "/budget");
     int fd = (int)KERNEL(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+    give_path_buffer(path);
     if (fd < 0)
         return NULL;
     void *page = (void *)KERNEL(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -59,6 +59,12 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// Patterns of paths that the recorder in the job cannot be told.
+    #[error("{reason}")]
+    Patterns {
+        /// What is wrong with them.
+        reason: &'static str,
+    },
     /// What the user's own MPI compiler must compile, does not.
     #[error("{compiler}: cannot compile what must fit the program's MPI: {message}", compiler = compiler.display())]
     Compile {

@@ -7,6 +7,11 @@ use std::str::FromStr;
 
 use pio_trace::{Event, Layer, Op, Tables};
 
+use crate::error::Error;
+
+/// The recorder in the job has room for so many bytes of rules (`path_rules` in `c/pio_writer.h`).
+const MOST_PATH_BYTES: usize = 16383;
+
 /// What to keep; by default everything.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
@@ -59,10 +64,18 @@ impl Filter {
     }
 
     /// The rules for the recorder in the job, a line each.
-    pub(crate) fn path_lines(&self) -> String {
+    pub(crate) fn path_lines(&self) -> Result<String, Error> {
+        if self.paths.iter().any(|rule| rule.pattern.contains('\n')) {
+            let reason = "a pattern of paths contains a line break: write `?` for it";
+            return Err(Error::Patterns { reason });
+        }
         let lines =
             self.paths.iter().map(|rule| format!("{}{}\n", if rule.keeps { '+' } else { '-' }, rule.pattern));
-        lines.collect()
+        let lines: String = lines.collect();
+        if lines.len() > MOST_PATH_BYTES {
+            return Err(Error::Patterns { reason: "the patterns of paths are more than 16 KiB: use fewer" });
+        }
+        Ok(lines)
     }
 }
 

@@ -178,7 +178,7 @@ fn job(options: &Options, spool: &Path) -> Result<Command, Error> {
         .args(arguments)
         .env("LD_PRELOAD", preload_list(options, spool)?)
         .env("PIOSCOPE_SPOOL", spool)
-        .env("PIOSCOPE_PATHS", options.settings.filter.path_lines())
+        .env("PIOSCOPE_PATHS", options.settings.filter.path_lines()?)
         .envs(options.environment.iter().map(|(name, value)| (name, value)));
     Ok(command)
 }

@@ -182,10 +182,8 @@ fn parallel_hdf5() {
     let Some(job) = parallel("rows_hdf5", "hdf5-mpich") else { return };
     for rank in 0..RANKS as u32 {
         let events = job.of_layer(Some(rank), Layer::Hdf5);
-        let seen: Vec<_> = events
-            .iter()
-            .map(|e| (e.call.name(), e.result, e.flags.contains(Flags::COLLECTIVE)))
-            .collect();
+        let seen: Vec<_> =
+            events.iter().map(|e| (e.call.name(), e.result, e.flags.contains(Flags::COLLECTIVE))).collect();
         let expected = [
             ("H5Fcreate", 0, true),
             ("H5Dcreate", 0, false),

@@ -268,6 +268,34 @@ fn output_that_was_redirected_before_the_program_began_is_its_own() {
 }
 
 #[test]
+fn handlers_with_little_stack_are_recorded() {
+    let folder = folder();
+    let program = compile("cc", "small_stack", folder.path(), &["-O1", "-Wl,-z,now"]);
+    let file = folder.path().join("file");
+    std::fs::write(&file, [b'x'; 100]).expect("a file");
+    let line = format!("{} {1} < {1}", program.display(), file.display());
+    let job = record_in(folder, command(&["sh", "-c", &format!("exec {line}")]), |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    assert_eq!(counts(&job.on("/file")), [("open", 2), ("close", 2), ("read", 2), ("dup", 1)]);
+}
+
+#[test]
+fn a_lack_of_descriptors_passes() {
+    const WRITES: u64 = 40_000;
+    let folder = folder();
+    let program = compile("cc", "descriptors", folder.path(), &["-O1"]);
+    let words = vec![program.into(), folder.path().join("file").into(), WRITES.to_string().into()];
+    let job = record_in(folder, words, |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    let writes = extents(&job.on("/file"), Op::Write);
+    let lost = job.outcome.summary.lost_calls;
+    assert_eq!(writes.len() as u64 + lost, WRITES);
+    // Of the quarter in which it lacked them, and a few until it was asked again.
+    assert!(lost > 0 && lost <= WRITES / 4 + 1, "{lost} lost");
+    assert_eq!(writes.last().expect("writes").1, 4 * (WRITES - 1));
+}
+
+#[test]
 #[ignore = "slow"]
 fn slow_a_pause_of_seconds_is_as_long_as_it_was() {
     // Longer than 32 bits of nanoseconds.

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Mutex;
 
 use common::{Job, command, compile, folder, record_in};
-use pio_record::{Filter, Look, Options, PathRule};
+use pio_record::{Error, Filter, Look, Options, PathRule, Settings, run};
 use pio_trace::{Layer, Op};
 
 fn patterns(pattern: &str, accesses: u64, change: impl FnOnce(&mut Options)) -> Job {
@@ -32,6 +32,41 @@ fn files_are_chosen_by_their_paths() {
     );
     let job = filtered(Filter { paths: vec![rule(false, "*/file-2")], ..Filter::default() });
     assert_eq!((job.on("/file-2").len(), job.on("/file-1").len()), (0, 1001));
+}
+
+#[test]
+fn calls_on_names_are_chosen_by_their_paths() {
+    let folder = folder();
+    let work = folder.path().canonicalize().expect("a folder");
+    let name = work.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+    let script = format!(
+        "cd {} && mkdir a b a/c && rmdir ./b a/../a/./c ../{name}//a && ! cat b/none",
+        work.display()
+    );
+    let rule = PathRule { keeps: true, pattern: format!("{}/a", work.display()) };
+    let job = record_in(folder, command(&["sh", "-c", &script]), |options| {
+        options.settings.filter.paths.push(rule);
+    });
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    let events: Vec<_> = job.events.iter().collect();
+    assert_eq!(common::counts(&events), [("mkdir", 1), ("rmdir", 1)]);
+}
+
+#[test]
+fn a_pattern_that_cannot_be_told_is_refused() {
+    let folder = folder();
+    for pattern in ["*/a\nb".to_owned(), "x".repeat(20_000)] {
+        let filter =
+            Filter { paths: vec![PathRule { keeps: true, pattern: pattern.clone() }], ..Filter::default() };
+        let options = Options {
+            command: command(&["true"]),
+            output: folder.path().join("job.pio"),
+            settings: Settings { filter, ..Settings::default() },
+            ..Options::default()
+        };
+        let error = run(&options).expect_err("it cannot be told");
+        assert!(matches!(error, Error::Patterns { .. }), "{error}");
+    }
 }
 
 #[test]
@@ -68,6 +103,17 @@ fn a_budget_is_kept_and_what_it_costs_is_told() {
         })
         .collect();
     assert!(offsets.is_sorted() && offsets.last() > Some(&(WRITES * 512 * 9 / 10)), "{:?}", offsets.last());
+}
+
+#[test]
+fn a_scarce_budget_is_used() {
+    const WRITES: u64 = 100_000;
+    let job = patterns("sequential", WRITES, |options| options.budget_bytes = Some(256 << 10));
+    let summary = &job.outcome.summary;
+    let kept = job.on("/file-0").iter().filter(|e| e.op() == Op::Write).count() as u64;
+    assert_eq!(kept + summary.thinned_calls[1] + summary.lost_calls, WRITES, "{summary:?}");
+    // A full chunk of 64 KiB, and more at the end; not the first 4 KiB alone, because a MiB is not left.
+    assert!(kept > 4000 && summary.lost_calls == 0, "{kept} kept, {summary:?}");
 }
 
 static LOOKS: Mutex<Vec<Look>> = Mutex::new(Vec::new());
