@@ -8,6 +8,7 @@ mod convert;
 mod diff;
 mod disk;
 mod explain;
+mod gain;
 mod machines;
 mod mpi;
 mod predict;
