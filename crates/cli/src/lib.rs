@@ -26,6 +26,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+pub use gain::predict_gains;
+
 /// Where does my I/O time go, and what would fix it?
 #[derive(Debug, Parser)]
 #[command(name = "pioscope", version, max_term_width = 100, after_help = EXAMPLES)]
