@@ -19,8 +19,8 @@ pub struct Told {
     pub place: String,
     /// What would help.
     pub change: &'static str,
-    /// What that is predicted to gain, a sentence a machine; empty if no machine was given, or nothing can be said.
-    pub gain: String,
+    /// What that is predicted to gain, a sentence a machine; none if no machine was given, or nothing can be said.
+    pub gains: Vec<String>,
 }
 
 /// The findings in words, in their order: those that cost most first.
@@ -42,8 +42,9 @@ pub(crate) fn text(found: &Explanation) -> String {
     for (index, finding) in found.findings.iter().enumerate() {
         let told = tell(found, finding, 48);
         text.push_str(&format!("  {}. {}: {}\n", index + 1, told.title, price(found, finding)));
-        let body = [&told.evidence, &told.place, &format!("Change: {}", told.change), &told.gain];
-        for line in body.into_iter().filter(|line| !line.is_empty()) {
+        let change = format!("Change: {}", told.change);
+        let body = [&told.evidence, &told.place, &change].into_iter().chain(&told.gains);
+        for line in body.filter(|line| !line.is_empty()) {
             text.push_str(&wrap(&escape::terminal(line), 96, "     "));
         }
     }
@@ -67,8 +68,8 @@ pub(crate) fn html(found: &Explanation) -> String {
             escape::html(&told.place),
             escape::html(told.change)
         ));
-        if !told.gain.is_empty() {
-            html.push_str(&format!("<p>{}</p>", escape::html(&told.gain)));
+        for gain in &told.gains {
+            html.push_str(&format!("<p>{}</p>", escape::html(gain)));
         }
         html.push_str("</li>");
     }
@@ -84,11 +85,11 @@ fn price(found: &Explanation, finding: &Finding) -> String {
 fn tell(found: &Explanation, finding: &Finding, path: usize) -> Told {
     let (title, change) = of_kind(finding.kind);
     let (evidence, place) = (evidence(found, finding), place(found, finding, path));
-    Told { title, evidence, place, change, gain: gain(finding) }
+    Told { title, evidence, place, change, gains: gains(finding) }
 }
 
 /// `Predicted on X (two-phase): 12.3 s -> 1.9 s of I/O.`
-fn gain(finding: &Finding) -> String {
+fn gains(finding: &Finding) -> Vec<String> {
     let sentence = |gain: &Gain| {
         format!(
             "Predicted on {} ({}): {} -> {} of I/O.",
@@ -98,7 +99,7 @@ fn gain(finding: &Finding) -> String {
             units::time_s(gain.after_s)
         )
     };
-    finding.gains.iter().map(sentence).collect::<Vec<_>>().join(" ")
+    finding.gains.iter().map(sentence).collect()
 }
 
 fn evidence(found: &Explanation, finding: &Finding) -> String {
