@@ -54,7 +54,8 @@ impl<'a> Accumulator<'a> {
             }
         };
         let count = || events.iter().map(Seen::of).for_each(|event| totals.add(&event));
-        rayon::join(meanwhile, || rayon::join(count, look)).0
+        // The longest first: of two processors, one then has this, the other both others.
+        rayon::join(look, || rayon::join(count, meanwhile)).1.1
     }
 
     /// What they amount to.

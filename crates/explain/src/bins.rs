@@ -47,22 +47,31 @@ impl Bins {
         self.widen(duration_ns);
         let used = bin(duration_ns.saturating_sub(1), self.shift) + 1;
         for row in &mut self.rows {
+            // What took no time at the very end.
+            let beyond: f64 = row[used..].iter().sum();
             row.truncate(used);
+            row[used - 1] += beyond;
         }
         (1 << self.shift, self.rows)
     }
 
     /// Doubles the width until `end_ns` falls inside.
+    #[inline]
     fn widen(&mut self, end_ns: u64) {
         while end_ns >> self.shift >= self.bins as u64 {
-            self.shift += 1;
-            let half = self.bins / 2;
-            for row in &mut self.rows {
-                for index in 0..half {
-                    row[index] = row[2 * index] + row[2 * index + 1];
-                }
-                row[half..].fill(0.0);
+            self.double();
+        }
+    }
+
+    #[cold]
+    fn double(&mut self) {
+        self.shift += 1;
+        let half = self.bins / 2;
+        for row in &mut self.rows {
+            for index in 0..half {
+                row[index] = row[2 * index] + row[2 * index + 1];
             }
+            row[half..].fill(0.0);
         }
     }
 }
@@ -89,6 +98,14 @@ mod tests {
         assert_eq!(rows[0][6], 16.0 + 12.0);
         assert_eq!(rows[0][64], 16.0 + 7.0);
         assert_eq!(rows[0][127], 16.0);
+    }
+
+    #[test]
+    fn what_takes_no_time_at_the_end_is_kept() {
+        let mut bins = Bins::new(1);
+        bins.spread(0, 1024, 1024, 7.0);
+        let (_, rows) = bins.finish(1024);
+        assert_eq!((rows[0].len(), rows[0].iter().sum::<f64>()), (128, 7.0));
     }
 
     #[test]

@@ -86,21 +86,18 @@ impl Explanation {
             accumulator.add_damage(damage.to_string());
         }
         let blocks = trace.blocks();
-        let read = |block: usize| (block < blocks.len()).then(|| trace.block(block));
-        let (mut done, mut next) = (0, read(0));
-        for (block, about) in blocks.iter().enumerate() {
+        let (mut events, mut next) = (Vec::new(), Vec::new());
+        let mut done = 0;
+        for ahead in 0..=blocks.len() {
+            // A block is read and decoded while the one before it is looked at.
+            let read = || if ahead < blocks.len() { trace.read_block(ahead, &mut next) } else { Ok(()) };
+            match accumulator.add_all(&events, read) {
+                Err(damaged @ TraceError::Damaged { .. }) => accumulator.add_damage(damaged.to_string()),
+                read => read?,
+            }
+            std::mem::swap(&mut events, &mut next);
             progress(done);
-            done += about.event_count() as u64;
-            next = match next {
-                // The next block is read and decoded while this one is looked at.
-                Some(Ok(events)) => accumulator.add_all(&events, || read(block + 1)),
-                Some(Err(damaged @ TraceError::Damaged { .. })) => {
-                    accumulator.add_damage(damaged.to_string());
-                    read(block + 1)
-                }
-                Some(Err(error)) => return Err(error),
-                None => None,
-            };
+            done += blocks.get(ahead).map_or(0, |block| block.event_count() as u64);
         }
         Ok(accumulator.finish())
     }

@@ -1,17 +1,32 @@
 //! Tables by operation: Thakur et al. 1996, Tables 1 and 2.
 
-use std::collections::BTreeMap;
-
 use pio_trace::{Call, Layer, Op};
 
 use crate::sizes::Sizes;
 use crate::tally::{Seen, Tally};
 
+/// One tally an operation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Operations([Tally; Op::ALL.len()]);
+
+impl Operations {
+    /// The operations that occur, in order of [`Op`].
+    pub fn iter(&self) -> impl Iterator<Item = (Op, Tally)> {
+        Op::ALL.into_iter().zip(self.0).filter(|(_, tally)| tally.count > 0)
+    }
+
+    pub(crate) fn merge(&mut self, other: &Operations) {
+        for (sum, tally) in self.0.iter_mut().zip(&other.0) {
+            *sum = sum.merged(*tally);
+        }
+    }
+}
+
 /// Counts, times and request sizes by operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperationTable {
     /// The operations that occur.
-    pub operations: BTreeMap<Op, Tally>,
+    pub operations: Operations,
     /// A strategy's acknowledgements. They are not in `operations`: Thakur's routines did not wait for the far side's
     /// write, so that their "communication" has nothing that matches the wait for one.
     pub acknowledgements: Tally,
@@ -29,7 +44,7 @@ impl OperationTable {
             return;
         }
         let op = event.op();
-        self.operations.entry(op).or_default().add(event);
+        self.operations.0[op as usize].add(event);
         match op {
             Op::Read => self.read_sizes.add(event.size),
             Op::Write => self.write_sizes.add(event.size),
@@ -40,10 +55,7 @@ impl OperationTable {
     /// Both together.
     pub(crate) fn merged(&self, other: &OperationTable) -> OperationTable {
         let mut both = self.clone();
-        for (op, tally) in &other.operations {
-            let sum = both.operations.entry(*op).or_default();
-            *sum = sum.merged(*tally);
-        }
+        both.operations.merge(&other.operations);
         both.acknowledgements = both.acknowledgements.merged(other.acknowledgements);
         both.read_sizes = both.read_sizes.merged(&other.read_sizes);
         both.write_sizes = both.write_sizes.merged(&other.write_sizes);
@@ -52,12 +64,17 @@ impl OperationTable {
 
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
-        self.operations.is_empty() && self.acknowledgements.count == 0
+        self.operations.iter().next().is_none() && self.acknowledgements.count == 0
+    }
+
+    /// Time in all of them, acknowledgements too, seconds.
+    pub fn time_s(&self) -> f64 {
+        self.operations.iter().map(|(_, tally)| tally.time_s()).sum::<f64>() + self.acknowledgements.time_s()
     }
 
     /// What an operation amounts to; all zero if there was none.
     pub fn tally(&self, op: Op) -> Tally {
-        self.operations.get(&op).copied().unwrap_or_default()
+        self.operations.0[op as usize]
     }
 }
 

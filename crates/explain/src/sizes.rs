@@ -1,7 +1,5 @@
 //! Distribution of request sizes.
 
-use std::collections::BTreeMap;
-
 use crate::tally::Amount;
 
 /// Distinct sizes that are told apart before powers of two take over. Programs use few (Miller and Katz 1991, section
@@ -10,10 +8,17 @@ const EXACT: usize = 64;
 
 /// How many requests there were of each size: exact while there are at most 64 distinct ones, then by powers of two.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sizes {
-    exact: Option<BTreeMap<u64, Amount>>,
-    powers: [Amount; 65],
+pub struct Sizes(Counts);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Counts {
+    /// By size, ascending.
+    Exact(Vec<(u64, Amount)>),
+    Powers(Box<Powers>),
 }
+
+/// By [`power`].
+type Powers = [Amount; 65];
 
 /// Requests of at least `from_bytes` and at most `to_bytes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,75 +33,96 @@ pub struct SizeClass {
 
 impl Default for Sizes {
     fn default() -> Self {
-        Sizes { exact: Some(BTreeMap::new()), powers: [Amount::default(); 65] }
+        Sizes(Counts::Exact(Vec::new()))
     }
 }
 
 impl Sizes {
     /// Counts one request of `bytes` bytes.
+    #[inline]
     pub(crate) fn add(&mut self, bytes: u64) {
-        self.powers[power(bytes)].add(bytes);
-        if let Some(exact) = &mut self.exact {
-            exact.entry(bytes).or_default().add(bytes);
-            if exact.len() > EXACT {
-                self.exact = None;
-            }
+        self.add_all(bytes, Amount { count: 1, bytes });
+    }
+
+    #[inline]
+    fn add_all(&mut self, bytes: u64, amount: Amount) {
+        match &mut self.0 {
+            Counts::Exact(sizes) => match sizes.binary_search_by_key(&bytes, |(size, _)| *size) {
+                Ok(index) => sizes[index].1.merge(amount),
+                Err(index) => {
+                    sizes.insert(index, (bytes, amount));
+                    if sizes.len() > EXACT {
+                        self.0 = Counts::Powers(Box::new(powers_of(sizes)));
+                    }
+                }
+            },
+            Counts::Powers(powers) => powers[power(bytes)].merge(amount),
         }
     }
 
     /// Both together.
     pub(crate) fn merged(&self, other: &Sizes) -> Sizes {
-        let add = |sum: &mut Amount, amount: &Amount| {
-            sum.count += amount.count;
-            sum.bytes = sum.bytes.saturating_add(amount.bytes);
-        };
         let mut both = self.clone();
-        for (sum, amount) in both.powers.iter_mut().zip(&other.powers) {
-            add(sum, amount);
-        }
-        both.exact = both.exact.zip(other.exact.as_ref()).and_then(|(mut sums, amounts)| {
-            for (bytes, amount) in amounts {
-                add(sums.entry(*bytes).or_default(), amount);
+        match &other.0 {
+            Counts::Exact(sizes) => sizes.iter().for_each(|(size, amount)| both.add_all(*size, *amount)),
+            Counts::Powers(others) => {
+                let mut sums = both.by_power();
+                sums.iter_mut().zip(others.iter()).for_each(|(sum, amount)| sum.merge(*amount));
+                both.0 = Counts::Powers(Box::new(sums));
             }
-            (sums.len() <= EXACT).then_some(sums)
-        });
+        }
         both
     }
 
     /// Whether [`classes`](Self::classes) lists single sizes.
     pub fn is_exact(&self) -> bool {
-        self.exact.is_some()
+        matches!(self.0, Counts::Exact(_))
     }
 
     /// The sizes that occur, ascending: single sizes if they are few, else powers of two.
     pub fn classes(&self) -> Vec<SizeClass> {
-        match &self.exact {
-            Some(exact) => exact
+        match &self.0 {
+            Counts::Exact(sizes) => sizes
                 .iter()
-                .map(|(&bytes, &amount)| SizeClass { from_bytes: bytes, to_bytes: bytes, amount })
+                .map(|&(bytes, amount)| SizeClass { from_bytes: bytes, to_bytes: bytes, amount })
                 .collect(),
-            None => self.powers(),
+            Counts::Powers(_) => self.powers(),
         }
     }
 
     /// The powers of two that occur, ascending: `2^k ..= 2^(k+1) - 1`, and 0 by itself.
     pub fn powers(&self) -> Vec<SizeClass> {
-        (0..self.powers.len())
-            .filter(|&index| self.powers[index].count > 0)
-            .map(|index| {
+        let powers = self.by_power().into_iter().enumerate().filter(|(_, amount)| amount.count > 0);
+        powers
+            .map(|(index, amount)| {
                 let (from_bytes, to_bytes) = bounds(index);
-                SizeClass { from_bytes, to_bytes, amount: self.powers[index] }
+                SizeClass { from_bytes, to_bytes, amount }
             })
             .collect()
     }
 
     /// All requests.
     pub fn total(&self) -> Amount {
-        self.powers.iter().fold(Amount::default(), |sum, amount| Amount {
-            count: sum.count + amount.count,
-            bytes: sum.bytes.saturating_add(amount.bytes),
+        self.by_power().into_iter().fold(Amount::default(), |mut sum, amount| {
+            sum.merge(amount);
+            sum
         })
     }
+
+    fn by_power(&self) -> Powers {
+        match &self.0 {
+            Counts::Exact(sizes) => powers_of(sizes),
+            Counts::Powers(powers) => **powers,
+        }
+    }
+}
+
+fn powers_of(sizes: &[(u64, Amount)]) -> Powers {
+    let mut powers = [Amount::default(); 65];
+    for (size, amount) in sizes {
+        powers[power(*size)].merge(*amount);
+    }
+    powers
 }
 
 /// Index of the power of two that holds `bytes`: 0 for 0 bytes, `k + 1` for `2^k ..= 2^(k+1) - 1`.

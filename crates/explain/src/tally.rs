@@ -14,8 +14,13 @@ pub struct Amount {
 impl Amount {
     /// Counts one more.
     pub(crate) fn add(&mut self, bytes: u64) {
-        self.count += 1;
-        self.bytes = self.bytes.saturating_add(bytes);
+        self.merge(Amount { count: 1, bytes });
+    }
+
+    /// Counts those of another one.
+    pub(crate) fn merge(&mut self, other: Amount) {
+        self.count += other.count;
+        self.bytes = self.bytes.saturating_add(other.bytes);
     }
 }
 

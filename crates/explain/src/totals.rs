@@ -35,7 +35,8 @@ pub(crate) struct Totals<'a> {
     unfinished: BTreeMap<Call, u64>,
     /// By number: this is looked up for every event.
     calls: Vec<Tally>,
-    layers: BTreeMap<(Layer, bool), OperationTable>,
+    /// By layer, and whether an upper layer caused the call.
+    layers: [[OperationTable; 2]; Layer::ALL.len()],
     /// POSIX calls on files that the program opened by MPI-IO.
     on_mpi_files: OperationTable,
     /// Messages between a process's first open and last close by MPI-IO, and by any layer.
@@ -143,7 +144,7 @@ impl<'a> Totals<'a> {
             failures: BTreeMap::new(),
             unfinished: BTreeMap::new(),
             calls: vec![Tally::default(); Call::ALL.last().map_or(0, |last| usize::from(last.number()) + 1)],
-            layers: BTreeMap::new(),
+            layers: Default::default(),
             on_mpi_files: OperationTable::default(),
             communication_mpi: OperationTable::default(),
             communication_any: OperationTable::default(),
@@ -168,7 +169,7 @@ impl<'a> Totals<'a> {
         self.events += 1;
         self.last_end_ns = self.last_end_ns.max(event.end_ns());
         self.calls[usize::from(event.call.number())].add(event);
-        self.layers.entry((event.layer(), event.is_physical())).or_default().add(event);
+        self.layers[event.layer() as usize][usize::from(event.is_physical())].add(event);
         self.add_trouble(event);
         if event.layer() == Layer::Message {
             self.add_message(event);
@@ -213,7 +214,8 @@ impl<'a> Totals<'a> {
         let mut layers = Vec::new();
         for layer in Layer::ALL {
             for physical in [false, true] {
-                if let Some(table) = self.layers.remove(&(layer, physical)) {
+                let table = std::mem::take(&mut self.layers[layer as usize][usize::from(physical)]);
+                if !table.is_empty() {
                     layers.push(LayerTable { layer, physical, table });
                 }
             }
@@ -402,13 +404,14 @@ impl<'a> Totals<'a> {
     fn operations(&self, processes: u64) -> (OperationView, Option<OperationView>) {
         let view = |layer, files: &OperationTable, communication: &OperationTable| {
             let mut table = files.clone();
-            table.operations.extend(communication.operations.iter().map(|(&op, &tally)| (op, tally)));
+            table.operations.merge(&communication.operations);
             table.acknowledgements = communication.acknowledgements;
             OperationView { layer, processes, table }
         };
-        let Some(mpi_io) = self.layers.get(&(Layer::MpiIo, false)) else {
+        let [mpi_io, _] = &self.layers[Layer::MpiIo as usize];
+        if mpi_io.is_empty() {
             return (view(Layer::Posix, &self.at_file_system(), &self.communication_any), None);
-        };
+        }
         if self.on_mpi_files.is_empty() {
             return (view(Layer::MpiIo, mpi_io, &self.communication_mpi), None);
         }
@@ -418,9 +421,8 @@ impl<'a> Totals<'a> {
 
     /// POSIX and stdio calls, whoever made them.
     fn at_file_system(&self) -> OperationTable {
-        let layers =
-            self.layers.iter().filter(|((layer, _), _)| matches!(layer, Layer::Posix | Layer::Stdio));
-        layers.fold(OperationTable::default(), |sum, (_, table)| sum.merged(table))
+        let tables = [Layer::Posix, Layer::Stdio].into_iter().flat_map(|layer| &self.layers[layer as usize]);
+        tables.fold(OperationTable::default(), |sum, table| sum.merged(table))
     }
 
     fn workload(&self, duration_ns: u64) -> Workload {
@@ -437,12 +439,12 @@ impl<'a> Totals<'a> {
             }
             workload.files += 1;
             workload.data_size_bytes = workload.data_size_bytes.saturating_add(file.size_bytes);
-            merge(&mut workload.read, file.program_read);
-            merge(&mut workload.write, file.program_write);
+            workload.read.merge(file.program_read);
+            workload.write.merge(file.program_write);
             if file.size_bytes >= Workload::LARGE_FILE_BYTES {
                 workload.large_files += 1;
-                merge(&mut workload.large_read, file.program_read);
-                merge(&mut workload.large_write, file.program_write);
+                workload.large_read.merge(file.program_read);
+                workload.large_write.merge(file.program_write);
             }
         }
         workload
@@ -525,13 +527,8 @@ fn end_offset(tables: &Tables, view: Option<ViewId>, start: u64, length: u64) ->
     }
 }
 
-fn merge(sum: &mut Amount, amount: Amount) {
-    sum.count += amount.count;
-    sum.bytes = sum.bytes.saturating_add(amount.bytes);
-}
-
-/// Looking for a file that is not there, or asking about it: how programs and libraries search for their settings, and no trouble below
-/// MPI-IO, where a program names the file it means.
+/// Looking for a file that is not there, or asking about it: how programs and libraries search for their settings, and
+/// no trouble below MPI-IO, where a program names the file it means.
 fn is_search(event: &Seen<'_>) -> bool {
     const NO_SUCH_FILE: i64 = -2;
     matches!(event.op(), Op::Open | Op::Metadata)

@@ -97,7 +97,7 @@ impl Explanation {
     fn operations<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let mut rows = Vec::new();
         for layer in &self.found.layers {
-            for (op, tally) in &layer.table.operations {
+            for (op, tally) in layer.table.operations.iter() {
                 let row = PyDict::new(py);
                 row.set_item("layer", layer.layer.name())?;
                 row.set_item("physical", layer.physical)?;

@@ -135,8 +135,8 @@ fn operations(before: &Explanation, after: &Explanation) -> Table {
     let mut all: BTreeMap<(Layer, bool, Op), [Tally; 2]> = BTreeMap::new();
     for (side, found) in [before, after].into_iter().enumerate() {
         for layer in &found.layers {
-            for (op, tally) in &layer.table.operations {
-                all.entry((layer.layer, layer.physical, *op)).or_default()[side] = *tally;
+            for (op, tally) in layer.table.operations.iter() {
+                all.entry((layer.layer, layer.physical, op)).or_default()[side] = tally;
             }
         }
     }

@@ -53,7 +53,7 @@ fn operation_table(view: &OperationView) -> Table {
         .table
         .operations
         .iter()
-        .map(|(&op, &tally)| row(op.name(), tally, view.aggregate_bandwidth_bytes_per_s(op)))
+        .map(|(op, tally)| row(op.name(), tally, view.aggregate_bandwidth_bytes_per_s(op)))
         .collect();
     if view.table.acknowledgements.count > 0 {
         rows.push(row("acknowledgements", view.table.acknowledgements, None));
@@ -146,7 +146,7 @@ pub(crate) fn layers(found: &Explanation) -> Table {
             (layer, true) => format!("{}, for MPI-IO", layer.name()),
         };
         let acknowledgements = ("acknowledgement", layer.table.acknowledgements);
-        let operations = layer.table.operations.iter().map(|(op, tally)| (op.name(), *tally));
+        let operations = layer.table.operations.iter().map(|(op, tally)| (op.name(), tally));
         for (op, tally) in operations.chain([acknowledgements]).filter(|(_, tally)| tally.count > 0) {
             rows.push(vec![
                 std::mem::take(&mut name),

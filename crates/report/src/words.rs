@@ -60,12 +60,9 @@ fn data(found: &Explanation) -> Option<String> {
 /// went by inside the MPI library, in its own exchange and in waiting for other ranks.
 fn inside_mpi(found: &Explanation) -> Option<String> {
     let program = found.layers.iter().find(|table| table.layer == Layer::MpiIo && !table.physical)?;
-    let asked: f64 = program.table.operations.values().map(|tally| tally.time_s()).sum();
+    let asked = program.table.time_s();
     let below = found.layers.iter().filter(|table| table.physical);
-    let seen: f64 = below
-        .flat_map(|table| table.table.operations.values().chain([&table.table.acknowledgements]))
-        .map(|tally| tally.time_s())
-        .sum();
+    let seen: f64 = below.map(|table| table.table.time_s()).sum();
     if asked <= 0.0 || seen > asked / 2.0 {
         return None;
     }
@@ -79,20 +76,19 @@ fn inside_mpi(found: &Explanation) -> Option<String> {
 
 fn time(found: &Explanation) -> Option<String> {
     let table = &found.operations.table;
-    let total: f64 =
-        table.operations.values().map(|tally| tally.time_s()).sum::<f64>() + table.acknowledgements.time_s();
+    let total = table.time_s();
     let (op, tally) = table.operations.iter().max_by_key(|(_, tally)| tally.time_ns)?;
     if total <= 0.0 {
         return None;
     }
-    let place = match (found.operations.layer, *op) {
+    let place = match (found.operations.layer, op) {
         (_, Op::Communicate) => "",
         (Layer::MpiIo, _) => " calls (MPI-IO)",
         _ => " calls (at the file system)",
     };
     let bandwidth = found
         .operations
-        .aggregate_bandwidth_bytes_per_s(*op)
+        .aggregate_bandwidth_bytes_per_s(op)
         .filter(|_| matches!(op, Op::Read | Op::Write))
         .map_or(String::new(), |rate| format!(", at an aggregate {}", units::rate(rate)));
     Some(format!(

@@ -97,14 +97,23 @@ macro_rules! calls {
             /// Every call, in order of number.
             pub const ALL: &'static [Call] = &[$(Call::$variant,)*];
 
+            /// What each call is, by its number: every event is asked several times.
+            const KINDS: [(Layer, Op); Call::ALL[Call::ALL.len() - 1] as usize + 1] = {
+                let mut kinds = [(Layer::Posix, Op::Open); _];
+                $(kinds[$number] = (Layer::$layer, Op::$op);)*
+                kinds
+            };
+
             /// The layer it belongs to.
+            #[inline]
             pub fn layer(self) -> Layer {
-                match self { $(Call::$variant => Layer::$layer,)* }
+                Call::KINDS[self as usize].0
             }
 
             /// The kind of operation it is.
+            #[inline]
             pub fn op(self) -> Op {
-                match self { $(Call::$variant => Op::$op,)* }
+                Call::KINDS[self as usize].1
             }
 
             /// The name of the function.

@@ -135,9 +135,25 @@ impl Trace {
     ///
     /// If there is no such block.
     pub fn block(&self, index: usize) -> Result<Vec<Event>, TraceError> {
+        let mut events = Vec::new();
+        self.read_block(index, &mut events)?;
+        Ok(events)
+    }
+
+    /// [`Trace::block`] into memory that is used again: fresh memory costs as much as half of the decoding. After an
+    /// error there are no events.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such block.
+    pub fn read_block(&self, index: usize, events: &mut Vec<Event>) -> Result<(), TraceError> {
+        events.clear();
         let located = &self.blocks[index].located;
         let raw = read_block(&self.source, located).map_err(|e| self.block_error(located, e))?;
-        records::decode(&raw, &located.header, &self.tables).map_err(|e| self.block_error(located, e.into()))
+        records::decode(&raw, &located.header, &self.tables, events).map_err(|expected| {
+            events.clear();
+            self.block_error(located, expected.into())
+        })
     }
 
     /// All events, in order of start. Ends after the first error.

@@ -1,14 +1,14 @@
 //! What all processes together do with one file.
 
-use std::collections::BTreeMap;
-
 use pio_trace::{ProcessId, Tables};
 
 use super::limits::PAGE;
 use super::ranges::Ranges;
 
 /// Pages remembered of a file that several processes have open.
-const PAGES: u64 = 4096;
+const PAGES: usize = 4096;
+/// … and places for a file at first.
+const LEAST_PAGES: usize = 16;
 
 /// One file.
 #[derive(Clone, Debug, Default)]
@@ -19,8 +19,42 @@ pub(crate) struct FileState {
     pub(crate) unused: Ranges,
     /// Bytes that some rank has read by itself.
     pub(crate) read: Ranges,
-    /// Page and latest writer, by the page's number modulo [`PAGES`]: most files have few.
-    pages: BTreeMap<u16, (u64, u32)>,
+    pages: Pages,
+}
+
+/// The latest writer of each of a number of pages: a table by the page's number, which doubles as long as two pages want
+/// the same place, for most files have few.
+#[derive(Clone, Debug, Default)]
+struct Pages(Vec<Option<(u64, ProcessId)>>);
+
+impl Pages {
+    /// Takes note of a writer; says who was the one before, if that is still known.
+    fn replace(&mut self, page: u64, writer: ProcessId) -> Option<ProcessId> {
+        if self.0.is_empty() {
+            self.0 = vec![None; LEAST_PAGES];
+        }
+        loop {
+            let places = self.0.len();
+            // A power of two.
+            let known = &mut self.0[page as usize & (places - 1)];
+            match known.replace((page, writer)) {
+                Some((same, before)) if same == page => return Some(before),
+                Some(other) if places < PAGES => {
+                    *known = Some(other);
+                    self.double();
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn double(&mut self) {
+        let length = self.0.len() * 2;
+        let known = std::mem::replace(&mut self.0, vec![None; length]);
+        for (page, writer) in known.into_iter().flatten() {
+            self.0[page as usize & (length - 1)] = Some((page, writer));
+        }
+    }
 }
 
 /// The state of every file.
@@ -48,9 +82,7 @@ impl FileState {
         ];
         let mut shares = false;
         for page in edges.into_iter().flatten() {
-            let known = self.pages.entry((page % PAGES) as u16).or_insert((page, process.0));
-            shares |= known.0 == page && known.1 != process.0;
-            *known = (page, process.0);
+            shares |= self.pages.replace(page, process).is_some_and(|before| before != process);
         }
         shares
     }

@@ -30,7 +30,19 @@ impl Ranges {
                 return latest.1 - start;
             }
         }
+        if self.intervals.last().is_none_or(|last| last.1 < start) {
+            self.push(start, end);
+            return 0;
+        }
         self.insert_anywhere(start, end)
+    }
+
+    /// Adds what lies behind all others: the steps of one that goes forward.
+    fn push(&mut self, start: u64, end: u64) {
+        if self.intervals.len() < MOST {
+            self.latest = self.intervals.len();
+            self.intervals.push((start, end));
+        }
     }
 
     /// Takes `start .. end` out.

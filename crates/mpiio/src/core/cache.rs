@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::boundary::MpiTable;
 use super::channel::Channel;
 use super::communicator::Communicator;
+use super::mailbox::Mailbox;
 use super::patience;
 use super::processors;
-use super::segment::{self, Segment};
+use super::segment::{self, Address};
 use super::status::Status;
 
 /// Kept as an attribute of the program's communicator, and by the files that are open on it.
@@ -44,9 +45,9 @@ impl Cache {
         shared_memory: bool,
     ) -> Result<Arc<Cache>, Status> {
         // SAFETY: by contract.
-        let control = unsafe { Communicator::duplicate_of(mpi, original) }?;
+        let mut control = unsafe { Communicator::duplicate_of(mpi, original) }?;
         let (node, processors) = match shared_memory && control.ranks() > 1 {
-            true => nodes(&control)?,
+            true => nodes(&mut control)?,
             false => (None, control.ranks()),
         };
         let (control, free) = (Some(control), Vec::new());
@@ -57,18 +58,20 @@ impl Cache {
     /// Collective.
     pub fn open<const N: usize>(&self, mut mine: [u64; N]) -> Result<(Channel, Vec<[u64; N]>), Status> {
         let mut state = self.lock();
-        let State { control: Some(control), .. } = &*state else { return Err(Status::Communicator) };
-        mine[N - 1] = state.free.last().map_or(NEW, |channel| channel.id);
+        let State { control: Some(control), node, processors, free, made } = &mut *state else {
+            return Err(Status::Communicator);
+        };
+        mine[N - 1] = free.last().map_or(NEW, |channel| channel.id);
         let all = control.gather(mine)?;
         let choice = all[0][N - 1];
         if choice != NEW {
-            let place = state.free.iter().position(|channel| channel.id == choice).ok_or(Status::Internal)?;
-            return Ok((state.free.swap_remove(place), all));
+            let place = free.iter().position(|channel| channel.id == choice).ok_or(Status::Internal)?;
+            return Ok((free.swap_remove(place), all));
         }
         let communicator = control.duplicate()?;
-        let id = state.made;
-        state.made += 1;
-        Ok((Channel::new(id, communicator, state.node.as_deref(), state.processors)?, all))
+        let id = *made;
+        *made += 1;
+        Ok((Channel::new(id, communicator, control, node.as_deref(), *processors)?, all))
     }
 
     /// Whether this rank is the one that opens first.
@@ -105,34 +108,44 @@ impl Cache {
     }
 }
 
-/// Which ranks share memory, if all that should can: containers may forbid it; and processors of all. Collective.
-fn nodes(control: &Communicator) -> Result<(Option<Vec<u32>>, u32), Status> {
+/// Which ranks share memory, if all that should can: containers may forbid it; and processors of all. Ranks of one node
+/// talk through mailboxes from then on. Collective.
+fn nodes(control: &mut Communicator) -> Result<(Option<Vec<u32>>, u32), Status> {
     let node = u64::from(control.node()?);
-    let test = Segment::shared();
-    let mine = match &test {
+    let inbox = Mailbox::new_inbox();
+    let mine = match &inbox {
         Ok((_, address)) => [node, u64::from(address.process), u64::from(address.descriptor), address.inode],
         Err(_) => [node, 0, 0, 0],
     };
     let all = control.gather(mine)?;
     let node_of: Vec<u64> = all.iter().map(|[node, ..]| *node).collect();
-    let processors = processors::shared_by(control, &node_of)?;
-    if processors < control.ranks() {
-        patience::in_a_crowd();
-    }
+    let address_of = |[_, process, descriptor, inode]: [u64; 4]| Address {
+        process: process as u32,
+        descriptor: descriptor as u32,
+        inode,
+    };
     // Each rank tries its successor on the node, so that every one is tried by one.
     let ranks = all.len();
     let me = control.rank() as usize;
     let successor = (1..ranks).map(|step| (me + step) % ranks).find(|rank| all[*rank][0] == node);
-    let works = test.is_ok()
-        && successor.is_none_or(|rank| {
-            let [_, process, descriptor, inode] = all[rank];
-            segment::is_reachable(segment::Address {
-                process: process as u32,
-                descriptor: descriptor as u32,
-                inode,
-            })
-        });
-    // This also keeps each test segment until all have tried.
+    let works =
+        inbox.is_ok() && successor.is_none_or(|rank| segment::is_reachable(address_of(all[rank])));
+    let one_node = node_of.iter().all(|other| *other == node);
+    let addresses: Vec<Address> = all.into_iter().map(address_of).collect();
+    let (mailbox, tried) = match inbox {
+        Ok((own, _)) if works && one_node => (Mailbox::new(control.rank(), own, &addresses).ok(), None),
+        // Kept until all have tried.
+        inbox => (None, inbox.ok()),
+    };
+    let works = works && (!one_node || mailbox.is_some());
     let all_work = control.gather([u64::from(works)])?.into_iter().all(|[works]| works == 1);
+    drop(tried);
+    if let (Some(mailbox), true) = (mailbox, all_work) {
+        control.connect(mailbox);
+    }
+    let processors = processors::shared_by(control, &node_of)?;
+    if processors < control.ranks() {
+        patience::in_a_crowd();
+    }
     Ok((all_work.then(|| node_of.into_iter().map(|node| node as u32).collect()), processors))
 }

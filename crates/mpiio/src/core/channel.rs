@@ -59,21 +59,22 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// A new channel. `node` tells for each rank the least rank that shares memory with it; none if none does.
-    /// Collective.
+    /// A new channel of the same ranks that `control` has, by which they agree. `node` tells for each rank the least rank
+    /// that shares memory with it; none if none does. Collective.
     pub fn new(
         id: u64,
         mut communicator: Communicator,
+        control: &Communicator,
         node: Option<&[u32]>,
         processors: u32,
     ) -> Result<Channel, Status> {
         let (own, others) = match node {
             None => (private(), (0..communicator.ranks()).map(|_| None).collect()),
-            Some(node) => share(&communicator, node)?,
+            Some(node) => share(control, node)?,
         };
         let nodes = node.map(|node| node.iter().collect::<BTreeSet<_>>().len() as u32);
         if nodes == Some(1) {
-            connect(&mut communicator)?;
+            connect(&mut communicator, control)?;
         }
         let (sending, block, received, tally, told) = Default::default();
         Ok(Channel {
@@ -189,11 +190,11 @@ fn say(line: String) {
 }
 
 /// Gives the ranks mailboxes, if all of them can have one. Collective.
-fn connect(communicator: &mut Communicator) -> Result<(), Status> {
+fn connect(communicator: &mut Communicator, control: &Communicator) -> Result<(), Status> {
     let none = Address { process: 0, descriptor: 0, inode: 0 };
     let inbox = Mailbox::new_inbox();
     let Address { process, descriptor, inode } = inbox.as_ref().map_or(none, |(_, address)| *address);
-    let all = communicator.gather([u64::from(process), u64::from(descriptor), inode])?;
+    let all = control.gather([u64::from(process), u64::from(descriptor), inode])?;
     let addresses: Vec<Address> = all
         .into_iter()
         .map(|[process, descriptor, inode]| Address {
@@ -203,7 +204,7 @@ fn connect(communicator: &mut Communicator) -> Result<(), Status> {
         })
         .collect();
     let mailbox = inbox.and_then(|(own, _)| Mailbox::new(communicator.rank(), own, &addresses));
-    let all_work = communicator.gather([u64::from(mailbox.is_ok())])?.into_iter().all(|[works]| works == 1);
+    let all_work = control.gather([u64::from(mailbox.is_ok())])?.into_iter().all(|[works]| works == 1);
     if let (Ok(mailbox), true) = (mailbox, all_work) {
         communicator.connect(mailbox);
     }
@@ -216,7 +217,7 @@ fn private() -> [Segment; Slot::COUNT] {
 
 type Others = Vec<Option<[Segment; Slot::COUNT]>>;
 
-fn share(communicator: &Communicator, node: &[u32]) -> Result<([Segment; Slot::COUNT], Others), Status> {
+fn share(control: &Communicator, node: &[u32]) -> Result<([Segment; Slot::COUNT], Others), Status> {
     // A rank that cannot share still takes part: the others see that its inodes are 0, which no file has.
     let (own, addresses) = match (Segment::shared(), Segment::shared()) {
         (Ok((first, address)), Ok((second, other))) => ([first, second], [address, other]),
@@ -230,13 +231,13 @@ fn share(communicator: &Communicator, node: &[u32]) -> Result<([Segment; Slot::C
         u64::from(second.descriptor),
         second.inode,
     ];
-    let me = communicator.rank() as usize;
+    let me = control.rank() as usize;
     let address = |process: u64, descriptor: u64, inode| Address {
         process: process as u32,
         descriptor: descriptor as u32,
         inode,
     };
-    let others = communicator.gather(mine)?.into_iter().enumerate().map(|(rank, theirs)| {
+    let others = control.gather(mine)?.into_iter().enumerate().map(|(rank, theirs)| {
         let [process, descriptor, inode, second_descriptor, second_inode] = theirs;
         let shares = rank != me && node[rank] == node[me] && inode != 0 && first.inode != 0;
         shares.then(|| {

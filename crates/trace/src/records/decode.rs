@@ -8,13 +8,19 @@ use crate::event::{Event, Flags, Target};
 use crate::format::BlockHeader;
 use crate::tables::{DatatypeId, HandleId, ProcessId, Tables, ViewId};
 
-/// The events of a block, or what was expected instead. Every id in them is in `tables`.
-pub(crate) fn decode(raw: &[u8], block: &BlockHeader, tables: &Tables) -> Result<Vec<Event>, String> {
+/// Appends the events of a block, or says what was expected instead. Every id in them is in `tables`.
+pub(crate) fn decode(
+    raw: &[u8],
+    block: &BlockHeader,
+    tables: &Tables,
+    events: &mut Vec<Event>,
+) -> Result<(), String> {
     let count = block.count as usize;
     let (headers, columns) = ColumnReader::split(raw, count).ok_or("columns that fill their block")?;
     let mut decoder = Decoder { model: Model::new(block.first_start_ns), columns, tables };
     // `count` is at most the number of header bytes, and that at most the format's limit.
-    let mut events = Vec::with_capacity(count);
+    events.reserve(count);
+    let first = events.len();
     let mut end_ns = 0;
     for (i, &flags) in headers.iter().enumerate() {
         let event = decoder.next(flags).map_err(|expected| format!("{expected} in event {i} of a block"))?;
@@ -24,13 +30,13 @@ pub(crate) fn decode(raw: &[u8], block: &BlockHeader, tables: &Tables) -> Result
     if !decoder.columns.is_empty() {
         return Err(format!("nothing after the {count} events of a block"));
     }
-    let first_start_ns = events.first().map_or(0, |event| event.start_ns);
+    let first_start_ns = events.get(first).map_or(0, |event| event.start_ns);
     if (first_start_ns, decoder.model.start_ns, end_ns)
         != (block.first_start_ns, block.last_start_ns, block.end_ns)
     {
         return Err("events in the time range that their block names".into());
     }
-    Ok(events)
+    Ok(())
 }
 
 struct Decoder<'a> {
