@@ -10,7 +10,7 @@ from ._explanation import Explanation
 
 
 def open(path):
-    """Opens a trace, or a log of Darshan, strace, fio or blktrace, or a table of calls (CSV)."""
+    """Opens a trace, or a log of Darshan, strace, fio or blktrace, a folder of Recorder, or a table of calls (CSV)."""
     return Trace(path)
 
 
@@ -63,9 +63,12 @@ class Trace:
             rows, columns = self._native.batch(index)
             yield pyarrow.RecordBatch.from_arrays([_array(rows, *column) for column in columns], schema=schema)
 
-    def explain(self):
-        """Statistics of the trace, and the report."""
-        return Explanation(self._native.explain())
+    def explain(self, machines=()):
+        """Statistics of the trace, and the report.
+
+        machines are names of pioscope.machines(), or files: what the findings' changes would gain there is predicted.
+        """
+        return Explanation(self._native.explain([os.fspath(machine) for machine in machines]))
 
     def predict(self, machine, strategy="two-phase", hints=None, cpu_speed=1.0, ranks_per_node=None):
         """How long the program takes on a machine (a name of pioscope.machines(), or a file).

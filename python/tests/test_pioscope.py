@@ -69,6 +69,21 @@ class Module(unittest.TestCase):
         for number, finding in enumerate(findings, 1):
             self.assertIn(f"{number}. {finding['title']}: costs", str(explanation))
 
+    def test_gains_are_predicted_on_machines(self):
+        table = self.folder / "interleaved.csv"
+        rows = [f"{piece * 0.0011},0.001,MPI_File_write_at,{rank},/d/shared,{(piece * 8 + rank) * 4},4"
+                for piece in range(200) for rank in range(8)]
+        table.write_text("\n".join(["start_s,elapsed_s,call,rank,file,offset,size", *rows]))
+        trace = pioscope.open(table)
+        self.assertEqual(trace.explain().gains.num_rows, 0)
+        explanation = trace.explain(["sp-argonne"])
+        gain, = explanation.gains.to_pylist()
+        self.assertEqual((gain["title"], gain["machine"]), (explanation.findings["title"][0].as_py(), "sp-argonne"))
+        self.assertLess(gain["after_s"], gain["before_s"] / 5)
+        self.assertIn("Predicted on sp-argonne", str(explanation))
+        with self.assertRaisesRegex(pioscope.Error, "nowhere"):
+            trace.explain(["nowhere"])
+
     def test_a_notebook_shows_the_report_and_its_figures(self):
         explanation = self.trace.explain()
         self.assertIn("<iframe srcdoc=", explanation._repr_html_())

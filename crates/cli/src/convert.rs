@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use pio_trace::import::darshan::{self, Log};
-use pio_trace::import::{self, Format, Tool};
-use pio_trace::{Trace, export};
+use pio_trace::import::recorder::{self, Folder};
+use pio_trace::import::{self, Format};
+use pio_trace::{Trace, TraceError, export};
 
 use crate::record;
 
@@ -20,9 +21,10 @@ Examples:
   pioscope convert run.pio -o run.iolog         (then: fio --name=run --read_iolog=run.iolog)
   pioscope convert run.darshan -o run.pio       (the accesses that DXT traced)
   pioscope convert run.strace -o run.pio        (what strace -f -ttt -T wrote; so for fio, blktrace and CSV)
+  pioscope convert recorder-logs -o run.pio     (a folder that Recorder wrote)
   pioscope convert .run.pio.4711.spool -o run.pio       (what `pioscope record` left when it was killed itself)")]
 pub struct Arguments {
-    /// The trace; a log of Darshan, strace, fio or blktrace; a table of calls (CSV); or the folder of spools of a job whose recorder was killed
+    /// The trace; a log of Darshan, strace, fio or blktrace; a folder of Recorder; a table of calls (CSV); or the folder of spools of a job whose recorder was killed
     trace: PathBuf,
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
@@ -43,13 +45,22 @@ enum To {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
-    if arguments.trace.is_dir() {
+    let format = import::recognise(&arguments.trace)?;
+    if arguments.trace.is_dir() && format == Format::Other {
         return recover(&arguments);
     }
     if arguments.to.is_none() && is_trace(&arguments.output) {
-        match import::recognise(&arguments.trace)? {
+        match format {
             Format::Darshan => return from_log(&arguments),
-            Format::Calls(tool) => return from_calls(tool, &arguments),
+            Format::Calls(tool) => {
+                return from_calls(&arguments, |out, path| {
+                    import::write_trace(tool, &arguments.trace, out, path)
+                });
+            }
+            Format::Recorder => {
+                let folder = Folder::at(&arguments.trace);
+                return from_calls(&arguments, |out, path| recorder::write_trace(&folder, out, path));
+            }
             Format::Other => {}
         }
     }
@@ -93,10 +104,13 @@ fn from_log(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// Makes a trace of the calls that another tool wrote down.
-fn from_calls(tool: Tool, arguments: &Arguments) -> Result<ExitCode> {
+fn from_calls(
+    arguments: &Arguments,
+    write_trace: impl FnOnce(File, &Path) -> Result<u64, TraceError>,
+) -> Result<ExitCode> {
     let path = &arguments.output;
     let file = File::create(path).with_context(|| format!("{}: cannot create", path.display()))?;
-    let events = import::write_trace(tool, &arguments.trace, file, path)?;
+    let events = write_trace(file, path)?;
     eprintln!("pioscope: {}: {events} events", path.display());
     let trace = Trace::open(path)?;
     for (name, value) in &trace.tables().notes {

@@ -8,11 +8,13 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use pio_explain::{Counted, Explanation};
+use pio_machine::Machine;
 use pio_report::Prediction;
 use pio_trace::Trace;
 use pio_trace::import::darshan::Log;
 use pio_trace::import::{self, Format};
 
+use crate::gain::predict_gains;
 use crate::progress::Progress;
 
 #[derive(Debug, Args)]
@@ -20,22 +22,28 @@ use crate::progress::Progress;
 Examples:
   pioscope explain run.pio
   pioscope explain run.pio --html report.html
+  pioscope explain run.pio --machine sp-argonne,here.toml      (what each finding's change would gain there)
   pioscope explain run.darshan      (a log of Darshan, with DXT or without)
   strace -f -ttt -T -o run.strace ./program; pioscope explain run.strace")]
 pub struct Arguments {
-    /// The trace, or a log of Darshan, strace, fio or blktrace, or a table of calls (CSV)
+    /// The trace, or a log of Darshan, strace, fio or blktrace, a folder of Recorder, or a table of calls (CSV)
     trace: PathBuf,
     /// Also write the report as one HTML file that opens offline
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Machines on which to predict what the changes would gain: names (pioscope machines list) or files, separated by commas
+    #[arg(short, long, value_delimiter = ',', value_name = "MACHINE")]
+    machine: Vec<String>,
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
+    let machines = find_machines(&arguments.machine)?;
     if import::recognise(&arguments.trace)? == Format::Darshan {
-        return explain_log(&arguments);
+        return explain_log(&arguments, &machines);
     }
     let trace = open(&arguments.trace)?;
-    let explanation = explain(&trace)?;
+    let mut explanation = explain(&trace)?;
+    predict_gains(&trace, &mut explanation, &machines)?;
     crate::print(&pio_report::text(&explanation))?;
     if let Some(path) = &arguments.html {
         write_html(path, &trace, &explanation, &[])?;
@@ -44,16 +52,22 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
 }
 
 /// The same for a Darshan log: its accesses as a trace, and its counters.
-fn explain_log(arguments: &Arguments) -> Result<ExitCode> {
+fn explain_log(arguments: &Arguments, machines: &[Machine]) -> Result<ExitCode> {
     let log = Log::open(&arguments.trace)?;
     let trace = import::trace_of_log(&log)?;
-    let explanation = explain(&trace)?;
+    let mut explanation = explain(&trace)?;
+    predict_gains(&trace, &mut explanation, machines)?;
     let counted = Counted::of(&log);
     crate::print(&pio_report::text_with_counters(&explanation, &counted))?;
     if let Some(path) = &arguments.html {
         write(path, |out| pio_report::html_with_counters(&trace, &explanation, &counted, out))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The machines of these names or files.
+pub fn find_machines(names: &[String]) -> Result<Vec<Machine>> {
+    names.iter().map(|name| Ok(Machine::find(name)?)).collect()
 }
 
 /// Opens a trace or another tool's log, and says on standard error if part of it is lost.

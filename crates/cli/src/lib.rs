@@ -8,6 +8,7 @@ mod convert;
 mod diff;
 mod disk;
 mod explain;
+mod gain;
 mod machines;
 mod mpi;
 mod predict;
@@ -24,6 +25,8 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+pub use gain::predict_gains;
 
 /// Where does my I/O time go, and what would fix it?
 #[derive(Debug, Parser)]

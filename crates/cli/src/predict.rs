@@ -89,8 +89,7 @@ impl FromStr for Measured {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let hints = arguments.hints.read()?;
-    let machines =
-        arguments.machine.iter().map(|name| Ok(Machine::find(name)?)).collect::<Result<Vec<Machine>>>()?;
+    let machines = explain::find_machines(&arguments.machine)?;
     if !arguments.sweep.is_empty() || arguments.workload.as_ref().is_some_and(is_traffic) {
         return sweep(arguments, machines, hints);
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pio_explain::Traffic;
+use pio_machine::Machine;
 use pio_report::{figure_pages, findings_in_words};
 use pio_trace::Trace;
 use pyo3::prelude::*;
@@ -18,8 +19,12 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    pub fn of(trace: Arc<Trace>) -> PyResult<Explanation> {
-        let found = pio_explain::Explanation::of_trace(&trace, &mut |_| ()).map_err(error)?;
+    /// `machines` are names or files: what the findings' changes would gain there.
+    pub fn of(trace: Arc<Trace>, machines: &[String]) -> PyResult<Explanation> {
+        let machines = machines.iter().map(|name| Machine::find(name)).collect::<Result<Vec<_>, _>>();
+        let machines = machines.map_err(error)?;
+        let mut found = pio_explain::Explanation::of_trace(&trace, &mut |_| ()).map_err(error)?;
+        pio_cli::predict_gains(&trace, &mut found, &machines).map_err(error)?;
         Ok(Explanation { trace, found })
     }
 }
@@ -68,6 +73,24 @@ impl Explanation {
             Ok(row)
         });
         rows.collect()
+    }
+
+    /// What the changes would gain on the machines that were given: a row for every finding and machine.
+    fn gains<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let told = findings_in_words(&self.found);
+        let mut rows = Vec::new();
+        for (finding, told) in self.found.findings.iter().zip(told) {
+            for gain in &finding.gains {
+                let row = PyDict::new(py);
+                row.set_item("title", told.title)?;
+                row.set_item("machine", &gain.machine)?;
+                row.set_item("simulated", gain.change)?;
+                row.set_item("before_s", gain.before_s)?;
+                row.set_item("after_s", gain.after_s)?;
+                rows.push(row);
+            }
+        }
+        Ok(rows)
     }
 
     /// A row for every operation of every layer.

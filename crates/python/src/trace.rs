@@ -77,8 +77,9 @@ impl Trace {
         Ok((count, columns.into_iter().map(|column| to_python(py, column)).collect()))
     }
 
-    fn explain(&self, py: Python<'_>) -> PyResult<Explanation> {
-        py.detach(|| Explanation::of(self.trace.clone()))
+    /// The explanation, with what the findings' changes would gain on these machines (names or files).
+    fn explain(&self, py: Python<'_>, machines: Vec<String>) -> PyResult<Explanation> {
+        py.detach(|| Explanation::of(self.trace.clone(), &machines))
     }
 
     /// The prediction for a machine (a name or a file), as keys and values.

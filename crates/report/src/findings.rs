@@ -1,7 +1,7 @@
 //! Findings in words: what is wrong, by what it shows, and what would help.
 
 use pio_explain::Explanation;
-use pio_explain::findings::{Cost, Detail, Finding, Kind, Reference};
+use pio_explain::findings::{Cost, Detail, Finding, Gain, Kind, Reference};
 use pio_trace::ProcessId;
 
 use crate::escape;
@@ -19,6 +19,8 @@ pub struct Told {
     pub place: String,
     /// What would help.
     pub change: &'static str,
+    /// What that is predicted to gain, a sentence a machine; none if no machine was given, or nothing can be said.
+    pub gains: Vec<String>,
 }
 
 /// The findings in words, in their order: those that cost most first.
@@ -40,8 +42,9 @@ pub(crate) fn text(found: &Explanation) -> String {
     for (index, finding) in found.findings.iter().enumerate() {
         let told = tell(found, finding, 48);
         text.push_str(&format!("  {}. {}: {}\n", index + 1, told.title, price(found, finding)));
-        let body = [&told.evidence, &told.place, &format!("Change: {}", told.change)];
-        for line in body.into_iter().filter(|line| !line.is_empty()) {
+        let change = format!("Change: {}", told.change);
+        let body = [&told.evidence, &told.place, &change].into_iter().chain(&told.gains);
+        for line in body.filter(|line| !line.is_empty()) {
             text.push_str(&wrap(&escape::terminal(line), 96, "     "));
         }
     }
@@ -58,13 +61,17 @@ pub(crate) fn html(found: &Explanation) -> String {
     for finding in &found.findings {
         let told = tell(found, finding, 96);
         html.push_str(&format!(
-            "<li><h3>{}: {}</h3><p>{}</p><p>{}</p><p><b>Change:</b> {}</p></li>",
+            "<li><h3>{}: {}</h3><p>{}</p><p>{}</p><p><b>Change:</b> {}</p>",
             told.title,
             escape::html(&price(found, finding)),
             escape::html(&told.evidence),
             escape::html(&told.place),
             escape::html(told.change)
         ));
+        for gain in &told.gains {
+            html.push_str(&format!("<p>{}</p>", escape::html(gain)));
+        }
+        html.push_str("</li>");
     }
     html.push_str(&format!("</ol><p class=\"note\">{}</p>", escape::html(METHOD)));
     html
@@ -77,7 +84,22 @@ fn price(found: &Explanation, finding: &Finding) -> String {
 
 fn tell(found: &Explanation, finding: &Finding, path: usize) -> Told {
     let (title, change) = of_kind(finding.kind);
-    Told { title, evidence: evidence(found, finding), place: place(found, finding, path), change }
+    let (evidence, place) = (evidence(found, finding), place(found, finding, path));
+    Told { title, evidence, place, change, gains: gains(finding) }
+}
+
+/// `Predicted on X (two-phase): 12.3 s -> 1.9 s of I/O.`
+fn gains(finding: &Finding) -> Vec<String> {
+    let sentence = |gain: &Gain| {
+        format!(
+            "Predicted on {} ({}): {} -> {} of I/O.",
+            gain.machine,
+            gain.change,
+            units::time_s(gain.before_s),
+            units::time_s(gain.after_s)
+        )
+    };
+    finding.gains.iter().map(sentence).collect()
 }
 
 fn evidence(found: &Explanation, finding: &Finding) -> String {

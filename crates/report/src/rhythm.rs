@@ -100,7 +100,7 @@ pub(crate) fn phases(found: &Explanation) -> Table {
             Moves::Both => "reads and writes",
         };
         vec![
-            moves.to_string(),
+            if phase.is_rest { format!("{moves}: all that follow") } else { moves.to_string() },
             units::time_ns(phase.from_ns),
             units::time_ns(phase.until_ns),
             units::count(phase.bursts),

@@ -7,6 +7,7 @@
 //! Time is whole picoseconds, events at the same time happen in the order in which they were made, and nothing is
 //! random: same machine, workload, strategy and hints, same bytes out.
 
+mod advice;
 pub mod baylor;
 pub mod buffers;
 pub mod cpu;
@@ -28,6 +29,7 @@ pub mod study;
 pub mod thakur;
 pub mod workload;
 
+pub use advice::Change;
 pub use engine::{Options, Progress, simulate};
 pub use error::SimError;
 pub use prediction::{OperationTotal, Prediction, ServerTotal};

@@ -54,6 +54,14 @@ pub enum TraceError {
         /// What it says.
         version: String,
     },
+    /// A trace of Recorder of another time.
+    #[error("{path}: trace of Recorder, version {version} (expected 2.3 to 3.0 in the file VERSION)")]
+    UnknownRecorderVersion {
+        /// The folder.
+        path: PathBuf,
+        /// What it says.
+        version: String,
+    },
     /// The bytes at an offset are not what they must be.
     #[error("{path}: damaged at byte {offset}: expected {expected}")]
     Damaged {

@@ -11,6 +11,7 @@ pub mod darshan;
 mod fio;
 mod lines;
 mod order;
+pub mod recorder;
 mod sort;
 mod strace;
 
@@ -24,6 +25,8 @@ pub enum Format {
     Darshan,
     /// The calls that another tool wrote down.
     Calls(Tool),
+    /// A folder of Recorder.
+    Recorder,
     /// A trace of Pioscope, or nothing that is known.
     Other,
 }
@@ -44,11 +47,14 @@ pub enum Tool {
 /// Bytes that tell what a file is: a line of strace may be long.
 const TELLING_BYTES: u64 = 16 << 10;
 
-/// Tells from the first bytes of a file what it is. Its name does not matter.
+/// Tells from the first bytes of a file what it is, and of a folder from the files in it. Its name does not matter.
 ///
 /// # Errors
 /// If it cannot be read.
 pub fn recognise(path: &Path) -> Result<Format, TraceError> {
+    if path.is_dir() {
+        return Ok(if recorder::is_folder(path) { Format::Recorder } else { Format::Other });
+    }
     let mut start = Vec::new();
     File::open(path)
         .map_err(TraceError::io(path, "open"))?
@@ -73,6 +79,9 @@ pub fn open(path: &Path) -> Result<Trace, TraceError> {
     match recognise(path)? {
         Format::Darshan => trace_of_log(&darshan::Log::open(path)?),
         Format::Calls(tool) => in_temporary_file(path, |out| write_trace(tool, path, out, path)),
+        Format::Recorder => {
+            in_temporary_file(path, |out| recorder::write_trace(&recorder::Folder::at(path), out, path))
+        }
         Format::Other => Trace::open(path),
     }
 }

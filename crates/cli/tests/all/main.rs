@@ -5,6 +5,7 @@
 
 mod disk;
 mod faults;
+mod gain;
 mod jobs;
 mod miller_katz;
 mod reproduce_coll;

@@ -114,6 +114,21 @@ pub struct Finding {
     pub process_count: u64,
     /// What else is known.
     pub detail: Detail,
+    /// What a simulation made of it: empty unless machines were given, and for what no simulation can change.
+    pub gains: Vec<Gain>,
+}
+
+/// What a machine is predicted to take for the job's I/O, as recorded and with the change that would help.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gain {
+    /// Name of the machine.
+    pub machine: String,
+    /// Time in I/O as recorded, mean of the processes, seconds.
+    pub before_s: f64,
+    /// The same with the change.
+    pub after_s: f64,
+    /// What was changed in the simulation, in words.
+    pub change: &'static str,
 }
 
 impl Finding {
@@ -209,6 +224,7 @@ impl Draft {
             process_count: self.by_process.len() as u64,
             processes: largest(self.by_process, NAMED),
             detail: self.detail,
+            gains: Vec::new(),
         }
     }
 

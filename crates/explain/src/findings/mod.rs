@@ -30,7 +30,7 @@ mod streams;
 mod waiting;
 
 pub use cost::Cost;
-pub use finding::{Detail, Finding, Involved, Kind};
+pub use finding::{Detail, Finding, Gain, Involved, Kind};
 pub use rates::{Reference, References};
 
 pub(crate) use evidence::Evidence;

@@ -33,6 +33,8 @@ pub struct Phase {
     pub read_bytes: f64,
     /// Bytes written.
     pub write_bytes: f64,
+    /// Whether it sums up all that follow the one before it, as there were too many to be told.
+    pub is_rest: bool,
 }
 
 pub(super) fn of(bursts: &[Burst], bin_ns: u64, duration_ns: u64) -> Vec<Phase> {
@@ -45,12 +47,14 @@ pub(super) fn of(bursts: &[Burst], bin_ns: u64, duration_ns: u64) -> Vec<Phase> 
             until_ns: (burst.end as u64).saturating_mul(bin_ns).min(duration_ns),
             read_bytes: burst.read_bytes,
             write_bytes: burst.write_bytes,
+            is_rest: false,
         };
         let full = phases.len() == MOST;
         match phases.last_mut() {
             Some(last) if last.moves == phase.moves || full => {
                 if last.moves != phase.moves {
                     last.moves = Moves::Both;
+                    last.is_rest = true;
                 }
                 last.bursts += 1;
                 last.until_ns = phase.until_ns;

@@ -1,0 +1,90 @@
+//! What a finding's change would gain on a machine: the recorded calls are simulated there as they are, and as they would
+//! be with the change.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result};
+use pio_explain::Explanation;
+use pio_explain::findings::{Finding, Gain, Kind};
+use pio_machine::Machine;
+use pio_plan::{Hints, Strategy};
+use pio_sim::{Change, Options, SimError, Workload, simulate};
+use pio_trace::{FileId, Trace};
+
+use crate::progress::Progress;
+
+/// What collective calls are carried out by: what MPI libraries do.
+const STRATEGY: Strategy = Strategy::TwoPhase;
+
+/// Predicts on each machine what each finding's change would gain. Findings whose change the simulator cannot carry out
+/// are left as they are.
+///
+/// # Errors
+/// If the trace cannot be read, or a machine cannot run the program as it was recorded.
+pub fn predict_gains(trace: &Trace, explanation: &mut Explanation, machines: &[Machine]) -> Result<()> {
+    if explanation.findings.iter().all(|finding| change_of(finding.kind).is_none()) {
+        return Ok(());
+    }
+    let workload = Workload::from_trace(trace)?;
+    let changed: Vec<_> =
+        explanation.findings.iter().map(|finding| with_change(&workload, finding)).collect();
+    if changed.iter().all(Option::is_none) {
+        return Ok(());
+    }
+    for machine in machines {
+        let before_s = io_s(machine, &workload).with_context(|| machine.name.clone())?;
+        for (finding, changed) in explanation.findings.iter_mut().zip(&changed) {
+            let Some((change, changed)) = changed else { continue };
+            // Ranks that would wait for each other cannot follow this advice as it stands.
+            if let Ok(after_s) = io_s(machine, changed) {
+                finding.gains.push(Gain { machine: machine.name.clone(), before_s, after_s, change });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn with_change(workload: &Workload, finding: &Finding) -> Option<(&'static str, Workload)> {
+    let (change, words) = change_of(finding.kind)?;
+    let files: BTreeSet<FileId> = finding.files.iter().map(|file| file.id).collect();
+    Some((words, workload.with_change(change, &files)?))
+}
+
+/// The change that helps, as the simulator carries it out, and in words.
+fn change_of(kind: Kind) -> Option<(Change, &'static str)> {
+    Some(match kind {
+        Kind::SmallWrites | Kind::SmallReads => (Change::Gather, "requests gathered to 1 MiB"),
+        Kind::StridedAccess => (Change::GatherWithGaps, "ranges of up to 1 MiB read at once"),
+        Kind::Seeks => (Change::NoSeeks, "without the seeks"),
+        Kind::RedundantReads => (Change::KeepReads, "every byte read once"),
+        Kind::ReadAfterWrite => (Change::KeepWritten, "without the reads"),
+        Kind::Overwrites => (Change::WriteOnce, "every byte written once"),
+        Kind::SameReadByAll => (Change::ReadOnce, "read by one rank, and broadcast"),
+        Kind::UnalignedSharing | Kind::MissingCollective | Kind::NoView => {
+            (Change::Collect, "collective calls, two-phase")
+        }
+        Kind::OpenStorm => (Change::OpenOnce, "each file opened once"),
+        Kind::UnbufferedStream
+        | Kind::RandomAccess
+        | Kind::CyclicRereads
+        | Kind::SharedAppend
+        | Kind::SyncPerWrite
+        | Kind::ManySmallFiles
+        | Kind::FilePerProcess
+        | Kind::MetadataStorm
+        | Kind::OneWriter
+        | Kind::Straggler
+        | Kind::UnevenRanks
+        | Kind::NoOverlap => return None,
+    })
+}
+
+/// Time in I/O, mean of the ranks, seconds.
+fn io_s(machine: &Machine, workload: &Workload) -> Result<f64, SimError> {
+    let calls = workload.programs.iter().map(|program| program.len() as u64).sum();
+    let progress = Progress::new(&machine.name, calls);
+    let mut tell = |state: pio_sim::Progress| progress.set(state.calls_begun);
+    let (hints, options) = (Hints::default(), Options::default());
+    let found = simulate(machine, workload, STRATEGY, &hints, &options, None, &mut tell)?;
+    Ok(found.io_time_mean.seconds())
+}
