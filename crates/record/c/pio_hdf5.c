@@ -235,20 +235,41 @@ EXPORT int H5Fclose(hid_t file) {
     return close_hdf5_file(find_library_file(&hdf5_files, file, true), file, theirs);
 }
 
-/* Some (h5py) close files so. */
+/* The call that closes what has this id; 0 for what lies in no file. */
+static uint32_t hdf5_close_of(const struct copy *copy, hid_t id) {
+    switch (hdf5_type(copy, id)) {
+    case HDF5_FILE:
+        return PIO_CALL_H5FCLOSE;
+    case HDF5_GROUP:
+        return PIO_CALL_H5GCLOSE;
+    case HDF5_DATA_SET:
+        return PIO_CALL_H5DCLOSE;
+    case HDF5_ATTRIBUTE_UNTIL_1_10:
+    case HDF5_ATTRIBUTE_SINCE_1_12:
+        return PIO_CALL_H5ACLOSE;
+    default:
+        return 0;
+    }
+}
+
+/* Some (h5py) close all they have so: letting go of the last reference is the close. */
 EXPORT int H5Idec_ref(hid_t id) {
     struct copy *copy = copy_of(&hdf5, __builtin_return_address(0));
     __typeof__(&H5Idec_ref) theirs =
         copy == NULL ? NULL : (__typeof__(&H5Idec_ref))function_of(copy, &next_of_H5Idec_ref, "H5Idec_ref");
     if (theirs == NULL)
         return -1;
-    if (HDF5_IS_PASSED_ON || hdf5_type(copy, id) != HDF5_FILE)
+    if (HDF5_IS_PASSED_ON)
         return theirs(id);
+    uint32_t call = hdf5_close_of(copy, id);
     __typeof__(&H5Iget_ref) references = THEIRS(H5Iget_ref);
-    if (references == NULL || references(id) != 1)
+    if (call == 0 || references == NULL || references(id) != 1)
         return theirs(id);
-    struct library_file file = find_library_file(&hdf5_files, id, true);
-    return file.number == 0 ? theirs(id) : close_hdf5_file(file, id, theirs);
+    if (call == PIO_CALL_H5FCLOSE) {
+        struct library_file file = find_library_file(&hdf5_files, id, true);
+        return file.number == 0 ? theirs(id) : close_hdf5_file(file, id, theirs);
+    }
+    HDF5_BODY(int, call, id, 0, 0, 0, theirs(id))
 }
 
 EXPORT int H5Fflush(hid_t object, int scope) {

@@ -177,6 +177,45 @@ fn hdf5_that_a_module_brings_for_itself() {
     holds_objects(&record_in(folder, vec![program.into(), module.into(), data.into()], |_| {}));
 }
 
+/// A wheel of h5py brings an HDF5 of its own, which it loads for itself alone, and closes files without H5Fclose.
+#[test]
+fn hdf5_of_python() {
+    const PROGRAM: &str = r#"
+import h5py, sys
+with h5py.File(sys.argv[1], "w") as file:
+    data = file.create_dataset("a/b", (1000,), dtype="f8")
+    data[10:20] = range(10)
+    data[:] = 1.0
+with h5py.File(sys.argv[1], "r") as file:
+    assert file["a/b"][5:15].sum() == 10
+"#;
+    if printed("python3", &["-c", "import h5py; print(h5py)"]).is_empty() {
+        println!("skipped: no h5py for python3");
+        return;
+    }
+    let folder = folder();
+    let data = folder.path().join("data");
+    let mut words = command(&["python3", "-B", "-c", PROGRAM]);
+    words.push(data.into());
+    let job = record_in(folder, words, |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    let moved: Vec<_> = calls_with_bytes(&job.of_layer(None, Layer::Hdf5))
+        .into_iter()
+        .filter(|(name, ..)| name.starts_with("H5F") || matches!(*name, "H5Dread" | "H5Dwrite"))
+        .collect();
+    let expected = [
+        ("H5Fcreate", 0, 0),
+        ("H5Dwrite", 80, 80),
+        ("H5Dwrite", 8000, 8000),
+        ("H5Fclose", 0, 0),
+        ("H5Fopen", 0, 0),
+        ("H5Dread", 80, 80),
+        ("H5Fclose", 0, 0),
+    ];
+    assert_eq!(moved, expected);
+    job.all_are_caused_by(Layer::Hdf5);
+}
+
 #[test]
 fn parallel_hdf5() {
     let Some(job) = parallel("rows_hdf5", "hdf5-mpich") else { return };
