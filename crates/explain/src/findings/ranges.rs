@@ -70,7 +70,8 @@ impl Ranges {
 
     fn insert_anywhere(&mut self, start: u64, end: u64) -> u64 {
         let first = self.intervals.partition_point(|interval| interval.1 < start);
-        let behind = first + self.intervals[first..].partition_point(|interval| interval.0 <= end);
+        // Few: what is touched becomes one.
+        let behind = first + self.intervals[first..].iter().take_while(|interval| interval.0 <= end).count();
         let touched = &self.intervals[first..behind];
         let (Some(lowest), Some(highest)) = (touched.first(), touched.last()) else {
             if self.intervals.len() < MOST {
