@@ -128,8 +128,7 @@ fn nodes(control: &mut Communicator) -> Result<(Option<Vec<u32>>, u32), Status> 
     let ranks = all.len();
     let me = control.rank() as usize;
     let successor = (1..ranks).map(|step| (me + step) % ranks).find(|rank| all[*rank][0] == node);
-    let works =
-        inbox.is_ok() && successor.is_none_or(|rank| segment::is_reachable(address_of(all[rank])));
+    let works = inbox.is_ok() && successor.is_none_or(|rank| segment::is_reachable(address_of(all[rank])));
     let one_node = node_of.iter().all(|other| *other == node);
     let addresses: Vec<Address> = all.into_iter().map(address_of).collect();
     let (mailbox, tried) = match inbox {
