@@ -23,6 +23,9 @@ impl Ranges {
     }
 
     pub(super) fn remove(&mut self, range: &Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
         while let Some((&start, &end)) = self.0.range(..range.end).next_back() {
             if end <= range.start {
                 break;
