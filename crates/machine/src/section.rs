@@ -30,9 +30,17 @@ pub(crate) struct Section<'t> {
 
 /// The text of a description, and the name of its file in errors.
 pub(crate) fn read_file(path: &Path) -> Result<(String, String), MachineError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| MachineError::File { path: path.to_owned(), source })?;
-    Ok((path.display().to_string(), text))
+    let bytes = std::fs::read(path).map_err(|source| MachineError::File { path: path.to_owned(), source })?;
+    let file = path.display().to_string();
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok((file, text)),
+        Err(error) => {
+            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+            let message = "expected a description in TOML, found bytes that are no text".to_owned();
+            Err(MachineError::Syntax { file, line, message })
+        }
+    }
 }
 
 impl<'t> Source<'t> {

@@ -223,3 +223,15 @@ fn a_network_that_cannot_be_is_refused_with_the_reason() {
         assert!(found.contains(expected), "{found}");
     }
 }
+
+#[test]
+fn a_file_that_is_no_text_is_refused_where_it_ends_to_be_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.toml");
+    std::fs::write(&path, b"name = \"here\"\nnodes = \xff").unwrap();
+    let error = Machine::find(path.to_str().unwrap()).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        format!("{}:2: expected a description in TOML, found bytes that are no text", path.display())
+    );
+}
