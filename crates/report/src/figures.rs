@@ -317,7 +317,7 @@ pub(crate) fn predictions(predictions: &[Prediction]) -> String {
             parts.push(name);
         }
     }
-    let (left, right, row) = (190.0, 100.0, 40.0);
+    let (left, right, row) = (190.0, 140.0, 40.0);
     let x = |time_s: f64| (WIDTH - left - right) * time_s / longest;
     let mut body = String::new();
     let mut words = Vec::new();
