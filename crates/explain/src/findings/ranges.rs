@@ -31,17 +31,17 @@ impl Ranges {
             }
         }
         if self.intervals.last().is_none_or(|last| last.1 < start) {
-            self.push(start, end);
+            self.put(self.intervals.len(), start, end);
             return 0;
         }
         self.insert_anywhere(start, end)
     }
 
-    /// Adds what lies behind all others: the steps of one that goes forward.
-    fn push(&mut self, start: u64, end: u64) {
+    /// Adds what touches none, while there is room.
+    fn put(&mut self, index: usize, start: u64, end: u64) {
         if self.intervals.len() < MOST {
-            self.latest = self.intervals.len();
-            self.intervals.push((start, end));
+            self.intervals.insert(index, (start, end));
+            self.latest = index;
         }
     }
 
@@ -74,10 +74,7 @@ impl Ranges {
         let behind = first + self.intervals[first..].iter().take_while(|interval| interval.0 <= end).count();
         let touched = &self.intervals[first..behind];
         let (Some(lowest), Some(highest)) = (touched.first(), touched.last()) else {
-            if self.intervals.len() < MOST {
-                self.intervals.insert(first, (start, end));
-                self.latest = first;
-            }
+            self.put(first, start, end);
             return 0;
         };
         let known =
