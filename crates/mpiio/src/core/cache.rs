@@ -113,24 +113,16 @@ impl Cache {
 fn nodes(control: &mut Communicator) -> Result<(Option<Vec<u32>>, u32), Status> {
     let node = u64::from(control.node()?);
     let inbox = Mailbox::new_inbox();
-    let mine = match &inbox {
-        Ok((_, address)) => [node, u64::from(address.process), u64::from(address.descriptor), address.inode],
-        Err(_) => [node, 0, 0, 0],
-    };
-    let all = control.gather(mine)?;
+    let [process, descriptor, inode] = inbox.as_ref().map_or([0; 3], |(_, address)| address.words());
+    let all = control.gather([node, process, descriptor, inode])?;
     let node_of: Vec<u64> = all.iter().map(|[node, ..]| *node).collect();
-    let address_of = |[_, process, descriptor, inode]: [u64; 4]| Address {
-        process: process as u32,
-        descriptor: descriptor as u32,
-        inode,
-    };
+    let addresses: Vec<Address> = all.iter().map(|[_, address @ ..]| Address::of_words(*address)).collect();
     // Each rank tries its successor on the node, so that every one is tried by one.
     let ranks = all.len();
     let me = control.rank() as usize;
     let successor = (1..ranks).map(|step| (me + step) % ranks).find(|rank| all[*rank][0] == node);
-    let works = inbox.is_ok() && successor.is_none_or(|rank| segment::is_reachable(address_of(all[rank])));
+    let works = inbox.is_ok() && successor.is_none_or(|rank| segment::is_reachable(addresses[rank]));
     let one_node = node_of.iter().all(|other| *other == node);
-    let addresses: Vec<Address> = all.into_iter().map(address_of).collect();
     let (mailbox, tried) = match inbox {
         Ok((own, _)) if works && one_node => (Mailbox::new(control.rank(), own, &addresses).ok(), None),
         // Kept until all have tried.

@@ -191,18 +191,9 @@ fn say(line: String) {
 
 /// Gives the ranks mailboxes, if all of them can have one. Collective.
 fn connect(communicator: &mut Communicator, control: &Communicator) -> Result<(), Status> {
-    let none = Address { process: 0, descriptor: 0, inode: 0 };
     let inbox = Mailbox::new_inbox();
-    let Address { process, descriptor, inode } = inbox.as_ref().map_or(none, |(_, address)| *address);
-    let all = control.gather([u64::from(process), u64::from(descriptor), inode])?;
-    let addresses: Vec<Address> = all
-        .into_iter()
-        .map(|[process, descriptor, inode]| Address {
-            process: process as u32,
-            descriptor: descriptor as u32,
-            inode,
-        })
-        .collect();
+    let all = control.gather(inbox.as_ref().map_or([0; 3], |(_, address)| address.words()))?;
+    let addresses: Vec<Address> = all.into_iter().map(Address::of_words).collect();
     let mailbox = inbox.and_then(|(own, _)| Mailbox::new(communicator.rank(), own, &addresses));
     let all_work = control.gather([u64::from(mailbox.is_ok())])?.into_iter().all(|[works]| works == 1);
     if let (Ok(mailbox), true) = (mailbox, all_work) {
@@ -232,17 +223,12 @@ fn share(control: &Communicator, node: &[u32]) -> Result<([Segment; Slot::COUNT]
         second.inode,
     ];
     let me = control.rank() as usize;
-    let address = |process: u64, descriptor: u64, inode| Address {
-        process: process as u32,
-        descriptor: descriptor as u32,
-        inode,
-    };
     let others = control.gather(mine)?.into_iter().enumerate().map(|(rank, theirs)| {
         let [process, descriptor, inode, second_descriptor, second_inode] = theirs;
         let shares = rank != me && node[rank] == node[me] && inode != 0 && first.inode != 0;
         shares.then(|| {
-            [address(process, descriptor, inode), address(process, second_descriptor, second_inode)]
-                .map(Segment::of)
+            [[process, descriptor, inode], [process, second_descriptor, second_inode]]
+                .map(|words| Segment::of(Address::of_words(words)))
         })
     });
     Ok((own, others.collect()))

@@ -29,6 +29,18 @@ pub struct Address {
     pub inode: u64,
 }
 
+impl Address {
+    /// As ranks tell each other.
+    pub fn words(self) -> [u64; 3] {
+        [self.process.into(), self.descriptor.into(), self.inode]
+    }
+
+    /// What another rank told.
+    pub fn of_words([process, descriptor, inode]: [u64; 3]) -> Address {
+        Address { process: process as u32, descriptor: descriptor as u32, inode }
+    }
+}
+
 /// A buffer, ours or of another rank, as far as it is mapped into this process.
 #[derive(Debug)]
 pub struct Segment {
