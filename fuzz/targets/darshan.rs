@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use pio_trace::import::darshan::{Log, write_trace_to};
+use pio_trace::import::darshan::{Log, write_trace};
 
 /// More than it takes to see every module.
 const MOST_BYTES: usize = 1 << 14;
@@ -29,7 +29,7 @@ fuzz_target!(
         }
         log.lustre().into_iter().flatten().for_each(drop);
         log.heatmaps().into_iter().flatten().for_each(drop);
-        write_trace_to(&log, std::io::sink(), Path::new("fuzz.pio")).expect("a sink takes everything");
+        write_trace(&log, std::io::sink(), Path::new("fuzz.pio")).expect("a sink takes everything");
         Corpus::Keep
     }
 );

@@ -6,10 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use pio_trace::import::darshan::{self, Log};
-use pio_trace::import::recorder::{self, Folder};
 use pio_trace::import::{self, Format};
-use pio_trace::{Trace, TraceError, export};
+use pio_trace::{Trace, export};
 
 use crate::record;
 
@@ -46,23 +44,14 @@ enum To {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let format = import::recognise(&arguments.trace)?;
-    if arguments.trace.is_dir() && format == Format::Other {
+    if arguments.trace.is_dir() && format.is_none() {
         return recover(&arguments);
     }
-    if arguments.to.is_none() && is_trace(&arguments.output) {
-        match format {
-            Format::Darshan => return from_log(&arguments),
-            Format::Calls(tool) => {
-                return from_calls(&arguments, |out, path| {
-                    import::write_trace(tool, &arguments.trace, out, path)
-                });
-            }
-            Format::Recorder => {
-                let folder = Folder::at(&arguments.trace);
-                return from_calls(&arguments, |out, path| recorder::write_trace(&folder, out, path));
-            }
-            Format::Other => {}
-        }
+    if let Some(format) = format
+        && arguments.to.is_none()
+        && is_trace(&arguments.output)
+    {
+        return from_log(&arguments, format);
     }
     let format = match (arguments.to, arguments.output.extension().and_then(|ending| ending.to_str())) {
         (Some(format), _) => format,
@@ -90,28 +79,19 @@ fn is_trace(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "pio")
 }
 
-/// Makes a trace of the accesses that a Darshan log holds.
-fn from_log(arguments: &Arguments) -> Result<ExitCode> {
-    let log = Log::open(&arguments.trace)?;
-    let events = darshan::write_trace(&log, &arguments.output)?;
-    let path = arguments.output.display();
-    if events == 0 {
-        eprintln!("pioscope: {path}: no events: the log has no accesses, only counters (kept as notes)");
-    } else {
-        eprintln!("pioscope: {path}: {events} events");
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
 /// Makes a trace of the calls that another tool wrote down.
-fn from_calls(
-    arguments: &Arguments,
-    write_trace: impl FnOnce(File, &Path) -> Result<u64, TraceError>,
-) -> Result<ExitCode> {
+fn from_log(arguments: &Arguments, format: Format) -> Result<ExitCode> {
     let path = &arguments.output;
     let file = File::create(path).with_context(|| format!("{}: cannot create", path.display()))?;
-    let events = write_trace(file, path)?;
-    eprintln!("pioscope: {}: {events} events", path.display());
+    let events = import::write_trace(format, &arguments.trace, file, path)?;
+    if events == 0 && format == Format::Darshan {
+        eprintln!(
+            "pioscope: {}: no events: the log has no accesses, only counters (kept as notes)",
+            path.display()
+        );
+    } else {
+        eprintln!("pioscope: {}: {events} events", path.display());
+    }
     let trace = Trace::open(path)?;
     for (name, value) in &trace.tables().notes {
         if name.starts_with("lost") {

@@ -38,7 +38,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let machines = find_machines(&arguments.machine)?;
-    if import::recognise(&arguments.trace)? == Format::Darshan {
+    if import::recognise(&arguments.trace)? == Some(Format::Darshan) {
         return explain_log(&arguments, &machines);
     }
     let trace = open(&arguments.trace)?;

@@ -9,7 +9,7 @@ mod writer;
 use pio_explain::{Counted, Explanation};
 use pio_report::{html_with_counters, text_with_counters};
 use pio_trace::Trace;
-use pio_trace::import::darshan::{Log, Module, write_trace_to};
+use pio_trace::import::darshan::{Log, Module, write_trace};
 use writer::{Compression, LogWriter};
 
 const POSIX: usize = 1;
@@ -63,7 +63,7 @@ fn counters() -> LogWriter {
 fn reports(writer: &LogWriter) -> (String, String, Counted) {
     let log = Log::from_bytes(writer.bytes(), "made.darshan").unwrap();
     let mut bytes = Vec::new();
-    write_trace_to(&log, &mut bytes, "made.pio".as_ref()).unwrap();
+    write_trace(&log, &mut bytes, "made.pio".as_ref()).unwrap();
     let trace = Trace::from_bytes(bytes, "made.pio").unwrap();
     let found = Explanation::of_trace(&trace, &mut |_| {}).unwrap();
     let counted = Counted::of(&log);

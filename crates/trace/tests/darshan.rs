@@ -6,7 +6,7 @@
 #[path = "support/darshan.rs"]
 mod writer;
 
-use pio_trace::import::darshan::{Log, Module, Mount, write_trace_to};
+use pio_trace::import::darshan::{Log, Module, Mount, write_trace};
 use pio_trace::{Event, Flags, Layer, Op, Target, Trace, TraceError};
 use proptest::prelude::*;
 use writer::{Compression, LogWriter};
@@ -256,7 +256,7 @@ fn traced(version: &'static str, big_endian: bool, compression: Compression) -> 
 
 fn convert(log: &Log) -> Trace {
     let mut bytes = Vec::new();
-    write_trace_to(log, &mut bytes, "made.pio".as_ref()).unwrap();
+    write_trace(log, &mut bytes, "made.pio".as_ref()).unwrap();
     Trace::from_bytes(bytes, "made.pio").unwrap()
 }
 

@@ -136,7 +136,7 @@ fn a_real_strace_is_read() {
             eprintln!("skipped: no strace here, or it may not trace");
             return;
         }
-        assert_eq!(import::recognise(&log).unwrap(), Format::Calls(Tool::Strace));
+        assert_eq!(import::recognise(&log).unwrap(), Some(Format::Calls(Tool::Strace)));
         let trace = trace_of(Tool::Strace, &std::fs::read(&log).unwrap());
         let writes: Vec<_> = rows(&trace).into_iter().filter(|row| row.0 == Call::Write).collect();
         assert_eq!(writes.len(), 16);
@@ -258,13 +258,13 @@ fn a_file_is_recognised_by_what_is_in_it() {
         std::fs::write(&path, bytes).unwrap();
         import::recognise(&path).unwrap()
     };
-    assert_eq!(recognised(STRACE.as_bytes()), Format::Calls(Tool::Strace));
-    assert_eq!(recognised(b"fio version 2 iolog\n"), Format::Calls(Tool::Fio));
-    assert_eq!(recognised(&block_record(true, 7, 0, 0, 0, b"")), Format::Calls(Tool::Blktrace));
-    assert_eq!(recognised(b"file,start_s,call\n"), Format::Calls(Tool::Csv));
-    assert_eq!(recognised(b"PIOTRACE"), Format::Other);
-    assert_eq!(recognised(b"Dear diary,\n12 34.5 today = tomorrow\n"), Format::Other);
-    assert_eq!(recognised(b""), Format::Other);
+    assert_eq!(recognised(STRACE.as_bytes()), Some(Format::Calls(Tool::Strace)));
+    assert_eq!(recognised(b"fio version 2 iolog\n"), Some(Format::Calls(Tool::Fio)));
+    assert_eq!(recognised(&block_record(true, 7, 0, 0, 0, b"")), Some(Format::Calls(Tool::Blktrace)));
+    assert_eq!(recognised(b"file,start_s,call\n"), Some(Format::Calls(Tool::Csv)));
+    assert_eq!(recognised(b"PIOTRACE"), None);
+    assert_eq!(recognised(b"Dear diary,\n12 34.5 today = tomorrow\n"), None);
+    assert_eq!(recognised(b""), None);
 }
 
 proptest! {

@@ -116,7 +116,8 @@ fn expected(rank: u32) -> Vec<Row> {
         row(Call::MpiFileWrite, shared, Some(1012), 0, 406, false),
         row(Call::MpiFileClose, shared, None, 0, 500, false),
         row(Call::Close, shared, None, 0, 501, true),
-        row(Call::Pwrite, shared, Some(9), 1, 601, false),
+        row(Call::H5Dwrite, "", None, 1, 600, false),
+        row(Call::Pwrite, shared, Some(9), 1, 601, true),
     ]);
     rows
 }
@@ -131,7 +132,7 @@ fn a_folder_becomes_files_offsets_and_ranks() {
         assert_eq!(all, both, "{form:?}");
         let tables = trace.tables();
         assert_eq!(tables.processes.iter().map(|it| it.rank).collect::<Vec<_>>(), [Some(0), Some(1)]);
-        assert_eq!(tables.processes[1].end_ns, Some(60_200));
+        assert_eq!(tables.processes[1].end_ns, Some(61_000));
         assert_eq!(tables.epoch_ns, 1_700_000_000_250_000_000);
         let together: Vec<_> = tables.handles.iter().filter(|it| it.collective != 0).collect();
         assert_eq!(together.iter().map(|it| it.ranks).collect::<Vec<_>>(), [2, 2]);
@@ -140,11 +141,8 @@ fn a_folder_becomes_files_offsets_and_ranks() {
         assert!(collective.into_iter().all(|it| it.flags == Flags::COLLECTIVE && it.elapsed_ns == 9000));
         let appends = events(&trace).into_iter().find(|it| it.call == Call::Fwrite).unwrap();
         assert_eq!(appends.flags, Flags::APPEND);
-        assert_eq!(notes(&trace, "passed over"), ["4 calls of other functions (HDF5, PnetCDF, ftell, …)"]);
-        assert_eq!(
-            notes(&trace, "lost sizes"),
-            ["2 calls: Recorder does not tell how large their datatypes are"]
-        );
+        assert_eq!(notes(&trace, "passed over"), ["2 calls of other functions (NetCDF, H5Sclose, ftell, …)"]);
+        assert_eq!(notes(&trace, "lost sizes"), ["2 calls: Recorder does not tell how large their data are"]);
         assert_eq!(notes(&trace, "lost by damage"), [""; 0]);
         assert_eq!(notes(&trace, "lost lines"), [""; 0]);
     }
@@ -165,6 +163,65 @@ fn patterns_of_ranks_become_offsets() {
     assert_eq!(offsets(Form::Packed30), [(0, 100), (2, 8292), (3, 12388)]);
 }
 
+/// Libraries are known by name. What they move shows in the calls that they cause, which carry their operation, or that
+/// of the call of MPI-IO between.
+#[test]
+fn libraries_move_what_the_calls_below_them_move() {
+    let calls = vec![
+        called(0, "H5Fcreate", "/d/a.h5 2 0 7", 10, 50),
+        called(1, "MPI_File_open", "MPI_COMM_WORLD /d/a.h5 5 % 0-0", 11, 40),
+        called(2, "open", "/d/a.h5 66 420", 12, 20),
+        called(0, "H5Dcreate2", "1 data 2 3 0 0 0", 60, 70),
+        called(0, "H5Dwrite", "1 2 3 4 5 %", 100, 190),
+        called(1, "MPI_Barrier", "MPI_COMM_WORLD", 101, 102),
+        called(1, "MPI_File_write_at", "0-0 4096 % 8 MPI_DOUBLE ", 110, 120),
+        called(2, "pwrite64", "/d/a.h5 % 64 4096", 111, 119),
+        called(1, "MPI_File_write_at", "0-0 8192 % 2 MPI_DOUBLE ", 130, 140),
+        called(0, "H5Dwrite", "1 2 3 4 5 %", 200, 210),
+        called(0, "H5Fclose", "1", 220, 230),
+        called(0, "ncmpi_create", "% /d/b.nc 0 % 3", 300, 310),
+        called(0, "ncmpi_put_vara_double_all", "3 0 % % %", 320, 350),
+        called(1, "MPI_File_write_at_all", "0-0 0 % 5 MPI_DOUBLE ", 330, 340),
+        called(0, "ncmpi_iput_var1_int", "3 0 % 7", 360, 370),
+        called(0, "ncmpi_close", "3", 380, 390),
+        called(0, "nc_put_var", "4 5 %", 400, 420),
+        called(1, "pwrite64", "/d/c % 9 0", 401, 402),
+    ];
+    let trace = trace_of(folder(Form::Packed30, &[calls], 1e-7, 1)).unwrap();
+    let (h5, nc, c) = ("/d/a.h5", "/d/b.nc", "/d/c");
+    let row = |call, path: &str, offset, size, start, physical| {
+        (0, call, path.to_owned(), offset, size, start, physical)
+    };
+    let expected = [
+        row(Call::H5Fcreate, h5, None, 0, 10, false),
+        row(Call::MpiFileOpen, h5, None, 0, 11, true),
+        row(Call::Open, h5, None, 0, 12, true),
+        row(Call::H5Dcreate, "", None, 0, 60, false),
+        row(Call::H5Dwrite, h5, None, 80, 100, false),
+        row(Call::MpiBarrier, "", None, 0, 101, true),
+        row(Call::MpiFileWriteAt, h5, Some(4096), 64, 110, true),
+        row(Call::Pwrite, h5, Some(4096), 64, 111, true),
+        row(Call::MpiFileWriteAt, h5, Some(8192), 16, 130, true),
+        row(Call::H5Dwrite, "", None, 0, 200, false),
+        row(Call::H5Fclose, "", None, 0, 220, false),
+        row(Call::NcmpiCreate, nc, None, 0, 300, false),
+        row(Call::NcmpiPutVaraAll, nc, None, 40, 320, false),
+        row(Call::MpiFileWriteAtAll, h5, Some(0), 40, 330, true),
+        row(Call::NcmpiIputVar1, nc, None, 0, 360, false),
+        row(Call::NcmpiClose, nc, None, 0, 380, false),
+        row(Call::Pwrite, c, Some(0), 9, 401, false),
+    ];
+    assert_eq!(rows(&trace), expected);
+    let operations: Vec<_> = events(&trace).iter().map(|it| it.operation).collect();
+    assert_eq!(operations, [1, 2, 2, 3, 4, 4, 5, 5, 6, 7, 8, 9, 10, 11, 12, 13, 0]);
+    let moved = events(&trace).iter().filter(|it| it.call == Call::H5Dwrite).map(|it| it.result).sum::<i64>();
+    assert_eq!(moved, 80);
+    let put = events(&trace).into_iter().find(|it| it.call == Call::NcmpiPutVaraAll).unwrap();
+    assert_eq!(put.flags, Flags::COLLECTIVE);
+    assert_eq!(notes(&trace, "lost sizes"), ["2 calls: Recorder does not tell how large their data are"]);
+    assert_eq!(notes(&trace, "passed over"), ["1 calls of other functions (NetCDF, H5Sclose, ftell, …)"]);
+}
+
 /// Of two threads that take turns, calls may stand behind others that began later.
 #[test]
 fn threads_have_numbers_and_their_own_order() {
@@ -182,12 +239,12 @@ fn threads_have_numbers_and_their_own_order() {
 #[test]
 fn a_folder_on_disk_is_recognised() {
     let there = tempfile::tempdir().unwrap();
-    assert_eq!(import::recognise(there.path()).unwrap(), Format::Other);
+    assert_eq!(import::recognise(there.path()).unwrap(), None);
     let files = folder(Form::Merged30, &[program(0)], 1e-7, 6);
     for (name, bytes) in &files {
         std::fs::write(there.path().join(name), bytes).unwrap();
     }
-    assert_eq!(import::recognise(there.path()).unwrap(), Format::Recorder);
+    assert_eq!(import::recognise(there.path()).unwrap(), Some(Format::Recorder));
     let trace = import::open(there.path()).unwrap();
     assert_eq!(rows(&trace), expected(0));
 }

@@ -163,7 +163,19 @@ impl Reading {
             *self.handles.entry((file, process)).or_insert_with(|| builder.add_handle(file, process))
         });
         let flags = Flags::NONE;
-        Ok(Access { call, flags, process, thread, handle, offset, size, result, start_ns, elapsed_ns })
+        Ok(Access {
+            call,
+            flags,
+            process,
+            thread,
+            handle,
+            offset,
+            size,
+            result,
+            start_ns,
+            elapsed_ns,
+            operation: 0,
+        })
     }
 
     fn process(&mut self, maker: Maker) -> ProcessId {

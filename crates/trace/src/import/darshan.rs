@@ -28,7 +28,7 @@ mod shape;
 mod totals;
 
 pub use super::order::ByteOrder;
-pub use convert::{write_trace, write_trace_to};
+pub use convert::write_trace;
 pub use counters::CounterNames;
 pub use damage::LogDamage;
 pub use dxt::{Dxt, DxtRecord, Segment};

@@ -4,11 +4,13 @@
 //! process called in which order is a *grammar* over the numbers of that table; when, are two numbers a call. Both table
 //! and grammars may be those of one process or of all. Each part has a file here: [`metadata`] (`recorder.mt`),
 //! [`signatures`] (`*.cst`), [`grammar`] (`*.cfg`), [`times`] (`*.ts`); [`folder`] is where the bytes come from,
-//! [`packed`] how they may be compressed, [`meaning`] what a signature says, [`calls`] what becomes of it.
+//! [`packed`] how they may be compressed, [`meaning`] (and [`libraries`]) what a signature says, [`calls`] what becomes of
+//! it.
 
 mod calls;
 mod folder;
 mod grammar;
+mod libraries;
 mod meaning;
 mod metadata;
 mod packed;
@@ -133,7 +135,6 @@ impl Input<'_> {
             process.reading.broken(broken);
             break;
         }
-        process.end();
-        Ok(())
+        process.end()
     }
 }

@@ -45,7 +45,7 @@ pub struct Called {
 }
 
 /// The functions that the tables of the tests name.
-pub const FUNCTIONS: [&str; 20] = [
+pub const FUNCTIONS: [&str; 29] = [
     "creat",
     "creat64",
     "open",
@@ -60,12 +60,21 @@ pub const FUNCTIONS: [&str; 20] = [
     "fclose",
     "umask",
     "MPI_File_open",
+    "MPI_File_write_at",
     "MPI_File_write_at_all",
     "MPI_File_set_view",
     "MPI_File_write",
     "MPI_File_close",
     "MPI_Barrier",
     "H5Dwrite",
+    "H5Fcreate",
+    "H5Dcreate2",
+    "H5Fclose",
+    "ncmpi_create",
+    "ncmpi_put_vara_double_all",
+    "ncmpi_iput_var1_int",
+    "ncmpi_close",
+    "nc_put_var",
 ];
 
 /// The files of a job: for each rank the calls that it made. `unit_s` is the unit of times. Sequences that repeat become

@@ -25,22 +25,12 @@ const MOST_PROCESSES: i64 = 1 << 16;
 /// Later than this (30 years) nothing can have happened.
 const LATEST_S: f64 = 1e9;
 
-/// Writes the accesses of a log as a trace to the file `path`.
+/// Writes the accesses of a log as a trace to `out`. `name` stands for its path in errors.
 ///
 /// # Errors
 /// If the trace, or the temporary file that sorting may need, cannot be written. Damage to the log is no error: the
 /// trace holds what came before it, and a note.
-pub fn write_trace(log: &Log, path: &Path) -> Result<u64, TraceError> {
-    let import = Import::of(log)?;
-    let writer = TraceWriter::create(path, Tables::default())?;
-    import.write(writer, path)
-}
-
-/// The same to anything that can be written to. `name` stands for its path in errors.
-///
-/// # Errors
-/// As [`write_trace`].
-pub fn write_trace_to(log: &Log, out: impl Write, name: &Path) -> Result<u64, TraceError> {
+pub fn write_trace(log: &Log, out: impl Write, name: &Path) -> Result<u64, TraceError> {
     let import = Import::of(log)?;
     import.write(TraceWriter::new(out, Tables::default())?, name)
 }
@@ -185,6 +175,7 @@ impl Reading {
                         result: segment.length.max(0),
                         start_ns,
                         elapsed_ns: end_ns.saturating_sub(start_ns),
+                        operation: 0,
                     };
                     let sorting = "sort accesses in a temporary file";
                     self.accesses.push(access).map_err(TraceError::io(log.path(), sorting))?;

@@ -65,6 +65,12 @@ impl Reading {
         self.builder.note("lost by damage", format!("{file}: damaged at byte {offset}: expected {expected}"));
     }
 
+    /// Takes a read or write of a library, with what it is known to have moved.
+    fn gathered(&mut self, Gathering { access, .. }: Gathering) -> Result<(), TraceError> {
+        self.sizes_lost += u64::from(access.size == 0);
+        self.builder.push(access)
+    }
+
     /// The number of a handle of MPI-IO.
     pub(super) fn shared(&mut self, name: &str) -> u32 {
         let count = self.shared.len() as u32;
@@ -80,7 +86,9 @@ impl Reading {
             id,
             open: HashMap::new(),
             shared: HashMap::new(),
+            opened_by_hdf5: HashMap::new(),
             threads: HashMap::new(),
+            operations: 0,
             numbers: HashMap::new(),
             end_ns: 0,
         }
@@ -95,8 +103,8 @@ impl Reading {
             handle.ranks = ranks.get(&handle.collective).copied().unwrap_or(1);
         }
         let told = [
-            ("passed over", self.passed_over, "calls of other functions (HDF5, PnetCDF, ftell, …)"),
-            ("lost sizes", self.sizes_lost, "calls: Recorder does not tell how large their datatypes are"),
+            ("passed over", self.passed_over, "calls of other functions (NetCDF, H5Sclose, ftell, …)"),
+            ("lost sizes", self.sizes_lost, "calls: Recorder does not tell how large their data are"),
             (
                 "lost offsets",
                 self.offsets_lost,
@@ -120,7 +128,10 @@ pub(super) struct Process<'a> {
     id: ProcessId,
     open: HashMap<FileId, Open>,
     shared: HashMap<u32, Open>,
+    opened_by_hdf5: HashMap<FileId, HandleId>,
     threads: HashMap<u64, Thread>,
+    /// Calls so far that are an operation of their own.
+    operations: u32,
     /// Which of those that make a call this process is, by its signature.
     numbers: HashMap<u32, u32>,
     end_ns: u64,
@@ -137,12 +148,42 @@ struct Open {
     view: Option<(u64, u64)>,
 }
 
+#[derive(Default)]
 struct Thread {
     number: u32,
-    /// For each depth, whether the call there or one above it is in the trace.
-    above: Vec<bool>,
-    /// When its last call of MPI-IO ends, in units.
-    until: i64,
+    /// For each depth, the call there.
+    above: Vec<Above>,
+    /// Where depths are not stored: when its last call of a library ends, and its last of MPI-IO, in units, and which
+    /// operations they are.
+    until: [(i64, u32); 2],
+    /// A read or write of a library that may not have ended.
+    gathering: Option<Gathering>,
+}
+
+/// What a call lies in.
+#[derive(Clone, Copy, Default)]
+struct Above {
+    /// Whether the call there or one above it is in the trace.
+    is_known: bool,
+    /// The operation that it is, or belongs to.
+    operation: u32,
+    /// Whether the innermost of those that are in the trace is a read or write of a library.
+    gathers: bool,
+}
+
+/// A read or write of a library: what it moved shows in the calls that it caused.
+struct Gathering {
+    depth: u8,
+    access: Access,
+}
+
+/// Of layers that have a layer below, the upper first: libraries, MPI-IO, and the end of the list for all others.
+fn level(layer: Layer) -> usize {
+    match layer {
+        Layer::Hdf5 | Layer::Pnetcdf => 0,
+        Layer::MpiIo => 1,
+        Layer::Posix | Layer::Stdio | Layer::Message => 2,
+    }
 }
 
 /// Which bytes.
@@ -162,7 +203,8 @@ impl Process<'_> {
             self.reading.builder.skip(|| format!("rank {rank}: signature {number}"));
             return Ok(());
         };
-        let (thread, is_caused) = self.place(signature, start, end);
+        self.end_gathering(signature)?;
+        let (thread, above, operation) = self.place(signature, start, end);
         let Some(meaning) = &signature.meaning else {
             self.reading.passed_over += 1;
             return Ok(());
@@ -174,14 +216,14 @@ impl Process<'_> {
         self.end_ns = self.end_ns.max(end_ns);
         let mut flags = Flags::NONE;
         for (holds, flag) in [
-            (is_caused, Flags::PHYSICAL),
+            (above.is_known, Flags::PHYSICAL),
             (meaning.collective, Flags::COLLECTIVE),
             (bytes.appends, Flags::APPEND),
             (meaning.call.is_asynchronous(), Flags::ASYNC),
         ] {
             flags = if holds { flags | flag } else { flags };
         }
-        self.reading.builder.push(Access {
+        let access = Access {
             call: meaning.call,
             flags,
             process: self.id,
@@ -192,43 +234,106 @@ impl Process<'_> {
             result: if moves { i64::try_from(bytes.size).unwrap_or(i64::MAX) } else { 0 },
             start_ns,
             elapsed_ns: end_ns.saturating_sub(start_ns),
-        })
+            operation,
+        };
+        if above.gathers {
+            self.gather(signature.thread, &access);
+        }
+        let Some(thread) = self.threads.get_mut(&signature.thread) else { return Ok(()) };
+        if thread.above.last().is_some_and(|own| own.gathers) && !above.is_known {
+            thread.gathering = Some(Gathering { depth: signature.depth, access });
+            return Ok(());
+        }
+        self.reading.builder.push(access)
     }
 
-    pub(super) fn end(self) {
+    /// Ends the read or write of a library that the next call of its thread does not lie in.
+    fn end_gathering(&mut self, next: &Signature) -> Result<(), TraceError> {
+        let Some(thread) = self.threads.get_mut(&next.thread) else { return Ok(()) };
+        match thread.gathering.take_if(|gathering| next.depth <= gathering.depth) {
+            Some(gathering) => self.reading.gathered(gathering),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds what a call moved to the read or write of a library that caused it.
+    fn gather(&mut self, thread: u64, caused: &Access) {
+        let gathering = self.threads.get_mut(&thread).and_then(|thread| thread.gathering.as_mut());
+        let Some(Gathering { access, .. }) = gathering.filter(|it| it.access.call.op() == caused.call.op())
+        else {
+            return;
+        };
+        access.size = access.size.saturating_add(caused.size);
+        access.result = access.result.saturating_add(caused.result);
+        if access.handle.is_none() {
+            let file =
+                caused.handle.and_then(|handle| self.reading.builder.tables.handles.get(handle.index()));
+            access.handle = file.and_then(|entry| self.opened_by_hdf5.get(&entry.file)).copied();
+        }
+    }
+
+    pub(super) fn end(self) -> Result<(), TraceError> {
         if let Some(process) = self.reading.builder.process(self.id) {
             process.end_ns = Some(self.end_ns);
         }
+        let mut threads: Vec<_> = self.threads.into_values().collect();
+        threads.sort_unstable_by_key(|thread| thread.number);
+        let mut gatherings = threads.into_iter().filter_map(|thread| thread.gathering);
+        gatherings.try_for_each(|gathering| self.reading.gathered(gathering))
     }
 
     fn nanoseconds(&self, units: i64) -> u64 {
         (units.max(0) as f64 * self.reading.tick_ns).round() as u64
     }
 
-    /// The number of the thread, and whether a call that is in the trace caused this one.
-    fn place(&mut self, signature: &Signature, start: i64, end: i64) -> (u32, bool) {
+    /// The number of the thread, what the call lies in, and the operation that it is or belongs to.
+    fn place(&mut self, signature: &Signature, start: i64, end: i64) -> (u32, Above, u32) {
         let next = self.threads.len() as u32;
-        let new = || Thread { number: next, above: Vec::new(), until: 0 };
+        let new = || Thread { number: next, ..Thread::default() };
         let thread = self.threads.entry(signature.thread).or_insert_with(new);
-        let call = signature.meaning.as_ref().map(|meaning| meaning.call);
-        let is_caused = if self.reading.has_depth {
-            thread.above.resize(usize::from(signature.depth), false);
-            let is_caused = thread.above.last().copied().unwrap_or(false);
-            thread.above.push(is_caused || call.is_some());
-            is_caused
+        let known = signature.meaning.as_ref();
+        let level = known.map_or(0, |meaning| level(meaning.call.layer()));
+        let above = if self.reading.has_depth {
+            let innermost = thread.above.last().copied().unwrap_or_default();
+            thread.above.resize(usize::from(signature.depth), innermost);
+            thread.above.last().copied().unwrap_or_default()
         } else {
-            start < thread.until && call.is_some_and(|call| call.layer() != Layer::MpiIo)
+            let lies_in = thread.until[..level].iter().rev().find(|(until, _)| start < *until);
+            lies_in.map_or_else(Above::default, |&(_, operation)| Above {
+                is_known: true,
+                operation,
+                gathers: false,
+            })
         };
-        if call.is_some_and(|call| call.layer() == Layer::MpiIo) {
-            thread.until = thread.until.max(end);
+        let mut own = above;
+        if let Some(meaning) = known {
+            own.is_known = true;
+            // What one call of a library does for another is part of that.
+            let is_part = level == 0 && above.is_known;
+            let moves_below = matches!(meaning.what, What::MoveBelow { size: None });
+            own.gathers = if is_part { above.gathers } else { self.reading.has_depth && moves_below };
+            if let Some(until) = thread.until.get_mut(level).filter(|_| !is_part) {
+                self.operations = self.operations.wrapping_add(1);
+                own.operation = self.operations;
+                *until = (*until).max((end, own.operation));
+            }
         }
-        (thread.number, is_caused)
+        if self.reading.has_depth {
+            thread.above.push(own);
+        }
+        (thread.number, above, own.operation)
     }
 
     fn bytes(&mut self, meaning: &Meaning, signature: &Signature) -> Bytes {
         match meaning.what {
             What::Open { appends } => self.open(meaning.object, appends),
             What::OpenShared { file, together } => self.open_shared(meaning.object, file, together),
+            What::OpenLibrary => {
+                let Object::File(file) = meaning.object else { return Bytes::default() };
+                let handle = self.reading.builder.add_handle(file, self.id);
+                self.opened_by_hdf5.insert(file, handle);
+                Bytes { handle: Some(handle), ..Bytes::default() }
+            }
             What::Close => {
                 let closed = match meaning.object {
                     Object::File(file) => self.open.remove(&file),
@@ -238,6 +343,12 @@ impl Process<'_> {
                 Bytes { handle: closed.map(|open| open.handle), ..Bytes::default() }
             }
             What::Move { place, size } => self.moved(meaning.call, meaning.object, place, size, signature),
+            What::MoveBelow { size } => {
+                let handle = self.opened(meaning.object).map(|open| open.handle);
+                // Where depths are not stored, nobody adds up what the calls below it move.
+                self.reading.sizes_lost += u64::from(size.is_none() && !self.reading.has_depth);
+                Bytes { handle, size: size.unwrap_or(0), ..Bytes::default() }
+            }
             What::Seek(place) => {
                 let by_rank = self.resolved(place, signature);
                 let Some(open) = self.opened(meaning.object) else { return Bytes::default() };

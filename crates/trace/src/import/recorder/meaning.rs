@@ -4,6 +4,7 @@
 //! handle of MPI-IO a name that its ranks share, for a datatype its MPI name. What the function returned is not there.
 
 use super::calls::Reading;
+use super::libraries;
 use super::metadata::Metadata;
 use crate::call::{Call, Layer, Op};
 use crate::tables::FileId;
@@ -35,10 +36,16 @@ pub(super) enum What {
         file: FileId,
         together: bool,
     },
+    /// By HDF5.
+    OpenLibrary,
     Close,
     /// Data move. No size where the datatype is not known.
     Move {
         place: Place,
+        size: Option<u64>,
+    },
+    /// Data move in a library, which knows where to. No size where only the calls below tell it.
+    MoveBelow {
         size: Option<u64>,
     },
     Seek(Place),
@@ -89,15 +96,21 @@ impl Meaning {
         if function.starts_with("MPI_") {
             return message(function, arguments);
         }
+        if function.starts_with("H5") {
+            return libraries::hdf5(function, &Words(arguments), reading);
+        }
+        if function.starts_with("ncmpi_") {
+            return libraries::pnetcdf(function, &Words(arguments), reading);
+        }
         posix(function, arguments, metadata, reading)
     }
 }
 
 /// Words of a call.
-struct Words<'a>(&'a [&'a str]);
+pub(super) struct Words<'a>(&'a [&'a str]);
 
 impl<'a> Words<'a> {
-    fn text(&self, index: usize) -> &'a str {
+    pub(super) fn text(&self, index: usize) -> &'a str {
         self.0.get(index).copied().unwrap_or("")
     }
 
@@ -105,7 +118,7 @@ impl<'a> Words<'a> {
         self.text(index).parse().ok()
     }
 
-    fn size(&self, index: usize) -> Option<u64> {
+    pub(super) fn size(&self, index: usize) -> Option<u64> {
         self.text(index).parse().ok()
     }
 

@@ -10,9 +10,9 @@ use super::metadata::double_word;
 /// Bytes of the two lengths.
 const LENGTHS: usize = 16;
 
-/// Up to here a part may hold whatever its compression makes of it. Beyond, what swells more was made to fill memories:
-/// tables and grammars swell by a few dozen times at most.
-const FREE_LEN: u64 = 64 << 20;
+/// Up to here a part may hold whatever its compression makes of it.
+pub(super) const FREE_LEN: u64 = 64 << 20;
+/// Beyond, what swells more was made to fill memories: tables and grammars swell by a few dozen times at most.
 const MOST_TIMES: u64 = 100;
 
 /// Whether what stands here is a compressed part. What it is otherwise (a table, a grammar) begins with numbers of four

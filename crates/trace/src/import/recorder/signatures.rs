@@ -109,7 +109,7 @@ impl<'a> Key<'a> {
 /// The calls of a table, understood.
 pub(super) struct Signatures {
     by_number: BTreeMap<u32, Signature>,
-    /// Whether any is one of MPI.
+    /// Whether any is one of MPI, or of a library upon it.
     pub(super) any_mpi: bool,
 }
 
@@ -129,7 +129,7 @@ impl Signatures {
         for (&number, key) in &table.keys {
             let Some(key) = Key::of(&table.bytes[key.clone()]) else { continue };
             let function = metadata.function(key.function);
-            any_mpi |= function.starts_with("MPI_");
+            any_mpi |= function.starts_with("MPI_") || function.starts_with("ncmpi_");
             let meaning = Meaning::of(function, &key.arguments, metadata, reading);
             by_number.insert(number, Signature { number, thread: key.thread, depth: key.depth, meaning });
         }

@@ -10,14 +10,14 @@ use flate2::read::ZlibDecoder;
 use super::Broken;
 use super::folder::Folder;
 use super::metadata::Metadata;
+use super::packed::FREE_LEN;
 
 /// All times, one file.
 const ALL: &str = "recorder.ts";
 
-/// What swells more than this, beyond the first 64 MB, was made to keep readers busy: times of calls that are all alike
-/// swell by a few dozen times.
+/// What swells more than this, beyond [`FREE_LEN`], was made to keep readers busy: times of calls that are all alike swell
+/// by a few dozen times.
 const MOST_TIMES: u64 = 200;
-const FREE_LEN: u64 = 64 << 20;
 
 /// Where the times of each process are.
 pub(super) struct Places {

@@ -180,6 +180,7 @@ impl Reading {
             result: if gives_descriptor { result.min(0) } else { result },
             start_ns: made.start_ns,
             elapsed_ns,
+            operation: 0,
         })
     }
 
