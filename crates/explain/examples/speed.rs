@@ -1,5 +1,6 @@
 //! How fast traces are explained: writes traces of a given number of events (default 10 million) of several kinds to a
-//! temporary folder, explains each, and prints events per second, CPU time (which does not depend on who else is there), and the memory that the process needed at most.
+//! temporary folder, explains each, and prints events per second, CPU time (which does not depend on who else is there),
+//! and the memory that the process needed at most.
 
 use std::time::Instant;
 
@@ -55,16 +56,17 @@ fn write(path: &std::path::Path, kind: &str, count: u64) {
         "interleaved" => (1, 6),
         _ => (64, 1),
     };
-    let handles: Vec<Handle> = (0..processes)
-        .flat_map(|process| {
-            (0..files).map(move |file| Handle {
-                file: FileId(file),
-                process: ProcessId(process),
-                ranks: 1,
-                collective: 0,
-            })
-        })
-        .collect();
+    let handles_of = |ranks, collective| {
+        let of = move |process| {
+            let process = ProcessId(process);
+            (0..files).map(move |file| Handle { file: FileId(file), process, ranks, collective })
+        };
+        (0..processes).flat_map(of)
+    };
+    let mut handles: Vec<Handle> = handles_of(1, 0).collect();
+    if kind == "mpi" {
+        handles.extend(handles_of(processes, 1));
+    }
     let process = |rank| Process {
         rank: (processes > 1).then_some(rank),
         pid: 100 + rank,
@@ -86,31 +88,59 @@ fn write(path: &std::path::Path, kind: &str, count: u64) {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        let handle = (index % handles.len() as u64) as u32;
-        let size = if kind == "mpi" { 4096 } else { 1024 };
-        let offset = match kind {
-            "random" => random % (1 << 34),
-            "mpi" => index * size,
-            _ => index / handles.len() as u64 * size,
+        let event = if kind == "mpi" {
+            through_mpi(index, random, u64::from(processes))
+        } else {
+            let handle = index % handles.len() as u64;
+            let offset =
+                if kind == "random" { random % (1 << 34) } else { index / handles.len() as u64 * 1024 };
+            let call = if index % 4 == 0 { Call::Pread } else { Call::Pwrite };
+            let process = handles[handle as usize].process;
+            request(call, process, HandleId(handle as u32), offset, 1024, index * 2000, random)
         };
-        let call = if index % 4 == 0 && kind != "mpi" { Call::Pread } else { Call::Pwrite };
-        writer
-            .push(&Event {
-                call,
-                process: handles[handle as usize].process,
-                thread: 0,
-                handle: Some(HandleId(handle)),
-                target: Target::Extent { offset },
-                memory: None,
-                size,
-                result: size as i64,
-                start_ns: index * 2000 + random % 500,
-                elapsed_ns: 400 + random % 300,
-                think_ns: 100 + random % 50,
-                flags: Flags::NONE,
-                operation: 0,
-            })
-            .expect("an event");
+        writer.push(&event).expect("an event");
     }
     writer.finish().expect("the trace is finished");
+}
+
+/// Calls of MPI-IO, of one rank after the other, each followed by the call that it makes.
+fn through_mpi(index: u64, random: u64, processes: u64) -> Event {
+    let (asked, is_made) = (index / 2, index % 2 == 1);
+    let (rank, start_ns) = ((asked % processes) as u32, asked * 4000);
+    let handle = |number| HandleId(rank + number * processes as u32);
+    let operation = asked / processes + 1;
+    let process = ProcessId(rank);
+    if is_made {
+        let made = request(Call::Pwrite, process, handle(0), asked * 4096, 4096, start_ns + 600, random);
+        Event { think_ns: 0, flags: Flags::PHYSICAL, operation, ..made }
+    } else {
+        let asked = request(Call::MpiFileWriteAt, process, handle(1), asked * 4096, 4096, start_ns, random);
+        Event { elapsed_ns: 2000 + asked.elapsed_ns, operation, ..asked }
+    }
+}
+
+fn request(
+    call: Call,
+    process: ProcessId,
+    handle: HandleId,
+    offset: u64,
+    size: u64,
+    from_ns: u64,
+    random: u64,
+) -> Event {
+    Event {
+        call,
+        process,
+        thread: 0,
+        handle: Some(handle),
+        target: Target::Extent { offset },
+        memory: None,
+        size,
+        result: size as i64,
+        start_ns: from_ns + random % 500,
+        elapsed_ns: 400 + random % 300,
+        think_ns: 100 + random % 50,
+        flags: Flags::NONE,
+        operation: 0,
+    }
 }

@@ -13,9 +13,9 @@ use crate::totals::Totals;
 ///
 /// Events may refer to anything: what the tables do not have is counted for the job, but for no file or process.
 pub struct Accumulator<'a> {
-    totals: Totals<'a>,
-    evidence: Evidence<'a>,
-    activity: Activity,
+    pub(crate) totals: Totals<'a>,
+    pub(crate) evidence: Evidence<'a>,
+    pub(crate) activity: Activity,
 }
 
 impl<'a> Accumulator<'a> {
@@ -39,23 +39,6 @@ impl<'a> Accumulator<'a> {
         self.totals.add(&event);
         self.evidence.add(&event);
         self.activity.add(&event);
-    }
-
-    /// Takes events one behind the other, while `meanwhile` is done; on as many processors as there are.
-    ///
-    /// What is kept falls into parts that know nothing of one another, so that each can take all events by itself: the
-    /// result does not depend on who is done first.
-    pub(crate) fn add_all<T: Send>(&mut self, events: &[Event], meanwhile: impl FnOnce() -> T + Send) -> T {
-        let Accumulator { totals, evidence, activity } = self;
-        let look = || {
-            for event in events.iter().map(Seen::of) {
-                evidence.add(&event);
-                activity.add(&event);
-            }
-        };
-        let count = || events.iter().map(Seen::of).for_each(|event| totals.add(&event));
-        // The longest first: of two processors, one then has this, the other both others.
-        rayon::join(look, || rayon::join(count, meanwhile)).1.1
     }
 
     /// What they amount to.

@@ -42,6 +42,13 @@ impl Bins {
         bins[last] += (end_ns - last_start) as f64 * per_ns;
     }
 
+    /// Makes row `to` what row `from` is.
+    pub(crate) fn copy_row(&mut self, from: usize, to: usize) {
+        if let Ok([from, to]) = self.rows.get_disjoint_mut([from, to]) {
+            to.copy_from_slice(from);
+        }
+    }
+
     /// The width of a bin, and the rows cut to the bins that `duration_ns` needs.
     pub(crate) fn finish(mut self, duration_ns: u64) -> (u64, Vec<Vec<f64>>) {
         self.widen(duration_ns);

@@ -6,6 +6,7 @@ use crate::accumulator::Accumulator;
 use crate::classes::{ClassTotal, Purpose};
 use crate::findings::{Finding, References};
 use crate::operations::{OperationTable, OperationView};
+use crate::pass;
 use crate::pattern::Pattern;
 use crate::rhythm::Rhythm;
 use crate::tally::{Tally, Traffic};
@@ -85,19 +86,8 @@ impl Explanation {
         if let Some(damage) = trace.damage() {
             accumulator.add_damage(damage.to_string());
         }
-        let blocks = trace.blocks();
-        let (mut events, mut next) = (Vec::new(), Vec::new());
-        let mut done = 0;
-        for ahead in 0..=blocks.len() {
-            // A block is read and decoded while the one before it is looked at.
-            let read = || if ahead < blocks.len() { trace.read_block(ahead, &mut next) } else { Ok(()) };
-            match accumulator.add_all(&events, read) {
-                Err(damaged @ TraceError::Damaged { .. }) => accumulator.add_damage(damaged.to_string()),
-                read => read?,
-            }
-            std::mem::swap(&mut events, &mut next);
-            progress(done);
-            done += blocks.get(ahead).map_or(0, |block| block.event_count() as u64);
+        for damage in pass::add_all(&mut accumulator, trace, progress)? {
+            accumulator.add_damage(damage);
         }
         Ok(accumulator.finish())
     }

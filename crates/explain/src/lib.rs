@@ -21,6 +21,7 @@ mod explanation;
 pub mod findings;
 mod operations;
 mod order;
+mod pass;
 mod pattern;
 pub mod rhythm;
 mod sizes;

@@ -41,15 +41,28 @@ impl OperationTable {
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
         if event.call == Call::StrategyAcknowledge {
             self.acknowledgements.add(event);
-            return;
+        } else {
+            self.operations.0[event.op() as usize].add(event);
         }
-        let op = event.op();
-        self.operations.0[op as usize].add(event);
-        match op {
+        self.add_size(event);
+    }
+
+    /// Counts the size of one event alone: for who counts events otherwise.
+    pub(crate) fn add_size(&mut self, event: &Seen<'_>) {
+        match event.op() {
             Op::Read => self.read_sizes.add(event.size),
             Op::Write => self.write_sizes.add(event.size),
             _ => {}
         }
+    }
+
+    /// Adds events of a call, but for their sizes.
+    pub(crate) fn add_calls(&mut self, call: Call, tally: Tally) {
+        let sum = match call {
+            Call::StrategyAcknowledge => &mut self.acknowledgements,
+            _ => &mut self.operations.0[call.op() as usize],
+        };
+        *sum = sum.merged(tally);
     }
 
     /// Both together.

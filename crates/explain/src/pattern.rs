@@ -54,7 +54,7 @@ impl Pattern {
     }
 
     /// Counts an access of `length` bytes from `start` in the numbering of `view` (none: bytes of the file).
-    pub(crate) fn add(&mut self, cursor: &mut Option<Cursor>, view: Option<ViewId>, start: u64, length: u64) {
+    fn add(&mut self, cursor: &mut Option<Cursor>, view: Option<ViewId>, start: u64, length: u64) {
         let end = start.saturating_add(length);
         let Some(previous) = cursor.as_mut().filter(|previous| previous.view == view) else {
             self.first += 1;
@@ -107,9 +107,71 @@ impl Pattern {
     }
 }
 
+/// The orders of a file's accesses at both levels. Most files have one: it is kept once, until the first access that is
+/// at one level alone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Patterns {
+    program: Pattern,
+    /// None while it is the same.
+    file_system: Option<Pattern>,
+}
+
+/// A handle's previous read and write, at both levels.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cursors {
+    program: [Option<Cursor>; 2],
+    /// None while they are the same.
+    file_system: Option<[Option<Cursor>; 2]>,
+}
+
+/// An access that moves data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    /// Whether it writes.
+    pub(crate) writes: bool,
+    /// Where it starts, in the numbering of `view` (none: bytes of the file).
+    pub(crate) view: Option<ViewId>,
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+    /// Whether it is at the level of the program, and at that of the file system.
+    pub(crate) program: bool,
+    pub(crate) file_system: bool,
+}
+
+impl Patterns {
+    /// Counts an access through the handle of `cursors`.
+    pub(crate) fn add(&mut self, cursors: &mut Cursors, access: &Access) {
+        let &Access { writes, view, start, length, program, file_system } = access;
+        if program != file_system && self.file_system.is_none() {
+            self.file_system = Some(self.program.clone());
+        }
+        let direction = usize::from(writes);
+        if let Some(pattern) = &mut self.file_system {
+            // Up to now all accesses through this handle were at both levels.
+            let cursors = cursors.file_system.get_or_insert(cursors.program);
+            if file_system {
+                pattern.add(&mut cursors[direction], view, start, length);
+            }
+        }
+        if program {
+            self.program.add(&mut cursors.program[direction], view, start, length);
+        }
+    }
+
+    /// Order of what the program asked for.
+    pub(crate) fn program(&self) -> &Pattern {
+        &self.program
+    }
+
+    /// Order of what reached the file.
+    pub(crate) fn file_system(&self) -> &Pattern {
+        self.file_system.as_ref().unwrap_or(&self.program)
+    }
+}
+
 /// The previous access.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cursor {
+struct Cursor {
     view: Option<ViewId>,
     start: u64,
     end: u64,

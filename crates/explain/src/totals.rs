@@ -10,7 +10,7 @@ use crate::explanation::{
 };
 use crate::findings::References;
 use crate::operations::{OperationTable, OperationView};
-use crate::pattern::{Cursor, Pattern};
+use crate::pattern::{Access, Cursors, Pattern, Patterns};
 use crate::rhythm::Rhythm;
 use crate::tally::{Amount, Levels, Seen, Tally};
 use crate::trouble::{Failure, Trouble};
@@ -33,9 +33,9 @@ pub(crate) struct Totals<'a> {
     trouble: Trouble,
     failures: BTreeMap<(Call, i64), u64>,
     unfinished: BTreeMap<Call, u64>,
-    /// By number: this is looked up for every event.
-    calls: Vec<Tally>,
-    /// By layer, and whether an upper layer caused the call.
+    /// By whether an upper layer caused the call, and its number.
+    calls: [Vec<Tally>; 2],
+    /// By layer, and whether an upper layer caused the call. Up to the end of sizes alone: the rest is in `calls`.
     layers: [[OperationTable; 2]; Layer::ALL.len()],
     /// POSIX calls on files that the program opened by MPI-IO.
     on_mpi_files: OperationTable,
@@ -49,6 +49,8 @@ pub(crate) struct Totals<'a> {
     busy_rows: Vec<Option<usize>>,
     busy: Bins,
     rate: Bins,
+    /// Whether there were data at one level alone: until then `rate` has both in the rows of the program.
+    levels_differ: bool,
     any_covered_ns: u64,
     any_ns: u64,
 }
@@ -62,8 +64,7 @@ struct FileCounters {
     levels: Levels,
     program_read: Amount,
     program_write: Amount,
-    program_pattern: Pattern,
-    file_system_pattern: Pattern,
+    patterns: Patterns,
     covered_ns: u64,
     busy_ns: u64,
     /// First and last starts of the program's reads, and of its writes.
@@ -75,8 +76,7 @@ struct FileCounters {
 struct HandleCounters {
     /// Already counted among its file's processes: most events of a handle come from one.
     process: Option<ProcessId>,
-    program: [Option<Cursor>; 2],
-    file_system: [Option<Cursor>; 2],
+    cursors: Cursors,
     program_bytes: u64,
     file_system_bytes: u64,
 }
@@ -131,6 +131,7 @@ impl<'a> Totals<'a> {
             }
         }
         let (busy_rows, rows) = busy_rows(&tables.processes);
+        let calls = Call::ALL.last().map_or(0, |last| usize::from(last.number()) + 1);
         Totals {
             tables,
             events: 0,
@@ -143,7 +144,7 @@ impl<'a> Totals<'a> {
             },
             failures: BTreeMap::new(),
             unfinished: BTreeMap::new(),
-            calls: vec![Tally::default(); Call::ALL.last().map_or(0, |last| usize::from(last.number()) + 1)],
+            calls: [(); 2].map(|()| vec![Tally::default(); calls]),
             layers: Default::default(),
             on_mpi_files: OperationTable::default(),
             communication_mpi: OperationTable::default(),
@@ -154,6 +155,7 @@ impl<'a> Totals<'a> {
             busy_rows,
             busy: Bins::new(rows),
             rate: Bins::new(4),
+            levels_differ: false,
             any_covered_ns: 0,
             any_ns: 0,
         }
@@ -168,8 +170,9 @@ impl<'a> Totals<'a> {
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
         self.events += 1;
         self.last_end_ns = self.last_end_ns.max(event.end_ns());
-        self.calls[usize::from(event.call.number())].add(event);
-        self.layers[event.layer() as usize][usize::from(event.is_physical())].add(event);
+        let physical = usize::from(event.is_physical());
+        self.calls[physical][usize::from(event.call.number())].add(event);
+        self.layers[event.layer() as usize][physical].add_size(event);
         self.add_trouble(event);
         if event.layer() == Layer::Message {
             self.add_message(event);
@@ -184,6 +187,7 @@ impl<'a> Totals<'a> {
 
     /// What was counted.
     pub(crate) fn finish(mut self) -> Explanation {
+        let calls = self.add_calls_to_layers();
         let duration_ns = self
             .tables
             .processes
@@ -204,12 +208,13 @@ impl<'a> Totals<'a> {
         let workload = self.workload(duration_ns);
         let (operations, asked_operations) = self.operations(process_count);
         let busy = self.take_busy(&measured, duration_ns);
+        self.tell_levels_apart();
         let rate = data_rate(std::mem::replace(&mut self.rate, Bins::new(0)), duration_ns);
         let merged = |pick: fn(&FileCounters) -> &Pattern| {
             self.files.iter().fold(Pattern::default(), |sum, file| sum.merged(pick(file)))
         };
         let (program_pattern, file_system_pattern) =
-            (merged(|file| &file.program_pattern), merged(|file| &file.file_system_pattern));
+            (merged(|file| file.patterns.program()), merged(|file| file.patterns.file_system()));
 
         let mut layers = Vec::new();
         for layer in Layer::ALL {
@@ -231,11 +236,7 @@ impl<'a> Totals<'a> {
             layers,
             operations,
             asked_operations,
-            calls: Call::ALL
-                .iter()
-                .map(|&call| (call, self.calls[usize::from(call.number())]))
-                .filter(|(_, tally)| tally.count > 0)
-                .collect(),
+            calls,
             workload,
             imbalance: imbalance(&processes),
             files: file_statistics(self.tables, self.files, &self.handles),
@@ -250,6 +251,21 @@ impl<'a> Totals<'a> {
             rhythm: Rhythm::default(),
             purposes: Vec::new(),
         }
+    }
+
+    /// The functions that were called; what each did, to the tables of its layer.
+    fn add_calls_to_layers(&mut self) -> Vec<(Call, Tally)> {
+        let mut called = Vec::new();
+        for &call in Call::ALL {
+            let by_cause = [0, 1].map(|physical| self.calls[physical][usize::from(call.number())]);
+            for (table, tally) in self.layers[call.layer() as usize].iter_mut().zip(by_cause) {
+                table.add_calls(call, tally);
+            }
+            let [logical, physical] = by_cause;
+            called.push((call, logical.merged(physical)));
+        }
+        called.retain(|(_, tally)| tally.count > 0);
+        called
     }
 
     fn add_trouble(&mut self, event: &Seen<'_>) {
@@ -298,11 +314,22 @@ impl<'a> Totals<'a> {
             Op::Write => [PROGRAM_WRITE, FILE_SYSTEM_WRITE],
             _ => return,
         };
+        if program != file_system {
+            self.tell_levels_apart();
+        }
         let bytes = event.bytes as f64;
-        for (row, level) in rows.into_iter().zip([program, file_system]) {
+        for (row, level) in rows.into_iter().zip([program, file_system && self.levels_differ]) {
             if level {
                 self.rate.spread(row, event.start_ns, event.end_ns(), bytes);
             }
+        }
+    }
+
+    fn tell_levels_apart(&mut self) {
+        if !self.levels_differ {
+            self.levels_differ = true;
+            self.rate.copy_row(PROGRAM_READ, FILE_SYSTEM_READ);
+            self.rate.copy_row(PROGRAM_WRITE, FILE_SYSTEM_WRITE);
         }
     }
 
@@ -347,15 +374,15 @@ impl<'a> Totals<'a> {
         if event.layer() == Layer::Posix && file.by_mpi_io {
             self.on_mpi_files.add(event);
         }
-        let direction = match event.op() {
-            Op::Read => 0,
-            Op::Write => 1,
+        let writes = match event.op() {
+            Op::Read => false,
+            Op::Write => true,
             _ => return,
         };
         if program {
-            let amount = if direction == 0 { &mut file.program_read } else { &mut file.program_write };
+            let amount = if writes { &mut file.program_write } else { &mut file.program_read };
             amount.add(event.bytes);
-            let span = file.spans[direction].get_or_insert((event.start_ns, event.start_ns));
+            let span = file.spans[usize::from(writes)].get_or_insert((event.start_ns, event.start_ns));
             span.1 = span.1.max(event.start_ns);
         }
         let Some((view, start)) = position(event).filter(|_| !event.failed) else { return };
@@ -363,15 +390,15 @@ impl<'a> Totals<'a> {
         if let Some(end) = end_offset(self.tables, view, start, length) {
             file.size_bytes = file.size_bytes.max(end);
         }
-        let cursors = &mut self.handles[handle_id.index()];
+        let handle = &mut self.handles[handle_id.index()];
         if program {
-            cursors.program_bytes = cursors.program_bytes.saturating_add(length);
-            file.program_pattern.add(&mut cursors.program[direction], view, start, length);
+            handle.program_bytes = handle.program_bytes.saturating_add(length);
         }
         if file_system {
-            cursors.file_system_bytes = cursors.file_system_bytes.saturating_add(length);
-            file.file_system_pattern.add(&mut cursors.file_system[direction], view, start, length);
+            handle.file_system_bytes = handle.file_system_bytes.saturating_add(length);
         }
+        let access = Access { writes, view, start, length, program, file_system };
+        file.patterns.add(&mut handle.cursors, &access);
     }
 
     /// Indices of the processes by which the job is measured, in order of rank.
@@ -593,8 +620,8 @@ fn file_statistics(
             imbalance: imbalances.get(index).copied().flatten(),
             program: counted.levels.program(),
             file_system: counted.levels.file_system(),
-            program_pattern: counted.program_pattern,
-            file_system_pattern: counted.file_system_pattern,
+            program_pattern: counted.patterns.program().clone(),
+            file_system_pattern: counted.patterns.file_system().clone(),
             busy_ns: counted.busy_ns,
             read_span: counted.spans[0],
             write_span: counted.spans[1],

@@ -18,7 +18,7 @@ mod strace;
 use crate::error::TraceError;
 use crate::reader::Trace;
 
-/// What a file is, by what is in it.
+/// Another tool's log, by what is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// A log of Darshan.
@@ -27,8 +27,6 @@ pub enum Format {
     Calls(Tool),
     /// A folder of Recorder.
     Recorder,
-    /// A trace of Pioscope, or nothing that is known.
-    Other,
 }
 
 /// A tool whose logs hold calls and nothing else.
@@ -47,13 +45,14 @@ pub enum Tool {
 /// Bytes that tell what a file is: a line of strace may be long.
 const TELLING_BYTES: u64 = 16 << 10;
 
-/// Tells from the first bytes of a file what it is, and of a folder from the files in it. Its name does not matter.
+/// Tells from the first bytes of a file whose log it is, and of a folder from the files in it. Its name does not matter.
+/// None for a trace of Pioscope, and for what is not known.
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn recognise(path: &Path) -> Result<Format, TraceError> {
+pub fn recognise(path: &Path) -> Result<Option<Format>, TraceError> {
     if path.is_dir() {
-        return Ok(if recorder::is_folder(path) { Format::Recorder } else { Format::Other });
+        return Ok(recorder::is_folder(path).then_some(Format::Recorder));
     }
     let mut start = Vec::new();
     File::open(path)
@@ -62,12 +61,12 @@ pub fn recognise(path: &Path) -> Result<Format, TraceError> {
         .read_to_end(&mut start)
         .map_err(TraceError::io(path, "read"))?;
     Ok(match () {
-        () if darshan::is_log(&start) => Format::Darshan,
-        () if fio::is_log(&start) => Format::Calls(Tool::Fio),
-        () if blktrace::is_trace(&start) => Format::Calls(Tool::Blktrace),
-        () if csv::is_table(&start) => Format::Calls(Tool::Csv),
-        () if strace::is_output(&start) => Format::Calls(Tool::Strace),
-        () => Format::Other,
+        () if darshan::is_log(&start) => Some(Format::Darshan),
+        () if fio::is_log(&start) => Some(Format::Calls(Tool::Fio)),
+        () if blktrace::is_trace(&start) => Some(Format::Calls(Tool::Blktrace)),
+        () if csv::is_table(&start) => Some(Format::Calls(Tool::Csv)),
+        () if strace::is_output(&start) => Some(Format::Calls(Tool::Strace)),
+        () => None,
     })
 }
 
@@ -77,12 +76,8 @@ pub fn recognise(path: &Path) -> Result<Format, TraceError> {
 /// If it cannot be read, or is nothing that is known, or the temporary file cannot be written.
 pub fn open(path: &Path) -> Result<Trace, TraceError> {
     match recognise(path)? {
-        Format::Darshan => trace_of_log(&darshan::Log::open(path)?),
-        Format::Calls(tool) => in_temporary_file(path, |out| write_trace(tool, path, out, path)),
-        Format::Recorder => {
-            in_temporary_file(path, |out| recorder::write_trace(&recorder::Folder::at(path), out, path))
-        }
-        Format::Other => Trace::open(path),
+        Some(format) => in_temporary_file(path, |out| write_trace(format, path, out, path)),
+        None => Trace::open(path),
     }
 }
 
@@ -91,7 +86,7 @@ pub fn open(path: &Path) -> Result<Trace, TraceError> {
 /// # Errors
 /// If the log cannot be read, or the temporary file cannot be written.
 pub fn trace_of_log(log: &darshan::Log) -> Result<Trace, TraceError> {
-    in_temporary_file(log.path(), |out| darshan::write_trace_to(log, out, log.path()))
+    in_temporary_file(log.path(), |out| darshan::write_trace(log, out, log.path()))
 }
 
 fn in_temporary_file(
@@ -104,18 +99,24 @@ fn in_temporary_file(
     Trace::from_file(file, log)
 }
 
-/// Writes the calls of a tool's log as a trace to `out`, in memory that does not grow with their number (but for names).
-/// `name` stands for the trace's path in errors. Returns the number of events.
+/// Writes the calls of another tool's log as a trace to `out`, in memory that does not grow with their number (but for
+/// names). `name` stands for the trace's path in errors. Returns the number of events.
 ///
 /// # Errors
 /// If the log cannot be read, or the trace, or the temporary file that sorting may need, cannot be written. What is not
 /// understood is no error: the trace has what was, and a note.
-pub fn write_trace(tool: Tool, log: &Path, out: impl Write, name: &Path) -> Result<u64, TraceError> {
-    let input = File::open(log).map_err(TraceError::io(log, "open"))?;
-    write_trace_from(tool, input, log, out, name)
+pub fn write_trace(format: Format, log: &Path, out: impl Write, name: &Path) -> Result<u64, TraceError> {
+    match format {
+        Format::Darshan => darshan::write_trace(&darshan::Log::open(log)?, out, name),
+        Format::Recorder => recorder::write_trace(&recorder::Folder::at(log), out, name),
+        Format::Calls(tool) => {
+            let input = File::open(log).map_err(TraceError::io(log, "open"))?;
+            write_trace_from(tool, input, log, out, name)
+        }
+    }
 }
 
-/// The same from anything that can be read. `path` names the log.
+/// The same of a log of calls, from anything that can be read. `path` names the log.
 ///
 /// # Errors
 /// As [`write_trace`].

@@ -29,15 +29,15 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
 
 /// If all wrote their part at the same speed, it would take the time of one part.
 fn one_writer(context: &Context<'_>, ranks: &[(ProcessId, &ProcessState)]) -> Option<Finding> {
-    let written: u64 = ranks.iter().map(|(_, rank)| rank.writes.write_bytes).sum();
-    let (id, writer) = ranks.iter().max_by_key(|(_, rank)| rank.writes.write_bytes)?;
-    let part = writer.writes.write_bytes as f64 / written.max(1) as f64;
+    let written: u64 = ranks.iter().map(|(_, rank)| rank.writes().write_bytes).sum();
+    let (id, writer) = ranks.iter().max_by_key(|(_, rank)| rank.writes().write_bytes)?;
+    let part = writer.writes().write_bytes as f64 / written.max(1) as f64;
     if written < BYTES || part < ONE_WRITER {
         return None;
     }
-    let lost_ns = writer.writes.time_ns as f64 * (part - 1.0 / ranks.len() as f64);
-    let mut draft = Draft::of_processes(Kind::OneWriter, [(*id, writer.writes)]);
-    draft.expected_ns = writer.writes.time_ns as f64 - lost_ns;
+    let lost_ns = writer.writes().time_ns as f64 * (part - 1.0 / ranks.len() as f64);
+    let mut draft = Draft::of_processes(Kind::OneWriter, [(*id, writer.writes())]);
+    draft.expected_ns = writer.writes().time_ns as f64 - lost_ns;
     draft.detail = Detail::Part(part);
     (lost_ns >= context.least_ns(SHARE)).then(|| draft.finish(lost_ns, 1.0))
 }
@@ -45,17 +45,17 @@ fn one_writer(context: &Context<'_>, ranks: &[(ProcessId, &ProcessState)]) -> Op
 /// If all moved the same, the one with most to do would be done when the mean is.
 fn uneven(context: &Context<'_>, ranks: &[(ProcessId, &ProcessState)]) -> Option<Finding> {
     let count = ranks.len() as u64;
-    let bytes: u64 = ranks.iter().map(|(_, rank)| rank.alone.bytes()).fold(0, u64::saturating_add);
-    let (id, most) = ranks.iter().max_by_key(|(_, rank)| rank.alone.bytes())?;
+    let bytes: u64 = ranks.iter().map(|(_, rank)| rank.alone().bytes()).fold(0, u64::saturating_add);
+    let (id, most) = ranks.iter().max_by_key(|(_, rank)| rank.alone().bytes())?;
     let mean = bytes / count;
-    if bytes < BYTES || (most.alone.bytes() as f64) < UNEVEN * mean as f64 {
+    if bytes < BYTES || (most.alone().bytes() as f64) < UNEVEN * mean as f64 {
         return None;
     }
-    let mean_ns = ranks.iter().map(|(_, rank)| rank.alone.time_ns).fold(0, u64::saturating_add) / count;
-    let lost_ns = most.alone.time_ns.saturating_sub(mean_ns) as f64;
-    let mut draft = Draft::of_processes(Kind::UnevenRanks, [(*id, most.alone)]);
+    let mean_ns = ranks.iter().map(|(_, rank)| rank.alone().time_ns).fold(0, u64::saturating_add) / count;
+    let lost_ns = most.alone().time_ns.saturating_sub(mean_ns) as f64;
+    let mut draft = Draft::of_processes(Kind::UnevenRanks, [(*id, most.alone())]);
     draft.expected_ns = mean_ns as f64;
-    draft.detail = Detail::Against { largest: most.alone.bytes(), others: mean };
+    draft.detail = Detail::Against { largest: most.alone().bytes(), others: mean };
     (lost_ns >= context.least_ns(SHARE)).then(|| draft.finish(lost_ns, 1.0))
 }
 

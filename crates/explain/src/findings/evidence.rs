@@ -85,6 +85,9 @@ impl<'a> Evidence<'a> {
         if !event.is_physical() {
             return true;
         }
+        if self.library_calls.is_empty() {
+            return false;
+        }
         let Some(&(operation, end_ns)) = self.library_calls.get(&thread) else { return false };
         match event.layer() {
             // It has an operation of its own.

@@ -12,14 +12,12 @@ pub(crate) struct ProcessState {
     pub(crate) ranked: bool,
     /// Bytes that it has read and written so far: the clock by which reuse is measured.
     pub(crate) clock: u64,
-    /// What it wrote for the program.
-    pub(crate) writes: Cost,
-    /// What the program moved without others.
-    pub(crate) alone: Cost,
-    /// Requests at the files by the power of two of the nanoseconds they took.
+    /// What the program moved, of a rank: by whether it was written, and whether together with others.
+    asked: [[Cost; 2]; 2],
+    /// Requests at the files by the power of two of the nanoseconds they took, of a rank.
     durations: [u32; 40],
     turn: Turn,
-    /// All its reads and writes at the files.
+    /// All its reads and writes at the files, of a rank.
     pub(crate) at_files: Cost,
 }
 
@@ -52,16 +50,18 @@ impl ProcessState {
         ProcessState {
             ranked,
             clock: 0,
-            writes: Cost::default(),
-            alone: Cost::default(),
+            asked: Default::default(),
             durations: [0; 40],
             turn: Turn::default(),
             at_files: Cost::default(),
         }
     }
 
-    /// Takes note of a read or write at the files, whoever caused it.
+    /// Takes note of a read or write at the files, whoever caused it. Only ranks are compared.
     pub(crate) fn add_at_files(&mut self, event: &Seen<'_>) {
+        if !self.ranked {
+            return;
+        }
         self.at_files.add(event);
         let power = (64 - event.elapsed_ns.leading_zeros() as usize).min(self.durations.len() - 1);
         self.durations[power] = self.durations[power].saturating_add(1);
@@ -69,14 +69,25 @@ impl ProcessState {
 
     /// Takes note of a read or write of the program.
     pub(crate) fn add_asked(&mut self, event: &Seen<'_>) {
-        let bytes = event.bytes;
-        self.clock = self.clock.saturating_add(bytes);
-        if event.op() == Op::Write {
-            self.writes.add(event);
+        self.clock = self.clock.saturating_add(event.bytes);
+        if self.ranked {
+            let (writes, together) = (event.op() == Op::Write, event.flags.contains(Flags::COLLECTIVE));
+            self.asked[usize::from(writes)][usize::from(together)].add(event);
         }
-        if !event.flags.contains(Flags::COLLECTIVE) {
-            self.alone.add(event);
-        }
+    }
+
+    /// What a rank wrote for the program.
+    pub(crate) fn writes(&self) -> Cost {
+        let [_, [mut writes, together]] = self.asked;
+        writes.merge(&together);
+        writes
+    }
+
+    /// What the program moved without others, of a rank.
+    pub(crate) fn alone(&self) -> Cost {
+        let [[mut alone, _], [writes, _]] = self.asked;
+        alone.merge(&writes);
+        alone
     }
 
     /// CPU time before a call of the program.

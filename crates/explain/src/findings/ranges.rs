@@ -11,6 +11,8 @@ pub(crate) struct Ranges {
     intervals: Vec<(u64, u64)>,
     /// The interval that grew last: nearly every access continues it.
     latest: usize,
+    /// Where intervals may be, from when there is no room for more: whoever goes on here and there then meets none.
+    places: Option<Box<Places>>,
 }
 
 impl Ranges {
@@ -27,8 +29,12 @@ impl Ranges {
             }
             if self.intervals.get(self.latest + 1).is_none_or(|next| end < next.0) {
                 self.intervals[self.latest].1 = end;
+                self.mark(start, end);
                 return latest.1 - start;
             }
+        }
+        if self.intervals.len() >= MOST && self.is_apart(start, end) {
+            return 0;
         }
         if self.intervals.last().is_none_or(|last| last.1 < start) {
             self.put(self.intervals.len(), start, end);
@@ -42,11 +48,30 @@ impl Ranges {
         if self.intervals.len() < MOST {
             self.intervals.insert(index, (start, end));
             self.latest = index;
+            self.mark(start, end);
         }
+        if self.intervals.len() == MOST && self.places.is_none() {
+            let places = self.places.insert(Box::default());
+            self.intervals.iter().for_each(|&(start, end)| places.mark(start, end));
+        }
+    }
+
+    fn mark(&mut self, start: u64, end: u64) {
+        if let Some(places) = &mut self.places {
+            places.mark(start, end);
+        }
+    }
+
+    /// Whether it is known without a search that `start .. end` touches no interval.
+    fn is_apart(&self, start: u64, end: u64) -> bool {
+        self.places.as_ref().is_some_and(|places| places.is_apart(start, end))
     }
 
     /// Takes `start .. end` out.
     pub(crate) fn remove(&mut self, start: u64, end: u64) {
+        if self.intervals.last().is_none_or(|last| last.1 <= start) || self.is_apart(start, end) {
+            return;
+        }
         let first = self.intervals.partition_point(|interval| interval.1 <= start);
         let Some(&(from, _)) = self.intervals.get(first).filter(|interval| start < end && interval.0 < end)
         else {
@@ -83,7 +108,50 @@ impl Ranges {
         self.intervals[first] = merged;
         self.intervals.drain(first + 1..behind);
         self.latest = first;
+        self.mark(start, end);
         known
+    }
+}
+
+/// A bit for each place of 64 KiB where an interval is, or was; places share bits.
+#[derive(Clone, Debug)]
+struct Places([u64; 64]);
+
+impl Default for Places {
+    fn default() -> Places {
+        Places([0; 64])
+    }
+}
+
+impl Places {
+    /// Bytes of a place, as a power of two.
+    const SHIFT: u32 = 16;
+
+    fn mark(&mut self, start: u64, end: u64) {
+        let (first, last) = (start >> Self::SHIFT, end >> Self::SHIFT);
+        if last - first >= u64::BITS.into() {
+            self.0 = [u64::MAX; 64];
+            return;
+        }
+        for place in first..=last {
+            let (word, bit) = Self::bit(place);
+            self.0[word] |= bit;
+        }
+    }
+
+    fn is_apart(&self, start: u64, end: u64) -> bool {
+        let (first, last) = (start >> Self::SHIFT, end >> Self::SHIFT);
+        let has = |place| {
+            let (word, bit) = Self::bit(place);
+            self.0[word] & bit != 0
+        };
+        last - first <= 1 && !has(first) && !has(last)
+    }
+
+    /// Word and bit, by the highest bits of a product: neighbours do not share one.
+    fn bit(place: u64) -> (usize, u64) {
+        let number = place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - 12);
+        ((number >> 6) as usize, 1 << (number & 63))
     }
 }
 
@@ -106,6 +174,28 @@ mod tests {
                 } else {
                     ranges.remove(bytes.start, bytes.end);
                     bytes.for_each(|byte| { naive.remove(&byte); });
+                }
+            }
+        }
+    }
+
+    proptest! {
+        /// Whatever an interval touches is at a place that is marked.
+        #[test]
+        fn what_is_apart_touches_nothing(
+            steps in prop::collection::vec((prop::bool::weighted(0.9), 0..1_u64 << 30, 1..300_000_u64), 600..1200),
+        ) {
+            let mut ranges = Ranges::default();
+            for (insert, start, length) in steps {
+                if insert {
+                    ranges.insert(start, start + length);
+                } else {
+                    ranges.remove(start, start + length);
+                }
+            }
+            for &(start, end) in &ranges.intervals {
+                for (start, end) in [(start, end), (start.saturating_sub(9), start), (end, end + 9), (end - 1, end)] {
+                    prop_assert!(!ranges.is_apart(start, end));
                 }
             }
         }

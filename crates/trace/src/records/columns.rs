@@ -92,17 +92,17 @@ impl<'a> ColumnReader<'a> {
     #[inline]
     pub(super) fn take(&mut self, column: Column) -> Option<u64> {
         let planes = &mut self.0[column as usize];
-        let mut value = 0;
-        for i in 0..varint::MAX_LEN {
-            let plane = &mut planes[i.min(PLANES - 1)];
-            let (&byte, rest) = plane.split_first()?;
-            *plane = rest;
-            value |= u64::from(byte & 0x7f) << (7 * i);
-            if byte < 0x80 {
-                return varint::is_valid_end(byte, i).then_some(value);
-            }
+        // Nearly all numbers have one or two bytes.
+        let first = take_byte(&mut planes[0])?;
+        if first < 0x80 {
+            return Some(first.into());
         }
-        None
+        let second = take_byte(&mut planes[1])?;
+        let value = u64::from(first & 0x7f) | u64::from(second & 0x7f) << 7;
+        if second < 0x80 {
+            return varint::is_valid_end(second, 1).then_some(value);
+        }
+        take_rest(planes, value)
     }
 
     /// Takes the next difference of a column.
@@ -115,4 +115,23 @@ impl<'a> ColumnReader<'a> {
     pub(super) fn is_empty(&self) -> bool {
         self.0.as_flattened().iter().all(|plane| plane.is_empty())
     }
+}
+
+#[inline]
+fn take_byte(plane: &mut &[u8]) -> Option<u8> {
+    let (&byte, rest) = plane.split_first()?;
+    *plane = rest;
+    Some(byte)
+}
+
+/// The rest of a number of three bytes or more, whose first two are in `value`.
+fn take_rest(planes: &mut [&[u8]; PLANES], mut value: u64) -> Option<u64> {
+    for i in 2..varint::MAX_LEN {
+        let byte = take_byte(&mut planes[i.min(PLANES - 1)])?;
+        value |= u64::from(byte & 0x7f) << (7 * i);
+        if byte < 0x80 {
+            return varint::is_valid_end(byte, i).then_some(value);
+        }
+    }
+    None
 }

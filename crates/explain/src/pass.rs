@@ -1,0 +1,71 @@
+//! The pass over a trace, on as many processors as there are.
+//!
+//! What is kept falls into parts that know nothing of one another. So one thread reads and decodes, and each part has a
+//! thread that takes all events by itself: the result does not depend on who is done first. There is always work for two
+//! processors, as nobody waits for the others but when he is some blocks ahead.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use pio_trace::{Event, Trace, TraceError};
+
+use crate::accumulator::Accumulator;
+use crate::tally::Seen;
+
+/// Blocks that wait for a part: a few megabytes each.
+const WAITING: usize = 1;
+/// Blocks in memory: those that wait, one that is looked at, and one that is decoded.
+const BLOCKS: usize = WAITING + 2;
+
+type Events = Arc<Vec<Event>>;
+
+/// Adds all events. Gives what is damaged in the trace. `progress` is told the number of events that are done, now and
+/// then.
+pub(crate) fn add_all(
+    accumulator: &mut Accumulator<'_>,
+    trace: &Trace,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Vec<String>, TraceError> {
+    let Accumulator { totals, evidence, activity } = accumulator;
+    let (to_evidence, for_evidence): (_, Receiver<Events>) = sync_channel(WAITING);
+    let (to_totals, for_totals): (_, Receiver<Events>) = sync_channel(WAITING);
+    thread::scope(|scope| {
+        let decoding = scope.spawn(move || decode(trace, &[to_evidence, to_totals]));
+        scope.spawn(move || {
+            for events in for_evidence {
+                for event in events.iter().map(Seen::of) {
+                    evidence.add(&event);
+                    activity.add(&event);
+                }
+            }
+        });
+        let mut done = 0;
+        for events in for_totals {
+            events.iter().map(Seen::of).for_each(|event| totals.add(&event));
+            done += events.len() as u64;
+            progress(done);
+        }
+        decoding.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Reads and decodes block after block, into memory that is used again.
+fn decode(trace: &Trace, to: &[SyncSender<Events>]) -> Result<Vec<String>, TraceError> {
+    let mut damage = Vec::new();
+    let mut in_use: [Events; BLOCKS] = Default::default();
+    for index in 0..trace.blocks().len() {
+        let used = &mut in_use[index % BLOCKS];
+        let mut events = Arc::into_inner(std::mem::take(used)).unwrap_or_default();
+        match trace.read_block(index, &mut events) {
+            Err(damaged @ TraceError::Damaged { .. }) => damage.push(damaged.to_string()),
+            read => read?,
+        }
+        *used = Arc::new(events);
+        for part in to {
+            // Nobody is there to take them only if a thread panicked, which ends all.
+            let _ = part.send(Arc::clone(used));
+        }
+    }
+    Ok(damage)
+}
