@@ -115,22 +115,24 @@ impl Ranges {
 
 /// A bit for each place of 64 KiB where an interval is, or was; places share bits.
 #[derive(Clone, Debug)]
-struct Places([u64; 64]);
+struct Places([u64; Places::WORDS]);
 
 impl Default for Places {
     fn default() -> Places {
-        Places([0; 64])
+        Places([0; Places::WORDS])
     }
 }
 
 impl Places {
     /// Bytes of a place, as a power of two.
     const SHIFT: u32 = 16;
+    /// Enough for a bit in 32 to be set when there is no room for more intervals.
+    const WORDS: usize = 256;
 
     fn mark(&mut self, start: u64, end: u64) {
         let (first, last) = (start >> Self::SHIFT, end >> Self::SHIFT);
         if last - first >= u64::BITS.into() {
-            self.0 = [u64::MAX; 64];
+            self.0.fill(u64::MAX);
             return;
         }
         for place in first..=last {
@@ -150,7 +152,7 @@ impl Places {
 
     /// Word and bit, by the highest bits of a product: neighbours do not share one.
     fn bit(place: u64) -> (usize, u64) {
-        let number = place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - 12);
+        let number = place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Self::WORDS.ilog2() - 6);
         ((number >> 6) as usize, 1 << (number & 63))
     }
 }
