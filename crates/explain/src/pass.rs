@@ -1,8 +1,8 @@
 //! The pass over a trace, on as many processors as there are.
 //!
-//! What is kept falls into parts that know nothing of one another. So one thread reads and decodes, and each part has a
-//! thread that takes all events by itself: the result does not depend on who is done first. There is always work for two
-//! processors, as nobody waits for the others but when he is some blocks ahead.
+//! What is kept falls into parts that know nothing of one another. So one thread reads and decodes, and two others take all
+//! events, each for itself: the result does not depend on who is done first. All three have about as much to do, and so
+//! keep two processors busy, where nobody waits for the others but when he is some blocks ahead.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -13,7 +13,7 @@ use pio_trace::{Event, Trace, TraceError};
 use crate::accumulator::Accumulator;
 use crate::tally::Seen;
 
-/// Blocks that wait for a part: a few megabytes each.
+/// Blocks that wait for a thread: a few megabytes each.
 const WAITING: usize = 1;
 /// Blocks in memory: those that wait, one that is looked at, and one that is decoded.
 const BLOCKS: usize = WAITING + 2;
@@ -34,15 +34,15 @@ pub(crate) fn add_all(
         let decoding = scope.spawn(move || decode(trace, &[to_evidence, to_totals]));
         scope.spawn(move || {
             for events in for_evidence {
-                for event in events.iter().map(Seen::of) {
-                    evidence.add(&event);
-                    activity.add(&event);
-                }
+                events.iter().map(Seen::of).for_each(|event| evidence.add(&event));
             }
         });
         let mut done = 0;
         for events in for_totals {
-            events.iter().map(Seen::of).for_each(|event| totals.add(&event));
+            for event in events.iter().map(Seen::of) {
+                totals.add(&event);
+                activity.add(&event);
+            }
             done += events.len() as u64;
             progress(done);
         }
@@ -62,9 +62,9 @@ fn decode(trace: &Trace, to: &[SyncSender<Events>]) -> Result<Vec<String>, Trace
             read => read?,
         }
         *used = Arc::new(events);
-        for part in to {
+        for thread in to {
             // Nobody is there to take them only if a thread panicked, which ends all.
-            let _ = part.send(Arc::clone(used));
+            let _ = thread.send(Arc::clone(used));
         }
     }
     Ok(damage)
