@@ -89,7 +89,9 @@ impl<'a> ColumnReader<'a> {
     }
 
     /// Takes the next number of a column. None at its end, or if it does not fit or is not the shortest form.
-    #[inline]
+    ///
+    /// Always inlined: which column it is then costs nothing.
+    #[inline(always)]
     pub(super) fn take(&mut self, column: Column) -> Option<u64> {
         let planes = &mut self.0[column as usize];
         // Nearly all numbers have one or two bytes.
@@ -106,7 +108,7 @@ impl<'a> ColumnReader<'a> {
     }
 
     /// Takes the next difference of a column.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_signed(&mut self, column: Column) -> Option<i64> {
         self.take(column).map(varint::unfold)
     }
@@ -125,6 +127,7 @@ fn take_byte(plane: &mut &[u8]) -> Option<u8> {
 }
 
 /// The rest of a number of three bytes or more, whose first two are in `value`.
+#[inline(never)]
 fn take_rest(planes: &mut [&[u8]; PLANES], mut value: u64) -> Option<u64> {
     for i in 2..varint::MAX_LEN {
         let byte = take_byte(&mut planes[i.min(PLANES - 1)])?;
