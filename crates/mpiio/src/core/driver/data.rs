@@ -11,6 +11,8 @@ use crate::core::detour;
 use crate::core::message_log::Call;
 use crate::core::streaming;
 
+/// Fewer bytes of a window are not worth a detour: how soon they arrive is what counts.
+const LEAST_PACKED_BYTES: u64 = 64 << 10;
 /// Packed at a time: half of a usual first-level cache.
 const BLOCK_BYTES: usize = 16 << 10;
 
@@ -24,7 +26,8 @@ impl Driver<'_> {
         let start_ns = self.log.begin();
         let len = piece.positions.end - piece.positions.start;
         let shares = self.channel.shares_with(to.0);
-        let place = if error.is_none() && shares && self.packs { self.put_into_outbox(piece) } else { None };
+        let packs = self.packs && shares && error.is_none() && len >= LEAST_PACKED_BYTES;
+        let place = if packs { self.put_into_outbox(piece) } else { None };
         let in_place = place.is_none()
             && match self.direction {
                 _ if error.is_some() => true,
