@@ -63,6 +63,11 @@ class Trace:
             rows, columns = self._native.batch(index)
             yield pyarrow.RecordBatch.from_arrays([_array(rows, *column) for column in columns], schema=schema)
 
+    def __arrow_c_stream__(self, requested_schema=None):
+        """The same for any library that takes streams of Arrow (its PyCapsule protocol): polars.DataFrame(trace)."""
+        reader = pyarrow.RecordBatchReader.from_batches(_schema(), self.batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
     def explain(self, machines=()):
         """Statistics of the trace, and the report.
 

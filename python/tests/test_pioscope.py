@@ -8,6 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import pyarrow
 import pyarrow.compute as compute
 import pyarrow.parquet as parquet
 
@@ -49,6 +50,10 @@ class Module(unittest.TestCase):
 
     def test_batches_hold_the_same(self):
         self.assertEqual(sum(batch.num_rows for batch in self.trace.batches()), len(self.trace))
+
+    def test_libraries_that_take_streams_of_arrow_take_a_trace(self):
+        read = pyarrow.RecordBatchReader.from_stream(self.trace).read_all()
+        self.assertEqual(read.unify_dictionaries(), self.trace.events)
 
     def test_explanation_counts_what_the_events_say(self):
         events, explanation = self.trace.events, self.trace.explain()

@@ -16,9 +16,6 @@ pub(crate) const PUSHES: usize = 2 * super::GROUP;
 /// A full log is rewritten in one with at least this many times as many entries as there are blocks.
 const ENTRIES_PER_BLOCK: usize = 6;
 
-/// Blocks are brought into the processor's cache when the cold end is so many words of bits before them.
-const WORDS_AHEAD: usize = 2;
-
 /// Blocks in an order on a rail: the first is the coldest.
 pub(crate) struct Order {
     /// A ring; a power of two of them.
@@ -201,11 +198,12 @@ impl Order {
         }
     }
 
-    /// Goes on to the next word.
+    /// Goes on to the next word, and has its blocks brought into the processor's cache: earlier, they would be out of the
+    /// nearest one again before they are needed.
     #[inline(never)]
     fn advance(&mut self, table: &Table) {
         self.head_word += 1;
-        for slot in self.in_word(self.head_word + WORDS_AHEAD) {
+        for slot in self.in_word(self.head_word) {
             table.prefetch_slot(slot);
         }
     }

@@ -10,6 +10,7 @@ mod names;
 mod part;
 mod ranges;
 mod room;
+mod shared_sync;
 mod sums;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -172,16 +173,18 @@ impl Disks {
     }
 
     fn sync(&self, file: &FileRef) -> Result<Answer, Trouble> {
-        if let Some(part) = self.find(file)?
-            && let Err(trouble) = part.sync()
-        {
-            // The operating system says once that it could not write, then forgets what it could not: whoever wrote
-            // must learn of it, not only who asked.
-            let epoch = self.names.next_epoch().unwrap_or_else(|_| self.epoch() + 1);
-            self.epoch.store(epoch, Ordering::SeqCst);
-            return Err(trouble);
+        if let Some(part) = self.find(file)? {
+            // Before anybody else's turn: whoever is told that all is well from now on must find the new epoch.
+            part.sync(|| self.begin_epoch())?;
         }
         Ok(Answer::Written { epoch: self.epoch() })
+    }
+
+    /// The operating system says once that it could not write, then forgets what it could not: whoever wrote must learn of
+    /// it, not only who asked.
+    fn begin_epoch(&self) {
+        let epoch = self.names.next_epoch().unwrap_or_else(|_| self.epoch() + 1);
+        self.epoch.store(epoch, Ordering::SeqCst);
     }
 
     fn remove_part(&self, file: &FileRef) -> Result<(), Trouble> {

@@ -102,7 +102,7 @@ proptest! {
                     model.resize(model.len().max(len as usize), 0);
                 }
                 Step::Sync => {
-                    part.sync().ok().unwrap();
+                    part.sync(|| ()).ok().unwrap();
                     prop_assert!(part.is_clean());
                 }
                 Step::Reopen => part = open(folder.path(), boot, true).unwrap(),
@@ -115,7 +115,7 @@ proptest! {
             prop_assert_eq!(part.len().ok().unwrap(), model.len() as u64);
             prop_assert_eq!(part.check().ok().unwrap().1, Vec::<u64>::new());
         }
-        part.sync().ok().unwrap();
+        part.sync(|| ()).ok().unwrap();
         prop_assert_eq!(part.check().ok().unwrap().1, Vec::<u64>::new());
         prop_assert!(read(&part, &View::contiguous(0), model.len()).unwrap() == model);
     }
@@ -132,14 +132,14 @@ fn after_a_power_loss_a_torn_block_is_no_damage_and_a_sealed_part_is_checked() {
     };
     let part = open(folder.path(), BOOT, true).unwrap();
     write(&part, &View::contiguous(0), &vec![1; 3 * BLOCK_BYTES as usize]);
-    part.sync().ok().unwrap();
+    part.sync(|| ()).ok().unwrap();
     write(&part, &View::contiguous(10), &[2; 10]);
     drop(part);
     // Only some of what was written since the sync reached the disk.
     tear(12);
     let part = open(folder.path(), BOOT + 1, false).unwrap();
     assert_eq!(read(&part, &View::contiguous(0), 10), Ok(vec![1; 10]));
-    part.sync().ok().unwrap();
+    part.sync(|| ()).ok().unwrap();
     drop(part);
     tear(BLOCK_BYTES as usize + 5);
     let part = open(folder.path(), BOOT + 2, false).unwrap();
@@ -176,7 +176,7 @@ fn pieces_of_writers_at_the_same_time_are_all_there_and_sealed() {
         let syncing = scope.spawn(|| {
             let mut damaged = Vec::new();
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                part.sync().ok().unwrap();
+                part.sync(|| ()).ok().unwrap();
                 part.set_len(4 * BYTES as u64).ok().unwrap();
                 damaged.extend(part.check().ok().unwrap().1);
             }
@@ -197,7 +197,7 @@ fn pieces_of_writers_at_the_same_time_are_all_there_and_sealed() {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(syncing.join().unwrap(), [0_u64; 0]);
     });
-    part.sync().ok().unwrap();
+    part.sync(|| ()).ok().unwrap();
     drop(part);
     let part = open(folder.path(), BOOT, false).unwrap();
     assert_eq!(part.check().ok().unwrap().1, [0_u64; 0]);

@@ -18,6 +18,7 @@ use rustix::fs::FallocateFlags;
 use super::groups::{Group, Grouping};
 use super::mapped::Mappings;
 use super::ranges::Ranges;
+use super::shared_sync::SharedSync;
 use super::sums::{self, BLOCK_BYTES, Entry, Header};
 use super::{Trouble, read_up_to};
 use crate::error::{Expected, Failure};
@@ -40,6 +41,7 @@ pub(super) struct Part {
     boot: u128,
     state: RwLock<State>,
     mappings: Mappings,
+    shared_sync: SharedSync,
 }
 
 #[derive(Debug)]
@@ -172,6 +174,7 @@ impl Part {
             boot,
             state: RwLock::new(state),
             mappings: Mappings::default(),
+            shared_sync: SharedSync::default(),
         };
         part.recover(header.open_since)?;
         Ok(Some(part))
@@ -450,8 +453,12 @@ impl Part {
         }
     }
 
-    /// Seals what was written, and makes it durable.
-    pub(super) fn sync(&self) -> Result<(), Trouble> {
+    /// Seals what was written, and makes it durable. If that fails, `failed` is called before anybody else syncs.
+    pub(super) fn sync(&self, failed: impl FnOnce()) -> Result<(), Trouble> {
+        self.shared_sync.run(|| self.sync_alone().inspect_err(|_| failed()))
+    }
+
+    fn sync_alone(&self) -> Result<(), Trouble> {
         let mut state = self.write_state();
         let (new, open) = (state.new, state.open);
         self.seal(&mut state)?;

@@ -1,0 +1,60 @@
+"""Builds the wheel, for pip: the Python module, and with it the command and the library that it applies strategies with.
+
+pyproject.toml names these hooks (PEP 517, PEP 660). maturin compiles and packs the module; the other two are compiled
+first, in the same target folder, and put where maturin takes a wheel's data from. pip installs them as `bin/pioscope`
+and `lib/pioscope/libpio_mpiio.so`, which is where the command looks for it.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import maturin
+from maturin import build_sdist, get_requires_for_build_editable, get_requires_for_build_sdist, get_requires_for_build_wheel
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+# pyproject.toml names this folder, too.
+DATA = ROOT / "target/wheel"
+# Where each of them goes under an environment's folder (PEP 427).
+INSTALLED = {"pioscope": "scripts", "libpio_mpiio.so": "data/lib/pioscope"}
+
+__all__ = [
+    "build_editable",
+    "build_sdist",
+    "build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
+]
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    collect()
+    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    collect()
+    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    DATA.mkdir(parents=True, exist_ok=True)
+    return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+
+
+prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
+
+
+def collect():
+    """Compiles the command and the library, and puts them where maturin takes a wheel's data from."""
+    shutil.rmtree(DATA, ignore_errors=True)
+    subprocess.run(["cargo", "build", "--release", "--package", "pio-cli", "--package", "pio-mpiio"], cwd=ROOT, check=True)
+    for name, place in INSTALLED.items():
+        folder = DATA / place
+        folder.mkdir(parents=True)
+        shutil.copy2(TARGET / "release" / name, folder / name)
