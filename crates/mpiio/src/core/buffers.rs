@@ -2,8 +2,8 @@
 //!
 //! Data go from rank to rank in one of two ways. The client puts them into an aggregator's collective buffer, or takes them out
 //! of it, where they belong. Or the sender packs them into its *outbox*, past its caches, for the receiver to unpack: one more
-//! copy, but no processor then writes to lines of memory that another has in its cache. Where processors do not share a
-//! third-level cache, that is worth more than the copy: see [`super::streaming`].
+//! copy, but no processor then writes to lines of memory that another has in its cache, which may take several times as long as
+//! the copy: see [`super::streaming`].
 //!
 //! What an operation put into an outbox stays there until the next one in which this rank sends data: by then every rank has
 //! described its part, and is through with this one.

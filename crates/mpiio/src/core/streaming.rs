@@ -3,9 +3,9 @@
 /// Copies `source` to the front of `target` past this processor's caches; another that reads `target` after it was told finds
 /// the bytes there.
 ///
-/// Lines of memory that two processors have read both cost a processor that then writes to them a round to all others: on AMD's,
-/// where the two do not share a third-level cache, 13 ns a line, five times as long as the copy. Stores of whole lines that pass
-/// by the caches wait for nobody.
+/// Lines of memory that two processors have read cost a processor that then writes to them a round to all others: 13 ns a line where
+/// this was measured (AMD EPYC, a virtual machine), five times as long as the copy, unless the two are close to each other. Stores of
+/// whole lines that pass by the caches wait for nobody.
 pub fn copy(target: &mut [u8], source: &[u8]) {
     let target = &mut target[..source.len()];
     let done = copy_lines(target, source);
