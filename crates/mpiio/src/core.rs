@@ -2,6 +2,7 @@
 
 mod access;
 mod boundary;
+mod buffers;
 mod cache;
 mod caretaker;
 mod channel;
@@ -27,5 +28,6 @@ mod segment;
 mod settings;
 mod status;
 mod storage;
+mod streaming;
 mod turns;
 mod views;

@@ -66,6 +66,26 @@ fn slow_everything_agrees_with_the_mpi() {
     }
 }
 
+/// Enough for outboxes, in one window and in several. The program looks at every element.
+#[test]
+fn much_data_in_small_pieces_goes_from_rank_to_rank() {
+    let Some(mpi) = Mpi::get() else { return };
+    mpi.compile(&mpi.command("mpicc"), "../../bench/patterns.c", &[], "patterns");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("data");
+    let words = ["--repeat", "2", "--file", file.to_str().unwrap(), "--pieces"];
+    for (ranks, more) in [
+        (2, &["100000"][..]),
+        (2, &["300000", "--hint", "cb_buffer_size=262144"]),
+        (2, &["300000", "--hint", "cb_buffer_size=300000", "--hint", "cb_nodes=1"]),
+        (3, &["100001", "--hint", "cb_nodes=2"]),
+        (4, &["100000", "--hint", "cb_nodes=4"]),
+    ] {
+        let output = mpi.run(ranks, "patterns", &[&words[..], more].concat(), &[]);
+        assert_says(&output, "interleaved read");
+    }
+}
+
 #[test]
 fn files_behave_as_mpi_says() {
     let Some(mpi) = Mpi::get() else { return };

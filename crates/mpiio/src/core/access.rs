@@ -274,7 +274,10 @@ impl Inner {
             let group =
                 Group { rank: Rank(channel.communicator.rank()), ranks: channel.communicator.ranks() };
             let mut machine = self.strategy.collective(group, direction, access, &context);
+            // Where a few ranks aggregate, they would have to pack or unpack what the others can do side by side.
+            let packs = context.hints.aggregators(group.ranks) > group.ranks / 2;
             Driver::new(channel, &self.storage, &mut memory, direction, &mut *machine)
+                .packing(packs)
                 .run()
                 .map_err(Status::from)
         };

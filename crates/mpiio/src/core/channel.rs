@@ -4,15 +4,17 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::ops::Range;
 
 use pio_plan::{Choice, IoError, Slot, Strategy};
 use pio_store::transport::Traffic;
 
+use super::buffers::{self, Buffers};
 use super::communicator::{Communicator, Sending};
 use super::mailbox::Mailbox;
 use super::patience::Patience;
 use super::remote;
-use super::segment::{Address, Segment};
+use super::segment::Address;
 use super::status::Status;
 
 /// Message tags go round: operations of one file that are so far apart are never under way together. MPI promises tags
@@ -37,10 +39,10 @@ pub struct Channel {
     pub id: u64,
     /// For messages.
     pub communicator: Communicator,
-    /// This rank's collective buffers.
-    own: [Segment; Slot::COUNT],
+    /// This rank's.
+    own: Buffers,
     /// Those of the ranks that share memory with this one (itself not among them).
-    others: Vec<Option<[Segment; Slot::COUNT]>>,
+    others: Vec<Option<Buffers>>,
     /// Nodes that the ranks are on, if ranks of a node share memory.
     pub nodes: Option<u32>,
     /// How many processors the ranks have: one each at most.
@@ -69,8 +71,8 @@ impl Channel {
         processors: u32,
     ) -> Result<Channel, Status> {
         let (own, others) = match node {
-            None => (private(), (0..communicator.ranks()).map(|_| None).collect()),
-            Some(node) => share(control, node)?,
+            None => (Buffers::private(), (0..communicator.ranks()).map(|_| None).collect()),
+            Some(node) => buffers::share(control, node)?,
         };
         let nodes = node.map(|node| node.iter().collect::<BTreeSet<_>>().len() as u32);
         if nodes == Some(1) {
@@ -93,9 +95,10 @@ impl Channel {
         })
     }
 
-    /// The tag of the next operation.
+    /// The tag of the next operation. What was sent in the one before has been taken by then.
     pub fn next_tag(&mut self) -> i32 {
         self.operations = (self.operations + 1) % TAGS;
+        self.own.empty_outbox();
         self.operations as i32
     }
 
@@ -158,7 +161,7 @@ impl Channel {
 
     /// The first bytes of one of this rank's own collective buffers.
     pub fn own(&mut self, slot: Slot, len: u64) -> Result<&mut [u8], IoError> {
-        self.own[slot.index()].bytes(len)
+        self.own.collective(slot, len)
     }
 
     /// The same, and the block, with room for so many bytes.
@@ -171,13 +174,32 @@ impl Channel {
         if self.block.len() < block_len {
             self.block.resize(block_len, 0);
         }
-        Ok((self.own[slot.index()].bytes(len)?, &mut self.block[..block_len]))
+        Ok((self.own.collective(slot, len)?, &mut self.block[..block_len]))
+    }
+
+    /// See [`Buffers::room`].
+    pub fn room(&mut self, len: u64, slot: Slot, own_len: u64) -> Option<(u64, &mut [u8], &mut [u8])> {
+        self.own.room(len, slot, own_len)
+    }
+
+    /// What is at this place of another rank's outbox, and the first bytes of one of this rank's own collective buffers.
+    pub fn sent_and_own(
+        &mut self,
+        from: u32,
+        place: Range<u64>,
+        slot: Slot,
+        own_len: u64,
+    ) -> Result<(&[u8], &mut [u8]), IoError> {
+        match self.others.get_mut(from as usize) {
+            Some(Some(buffers)) => Ok((buffers.sent(place)?, self.own.collective(slot, own_len)?)),
+            _ => Err(IoError { errno: libc::EPROTO }),
+        }
     }
 
     /// The first bytes of another rank's collective buffer.
     pub fn buffer_of(&mut self, rank: u32, slot: Slot, len: u64) -> Result<&mut [u8], IoError> {
         match self.others.get_mut(rank as usize) {
-            Some(Some(segments)) => segments[slot.index()].bytes(len),
+            Some(Some(buffers)) => buffers.collective(slot, len),
             _ => Err(IoError { errno: libc::EPROTO }),
         }
     }
@@ -200,36 +222,4 @@ fn connect(communicator: &mut Communicator, control: &Communicator) -> Result<()
         communicator.connect(mailbox);
     }
     Ok(())
-}
-
-fn private() -> [Segment; Slot::COUNT] {
-    std::array::from_fn(|_| Segment::private())
-}
-
-type Others = Vec<Option<[Segment; Slot::COUNT]>>;
-
-fn share(control: &Communicator, node: &[u32]) -> Result<([Segment; Slot::COUNT], Others), Status> {
-    // A rank that cannot share still takes part: the others see that its inodes are 0, which no file has.
-    let (own, addresses) = match (Segment::shared(), Segment::shared()) {
-        (Ok((first, address)), Ok((second, other))) => ([first, second], [address, other]),
-        _ => (private(), [Address { process: 0, descriptor: 0, inode: 0 }; Slot::COUNT]),
-    };
-    let [first, second] = addresses;
-    let mine = [
-        u64::from(first.process),
-        u64::from(first.descriptor),
-        first.inode,
-        u64::from(second.descriptor),
-        second.inode,
-    ];
-    let me = control.rank() as usize;
-    let others = control.gather(mine)?.into_iter().enumerate().map(|(rank, theirs)| {
-        let [process, descriptor, inode, second_descriptor, second_inode] = theirs;
-        let shares = rank != me && node[rank] == node[me] && inode != 0 && first.inode != 0;
-        shares.then(|| {
-            [[process, descriptor, inode], [process, second_descriptor, second_inode]]
-                .map(|words| Segment::of(Address::of_words(words)))
-        })
-    });
-    Ok((own, others.collect()))
 }

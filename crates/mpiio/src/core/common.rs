@@ -86,12 +86,19 @@ impl Common {
         Ok(Common { views: Some(views), ..common })
     }
 
+    /// How many ranks aggregate what is written to a plain file, if not all of them.
+    ///
+    /// A node's kernel lets one process at a time write into a file; more only wait for each other. Yet if they all have
+    /// processors, they arrange the data side by side before.
+    fn writers(&self) -> Option<u32> {
+        self.nodes.filter(|nodes| *nodes > 1 || self.processors < self.ranks)
+    }
+
     /// What an operation goes by.
     pub fn context(&self, hints: &Hints, storage: &Storage, direction: Direction) -> Context {
         let mut hints = hints.clone();
         if direction == Direction::Write && storage.servers() == 0 {
-            // A node's kernel lets one process at a time write into a file; more only wait for each other.
-            hints.cb_nodes = hints.cb_nodes.or(self.nodes);
+            hints.cb_nodes = hints.cb_nodes.or(self.writers());
         }
         if let Some((unit, factor)) = storage.striping() {
             // What is, not what was wished for.

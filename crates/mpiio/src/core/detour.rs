@@ -1,4 +1,4 @@
-//! A quirk of processors: reads that are faster through a buffer of ours.
+//! A quirk of processors: reads that are faster through a buffer of ours, and copies that are faster in parts.
 //!
 //! The kernel copies what is read with one string instruction. On AMD's processors it moves bytes one by one if the target
 //! is 1 to 31 bytes further into its page than the source is: 2.8 GB/s instead of 24 on the one that this was measured
@@ -18,6 +18,16 @@ const BLOCK_BYTES: usize = 256 << 10;
 
 /// Whether the processor is one of these.
 static HAS_QUIRK: LazyLock<bool> = LazyLock::new(has_quirk);
+
+/// C libraries copy no more than that without the instruction.
+const SHORT_COPY_BYTES: usize = 1 << 10;
+
+/// Copies `source` to `target`, which is as long: quickly, wherever in their pages they are.
+pub fn copy(target: &mut [u8], source: &[u8]) {
+    for (to, from) in target.chunks_mut(SHORT_COPY_BYTES).zip(source.chunks(SHORT_COPY_BYTES)) {
+        to.copy_from_slice(from);
+    }
+}
 
 thread_local! {
     static BLOCK: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };

@@ -1,14 +1,19 @@
 //! Carries out what a strategy asks for, with real messages, shared memory and files, until it is finished.
 //!
-//! Data travel in one of two ways. Between ranks that share memory, a client copies its piece straight between the
-//! program's memory and its place in the aggregator's collective buffer; the message only says that it is there. Else
-//! the bytes go in the message. The strategy's protocol tells when a buffer may be used again.
+//! Data travel in one of three ways. Between ranks that share memory, the sender packs them into its
+//! [outbox](super::buffers), and the message says where; or, if there is no room or few ranks would have to unpack what all
+//! send, a client copies its piece straight between the program's memory and its place in the aggregator's collective buffer,
+//! and the message only says that it is there. Else the bytes go in the message. The strategy's protocol tells when a buffer
+//! may be used again.
 //!
 //! | message | bytes |
 //! |---|---|
 //! | said | `0`, a message of the strategy |
 //! | data in place | `1`, the piece |
 //! | data | `2`, the piece, its bytes in data order |
+//! | data in outbox | `3`, the piece, where its bytes begin in the sender's outbox: 8 bytes, little-endian |
+
+mod data;
 
 use std::collections::VecDeque;
 
@@ -27,6 +32,7 @@ use super::storage::Storage;
 const SAID: u8 = 0;
 const DATA_IN_PLACE: u8 = 1;
 const DATA: u8 = 2;
+const DATA_IN_OUTBOX: u8 = 3;
 
 /// More than the head of a message of data can have.
 const HEAD_BYTES: usize = 80;
@@ -46,6 +52,8 @@ pub struct Driver<'a> {
     actions: VecDeque<Action>,
     fresh: Vec<Action>,
     log: MessageLog,
+    /// Whether data go through outboxes, where memory is shared.
+    packs: bool,
     /// Data that could not be put where they belong, for want of memory. The rank goes on taking part, or the others
     /// would wait for ever; nothing more is written.
     failure: Option<IoError>,
@@ -63,7 +71,25 @@ impl<'a> Driver<'a> {
         let tag = channel.next_tag();
         let me = Rank(channel.communicator.rank());
         let (actions, fresh, log) = (VecDeque::new(), Vec::new(), MessageLog::new());
-        Driver { channel, storage, memory, machine, direction, me, tag, actions, fresh, log, failure: None }
+        Driver {
+            channel,
+            storage,
+            memory,
+            machine,
+            direction,
+            me,
+            tag,
+            actions,
+            fresh,
+            log,
+            packs: false,
+            failure: None,
+        }
+    }
+
+    /// From now on, data go through outboxes: if enough ranks aggregate to unpack them. The same on all ranks.
+    pub fn packing(self, packs: bool) -> Driver<'a> {
+        Driver { packs, ..self }
     }
 
     /// Runs the operation to its end: bytes moved to or from this rank's memory.
@@ -85,6 +111,10 @@ impl<'a> Driver<'a> {
                 match action {
                     Action::Send { to, message } => self.say(to, &message)?,
                     Action::SendData { to, piece, error } => self.send_data(to, &piece, error)?,
+                    Action::Copy { .. } if self.others_wait() > 0 => {
+                        let behind = self.others_wait();
+                        self.actions.insert(behind, action);
+                    }
                     Action::Copy { piece } => {
                         let copied = self.copy(&piece);
                         self.note(copied);
@@ -102,6 +132,15 @@ impl<'a> Driver<'a> {
             }
             let event = self.next_event()?;
             self.tell(event);
+        }
+    }
+
+    /// How many of the next actions send data that were read. They need not come after what is this rank's own.
+    fn others_wait(&self) -> usize {
+        let sends = |action: &&Action| matches!(action, Action::SendData { .. });
+        match self.direction {
+            Direction::Read => self.actions.iter().take_while(sends).count(),
+            Direction::Write => 0,
         }
     }
 
@@ -187,116 +226,13 @@ impl<'a> Driver<'a> {
         }
         let (piece, error) = Piece::decode(&mut rest).map_err(|_| PROTOCOL_ERROR)?;
         if error.is_none() {
-            let placed = match (*kind, self.direction) {
-                // The client put them where they belong.
-                (DATA_IN_PLACE, Direction::Write) => Ok(()),
-                (DATA_IN_PLACE, Direction::Read) => self.take_in_place(from, &piece),
-                (DATA, Direction::Write) => self.put_into_own(from, &piece, rest),
-                (DATA, Direction::Read) => self.put_into_memory(&piece, rest),
-                _ => return Err(PROTOCOL_ERROR),
-            };
+            if !matches!(*kind, DATA_IN_PLACE | DATA | DATA_IN_OUTBOX) {
+                return Err(PROTOCOL_ERROR);
+            }
+            let placed = self.place(*kind, from, &piece, rest);
             self.note(placed);
         }
         Ok(Event::Data { from, piece, error })
-    }
-
-    // --- Data ---
-
-    fn send_data(&mut self, to: Rank, piece: &Piece, error: Option<IoError>) -> Result<(), IoError> {
-        let start_ns = self.log.begin();
-        let len = piece.positions.end - piece.positions.start;
-        let in_place = match self.direction {
-            _ if error.is_some() => true,
-            Direction::Write => self.channel.shares_with(to.0) && self.put_in_place(to, piece)?,
-            // The client takes them itself.
-            Direction::Read => self.channel.shares_with(to.0),
-        };
-        let mut bytes = Vec::with_capacity(HEAD_BYTES + if in_place { 0 } else { len as usize });
-        bytes.push(if in_place { DATA_IN_PLACE } else { DATA });
-        piece.encode(error, &mut bytes);
-        self.channel.tally.messages += bytes.len() as u64;
-        self.channel.tally.data += if error.is_some() { 0 } else { len };
-        if !in_place {
-            let head = bytes.len();
-            bytes.resize(head + len as usize, 0);
-            let packed = match self.direction {
-                Direction::Write => self.pack_from_memory(piece, &mut bytes[head..]),
-                Direction::Read => self.pack_from_own(to, piece, &mut bytes[head..]),
-            };
-            self.note(packed);
-        }
-        self.send(to, bytes)?;
-        self.log.sent(Call::Data, to.0, if error.is_some() { 0 } else { len }, start_ns);
-        Ok(())
-    }
-
-    fn copy(&mut self, piece: &Piece) -> Result<(), IoError> {
-        let access = own_access(self.machine, self.me)?;
-        let start = start_in(access, piece)?;
-        let positions = piece.positions.clone();
-        let window = piece.window.start;
-        if positions.is_empty() {
-            return Ok(());
-        }
-        let buffer = self.channel.own(piece.slot(), piece.window.end - window)?;
-        match self.direction {
-            Direction::Write => self.memory.copy_to(start, &access.view, positions, buffer, window),
-            Direction::Read => self.memory.copy_from(start, &access.view, positions, buffer, window),
-        }
-        .map_err(out_of_place)
-    }
-
-    /// Writes a piece of this rank into another's buffer. False if there is no memory for that.
-    fn put_in_place(&mut self, to: Rank, piece: &Piece) -> Result<bool, IoError> {
-        let access = own_access(self.machine, self.me)?;
-        let start = start_in(access, piece)?;
-        let window = piece.window.start;
-        let Ok(buffer) = self.channel.buffer_of(to.0, piece.slot(), piece.window.end - window) else {
-            return Ok(false);
-        };
-        self.memory
-            .copy_to(start, &access.view, piece.positions.clone(), buffer, window)
-            .map_err(out_of_place)?;
-        Ok(true)
-    }
-
-    /// Reads a piece of this rank from another's buffer.
-    fn take_in_place(&mut self, from: Rank, piece: &Piece) -> Result<(), IoError> {
-        let access = own_access(self.machine, self.me)?;
-        let start = start_in(access, piece)?;
-        let window = piece.window.start;
-        let buffer = self.channel.buffer_of(from.0, piece.slot(), piece.window.end - window)?;
-        self.memory
-            .copy_from(start, &access.view, piece.positions.clone(), buffer, window)
-            .map_err(out_of_place)
-    }
-
-    fn pack_from_memory(&mut self, piece: &Piece, stream: &mut [u8]) -> Result<(), IoError> {
-        let access = own_access(self.machine, self.me)?;
-        let start = start_in(access, piece)?;
-        self.memory.pack(start..start + stream.len() as u64, stream).map_err(out_of_place)
-    }
-
-    fn put_into_memory(&mut self, piece: &Piece, stream: &[u8]) -> Result<(), IoError> {
-        let access = own_access(self.machine, self.me)?;
-        let start = start_in(access, piece)?;
-        self.memory.unpack(start..start + stream.len() as u64, stream).map_err(out_of_place)
-    }
-
-    fn pack_from_own(&mut self, client: Rank, piece: &Piece, stream: &mut [u8]) -> Result<(), IoError> {
-        let access = self.machine.access_of(client).ok_or(PROTOCOL_ERROR)?;
-        let window = piece.window.start;
-        let buffer = self.channel.own(piece.slot(), piece.window.end - window)?;
-        let runs = access.view.runs(piece.positions.clone());
-        pack::pack(runs, buffer, -(window as i64), stream).map_err(out_of_place)
-    }
-
-    fn put_into_own(&mut self, client: Rank, piece: &Piece, stream: &[u8]) -> Result<(), IoError> {
-        let access = self.machine.access_of(client).ok_or(PROTOCOL_ERROR)?;
-        let window = piece.window.start;
-        let buffer = self.channel.own(piece.slot(), piece.window.end - window)?;
-        let runs = access.view.runs(piece.positions.clone());
-        pack::unpack(runs, buffer, -(window as i64), stream).map_err(out_of_place)
     }
 
     // --- The file ---
