@@ -79,7 +79,11 @@ mod tests {
             wait.recv().unwrap();
             let second = scope.spawn(|| {
                 let mut own = false;
-                shared.run(|| Ok::<(), ()>(own = true)).unwrap();
+                let sync = || {
+                    own = true;
+                    Ok::<(), ()>(())
+                };
+                shared.run(sync).unwrap();
                 own
             });
             thread::sleep(Duration::from_millis(20));
