@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 /// `pioscope serve`, killed when the test is over.
 pub struct Servers {
@@ -75,6 +77,19 @@ impl Servers {
     pub fn signal(&self, name: &str) {
         let sent = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
         assert!(sent.unwrap().success());
+        // On a busy machine, threads go on until the kernel comes to them.
+        while name == "STOP" && !self.is_stopped() {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        // The state follows the name, which may hold anything (proc(5)).
+        let state = |stat: String| stat.rsplit_once(") ").map(|(_, rest)| rest.starts_with('T'));
+        threads
+            .filter_map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).ok())
+            .all(|stat| state(stat) == Some(true))
     }
 }
 
