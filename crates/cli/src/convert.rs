@@ -58,6 +58,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         (None, Some("parquet")) => To::Parquet,
         (None, Some("json")) => To::Chrome,
         (None, Some("iolog")) => To::Fio,
+        (None, Some("pio")) => bail!(
+            "{}: not known as another tool's log (expected one of Darshan, Recorder, strace, fio, blktrace or CSV)",
+            arguments.trace.display()
+        ),
         _ => bail!(
             "{}: unknown format (expected .parquet, .json or .iolog, or --to)",
             arguments.output.display()

@@ -264,7 +264,7 @@ fn what_is_not_known_is_an_error_with_its_place() {
         Some(format!("folder: trace of Recorder, version {found} (expected 2.3 to 3.0 in the file VERSION)"))
     };
     assert_eq!(error("VERSION", Some(b"2.2.1")), version("2.2.1"));
-    assert_eq!(error("VERSION", None), version("none in a file VERSI"));
+    assert_eq!(error("VERSION", None), version("unknown"));
     let damaged = "folder/recorder.mt: damaged at byte ";
     let expected = format!("{damaged}0: expected a number of processes, 1 or more");
     assert_eq!(error("recorder.mt", Some(&[0; 50])), Some(expected));

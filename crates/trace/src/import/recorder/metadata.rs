@@ -113,7 +113,7 @@ fn version(folder: &Folder) -> Result<(u32, u32), TraceError> {
         path: folder.path().to_path_buf(),
         version: version.chars().take(20).collect(),
     };
-    let text = text.map_err(|_| unknown("none in a file VERSION"))?;
+    let text = text.map_err(|_| unknown("unknown"))?;
     let mut numbers = text.trim().split('.').map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
         (Some(Ok(major)), Some(Ok(minor))) if ((2, 3)..=(3, 0)).contains(&(major, minor)) => {
