@@ -7,7 +7,9 @@
 mod arc;
 mod clock;
 mod convert;
+mod links;
 mod lirs;
+mod log;
 mod order;
 mod prefetch;
 mod recency;
@@ -18,6 +20,8 @@ use std::ops::Range;
 
 use crate::policy::Policy;
 use crate::runs::{ListId, Rail};
+use links::Links;
+use log::Log;
 use table::{Found, Hash, Key, Slot, State, Table};
 
 /// Blocks that are looked up together: what comes from memory takes about as long as so many requests.
@@ -56,7 +60,7 @@ trait BlockPolicy {
     fn make_room(&mut self, table: &mut Table);
 
     /// The table has grown: blocks have new slots.
-    fn renumber(&mut self, moved: &[Slot]);
+    fn renumber(&mut self, table: &Table, moved: &[Slot]);
 
     /// Puts a block at the hot end of a list of runs' policies.
     fn put(&mut self, table: &mut Table, slot: Slot, rail: Rail, list: ListId, mark: bool);
@@ -77,19 +81,39 @@ pub(crate) struct Blocks {
 }
 
 enum AtWork {
-    Recency(recency::Recency),
+    Recency(recency::Recency<Log>),
+    NearRecency(recency::Recency<Links>),
     Clock(clock::Clock),
-    Segmented(segmented::Segmented),
+    Segmented(segmented::Segmented<Log>),
+    NearSegmented(segmented::Segmented<Links>),
     Arc(arc::Arc),
     Lirs(lirs::Lirs),
 }
 
 impl AtWork {
+    fn recency(table: &Table, capacity: u64, most_recent_leaves: bool) -> AtWork {
+        if table.stays_near() {
+            AtWork::NearRecency(recency::Recency::new(table, capacity, most_recent_leaves))
+        } else {
+            AtWork::Recency(recency::Recency::new(table, capacity, most_recent_leaves))
+        }
+    }
+
+    fn segmented(table: &Table, capacity: u64, segments: u8) -> AtWork {
+        if table.stays_near() {
+            AtWork::NearSegmented(segmented::Segmented::new(table, capacity, segments))
+        } else {
+            AtWork::Segmented(segmented::Segmented::new(table, capacity, segments))
+        }
+    }
+
     fn as_dyn(&self) -> &dyn BlockPolicy {
         match self {
             AtWork::Recency(policy) => policy,
+            AtWork::NearRecency(policy) => policy,
             AtWork::Clock(policy) => policy,
             AtWork::Segmented(policy) => policy,
+            AtWork::NearSegmented(policy) => policy,
             AtWork::Arc(policy) => policy,
             AtWork::Lirs(policy) => policy,
         }
@@ -98,8 +122,10 @@ impl AtWork {
     fn as_dyn_mut(&mut self) -> &mut dyn BlockPolicy {
         match self {
             AtWork::Recency(policy) => policy,
+            AtWork::NearRecency(policy) => policy,
             AtWork::Clock(policy) => policy,
             AtWork::Segmented(policy) => policy,
+            AtWork::NearSegmented(policy) => policy,
             AtWork::Arc(policy) => policy,
             AtWork::Lirs(policy) => policy,
         }
@@ -109,22 +135,22 @@ impl AtWork {
 impl Blocks {
     /// A policy at work on a cache of so many blocks (at least 1), empty.
     pub(crate) fn new(policy: Policy, capacity: u64) -> Blocks {
-        // With each, on how many rails blocks are and how many are known at most.
-        let (policy, rails, most) = match policy {
-            Policy::Lru => (AtWork::Recency(recency::Recency::new(capacity, false)), 1, capacity),
-            Policy::Mru => (AtWork::Recency(recency::Recency::new(capacity, true)), 1, capacity),
-            Policy::Clock => (AtWork::Clock(clock::Clock::new(capacity)), 1, capacity),
-            Policy::Slru { segments } => {
-                (AtWork::Segmented(segmented::Segmented::new(capacity, segments)), 1, capacity)
-            }
-            Policy::Arc => (AtWork::Arc(arc::Arc::new(capacity)), 1, capacity.saturating_mul(2)),
-            Policy::Lirs => {
-                // All of S, one too many for a moment, and what is in Q only.
-                let most = capacity.saturating_mul(2).saturating_add(hir_capacity(capacity) + 1);
-                (AtWork::Lirs(lirs::Lirs::new(capacity)), 2, most)
-            }
+        // On how many rails blocks are, and how many are known at most.
+        let (rails, most) = match policy {
+            Policy::Lru | Policy::Mru | Policy::Clock | Policy::Slru { .. } => (1, capacity),
+            Policy::Arc => (1, capacity.saturating_mul(2)),
+            // All of S, one too many for a moment, and what is in Q only.
+            Policy::Lirs => (2, capacity.saturating_mul(2).saturating_add(hir_capacity(capacity) + 1)),
         };
-        Blocks { table: Table::new(rails, most), policy }
+        let table = Table::new(rails, most);
+        let policy = match policy {
+            Policy::Lru | Policy::Mru => AtWork::recency(&table, capacity, policy == Policy::Mru),
+            Policy::Clock => AtWork::Clock(clock::Clock::new(capacity)),
+            Policy::Slru { segments } => AtWork::segmented(&table, capacity, segments),
+            Policy::Arc => AtWork::Arc(arc::Arc::new(capacity)),
+            Policy::Lirs => AtWork::Lirs(lirs::Lirs::new(capacity)),
+        };
+        Blocks { table, policy }
     }
 
     /// Touches the blocks of extents of a file one after the other, and gives how many were here.
@@ -133,8 +159,10 @@ impl Blocks {
         let table = &mut self.table;
         match &mut self.policy {
             AtWork::Recency(policy) => touch_extents(policy, table, file, extents),
+            AtWork::NearRecency(policy) => touch_extents(policy, table, file, extents),
             AtWork::Clock(policy) => touch_extents(policy, table, file, extents),
             AtWork::Segmented(policy) => touch_extents(policy, table, file, extents),
+            AtWork::NearSegmented(policy) => touch_extents(policy, table, file, extents),
             AtWork::Arc(policy) => touch_extents(policy, table, file, extents),
             AtWork::Lirs(policy) => touch_extents(policy, table, file, extents),
         }
@@ -239,7 +267,7 @@ fn touch<P: BlockPolicy>(policy: &mut P, table: &mut Table, key: Key, hash: Hash
 fn make_room(policy: &mut (impl BlockPolicy + ?Sized), table: &mut Table) {
     if table.must_grow(GROUP) {
         let moved = table.grow();
-        policy.renumber(&moved);
+        policy.renumber(table, &moved);
     }
     policy.make_room(table);
 }

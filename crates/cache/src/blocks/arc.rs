@@ -3,7 +3,7 @@
 //! What leaves T1 is the coldest of it and becomes the hottest of B1, so the two are one order, L1, and only where T1
 //! begins moves; T2 and B2 are L2 likewise. The state of a block says in which of these it is, its position in which part.
 
-use super::order::Order;
+use super::log::Log;
 use super::table::{Found, Slot, State, Table};
 use super::{BlockPolicy, Missing, Slots};
 use crate::runs::{ListId, Rail};
@@ -20,7 +20,7 @@ pub(crate) struct Arc {
 
 /// What is remembered, and hotter than that what is here.
 struct List {
-    order: Order,
+    order: Log,
     /// Where in the order begins what is here.
     here_from: usize,
     here: u64,
@@ -61,7 +61,7 @@ impl BlockPolicy for Arc {
         }
     }
 
-    fn renumber(&mut self, moved: &[Slot]) {
+    fn renumber(&mut self, _: &Table, moved: &[Slot]) {
         for list in &mut self.lists {
             list.order.renumber(moved);
         }
@@ -93,7 +93,7 @@ impl BlockPolicy for Arc {
 
 impl Arc {
     pub(crate) fn new(capacity: u64) -> Arc {
-        let lists = [(); 2].map(|()| List { order: Order::new(), here_from: 0, here: 0 });
+        let lists = [(); 2].map(|()| List { order: Log::new(), here_from: 0, here: 0 });
         Arc { capacity, p: 0.0, lists }
     }
 

@@ -58,7 +58,7 @@ impl BlockPolicy for Clock {
     #[inline(always)]
     fn make_room(&mut self, _: &mut Table) {}
 
-    fn renumber(&mut self, moved: &[Slot]) {
+    fn renumber(&mut self, _: &Table, moved: &[Slot]) {
         for slot in &mut self.ring {
             *slot = moved[*slot as usize];
         }

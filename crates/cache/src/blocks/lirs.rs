@@ -1,6 +1,6 @@
 //! LIRS (Jiang and Zhang, SIGMETRICS 2002, section 3), in the paper's names.
 
-use super::order::Order;
+use super::log::Log;
 use super::table::{Found, Slot, State, Table};
 use super::{BlockPolicy, Missing, Slots, hir_capacity};
 use crate::runs::{ListId, Rail};
@@ -18,9 +18,9 @@ pub(crate) struct Lirs {
     lir_capacity: u64,
     hir_capacity: u64,
     pub lir: u64,
-    s: Order,
-    q: Order,
-    gone: Order,
+    s: Log,
+    q: Log,
+    gone: Log,
 }
 
 impl BlockPolicy for Lirs {
@@ -89,7 +89,7 @@ impl BlockPolicy for Lirs {
         }
     }
 
-    fn renumber(&mut self, moved: &[Slot]) {
+    fn renumber(&mut self, _: &Table, moved: &[Slot]) {
         self.s.renumber(moved);
         self.q.renumber(moved);
         self.gone.renumber(moved);
@@ -127,9 +127,9 @@ impl Lirs {
             lir_capacity: capacity - hir_capacity,
             hir_capacity,
             lir: 0,
-            s: Order::new(),
-            q: Order::new(),
-            gone: Order::new(),
+            s: Log::new(),
+            q: Log::new(),
+            gone: Log::new(),
         }
     }
 

@@ -1,246 +1,121 @@
-//! An order of blocks as a log of what was put at its hot end.
-//!
-//! A block knows which entry of the log is its; taken out or put at the hot end again, it clears the bit of that entry. So
-//! nothing changes that would have to be read from memory, as the neighbours in a linked list would, and the next from
-//! the cold end are known before their turn. Bits are found 64 at a time: how many entries were struck out between two is
-//! nothing that a processor could predict.
+//! What LRU, MRU and SLRU need of an order of blocks, whichever way it is kept.
 
-use super::table::{Slot, Table};
+use super::table::{Found, Slot, Table};
 
-/// Entries of a word of bits.
-const WORD: usize = u64::BITS as usize;
-
-/// Entries that are put in between two calls of [`Order::make_room`], at most.
-pub(crate) const PUSHES: usize = 2 * super::GROUP;
-
-/// A full log is rewritten in one with at least this many times as many entries as there are blocks.
-const ENTRIES_PER_BLOCK: usize = 6;
-
-/// Blocks in an order on a rail: the first is the coldest.
-pub(crate) struct Order {
-    /// A ring; a power of two of them.
-    entries: Vec<[Slot; WORD]>,
-    /// A bit for each entry that was not struck out: in little memory, for bits are cleared anywhere.
-    live: Vec<u64>,
-    /// No entry before this word is live. Counted on beyond the end of the ring, as is `tail`.
-    head_word: usize,
-    /// The next entry.
-    tail: usize,
-    length: usize,
-}
-
-impl Order {
-    pub(crate) fn new() -> Order {
-        Order { entries: Vec::new(), live: Vec::new(), head_word: 0, tail: 0, length: 0 }
-    }
+/// Blocks in an order: the first is the coldest.
+pub(crate) trait Order {
+    /// An empty order of blocks of a table.
+    fn of(table: &Table) -> Self;
 
     /// Number of blocks.
-    #[inline(always)]
-    pub(crate) fn length(&self) -> u64 {
-        self.length as u64
-    }
+    fn length(&self) -> u64;
 
-    /// Where what is put in next will be.
-    #[inline(always)]
-    pub(crate) fn next(&self) -> u32 {
-        self.tail as u32
-    }
+    /// What is to be noted of the next block that is put in as its position.
+    fn next(&self) -> u32;
 
-    /// Puts a block at the hot end, and gives its position.
-    #[inline(always)]
-    pub(crate) fn push(&mut self, slot: Slot) -> u32 {
-        self.length += 1;
-        self.append(slot)
-    }
+    /// Puts a block, of which that was noted, at the hot end.
+    fn push_new(&mut self, slot: Slot);
 
-    /// Puts the block at a position at the hot end, and gives its new position.
-    #[inline(always)]
-    pub(crate) fn renew(&mut self, position: u32, slot: Slot) -> u32 {
-        self.strike_out(position);
-        self.append(slot)
-    }
+    /// Puts a block at the hot end.
+    fn push(&mut self, table: &mut Table, slot: Slot);
 
-    /// Takes out the block at a position.
-    #[inline(always)]
-    pub(crate) fn take(&mut self, position: u32) {
-        self.length -= 1;
-        self.strike_out(position);
-    }
+    /// Puts a block that is in at the hot end.
+    fn renew(&mut self, table: &mut Table, found: Found);
 
-    /// The coldest block.
-    #[inline(always)]
-    pub(crate) fn first(&mut self, table: &Table) -> Option<Slot> {
-        let live = self.first_live(table)?;
-        Some(self.entry(self.head_word, live))
-    }
+    /// Takes out a block.
+    fn take(&mut self, found: Found);
 
     /// Takes out the coldest block.
-    #[inline(always)]
-    pub(crate) fn pop_first(&mut self, table: &Table) -> Option<Slot> {
-        let live = self.first_live(table)?;
-        *self.live_mut(self.head_word) = live & (live - 1);
-        self.length -= 1;
-        Some(self.entry(self.head_word, live))
-    }
+    fn pop_first(&mut self, table: &Table) -> Option<Slot>;
 
     /// Takes out the hottest block.
-    #[inline(always)]
-    pub(crate) fn pop_last(&mut self) -> Option<Slot> {
-        if self.length == 0 {
-            return None;
-        }
-        loop {
-            self.tail -= 1;
-            let (word, bit) = (self.tail / WORD, 1 << (self.tail % WORD));
-            if self.live(word) & bit != 0 {
-                self.take(self.tail as u32);
-                return Some(self.entry(word, bit));
-            }
-        }
-    }
-
-    /// Where the hot end is: counted on, so that what is put in later is behind it.
-    #[inline(always)]
-    pub(crate) fn end(&self) -> usize {
-        self.tail
-    }
-
-    /// Whether the block at a position was put in when the hot end was there, or later.
-    #[inline(always)]
-    pub(crate) fn is_behind(&self, end: usize, position: u32) -> bool {
-        (self.tail as u32).wrapping_sub(position) <= (self.tail - end) as u32
-    }
-
-    /// What the hot end was when the first block that was put in at `end` or later was in. There is one.
-    #[inline(always)]
-    pub(crate) fn pass_one(&self, end: usize) -> usize {
-        let from = end.max(self.head_word * WORD);
-        let mut word = from / WORD;
-        let mut live = self.live(word) & (u64::MAX << (from % WORD));
-        while live == 0 {
-            word += 1;
-            live = self.live(word);
-        }
-        word * WORD + live.trailing_zeros() as usize + 1
-    }
+    fn pop_last(&mut self) -> Option<Slot>;
 
     /// The blocks, the coldest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> {
-        (self.head_word..self.tail.div_ceil(WORD)).flat_map(|word| self.in_word(word))
-    }
+    fn iter(&self) -> impl Iterator<Item = Slot>;
 
-    /// Makes room for [`PUSHES`] that are put in. `moved` is told of the new position of blocks. Gives whether they
-    /// have moved: they are then without gaps from 0 on.
-    #[inline(always)]
-    pub(crate) fn make_room(&mut self, moved: impl FnMut(Slot, u32)) -> bool {
-        let full = self.free() < PUSHES;
-        if full {
-            self.rewrite(moved);
-        }
-        full
-    }
+    /// Makes room for the blocks of the next [`super::GROUP`] touches.
+    fn make_room(&mut self, table: &mut Table);
 
-    /// Blocks have new slots.
-    pub(crate) fn renumber(&mut self, moved: &[Slot]) {
-        for (live, entries) in self.live.iter().zip(&mut self.entries) {
-            for entry in bits(*live) {
-                entries[entry] = moved[entries[entry] as usize];
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn append(&mut self, slot: Slot) -> u32 {
-        let position = self.next();
-        let (word, entry) = (self.tail / WORD, self.tail % WORD);
-        let ring = self.entries.len() - 1;
-        self.entries[word & ring][entry] = slot;
-        *self.live_mut(word) |= 1 << entry;
-        self.tail += 1;
-        position
-    }
-
-    #[inline(always)]
-    fn strike_out(&mut self, position: u32) {
-        let position = position as usize;
-        *self.live_mut(position / WORD) &= !(1 << (position % WORD));
-    }
-
-    #[inline(always)]
-    fn live(&self, word: usize) -> u64 {
-        self.live[word & (self.live.len() - 1)]
-    }
-
-    #[inline(always)]
-    fn live_mut(&mut self, word: usize) -> &mut u64 {
-        let ring = self.live.len() - 1;
-        &mut self.live[word & ring]
-    }
-
-    /// The entry of a word to which the lowest of some bits belongs.
-    #[inline(always)]
-    fn entry(&self, word: usize, bits: u64) -> Slot {
-        self.entries[word & (self.entries.len() - 1)][bits.trailing_zeros() as usize % WORD]
-    }
-
-    /// The bits of the first word with a block, which the head goes on to.
-    #[inline(always)]
-    fn first_live(&mut self, table: &Table) -> Option<u64> {
-        if self.length == 0 {
-            return None;
-        }
-        loop {
-            let live = self.live(self.head_word);
-            if live != 0 {
-                return Some(live);
-            }
-            self.advance(table);
-        }
-    }
-
-    /// Goes on to the next word, and has its blocks brought into the processor's cache: earlier, they would be out of the
-    /// nearest one again before they are needed.
-    #[inline(never)]
-    fn advance(&mut self, table: &Table) {
-        self.head_word += 1;
-        for slot in self.in_word(self.head_word) {
-            table.prefetch_slot(slot);
-        }
-    }
-
-    /// The blocks of a word, the coldest first.
-    fn in_word(&self, word: usize) -> impl Iterator<Item = Slot> {
-        let entries = &self.entries[word & (self.entries.len() - 1)];
-        bits(self.live(word)).map(|entry| entries[entry])
-    }
-
-    /// Entries that can be put in without meeting a word that may be in use.
-    #[inline(always)]
-    fn free(&self) -> usize {
-        (self.head_word + self.live.len()).saturating_sub(self.tail / WORD + 1) * WORD
-    }
-
-    /// Leaves out the entries that were struck out.
-    #[cold]
-    fn rewrite(&mut self, mut moved: impl FnMut(Slot, u32)) {
-        let entries = (ENTRIES_PER_BLOCK * self.length + 2 * PUSHES).next_power_of_two();
-        assert!(entries <= 1 << 31, "fewer than half a billion blocks are held one by one");
-        let words = entries / WORD;
-        let mut rewritten = Order { entries: vec![[0; WORD]; words], live: vec![0; words], ..Order::new() };
-        for slot in self.iter() {
-            moved(slot, rewritten.push(slot));
-        }
-        *self = rewritten;
-    }
+    /// The table has grown: blocks have new slots.
+    fn renumber(&mut self, table: &Table, moved: &[Slot]);
 }
 
-/// The numbers of the bits that are set, the lowest first.
-#[inline(always)]
-fn bits(word: u64) -> impl Iterator<Item = usize> {
-    let mut left = word;
-    std::iter::from_fn(move || {
-        let bit = (left != 0).then(|| left.trailing_zeros() as usize);
-        left &= left.wrapping_sub(1);
-        bit
-    })
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::links::Links;
+    use super::super::log::Log;
+    use super::super::table::Key;
+    use super::*;
+
+    /// Blocks that are known at most.
+    const MOST: u64 = 40;
+
+    /// Does the steps (a block each, and what becomes of it) in an order that is kept so and in a plain list.
+    fn is_as_a_list<O: Order>(steps: &[(u64, u8)]) -> Result<(), TestCaseError> {
+        let mut table = Table::new(1, MOST);
+        let mut order = O::of(&table);
+        let mut list: Vec<u64> = Vec::new();
+        for (block, what) in steps {
+            order.make_room(&mut table);
+            let key = Key { file: 0, block: *block };
+            match (table.find(key, key.hash()), what) {
+                (None, _) => {
+                    order.push_new(table.insert(key, key.hash(), 0, order.next()));
+                    list.push(*block);
+                }
+                (Some(found), 0) => {
+                    order.take(found);
+                    table.remove(found.slot);
+                    list.retain(|other| other != block);
+                }
+                (Some(found), 1) => {
+                    order.take(found);
+                    order.push(&mut table, found.slot);
+                    list.retain(|other| other != block);
+                    list.push(*block);
+                }
+                (Some(found), _) => {
+                    order.renew(&mut table, found);
+                    list.retain(|other| other != block);
+                    list.push(*block);
+                }
+            }
+            match what {
+                3 => {
+                    let popped = order.pop_first(&table).map(|slot| leave(&mut table, slot));
+                    prop_assert_eq!(popped, (!list.is_empty()).then(|| list.remove(0)));
+                }
+                4 => {
+                    let popped = order.pop_last().map(|slot| leave(&mut table, slot));
+                    prop_assert_eq!(popped, list.pop());
+                }
+                5 => {
+                    let moved = table.grow();
+                    order.renumber(&table, &moved);
+                }
+                _ => {}
+            }
+            prop_assert_eq!(order.length(), list.len() as u64);
+            let blocks: Vec<u64> = order.iter().map(|slot| table.key(slot).block).collect();
+            prop_assert_eq!(&blocks, &list);
+        }
+        Ok(())
+    }
+
+    fn leave(table: &mut Table, slot: Slot) -> u64 {
+        let block = table.key(slot).block;
+        table.remove(slot);
+        block
+    }
+
+    proptest! {
+        #[test]
+        fn logs_and_links_are_as_lists(steps in prop::collection::vec((0..MOST, 0..9u8), 1..400)) {
+            is_as_a_list::<Log>(&steps)?;
+            is_as_a_list::<Links>(&steps)?;
+        }
+    }
 }

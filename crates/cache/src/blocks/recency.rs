@@ -5,22 +5,22 @@ use super::table::{Found, Slot, Table};
 use super::{BlockPolicy, Missing, Slots};
 use crate::runs::{ListId, Rail};
 
-pub(crate) struct Recency {
+pub(crate) struct Recency<O> {
     capacity: u64,
     most_recent_leaves: bool,
-    order: Order,
+    order: O,
 }
 
-impl Recency {
-    pub(crate) fn new(capacity: u64, most_recent_leaves: bool) -> Recency {
-        Recency { capacity, most_recent_leaves, order: Order::new() }
+impl<O: Order> Recency<O> {
+    pub(crate) fn new(table: &Table, capacity: u64, most_recent_leaves: bool) -> Recency<O> {
+        Recency { capacity, most_recent_leaves, order: O::of(table) }
     }
 }
 
-impl BlockPolicy for Recency {
+impl<O: Order> BlockPolicy for Recency<O> {
     #[inline(always)]
     fn hit(&mut self, table: &mut Table, found: Found) {
-        *table.entry(found.slot).position = self.order.renew(found.position, found.slot);
+        self.order.renew(table, found);
     }
 
     #[inline(always)]
@@ -32,7 +32,7 @@ impl BlockPolicy for Recency {
                 table.remove(leaving);
             }
         }
-        self.order.push(table.insert(missing.key, missing.hash, 0, self.order.next()));
+        self.order.push_new(table.insert(missing.key, missing.hash, 0, self.order.next()));
     }
 
     fn resident(&self) -> u64 {
@@ -41,15 +41,15 @@ impl BlockPolicy for Recency {
 
     #[inline(always)]
     fn make_room(&mut self, table: &mut Table) {
-        self.order.make_room(|slot, position| *table.entry(slot).position = position);
+        self.order.make_room(table);
     }
 
-    fn renumber(&mut self, moved: &[Slot]) {
-        self.order.renumber(moved);
+    fn renumber(&mut self, table: &Table, moved: &[Slot]) {
+        self.order.renumber(table, moved);
     }
 
     fn put(&mut self, table: &mut Table, slot: Slot, _: Rail, _: ListId, _: bool) {
-        *table.entry(slot).position = self.order.push(slot);
+        self.order.push(table, slot);
     }
 
     fn in_order(&self, _: Rail, _: ListId) -> Slots<'_> {

@@ -5,51 +5,48 @@ use super::table::{Found, Slot, Table};
 use super::{BlockPolicy, Missing, Slots, segment_sizes};
 use crate::runs::{ListId, Rail};
 
-pub(crate) struct Segmented {
+pub(crate) struct Segmented<O> {
     capacity: u64,
     /// The lowest is the first.
-    lists: Vec<List>,
+    lists: Vec<List<O>>,
 }
 
-struct List {
+struct List<O> {
     /// In blocks.
     size: u64,
-    order: Order,
+    order: O,
 }
 
-impl List {
+impl<O: Order> List<O> {
     #[inline(always)]
     fn has_room(&self) -> bool {
         self.order.length() < self.size
     }
 }
 
-impl Segmented {
-    pub(crate) fn new(capacity: u64, segments: u8) -> Segmented {
+impl<O: Order> Segmented<O> {
+    pub(crate) fn new(table: &Table, capacity: u64, segments: u8) -> Segmented<O> {
         let sizes = segment_sizes(capacity, segments).into_iter();
-        Segmented { capacity, lists: sizes.map(|size| List { size, order: Order::new() }).collect() }
+        Segmented { capacity, lists: sizes.map(|size| List { size, order: O::of(table) }).collect() }
     }
 }
 
-impl BlockPolicy for Segmented {
+impl<O: Order> BlockPolicy for Segmented<O> {
     #[inline(always)]
     fn hit(&mut self, table: &mut Table, found: Found) {
         let list = found.state;
         let [this, above, ..] = &mut self.lists[usize::from(list)..] else {
-            let order = &mut self.lists[usize::from(list)].order;
-            *table.entry(found.slot).position = order.renew(found.position, found.slot);
+            self.lists[usize::from(list)].order.renew(table, found);
             return;
         };
         // A full list sends down its coldest block for each that comes up.
         let falling = if above.has_room() { None } else { above.order.pop_first(table) };
-        this.order.take(found.position);
-        let entry = table.entry(found.slot);
-        *entry.position = above.order.push(found.slot);
-        *entry.state = list + 1;
+        this.order.take(found);
+        above.order.push(table, found.slot);
+        *table.entry(found.slot).state = list + 1;
         if let Some(falling) = falling {
-            let entry = table.entry(falling);
-            *entry.position = this.order.push(falling);
-            *entry.state = list;
+            this.order.push(table, falling);
+            *table.entry(falling).state = list;
         }
     }
 
@@ -65,7 +62,7 @@ impl BlockPolicy for Segmented {
             self.lists.iter().position(List::has_room).unwrap_or(0)
         };
         let order = &mut self.lists[list].order;
-        order.push(table.insert(missing.key, missing.hash, list as ListId, order.next()));
+        order.push_new(table.insert(missing.key, missing.hash, list as ListId, order.next()));
     }
 
     fn resident(&self) -> u64 {
@@ -75,20 +72,19 @@ impl BlockPolicy for Segmented {
     #[inline(always)]
     fn make_room(&mut self, table: &mut Table) {
         for list in &mut self.lists {
-            list.order.make_room(|slot, position| *table.entry(slot).position = position);
+            list.order.make_room(table);
         }
     }
 
-    fn renumber(&mut self, moved: &[Slot]) {
+    fn renumber(&mut self, table: &Table, moved: &[Slot]) {
         for list in &mut self.lists {
-            list.order.renumber(moved);
+            list.order.renumber(table, moved);
         }
     }
 
     fn put(&mut self, table: &mut Table, slot: Slot, _: Rail, list: ListId, _: bool) {
-        let entry = table.entry(slot);
-        *entry.state = list;
-        *entry.position = self.lists[usize::from(list)].order.push(slot);
+        *table.entry(slot).state = list;
+        self.lists[usize::from(list)].order.push(table, slot);
     }
 
     fn in_order(&self, _: Rail, list: ListId) -> Slots<'_> {

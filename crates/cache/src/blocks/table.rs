@@ -207,6 +207,11 @@ impl Table {
         self.buckets.len() * SLOTS
     }
 
+    /// Whether it is near, however many entries are added.
+    pub(crate) fn stays_near(&self) -> bool {
+        near_buckets(self.most).is_some()
+    }
+
     /// Whether entries may be added only after the table has grown.
     #[inline(always)]
     pub(crate) fn must_grow(&self, adding: usize) -> bool {
@@ -234,9 +239,7 @@ impl Table {
     }
 
     fn make(&mut self, limit: usize) {
-        let sparse = limit.div_ceil(NEAR_ENTRIES_PER_BUCKET).next_power_of_two();
-        let dense = limit.div_ceil(ENTRIES_PER_BUCKET).next_power_of_two();
-        let buckets = if sparse <= NEAR_BUCKETS { sparse } else { dense };
+        let buckets = near_buckets(limit).unwrap_or(limit.div_ceil(ENTRIES_PER_BUCKET).next_power_of_two());
         assert!(buckets < NONE as usize / SLOTS, "fewer than two billion blocks are held one by one");
         self.limit = limit;
         self.buckets = vec![Bucket::EMPTY; buckets];
@@ -371,6 +374,12 @@ impl Table {
     fn behind(&self, place: usize) -> usize {
         (place + 1) & (self.buckets.len() - 1)
     }
+}
+
+/// Buckets of a table for so many entries, if it is near.
+fn near_buckets(entries: usize) -> Option<usize> {
+    let buckets = entries.div_ceil(NEAR_ENTRIES_PER_BUCKET).checked_next_power_of_two()?;
+    (buckets <= NEAR_BUCKETS).then_some(buckets)
 }
 
 #[inline(always)]
