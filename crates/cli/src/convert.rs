@@ -1,15 +1,15 @@
 //! `pioscope convert`.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use pio_trace::import::{self, Format};
 use pio_trace::{Trace, export};
 
 use crate::record;
+use crate::whole_file::WholeFile;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -86,8 +86,9 @@ fn is_trace(path: &Path) -> bool {
 /// Makes a trace of the calls that another tool wrote down.
 fn from_log(arguments: &Arguments, format: Format) -> Result<ExitCode> {
     let path = &arguments.output;
-    let file = File::create(path).with_context(|| format!("{}: cannot create", path.display()))?;
-    let events = import::write_trace(format, &arguments.trace, file, path)?;
+    let trace = WholeFile::create(path)?;
+    let events = import::write_trace(format, &arguments.trace, trace.file(), path)?;
+    trace.keep()?;
     if events == 0 && format == Format::Darshan {
         eprintln!(
             "pioscope: {}: no events: the log has no accesses, only counters (kept as notes)",

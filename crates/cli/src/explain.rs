@@ -16,6 +16,7 @@ use pio_trace::import::{self, Format};
 
 use crate::gain::predict_gains;
 use crate::progress::Progress;
+use crate::whole_file::WholeFile;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -95,12 +96,14 @@ pub fn write_html(
     write(path, |out| pio_report::html_of_trace(trace, explanation, predictions, out))
 }
 
-fn write(path: &Path, report: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
-    let file = File::create(path).with_context(|| format!("{}: cannot create", path.display()))?;
-    let mut out = BufWriter::new(file);
+fn write(path: &Path, report: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
+    let page = WholeFile::create(path)?;
+    let mut out = BufWriter::new(page.file());
     report(&mut out)
         .and_then(|()| out.flush())
         .with_context(|| format!("{}: cannot write the report", path.display()))?;
+    drop(out);
+    page.keep()?;
     eprintln!("pioscope: wrote {}", path.display());
     Ok(())
 }

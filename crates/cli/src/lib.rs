@@ -18,6 +18,7 @@ mod reproduce;
 mod serve;
 mod store;
 mod sweep;
+mod whole_file;
 mod workload;
 mod workload_traffic;
 

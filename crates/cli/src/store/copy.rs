@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use pio_store::client::{Mode, Store, StoreFile, Striping};
-use tempfile::NamedTempFile;
 
 use super::unfinished;
 use crate::progress::Progress;
 use crate::serve::strip;
+use crate::whole_file::WholeFile;
 
 /// What tells a path of the store from one of the file system.
 pub const MARK: &str = "pioscope:";
@@ -198,28 +198,9 @@ fn out_of(store: &Store, path: &str, target: &Path) -> Result<()> {
         true => target.join(named("", origin.file.path())),
         false => target.to_owned(),
     };
-    let context = || format!("{}: cannot write", target.display());
-    if target.exists() && !target.is_file() {
-        // A device or a pipe: there is nothing to replace.
-        let mut file = File::options().write(true).open(&target).with_context(context)?;
-        return copy(&mut origin, |_, chunk| file.write_all(chunk).with_context(context));
-    }
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = NamedTempFile::new_in(folder).with_context(context)?;
-    copy(&mut origin, |_, chunk| file.write_all(chunk).with_context(context))?;
-    set_usual_mode(&file).with_context(context)?;
-    file.persist(&target).map_err(|error| error.error).with_context(context)?;
-    Ok(())
-}
-
-/// Temporary files are for their owner only; a copy is as any file that is made.
-fn set_usual_mode(file: &NamedTempFile) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let umask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Umask:"))
-        .and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
-        .unwrap_or(0o077);
-    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o666 & !umask))
+    let copied = WholeFile::create(&target)?;
+    copy(&mut origin, |_, chunk| {
+        copied.file().write_all(chunk).with_context(|| format!("{}: cannot write", target.display()))
+    })?;
+    copied.keep()
 }

@@ -50,6 +50,23 @@ fn traces_that_are_none() {
     place.pioscope(["explain", "empty.pio"]).fails_with("empty.pio");
 }
 
+/// What is wrong with a log comes out when it is read.
+#[test]
+fn a_log_that_cannot_be_read_leaves_the_output_as_it_was() {
+    let place = Place::new();
+    let mut log = b"3.41\0\0\0\0".to_vec();
+    log.extend(6_567_223u64.to_le_bytes());
+    fs::write(place.join("cut.darshan"), log).unwrap();
+    fs::write(place.join("run.pio"), "of an earlier run").unwrap();
+    place.pioscope(["convert", "cut.darshan", "-o", "run.pio"]).fails_with("cut.darshan");
+    assert_eq!(fs::read_to_string(place.join("run.pio")).unwrap(), "of an earlier run");
+    place.pioscope(["convert", "cut.darshan", "-o", "other.pio"]).fails_with("cut.darshan");
+    let left = fs::read_dir(place.join(".")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut left: Vec<_> = left.collect();
+    left.sort();
+    assert_eq!(left, ["cut.darshan", "run.pio"]);
+}
+
 #[test]
 fn a_truncated_trace_gives_what_is_whole() {
     let place = Place::new();

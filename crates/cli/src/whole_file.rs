@@ -1,0 +1,67 @@
+//! Files that are there whole or not at all.
+
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use tempfile::NamedTempFile;
+
+/// A file that is written under another name and takes its own, and the place of what had it, once it is complete.
+///
+/// Dropped before, it leaves what was there as it was. A device or a pipe is written to at once: there is nothing to
+/// replace.
+pub struct WholeFile {
+    path: PathBuf,
+    writes_to: WritesTo,
+}
+
+enum WritesTo {
+    Replacement(NamedTempFile),
+    Device(File),
+}
+
+impl WholeFile {
+    /// Begins to write `path`.
+    pub fn create(path: &Path) -> Result<WholeFile> {
+        let context = || format!("{}: cannot create", path.display());
+        let writes_to = if path.exists() && !path.is_file() {
+            WritesTo::Device(File::options().write(true).open(path).with_context(context)?)
+        } else {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            WritesTo::Replacement(
+                NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).with_context(context)?,
+            )
+        };
+        Ok(WholeFile { path: path.to_owned(), writes_to })
+    }
+
+    /// What is written to.
+    pub fn file(&self) -> &File {
+        match &self.writes_to {
+            WritesTo::Replacement(file) => file.as_file(),
+            WritesTo::Device(file) => file,
+        }
+    }
+
+    /// It is complete.
+    pub fn keep(self) -> Result<()> {
+        let context = || format!("{}: cannot write", self.path.display());
+        if let WritesTo::Replacement(file) = self.writes_to {
+            file.as_file().set_permissions(usual_permissions()).with_context(context)?;
+            file.persist(&self.path).map_err(|error| error.error).with_context(context)?;
+        }
+        Ok(())
+    }
+}
+
+/// Those of any file that is made; temporary ones are for their owner only.
+fn usual_permissions() -> Permissions {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let umask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Umask:"))
+        .and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
+        .unwrap_or(0o077);
+    Permissions::from_mode(0o666 & !umask)
+}
