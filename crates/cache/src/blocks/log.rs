@@ -20,19 +20,22 @@ const ENTRIES_PER_BLOCK: usize = 6;
 /// Blocks in an order on a rail: the first is the coldest.
 pub(crate) struct Log {
     /// A ring; a power of two of them.
-    entries: Vec<[Slot; WORD]>,
-    /// A bit for each entry that was not struck out: in little memory, for bits are cleared anywhere.
+    entries: Vec<Slot>,
+    /// A bit for each entry that was not struck out: in little memory, for bits are cleared anywhere. Those of entries that
+    /// are still to be put in are set, as far as there is room made for.
     live: Vec<u64>,
     /// No entry before this word is live. Counted on beyond the end of the ring, as is `tail`.
     head_word: usize,
     /// The next entry.
     tail: usize,
+    /// Up to this word, bits of entries that are still to be put in are set.
+    ready: usize,
     length: usize,
 }
 
 impl Log {
     pub(crate) fn new() -> Log {
-        Log { entries: Vec::new(), live: Vec::new(), head_word: 0, tail: 0, length: 0 }
+        Log { entries: Vec::new(), live: Vec::new(), head_word: 0, tail: 0, ready: 0, length: 0 }
     }
 
     /// Number of blocks.
@@ -93,8 +96,11 @@ impl Log {
         loop {
             self.tail -= 1;
             let (word, bit) = (self.tail / WORD, 1 << (self.tail % WORD));
-            if self.live(word) & bit != 0 {
-                self.take(self.tail as u32);
+            let live = self.live_mut(word);
+            let was_live = *live & bit != 0;
+            *live |= bit;
+            if was_live {
+                self.length -= 1;
                 return Some(self.entry(word, bit));
             }
         }
@@ -138,27 +144,45 @@ impl Log {
         if full {
             self.rewrite(moved);
         }
+        self.make_ready();
         full
     }
 
     /// Blocks have new slots.
     pub(crate) fn renumber(&mut self, moved: &[Slot]) {
-        for (live, entries) in self.live.iter().zip(&mut self.entries) {
-            for entry in bits(*live) {
-                entries[entry] = moved[entries[entry] as usize];
+        for word in self.head_word..self.tail.div_ceil(WORD) {
+            let live = self.put_in(word);
+            let start = self.place(word * WORD);
+            for entry in bits(live) {
+                let slot = &mut self.entries[start + entry];
+                *slot = moved[*slot as usize];
             }
+        }
+    }
+
+    /// Sets the bits of the entries for which there is room.
+    #[inline(always)]
+    fn make_ready(&mut self) {
+        let last = (self.tail + PUSHES - 1) / WORD;
+        while self.ready <= last {
+            *self.live_mut(self.ready) = u64::MAX;
+            self.ready += 1;
         }
     }
 
     #[inline(always)]
     fn append(&mut self, slot: Slot) -> u32 {
         let position = self.next();
-        let (word, entry) = (self.tail / WORD, self.tail % WORD);
-        let ring = self.entries.len() - 1;
-        self.entries[word & ring][entry] = slot;
-        *self.live_mut(word) |= 1 << entry;
+        let place = self.place(self.tail);
+        self.entries[place] = slot;
         self.tail += 1;
         position
+    }
+
+    /// Where in the ring an entry is.
+    #[inline(always)]
+    fn place(&self, entry: usize) -> usize {
+        entry & (self.entries.len() - 1)
     }
 
     #[inline(always)]
@@ -181,7 +205,7 @@ impl Log {
     /// The entry of a word to which the lowest of some bits belongs.
     #[inline(always)]
     fn entry(&self, word: usize, bits: u64) -> Slot {
-        self.entries[word & (self.entries.len() - 1)][bits.trailing_zeros() as usize % WORD]
+        self.entries[self.place(word * WORD + bits.trailing_zeros() as usize)]
     }
 
     /// The bits of the first word with a block, which the head goes on to.
@@ -211,8 +235,16 @@ impl Log {
 
     /// The blocks of a word, the coldest first.
     fn in_word(&self, word: usize) -> impl Iterator<Item = Slot> {
-        let entries = &self.entries[word & (self.entries.len() - 1)];
-        bits(self.live(word)).map(|entry| entries[entry])
+        let start = self.place(word * WORD);
+        let entries = &self.entries[start..start + WORD];
+        bits(self.put_in(word)).map(|entry| entries[entry])
+    }
+
+    /// The bits of the entries of a word that were put in and not struck out.
+    #[inline(always)]
+    fn put_in(&self, word: usize) -> u64 {
+        let behind = (self.tail - word * WORD).min(WORD);
+        self.live(word) & u64::MAX.checked_shr((WORD - behind) as u32).unwrap_or(0)
     }
 
     /// Entries that can be put in without meeting a word that may be in use.
@@ -226,9 +258,11 @@ impl Log {
     fn rewrite(&mut self, mut moved: impl FnMut(Slot, u32)) {
         let entries = (ENTRIES_PER_BLOCK * self.length + 2 * PUSHES).next_power_of_two();
         assert!(entries <= 1 << 31, "fewer than half a billion blocks are held one by one");
-        let words = entries / WORD;
-        let mut rewritten = Log { entries: vec![[0; WORD]; words], live: vec![0; words], ..Log::new() };
+        let mut rewritten = Log { entries: vec![0; entries], live: vec![0; entries / WORD], ..Log::new() };
         for slot in self.iter() {
+            if rewritten.tail % WORD == 0 {
+                rewritten.make_ready();
+            }
             moved(slot, rewritten.push(slot));
         }
         *self = rewritten;
