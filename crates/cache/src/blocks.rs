@@ -153,18 +153,28 @@ impl Blocks {
         Blocks { table, policy }
     }
 
-    /// Touches the blocks of extents of a file one after the other, and gives how many were here.
+    /// Touches the blocks of extents of a file one after the other, and gives how many were here. `single` says that each
+    /// extent is one block.
     #[inline(always)]
-    pub(crate) fn touch(&mut self, file: u32, extents: &[Range<u64>]) -> u64 {
+    pub(crate) fn touch(&mut self, file: u32, extents: &[Range<u64>], single: bool) -> u64 {
+        if single {
+            self.touch_blocks(file, extents.iter().map(|extent| extent.start))
+        } else {
+            self.touch_blocks(file, extents.iter().cloned().flatten())
+        }
+    }
+
+    #[inline(always)]
+    fn touch_blocks(&mut self, file: u32, blocks: impl Iterator<Item = u64>) -> u64 {
         let table = &mut self.table;
         match &mut self.policy {
-            AtWork::Recency(policy) => touch_extents(policy, table, file, extents),
-            AtWork::NearRecency(policy) => touch_extents(policy, table, file, extents),
-            AtWork::Clock(policy) => touch_extents(policy, table, file, extents),
-            AtWork::Segmented(policy) => touch_extents(policy, table, file, extents),
-            AtWork::NearSegmented(policy) => touch_extents(policy, table, file, extents),
-            AtWork::Arc(policy) => touch_extents(policy, table, file, extents),
-            AtWork::Lirs(policy) => touch_extents(policy, table, file, extents),
+            AtWork::Recency(policy) => touch_blocks(policy, table, file, blocks),
+            AtWork::NearRecency(policy) => touch_blocks(policy, table, file, blocks),
+            AtWork::Clock(policy) => touch_blocks(policy, table, file, blocks),
+            AtWork::Segmented(policy) => touch_blocks(policy, table, file, blocks),
+            AtWork::NearSegmented(policy) => touch_blocks(policy, table, file, blocks),
+            AtWork::Arc(policy) => touch_blocks(policy, table, file, blocks),
+            AtWork::Lirs(policy) => touch_blocks(policy, table, file, blocks),
         }
     }
 
@@ -193,16 +203,15 @@ pub(crate) fn hir_capacity(capacity: u64) -> u64 {
     (capacity / 100).max(1)
 }
 
-/// Touches the blocks of extents, in groups: how many were here. The processor is told of each group before the one
-/// before it is touched.
+/// Touches blocks in groups: how many were here. The processor is told of each group before the one before it is
+/// touched.
 #[inline(never)]
-fn touch_extents<P: BlockPolicy>(
+fn touch_blocks<P: BlockPolicy>(
     policy: &mut P,
     table: &mut Table,
     file: u32,
-    extents: &[Range<u64>],
+    mut blocks: impl Iterator<Item = u64>,
 ) -> u64 {
-    let mut blocks = extents.iter().cloned().flatten();
     let mut groups = [[(0, Hash::default()); GROUP]; 2];
     let [group, next] = &mut groups;
     let (mut group, mut next) = (group, next);

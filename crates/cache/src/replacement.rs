@@ -76,10 +76,15 @@ impl Replacement {
         let file = self.files.number(file);
         let mut total = Touched::default();
         for group in extents.chunks(GROUP) {
-            let blocks = group.iter().map(|extent| extent.end.saturating_sub(extent.start)).sum();
+            let single = all_single(group);
+            let blocks = if single {
+                group.len() as u64
+            } else {
+                group.iter().map(|extent| extent.end.saturating_sub(extent.start)).sum()
+            };
             self.choose(group.len() as u64, blocks);
             let hits = match &mut self.known {
-                Known::Blocks(known) => known.touch(file, group),
+                Known::Blocks(known) => known.touch(file, group, single),
                 Known::Runs(replacer, runs) => {
                     let (hits, pieces) = touch_runs(replacer, runs, file, group);
                     self.loss = (self.loss + BLOCKS_PER_RUN * pieces).saturating_sub(blocks);
@@ -130,6 +135,11 @@ impl Replacement {
             }
         };
     }
+}
+
+/// Whether each extent is one block. Without a branch an extent, for most often they are all alike.
+fn all_single(extents: &[Range<u64>]) -> bool {
+    extents.iter().fold(0, |others, extent| others | extent.end.wrapping_sub(extent.start) ^ 1) == 0
 }
 
 /// Touches extents of a file; gives how many blocks were here, and in how many pieces.

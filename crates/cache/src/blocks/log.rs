@@ -260,7 +260,7 @@ impl Log {
         assert!(entries <= 1 << 31, "fewer than half a billion blocks are held one by one");
         let mut rewritten = Log { entries: vec![0; entries], live: vec![0; entries / WORD], ..Log::new() };
         for slot in self.iter() {
-            if rewritten.tail % WORD == 0 {
+            if rewritten.tail.is_multiple_of(WORD) {
                 rewritten.make_ready();
             }
             moved(slot, rewritten.push(slot));
