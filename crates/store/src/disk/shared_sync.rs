@@ -37,21 +37,34 @@ impl SharedSync {
         }
         turns.begun += 1;
         turns.under_way = true;
-        let number = turns.begun;
+        let mut turn = Turn { of: self, number: turns.begun, went_well: false };
         drop(turns);
         let outcome = sync();
-        let mut turns = self.turns();
-        turns.under_way = false;
-        if outcome.is_ok() {
-            turns.done = number;
-        }
-        drop(turns);
-        self.ended.notify_all();
+        turn.went_well = outcome.is_ok();
         outcome
     }
 
     fn turns(&self) -> MutexGuard<'_, Turns> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A sync under way. It ends however `sync` does: who waits must not wait for a thread that is gone.
+struct Turn<'a> {
+    of: &'a SharedSync,
+    number: u64,
+    went_well: bool,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut turns = self.of.turns();
+        turns.under_way = false;
+        if self.went_well {
+            turns.done = self.number;
+        }
+        drop(turns);
+        self.of.ended.notify_all();
     }
 }
 
@@ -125,5 +138,13 @@ mod tests {
         });
         assert_eq!(failed, 1);
         assert!(calls.into_inner() >= 2);
+    }
+
+    #[test]
+    fn a_panic_ends_a_sync() {
+        let shared = SharedSync::default();
+        let panics = || -> Result<(), ()> { panic!("on purpose") };
+        thread::scope(|scope| assert!(scope.spawn(|| shared.run(panics)).join().is_err()));
+        assert_eq!(shared.run(|| Ok::<(), ()>(())), Ok(()));
     }
 }
