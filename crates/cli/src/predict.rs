@@ -200,19 +200,22 @@ fn predict(
         .with_context(|| format!("{} under {strategy}", machine.name))?;
     drop(progress);
     let found = explain::explain(&explain::open(path)?)?;
-    Ok(prediction(&machine.name, strategy, &found))
+    Ok(prediction(machine, workload.ranks(), strategy, &found))
 }
 
-fn prediction(machine: &str, strategy: Strategy, found: &Explanation) -> Prediction {
+fn prediction(machine: &Machine, ranks: u32, strategy: Strategy, found: &Explanation) -> Prediction {
     let io_time_s = io_time_s(found);
     let bytes = found.workload.io_bytes();
+    // As the simulator puts them.
+    let ranks_per_node = ranks.div_ceil(machine.nodes.count);
     Prediction {
-        machine: machine.to_owned(),
+        machine: machine.name.clone(),
         strategy: strategy.name().to_owned(),
         io_time_s,
         bandwidth_bytes_per_s: if io_time_s > 0.0 { bytes as f64 / io_time_s } else { 0.0 },
         breakdown: breakdown(found, io_time_s),
         measured_s: None,
+        crowd: (ranks_per_node > machine.nodes.cores).then_some((ranks_per_node, machine.nodes.cores)),
     }
 }
 

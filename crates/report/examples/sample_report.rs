@@ -52,6 +52,7 @@ fn predictions() -> Vec<Prediction> {
         bandwidth_bytes_per_s: f64::from(200 << 20) / parts.iter().sum::<f64>(),
         breakdown: ["network", "disk", "open and close"].map(String::from).into_iter().zip(parts).collect(),
         measured_s,
+        crowd: None,
     };
     vec![
         prediction("independent", [0.4, 9.1, 0.3], None),

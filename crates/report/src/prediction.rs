@@ -18,6 +18,8 @@ pub struct Prediction {
     pub breakdown: Vec<(String, f64)>,
     /// The measured I/O time, seconds, if somebody measured.
     pub measured_s: Option<f64>,
+    /// Ranks and cores of a node, where there are more ranks than cores.
+    pub crowd: Option<(u32, u32)>,
 }
 
 impl Prediction {
@@ -70,5 +72,52 @@ pub(crate) fn table(predictions: &[Prediction]) -> Table {
         }
         row
     });
-    Table { title: "Predictions".into(), note: String::new(), columns, rows: rows.collect() }
+    Table { title: "Predictions".into(), note: note(predictions), columns, rows: rows.collect() }
+}
+
+/// Where predictions are too low, and why.
+fn note(predictions: &[Prediction]) -> String {
+    let mut notes: Vec<String> = Vec::new();
+    for Prediction { machine, crowd, .. } in predictions {
+        let Some((ranks, cores)) = crowd else { continue };
+        let cores = if *cores == 1 { "one core".to_owned() } else { format!("{cores} cores") };
+        let note = format!("On {machine}, {ranks} ranks share {cores}.");
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    if !notes.is_empty() {
+        notes.push(
+            "MPI libraries spin while they wait: what ranks, and servers beside them, lose to each other by that is \
+             not predicted."
+                .to_owned(),
+        );
+    }
+    notes.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crowd_is_told_once_a_machine() {
+        let prediction = |machine: &str, crowd| Prediction {
+            machine: machine.to_owned(),
+            strategy: "two-phase".to_owned(),
+            io_time_s: 1.0,
+            bandwidth_bytes_per_s: 1e6,
+            breakdown: Vec::new(),
+            measured_s: None,
+            crowd,
+        };
+        let roomy = prediction("roomy", None);
+        assert_eq!(note(std::slice::from_ref(&roomy)), "");
+        let here = prediction("here", Some((8, 2)));
+        let told = note(&[here.clone(), roomy, here, prediction("old", Some((4, 1)))]);
+        assert!(
+            told.starts_with("On here, 8 ranks share 2 cores. On old, 4 ranks share one core. MPI"),
+            "{told}"
+        );
+    }
 }

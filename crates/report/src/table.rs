@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table as TextTable, presets
 
 use crate::escape;
 
-/// Rows of text under headings. Cells are plain text, whatever they hold: each output escapes them.
+/// Rows of text under headings. Cells and note are plain text, whatever they hold: each output escapes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     /// What it shows.
@@ -44,7 +44,7 @@ impl Table {
             }
         }
         if !self.note.is_empty() {
-            text.push_str(&wrap(&self.note, 96, "  "));
+            text.push_str(&wrap(&escape::terminal(&self.note), 96, "  "));
         }
         text
     }
