@@ -96,11 +96,10 @@ impl Mappings {
         Some(outcome)
     }
 
-    /// Pages may have been written back: they are faulted in again before they are written to.
-    pub(super) fn forget_faults(&self) {
-        for region in &mut *self.free() {
-            region.faulted.fill(None);
-        }
+    /// Takes the mappings away that nobody uses. Before pages are written back: of each that is mapped, the kernel tells
+    /// every processor that it must not be written to unnoticed, one by one.
+    pub(super) fn unmap(&self) {
+        self.free().clear();
     }
 
     /// The mapping used last that begins where `offset` asks for, or a new one.

@@ -428,7 +428,7 @@ impl Part {
             state.dirty.remove(kept..u64::MAX);
             state.verified.remove(kept..u64::MAX);
             state.sums.split_off(&(bytes / BLOCK_BYTES));
-            self.mappings.forget_faults();
+            self.mappings.unmap();
         }
         if state.new {
             self.open_header(&mut state)?;
@@ -462,7 +462,7 @@ impl Part {
         let mut state = self.write_state();
         let (new, open) = (state.new, state.open);
         self.seal(&mut state)?;
-        self.mappings.forget_faults();
+        self.mappings.unmap();
         drop(state);
         // Others may write meanwhile: their blocks are open again, and so stays the part.
         self.data.sync_data()?;
