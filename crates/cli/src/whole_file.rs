@@ -25,15 +25,17 @@ impl WholeFile {
     /// Begins to write `path`.
     pub fn create(path: &Path) -> Result<WholeFile> {
         let context = || format!("{}: cannot create", path.display());
+        // Of a link, what it names is replaced, not the link.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let writes_to = if path.exists() && !path.is_file() {
-            WritesTo::Device(File::options().write(true).open(path).with_context(context)?)
+            WritesTo::Device(File::options().write(true).open(&path).with_context(context)?)
         } else {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             WritesTo::Replacement(
                 NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).with_context(context)?,
             )
         };
-        Ok(WholeFile { path: path.to_owned(), writes_to })
+        Ok(WholeFile { path, writes_to })
     }
 
     /// What is written to.
@@ -64,4 +66,32 @@ fn usual_permissions() -> Permissions {
         .and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
         .unwrap_or(0o077);
     Permissions::from_mode(0o666 & !umask)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
+mod tests {
+    use std::fs;
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_when_it_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "before").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let given_up = WholeFile::create(&link).unwrap();
+        given_up.file().write_all(b"half").unwrap();
+        drop(given_up);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "before");
+        let whole = WholeFile::create(&link).unwrap();
+        whole.file().write_all(b"after").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "before");
+        whole.keep().unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "after");
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
 }
