@@ -135,8 +135,6 @@ fn nodes(control: &mut Communicator) -> Result<(Option<Vec<u32>>, u32), Status> 
         control.connect(mailbox);
     }
     let processors = processors::shared_by(control, &node_of)?;
-    if processors < control.ranks() {
-        patience::in_a_crowd();
-    }
+    patience::shared_processors(ranks, processors as usize);
     Ok((all_work.then(|| node_of.into_iter().map(|node| node as u32).collect()), processors))
 }

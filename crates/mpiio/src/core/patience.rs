@@ -1,6 +1,6 @@
 //! Waiting for other ranks.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::communicator::Communicator;
@@ -20,6 +20,9 @@ const AWAKE: Duration = Duration::from_micros(400);
 /// once, and comes out ahead of sleeping by far if the MPI's own waits give it away, too (Open MPI's do; 4 ranks on 2
 /// processors: 0.1 ms for a small write, 0.3 ms asleep). MPICH's do not, and nothing helps.
 const AWAKE_IN_A_CROWD: Duration = Duration::from_micros(200);
+/// Where more than so many ranks share a processor, they sleep at once: those that only look would take turns from those
+/// that work (collapse on 8 ranks and 2 processors: 12 % less time in I/O, on plain files and on servers beside them).
+const AWAKE_UP_TO_RANKS: usize = 2;
 /// The same where nobody wakes sleepers because MPI has the messages: a look at MPI takes longer.
 const AWAKE_AT_MPI_IN_A_CROWD: Duration = Duration::from_micros(50);
 /// Other operations of this rank, and MPI's, must go on meanwhile.
@@ -27,12 +30,17 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 /// The same while others have no room for what this rank sends.
 const SLEEP_BEFORE_SENDING: Duration = Duration::from_micros(100);
 
-/// Whether some communicator has more ranks on this node than there are processors.
-static CROWDED: AtomicBool = AtomicBool::new(false);
+/// Ranks that share a processor, of the communicator that has most of them.
+static RANKS_A_PROCESSOR: AtomicUsize = AtomicUsize::new(1);
 
-/// More ranks are on this node than processors, as all of them know.
-pub fn in_a_crowd() {
-    CROWDED.store(true, Ordering::Relaxed);
+/// So many ranks are on nodes with so many processors, as all of them know.
+pub fn shared_processors(ranks: usize, processors: usize) {
+    RANKS_A_PROCESSOR.fetch_max(ranks.div_ceil(processors.max(1)), Ordering::Relaxed);
+}
+
+/// Whether there are more ranks than processors.
+fn is_crowded() -> bool {
+    RANKS_A_PROCESSOR.load(Ordering::Relaxed) > 1
 }
 
 /// How to wait: a short while at full speed, then giving the processor away between looks, then asleep: a rank that works
@@ -65,7 +73,7 @@ impl Patience {
 
     /// After a look at this communicator that found nothing.
     pub fn wait(&mut self, communicator: &Communicator) {
-        let crowded = CROWDED.load(Ordering::Relaxed);
+        let crowded = is_crowded();
         if self.is_young(crowded) {
             return;
         }
@@ -76,6 +84,7 @@ impl Patience {
         let awake = match (crowded, is_local) {
             (false, true) => self.at_full_speed,
             (false, false) => AWAKE,
+            (true, true) if RANKS_A_PROCESSOR.load(Ordering::Relaxed) > AWAKE_UP_TO_RANKS => Duration::ZERO,
             (true, true) => AWAKE_IN_A_CROWD,
             (true, false) => AWAKE_AT_MPI_IN_A_CROWD,
         };
@@ -97,7 +106,7 @@ impl Patience {
 
     /// After a look that found nothing yet of what this rank carries on itself.
     pub fn wait_for_oneself(&mut self) {
-        let crowded = CROWDED.load(Ordering::Relaxed);
+        let crowded = is_crowded();
         if self.is_young(crowded) {
             return;
         }
