@@ -20,11 +20,11 @@ const AWAKE: Duration = Duration::from_micros(400);
 /// once, and comes out ahead of sleeping by far if the MPI's own waits give it away, too (Open MPI's do; 4 ranks on 2
 /// processors: 0.1 ms for a small write, 0.3 ms asleep). MPICH's do not, and nothing helps.
 const AWAKE_IN_A_CROWD: Duration = Duration::from_micros(200);
+/// The same where nobody wakes sleepers because MPI has the messages: a look at MPI takes longer.
+const AWAKE_AT_MPI_IN_A_CROWD: Duration = Duration::from_micros(50);
 /// Where more than so many ranks share a processor, they sleep at once: those that only look would take turns from those
 /// that work (collapse on 8 ranks and 2 processors: 12 % less time in I/O, on plain files and on servers beside them).
 const AWAKE_UP_TO_RANKS: usize = 2;
-/// The same where nobody wakes sleepers because MPI has the messages: a look at MPI takes longer.
-const AWAKE_AT_MPI_IN_A_CROWD: Duration = Duration::from_micros(50);
 /// Other operations of this rank, and MPI's, must go on meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 /// The same while others have no room for what this rank sends.
