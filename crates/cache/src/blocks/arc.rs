@@ -4,6 +4,7 @@
 //! begins moves; T2 and B2 are L2 likewise. The state of a block says in which of these it is, its position in which part.
 
 use super::log::Log;
+use super::order::Order;
 use super::table::{Found, Slot, State, Table};
 use super::{BlockPolicy, Missing, Slots};
 use crate::runs::{ListId, Rail};

@@ -1,6 +1,7 @@
 //! LIRS (Jiang and Zhang, SIGMETRICS 2002, section 3), in the paper's names.
 
 use super::log::Log;
+use super::order::Order;
 use super::table::{Found, Slot, State, Table};
 use super::{BlockPolicy, Missing, Slots, hir_capacity};
 use crate::runs::{ListId, Rail};

@@ -38,18 +38,6 @@ impl Log {
         Log { entries: Vec::new(), live: Vec::new(), head_word: 0, tail: 0, ready: 0, length: 0 }
     }
 
-    /// Number of blocks.
-    #[inline(always)]
-    pub(crate) fn length(&self) -> u64 {
-        self.length as u64
-    }
-
-    /// Where what is put in next will be.
-    #[inline(always)]
-    pub(crate) fn next(&self) -> u32 {
-        self.tail as u32
-    }
-
     /// Puts a block at the hot end, and gives its position.
     #[inline(always)]
     pub(crate) fn push(&mut self, slot: Slot) -> u32 {
@@ -78,34 +66,6 @@ impl Log {
         Some(self.entry(self.head_word, live))
     }
 
-    /// Takes out the coldest block.
-    #[inline(always)]
-    pub(crate) fn pop_first(&mut self, table: &Table) -> Option<Slot> {
-        let live = self.first_live(table)?;
-        *self.live_mut(self.head_word) = live & (live - 1);
-        self.length -= 1;
-        Some(self.entry(self.head_word, live))
-    }
-
-    /// Takes out the hottest block.
-    #[inline(always)]
-    pub(crate) fn pop_last(&mut self) -> Option<Slot> {
-        if self.length == 0 {
-            return None;
-        }
-        loop {
-            self.tail -= 1;
-            let (word, bit) = (self.tail / WORD, 1 << (self.tail % WORD));
-            let live = self.live_mut(word);
-            let was_live = *live & bit != 0;
-            *live |= bit;
-            if was_live {
-                self.length -= 1;
-                return Some(self.entry(word, bit));
-            }
-        }
-    }
-
     /// Where the hot end is: counted on, so that what is put in later is behind it.
     #[inline(always)]
     pub(crate) fn end(&self) -> usize {
@@ -129,11 +89,6 @@ impl Log {
             live = self.live(word);
         }
         word * WORD + live.trailing_zeros() as usize + 1
-    }
-
-    /// The blocks, the coldest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> {
-        (self.head_word..self.tail.div_ceil(WORD)).flat_map(|word| self.in_word(word))
     }
 
     /// Makes room for [`PUSHES`] that are put in. `moved` is told of the new position of blocks. Gives whether they
@@ -277,12 +232,13 @@ impl Order for Log {
 
     #[inline(always)]
     fn length(&self) -> u64 {
-        self.length()
+        self.length as u64
     }
 
+    /// Where it will be.
     #[inline(always)]
     fn next(&self) -> u32 {
-        self.next()
+        self.tail as u32
     }
 
     #[inline(always)]
@@ -307,16 +263,32 @@ impl Order for Log {
 
     #[inline(always)]
     fn pop_first(&mut self, table: &Table) -> Option<Slot> {
-        self.pop_first(table)
+        let live = self.first_live(table)?;
+        *self.live_mut(self.head_word) = live & (live - 1);
+        self.length -= 1;
+        Some(self.entry(self.head_word, live))
     }
 
     #[inline(always)]
     fn pop_last(&mut self) -> Option<Slot> {
-        self.pop_last()
+        if self.length == 0 {
+            return None;
+        }
+        loop {
+            self.tail -= 1;
+            let (word, bit) = (self.tail / WORD, 1 << (self.tail % WORD));
+            let live = self.live_mut(word);
+            let was_live = *live & bit != 0;
+            *live |= bit;
+            if was_live {
+                self.length -= 1;
+                return Some(self.entry(word, bit));
+            }
+        }
     }
 
     fn iter(&self) -> impl Iterator<Item = Slot> {
-        self.iter()
+        (self.head_word..self.tail.div_ceil(WORD)).flat_map(|word| self.in_word(word))
     }
 
     #[inline(always)]
