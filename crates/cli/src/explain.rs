@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use pio_explain::{Counted, Explanation};
 use pio_machine::Machine;
@@ -73,13 +73,6 @@ pub fn find_machines(names: &[String]) -> Result<Vec<Machine>> {
 
 /// Opens a trace or another tool's log, and says on standard error if part of it is lost.
 pub fn open(path: &Path) -> Result<Trace> {
-    if path.is_dir() && import::recognise(path)?.is_none() {
-        bail!(
-            "{}: a folder with no log of Recorder (expected a trace, a log, or such a folder; spools of a job become a \
-             trace with pioscope convert)",
-            path.display()
-        );
-    }
     let trace = import::open(path)?;
     if let Some(damage) = trace.damage() {
         eprintln!("pioscope: {}: {damage}", path.display());

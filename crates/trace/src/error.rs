@@ -54,6 +54,15 @@ pub enum TraceError {
         /// What it says.
         version: String,
     },
+    /// A folder that is nothing that is read.
+    #[error(
+        "{path}: a folder with no log of Recorder (expected a trace, a log, or such a folder; spools of a job become a \
+         trace with pioscope convert)"
+    )]
+    NotAFolderOfRecorder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A trace of Recorder of another time.
     #[error("{path}: trace of Recorder, version {version} (expected 2.3 to 3.0 in the file VERSION)")]
     UnknownRecorderVersion {

@@ -77,6 +77,7 @@ pub fn recognise(path: &Path) -> Result<Option<Format>, TraceError> {
 pub fn open(path: &Path) -> Result<Trace, TraceError> {
     match recognise(path)? {
         Some(format) => in_temporary_file(path, |out| write_trace(format, path, out, path)),
+        None if path.is_dir() => Err(TraceError::NotAFolderOfRecorder { path: path.to_owned() }),
         None => Trace::open(path),
     }
 }
