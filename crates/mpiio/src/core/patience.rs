@@ -38,9 +38,9 @@ pub fn shared_processors(ranks: usize, processors: usize) {
     RANKS_A_PROCESSOR.fetch_max(ranks.div_ceil(processors.max(1)), Ordering::Relaxed);
 }
 
-/// Whether there are more ranks than processors.
-fn is_crowded() -> bool {
-    RANKS_A_PROCESSOR.load(Ordering::Relaxed) > 1
+/// Where that is more than one, there are more ranks than processors.
+fn ranks_a_processor() -> usize {
+    RANKS_A_PROCESSOR.load(Ordering::Relaxed)
 }
 
 /// How to wait: a short while at full speed, then giving the processor away between looks, then asleep: a rank that works
@@ -73,7 +73,8 @@ impl Patience {
 
     /// After a look at this communicator that found nothing.
     pub fn wait(&mut self, communicator: &Communicator) {
-        let crowded = is_crowded();
+        let ranks = ranks_a_processor();
+        let crowded = ranks > 1;
         if self.is_young(crowded) {
             return;
         }
@@ -84,7 +85,7 @@ impl Patience {
         let awake = match (crowded, is_local) {
             (false, true) => self.at_full_speed,
             (false, false) => AWAKE,
-            (true, true) if RANKS_A_PROCESSOR.load(Ordering::Relaxed) > AWAKE_UP_TO_RANKS => Duration::ZERO,
+            (true, true) if ranks > AWAKE_UP_TO_RANKS => Duration::ZERO,
             (true, true) => AWAKE_IN_A_CROWD,
             (true, false) => AWAKE_AT_MPI_IN_A_CROWD,
         };
@@ -106,7 +107,7 @@ impl Patience {
 
     /// After a look that found nothing yet of what this rank carries on itself.
     pub fn wait_for_oneself(&mut self) {
-        let crowded = is_crowded();
+        let crowded = ranks_a_processor() > 1;
         if self.is_young(crowded) {
             return;
         }
