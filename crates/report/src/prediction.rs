@@ -75,7 +75,7 @@ pub(crate) fn table(predictions: &[Prediction]) -> Table {
     Table { title: "Predictions".into(), note: note(predictions), columns, rows: rows.collect() }
 }
 
-/// Where predictions are too low, and why.
+/// On which machines something is not predicted, and what.
 fn note(predictions: &[Prediction]) -> String {
     let mut notes: Vec<String> = Vec::new();
     for Prediction { machine, crowd, .. } in predictions {
