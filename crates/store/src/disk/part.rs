@@ -260,12 +260,13 @@ impl Part {
 
     /// Writes pieces with gaps between them.
     fn write_pieces(&self, group: &Group, data: &[u8], window: &mut Vec<u8>) -> Result<(), Trouble> {
-        if self.write_in_place(group, data)? {
+        let in_place = Mappings::are_for(&group.span);
+        if in_place && self.write_in_place(group, data)? {
             return Ok(());
         }
         let mut state = self.write_state();
         self.begin_writing(&mut state, &group.span, false)?;
-        if group.span.end <= self.len()? {
+        if in_place && group.span.end <= self.len()? {
             drop(state);
             if self.write_in_place(group, data)? {
                 return Ok(());
