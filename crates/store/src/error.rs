@@ -53,7 +53,7 @@ pub enum Failure {
     /// A request that makes no sense: expected what it says.
     #[error("a request that makes no sense: expected {0}")]
     Invalid(Expected),
-    /// The view was not registered in this session.
+    /// No view has this number in this session, or none any more.
     #[error("an unknown view")]
     UnknownView,
     /// The lock is not (or no longer) held.

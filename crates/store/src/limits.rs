@@ -7,9 +7,9 @@ pub struct Limits {
     pub head_bytes: u32,
     /// Bytes of the data of a message: a longer access takes several. Both sides keep at most one such buffer a connection.
     pub data_bytes: u32,
-    /// Views registered in a session.
+    /// Views that a session remembers.
     pub views: u32,
-    /// Bytes of the encoding of all views registered in a session.
+    /// Bytes of the encodings of all views that a session remembers.
     pub view_bytes: u32,
     /// Answers that a session remembers because its client may not have seen them.
     pub unacknowledged: u32,

@@ -216,7 +216,7 @@ fn a_write_is_acknowledged_whatever_comes_behind_it() {
     let file = secret_file(&scene.client()).file();
     for way in [Way::Tcp, Way::Shared] {
         let mut connection = greeted(&scene, connect(&scene, way));
-        let unknown = Access { view: ViewRef::Registered(9), positions: 0..64 };
+        let unknown = Access { view: ViewRef::Numbered(9), positions: 0..64 };
         for (number, access) in [(1, whole(64)), (2, unknown), (1, whole(64)), (1, whole(64))] {
             let write = ask(number, Body::Write { file, access });
             let request = Request { answered: 0, ..Request::decode(&write).unwrap() };
@@ -296,11 +296,9 @@ fn requests() -> Vec<Body> {
         Body::SetRegister { file: file.id, register: Register::Pointer, value: 4 },
         Body::Lock { file: file.id, lock: 3, shared: false, range: 10..20 },
         Body::Unlock { file: file.id, lock: 3 },
-        Body::RegisterView { view: 1, layout: view.clone() },
-        Body::ForgetView { view: 1 },
-        Body::Write { file, access: Access { view: ViewRef::Registered(1), positions: 0..64 } },
+        Body::Read { file, access: Access { view: ViewRef::New(1, view), positions: 7..71 } },
+        Body::Write { file, access: Access { view: ViewRef::Numbered(1), positions: 0..64 } },
         Body::Write { file, access: whole(64) },
-        Body::Read { file, access: Access { view: ViewRef::Inline(view), positions: 7..71 } },
         Body::Read { file, access: whole(4096) },
         Body::Length { file },
         Body::SetLength { file, bytes: 100 },

@@ -162,14 +162,13 @@ impl World {
         let chunk_bytes = self.random.random_range(1..300);
         for chunk in Split::new(&self.placement, &view, positions, chunk_bytes, 1000) {
             let client = &mut self.clients[at];
-            let (access, before) = client.link.access(&view, chunk.positions.clone());
+            let access = client.link.access(&view, chunk.positions.clone());
             let request = client.link.ask(match write {
                 true => Body::Write { file, access },
                 false => Body::Read { file, access },
             });
             let bytes = chunk.bytes.iter().flat_map(|range| &data[range.start as usize..range.end as usize]);
             client.flying.insert(request.number, (chunk.clone(), bytes.copied().collect()));
-            before.into_iter().for_each(|request| self.send(at, request));
             self.send(at, request);
         }
     }
@@ -407,7 +406,7 @@ fn a_repeated_request_is_answered_and_not_done_again() {
     let answer = [Action::Send { connection, reply: Reply { number: 5, body: outcome.clone() } }];
     assert_eq!(tell(Event::Done { client, number: 5, outcome }), answer);
     assert_eq!(tell(received.clone()), answer, "from memory");
-    let next = Request { number: 6, answered: 6, body: Body::ForgetView { view: 1 } };
+    let next = Request { number: 6, answered: 6, body: Body::Usage };
     tell(Event::Received { connection, request: next, data_bytes: 0 });
     assert_eq!(tell(received), [], "late, when its answer was seen");
 }

@@ -129,10 +129,7 @@ impl Lane {
         chunk: Chunk,
         payload: &Payload,
     ) -> Result<(), StoreError> {
-        let (access, before) = self.link.access(view, chunk.positions.clone());
-        for request in before {
-            self.transmit(&request, payload)?;
-        }
+        let access = self.link.access(view, chunk.positions.clone());
         let request = self.link.ask(match payload {
             Payload::Out(_) => Body::Write { file, access },
             _ => Body::Read { file, access },

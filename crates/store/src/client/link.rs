@@ -7,7 +7,7 @@ use pio_layout::View;
 use crate::error::Failure;
 use crate::protocol::{Access, Body, Reply, ReplyBody, Request, ViewRef};
 
-/// Views that a client keeps registered at a server.
+/// Views whose numbers are remembered.
 const MOST_VIEWS: usize = 64;
 
 /// A client's side of its talk with one server: lasts over connections that break, and over the server's restarts.
@@ -15,16 +15,16 @@ const MOST_VIEWS: usize = 64;
 pub struct Link {
     next: u64,
     outstanding: BTreeMap<u64, Body>,
-    views: BTreeMap<u32, Known>,
-    next_view: u32,
+    views: BTreeMap<u64, Known>,
+    next_view: u64,
 }
 
 /// A view, by its number.
 #[derive(Debug)]
 struct Known {
     view: View,
-    /// Whether the server knows it too, as far as the client knows.
-    registered: bool,
+    /// Whether the server was told, and has not forgotten, as far as the client knows.
+    told: bool,
     /// When it was last used: the number of the next request then.
     used: u64,
 }
@@ -32,7 +32,7 @@ struct Known {
 /// What a reply means.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Heard {
-    /// Nothing: the request was answered before, or was the link's own.
+    /// Nothing: the request was answered before.
     Nothing,
     /// The answer of a request.
     Answer {
@@ -70,41 +70,39 @@ impl Link {
         Request { number, answered: self.answered(), body }
     }
 
-    /// How to speak of `positions` of a view: if the server does not know it yet, the request comes first that tells it.
-    pub fn access(&mut self, view: &View, positions: std::ops::Range<u64>) -> (Access, Vec<Request>) {
+    /// How to speak of `positions` of a view, in a request that is asked next: with the view, if the server does not know it
+    /// yet.
+    pub fn access(&mut self, view: &View, positions: std::ops::Range<u64>) -> Access {
         let displacement = view.displacement();
         if *view == View::contiguous(displacement) {
             let positions = positions.start + displacement..positions.end + displacement;
-            return (Access { view: ViewRef::Whole, positions }, Vec::new());
+            return Access { view: ViewRef::Whole, positions };
         }
-        let known = self.views.iter().find(|(_, known)| known.view == *view).map(|(number, _)| *number);
-        let mut requests = Vec::new();
-        let number = known.unwrap_or_else(|| {
-            if self.views.len() >= MOST_VIEWS {
-                requests.extend(self.forget_oldest());
-            }
-            let number = self.next_view;
-            self.next_view = self.next_view.wrapping_add(1).max(1);
-            number
-        });
         let used = self.next;
-        let known = self.views.entry(number).or_insert(Known { view: view.clone(), registered: false, used });
-        known.used = used;
-        if !std::mem::replace(&mut known.registered, true) {
-            requests.push(self.ask(Body::RegisterView { view: number, layout: view.clone() }));
-        }
-        (Access { view: ViewRef::Registered(number), positions }, requests)
+        let known = self.views.iter_mut().find(|(_, known)| known.view == *view);
+        let view = match known {
+            Some((&number, known)) => {
+                known.used = used;
+                match std::mem::replace(&mut known.told, true) {
+                    true => ViewRef::Numbered(number),
+                    false => ViewRef::New(number, view.clone()),
+                }
+            }
+            None => {
+                self.make_room();
+                let number = self.next_view;
+                self.next_view += 1;
+                self.views.insert(number, Known { view: view.clone(), told: true, used });
+                ViewRef::New(number, view.clone())
+            }
+        };
+        Access { view, positions }
     }
 
     /// Takes a reply.
     pub fn hear(&mut self, reply: Reply) -> Heard {
         let Some(body) = self.outstanding.remove(&reply.number) else { return Heard::Nothing };
         match (body, reply.body) {
-            (Body::RegisterView { view, .. }, Err(_)) => {
-                self.unregister(view);
-                Heard::Nothing
-            }
-            (Body::RegisterView { .. } | Body::ForgetView { .. }, _) => Heard::Nothing,
             (Body::Write { file, access }, Err(Failure::UnknownView)) => {
                 self.spelled_out(reply.number, access, |access| Body::Write { file, access })
             }
@@ -118,20 +116,10 @@ impl Link {
     /// All that has to be sent again over a new connection, in order.
     pub fn again(&mut self) -> Vec<Request> {
         // The server may be another one by now, which knows of no view.
-        self.outstanding
-            .retain(|_, body| !matches!(body, Body::RegisterView { .. } | Body::ForgetView { .. }));
-        let repeated: Vec<(u64, Body)> =
-            self.outstanding.iter().map(|(number, body)| (*number, body.clone())).collect();
-        let mut views = Vec::new();
-        for (number, known) in &mut self.views {
-            known.registered = true;
-            views.push((*number, known.view.clone()));
-        }
-        let mut requests: Vec<Request> =
-            views.into_iter().map(|(view, layout)| self.ask(Body::RegisterView { view, layout })).collect();
+        self.views.values_mut().for_each(|known| known.told = false);
         let answered = self.answered();
-        requests.extend(repeated.into_iter().map(|(number, body)| Request { number, answered, body }));
-        requests
+        let repeat = |(&number, body): (&u64, &Body)| Request { number, answered, body: body.clone() };
+        self.outstanding.iter().map(repeat).collect()
     }
 
     /// How many requests are not answered yet.
@@ -158,29 +146,30 @@ impl Link {
     /// The same access with the view in full: the server does not know the number.
     fn spelled_out(&mut self, number: u64, access: Access, body: impl FnOnce(Access) -> Body) -> Heard {
         let known = match access.view {
-            ViewRef::Registered(view) => self.unregister(view),
+            ViewRef::Numbered(view) => self.views.get_mut(&view).map(|known| (view, known)),
             _ => None,
         };
-        let Some(view) = known else {
+        let Some((view, known)) = known else {
             return Heard::Answer { number, body: Err(Failure::UnknownView) };
         };
-        let access = Access { view: ViewRef::Inline(view), positions: access.positions };
+        known.told = true;
+        let access = Access { view: ViewRef::New(view, known.view.clone()), positions: access.positions };
         Heard::Again { instead_of: number, request: self.ask(body(access)) }
     }
 
-    /// Notes that the server does not know a view.
-    fn unregister(&mut self, view: u32) -> Option<View> {
-        let known = self.views.get_mut(&view)?;
-        known.registered = false;
-        Some(known.view.clone())
+    /// Forgets the view that was not used for longest, if there are many, unless something that was asked still means it.
+    fn make_room(&mut self) {
+        if self.views.len() >= MOST_VIEWS {
+            let meant = |number: u64| self.outstanding.values().any(|body| means(body, number));
+            let free = self.views.iter().filter(|(number, _)| !meant(**number));
+            let oldest = free.min_by_key(|(_, known)| known.used).map(|(number, _)| *number);
+            oldest.and_then(|number| self.views.remove(&number));
+        }
     }
+}
 
-    /// Gives up the view that was not used for longest, unless something that was asked still means it.
-    fn forget_oldest(&mut self) -> Option<Request> {
-        let means = |view: u32| move |body: &Body| matches!(body, Body::Write { access, .. } | Body::Read { access, .. } if access.view == ViewRef::Registered(view));
-        let free = self.views.iter().filter(|(view, _)| !self.outstanding.values().any(means(**view)));
-        let oldest = free.min_by_key(|(_, known)| known.used).map(|(view, _)| *view)?;
-        self.views.remove(&oldest);
-        Some(self.ask(Body::ForgetView { view: oldest }))
-    }
+/// Whether a request speaks of the view by its number.
+fn means(body: &Body, number: u64) -> bool {
+    let (Body::Write { access, .. } | Body::Read { access, .. }) = body else { return false };
+    access.view == ViewRef::Numbered(number)
 }

@@ -3,7 +3,8 @@
 //! A request is its kind, its number, how far below that number lies the first one not yet answered, and the fields of
 //! its kind. Numbers are LEB128. A *file id* is two: the server that keeps its record, and its count there. A *file* is
 //! its id and its placement (strip, factor, base, servers); an *access* is a
-//! view (`0`: the whole file; `1`, number: a registered one; `2`, encoding: this one) and positions (start, length).
+//! view (`0`: the whole file; `1`, number: the one of this number; `2`, number, encoding: this one, which has this number
+//! from now on) and positions (start, length).
 //!
 //! | kind | request | fields | answer |
 //! |---|---|---|---|
@@ -18,19 +19,17 @@
 //! | 9 | set register | file id, register, value | done |
 //! | 10 | lock | file id, lock number, `1` if shared, range | done or wait |
 //! | 11 | unlock | file id, lock number | done |
-//! | 12 | register view | view number, encoding | done |
-//! | 13 | forget view | view number | done |
-//! | 14 | write | file, access; data | written |
-//! | 15 | read | file, access | data |
-//! | 16 | length | file | length |
-//! | 17 | set length | file, bytes of the part | written |
-//! | 18 | preallocate | file, bytes of the part | written |
-//! | 19 | sync | file | written |
-//! | 20 | remove part | file | done |
-//! | 21 | usage | | usage |
-//! | 22 | check | file | damage |
-//! | 23 | goodbye | | done |
-//! | 24 | parts | file id from which to begin, how many at most | parts |
+//! | 12 | write | file, access; data | written |
+//! | 13 | read | file, access | data |
+//! | 14 | length | file | length |
+//! | 15 | set length | file, bytes of the part | written |
+//! | 16 | preallocate | file, bytes of the part | written |
+//! | 17 | sync | file | written |
+//! | 18 | remove part | file | done |
+//! | 19 | usage | | usage |
+//! | 20 | check | file | damage |
+//! | 21 | goodbye | | done |
+//! | 22 | parts | file id from which to begin, how many at most | parts |
 
 use std::ops::Range;
 
@@ -114,10 +113,10 @@ pub struct FileRef {
 pub enum ViewRef {
     /// The whole file: positions are offsets.
     Whole,
-    /// One that was registered in this session.
-    Registered(u32),
-    /// This one: for lists that are used once.
-    Inline(View),
+    /// The one that has this number in this session.
+    Numbered(u64),
+    /// This one, which has this number in this session from now on. No two views have the same.
+    New(u64, View),
 }
 
 /// Which bytes of a file, symbolic.
@@ -164,10 +163,6 @@ pub enum Body {
     Lock { file: FileId, lock: u64, shared: bool, range: Range<u64> },
     /// Give a lock (or the wish for it) back. For the file's home.
     Unlock { file: FileId, lock: u64 },
-    /// Keep a view for this session.
-    RegisterView { view: u32, layout: View },
-    /// Keep it no longer.
-    ForgetView { view: u32 },
     /// Write: the data are those of the positions that are on this server, in order.
     Write { file: FileRef, access: Access },
     /// Read those of the positions that are on this server, in order.
@@ -226,19 +221,17 @@ impl Body {
             Body::SetRegister { .. } => 9,
             Body::Lock { .. } => 10,
             Body::Unlock { .. } => 11,
-            Body::RegisterView { .. } => 12,
-            Body::ForgetView { .. } => 13,
-            Body::Write { .. } => 14,
-            Body::Read { .. } => 15,
-            Body::Length { .. } => 16,
-            Body::SetLength { .. } => 17,
-            Body::Preallocate { .. } => 18,
-            Body::Sync { .. } => 19,
-            Body::RemovePart { .. } => 20,
-            Body::Usage => 21,
-            Body::Check { .. } => 22,
-            Body::Goodbye => 23,
-            Body::Parts { .. } => 24,
+            Body::Write { .. } => 12,
+            Body::Read { .. } => 13,
+            Body::Length { .. } => 14,
+            Body::SetLength { .. } => 15,
+            Body::Preallocate { .. } => 16,
+            Body::Sync { .. } => 17,
+            Body::RemovePart { .. } => 18,
+            Body::Usage => 19,
+            Body::Check { .. } => 20,
+            Body::Goodbye => 21,
+            Body::Parts { .. } => 22,
         }
     }
 }
@@ -287,11 +280,6 @@ impl Request {
                 file.encode(out);
                 put(out, *lock);
             }
-            Body::RegisterView { view, layout } => {
-                put(out, u64::from(*view));
-                layout.encode(out);
-            }
-            Body::ForgetView { view } => put(out, u64::from(*view)),
             Body::Write { file, access } | Body::Read { file, access } => {
                 file.encode(out);
                 access.encode(out);
@@ -367,20 +355,18 @@ fn decode_body(kind: u8, input: &mut Input) -> Result<Body, ProtocolError> {
             range: input.range()?,
         },
         11 => Body::Unlock { file: FileId::decode(input)?, lock: input.number("a lock")? },
-        12 => Body::RegisterView { view: input.small("a view's number")?, layout: view(input)? },
-        13 => Body::ForgetView { view: input.small("a view's number")? },
-        14 => Body::Write { file: FileRef::decode(input)?, access: Access::decode(input)? },
-        15 => Body::Read { file: FileRef::decode(input)?, access: Access::decode(input)? },
-        16 => Body::Length { file: FileRef::decode(input)? },
-        17 => Body::SetLength { file: FileRef::decode(input)?, bytes: input.number("a length")? },
-        18 => Body::Preallocate { file: FileRef::decode(input)?, bytes: input.number("a length")? },
-        19 => Body::Sync { file: FileRef::decode(input)? },
-        20 => Body::RemovePart { file: FileRef::decode(input)? },
-        21 => Body::Usage,
-        22 => Body::Check { file: FileRef::decode(input)? },
-        23 => Body::Goodbye,
-        24 => Body::Parts { from: FileId::decode(input)?, most: input.small("a number")? },
-        _ => return Err(ProtocolError::Malformed { expected: "a kind of request from 1 to 24" }),
+        12 => Body::Write { file: FileRef::decode(input)?, access: Access::decode(input)? },
+        13 => Body::Read { file: FileRef::decode(input)?, access: Access::decode(input)? },
+        14 => Body::Length { file: FileRef::decode(input)? },
+        15 => Body::SetLength { file: FileRef::decode(input)?, bytes: input.number("a length")? },
+        16 => Body::Preallocate { file: FileRef::decode(input)?, bytes: input.number("a length")? },
+        17 => Body::Sync { file: FileRef::decode(input)? },
+        18 => Body::RemovePart { file: FileRef::decode(input)? },
+        19 => Body::Usage,
+        20 => Body::Check { file: FileRef::decode(input)? },
+        21 => Body::Goodbye,
+        22 => Body::Parts { from: FileId::decode(input)?, most: input.small("a number")? },
+        _ => return Err(ProtocolError::Malformed { expected: "a kind of request from 1 to 22" }),
     })
 }
 
@@ -403,12 +389,13 @@ impl Access {
     fn encode(&self, out: &mut Vec<u8>) {
         match &self.view {
             ViewRef::Whole => out.push(0),
-            ViewRef::Registered(view) => {
+            ViewRef::Numbered(number) => {
                 out.push(1);
-                put(out, u64::from(*view));
+                put(out, *number);
             }
-            ViewRef::Inline(view) => {
+            ViewRef::New(number, view) => {
                 out.push(2);
+                put(out, *number);
                 view.encode(out);
             }
         }
@@ -418,8 +405,8 @@ impl Access {
     fn decode(input: &mut Input) -> Result<Access, ProtocolError> {
         let view = match input.byte("a kind of view")? {
             0 => ViewRef::Whole,
-            1 => ViewRef::Registered(input.small("a view's number")?),
-            2 => ViewRef::Inline(view(input)?),
+            1 => ViewRef::Numbered(input.number("a view's number")?),
+            2 => ViewRef::New(input.number("a view's number")?, view(input)?),
             _ => return Err(ProtocolError::Malformed { expected: "a kind of view from 0 to 2" }),
         };
         Ok(Access { view, positions: input.range()? })
@@ -467,10 +454,8 @@ mod tests {
             Body::SetRegister { file: file.id, register: Register::Pointer, value: 1 << 40 },
             Body::Lock { file: file.id, lock: 3, shared: false, range: 10..20 },
             Body::Unlock { file: file.id, lock: 3 },
-            Body::RegisterView { view: 1, layout: column.clone() },
-            Body::ForgetView { view: 1 },
-            Body::Write { file, access: access(ViewRef::Registered(1)) },
-            Body::Read { file, access: access(ViewRef::Inline(column)) },
+            Body::Write { file, access: access(ViewRef::Numbered(1)) },
+            Body::Read { file, access: access(ViewRef::New(1, column)) },
             Body::Read { file, access: access(ViewRef::Whole) },
             Body::Length { file },
             Body::SetLength { file, bytes: 0 },
@@ -501,7 +486,7 @@ mod tests {
     #[test]
     fn a_million_pieces_take_tens_of_bytes() {
         let placement = Placement::new(65536, 4, 0, 4).unwrap();
-        let access = Access { view: ViewRef::Registered(1), positions: 0..4_000_000 };
+        let access = Access { view: ViewRef::Numbered(1), positions: 0..4_000_000 };
         let body = Body::Write { file: FileRef { id: FileId::new(3, 99), placement }, access };
         assert!(encoded(&Request { number: 1 << 30, answered: 1 << 30, body }).len() < 40);
     }

@@ -1,6 +1,6 @@
 //! A server as a state machine: what came in, what is to be done about it.
 //!
-//! Inside there are sessions (which requests were answered, which views are registered) and locks. What touches disks is
+//! Inside there are sessions (which requests were answered, which views have which numbers) and locks. What touches disks is
 //! handed out as [`Work`], and comes back as done; data never pass through.
 //!
 //! What always holds: a request of a session is worked on at most once at a time and, unless it only reads, at most once
@@ -272,14 +272,6 @@ impl Server {
         let session = self.sessions.get_mut(&client).ok_or(Failure::Stale)?;
         let done = Ok(Prepared::Answer(Answer::Done));
         match body {
-            Body::RegisterView { view, layout } => {
-                session.register(view, layout, &self.limits)?;
-                done
-            }
-            Body::ForgetView { view } => {
-                session.forget_view(view);
-                done
-            }
             Body::Lock { file, lock, shared, range } => {
                 self.own(file)?;
                 if self.locks.count(client) >= self.limits.locks && !self.locks.knows(client, lock) {
@@ -369,16 +361,20 @@ impl Server {
         slot.filter(|_| file.placement.servers() == self.servers).ok_or(Failure::Invalid(Expected::Placement))
     }
 
-    fn strips(&self, client: ClientId, file: &FileRef, access: Access) -> Result<SlotStrips, Failure> {
+    fn strips(&mut self, client: ClientId, file: &FileRef, access: Access) -> Result<SlotStrips, Failure> {
         let slot = self.slot(file)?;
+        let session = self.sessions.get_mut(&client).ok_or(Failure::Stale)?;
         let positions = access.positions;
         Ok(match access.view {
             ViewRef::Whole => file.placement.strips_of(slot, &pio_layout::View::contiguous(0), positions),
-            ViewRef::Inline(view) => file.placement.strips_of(slot, &view, positions),
-            ViewRef::Registered(number) => {
-                let session = self.sessions.get(&client).ok_or(Failure::Stale)?;
+            ViewRef::Numbered(number) => {
                 let view = session.view(number).ok_or(Failure::UnknownView)?;
                 file.placement.strips_of(slot, view, positions)
+            }
+            ViewRef::New(number, view) => {
+                let strips = file.placement.strips_of(slot, &view, positions);
+                session.keep_view(number, view, &self.limits);
+                strips
             }
         })
     }

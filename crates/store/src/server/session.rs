@@ -22,7 +22,7 @@ pub(super) struct Session {
     running: BTreeSet<u64>,
     /// Answers that the client may not have seen.
     answers: BTreeMap<u64, ReplyBody>,
-    views: BTreeMap<u32, (View, u64)>,
+    views: BTreeMap<u64, (View, u64)>,
     view_bytes: u64,
 }
 
@@ -87,27 +87,58 @@ impl Session {
         }
     }
 
-    pub(super) fn view(&self, number: u32) -> Option<&View> {
+    pub(super) fn view(&self, number: u64) -> Option<&View> {
         self.views.get(&number).map(|(view, _)| view)
     }
 
-    pub(super) fn register(&mut self, number: u32, view: View, limits: &Limits) -> Result<(), Failure> {
+    /// Keeps a view under its number, as long as there is room: the client hears that it is not known any more when it says
+    /// the number.
+    pub(super) fn keep_view(&mut self, number: u64, view: View, limits: &Limits) {
         self.forget_view(number);
         let mut encoding = Vec::new();
         view.encode(&mut encoding);
         let bytes = encoding.len() as u64;
-        if self.views.len() >= limits.views as usize || self.view_bytes + bytes > u64::from(limits.view_bytes)
-        {
-            return Err(Failure::Limit);
+        let most = u64::from(limits.view_bytes);
+        if bytes > most {
+            return;
+        }
+        while self.views.len() >= limits.views as usize || self.view_bytes + bytes > most {
+            // Numbers count up.
+            let Some((&oldest, _)) = self.views.first_key_value() else { return };
+            self.forget_view(oldest);
         }
         self.view_bytes += bytes;
         self.views.insert(number, (view, bytes));
-        Ok(())
     }
 
-    pub(super) fn forget_view(&mut self, number: u32) {
+    fn forget_view(&mut self, number: u64) {
         if let Some((_, bytes)) = self.views.remove(&number) {
             self.view_bytes -= bytes;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_views_make_room() {
+        let view = |displacement: u64| View::contiguous(displacement);
+        let mut encoding = Vec::new();
+        view(1).encode(&mut encoding);
+        let bytes = encoding.len() as u32;
+        let mut session = Session::new();
+        let limits = Limits { views: 3, view_bytes: 10 * bytes, ..Limits::DEFAULT };
+        for number in [1, 2, 2, 3, 4] {
+            session.keep_view(number, view(number), &limits);
+        }
+        let known =
+            |session: &Session| (0..9).filter(|number| session.view(*number).is_some()).collect::<Vec<_>>();
+        assert_eq!(known(&session), [2, 3, 4]);
+        session.keep_view(5, view(5), &Limits { view_bytes: 2 * bytes, ..limits });
+        assert_eq!(known(&session), [4, 5]);
+        session.keep_view(6, view(6), &Limits { view_bytes: bytes - 1, ..limits });
+        assert_eq!(known(&session), [4, 5]);
     }
 }
