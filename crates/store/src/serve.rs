@@ -346,6 +346,7 @@ fn work_on(
     match data {
         Ok(data) => {
             let outcome = shared.disks.perform(work, data, None, buffers);
+            connection.release();
             Ok(Event::Done { client, number, outcome })
         }
         Err(error) => {

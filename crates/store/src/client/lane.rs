@@ -368,5 +368,6 @@ fn receive_chunk(
         sink.unpack(bytes.start..bytes.start + now.len() as u64, now);
         data = later;
     }
+    connection.release();
     Ok(())
 }

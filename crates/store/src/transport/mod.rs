@@ -125,6 +125,10 @@ pub trait Connection: Debug + Send {
         Ok(Summed { data: self.receive_data()?, sums: &[] })
     }
 
+    /// The caller is done with the data received last: their memory may be used for others. Else it is when the next message
+    /// is received, which may be after the other side has sent it, to memory that nobody has touched yet.
+    fn release(&mut self) {}
+
     /// What messages may be like from now on.
     fn set_limits(&mut self, limits: &Limits);
 

@@ -3,7 +3,7 @@
 //! | offset | bytes | what |
 //! |---|---|---|
 //! | 0 | 8 | how many messages' data were taken out, native order; written by the taker |
-//! | 4096 | 8 MiB | data of messages, first in first out |
+//! | 4096 | 10 MiB | data of messages, first in first out |
 //!
 //! The writer makes the memory and hands its descriptor over. Its length is sealed, so that no access can fail because
 //! the other side cut it; pages are reserved before they are written to, so that none fails because memory is short.
@@ -25,7 +25,7 @@ const DATA_START: usize = 4096;
 const DATA_BYTES: usize = 10 << 20;
 const SEGMENT_BYTES: usize = DATA_START + DATA_BYTES;
 /// Pages are reserved so many bytes at a time.
-const RESERVE_BYTES: usize = 1 << 20;
+const RESERVE_BYTES: usize = 256 << 10;
 /// Data begin at the start of a cache line.
 const ALIGN: usize = 64;
 
@@ -112,7 +112,7 @@ impl Outgoing {
         self.memory.bytes_mut(span)
     }
 
-    /// Gives memory back that one message more does not need.
+    /// Gives most of the memory back.
     pub(super) fn trim(&mut self) {
         self.collect();
         if self.spans.is_empty() && self.reserved > RESERVE_BYTES {

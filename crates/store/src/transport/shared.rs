@@ -169,15 +169,6 @@ impl SharedConnection {
             .and_then(|incoming| incoming.data(start, len))
             .ok_or_else(|| wrong("data within the segment"))
     }
-
-    /// The caller is done with the data of the message before.
-    fn release(&mut self) {
-        let skipped = matches!(self.pending, Some(Pending::Placed { .. }));
-        if let (true, Some(incoming)) = (self.held || skipped, &mut self.incoming) {
-            incoming.release();
-        }
-        self.held = false;
-    }
 }
 
 impl Connection for SharedConnection {
@@ -248,7 +239,6 @@ impl Connection for SharedConnection {
             self.receive_data()?;
         }
         self.release();
-        self.pending = None;
         let head_bytes = self.limits.head_bytes.saturating_add(PLACE_BYTES);
         let prefix = self.stream.receive_head(&Limits { head_bytes, ..self.limits }, head)?;
         let mut input = Input::new(head);
@@ -275,7 +265,6 @@ impl Connection for SharedConnection {
             Some(Pending::Placed { start, len }) => {
                 out.copy_from_slice(self.data_at(start, len)?);
                 self.release();
-                self.pending = None;
                 Ok(())
             }
         }
@@ -294,6 +283,14 @@ impl Connection for SharedConnection {
         self.scratch = scratch;
         received?;
         Ok(&self.scratch)
+    }
+
+    fn release(&mut self) {
+        let skipped = self.pending.take_if(|pending| matches!(pending, Pending::Placed { .. })).is_some();
+        if let (true, Some(incoming)) = (self.held || skipped, &mut self.incoming) {
+            incoming.release();
+        }
+        self.held = false;
     }
 
     fn set_limits(&mut self, limits: &Limits) {
@@ -480,6 +477,31 @@ mod tests {
         }
         drop(sender.join().unwrap());
         assert_eq!(far.receive(&mut head).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    /// Pages and caches stay warm only if a message goes where the one before it was.
+    #[test]
+    fn memory_is_used_again_as_soon_as_it_is_released() {
+        let store = u128::from(std::process::id());
+        let mut listener = SharedListener::bind(store, "a:6").unwrap();
+        let mut near = SharedConnection::connect(store, "a:6", Duration::from_secs(5)).unwrap();
+        let mut far = listener.accept().unwrap();
+        near.set_limits(&Limits::DEFAULT);
+        far.set_limits(&Limits::DEFAULT);
+        let mut starts = Vec::new();
+        for released in [true, true, false, false] {
+            let start = near.place(5000).unwrap();
+            starts.push(start);
+            near.send_placed(b"x", start, 5000).unwrap();
+            assert_eq!(far.receive(&mut Vec::new()).unwrap(), 5000);
+            far.receive_data().unwrap();
+            if released {
+                far.release();
+                far.release();
+            }
+        }
+        assert_eq!(starts[..3], [starts[0]; 3]);
+        assert!(starts[3] > starts[0]);
     }
 
     #[test]
