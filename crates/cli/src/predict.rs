@@ -196,18 +196,16 @@ fn predict(
     let progress = Progress::new(&format!("{} under {strategy}", machine.name), calls);
     let options = Options::default();
     let mut tell = |state: pio_sim::Progress| progress.set(state.calls_begun);
-    pio_sim::simulate(machine, workload, strategy, hints, &options, Some(path), &mut tell)
+    let simulated = pio_sim::simulate(machine, workload, strategy, hints, &options, Some(path), &mut tell)
         .with_context(|| format!("{} under {strategy}", machine.name))?;
     drop(progress);
     let found = explain::explain(&explain::open(path)?)?;
-    Ok(prediction(machine, workload.ranks(), strategy, &found))
+    Ok(prediction(machine, simulated.ranks_per_node, strategy, &found))
 }
 
-fn prediction(machine: &Machine, ranks: u32, strategy: Strategy, found: &Explanation) -> Prediction {
+fn prediction(machine: &Machine, ranks_per_node: u32, strategy: Strategy, found: &Explanation) -> Prediction {
     let io_time_s = io_time_s(found);
     let bytes = found.workload.io_bytes();
-    // As the simulator puts them.
-    let ranks_per_node = ranks.div_ceil(machine.nodes.count);
     Prediction {
         machine: machine.name.clone(),
         strategy: strategy.name().to_owned(),

@@ -19,6 +19,8 @@ pub struct Prediction {
     pub hints: String,
     /// Number of ranks.
     pub ranks: u32,
+    /// Those of the nodes that have most.
+    pub ranks_per_node: u32,
     /// When the last rank is done.
     pub makespan: Duration,
     /// Time in I/O calls (MPI-IO, or POSIX where the program calls it itself): mean of the ranks.
