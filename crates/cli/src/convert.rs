@@ -67,14 +67,17 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
             arguments.output.display()
         ),
     };
+    let path = &arguments.output;
     let trace = crate::explain::open(&arguments.trace)?;
-    match format {
-        To::Parquet => export::parquet(&trace, &arguments.output)?,
-        To::Chrome => export::chrome(&trace, &arguments.output)?,
-        To::Fio => {
-            let requests = export::fio(&trace, &arguments.output)?;
-            eprintln!("pioscope: {}: {requests} requests", arguments.output.display());
-        }
+    let written = WholeFile::create(path)?;
+    let requests = match format {
+        To::Parquet => export::parquet(&trace, written.file(), path).map(|()| None)?,
+        To::Chrome => export::chrome(&trace, written.file(), path).map(|()| None)?,
+        To::Fio => export::fio(&trace, written.file(), path).map(Some)?,
+    };
+    written.keep()?;
+    if let Some(requests) = requests {
+        eprintln!("pioscope: {}: {requests} requests", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }

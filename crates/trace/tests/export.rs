@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::fs::File;
+
 use pio_trace::{Call, Event, FileId, Handle, Layer, Op, ProcessId, Target, Trace, export};
 use support::{small_job, tables, write};
 
@@ -15,7 +17,7 @@ fn trace() -> Trace {
 fn chrome_json_has_every_event() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("job.json");
-    export::chrome(&trace(), &path).unwrap();
+    export::chrome(&trace(), &File::create(&path).unwrap(), &path).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(json["otherData"]["job"], "mpiexec -n 2 venus --grid 64");
     let all = json["traceEvents"].as_array().unwrap();
@@ -44,8 +46,12 @@ fn chrome_json_has_every_event() {
 fn chrome_json_of_nothing_is_valid() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("none.json");
-    export::chrome(&Trace::from_bytes(write(Default::default(), &[], 1), "none.pio").unwrap(), &path)
-        .unwrap();
+    export::chrome(
+        &Trace::from_bytes(write(Default::default(), &[], 1), "none.pio").unwrap(),
+        &File::create(&path).unwrap(),
+        &path,
+    )
+    .unwrap();
     let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(json["traceEvents"].as_array().unwrap().len(), 0);
 }
@@ -57,7 +63,7 @@ fn an_iolog_has_what_reached_the_files() {
     let mut events = small_job();
     events.retain(|event| event.op() != Op::Communicate);
     let trace = Trace::from_bytes(write(tables(), &events, 10), "job.pio").unwrap();
-    let requests = export::fio(&trace, &path).unwrap();
+    let requests = export::fio(&trace, &File::create(&path).unwrap(), &path).unwrap();
     let log = std::fs::read_to_string(&path).unwrap();
     let mut lines = log.lines();
     assert_eq!(lines.next(), Some("fio version 3 iolog"));
@@ -101,7 +107,7 @@ fn fio_carries_out_an_iolog() {
     tables.files.remove(0);
     tables.handles = vec![Handle { file: FileId(0), process: ProcessId(0), ranks: 1, collective: 0 }; 3];
     let trace = Trace::from_bytes(write(tables, &events, 10), "job.pio").unwrap();
-    assert_eq!(export::fio(&trace, &log).unwrap(), 4);
+    assert_eq!(export::fio(&trace, &File::create(&log).unwrap(), &log).unwrap(), 4);
     let fio = std::process::Command::new("fio")
         .args(["--name=job", "--ioengine=psync", "--output-format=json"])
         .arg(format!("--read_iolog={}", log.display()))
@@ -125,7 +131,7 @@ fn parquet_has_every_event() {
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("job.parquet");
-    export::parquet(&trace(), &path).unwrap();
+    export::parquet(&trace(), &File::create(&path).unwrap(), &path).unwrap();
     let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
     let metadata = reader.metadata().file_metadata().key_value_metadata().unwrap();
     let value =

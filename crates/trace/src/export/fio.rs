@@ -13,7 +13,7 @@ use crate::event::{Event, Target};
 use crate::reader::Trace;
 use crate::tables::{FileId, Tables};
 
-/// Writes `trace` to the file `path` as an iolog, in memory that does not grow with its length. Returns the number of
+/// Writes `trace` to `file`, which is empty and has the name `path`, as an iolog, in memory that does not grow with its length. Returns the number of
 /// requests.
 ///
 /// Requests of all processes stand in one order, that of their starts, with times in microseconds. A noncontiguous access
@@ -21,9 +21,8 @@ use crate::tables::{FileId, Tables};
 ///
 /// # Errors
 /// If the trace cannot be read, or the file cannot be written.
-pub fn fio(trace: &Trace, path: &Path) -> Result<u64, TraceError> {
+pub fn fio(trace: &Trace, file: &File, path: &Path) -> Result<u64, TraceError> {
     let only_physical = has_physical(trace)?;
-    let file = File::create(path).map_err(TraceError::io(path, "create the file"))?;
     let mut log = Log::begin(BufWriter::new(file), trace.tables()).map_err(TraceError::io(path, "write"))?;
     for event in trace.events() {
         let event = event?;

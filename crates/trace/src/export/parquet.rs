@@ -21,14 +21,13 @@ use crate::event::Event;
 use crate::reader::Trace;
 use crate::tables::Tables;
 
-/// Writes `trace` to the file `path` as Parquet: zstd, a row group for each block of the trace (at most 65 536 rows).
+/// Writes `trace` to `file`, which is empty and has the name `path`, as Parquet: zstd, a row group for each block of the trace (at most 65 536 rows).
 ///
 /// Names are resolved: `host`, `file`, `call` and the like are dictionary-coded strings. Values that an event does not
 /// have are null. The job's name, its start and its notes are in the file's key-value metadata as `pioscope.job`,
 /// `pioscope.epoch_ns` and `pioscope.note.NAME`.
-pub fn parquet(trace: &Trace, path: &Path) -> Result<(), TraceError> {
+pub fn parquet(trace: &Trace, file: &File, path: &Path) -> Result<(), TraceError> {
     let refused = |source| TraceError::Parquet { path: path.to_path_buf(), source };
-    let file = File::create(path).map_err(TraceError::io(path, "create the file"))?;
     let properties = properties(trace.tables()).map_err(refused)?;
     let schema = schema().map_err(refused)?;
     let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(refused)?;
@@ -74,7 +73,7 @@ fn schema() -> Result<TypePtr, ParquetError> {
 }
 
 fn write_group(
-    writer: &mut SerializedFileWriter<File>,
+    writer: &mut SerializedFileWriter<&File>,
     events: &[Event],
     tables: &Tables,
 ) -> Result<(), ParquetError> {
