@@ -4,7 +4,8 @@ use pio_layout::Striping;
 use pio_machine::{Duration, Pieces, Storage};
 use pio_plan::Direction;
 
-use super::{Cargo, Engine, time_to_copy};
+use super::operations::time_to_copy;
+use super::{Cargo, Engine};
 use crate::kernel::Time;
 use crate::process::{Naming, Scattered};
 use crate::server::Part;

@@ -1,0 +1,98 @@
+//! Messages between ranks, and broadcasts.
+
+use std::collections::VecDeque;
+
+use pio_machine::Duration;
+use pio_trace::{Call, Event, Flags, Target};
+
+use super::{Cargo, Engine};
+use crate::process::{Content, Delivery, Key, Running, Sending, Then};
+use crate::workload::What;
+
+impl Engine<'_> {
+    pub(super) fn begin_broadcast(&mut self, rank: u32, root: u32) {
+        let count = self.operations.entry((rank, Key::WORLD)).or_insert(0);
+        *count += 1;
+        let key = Key { of: Key::WORLD, count: *count };
+        let ranks = self.workload.ranks();
+        let number = (rank + ranks - root % ranks) % ranks;
+        // A binomial tree: number n passes on to n + 2^k for every 2^k above n.
+        let first = if number == 0 { 0 } else { number.ilog2() + 1 };
+        let children = (first..32).map(|power| number as u64 + (1_u64 << power));
+        let children = children.take_while(|child| *child < u64::from(ranks));
+        let children: VecDeque<u32> =
+            children.map(|child| ((child + u64::from(root % ranks)) % u64::from(ranks)) as u32).collect();
+        self.processes[rank as usize].running = Running::Broadcast { key, has_data: number == 0, children };
+        self.advance(rank);
+    }
+
+    pub(super) fn pass_on(&mut self, rank: u32, to: u32, key: Key) {
+        let What::Broadcast { bytes, .. } = self.step(rank) else { return };
+        let delivery = Delivery { key, from: rank, to, bytes: *bytes, what: Content::Broadcast };
+        self.send(rank, delivery, Duration::ZERO);
+    }
+
+    /// Keeps the sender's core busy, `extra` included; then the message goes off.
+    pub(super) fn send(&mut self, rank: u32, delivery: Delivery, extra: Duration) {
+        let cost = self.machine.messages.send.picoseconds().saturating_add(extra.picoseconds());
+        let id = match self.free_deliveries.pop() {
+            Some(id) => {
+                self.deliveries[id as usize] = Some(delivery);
+                id
+            }
+            None => {
+                self.deliveries.push(Some(delivery));
+                self.deliveries.len() as u32 - 1
+            }
+        };
+        self.compute(rank, Duration::from_picoseconds(cost), Then::Depart(id));
+    }
+
+    pub(super) fn depart(&mut self, id: u32) {
+        let Some(delivery) = &self.deliveries[id as usize] else { return };
+        let (from, to) =
+            (self.processes[delivery.from as usize].node, self.processes[delivery.to as usize].node);
+        self.ship(from, to, delivery.bytes, Cargo::Message(id));
+    }
+
+    /// The receiver's processor time: the message's own, unpacking data into a collective buffer, and, within a node,
+    /// the copy out of the sender's memory.
+    pub(super) fn receive_cost(&self, rank: u32, id: u32) -> Duration {
+        let Some(delivery) = &self.deliveries[id as usize] else { return Duration::ZERO };
+        let process = &self.processes[rank as usize];
+        let unpacked = match (&delivery.what, &process.running) {
+            (Content::Data(piece, _), Running::Operation { number, .. }) if piece.client.0 != *number => {
+                Some(self.copy_cost(rank, piece))
+            }
+            _ => None,
+        };
+        let is_local = self.processes[delivery.from as usize].node == process.node;
+        let copy = match unpacked {
+            Some(cost) => cost,
+            None if is_local => self.copy_time(delivery.bytes, 1),
+            None => Duration::ZERO,
+        };
+        let sum = self.machine.messages.receive.picoseconds().saturating_add(copy.picoseconds());
+        Duration::from_picoseconds(sum)
+    }
+
+    /// A message event begins, and the one before it ends.
+    pub(super) fn begin_message(&mut self, rank: u32, call: Call, peer: u32, bytes: u64) {
+        self.end_message(rank);
+        self.processes[rank as usize].sending = Some(Sending { call, peer, bytes, start: self.now });
+    }
+
+    pub(super) fn end_message(&mut self, rank: u32) {
+        let Some(sending) = self.processes[rank as usize].sending.take() else { return };
+        self.tally.count(sending.call, sending.bytes, self.now.since(sending.start));
+        let operation = self.processes[rank as usize].operation + 1;
+        self.write(Event {
+            target: Target::Peer { rank: sending.peer },
+            size: sending.bytes,
+            result: sending.bytes as i64,
+            flags: Flags::PHYSICAL,
+            operation,
+            ..self.event(rank, sending.call, sending.start)
+        });
+    }
+}

@@ -1,0 +1,211 @@
+//! Collective operations and views: what a strategy asks for, carried out on simulated hardware.
+
+use pio_layout::View;
+use pio_machine::Duration;
+use pio_plan::{
+    Access, Action, Context, Direction, Event as PlanEvent, Group, Io, Message, Piece, Rank, Strategy,
+    ViewExchange,
+};
+use pio_trace::{Call, HandleId};
+
+use super::Engine;
+use crate::process::{Content, Delivery, Key, Naming, Requests, Running, Scattered, Then};
+use crate::workload::What;
+
+impl Engine<'_> {
+    pub(super) fn begin_access(
+        &mut self,
+        rank: u32,
+        handle: HandleId,
+        direction: Direction,
+        access: Access,
+        collective: bool,
+    ) {
+        let open = &self.workload.handles[handle.index()];
+        let group = open.group.unwrap_or(0);
+        let members = &self.workload.groups[group as usize];
+        let number = members.binary_search(&rank).unwrap_or(0) as u32;
+        let mut key = Key { of: open.collective, count: 0 };
+        let context = self.context(rank, key.of);
+        let machine: Box<dyn pio_plan::Machine + Send> = if collective {
+            let count = self.operations.entry((rank, key.of)).or_insert(0);
+            *count += 1;
+            key.count = *count;
+            let us = Group { rank: Rank(number), ranks: members.len() as u32 };
+            self.strategy.collective(us, direction, access, &context)
+        } else {
+            self.strategy.alone(Rank(number), direction, access, &context)
+        };
+        self.run_machine(rank, machine, key, group, number);
+    }
+
+    /// What an operation of a rank on a collective open goes by.
+    fn context(&self, rank: u32, collective: u64) -> Context {
+        // Servers that understand views are what this strategy takes for granted; others make do with any.
+        let servers = if self.strategy == Strategy::Ecio { self.hardware.servers.len() as u32 } else { 0 };
+        let number = self.views_set.get(&(rank, collective)).copied().unwrap_or(0);
+        let round = self.views.get(&collective).and_then(|views| views.round(number));
+        Context {
+            hints: self.hints.clone(),
+            views: round.and_then(|round| round.each.clone()),
+            servers,
+            guarded: round.is_some_and(|round| round.has_gaps && round.ranks > 1),
+            // Before the first view is set, every rank sees all bytes.
+            contiguous: round.is_none_or(|round| !round.has_gaps),
+            shared_memory: false,
+            processors: None,
+        }
+    }
+
+    /// Sets a rank's view, and tells the others if the strategy does that.
+    pub(super) fn set_view(&mut self, rank: u32, handle: HandleId, view: pio_trace::ViewId) {
+        let open = &self.workload.handles[handle.index()];
+        let Some(group) = open.group else { return self.compute(rank, Duration::ZERO, Then::End) };
+        *self.views_set.entry((rank, open.collective)).or_insert(0) += 1;
+        if !self.strategy.exchanges_views() {
+            return self.compute(rank, Duration::ZERO, Then::End);
+        }
+        let members = &self.workload.groups[group as usize];
+        let number = members.binary_search(&rank).unwrap_or(0) as u32;
+        let count = self.operations.entry((rank, open.collective)).or_insert(0);
+        *count += 1;
+        let key = Key { of: open.collective, count: *count };
+        let us = Group { rank: Rank(number), ranks: members.len() as u32 };
+        let view = self.workload.views[view.index()].clone();
+        self.run_machine(rank, Box::new(ViewExchange::new(us, view)), key, group, number);
+    }
+
+    fn run_machine(
+        &mut self,
+        rank: u32,
+        mut machine: Box<dyn pio_plan::Machine + Send>,
+        key: Key,
+        group: u32,
+        number: u32,
+    ) {
+        let mut actions = Vec::new();
+        machine.handle(PlanEvent::Start, &mut actions);
+        let process = &mut self.processes[rank as usize];
+        process.actions.extend(actions);
+        process.running = Running::Operation { machine, key, group, number };
+        self.advance(rank);
+    }
+
+    /// Carries out an action. Whether the rank can go on at once.
+    pub(super) fn perform(&mut self, rank: u32, action: Action) -> bool {
+        let Running::Operation { key, group, number, .. } = &self.processes[rank as usize].running else {
+            return true;
+        };
+        let (key, group, number) = (*key, *group, *number);
+        match action {
+            Action::Send { to, message } => {
+                let call = call_of(&message);
+                let bytes = message.encode().len() as u64;
+                let to = self.workload.groups[group as usize][to.index()];
+                self.begin_message(rank, call, to, bytes);
+                let delivery = Delivery { key, from: rank, to, bytes, what: Content::Message(message) };
+                self.send(rank, delivery, Duration::ZERO);
+            }
+            Action::SendData { to, piece, error } => {
+                let mut head = Vec::new();
+                piece.encode(error, &mut head);
+                let data = piece.positions.end - piece.positions.start;
+                let bytes = data + head.len() as u64;
+                // An aggregator gathers the pieces from its buffer; a client's data are in one piece.
+                let pack =
+                    if piece.client.0 == number { Duration::ZERO } else { self.copy_cost(rank, &piece) };
+                let to = self.workload.groups[group as usize][to.index()];
+                self.begin_message(rank, Call::StrategyData, to, data);
+                let delivery = Delivery { key, from: rank, to, bytes, what: Content::Data(piece, error) };
+                self.send(rank, delivery, pack);
+            }
+            Action::Copy { piece } => {
+                let cost = self.copy_cost(rank, &piece);
+                self.compute(rank, cost, Then::Continue);
+            }
+            Action::Io(io) => self.begin_io(rank, io),
+            Action::Finish { result } => self.end(rank, result.unwrap_or(0)),
+        }
+        false
+    }
+
+    fn begin_io(&mut self, rank: u32, io: Io) {
+        self.end_message(rank);
+        if let Io::Lock { file } | Io::Unlock { file } = &io {
+            self.processes[rank as usize].lock = Some(file.clone());
+            let then = if matches!(io, Io::Lock { .. }) { Then::Lock } else { Then::Unlock };
+            return self.ask_for_lock(rank, then);
+        }
+        let Running::Operation { machine, number, .. } = &self.processes[rank as usize].running else {
+            return;
+        };
+        let scattered = |direction, positions, naming| {
+            let access = machine.access_of(Rank(*number))?;
+            // Without servers, each piece is a request of its own.
+            if self.hardware.servers.is_empty() {
+                return Some(Requests::Extents(direction, access.view.extents(positions)));
+            }
+            let access = Access { view: access.view.clone(), positions };
+            Some(Requests::Scattered(direction, Some(Scattered { access, naming })))
+        };
+        let requests = match io {
+            Io::List { direction, positions } => match scattered(direction, positions, Naming::List) {
+                Some(requests) => requests,
+                None => return,
+            },
+            Io::Ship { direction, positions } => match scattered(direction, positions, Naming::View) {
+                Some(requests) => requests,
+                None => return,
+            },
+            Io::Lock { .. } | Io::Unlock { .. } => return,
+            Io::Pieces { direction, positions } => match machine.access_of(Rank(*number)) {
+                Some(access) => Requests::Extents(direction, access.view.extents(positions)),
+                None => return,
+            },
+            Io::Window { direction, file, .. } => {
+                let bytes = file.end - file.start;
+                Requests::Extents(direction, View::contiguous(file.start).extents(0..bytes))
+            }
+            Io::WriteParts { parts, .. } => {
+                Requests::Extents(Direction::Write, parts.extents(0..parts.size()))
+            }
+            Io::FillAndWrite { file, holes, .. } => {
+                let (first, last) = (holes.lower_bound() as u64, holes.upper_bound() as u64);
+                Requests::FillAndWrite {
+                    gaps: Some((first, last - first)),
+                    whole: Some((file.start, file.end - file.start)),
+                }
+            }
+        };
+        let (What::Access { handle, .. } | What::Request { handle, .. }) = self.step(rank) else { return };
+        self.transfer(rank, *handle, None, requests);
+    }
+
+    /// What it costs to move a piece between a collective buffer, where it is scattered, and one contiguous run.
+    pub(super) fn copy_cost(&self, rank: u32, piece: &Piece) -> Duration {
+        let Running::Operation { machine, .. } = &self.processes[rank as usize].running else {
+            return Duration::ZERO;
+        };
+        let Some(access) = machine.access_of(piece.client) else { return Duration::ZERO };
+        let pieces: u64 = access.view.runs(piece.positions.clone()).map(|run| run.count).sum();
+        self.copy_time(piece.positions.end - piece.positions.start, pieces)
+    }
+
+    pub(super) fn copy_time(&self, bytes: u64, pieces: u64) -> Duration {
+        time_to_copy(&self.machine.nodes.copy, bytes, pieces)
+    }
+}
+
+/// How long a processor takes to move pieces.
+pub(super) fn time_to_copy(copy: &pio_machine::Copy, bytes: u64, pieces: u64) -> Duration {
+    let moving = copy.bandwidth.time_of(bytes).picoseconds();
+    Duration::from_picoseconds(moving.saturating_add(copy.piece.picoseconds().saturating_mul(pieces)))
+}
+
+fn call_of(message: &Message) -> Call {
+    match message {
+        Message::Describe(_) | Message::Register(_) | Message::TakePart(_) => Call::StrategyDescribe,
+        Message::Grant { .. } | Message::Release { .. } => Call::StrategyGrant,
+        Message::Acknowledge { .. } => Call::StrategyAcknowledge,
+    }
+}

@@ -1,0 +1,213 @@
+//! The program of a rank: its calls one after the other, and the messages that come for it meanwhile.
+
+use pio_layout::View;
+use pio_machine::Duration;
+use pio_plan::{Access, Event as PlanEvent, Rank};
+use pio_trace::{Call, Event, Flags, Layer, Target};
+
+use super::{Engine, Happening};
+use crate::process::{Content, Delivery, Requests, Running, Then};
+use crate::workload::What;
+
+impl<'a> Engine<'a> {
+    /// Goes on to the next call: thinks, then begins it.
+    pub(super) fn next_step(&mut self, rank: u32) {
+        let process = &mut self.processes[rank as usize];
+        let Some(step) = self.workload.programs[rank as usize].get(process.begun) else {
+            process.finished = true;
+            process.since = self.now;
+            return;
+        };
+        process.begun += 1;
+        process.since = self.now;
+        process.then = Then::Begin;
+        let think = if self.cpu_speed == 1.0 {
+            step.think
+        } else {
+            Duration::from_seconds(step.think.seconds() / self.cpu_speed)
+        };
+        process.think_ns = think.picoseconds() / 1000;
+        self.events.add(self.now + think, Happening::Resume(rank));
+    }
+
+    pub(super) fn step(&self, rank: u32) -> &'a What {
+        &self.workload.programs[rank as usize][self.processes[rank as usize].begun - 1].what
+    }
+
+    pub(super) fn begin(&mut self, rank: u32) {
+        let calls = &self.machine.calls;
+        let now = self.now;
+        let process = &mut self.processes[rank as usize];
+        process.since = now;
+        process.running = Running::Simple;
+        match self.step(rank) {
+            What::Open(_) => self.compute(rank, calls.open, Then::Directory),
+            What::Close(_) => self.compute(rank, calls.close, Then::Directory),
+            What::Seek(..) => self.compute(rank, calls.seek, Then::End),
+            What::SetView(handle, view) => self.set_view(rank, *handle, *view),
+            What::Access { handle, direction, view, positions, collective, .. } => {
+                let view = &self.workload.views[view.index()];
+                let access = Access { view: view.clone(), positions: positions.clone() };
+                self.begin_access(rank, *handle, *direction, access, *collective);
+            }
+            What::Request { handle, call, direction, offset, bytes } => {
+                let extents = View::contiguous(*offset).extents(0..*bytes);
+                let requests = Requests::Extents(*direction, extents);
+                self.transfer(rank, *handle, Some(*call), requests);
+            }
+            What::Broadcast { root, .. } => self.begin_broadcast(rank, *root),
+        }
+    }
+
+    /// The call is over: note it, and go on.
+    pub(super) fn end(&mut self, rank: u32, moved: u64) {
+        self.end_message(rank);
+        let process = &mut self.processes[rank as usize];
+        process.running = Running::Nothing;
+        let (since, operation) = (process.since, process.operation + 1);
+        let elapsed = self.now.since(since);
+        let what = self.step(rank);
+        let mut event = self.event(rank, Call::MpiBarrier, since);
+        event.think_ns = self.processes[rank as usize].think_ns;
+        event.operation = operation;
+        match what {
+            What::Open(handle) | What::Close(handle) => {
+                let opens = matches!(what, What::Open(_));
+                let (mpi, posix) =
+                    if opens { (Call::MpiFileOpen, Call::Open) } else { (Call::MpiFileClose, Call::Close) };
+                self.tally.count(posix, 0, elapsed);
+                self.tally.called(rank, posix.op(), 0, elapsed);
+                if self.workload.handles[handle.index()].group.is_some() {
+                    self.processes[rank as usize].operation = operation;
+                    self.write(Event {
+                        call: mpi,
+                        handle: Some(*handle),
+                        flags: Flags::COLLECTIVE,
+                        ..event.clone()
+                    });
+                    event.flags = Flags::PHYSICAL;
+                    event.think_ns = 0;
+                } else {
+                    event.operation = 0;
+                }
+                self.write(Event { call: posix, handle: Some(self.physical[handle.index()]), ..event });
+            }
+            What::SetView(handle, view) => {
+                self.processes[rank as usize].operation = operation;
+                let call = Call::MpiFileSetView;
+                self.tally.count(call, 0, elapsed);
+                self.tally.called(rank, call.op(), 0, elapsed);
+                let target = Target::View { view: *view, position: 0 };
+                let flags = Flags::COLLECTIVE;
+                self.write(Event { call, handle: Some(*handle), target, flags, ..event });
+            }
+            What::Seek(handle, call) => {
+                self.tally.count(*call, 0, elapsed);
+                self.tally.called(rank, call.op(), 0, elapsed);
+                if call.layer() == Layer::MpiIo {
+                    self.processes[rank as usize].operation = operation;
+                } else {
+                    event.operation = 0;
+                }
+                self.write(Event { call: *call, handle: Some(*handle), ..event });
+            }
+            What::Access { handle, call, view, positions, collective, .. } => {
+                self.processes[rank as usize].operation = operation;
+                self.tally.called(rank, call.op(), moved, elapsed);
+                let target = Target::View { view: *view, position: positions.start };
+                let flags = if *collective { Flags::COLLECTIVE } else { Flags::NONE };
+                let (size, result) = (positions.end - positions.start, moved as i64);
+                self.write(Event {
+                    call: *call,
+                    handle: Some(*handle),
+                    target,
+                    flags,
+                    size,
+                    result,
+                    ..event
+                });
+            }
+            What::Request { call, .. } => {
+                self.tally.called(rank, call.op(), moved, elapsed);
+            }
+            What::Broadcast { root, bytes } => {
+                self.tally.count(Call::MpiBcast, *bytes, elapsed);
+                let target = Target::Peer { rank: *root };
+                event.operation = 0;
+                let flags = Flags::COLLECTIVE;
+                self.write(Event {
+                    call: Call::MpiBcast,
+                    target,
+                    flags,
+                    size: *bytes,
+                    result: *bytes as i64,
+                    ..event
+                });
+            }
+        }
+        self.next_step(rank);
+    }
+
+    /// Goes on with what a rank is in: the strategy's actions, then the messages that have come for it.
+    pub(super) fn advance(&mut self, rank: u32) {
+        loop {
+            let process = &mut self.processes[rank as usize];
+            if let Running::Broadcast { key, has_data, children } = &mut process.running {
+                if !*has_data {
+                    return self.take_next(rank);
+                }
+                let (key, child) = (*key, children.pop_front());
+                match child {
+                    Some(to) => return self.pass_on(rank, to, key),
+                    None => return self.end(rank, 0),
+                }
+            }
+            if let Some(action) = process.actions.pop_front() {
+                if self.perform(rank, action) {
+                    continue;
+                }
+                return;
+            }
+            return self.take_next(rank);
+        }
+    }
+
+    /// Takes in the first message of the operation that the rank is in, or waits for one.
+    fn take_next(&mut self, rank: u32) {
+        let process = &mut self.processes[rank as usize];
+        let key = match &process.running {
+            Running::Operation { key, .. } | Running::Broadcast { key, .. } => *key,
+            Running::Nothing | Running::Simple => return,
+        };
+        let deliveries = &self.deliveries;
+        let mine = |id: &u32| deliveries[*id as usize].as_ref().is_some_and(|delivery| delivery.key == key);
+        let Some(place) = process.mailbox.iter().position(mine) else {
+            process.idle = true;
+            return;
+        };
+        let Some(id) = process.mailbox.remove(place) else { return };
+        let cost = self.receive_cost(rank, id);
+        self.compute(rank, cost, Then::Take(id));
+    }
+
+    pub(super) fn take(&mut self, rank: u32, delivery: Delivery) {
+        let process = &mut self.processes[rank as usize];
+        match (&mut process.running, delivery.what) {
+            (Running::Broadcast { has_data, .. }, _) => *has_data = true,
+            (Running::Operation { machine, group, .. }, what) => {
+                let members = &self.workload.groups[*group as usize];
+                let from = Rank(members.binary_search(&delivery.from).unwrap_or(0) as u32);
+                let event = match what {
+                    Content::Message(message) => PlanEvent::Received { from, message },
+                    Content::Data(piece, error) => PlanEvent::Data { from, piece, error },
+                    Content::Broadcast => return,
+                };
+                let mut actions = Vec::new();
+                machine.handle(event, &mut actions);
+                process.actions.extend(actions);
+            }
+            (Running::Nothing | Running::Simple, _) => {}
+        }
+        self.advance(rank);
+    }
+}

@@ -1,0 +1,273 @@
+//! Requests to the file system: to servers and back, and to the directory.
+
+use pio_machine::{Duration, Storage};
+use pio_plan::{Direction, Event as PlanEvent};
+use pio_trace::{Call, Event, Flags, HandleId, Target};
+
+use super::{Cargo, Engine, Happening};
+use crate::error::SimError;
+use crate::hardware::parts;
+use crate::process::{Request, Requests, Running, Then, Transfer};
+use crate::server::Part;
+use crate::workload::What;
+
+impl Engine<'_> {
+    pub(super) fn transfer(&mut self, rank: u32, handle: HandleId, call: Option<Call>, requests: Requests) {
+        let file = self.workload.handles[handle.index()].file;
+        let physical = call.is_none();
+        self.processes[rank as usize].transfer = Some(Transfer {
+            requests,
+            current: None,
+            scattered: None,
+            parts_left: 0,
+            moved: 0,
+            file,
+            handle: self.physical[handle.index()],
+            call,
+            physical,
+        });
+        self.next_request(rank);
+    }
+
+    fn next_request(&mut self, rank: u32) {
+        let now = self.now;
+        let Some(transfer) = &mut self.processes[rank as usize].transfer else { return };
+        let Some((direction, offset, bytes, scattered)) = transfer.requests.next() else {
+            return self.transferred(rank);
+        };
+        transfer.scattered = scattered;
+        transfer.current = Some(Request { direction, offset, bytes, start: now });
+        let file = transfer.file;
+        let exclusive = matches!(self.machine.storage, Storage::Local { exclusive_writes: true });
+        if exclusive && direction == Direction::Write {
+            let file = &mut self.files[file as usize];
+            if file.writer.is_some() {
+                file.waiting.push_back(rank);
+                return;
+            }
+            file.writer = Some(rank);
+        }
+        self.call(rank, direction, bytes);
+    }
+
+    /// The processor time of a call: before the data of a write go off. That of a read follows when they are here.
+    fn call(&mut self, rank: u32, direction: Direction, bytes: u64) {
+        let (access, moves) = match direction {
+            Direction::Read => {
+                (&self.machine.calls.read, matches!(self.machine.storage, Storage::Local { .. }))
+            }
+            Direction::Write => (&self.machine.calls.write, true),
+        };
+        let moving = if moves { access.bandwidth.time_of(bytes) } else { Duration::ZERO };
+        let cost = [access.call, moving, self.analysis_time(rank, direction)]
+            .iter()
+            .fold(0_u64, |sum, part| sum.saturating_add(part.picoseconds()));
+        self.compute(rank, Duration::from_picoseconds(cost), Then::Issue);
+    }
+
+    /// The request goes off to the servers, if there are any.
+    pub(super) fn issue(&mut self, rank: u32) {
+        let Some(transfer) = &mut self.processes[rank as usize].transfer else { return };
+        let Some(request) = transfer.current else { return };
+        let file = transfer.file;
+        let Some(striping) = self.files[file as usize].striping else {
+            self.release_file(rank);
+            return self.complete(rank);
+        };
+        if let Some(scattered) = transfer.scattered.take() {
+            return self.issue_scattered(rank, file, request.direction, striping, &scattered);
+        }
+        let node = self.processes[rank as usize].node;
+        let mut count = 0;
+        for (server, bytes, first_strip) in parts(&striping, request.offset, request.bytes) {
+            let offset = striping.len_of_server(server, request.offset);
+            let part = Part {
+                rank,
+                file,
+                server,
+                direction: request.direction,
+                offset,
+                bytes,
+                first_strip,
+                pieces: 0,
+            };
+            let server_node = self.hardware.servers[server as usize].node;
+            let message = self.control_bytes();
+            let sent = if request.direction == Direction::Write { message + bytes } else { message };
+            self.ship(node, server_node, sent, Cargo::Request(part));
+            count += 1;
+        }
+        match &mut self.processes[rank as usize].transfer {
+            Some(transfer) if count > 0 => transfer.parts_left = count,
+            _ => self.complete(rank),
+        }
+    }
+
+    /// A server takes in a part.
+    pub(super) fn take_in(&mut self, part: Part) {
+        let now = self.now;
+        let arrived = self.hardware.servers[part.server as usize].arrive(now, part);
+        self.note_failure(arrived);
+        self.arm(part.server);
+    }
+
+    /// Sees to it that a server is looked after when something happens in it.
+    fn arm(&mut self, number: u32) {
+        let server = &mut self.hardware.servers[number as usize];
+        if let Some(time) = server.next_time().filter(|time| server.armed.is_none_or(|armed| *time < armed)) {
+            server.armed = Some(time);
+            self.events.add(time, Happening::Server(number));
+        }
+    }
+
+    /// A server carries on to this moment.
+    pub(super) fn carry_on(&mut self, number: u32) {
+        let server = &mut self.hardware.servers[number as usize];
+        if server.armed != Some(self.now) {
+            return;
+        }
+        server.armed = None;
+        let mut done = std::mem::take(&mut self.served);
+        let advanced = server.advance(self.now, &mut done);
+        self.note_failure(advanced);
+        for part in done.drain(..) {
+            self.served(part);
+        }
+        self.served = done;
+        self.arm(number);
+    }
+
+    /// What a server refuses ends the simulation.
+    fn note_failure(&mut self, outcome: Result<(), SimError>) {
+        if let Err(error) = outcome {
+            self.failure.get_or_insert(error);
+        }
+    }
+
+    /// A server has its part of a request done: the bytes that were read, or the word that all is written, go back.
+    fn served(&mut self, part: Part) {
+        if part.pieces > 0 && part.direction == Direction::Read {
+            let picked = self.place(part);
+            return self.events.add(picked, Happening::Picked(part));
+        }
+        self.send_back(part);
+    }
+
+    pub(super) fn send_back(&mut self, part: Part) {
+        let from = self.hardware.servers[part.server as usize].node;
+        let to = self.processes[part.rank as usize].node;
+        let bytes = if part.direction == Direction::Read { part.bytes } else { self.control_bytes() };
+        self.ship(from, to, bytes, Cargo::Answer(part));
+    }
+
+    pub(super) fn answered(&mut self, part: Part) {
+        let Some(transfer) = &mut self.processes[part.rank as usize].transfer else { return };
+        transfer.parts_left -= 1;
+        if transfer.parts_left > 0 {
+            return;
+        }
+        let bytes = transfer.current.map_or(0, |request| request.bytes);
+        match part.direction {
+            Direction::Read => {
+                let moving = self.machine.calls.read.bandwidth.time_of(bytes);
+                self.compute(part.rank, moving, Then::Complete);
+            }
+            Direction::Write => self.complete(part.rank),
+        }
+    }
+
+    /// The next rank may write the file.
+    fn release_file(&mut self, rank: u32) {
+        let Some(transfer) = &self.processes[rank as usize].transfer else { return };
+        let file = &mut self.files[transfer.file as usize];
+        if file.writer != Some(rank) {
+            return;
+        }
+        file.writer = file.waiting.pop_front();
+        let Some(next) = file.writer else { return };
+        let request = self.processes[next as usize].transfer.as_ref().and_then(|transfer| transfer.current);
+        if let Some(request) = request {
+            self.call(next, request.direction, request.bytes);
+        }
+    }
+
+    /// A request is done: note it, and make the next one.
+    pub(super) fn complete(&mut self, rank: u32) {
+        let Some(transfer) = &mut self.processes[rank as usize].transfer else { return };
+        let Some(request) = transfer.current.take() else { return };
+        let fills = matches!(transfer.requests, Requests::FillAndWrite { .. });
+        if !(fills && request.direction == Direction::Read) {
+            transfer.moved += request.bytes;
+        }
+        let call = transfer.call.unwrap_or(match request.direction {
+            Direction::Read => Call::Pread,
+            Direction::Write => Call::Pwrite,
+        });
+        let (handle, physical) = (transfer.handle, transfer.physical);
+        self.tally.count(call, request.bytes, self.now.since(request.start));
+        let mut event = Event {
+            handle: Some(handle),
+            target: Target::Extent { offset: request.offset },
+            size: request.bytes,
+            result: request.bytes as i64,
+            ..self.event(rank, call, request.start)
+        };
+        if physical {
+            event.flags = Flags::PHYSICAL;
+            event.operation = self.processes[rank as usize].operation + 1;
+        } else {
+            event.think_ns = self.processes[rank as usize].think_ns;
+        }
+        self.write(event);
+        self.next_request(rank);
+    }
+
+    /// All requests are done: tell who asked for them.
+    fn transferred(&mut self, rank: u32) {
+        let process = &mut self.processes[rank as usize];
+        let Some(transfer) = process.transfer.take() else { return };
+        if !matches!(process.running, Running::Operation { .. }) {
+            return self.end(rank, transfer.moved);
+        }
+        self.io_done(rank, transfer.moved);
+    }
+
+    /// Tells a rank's strategy that what it asked for is done.
+    pub(super) fn io_done(&mut self, rank: u32, moved: u64) {
+        let process = &mut self.processes[rank as usize];
+        let Running::Operation { machine, .. } = &mut process.running else { return };
+        let mut actions = Vec::new();
+        machine.handle(PlanEvent::IoDone { result: Ok(moved) }, &mut actions);
+        process.actions.extend(actions);
+        self.advance(rank);
+    }
+
+    /// Opens and closes: after the call's own time, that of the directory server, if there is one.
+    pub(super) fn ask_directory(&mut self, rank: u32) {
+        let (Storage::Striped { open, close, .. } | Storage::IoNodes { open, close, .. }) =
+            &self.machine.storage
+        else {
+            return self.end(rank, 0);
+        };
+        let service = if matches!(self.step(rank), What::Open(_)) { *open } else { *close };
+        if service == Duration::ZERO {
+            return self.end(rank, 0);
+        }
+        self.processes[rank as usize].then = Then::End;
+        let node = self.processes[rank as usize].node;
+        self.ship(node, self.directory_node(), 0, Cargo::Directory(rank, service));
+    }
+
+    /// Bytes of a message to or from a server that carries no data.
+    pub(super) fn control_bytes(&self) -> u64 {
+        match &self.machine.storage {
+            Storage::IoNodes { request, .. } => *request,
+            Storage::Local { .. } | Storage::Striped { .. } => 0,
+        }
+    }
+
+    /// The directory is on the first server's node.
+    pub(super) fn directory_node(&self) -> u32 {
+        self.hardware.servers.first().map_or(0, |server| server.node)
+    }
+}

@@ -1,0 +1,74 @@
+//! What happens, as a trace.
+
+use pio_trace::{Call, Event, Flags, ProcessId, Tables, Target};
+
+use super::Engine;
+use crate::kernel::Time;
+
+impl Engine<'_> {
+    /// An event that ends now, with nothing but its times.
+    pub(super) fn event(&self, rank: u32, call: Call, start: Time) -> Event {
+        let start_ns = start.nanoseconds();
+        Event {
+            call,
+            process: ProcessId(rank),
+            thread: 0,
+            handle: None,
+            target: Target::None,
+            memory: None,
+            size: 0,
+            result: 0,
+            start_ns,
+            elapsed_ns: self.now.nanoseconds() - start_ns,
+            think_ns: 0,
+            flags: Flags::NONE,
+            operation: 0,
+        }
+    }
+
+    pub(super) fn write(&mut self, event: Event) {
+        if let Some(output) = &mut self.output {
+            output.push(event);
+        }
+    }
+
+    pub(super) fn tables(&self) -> Tables {
+        let workload = self.workload;
+        let process = |rank: u32| pio_trace::Process {
+            rank: Some(rank),
+            pid: rank,
+            host: format!("node{}", self.processes[rank as usize].node),
+            command: workload.name.clone(),
+            start_ns: 0,
+            end_ns: None,
+        };
+        let handle = |open: &crate::workload::Open, physical: bool| {
+            let group = open.group.filter(|_| !physical);
+            pio_trace::Handle {
+                file: pio_trace::FileId(open.file),
+                process: ProcessId(open.rank),
+                ranks: group.map_or(1, |group| workload.groups[group as usize].len() as u32),
+                collective: if group.is_some() { open.collective } else { 0 },
+            }
+        };
+        let mut handles: Vec<_> = workload.handles.iter().map(|open| handle(open, false)).collect();
+        let below = workload.handles.iter().filter(|open| open.group.is_some());
+        handles.extend(below.map(|open| handle(open, true)));
+        let note = |key: &str, value: String| (key.to_owned(), value);
+        Tables {
+            job: format!("{} on {}", workload.name, self.machine.name),
+            notes: vec![
+                note("simulator", format!("pio-sim {}", env!("CARGO_PKG_VERSION"))),
+                note("machine", self.machine.name.clone()),
+                note("strategy", self.strategy.to_string()),
+                note("hints", self.hints.to_text()),
+            ],
+            epoch_ns: 0,
+            processes: (0..workload.ranks()).map(process).collect(),
+            files: workload.files.clone(),
+            handles,
+            views: workload.views.clone(),
+            datatypes: Vec::new(),
+        }
+    }
+}
