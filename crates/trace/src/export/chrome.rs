@@ -13,7 +13,8 @@ use crate::event::{Event, Target};
 use crate::reader::Trace;
 use crate::tables::{Process, Tables};
 
-/// Writes `trace` to `file`, which is empty and has the name `path`, as Chrome trace-event JSON, in memory that does not grow with its length.
+/// Writes `trace` to `file`, which is empty and has the name `path`, as Chrome trace-event JSON, in memory that does not
+/// grow with its length.
 ///
 /// Times are microseconds with three digits behind the point, so no nanosecond is lost.
 pub fn chrome(trace: &Trace, file: &File, path: &Path) -> Result<(), TraceError> {

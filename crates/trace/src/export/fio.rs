@@ -13,8 +13,8 @@ use crate::event::{Event, Target};
 use crate::reader::Trace;
 use crate::tables::{FileId, Tables};
 
-/// Writes `trace` to `file`, which is empty and has the name `path`, as an iolog, in memory that does not grow with its length. Returns the number of
-/// requests.
+/// Writes `trace` to `file`, which is empty and has the name `path`, as an iolog, in memory that does not grow with its
+/// length. Returns the number of requests.
 ///
 /// Requests of all processes stand in one order, that of their starts, with times in microseconds. A noncontiguous access
 /// is a request for each of its extents. fio takes names without white space only: an underscore stands for it.

@@ -21,7 +21,8 @@ use crate::event::Event;
 use crate::reader::Trace;
 use crate::tables::Tables;
 
-/// Writes `trace` to `file`, which is empty and has the name `path`, as Parquet: zstd, a row group for each block of the trace (at most 65 536 rows).
+/// Writes `trace` to `file`, which is empty and has the name `path`, as Parquet: zstd, a row group for each block of the
+/// trace (at most 65 536 rows).
 ///
 /// Names are resolved: `host`, `file`, `call` and the like are dictionary-coded strings. Values that an event does not
 /// have are null. The job's name, its start and its notes are in the file's key-value metadata as `pioscope.job`,
