@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::cmsg_space;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{
@@ -37,6 +38,7 @@ pub(super) struct Stream {
     /// Whether the other side may send descriptors.
     takes_descriptors: bool,
     descriptors: VecDeque<OwnedFd>,
+    receive_timeout: Option<Duration>,
     traffic: Traffic,
 }
 
@@ -49,6 +51,7 @@ impl Stream {
             to: 0,
             takes_descriptors: false,
             descriptors: VecDeque::new(),
+            receive_timeout: None,
             traffic: Traffic::default(),
         }
     }
@@ -171,7 +174,12 @@ impl Stream {
         Ok(())
     }
 
-    pub(super) fn set_timeouts(&self, receive: Option<Duration>, send: Option<Duration>) -> io::Result<()> {
+    pub(super) fn set_timeouts(
+        &mut self,
+        receive: Option<Duration>,
+        send: Option<Duration>,
+    ) -> io::Result<()> {
+        self.receive_timeout = receive;
         sockopt::set_socket_timeout(&self.socket, Timeout::Recv, receive)?;
         Ok(sockopt::set_socket_timeout(&self.socket, Timeout::Send, send)?)
     }
@@ -194,13 +202,14 @@ impl Stream {
         Ok(())
     }
 
+    /// From a Unix socket.
     fn fill_with_descriptors(&mut self) -> io::Result<usize> {
         loop {
             let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
             let mut control = RecvAncillaryBuffer::new(&mut space);
             let mut out = [IoSliceMut::new(&mut self.buffer[..])];
-            let received =
-                rustix::net::recvmsg(&self.socket, &mut out, &mut control, RecvFlags::CMSG_CLOEXEC);
+            let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+            let received = rustix::net::recvmsg(&self.socket, &mut out, &mut control, flags);
             for message in control.drain() {
                 if let RecvAncillaryMessage::ScmRights(descriptors) = message {
                     self.descriptors.extend(descriptors);
@@ -213,8 +222,20 @@ impl Stream {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(len) => return Ok(len),
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(read_error(errno)),
+                Err(Errno::AGAIN) => self.sleep_until_readable()?,
+                Err(errno) => return Err(errno.into()),
             }
+        }
+    }
+
+    /// Who sleeps within `recvmsg` is woken up, too, whenever the other side takes what was sent to it, for there is room to
+    /// send more: twice as many wake-ups, some on processors that sleep. `poll` is told what for.
+    fn sleep_until_readable(&self) -> io::Result<()> {
+        let timeout = self.receive_timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], timeout.as_ref()) {
+            Ok(0) => Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
         }
     }
 }
