@@ -74,7 +74,7 @@ pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machin
         },
         storage: Storage::Local { exclusive_writes },
         io_node: None,
-        calls: Calls { open, close, seek, read, write },
+        calls: Calls { open, close, seek, read, write, collective_waits: true },
     })
 }
 
@@ -86,6 +86,7 @@ impl Machine {
          nodes.switch: threads, two a core, that do nothing but let each other go first.\n\
          messages: a number passed between two spinning threads, in three equal shares; an MPI library adds to it.\n\
          calls: 8-byte and 1 MiB calls on a file in the page cache; the disk behind it is not measured.\n\
+         calls.collective-waits: not measured; so it is in Pioscope's MPI-IO.\n\
          storage.exclusive-writes: whether two threads write one file slower than two files."
     }
 }

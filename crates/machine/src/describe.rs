@@ -71,6 +71,9 @@ impl Machine {
         for (name, access) in [("read", &calls.read), ("write", &calls.write)] {
             writeln!(out, "{name} = {{ call = \"{}\", bandwidth = \"{}\" }}", access.call, access.bandwidth)?;
         }
+        if calls.collective_waits {
+            writeln!(out, "collective-waits = true")?;
+        }
         Ok(())
     }
 }

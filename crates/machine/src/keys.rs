@@ -116,7 +116,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("io-node.cpu", &["request", "response"]),
     ("io-node.disk", &["count", "seek", "bandwidth", "specs", "solid-state", "queue", "array"]),
     ("io-node.disk.solid-state", &["read", "write", "bandwidth", "channels"]),
-    ("calls", &["open", "close", "seek", "read", "write"]),
+    ("calls", &["open", "close", "seek", "read", "write", "collective-waits"]),
     ("calls.read", &["call", "bandwidth"]),
     ("calls.write", &["call", "bandwidth"]),
 ];

@@ -183,6 +183,8 @@ pub struct Calls {
     pub read: Access,
     /// Writes.
     pub write: Access,
+    /// Whether a rank leaves a collective open, close or view only when all ranks have come to it.
+    pub collective_waits: bool,
 }
 
 /// What a read or write call costs the process that makes it.
@@ -392,6 +394,7 @@ fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
         seek: section.duration("seek", "1000 s")?,
         read: access(section.section("read")?)?,
         write: access(section.section("write")?)?,
+        collective_waits: section.has("collective-waits") && section.flag("collective-waits")?,
     };
     section.finish()?;
     Ok(calls)

@@ -18,6 +18,7 @@ use pio_plan::{Direction, Hints, Strategy};
 use pio_trace::HandleId;
 
 mod locks;
+mod meetings;
 mod messages;
 mod operations;
 mod program;
@@ -122,6 +123,8 @@ struct Engine<'a> {
     views_set: BTreeMap<(u32, u64), usize>,
     /// For each rank and collective open: operations begun.
     operations: BTreeMap<(u32, u64), u64>,
+    /// For each collective open: the ranks that wait in an open, close or view for the others.
+    meetings: BTreeMap<u64, Vec<u32>>,
     /// The POSIX handle under each MPI-IO handle.
     physical: Vec<HandleId>,
     tally: Tally,
@@ -229,6 +232,7 @@ impl<'a> Engine<'a> {
             views: views::of(workload, strategy),
             views_set: BTreeMap::new(),
             operations: BTreeMap::new(),
+            meetings: BTreeMap::new(),
             physical: (0..workload.handles.len()).map(&mut physical).collect(),
             tally: Tally { io_time: vec![0; ranks as usize], ..Tally::default() },
             output: None,

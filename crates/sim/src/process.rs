@@ -35,6 +35,8 @@ pub(crate) struct Process {
     pub(crate) lock: Option<Range<u64>>,
     /// The message it sent last, to which the time counts until it does something else.
     pub(crate) sending: Option<Sending>,
+    /// When its own part of a collective open, close or view was done; it waits for the others since.
+    pub(crate) own_part_done: Option<Time>,
     /// Number of its last MPI-IO call.
     pub(crate) operation: u64,
     pub(crate) finished: bool,

@@ -61,10 +61,14 @@ impl<'a> Engine<'a> {
 
     /// The call is over: note it, and go on.
     pub(super) fn end(&mut self, rank: u32, moved: u64) {
+        if self.waits_for_others(rank) {
+            return;
+        }
         self.end_message(rank);
         let process = &mut self.processes[rank as usize];
         process.running = Running::Nothing;
         let (since, operation) = (process.since, process.operation + 1);
+        let own_part = process.own_part_done.take().unwrap_or(self.now).since(since);
         let elapsed = self.now.since(since);
         let what = self.step(rank);
         let mut event = self.event(rank, Call::MpiBarrier, since);
@@ -75,7 +79,7 @@ impl<'a> Engine<'a> {
                 let opens = matches!(what, What::Open(_));
                 let (mpi, posix) =
                     if opens { (Call::MpiFileOpen, Call::Open) } else { (Call::MpiFileClose, Call::Close) };
-                self.tally.count(posix, 0, elapsed);
+                self.tally.count(posix, 0, own_part);
                 self.tally.called(rank, posix.op(), 0, elapsed);
                 if self.workload.handles[handle.index()].group.is_some() {
                     self.processes[rank as usize].operation = operation;
@@ -86,6 +90,7 @@ impl<'a> Engine<'a> {
                         ..event.clone()
                     });
                     event.flags = Flags::PHYSICAL;
+                    event.elapsed_ns = own_part.picoseconds() / 1000;
                     event.think_ns = 0;
                 } else {
                     event.operation = 0;

@@ -41,11 +41,10 @@ impl Engine<'_> {
         let exclusive = matches!(self.machine.storage, Storage::Local { exclusive_writes: true });
         if exclusive && direction == Direction::Write {
             let file = &mut self.files[file as usize];
-            if file.writer.is_some() {
+            if *file.writer.get_or_insert(rank) != rank {
                 file.waiting.push_back(rank);
                 return;
             }
-            file.writer = Some(rank);
         }
         self.call(rank, direction, bytes);
     }
@@ -71,7 +70,6 @@ impl Engine<'_> {
         let Some(request) = transfer.current else { return };
         let file = transfer.file;
         let Some(striping) = self.files[file as usize].striping else {
-            self.release_file(rank);
             return self.complete(rank);
         };
         if let Some(scattered) = transfer.scattered.take() {
@@ -176,7 +174,8 @@ impl Engine<'_> {
         }
     }
 
-    /// The next rank may write the file.
+    /// The next rank may write the file: when all requests of a call are done, as who writes on has the file again before
+    /// those who sleep for it are awake.
     fn release_file(&mut self, rank: u32) {
         let Some(transfer) = &self.processes[rank as usize].transfer else { return };
         let file = &mut self.files[transfer.file as usize];
@@ -224,6 +223,7 @@ impl Engine<'_> {
 
     /// All requests are done: tell who asked for them.
     fn transferred(&mut self, rank: u32) {
+        self.release_file(rank);
         let process = &mut self.processes[rank as usize];
         let Some(transfer) = process.transfer.take() else { return };
         if !matches!(process.running, Running::Operation { .. }) {
