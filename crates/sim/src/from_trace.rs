@@ -132,8 +132,10 @@ impl<'t> Reader<'t> {
             return Some(What::Broadcast { root, bytes: event.size });
         }
         let handle = event.handle?;
-        // A collective call that failed for one rank was still made by the others.
-        if event.result < 0 && !collective {
+        // A collective call that failed for one rank was still made by the others, which wait for it.
+        let takes_part =
+            collective || (event.layer() == Layer::MpiIo && matches!(event.op(), Op::Close | Op::View));
+        if event.result < 0 && !takes_part {
             return None;
         }
         match (event.layer(), event.op()) {

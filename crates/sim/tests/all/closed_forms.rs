@@ -205,6 +205,49 @@ fn writers_of_one_local_file_exclude_each_other_where_the_kernel_does() {
 }
 
 #[test]
+fn who_writes_a_local_file_makes_all_its_requests_before_the_next_one_may() {
+    let changes = [("cores = 2", "cores = 1"), ("switch = \"0 s\"", "switch = \"10 us\"")];
+    let text = changes.iter().fold(MACHINE.to_owned(), |text, (from, to)| text.replace(from, to));
+    let (before, after) = (text.find("[storage]").unwrap(), text.find("[calls]").unwrap());
+    let text = format!("{}{LOCAL}{}", &text[..before], &text[after + "[calls]".len()..]);
+    let machine = Machine::parse("by-hand.toml", &text).unwrap();
+    let three = Datatype::vector(3, 1000, 2000, &Datatype::bytes(1)).unwrap();
+    let write = |rank| What::Access {
+        handle: HandleId(rank),
+        call: Call::MpiFileWriteAt,
+        direction: Direction::Write,
+        view: ViewId(0),
+        positions: 0..3000,
+        collective: false,
+    };
+    let mut workload = workload((0..2).map(|rank| vec![write(rank)]).collect());
+    workload.views = vec![View::new(0, 1, three).unwrap()];
+    let options = Options { ranks_per_node: Some(2), ..Options::default() };
+    let hints = Hints::default();
+    let found =
+        simulate(&machine, &workload, Strategy::Independent, &hints, &options, None, &mut |_| {}).unwrap();
+    // Six calls of 1000 ns and 1000 bytes; the processor changes from one rank to the other once.
+    assert_eq!(found.makespan.picoseconds(), 6 * 2_000_000 + 10_000_000);
+}
+
+#[test]
+fn ranks_wait_for_each_other_in_collective_calls_where_the_machine_says_so() {
+    let programs = || {
+        let seek = What::Seek(HandleId(1), Call::MpiFileSeek);
+        workload(vec![vec![What::Close(HandleId(0))], vec![seek, What::Close(HandleId(1))]])
+    };
+    for (waits, ends_us, io_time_us) in [(false, 3, 3), (true, 7, 7)] {
+        let machine =
+            machine(&[("seek = \"1 us\"", &format!("seek = \"1 us\"\ncollective-waits = {waits}"))]);
+        let found = predict(&machine, &programs(), Options::default()).unwrap();
+        // The second rank comes to its close after a seek; when both are through, the word of it takes 4 us to receive.
+        assert_eq!(found.makespan.picoseconds(), ends_us * 1_000_000);
+        assert_eq!(found.io_time_max.picoseconds(), io_time_us * 1_000_000);
+        assert_eq!(found.operation(Op::Close).time.picoseconds(), 4_000_000, "the calls' own");
+    }
+}
+
+#[test]
 fn every_byte_written_is_on_a_server_and_evenly_so() {
     let program = |rank: u32| {
         vec![
