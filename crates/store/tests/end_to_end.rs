@@ -36,7 +36,7 @@ fn what_is_written_is_read_on_any_number_of_servers() {
         assert_eq!(file.read_at(0, &mut out).unwrap(), 5_000_123);
         assert_eq!(out[..123], [0; 123]);
         assert!(out[123..5_000_123] == data);
-        assert_eq!(out[5_000_123..], [0; 77]);
+        assert_eq!(out[5_000_123..], [9; 77], "behind the end");
         file.close().unwrap();
         let stat = scene.client().stat("/run//a").unwrap();
         assert_eq!((stat.size, stat.path.as_str()), (5_000_123, "run/a"));

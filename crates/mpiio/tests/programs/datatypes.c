@@ -162,6 +162,31 @@ static void nothing(void) {
   MPI_Type_free(&empty);
 }
 
+/* Memory for what is behind the end of a file stays as it was. */
+static void behind_the_end(void) {
+  MPI_File file = created("short");
+  MPI_Status status;
+  unsigned char data[5] = {1, 2, 3, 4, 5}, back[10];
+  if (rank == 0) OK(MPI_File_write_at(file, 0, data, 5, MPI_BYTE, &status));
+  settle(file);
+  for (int how = 0; how < 3; how++) {
+    int there = 5;
+    memset(back, 99, sizeof back);
+    if (how == 0) {
+      OK(MPI_File_read_at(file, 0, back, 10, MPI_BYTE, &status));
+    } else if (how == 1) {
+      OK(MPI_File_read_at_all(file, 0, back, 10, MPI_BYTE, &status));
+    } else {
+      OK(MPI_File_read_ordered(file, back, 10, MPI_BYTE, &status));
+      there = rank == 0 ? 5 : 0;
+    }
+    CHECK(count_of(&status, MPI_BYTE) == there);
+    CHECK(memcmp(back, data, (size_t)there) == 0);
+    for (int i = there; i < 10; i++) CHECK(back[i] == 99);
+  }
+  OK(MPI_File_close(&file));
+}
+
 int main(int count, char **arguments) {
   begin(&count, &arguments);
   for (int i = 0; i < MOST; i++) source[i] = (unsigned char)(i * 31 + i / 256 + 7 * rank);
@@ -178,5 +203,6 @@ int main(int count, char **arguments) {
   }
   bottom();
   nothing();
+  behind_the_end();
   return end();
 }

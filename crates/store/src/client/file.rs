@@ -66,20 +66,27 @@ impl StoreFile {
     }
 
     /// Reads `positions` of `view` into `sink`, in order; says how many bytes lie before the end of the file. What was never
-    /// written reads as zero.
+    /// written reads as zero; memory for what lies behind the end stays as it was.
     ///
     /// # Errors
     /// If a server cannot read or finds its data damaged, or is not there.
     pub fn read(&self, view: &View, positions: Range<u64>, sink: &mut dyn Sink) -> Result<u64, StoreError> {
         self.check_positions(view, &positions)?;
         let mut transfer = Transfer::default();
-        self.transfer(view, positions.clone(), Payload::In(sink), &mut transfer)?;
-        if !transfer.short {
+        self.transfer(view, positions.clone(), Payload::In(&mut *sink), &mut transfer)?;
+        if transfer.missing.is_empty() {
             return Ok(positions.end - positions.start);
         }
         // A part that ends early may be a hole or the end of the file: only all parts together tell.
         let end = view.position_at_or_after(self.size()?);
-        Ok(end.clamp(positions.start, positions.end) - positions.start)
+        let len = end.clamp(positions.start, positions.end) - positions.start;
+        for missing in transfer.missing {
+            let hole = missing.start..missing.end.min(len);
+            if !hole.is_empty() {
+                sink.zero(hole);
+            }
+        }
+        Ok(len)
     }
 
     /// Writes `data` at byte `offset`.
@@ -350,11 +357,8 @@ impl StoreFile {
         let Answered { chunk, body } = lane.answer(payload)?;
         match (body, chunk, payload) {
             (Ok(Answer::Written { epoch }), Some(_), Payload::Out(_)) => self.note_written(server, epoch),
-            (Ok(Answer::Data { bytes }), Some(chunk), Payload::In(sink)) if bytes <= chunk.len => {
-                if bytes < chunk.len {
-                    transfer.short = true;
-                    zero_behind(&chunk, bytes, *sink);
-                }
+            (Ok(Answer::Data { bytes }), Some(chunk), Payload::In(_)) if bytes <= chunk.len => {
+                transfer.missing.extend(bytes_behind(&chunk, bytes));
                 Ok(())
             }
             (Err(failure), ..) => {
@@ -397,20 +401,18 @@ pub struct Lock(u64);
 /// What came of an operation so far.
 #[derive(Default)]
 struct Transfer {
-    /// Whether a part ended before its data did.
-    short: bool,
+    /// Data bytes that a part ended before, counted from the first of the access.
+    missing: Vec<Range<u64>>,
     failed: Option<(u32, Failure)>,
 }
 
-/// Makes zero what lies behind the first `bytes` bytes of a chunk.
-fn zero_behind(chunk: &Chunk, bytes: u64, sink: &mut dyn Sink) {
-    let mut before = 0;
-    for range in &chunk.bytes {
-        let len = range.end - range.start;
-        let start = range.start + bytes.saturating_sub(before).min(len);
-        if start < range.end {
-            sink.zero(start..range.end);
-        }
-        before += len;
-    }
+/// What lies behind the first `bytes` bytes of a chunk.
+fn bytes_behind(chunk: &Chunk, bytes: u64) -> impl Iterator<Item = Range<u64>> + '_ {
+    let mut left = bytes;
+    let behind = chunk.bytes.iter().map(move |range| {
+        let there = left.min(range.end - range.start);
+        left -= there;
+        range.start + there..range.end
+    });
+    behind.filter(|range| !range.is_empty())
 }
