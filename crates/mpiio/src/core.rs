@@ -12,6 +12,7 @@ mod companion;
 mod coroutine;
 mod detour;
 mod driver;
+mod drivers;
 mod file;
 mod hints;
 mod mailbox;

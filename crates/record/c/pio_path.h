@@ -7,12 +7,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-/* Without the name of a file system, by which MPI-IO lets users choose one ("ufs:/data/x"). */
+/* Without the name of a file system, by which ROMIO lets users choose one ("ufs:/data/x"), or of our I/O servers. */
 static inline const char *without_file_system(const char *name) {
-    const char *colon = strchr(name, ':');
-    const char *first_slash = strchr(name, '/');
-    return colon != NULL && colon > name + 1 && (first_slash == NULL || colon < first_slash) ? colon + 1 : name;
+    static const char *const known[] = {"daos", "gpfs", "hfs", "ime", "lustre", "nfs", "panfs", "pfs", "piofs",
+                                        "pioscope", "pvfs", "pvfs2", "quobyte", "sfs", "testfs", "ufs", "xfs", "zoidfs"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t length = strlen(known[i]);
+        if (strncasecmp(name, known[i], length) == 0 && name[length] == ':')
+            return name + length + 1;
+    }
+    return name;
 }
 
 /* `path` has room for PATH_MAX bytes; empty if the name is too long. */

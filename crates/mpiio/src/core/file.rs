@@ -18,7 +18,7 @@ use super::opening::Opened;
 use super::remote;
 use super::settings::Settings;
 use super::status::Status;
-use super::storage::{Mode, Storage, without_prefix};
+use super::storage::{Mode, Storage, without_driver};
 use super::turns::Turns;
 use super::views::FileView;
 
@@ -73,7 +73,7 @@ impl File {
             common: Common::of_new_file(&channel),
         };
         let name = remote::name_of(path);
-        let path = Path::new(OsStr::from_bytes(without_prefix(path).to_bytes()));
+        let path = Path::new(OsStr::from_bytes(without_driver(path).to_bytes()));
         let inner = Inner {
             mode,
             strategy: settings.strategy,

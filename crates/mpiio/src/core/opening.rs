@@ -19,7 +19,7 @@ use super::companion::plain::HiddenFile;
 use super::hints;
 use super::remote;
 use super::status::Status;
-use super::storage::{Creates, Mode, Storage, without_prefix};
+use super::storage::{Creates, Mode, Storage, without_driver};
 
 /// What a rank knows when the file is open.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Opened {
         let opened = if waits { Err(Status::Internal) } else { attempt.open(true) };
         let outcome = if waits { WAITS } else { outcome_of(&opened) };
         let on_servers = remote::name_of(path).is_some();
-        let name = Path::new(OsStr::from_bytes(without_prefix(path).to_bytes()));
+        let name = Path::new(OsStr::from_bytes(without_driver(path).to_bytes()));
         let beside = first && !on_servers && HiddenFile::fits_beside(name);
         let [a, b, c, d, e, f] = hints::words_of(wanted);
         let mine = [
@@ -120,7 +120,7 @@ impl Attempt<'_> {
         if !mode.is_valid() || (mode.is_sequential() && mode.reads() && mode.writes()) {
             return Err(Status::Amode);
         }
-        let name = Path::new(OsStr::from_bytes(without_prefix(path).to_bytes()));
+        let name = Path::new(OsStr::from_bytes(without_driver(path).to_bytes()));
         let sets = makes && permissions.is_some() && !name.exists();
         let storage = Storage::open(path, mode, makes)?;
         if let (true, Some(permissions)) = (sets, permissions) {

@@ -16,6 +16,7 @@ use pio_store::StoreError;
 use pio_store::client::{Lock, Mode, Sink, Source, Store, StoreFile, Striping};
 use pio_store::transport::Traffic;
 
+use super::drivers;
 use super::memory::Memory;
 use super::storage::Creates;
 
@@ -40,15 +41,7 @@ pub fn name_of(path: &CStr) -> Option<String> {
 fn name_in_store(path: &str, all: bool) -> Option<String> {
     let (path, explicit) = match path.strip_prefix(PREFIX) {
         Some(rest) => (rest, true),
-        // ROMIO's prefixes name file system drivers.
-        None => match path.split_once(':') {
-            Some((driver, rest))
-                if driver.len() > 1 && driver.bytes().all(|byte| byte.is_ascii_lowercase()) =>
-            {
-                (rest, false)
-            }
-            _ => (path, false),
-        },
+        None => (&path[drivers::prefix_len(path.as_bytes())..], false),
     };
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     (explicit || all).then(|| parts.join("/"))
@@ -256,6 +249,7 @@ mod tests {
         assert_eq!(name_in_store("/tmp//a/./b", false), None);
         assert_eq!(name_in_store("/tmp//a/./b", true).as_deref(), Some("tmp/a/b"));
         assert_eq!(name_in_store("ufs:/tmp/a", true).as_deref(), Some("tmp/a"));
+        assert_eq!(name_in_store("run:a", true).as_deref(), Some("run:a"));
         assert_eq!(name_in_store("ufs:/tmp/a", false), None);
         assert_eq!(name_in_store("pioscope:run/a", false).as_deref(), Some("run/a"));
         // The store refuses it.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use pio_layout::View;
 use pio_plan::{Direction, IoError};
 
+use super::drivers;
 use super::memory::Memory;
 use super::plain::{self, PlainFile};
 use super::remote::{self, RemoteFile};
@@ -98,7 +99,7 @@ impl Storage {
     pub fn open(path: &CStr, mode: Mode, first: bool) -> Result<Storage, IoError> {
         match remote::name_of(path) {
             Some(name) => RemoteFile::open(&name, mode.creates(first)).map(Storage::Remote),
-            None => PlainFile::open(without_prefix(path), mode, first).map(Storage::Plain),
+            None => PlainFile::open(without_driver(path), mode, first).map(Storage::Plain),
         }
     }
 
@@ -256,20 +257,14 @@ impl Storage {
 pub fn remove(path: &CStr) -> Result<(), IoError> {
     match remote::name_of(path) {
         Some(name) => remote::remove(&name),
-        None => plain::remove(without_prefix(path)),
+        None => plain::remove(without_driver(path)),
     }
 }
 
-/// The path without what tells ROMIO which file system driver to use ("ufs:", "lustre:").
-pub fn without_prefix(path: &CStr) -> &CStr {
-    let bytes = path.to_bytes();
-    match bytes.iter().position(|byte| *byte == b':') {
-        // One letter might be a name of the user's; a slash before the colon makes it part of a path.
-        Some(colon) if colon > 1 && bytes[..colon].iter().all(u8::is_ascii_lowercase) => {
-            CStr::from_bytes_with_nul(&path.to_bytes_with_nul()[colon + 1..]).unwrap_or(path)
-        }
-        _ => path,
-    }
+/// The path without the name of a driver.
+pub fn without_driver(path: &CStr) -> &CStr {
+    CStr::from_bytes_with_nul(&path.to_bytes_with_nul()[drivers::prefix_len(path.to_bytes())..])
+        .unwrap_or(path)
 }
 
 #[cfg(test)]
@@ -277,12 +272,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn driver_prefixes_are_taken_off() {
-        assert_eq!(without_prefix(c"ufs:/tmp/a"), c"/tmp/a");
-        assert_eq!(without_prefix(c"lustre:a:b"), c"a:b");
-        assert_eq!(without_prefix(c"/tmp/ufs:a"), c"/tmp/ufs:a");
-        assert_eq!(without_prefix(c"a:b"), c"a:b");
-        assert_eq!(without_prefix(c"2024:b"), c"2024:b");
+    fn names_of_drivers_are_taken_off() {
+        assert_eq!(without_driver(c"ufs:/tmp/a"), c"/tmp/a");
+        assert_eq!(without_driver(c"run:a"), c"run:a");
     }
 
     #[test]
