@@ -89,7 +89,7 @@ fn note(predictions: &[Prediction]) -> String {
     if !notes.is_empty() {
         notes.push(
             "MPI libraries spin while they wait: what ranks, and servers beside them, lose to each other by that is \
-             not predicted."
+             not predicted; the time between calls is as recorded, with what ranks lost to each other then."
                 .to_owned(),
         );
     }
