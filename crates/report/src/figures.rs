@@ -3,20 +3,21 @@
 //! Each has a `role` and a label that says in words what it shows; the numbers themselves are in the tables.
 
 use pio_explain::{Explanation, ProcessStatistics, Sizes};
-use pio_trace::{Call, Op};
+use pio_trace::{Call, Layer, Op};
 
 use crate::bars::op_name;
 use crate::escape::html;
 use crate::prediction::Prediction;
 use crate::sections::{process_name, size_name};
 use crate::units;
+use crate::words;
 
 /// Width of every figure in its own units; the page scales it.
 const WIDTH: f64 = 1020.0;
 const LEFT: f64 = 74.0;
 const RIGHT: f64 = 12.0;
 
-/// Where the processes' time goes, as one bar: mean time per process by operation.
+/// Where the time goes, as one bar: that of all processes by operation, and what went by inside the MPI library.
 pub(crate) fn time_by_operation(found: &Explanation) -> String {
     let table = &found.operations.table;
     let mut parts: Vec<(&str, f64)> = table
@@ -27,6 +28,13 @@ pub(crate) fn time_by_operation(found: &Explanation) -> String {
         .collect();
     if table.acknowledgements.time_ns > 0 {
         parts.push(("acknowledgement", table.acknowledgements.time_s()));
+    }
+    // Where the operations are those below MPI-IO, its own time is in none of them.
+    if found.operations.layer == Layer::Posix
+        && let Some((asked, seen)) = words::mpi_io_s(found)
+        && asked > seen
+    {
+        parts.push(("inside MPI", asked - seen));
     }
     let total: f64 = parts.iter().map(|part| part.1).sum();
     if total <= 0.0 {
@@ -40,7 +48,8 @@ pub(crate) fn time_by_operation(found: &Explanation) -> String {
         let width = WIDTH * time_s / total;
         let tip = format!("{name}: {} in all, {}", units::time_s(*time_s), units::percent(time_s / total));
         body.push_str(&format!(
-            "<rect class=\"op-{name}\" x=\"{x:.2}\" y=\"0\" width=\"{width:.2}\" height=\"26\"><title>{tip}</title></rect>"
+            "<rect class=\"{}\" x=\"{x:.2}\" y=\"0\" width=\"{width:.2}\" height=\"26\"><title>{tip}</title></rect>",
+            part_class(name)
         ));
         x += width;
     }
@@ -48,7 +57,8 @@ pub(crate) fn time_by_operation(found: &Explanation) -> String {
         .iter()
         .map(|(name, time_s)| {
             format!(
-                "<li><i class=\"key op-{name}\"></i>{name} <b>{}</b></li>",
+                "<li><i class=\"key {}\"></i>{name} <b>{}</b></li>",
+                part_class(name),
                 units::percent(time_s / total)
             )
         })

@@ -56,13 +56,17 @@ fn data(found: &Explanation) -> Option<String> {
     ))
 }
 
-/// Whether most of the time in MPI-IO calls was spent neither at the files nor in messages that the trace shows: then it
+/// Seconds in MPI-IO calls, and those of them that were spent at the files or in messages that the trace shows. The others
 /// went by inside the MPI library, in its own exchange and in waiting for other ranks.
-fn inside_mpi(found: &Explanation) -> Option<String> {
+pub(crate) fn mpi_io_s(found: &Explanation) -> Option<(f64, f64)> {
     let program = found.layers.iter().find(|table| table.layer == Layer::MpiIo && !table.physical)?;
-    let asked = program.table.time_s();
     let below = found.layers.iter().filter(|table| table.physical);
-    let seen: f64 = below.map(|table| table.table.time_s()).sum();
+    Some((program.table.time_s(), below.map(|table| table.table.time_s()).sum()))
+}
+
+/// Whether most of the time in MPI-IO calls went by inside the MPI library.
+fn inside_mpi(found: &Explanation) -> Option<String> {
+    let (asked, seen) = mpi_io_s(found)?;
     if asked <= 0.0 || seen > asked / 2.0 {
         return None;
     }
