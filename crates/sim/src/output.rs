@@ -124,24 +124,10 @@ fn place(event: &Event) -> (u64, u32, u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pio_trace::{Call, Flags, Process, ProcessId, Target};
+    use pio_trace::{Call, Process, ProcessId};
 
     fn event(start_ns: u64) -> Event {
-        Event {
-            call: Call::MpiBarrier,
-            process: ProcessId(0),
-            thread: 0,
-            handle: None,
-            target: Target::None,
-            memory: None,
-            size: 0,
-            result: 0,
-            start_ns,
-            elapsed_ns: 1,
-            think_ns: 0,
-            flags: Flags::NONE,
-            operation: 0,
-        }
+        Event { elapsed_ns: 1, ..Event::new(Call::MpiBarrier, ProcessId(0), start_ns) }
     }
 
     #[test]

@@ -43,6 +43,25 @@ pub struct Event {
 }
 
 impl Event {
+    /// A call of no handle and no data that took no time.
+    pub fn new(call: Call, process: ProcessId, start_ns: u64) -> Event {
+        Event {
+            call,
+            process,
+            thread: 0,
+            handle: None,
+            target: Target::None,
+            memory: None,
+            size: 0,
+            result: 0,
+            start_ns,
+            elapsed_ns: 0,
+            think_ns: 0,
+            flags: Flags::NONE,
+            operation: 0,
+        }
+    }
+
     /// The kind of operation.
     pub fn op(&self) -> Op {
         self.call.op()

@@ -1,6 +1,6 @@
 //! What happens, as a trace.
 
-use pio_trace::{Call, Event, Flags, ProcessId, Tables, Target};
+use pio_trace::{Call, Event, ProcessId, Tables};
 
 use super::Engine;
 use crate::kernel::Time;
@@ -9,21 +9,7 @@ impl Engine<'_> {
     /// An event that ends now, with nothing but its times.
     pub(super) fn event(&self, rank: u32, call: Call, start: Time) -> Event {
         let start_ns = start.nanoseconds();
-        Event {
-            call,
-            process: ProcessId(rank),
-            thread: 0,
-            handle: None,
-            target: Target::None,
-            memory: None,
-            size: 0,
-            result: 0,
-            start_ns,
-            elapsed_ns: self.now.nanoseconds() - start_ns,
-            think_ns: 0,
-            flags: Flags::NONE,
-            operation: 0,
-        }
+        Event { elapsed_ns: self.now.nanoseconds() - start_ns, ..Event::new(call, ProcessId(rank), start_ns) }
     }
 
     pub(super) fn write(&mut self, event: Event) {

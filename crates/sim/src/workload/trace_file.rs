@@ -66,19 +66,8 @@ impl<'w> Rank<'w> {
         let step = self.steps.next()?;
         self.now_ps = self.after(step.think);
         let mut event = Event {
-            call: Call::MpiBcast,
-            process,
-            thread: 0,
-            handle: None,
-            target: Target::None,
-            memory: None,
-            size: 0,
-            result: 0,
-            start_ns: self.now_ps / PICOSECONDS_PER_NANOSECOND,
-            elapsed_ns: 0,
             think_ns: step.think.picoseconds() / PICOSECONDS_PER_NANOSECOND,
-            flags: Flags::NONE,
-            operation: 0,
+            ..Event::new(Call::MpiBcast, process, self.now_ps / PICOSECONDS_PER_NANOSECOND)
         };
         describe(&step.what, workload, &mut event);
         if event.layer() == Layer::MpiIo {
