@@ -227,7 +227,7 @@ fn breakdown(found: &Explanation, io_time_s: f64) -> Vec<(String, f64)> {
             .into();
     parts.push(("acknowledgement".to_owned(), per_process(table.acknowledgements)));
     let rest = io_time_s - parts.iter().map(|(_, seconds)| seconds).sum::<f64>();
-    parts.push(("waiting in MPI".to_owned(), rest));
+    parts.push(("inside MPI".to_owned(), rest));
     // What is less than a thousandth does not help to decide anything.
     parts.retain(|(_, seconds)| *seconds > io_time_s / 1000.0);
     parts
