@@ -16,7 +16,7 @@ pub(crate) use reply::{MOST_BLOCKS, MOST_NAMES};
 pub use request::{Access, Body, FileId, FileRef, Name, Register, Request, ViewRef};
 
 /// The version of the protocol: both sides must have the same.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// A client, by a random number that it keeps through all its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::limits::Limits;
 
 mod address;
+mod follow;
 mod segment;
 mod shared;
 mod stream;

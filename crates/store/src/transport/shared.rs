@@ -1,8 +1,9 @@
 //! Messages between processes of one machine: heads over a Unix socket, data through [shared memory](super::segment).
 //!
-//! A message is a packed [frame](crate::protocol::frame) whose head begins with a number (LEB128) that says where its data
-//! are: 0, behind the head, as over TCP; else its upper bits are an offset in the sender's segment, and its lowest bit
-//! says that this message brings the segment.
+//! A message is a packed [frame](crate::protocol::frame) whose head begins with two numbers (LEB128). The first says where its
+//! data are: 0, behind the head, as over TCP; else its upper bits are an offset in the sender's segment, and its lowest bit
+//! says that this message brings the segment. The second is the processor that the sender runs on, for a server to
+//! [follow](super::follow).
 //!
 //! Data in a segment carry no checksum: there is no wire. A server listens at a name that follows from its store (which
 //! only those can tell who know the token) and its TCP address, in the abstract namespace of the machine: so a client
@@ -16,6 +17,7 @@ use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use sha2::{Digest, Sha256};
 
+use super::follow::Follower;
 use super::segment::{Incoming, Outgoing};
 use super::stream::Stream;
 use super::{Breaker, Connection, Listener, Traffic};
@@ -26,13 +28,15 @@ use crate::wire::{Input, put};
 
 /// Fewer bytes of data go behind their head: they are in the same system call.
 const SEGMENT_FROM_BYTES: usize = 2048;
-/// Bytes that say where data are, at most.
-const PLACE_BYTES: u32 = 10;
+/// Bytes that say where data and sender are, at most.
+const PLACE_BYTES: u32 = 20;
 
 /// A connection through shared memory.
 #[derive(Debug)]
 pub struct SharedConnection {
     stream: Stream,
+    /// A server's.
+    follower: Option<Follower>,
     limits: Limits,
     /// Whether both sides have shown the token: before, there is no shared memory.
     greeted: bool,
@@ -46,6 +50,8 @@ pub struct SharedConnection {
     lent: Option<(usize, usize)>,
     /// Data in the segment that the caller may still be looking at.
     held: bool,
+    /// Bytes of data in the message sent last.
+    sent_len: usize,
     /// Bytes of data that went through segments.
     placed: Traffic,
     head: Vec<u8>,
@@ -85,12 +91,13 @@ impl SharedConnection {
                 "the server's name is another user's",
             ));
         }
-        Ok(SharedConnection::new(socket))
+        Ok(SharedConnection::new(socket, None))
     }
 
-    fn new(socket: OwnedFd) -> SharedConnection {
+    fn new(socket: OwnedFd, follower: Option<Follower>) -> SharedConnection {
         SharedConnection {
             stream: Stream::new(socket),
+            follower,
             limits: Limits { head_bytes: GREETING_BYTES, data_bytes: 0, ..Limits::DEFAULT },
             greeted: false,
             outgoing: None,
@@ -99,6 +106,7 @@ impl SharedConnection {
             pending: None,
             lent: None,
             held: false,
+            sent_len: 0,
             placed: Traffic::default(),
             head: Vec::new(),
             scratch: Vec::new(),
@@ -128,6 +136,7 @@ impl SharedConnection {
         let descriptor = (!outgoing.announced).then(|| outgoing.file());
         self.stream.write_all(&mut [IoSlice::new(&prefix), IoSlice::new(&self.head)], descriptor)?;
         outgoing.announced = true;
+        self.sent_len = len;
         self.placed.sent += len as u64;
         Ok(())
     }
@@ -136,6 +145,7 @@ impl SharedConnection {
         let mut checksum = crc32fast::Hasher::new();
         data.iter().for_each(|piece| checksum.update(piece));
         let len = data.iter().map(|piece| piece.len()).sum();
+        self.sent_len = len;
         let prefix = put_head(&mut self.head, Place::Behind, head, len, checksum.finalize());
         let mut pieces = Vec::with_capacity(2 + data.len());
         pieces.push(IoSlice::new(&prefix));
@@ -221,6 +231,7 @@ impl Connection for SharedConnection {
 
     fn send_heads(&mut self, heads: &[Vec<u8>]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(heads.len() * 40);
+        self.sent_len = 0;
         for head in heads {
             let prefix = put_head(&mut self.head, Place::Behind, head, 0, 0);
             bytes.extend(prefix);
@@ -243,10 +254,15 @@ impl Connection for SharedConnection {
         let prefix = self.stream.receive_head(&Limits { head_bytes, ..self.limits }, head)?;
         let mut input = Input::new(head);
         let place = Place::of(input.number("where the data are")?)?;
+        let cpu = input.number("the sender's processor")?;
         let behind = head.len() - input.rest.len();
         head.drain(..behind);
         self.pending = self.locate(prefix, place)?;
-        Ok(prefix.data_len as usize)
+        let len = prefix.data_len as usize;
+        if let Some(follower) = &mut self.follower {
+            follower.asked(cpu, len.max(self.sent_len), || self.stream.has_come());
+        }
+        Ok(len)
     }
 
     fn receive_into(&mut self, out: &mut [u8]) -> io::Result<()> {
@@ -351,6 +367,7 @@ impl Place {
 fn put_head(out: &mut Vec<u8>, place: Place, head: &[u8], len: usize, checksum: u32) -> Vec<u8> {
     out.clear();
     put(out, place.number());
+    put(out, rustix::thread::sched_getcpu() as u64);
     out.extend_from_slice(head);
     let mut prefix = Vec::with_capacity(16);
     Prefix::new(out, len as u32, checksum).pack(&mut prefix);
@@ -396,7 +413,7 @@ impl SharedListener {
 impl Listener for SharedListener {
     fn accept(&mut self) -> io::Result<Box<dyn Connection>> {
         let socket = rustix::net::accept_with(self.socket.as_fd(), SocketFlags::CLOEXEC)?;
-        Ok(Box::new(SharedConnection::new(socket)))
+        Ok(Box::new(SharedConnection::new(socket, Some(Follower::default()))))
     }
 
     fn waker(&self) -> Breaker {
