@@ -32,3 +32,4 @@ mod storage;
 mod streaming;
 mod turns;
 mod views;
+mod ways;

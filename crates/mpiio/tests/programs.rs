@@ -66,14 +66,14 @@ fn slow_everything_agrees_with_the_mpi() {
     }
 }
 
-/// Enough for outboxes, in one window and in several. The program looks at every element.
+/// Enough for outboxes, in one window and in several, and often enough that each way is tried. The program looks at every element.
 #[test]
 fn much_data_in_small_pieces_goes_from_rank_to_rank() {
     let Some(mpi) = Mpi::get() else { return };
     mpi.compile(&mpi.command("mpicc"), "../../bench/patterns.c", &[], "patterns");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("data");
-    let words = ["--repeat", "2", "--file", file.to_str().unwrap(), "--pieces"];
+    let words = ["--repeat", "12", "--file", file.to_str().unwrap(), "--pieces"];
     for (ranks, more) in [
         (2, &["100000"][..]),
         (2, &["300000", "--hint", "cb_buffer_size=262144"]),

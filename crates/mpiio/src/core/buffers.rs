@@ -1,9 +1,8 @@
 //! What a rank lets the others of its node reach in memory: its collective buffers, and its outbox.
 //!
-//! Data go from rank to rank in one of two ways. The client puts them into an aggregator's collective buffer, or takes them out
-//! of it, where they belong. Or the sender packs them into its *outbox*, past its caches, for the receiver to unpack: one more
-//! copy, but no processor then writes to lines of memory that another has in its cache, which may take several times as long as
-//! the copy: see [`super::streaming`].
+//! Data go from rank to rank in one of two [ways](super::ways). The client puts them into an aggregator's collective buffer, or
+//! takes them out of it, where they belong. Or the sender packs them into its *outbox*, past its caches, for the receiver to unpack:
+//! one more copy, but no processor then writes to lines of memory that another has in its cache: see [`super::streaming`].
 //!
 //! What an operation put into an outbox stays there until the next one in which this rank sends data: by then every rank has
 //! described its part, and is through with this one.

@@ -16,6 +16,7 @@ use super::patience::Patience;
 use super::remote;
 use super::segment::Address;
 use super::status::Status;
+use super::ways::Ways;
 
 /// Message tags go round: operations of one file that are so far apart are never under way together. MPI promises tags
 /// up to 32767.
@@ -43,6 +44,8 @@ pub struct Channel {
     own: Buffers,
     /// Those of the ranks that share memory with this one (itself not among them).
     others: Vec<Option<Buffers>>,
+    /// Of data to those.
+    pub ways: Ways,
     /// Nodes that the ranks are on, if ranks of a node share memory.
     pub nodes: Option<u32>,
     /// How many processors the ranks have: one each at most.
@@ -84,6 +87,7 @@ impl Channel {
             communicator,
             own,
             others,
+            ways: Ways::default(),
             nodes,
             processors,
             operations: 0,

@@ -1,10 +1,9 @@
 //! Carries out what a strategy asks for, with real messages, shared memory and files, until it is finished.
 //!
-//! Data travel in one of three ways. Between ranks that share memory, the sender packs them into its
-//! [outbox](super::buffers), and the message says where; or, if there is no room or few ranks would have to unpack what all
-//! send, a client copies its piece straight between the program's memory and its place in the aggregator's collective buffer,
-//! and the message only says that it is there. Else the bytes go in the message. The strategy's protocol tells when a buffer
-//! may be used again.
+//! Data travel in one of three ways. Between ranks that share memory, a client copies its piece straight between the program's
+//! memory and its place in the aggregator's collective buffer, and the message only says that it is there; or the sender packs
+//! large pieces into its [outbox](super::buffers), if that [is faster](super::ways), and the message says where. Else the bytes
+//! go in the message. The strategy's protocol tells when a buffer may be used again.
 //!
 //! | message | bytes |
 //! |---|---|
@@ -16,8 +15,8 @@
 mod data;
 
 use std::collections::VecDeque;
-
 use std::ops::Range;
+use std::time::Instant;
 
 use pio_layout::{Layout, LayoutError, coverage, pack};
 use pio_plan::{Access, Action, Direction, Event, Io, IoError, Machine, Message, Piece, Rank, Slot};
@@ -28,6 +27,7 @@ use super::message_log::{Call, MessageLog};
 use super::patience::Patience;
 use super::requests;
 use super::storage::Storage;
+use super::ways::Trial;
 
 const SAID: u8 = 0;
 const DATA_IN_PLACE: u8 = 1;
@@ -52,8 +52,12 @@ pub struct Driver<'a> {
     actions: VecDeque<Action>,
     fresh: Vec<Action>,
     log: MessageLog,
-    /// Whether data go through outboxes, where memory is shared.
+    /// Whether data may go through outboxes, where memory is shared.
     packs: bool,
+    /// When the first data or request came, in an operation where they may: then every rank has described its part.
+    began: Option<Instant>,
+    /// Which way large pieces go, and how many bytes went so.
+    trial: Option<(Trial, u64)>,
     /// Data that could not be put where they belong, for want of memory. The rank goes on taking part, or the others
     /// would wait for ever; nothing more is written.
     failure: Option<IoError>,
@@ -83,11 +87,13 @@ impl<'a> Driver<'a> {
             fresh,
             log,
             packs: false,
+            began: None,
+            trial: None,
             failure: None,
         }
     }
 
-    /// From now on, data go through outboxes: if enough ranks aggregate to unpack them. The same on all ranks.
+    /// From now on, data may go through outboxes: if enough ranks aggregate to unpack them.
     pub fn packing(self, packs: bool) -> Driver<'a> {
         Driver { packs, ..self }
     }
@@ -96,6 +102,9 @@ impl<'a> Driver<'a> {
     pub fn run(mut self) -> Result<u64, IoError> {
         let outcome = self.work();
         self.channel.tally.program += outcome.unwrap_or(0);
+        if let (Ok(_), Some(began), Some((trial, bytes))) = (outcome, self.began, self.trial) {
+            self.channel.ways.took(trial, bytes, began.elapsed());
+        }
         self.log.pause();
         if let Some(choice) = self.machine.choice().filter(|_| self.me.0 == 0) {
             self.channel.tell(choice);
@@ -108,6 +117,9 @@ impl<'a> Driver<'a> {
         self.tell(Event::Start);
         loop {
             while let Some(action) = self.actions.pop_front() {
+                if self.packs && matches!(action, Action::SendData { .. } | Action::Io(_)) {
+                    self.began.get_or_insert_with(Instant::now);
+                }
                 match action {
                     Action::Send { to, message } => self.say(to, &message)?,
                     Action::SendData { to, piece, error } => self.send_data(to, &piece, error)?,

@@ -10,6 +10,7 @@ use super::{
 use crate::core::detour;
 use crate::core::message_log::Call;
 use crate::core::streaming;
+use crate::core::ways::Way;
 
 /// Fewer bytes of a window are not worth a detour: how soon they arrive is what counts.
 const LEAST_PACKED_BYTES: u64 = 64 << 10;
@@ -26,7 +27,7 @@ impl Driver<'_> {
         let start_ns = self.log.begin();
         let len = piece.positions.end - piece.positions.start;
         let shares = self.channel.shares_with(to.0);
-        let packs = self.packs && shares && error.is_none() && len >= LEAST_PACKED_BYTES;
+        let packs = shares && error.is_none() && self.way(len) == Way::Outbox;
         let place = if packs { self.put_into_outbox(piece) } else { None };
         let in_place = place.is_none()
             && match self.direction {
@@ -57,6 +58,17 @@ impl Driver<'_> {
         self.send(to, bytes)?;
         self.log.sent(Call::Data, to.0, if error.is_some() { 0 } else { len }, start_ns);
         Ok(())
+    }
+
+    /// Which way a piece of so many bytes goes.
+    fn way(&mut self, len: u64) -> Way {
+        if !self.packs || len < LEAST_PACKED_BYTES {
+            return Way::InPlace;
+        }
+        let (trial, bytes) =
+            self.trial.get_or_insert_with(|| (self.channel.ways.next(self.direction, len), 0));
+        *bytes += len;
+        trial.way
     }
 
     /// Data of a message came: puts them where they belong. `rest` is what follows the piece in the message.
