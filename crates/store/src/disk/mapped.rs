@@ -35,8 +35,8 @@ const MOST_REGIONS: usize = 4;
 static MOST_USED: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(1, |count| count.get().min(MOST_REGIONS)));
 /// Least access that goes through a mapping: to fault in the few pages of a shorter one takes longer than to read and write
-/// them.
-const LEAST_BYTES: u64 = 32 << 10;
+/// them, which is done by one client at a time.
+const LEAST_BYTES: u64 = 16 << 10;
 /// For so long pages that were faulted in are taken to be there: the kernel writes dirty pages back after seconds, and drops
 /// those first that were used longest ago. To ask each time costs a third of the time to copy 4-byte pieces.
 const STAYING: Duration = Duration::from_secs(1);
