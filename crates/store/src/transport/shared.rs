@@ -22,6 +22,7 @@ use super::segment::{Incoming, Outgoing};
 use super::stream::Stream;
 use super::{Breaker, Connection, Listener, Traffic};
 use crate::limits::Limits;
+use crate::protocol::VERSION;
 use crate::protocol::frame::Prefix;
 use crate::protocol::handshake::GREETING_BYTES;
 use crate::wire::{Input, put};
@@ -382,9 +383,14 @@ fn socket() -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
 }
 
-/// The name of the server at `address`. Two stores with one token, of which one is a copy of the other, differ in that.
+/// The name of the server at `address`. Two stores with one token, of which one is a copy of the other, differ in that. Sides
+/// with different versions do not meet here, where even greetings may look different: over TCP they are told.
 fn name(store: u128, address: &str) -> io::Result<SocketAddrUnix> {
-    let hash = Sha256::new().chain_update(store.to_le_bytes()).chain_update(address).finalize();
+    let hash = Sha256::new()
+        .chain_update(VERSION.to_le_bytes())
+        .chain_update(store.to_le_bytes())
+        .chain_update(address)
+        .finalize();
     let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     Ok(SocketAddrUnix::new_abstract_name(format!("pioscope-{hex}").as_bytes())?)
 }
