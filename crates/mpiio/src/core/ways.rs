@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use pio_plan::Direction;
 
+/// Smaller pieces are not worth a detour: how soon they arrive is what counts.
+pub const LEAST_BYTES: u64 = 64 << 10;
 /// Smaller pieces begin in place: two ranks' caches hold them.
 const LARGE_BYTES: u64 = 256 << 10;
 /// Every so many operations the way that was slower is tried again.
@@ -21,9 +23,8 @@ const TRIAL_AT: u32 = 8;
 const TRIAL_TAKES: u32 = 2;
 /// A way is as fast as in the fastest of so many of its last operations: others may have disturbed some.
 const KEPT: usize = 4;
-/// Pieces are compared with pieces of about their size: within a power of two, from 64 KiB on.
+/// Pieces are compared with pieces of about their size: within a power of two, from [`LEAST_BYTES`] on.
 const CLASSES: usize = 8;
-const LEAST_LOG2: u32 = 16;
 
 /// How data go from one rank to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +72,7 @@ impl Ways {
     /// The way of an operation in which this rank sends pieces of about so many bytes.
     pub fn next(&mut self, direction: Direction, bytes: u64) -> Trial {
         let direction = usize::from(direction == Direction::Read);
-        let class = (bytes.max(1).ilog2().saturating_sub(LEAST_LOG2) as usize).min(CLASSES - 1);
+        let class = ((bytes / LEAST_BYTES).max(1).ilog2() as usize).min(CLASSES - 1);
         let way = self.classes[direction][class].next(bytes);
         Trial { way, direction, class }
     }

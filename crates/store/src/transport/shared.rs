@@ -36,7 +36,7 @@ const PLACE_BYTES: u32 = 20;
 #[derive(Debug)]
 pub struct SharedConnection {
     stream: Stream,
-    /// A server's.
+    /// On the server's side.
     follower: Option<Follower>,
     limits: Limits,
     /// Whether both sides have shown the token: before, there is no shared memory.

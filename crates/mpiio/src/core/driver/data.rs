@@ -10,10 +10,8 @@ use super::{
 use crate::core::detour;
 use crate::core::message_log::Call;
 use crate::core::streaming;
-use crate::core::ways::Way;
+use crate::core::ways::{self, Way};
 
-/// Fewer bytes of a window are not worth a detour: how soon they arrive is what counts.
-const LEAST_PACKED_BYTES: u64 = 64 << 10;
 /// Packed at a time: half of a usual first-level cache.
 const BLOCK_BYTES: usize = 16 << 10;
 
@@ -62,7 +60,7 @@ impl Driver<'_> {
 
     /// Which way a piece of so many bytes goes.
     fn way(&mut self, len: u64) -> Way {
-        if !self.packs || len < LEAST_PACKED_BYTES {
+        if !self.packs || len < ways::LEAST_BYTES {
             return Way::InPlace;
         }
         let (trial, bytes) =
