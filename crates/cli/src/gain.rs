@@ -77,7 +77,10 @@ fn change_of(kind: Kind) -> Option<(Change, &'static str)> {
         | Kind::OneWriter
         | Kind::Straggler
         | Kind::UnevenRanks
-        | Kind::NoOverlap => return None,
+        | Kind::NoOverlap
+        | Kind::LateRanks
+        | Kind::InsideLibrary
+        | Kind::TooManyRanks => return None,
     })
 }
 

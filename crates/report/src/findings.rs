@@ -4,6 +4,7 @@ use pio_explain::Explanation;
 use pio_explain::findings::{Cost, Detail, Finding, Gain, Kind, Reference};
 use pio_trace::ProcessId;
 
+use crate::collectives;
 use crate::escape;
 use crate::table::wrap;
 use crate::units::{self, things};
@@ -116,7 +117,7 @@ fn evidence(found: &Explanation, finding: &Finding) -> String {
             units::significant(round(finding.together))
         ));
     }
-    if let Some(detail) = detail(finding) {
+    if let Some(detail) = detail(found, finding) {
         text.push_str(&format!(" {detail}"));
     }
     if let Some(comparison) = comparison(found, finding) {
@@ -154,7 +155,7 @@ fn calls(kind: Kind, cost: &Cost) -> String {
     )
 }
 
-fn detail(finding: &Finding) -> Option<String> {
+fn detail(found: &Explanation, finding: &Finding) -> Option<String> {
     match finding.detail {
         Detail::None => None,
         Detail::Cycle { bytes, passes } => Some(format!(
@@ -176,6 +177,17 @@ fn detail(finding: &Finding) -> Option<String> {
         Detail::Turns(turns) => {
             Some(format!("Computing and I/O took turns {}.", things(turns, "time", "times")))
         }
+        Detail::Last { process, calls, of, waited_ns, think_ns, io_ns } => {
+            Some(collectives::last(found, process, [calls, of], waited_ns, [think_ns, io_ns]))
+        }
+        Detail::AtFiles(files_ns) => {
+            Some(format!("In the same calls, {} were spent at the files.", units::time_ns(files_ns)))
+        }
+        Detail::Crowded { ranks, processors } => Some(format!(
+            "A host runs {} on {}.",
+            things(ranks, "rank", "ranks"),
+            things(processors, "processor", "processors")
+        )),
     }
 }
 
@@ -250,7 +262,7 @@ fn place(found: &Explanation, finding: &Finding, path: usize) -> String {
     parts.join(" ")
 }
 
-fn process(found: &Explanation, id: ProcessId) -> String {
+pub(crate) fn process(found: &Explanation, id: ProcessId) -> String {
     let known = found.processes.iter().find(|process| process.process == id);
     known.map_or("another process".into(), crate::sections::process_name)
 }
@@ -355,6 +367,20 @@ fn of_kind(kind: Kind) -> (&'static str, &'static str) {
             "The program computes, then waits for I/O, by turns",
             "start the I/O and go on computing: nonblocking MPI-IO (MPI_File_iwrite), aio, or a thread with a second \
              buffer.",
+        ),
+        Kind::LateRanks => (
+            "Ranks arrive late at collective calls",
+            "spread the work before these calls evenly over the ranks, or let no rank wait: nonblocking collective calls \
+             (MPI_File_iwrite_all) with the wait after the next computation.",
+        ),
+        Kind::InsideLibrary => (
+            "Time is lost inside the MPI library",
+            "use another strategy for the same calls: try `pioscope apply --strategy two-phase`, or other hints of the \
+             MPI (cb_nodes, cb_buffer_size, romio_cb_write, romio_cb_read).",
+        ),
+        Kind::TooManyRanks => (
+            "More ranks than processors",
+            "start as many ranks as there are processors, or let the MPI yield the processor while it waits.",
         ),
     }
 }

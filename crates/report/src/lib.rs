@@ -4,6 +4,7 @@
 
 mod bars;
 pub mod chart;
+mod collectives;
 mod columns;
 mod counted;
 mod diff;

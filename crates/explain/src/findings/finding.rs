@@ -61,11 +61,17 @@ pub enum Kind {
     UnevenRanks,
     /// The program computes, then waits for its I/O, by turns.
     NoOverlap,
+    /// In collective calls ranks wait for those that arrive last.
+    LateRanks,
+    /// Collective calls spend their time inside the MPI library, not at the files.
+    InsideLibrary,
+    /// A host runs more ranks than it gives them processors.
+    TooManyRanks,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 24] = [
+    pub const ALL: [Kind; 27] = [
         Kind::SmallWrites,
         Kind::SmallReads,
         Kind::UnbufferedStream,
@@ -90,6 +96,9 @@ impl Kind {
         Kind::Straggler,
         Kind::UnevenRanks,
         Kind::NoOverlap,
+        Kind::LateRanks,
+        Kind::InsideLibrary,
+        Kind::TooManyRanks,
     ];
 }
 
@@ -173,6 +182,30 @@ pub enum Detail {
     },
     /// Of [`Kind::NoOverlap`]: times that computing and I/O took turns.
     Turns(u64),
+    /// Of [`Kind::LateRanks`]: the rank that comes last most.
+    Last {
+        /// The process that the others wait for.
+        process: ProcessId,
+        /// Collective calls in which it was the last.
+        calls: u64,
+        /// Collective calls of this kind in all.
+        of: u64,
+        /// What the others waited for it, the sum of all processes, nanoseconds.
+        waited_ns: u64,
+        /// CPU time that it used itself before these calls, since its last collective one, nanoseconds.
+        think_ns: u64,
+        /// Time in I/O of its own in between, nanoseconds.
+        io_ns: u64,
+    },
+    /// Of [`Kind::InsideLibrary`]: what the same calls spent at the files, the sum of all processes, nanoseconds.
+    AtFiles(u64),
+    /// Of [`Kind::TooManyRanks`]: ranks of the fullest host, and the processors that it gave them.
+    Crowded {
+        /// Ranks on the host.
+        ranks: u64,
+        /// Processors that they may use.
+        processors: u64,
+    },
 }
 
 /// A finding in the making.
