@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use pio_trace::{
-    Call, Event, File, FileId, Flags, Handle, HandleId, Layer, Op, Process, ProcessId, Tables, Target,
-    TraceWriter,
+    Call, Calls, CallsByKind, Event, File, FileId, Flags, Handle, HandleId, Layer, Losses, Op, Process,
+    ProcessId, Tables, Target, TraceWriter,
 };
 
 use crate::error::Error;
@@ -76,14 +76,26 @@ impl Summary {
         .collect()
     }
 
+    /// What the trace lacks, as its notes say it.
+    fn losses(&self) -> Losses {
+        let [reads, writes, _] =
+            [0, 1, 2].map(|i| Calls { calls: self.thinned_calls[i], bytes: self.thinned_bytes[i] });
+        Losses {
+            left_out: CallsByKind { reads, writes, others: self.thinned_calls[2] },
+            keeps_one_in: self.keeps_one_in,
+            lost: CallsByKind { others: self.lost_calls, ..CallsByKind::default() },
+            lost_processes: self.lost_processes as u64,
+            damaged_places: self.damaged,
+            ..Losses::default()
+        }
+    }
+
     /// What the budget left out, if it did.
     fn thinning(&self) -> Option<String> {
-        let [reads, writes, others] = self.thinned_calls;
-        let [read_bytes, written_bytes, _] = self.thinned_bytes;
-        (self.thinned_calls != [0; 3]).then(|| {
+        let left_out = self.losses().left_out;
+        (!left_out.is_zero()).then(|| {
             format!(
-                "the budget left out {reads} reads of {read_bytes} bytes, {writes} writes of {written_bytes} bytes and \
-                 {others} other calls; in the end one call in {} was kept",
+                "the budget left out {left_out}; in the end one call in {} was kept",
                 self.keeps_one_in.max(1)
             )
         })
@@ -140,15 +152,7 @@ pub fn collect_with(folder: &Path, output: &Path, job: &str, settings: &Settings
     let mut writer = TraceWriter::create(output, tables)?;
     write_events(folder, members, states, epoch_ns, settings, &mut writer, &mut summary)?;
     // What is not there must not look as if it never was: reports show these notes first.
-    let lost_processes = summary.lost_processes as u64;
-    for (what, count) in [("lost calls", summary.lost_calls), ("lost processes", lost_processes)] {
-        if count > 0 {
-            writer.tables_mut().notes.push((what.to_owned(), count.to_string()));
-        }
-    }
-    if let Some(thinning) = summary.thinning() {
-        writer.tables_mut().notes.push(("thinned out".to_owned(), thinning));
-    }
+    writer.tables_mut().notes.extend(summary.losses().notes());
     writer.finish()?;
     Ok(summary)
 }
