@@ -549,7 +549,7 @@ fn position(event: &Seen<'_>) -> Option<(Option<ViewId>, u64)> {
     match event.target {
         Target::Extent { offset } => Some((None, offset)),
         Target::View { view, position } => Some((Some(view), position)),
-        Target::None | Target::Peer { .. } => None,
+        Target::None | Target::Peer { .. } | Target::Name { .. } => None,
     }
 }
 

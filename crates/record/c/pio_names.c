@@ -1,10 +1,5 @@
 /* Calls that name a path, and calls that ask or tell what a file is. Part of pio_posix.c. */
 
-/* The C library refuses some paths, and does not say whether it could read them: then we do not, either. */
-static bool may_be_ours(const char *path, bool failed) {
-    return path != NULL && (!failed || (errno != EFAULT && errno != ENAMETOOLONG)) && !is_foreign_path(path);
-}
-
 /* `type result = next_call`, of which -1 says that it failed. `path` is meant from `folder` on. */
 #define PATH_BODY(type, folder, path, call, size, next_call)                                                           \
     if (!recording() || !is_owner())                                                                                   \
@@ -12,10 +7,7 @@ static bool may_be_ours(const char *path, bool failed) {
     struct pioscope_span span;                                                                                         \
     span_begin(&span);                                                                                                 \
     type result = next_call;                                                                                           \
-    if (may_be_ours(path, result == (type)-1) && name_is_kept(folder, path))                                           \
-        finish_simple(&span, call, -1, PIO_NO_OFFSET, (uint64_t)(size), result == (type)-1 ? -1 : 0);                  \
-    else                                                                                                               \
-        span_is_dropped();                                                                                             \
+    finish_name(&span, call, 0, folder, path, (uint64_t)(size), result == (type)-1 ? -1 : 0);                          \
     return result;
 
 #define HOOK_ON_PATH(name, parameters, folder, path, call, size, next_call)                                            \
@@ -71,10 +63,7 @@ EXPORT DIR *opendir(const char *path) {
     struct pioscope_span span;
     span_begin(&span);
     DIR *folder = NEXT(opendir)(path);
-    if (may_be_ours(path, folder == NULL) && name_is_kept(AT_FDCWD, path))
-        finish_simple(&span, PIO_CALL_OPENDIR, -1, PIO_NO_OFFSET, 0, folder == NULL ? -1 : 0);
-    else
-        span_is_dropped();
+    finish_name(&span, PIO_CALL_OPENDIR, 0, AT_FDCWD, path, 0, folder == NULL ? -1 : 0);
     return folder;
 }
 

@@ -93,128 +93,7 @@ static void set_descriptor(int fd, unsigned char state) {
         STORE(&highest_descriptor, fd);
 }
 
-static bool starts_with(const char *text, const char *prefix) {
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-/* Not the job's files: the kernel's, devices, shared memory, and our own spools. */
-static bool is_foreign_path(const char *path) {
-    if (starts_with(path, "/proc/") || starts_with(path, "/sys/") || starts_with(path, "/dev/"))
-        return true;
-    size_t length = strlen(spool_folder);
-    return strncmp(path, spool_folder, length) == 0 && (path[length] == '/' || path[length] == 0);
-}
-
-/* `*` stands for any characters, `?` for one; the pattern ends with its line. */
-static bool matches(const char *pattern, const char *text) {
-    const char *star = NULL, *star_text = NULL;
-    while (*text != 0) {
-        if (*pattern == '*') {
-            star = ++pattern;
-            star_text = text;
-        } else if (*pattern != '\n' && *pattern != 0 && (*pattern == '?' || *pattern == *text)) {
-            pattern++;
-            text++;
-        } else if (star != NULL) {
-            pattern = star;
-            text = ++star_text;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*')
-        pattern++;
-    return *pattern == '\n' || *pattern == 0;
-}
-
-/* Whether the user wants to see this file (src/filter.rs says how the rules are meant): lines that begin with + or -. */
-static bool is_kept(const char *path) {
-    bool some_keep = false;
-    for (const char *rule = path_rules; *rule != 0;) {
-        if (matches(rule + 1, path))
-            return *rule == '+';
-        some_keep = some_keep || *rule == '+';
-        const char *end = strchr(rule, '\n');
-        rule = end == NULL ? rule + strlen(rule) : end + 1;
-    }
-    return !some_keep;
-}
-
-/* The kernel's name of what a descriptor stands for. snprintf would take a page of stack. */
-static void name_of_descriptor(int fd, char name[32]) {
-    char digits[12];
-    int count = 0;
-    unsigned rest = (unsigned)fd;
-    do
-        digits[count++] = (char)('0' + rest % 10);
-    while ((rest /= 10) != 0);
-    char *end = stpcpy(name, "/proc/self/fd/");
-    while (count > 0)
-        *end++ = digits[--count];
-    *end = 0;
-}
-
-/* The path that a descriptor was opened by, in a buffer of PATH_MAX: its length, 0 if it is not known. */
-static size_t read_descriptor_path(int fd, char *path) {
-    char name[32];
-    name_of_descriptor(fd, name);
-    long length = KERNEL(SYS_readlinkat, AT_FDCWD, name, path, PATH_MAX - 1);
-    if (length <= 0)
-        return 0;
-    path[length] = 0;
-    return (size_t)length;
-}
-
-/* The path of an open regular file: its length, or 0 if it is none of the job's files. */
-static size_t path_of_descriptor(int fd, char *path) {
-    struct stat status;
-    if (path == NULL || KERNEL(SYS_fstat, fd, &status) != 0 || !S_ISREG(status.st_mode))
-        return 0;
-    size_t length = read_descriptor_path(fd, path);
-    return length == 0 || is_foreign_path(path) || !is_kept(path) ? 0 : length;
-}
-
-/* The absolute path of a name that is meant from a folder on, without `.` and `..` but with symbolic links, as --path is
- * told. False if it is too long, or the folder is not known. */
-static bool absolute_name(int folder, const char *name, char *path) {
-    size_t length = 0;
-    if (name[0] != '/') {
-        long got = folder == AT_FDCWD ? KERNEL(SYS_getcwd, path, PATH_MAX) - 1 : (long)read_descriptor_path(folder, path);
-        if (got <= 0)
-            return false;
-        length = got == 1 ? 0 : (size_t)got; /* the root has no name before its slash */
-    }
-    while (*name != 0) {
-        size_t part = strcspn(name, "/");
-        if (part == 2 && name[0] == '.' && name[1] == '.') {
-            while (length > 0 && path[--length] != '/')
-                ;
-        } else if (part > 1 || (part == 1 && name[0] != '.')) {
-            if (length + 1 + part >= PATH_MAX)
-                return false;
-            path[length] = '/';
-            memcpy(path + length + 1, name, part);
-            length += 1 + part;
-        }
-        name += part + (name[part] != 0);
-    }
-    strcpy(path + length, length == 0 ? "/" : "");
-    return true;
-}
-
-/* Whether the user wants to see calls on a name. */
-static __attribute__((noinline)) bool asks_for_name(int folder, const char *name) {
-    int saved = errno;
-    char *path = take_path_buffer();
-    bool is_wanted = path == NULL || !absolute_name(folder, name, path) || is_kept(path);
-    give_path_buffer(path);
-    errno = saved;
-    return is_wanted;
-}
-
-static inline bool name_is_kept(int folder, const char *name) {
-    return LIKELY(path_rules[0] == 0) || asks_for_name(folder, name);
-}
+#include "pio_paths.c"
 
 /* Looks at a descriptor that was opened before our time, or behind our back. */
 static __attribute__((noinline)) bool adopt(int fd) {
@@ -319,6 +198,23 @@ static __attribute__((noinline)) void finish_data(const struct pioscope_span *sp
     finish(span, call, fd, offset, size, result, true);
 }
 
+/* After a call on a name that opened nothing. The C library refuses some paths, and does not say whether it could read
+ * them: then we do not, either. A result of -1 stands for errno. */
+static __attribute__((noinline)) void finish_name(const struct pioscope_span *span, uint32_t call, uint32_t flags,
+                                                  int folder, const char *name, uint64_t size, int64_t result) {
+    int saved = errno;
+    uint64_t end_ns = end_of(span), id;
+    bool is_readable = name != NULL && (result >= 0 || (saved != EFAULT && saved != ENAMETOOLONG));
+    if (is_readable && (LOAD(&spool.thinning) == 0 || spared(call, result)) && is_name_kept(folder, name, &id)) {
+        result = result < 0 ? -(int64_t)saved : 0;
+        record_call(span, end_ns, (struct outcome){call, flags, -1, id, size, result}, NULL, 0);
+        span_over(span, now_ns()); /* our own work is not thinking */
+    } else {
+        span_is_dropped();
+    }
+    errno = saved;
+}
+
 /* Open ----------------------------------------------------------------------------------------------------------- */
 
 /* After an open that returned `fd` (or failed). */
@@ -328,12 +224,7 @@ static __attribute__((noinline)) void finish_open(const struct pioscope_span *sp
     uint64_t end_ns = end_of(span);
     uint32_t append = flags & O_APPEND ? PIO_APPEND : 0;
     if (fd < 0) {
-        if (saved != EFAULT && saved != ENAMETOOLONG && !is_foreign_path(name) && name_is_kept(folder, name)) {
-            record_call(span, end_ns, (struct outcome){call, append, -1, PIO_NO_OFFSET, 0, -(int64_t)saved}, NULL, 0);
-            span_over(span, now_ns()); /* our own work is not thinking */
-        } else {
-            span_is_dropped();
-        }
+        finish_name(span, call, append, folder, name, 0, -1);
     } else {
         char *path = take_path_buffer();
         size_t length = path_of_descriptor(fd, path);
@@ -485,6 +376,8 @@ EXPORT int dup3(int fd, int copy_to, int flags) {
     DUP_BODY(fd, NEXT(dup3)(fd, copy_to, flags))
 }
 
+#include "pio_locks.c"
+
 /* Every command takes at most one argument, an int, a long or a pointer: a long carries each. */
 #define HOOK_FCNTL(name)                                                                                               \
     DECLARE_NEXT(name)                                                                                                 \
@@ -496,6 +389,8 @@ EXPORT int dup3(int fd, int copy_to, int flags) {
         /* From now on, writes go wherever the end is. */                                                              \
         if (command == F_SETFL && (argument & O_APPEND) && recording() && is_owner() && tracked(fd))                   \
             set_descriptor(fd, EXACT);                                                                                 \
+        if (is_lock(command) && tracked(fd))                                                                           \
+            LOCK_BODY(fd, NEXT(name)(fd, command, argument), (const struct flock *)argument)                           \
         if (command != F_DUPFD && command != F_DUPFD_CLOEXEC)                                                          \
             return NEXT(name)(fd, command, argument);                                                                  \
         DUP_BODY(fd, NEXT(name)(fd, command, argument))                                                                \

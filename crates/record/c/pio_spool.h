@@ -65,8 +65,10 @@
 #define PIO_RECORD_DATATYPE 0xf002u /* piece of a datatype description: offset = its id, size = length of the whole,
                                        result = where this piece starts, think_ns = its length */
 #define PIO_RECORD_VIEW 0xf003u     /* a view: offset = its id, payload pio_view */
+#define PIO_RECORD_NAME 0xf004u     /* a path that calls name: offset = its id, size = its length, which follows */
 
-/* No offset was given: the call worked at the descriptor's own position. */
+/* No offset was given: the call worked at the descriptor's own position. Calls without a descriptor have the id of their
+ * path there, or this. */
 #define PIO_NO_OFFSET UINT64_MAX
 
 /* The id of plain contiguous bytes, as memory datatype and as view: never defined. */

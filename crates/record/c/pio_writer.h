@@ -145,6 +145,7 @@ static __thread struct writer_thread self __attribute__((tls_model("initial-exec
 
 static void forget_descriptors(void);   /* pio_posix.c */
 static void forget_waiting(void);       /* pio_memory.c */
+static void forget_names(void);         /* pio_paths.c */
 static void descriptors_are_shared(void);
 
 static inline uint64_t now_ns(void) {
@@ -205,6 +206,7 @@ static __attribute__((noinline)) bool start(void) {
             spool.budget = NULL;
             forget_descriptors();
             forget_waiting();
+            forget_names();
         }
         started_once = true;
         if (!switched_off) {

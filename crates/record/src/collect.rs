@@ -134,7 +134,8 @@ pub fn collect_with(folder: &Path, output: &Path, job: &str, settings: &Settings
     let mut interner = Interner::default();
     let epoch_ns = members.iter().map(Member::start_ns).min().unwrap_or(0);
     tables.epoch_ns = u64::try_from(epoch_ns).unwrap_or(0);
-    let states = fill_tables(&mut members, epoch_ns, &mut interner, &mut tables);
+    let (states, files) = fill_tables(&mut members, epoch_ns, &mut interner, &mut tables);
+    let mut names = Names::new(&mut members, files);
     summary.processes = members.len();
     summary.ranks = members.iter().filter(|m| m.spool.header.rank.is_some()).count();
     summary.lost_calls = members.iter().fold(0, |sum: u64, m| sum.saturating_add(m.spool.header.dropped));
@@ -150,7 +151,7 @@ pub fn collect_with(folder: &Path, output: &Path, job: &str, settings: &Settings
     summary.unknown_layouts = interner.invalid;
 
     let mut writer = TraceWriter::create(output, tables)?;
-    write_events(folder, members, states, epoch_ns, settings, &mut writer, &mut summary)?;
+    write_events(folder, members, states, &mut names, epoch_ns, settings, &mut writer, &mut summary)?;
     // What is not there must not look as if it never was: reports show these notes first.
     writer.tables_mut().notes.extend(summary.losses().notes());
     writer.finish()?;
@@ -246,7 +247,7 @@ fn fill_tables(
     epoch_ns: i128,
     interner: &mut Interner,
     tables: &mut Tables,
-) -> Vec<State> {
+) -> (Vec<State>, HashMap<String, FileId>) {
     let ends = process_ends(members);
     let mut files = HashMap::new();
     let mut collectives = HashMap::new();
@@ -290,7 +291,54 @@ fn fill_tables(
         let layouts = std::mem::take(&mut member.survey.layouts);
         states.push(State { open_files, library_files, known: interner.intern(layouts, tables) });
     }
-    states
+    (states, files)
+}
+
+/// Paths that calls name take at most so much of a trace's tables, which may be 256 MiB.
+const MOST_NAME_BYTES: usize = 64 << 20;
+
+/// The paths that calls name, by their ids. One gets into the tables when the first event that names it is written.
+struct Names {
+    paths: HashMap<u64, String>,
+    files: HashMap<String, FileId>,
+}
+
+impl Names {
+    /// Those of all members, as far as there is room; `files` are in the tables already.
+    fn new(members: &mut [Member], files: HashMap<String, FileId>) -> Names {
+        let mut paths = HashMap::new();
+        let mut bytes = 0;
+        for member in members {
+            for (id, path) in std::mem::take(&mut member.survey.names) {
+                if bytes + path.len() <= MOST_NAME_BYTES && !paths.contains_key(&id) {
+                    bytes += path.len();
+                    paths.insert(id, path);
+                }
+            }
+        }
+        Names { paths, files }
+    }
+
+    /// The file of this id, if its path is known.
+    fn file(&mut self, id: u64, writer: &mut TraceWriter<std::fs::File>) -> Option<FileId> {
+        let path = self.paths.get(&id)?;
+        if let Some(&file) = self.files.get(path) {
+            return Some(file);
+        }
+        let files = &mut writer.tables_mut().files;
+        files.push(File { path: path.clone() });
+        let file = FileId(files.len() as u32 - 1);
+        self.files.insert(path.clone(), file);
+        Some(file)
+    }
+}
+
+/// Whether a record is of a call on a name; its offset is the name's id.
+fn is_on_name(record: &Record, event: &Event) -> bool {
+    record.fd < 0
+        && record.offset != NO_OFFSET
+        && matches!(event.layer(), Layer::Posix | Layer::Stdio)
+        && matches!(event.op(), Op::Open | Op::Metadata)
 }
 
 /// When each process ended by itself: by its own word, or because the same process went on as another program.
@@ -315,6 +363,7 @@ fn write_events(
     folder: &Path,
     members: Vec<Member>,
     mut states: Vec<State>,
+    names: &mut Names,
     epoch_ns: i128,
     settings: &Settings,
     writer: &mut TraceWriter<std::fs::File>,
@@ -341,6 +390,11 @@ fn write_events(
         if !settings.filter.keeps(&event, writer.tables()) {
             summary.filtered += 1;
             continue;
+        }
+        if is_on_name(&record, &event)
+            && let Some(file) = names.file(record.offset, writer)
+        {
+            event.target = Target::Name { file };
         }
         event.process = ProcessId(thread.process as u32);
         event.thread = thread.number;
@@ -434,7 +488,9 @@ fn locate_posix(event: &mut Event, record: &Record, survey: &Survey, state: &mut
             *position = record.offset;
             event.target = Target::Extent { offset: record.offset };
         }
-        _ if call == Call::Fallocate => event.target = Target::Extent { offset: record.offset },
+        _ if matches!(call, Call::Fallocate | Call::FcntlLock) && record.offset != NO_OFFSET => {
+            event.target = Target::Extent { offset: record.offset };
+        }
         _ => {}
     }
 }

@@ -17,8 +17,10 @@ pub const ADOPT: u16 = 0xf001;
 pub const DATATYPE: u16 = 0xf002;
 /// A view.
 pub const VIEW: u16 = 0xf003;
+/// A path that calls name.
+pub const NAME: u16 = 0xf004;
 
-/// No offset was given: the call worked at the descriptor's own position.
+/// No offset was given: the call worked at the descriptor's own position, or on a name that is not known.
 pub const NO_OFFSET: u64 = u64::MAX;
 /// The id of plain contiguous bytes.
 pub const PLAIN: u64 = 0;
@@ -292,7 +294,7 @@ impl<'a> Iterator for Records<'a> {
         let units = usize::from((word >> 16) as u8);
         let bytes = units * if is_short { SHORT_UNIT_BYTES } else { UNIT_BYTES };
         let number = word as u16;
-        let known = (ADOPT..=VIEW).contains(&number) || pio_trace::Call::from_number(number).is_some();
+        let known = (ADOPT..=NAME).contains(&number) || pio_trace::Call::from_number(number).is_some();
         let decoded = (bytes > 0 && bytes <= self.bytes.len() && known)
             .then(|| self.bytes.split_at(bytes))
             .and_then(|(record, rest)| {
@@ -393,7 +395,7 @@ impl Record {
         layer_of(self.call) == Some(Layer::MpiIo)
     }
 
-    /// The path after the record of an open or an adoption.
+    /// The path after the record of an open, an adoption or a name.
     pub fn path(&self, payload: &[u8]) -> Option<String> {
         let (text, length) = match is_operation(self.call) {
             true if payload.len() >= UNIT_BYTES => (&payload[UNIT_BYTES..], u32_at(payload, 20) as usize),

@@ -43,6 +43,8 @@ pub struct Survey {
     pub threads: BTreeMap<(u32, bool), (u64, Vec<Chunk>)>,
     /// This process's ids of layouts.
     pub layouts: Layouts,
+    /// Paths that calls name, with their ids: the same in every process.
+    pub names: Vec<(u64, String)>,
     /// Whether the process made, moved or removed a file or folder by its name.
     changed_names: bool,
     /// Places that hold what cannot be.
@@ -80,6 +82,9 @@ impl Survey {
                     if record.is_mpi_io() {
                         survey.layouts.uses(record.view, record.memory);
                     }
+                }
+                if record.call == spool::NAME {
+                    survey.names.extend(record.path(payload).map(|path| (record.offset, path)));
                 }
                 note(
                     &record,

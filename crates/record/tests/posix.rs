@@ -185,6 +185,16 @@ fn what_is_done_to_names_and_behind_the_scenes_is_recorded() {
             ("opendir", 1),
         ]
     );
+    let names_of = |call: &str| -> Vec<String> {
+        let of_call = named.iter().filter(|e| e.call.name() == call);
+        let names = of_call.map(|e| job.trace.tables().file_of_event(e).expect("a name").path.clone());
+        names.map(|path| path.rsplit('/').next().unwrap_or("").to_owned()).collect()
+    };
+    assert_eq!(names_of("unlink")[..4], ["b2", "c2", "s2", "none"]);
+    assert_eq!(names_of("rename"), ["b", "c", "s"], "the first of both names");
+    assert_eq!(names_of("stat"), ["a", "a", "a", "a", "none"]);
+    assert_eq!(names_of("opendir"), ["d"]);
+    assert_eq!(names_of("symlink"), ["s"]);
     let failed: Vec<_> = named.iter().filter(|e| e.result < 0).map(|e| (e.call.name(), e.result)).collect();
     let missing = -i64::from(libc::ENOENT);
     assert_eq!(failed, [("unlink", missing), ("access", missing), ("stat", missing)]);
@@ -227,6 +237,46 @@ fn what_is_done_to_names_and_behind_the_scenes_is_recorded() {
     assert_eq!(extents(&job.on("/second"), Op::Read), [("fread", 0, 2, 2)]);
     assert_eq!(job.events.iter().filter(|e| e.transferred() == 77).count(), 1, "to a file without a name");
     assert_eq!(job.events.iter().filter(|e| e.transferred() == 88).count(), 1);
+}
+
+#[test]
+fn locks_are_recorded_with_their_range_and_wait() {
+    let folder = folder();
+    let program = compile("cc", "locks", folder.path(), &[]);
+    let work = folder.path().to_path_buf();
+    let job = record_in(folder, vec![program.into(), work.into()], |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    let locks: Vec<_> = job.on("/file").into_iter().filter(|e| e.call == Call::FcntlLock).collect();
+    let of = |child: bool| -> Vec<(u64, u64, i64)> {
+        let own = locks.iter().filter(|e| (e.process != locks[0].process) == child);
+        own.map(|e| (offset(e), e.size, e.result)).collect()
+    };
+    let contended = -i64::from(libc::EAGAIN);
+    assert_eq!(
+        of(false),
+        [(100, 50, 0), (150, 50, 0), (150, 0, 0), (900, 100, 0), (900, 100, 0), (100, 50, 0)]
+    );
+    assert_eq!(of(true), [(100, 50, contended), (100, 50, 0)]);
+    let waited = locks.iter().filter(|e| e.process != locks[0].process).nth(1).expect("the second");
+    let released = locks.iter().rfind(|e| e.process == locks[0].process).expect("the last");
+    assert!(waited.end_ns() >= released.start_ns, "it waited for the other: {waited:?} {released:?}");
+}
+
+#[test]
+fn names_beyond_many_are_counted_without() {
+    const NAMES: usize = 20_000;
+    let folder = folder();
+    let program = compile("cc", "names", folder.path(), &["-O1"]);
+    let words = vec![program.into(), folder.path().into(), NAMES.to_string().into()];
+    let job = record_in(folder, words, |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    let stats: Vec<_> = job.events.iter().filter(|e| e.call == Call::Stat).collect();
+    assert_eq!(stats.len(), 2 * NAMES);
+    let named = |events: &[&Event]| events.iter().filter(|e| e.target != Target::None).count();
+    let first = named(&stats[..NAMES]);
+    assert!((16_000..NAMES).contains(&first), "{first}");
+    assert_eq!(named(&stats[NAMES..]), first, "the second time, the same ones");
+    assert_eq!(job.trace.tables().files.len(), first + 1);
 }
 
 fn shell(line: &str) -> Job {

@@ -135,7 +135,10 @@ impl<T: Ord + Copy> Index<T> {
 }
 
 fn file_of(tables: &Tables, bar: &Bar) -> Option<FileId> {
-    bar.handle.and_then(|handle| tables.handles.get(handle.index())).map(|handle| handle.file)
+    match bar.target {
+        Target::Name { file } => Some(file),
+        _ => bar.handle.and_then(|handle| tables.handles.get(handle.index())).map(|handle| handle.file),
+    }
 }
 
 fn columns(
@@ -152,12 +155,14 @@ fn columns(
         Target::Extent { .. } => 1,
         Target::View { .. } => 2,
         Target::Peer { .. } => 3,
+        Target::Name { .. } => 4,
     };
     let place = |bar: &Bar| match bar.target {
         Target::None => 0,
         Target::Extent { offset } => offset,
         Target::View { position, .. } => position,
         Target::Peer { rank } => u64::from(rank),
+        Target::Name { file } => file.0.into(),
     };
     let columns = [
         ("row", unsigned(&|bar| rows.row_of.get(&ProcessId(bar.process)).copied().unwrap_or(0))),

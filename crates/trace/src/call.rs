@@ -155,6 +155,10 @@ impl Call {
             self,
             AioRead
                 | AioWrite
+                | LibaioRead
+                | LibaioWrite
+                | IoUringRead
+                | IoUringWrite
                 | MpiFileIread
                 | MpiFileIreadAt
                 | MpiFileIreadAll
@@ -224,6 +228,13 @@ calls! {
     36 Opendir Posix Metadata "opendir",
     37 Fadvise Posix Metadata "posix_fadvise",
     38 Flock Posix Metadata "flock",
+    // Locks of fcntl and lockf, taken or given back: the time of one is what it waited.
+    39 FcntlLock Posix Metadata "fcntl_lock",
+    // From submission to completion. What else libaio and io_uring are asked to do is the call of that name, asynchronous.
+    40 LibaioRead Posix Read "libaio_read",
+    41 LibaioWrite Posix Write "libaio_write",
+    42 IoUringRead Posix Read "io_uring_read",
+    43 IoUringWrite Posix Write "io_uring_write",
 
     64 Fopen Stdio Open "fopen",
     65 Fclose Stdio Close "fclose",

@@ -45,7 +45,7 @@ pub const COLUMNS: &[(&str, Get)] = &[
     ("host", Get::Text(|row| row.process().map(|process| process.host.as_str()))),
     ("thread", Get::Unsigned(|row| Some(row.event.thread.into()))),
     ("handle", Get::Unsigned(|row| row.event.handle.map(|handle| handle.0.into()))),
-    ("file", Get::Text(|row| row.tables.file_of(row.event.handle?).map(|file| file.path.as_str()))),
+    ("file", Get::Text(|row| row.tables.file_of_event(row.event).map(|file| file.path.as_str()))),
     (
         "offset",
         Get::Unsigned(|row| match row.event.target {

@@ -1,7 +1,7 @@
 //! One recorded call.
 
 use crate::call::{Call, Layer, Op};
-use crate::tables::{DatatypeId, HandleId, ProcessId, ViewId};
+use crate::tables::{DatatypeId, FileId, HandleId, ProcessId, ViewId};
 
 /// One recorded call: Miller and Katz's trace record (1991, Figure 1), with what MPI adds to it.
 ///
@@ -14,7 +14,7 @@ pub struct Event {
     pub process: ProcessId,
     /// The thread within the process: 0 is the one that called first.
     pub thread: u32,
-    /// The open file it works on; none for messages and for calls that name a path.
+    /// The open file it works on; none for messages and for calls that name a path ([`Target::Name`]).
     pub handle: Option<HandleId>,
     /// Which bytes of the file, or which other process.
     pub target: Target,
@@ -109,6 +109,12 @@ pub enum Target {
     Peer {
         /// Its rank.
         rank: u32,
+    },
+    /// A file or folder by its name, which need not be there: calls that open nothing (stat, unlink, a failed open).
+    /// Of two names (rename, link) the first.
+    Name {
+        /// The file of this path.
+        file: FileId,
     },
 }
 

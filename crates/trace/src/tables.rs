@@ -2,6 +2,8 @@
 
 use pio_layout::{Datatype, View};
 
+use crate::event::{Event, Target};
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident,)*) => {$(
         $(#[$doc])*
@@ -47,7 +49,7 @@ pub struct Process {
     pub end_ns: Option<u64>,
 }
 
-/// A file that the job named.
+/// A file that the job named, opened or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
     /// Its absolute path.
@@ -93,5 +95,14 @@ impl Tables {
     pub fn file_of(&self, handle: HandleId) -> Option<&File> {
         let file = self.handles.get(handle.index())?.file;
         self.files.get(file.index())
+    }
+
+    /// The file that an event is about: the one behind its handle, or the one that it names. None if there is no such.
+    pub fn file_of_event(&self, event: &Event) -> Option<&File> {
+        match (event.handle, event.target) {
+            (Some(handle), _) => self.file_of(handle),
+            (None, Target::Name { file }) => self.files.get(file.index()),
+            (None, _) => None,
+        }
     }
 }

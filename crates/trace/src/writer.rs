@@ -249,8 +249,13 @@ fn check_ids(event: &Event, tables: &Tables, path: &Path) -> Result<(), TraceErr
         Target::View { view, .. } => Some(view.0),
         _ => None,
     };
+    let named = match event.target {
+        Target::Name { file } => Some(file.0),
+        _ => None,
+    };
     check("process", Some(event.process.0), tables.processes.len())?;
     check("handle", event.handle.map(|id| id.0), tables.handles.len())?;
     check("view", view, tables.views.len())?;
+    check("file", named, tables.files.len())?;
     check("datatype", event.memory.map(|id| id.0), tables.datatypes.len())
 }

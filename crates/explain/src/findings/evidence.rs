@@ -178,7 +178,7 @@ impl<'a> Evidence<'a> {
         let (view, start): (Option<ViewId>, u64) = match event.target {
             Target::Extent { offset } => (None, offset),
             Target::View { view, position } => (Some(view), position),
-            Target::None | Target::Peer { .. } => return None,
+            Target::None | Target::Peer { .. } | Target::Name { .. } => return None,
         };
         let length = event.bytes;
         let reads = event.op() == Op::Read;

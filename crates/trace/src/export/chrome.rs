@@ -77,11 +77,11 @@ fn put_event(out: &mut String, event: &Event, tables: &Tables) -> fmt::Result {
         Microseconds(event.start_ns),
         Microseconds(event.elapsed_ns),
     )?;
-    if let Some(file) = event.handle.and_then(|handle| tables.file_of(handle)) {
+    if let Some(file) = tables.file_of_event(event) {
         write!(out, "\"file\":{},", Json(&file.path))?;
     }
     match event.target {
-        Target::None => {}
+        Target::None | Target::Name { .. } => {}
         Target::Extent { offset } => write!(out, "\"offset\":{offset},")?,
         Target::View { view, position } => write!(out, "\"view\":{},\"position\":{position},", view.0)?,
         Target::Peer { rank } => write!(out, "\"peer\":{rank},")?,

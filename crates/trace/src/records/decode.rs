@@ -6,7 +6,7 @@ use super::model::{Model, NONE, Numbers, Shape, TargetKind, place_unit};
 use crate::call::Call;
 use crate::event::{Event, Flags, Target};
 use crate::format::BlockHeader;
-use crate::tables::{DatatypeId, HandleId, ProcessId, Tables, ViewId};
+use crate::tables::{DatatypeId, FileId, HandleId, ProcessId, Tables, ViewId};
 
 /// Appends the events of a block, or says what was expected instead. Every id in them is in `tables`.
 pub(crate) fn decode(
@@ -68,7 +68,7 @@ impl Decoder<'_> {
             process: self.model.processes[process as usize].id,
             thread: of.thread,
             handle: of.handle,
-            target: target(of.target, numbers.place)?,
+            target: target(of.target, numbers.place, self.tables)?,
             memory: of.memory,
             size: numbers.size,
             result: numbers.result,
@@ -159,13 +159,16 @@ impl Decoder<'_> {
 }
 
 #[inline]
-fn target(kind: TargetKind, place: u64) -> Result<Target, &'static str> {
+fn target(kind: TargetKind, place: u64, tables: &Tables) -> Result<Target, &'static str> {
     Ok(match kind {
         TargetKind::None if place == 0 => Target::None,
         TargetKind::None => return Err("no place"),
         TargetKind::Extent => Target::Extent { offset: place },
         TargetKind::View(view) => Target::View { view, position: place },
         TargetKind::Peer => Target::Peer { rank: u32::try_from(place).map_err(|_| "a rank of 32 bits")? },
+        TargetKind::Name => {
+            Target::Name { file: FileId(id_below(place, tables.files.len()).ok_or("a file of the tables")?) }
+        }
     })
 }
 
@@ -184,6 +187,7 @@ fn take_shape_definition(columns: &mut ColumnReader<'_>, tables: &Tables) -> Res
             id_below(take("a view")?, tables.views.len()).ok_or("a view of the tables")?,
         )),
         3 => TargetKind::Peer,
+        4 => TargetKind::Name,
         _ => return Err("a known kind of target"),
     };
     let memory = match take("a memory datatype")? {

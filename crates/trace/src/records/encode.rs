@@ -221,6 +221,7 @@ fn put_shape_definition(columns: &mut Columns, shape: &Shape) {
             put(u64::from(view.0));
         }
         TargetKind::Peer => put(3),
+        TargetKind::Name => put(4),
     }
     put(shape.memory.map_or(0, |memory| u64::from(memory.0) + 1));
     put(u64::from(shape.flags));

@@ -27,6 +27,7 @@ pub(super) enum TargetKind {
     Extent,
     View(ViewId),
     Peer,
+    Name,
 }
 
 impl Shape {
@@ -36,6 +37,7 @@ impl Shape {
             Target::Extent { .. } => TargetKind::Extent,
             Target::View { view, .. } => TargetKind::View(view),
             Target::Peer { .. } => TargetKind::Peer,
+            Target::Name { .. } => TargetKind::Name,
         };
         let Event { call, thread, handle, memory, flags, .. } = *event;
         Shape { call, thread, handle, target, memory, flags: flags.bits() }
@@ -51,13 +53,14 @@ impl Shape {
     }
 }
 
-/// The number in an event's target: offset, position or rank; 0 where there is none.
+/// The number in an event's target: offset, position, rank or file; 0 where there is none.
 pub(super) fn place_of(target: &Target) -> u64 {
     match *target {
         Target::None => 0,
         Target::Extent { offset } => offset,
         Target::View { position, .. } => position,
         Target::Peer { rank } => u64::from(rank),
+        Target::Name { file } => u64::from(file.0),
     }
 }
 
@@ -187,6 +190,7 @@ impl Model {
             TargetKind::Extent => 1,
             TargetKind::View(_) => 2,
             TargetKind::Peer => 3,
+            TargetKind::Name => 4,
         };
         let stream = *self.stream_of.entry((process, shape.handle, kind)).or_insert_with(|| {
             self.streams.push(Stream::default());
@@ -310,7 +314,7 @@ impl Model {
         stream.gap = numbers.place.wrapping_sub(stream.end);
         let moved = match state.shape.target {
             TargetKind::Extent | TargetKind::View(_) => u64::try_from(numbers.result).unwrap_or(0),
-            TargetKind::None | TargetKind::Peer => 0,
+            TargetKind::None | TargetKind::Peer | TargetKind::Name => 0,
         };
         stream.end = numbers.place.wrapping_add(moved);
 

@@ -194,12 +194,14 @@ fn number() -> impl Strategy<Value = u64> {
 /// Any events that fit the tables, in order of start.
 pub fn any_events(tables: &Tables) -> impl Strategy<Value = Vec<Event>> + use<> {
     let (processes, handles) = (tables.processes.len() as u32, tables.handles.len() as u32);
+    let files = tables.files.len() as u32;
     let (views, datatypes) = (tables.views.len() as u32, tables.datatypes.len() as u32);
     let target = prop_oneof![
         Just(Target::None),
         number().prop_map(|offset| Target::Extent { offset }),
         (0..views, number()).prop_map(|(view, position)| Target::View { view: ViewId(view), position }),
         any::<u32>().prop_map(|rank| Target::Peer { rank }),
+        (0..files).prop_map(|file| Target::Name { file: FileId(file) }),
     ];
     let who =
         (0..Call::ALL.len(), 0..processes, 0..3u32, option::of(0..handles), target, option::of(0..datatypes));
