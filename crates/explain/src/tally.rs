@@ -165,7 +165,8 @@ pub(crate) struct Seen<'e> {
     layer: Layer,
     /// Whether the call returned an error. An unfinished call has no result yet.
     pub(crate) failed: bool,
-    /// Bytes that a read, write or message moved. A call that returns before its data move is taken at its word.
+    /// Bytes that a read, write or message moved. A call of a library that returns before its data
+    /// move is taken at its word; what the system was asked for is recorded with what came of it.
     pub(crate) bytes: u64,
 }
 
@@ -175,7 +176,8 @@ impl<'e> Seen<'e> {
         let failed = event.result < 0 && !event.flags.contains(Flags::UNFINISHED);
         let bytes = match op {
             Op::Read | Op::Write | Op::Communicate => {
-                let later = event.result == 0 && event.flags.contains(Flags::ASYNC);
+                let later =
+                    event.result == 0 && event.flags.contains(Flags::ASYNC) && event.layer() != Layer::Posix;
                 if later { event.size } else { event.transferred() }
             }
             Op::Open | Op::Close | Op::Seek | Op::Sync | Op::View | Op::Metadata => 0,

@@ -177,9 +177,22 @@ _Static_assert(sizeof(struct aiocb) == sizeof(struct aiocb64), "one layout for b
 HOOK_AIO()
 HOOK_AIO(64)
 
+/* Older headers do not know these. */
+#ifndef SYS_io_uring_setup
+#define SYS_io_uring_setup 425
+#define SYS_io_uring_enter 426
+#define SYS_io_uring_register 427
+#endif
+
 /* By number -------------------------------------------------------------------------------------------------------- */
 
 /* Some programs make the same calls by number. Those that return as the functions do are the functions. */
+static long libaio_syscall(long number, long a, long b, long c, long d, long e, long f); /* pio_libaio.c */
+struct ring_params; /* pio_uring.c */
+static long ring_setup(long entries, struct ring_params *made);
+static long ring_enter(int fd, long count, long least, long flags, long argument, long bytes);
+static long ring_register(int fd, long what, const void *argument, long count);
+
 EXPORT long syscall(long number, ...) {
     va_list arguments;
     va_start(arguments, number);
@@ -217,6 +230,19 @@ EXPORT long syscall(long number, ...) {
         return copy_file_range((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f);
     case SYS_sendfile:
         return sendfile64((int)a, (int)b, (off64_t *)c, (size_t)d);
+    case SYS_io_submit:
+    case SYS_io_getevents:
+    case SYS_io_cancel:
+#ifdef SYS_io_pgetevents
+    case SYS_io_pgetevents:
+#endif
+        return libaio_syscall(number, a, b, c, d, e, f);
+    case SYS_io_uring_setup:
+        return ring_setup(a, (struct ring_params *)b);
+    case SYS_io_uring_enter:
+        return ring_enter((int)a, b, c, d, e, f);
+    case SYS_io_uring_register:
+        return ring_register((int)a, b, (const void *)c, d);
     default:
         return KERNEL(number, a, b, c, d, e, f);
     }

@@ -144,12 +144,16 @@ static unsigned kind_of(uint32_t call) {
     case PIO_CALL_READV:
     case PIO_CALL_PREADV:
     case PIO_CALL_FREAD:
+    case PIO_CALL_LIBAIO_READ:
+    case PIO_CALL_IO_URING_READ:
         return 0;
     case PIO_CALL_WRITE:
     case PIO_CALL_PWRITE:
     case PIO_CALL_WRITEV:
     case PIO_CALL_PWRITEV:
     case PIO_CALL_FWRITE:
+    case PIO_CALL_LIBAIO_WRITE:
+    case PIO_CALL_IO_URING_WRITE:
         return 1;
     default:
         return 2;
@@ -309,8 +313,12 @@ static bool forget(int fd) {
     return __atomic_exchange_n(&descriptors[fd], UNKNOWN, __ATOMIC_RELAXED) >= TRACKED;
 }
 
+static void leave_ring(int fd); /* pio_uring.c */
+static void leave_rings(void);
+
 DECLARE_NEXT(close)
 EXPORT int close(int fd) {
+    leave_ring(fd);
     if (!recording() || !is_owner() || !forget(fd))
         return NEXT(close)(fd);
     struct pioscope_span span;
@@ -657,6 +665,7 @@ EXPORT FILE *popen(const char *line, const char *mode) {
 #define HOOK_EXIT(name)                                                                                                \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT __attribute__((noreturn)) void name(int status) {                                                           \
+        leave_rings();                                                                                                 \
         mark_ended(PIO_ENDED_NORMALLY);                                                                                \
         NEXT(name)(status);                                                                                            \
         __builtin_unreachable();                                                                                       \
@@ -670,10 +679,15 @@ __attribute__((constructor)) static void process_starts(void) {
 }
 
 __attribute__((destructor)) static void process_ends(void) {
+    leave_rings();
     mark_ended(PIO_ENDED_NORMALLY);
 }
 
 #include "pio_recorder.c"
 #include "pio_library.c"
+#include "pio_async.c"
+#include "pio_libaio.c"
+#include "pio_trap.c"
+#include "pio_uring.c"
 #include "pio_hdf5.c"
 #include "pio_netcdf.c"

@@ -65,6 +65,7 @@
 #define PIO_RECORD_DATATYPE 0xf002u /* piece of a datatype description: offset = its id, size = length of the whole,
                                        result = where this piece starts, think_ns = its length */
 #define PIO_RECORD_VIEW 0xf003u     /* a view: offset = its id, payload pio_view */
+#define PIO_RECORD_NOTHING 0xf005u  /* a record that was taken back */
 #define PIO_RECORD_NAME 0xf004u     /* a path that calls name: offset = its id, size = its length, which follows */
 
 /* No offset was given: the call worked at the descriptor's own position. Calls without a descriptor have the id of their
@@ -97,7 +98,13 @@ struct pio_header {
     uint64_t thinned_calls[3];
     uint64_t thinned_bytes[3];
     uint64_t keeps_one_in; /* of so many calls, at the end; 0 or 1: all were kept */
-    uint64_t reserved3[13];
+    uint64_t reserved3[9];
+    /* Rings (io_uring) that could not be followed, atomic; and where there are any, at the end, what the process moved to
+     * and from devices. */
+    uint64_t unseen_rings;
+    uint64_t device_bytes_known;
+    uint64_t device_read_bytes;
+    uint64_t device_written_bytes;
     char command[PIO_COMMAND_BYTES];
 };
 
@@ -154,6 +161,7 @@ _Static_assert(offsetof(struct pio_header, command_length) == 224, "header");
 _Static_assert(offsetof(struct pio_header, command) == 400, "header");
 _Static_assert(sizeof(struct pio_chunk) == PIO_UNIT_BYTES, "chunk");
 _Static_assert(offsetof(struct pio_header, thinned_calls) == 240, "header");
+_Static_assert(offsetof(struct pio_header, unseen_rings) == 368, "header");
 _Static_assert(sizeof(struct pio_record) == PIO_UNIT_BYTES, "record");
 _Static_assert(sizeof(struct pio_short_record) == 16, "short record");
 _Static_assert(sizeof(struct pio_mpi_part) == PIO_UNIT_BYTES, "MPI part");

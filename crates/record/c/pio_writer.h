@@ -146,6 +146,8 @@ static __thread struct writer_thread self __attribute__((tls_model("initial-exec
 static void forget_descriptors(void);   /* pio_posix.c */
 static void forget_waiting(void);       /* pio_memory.c */
 static void forget_names(void);         /* pio_paths.c */
+static void forget_iocbs(void);         /* pio_libaio.c */
+static void forget_rings(void);         /* pio_uring.c */
 static void descriptors_are_shared(void);
 
 static inline uint64_t now_ns(void) {
@@ -207,6 +209,8 @@ static __attribute__((noinline)) bool start(void) {
             forget_descriptors();
             forget_waiting();
             forget_names();
+            forget_iocbs();
+            forget_rings();
         }
         started_once = true;
         if (!switched_off) {

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 
 use pio_trace::{
     Call, Calls, CallsByKind, Event, File, FileId, Flags, Handle, HandleId, Layer, Losses, Op, Process,
-    ProcessId, Tables, Target, TraceWriter,
+    ProcessId, Tables, Target, TraceWriter, Unseen,
 };
 
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::layouts::{Interner, Known};
 use crate::merge::{Merge, Thread};
+use crate::rings::unseen_rings;
 use crate::spool::{NO_OFFSET, Record, Spool, Unusable};
 use crate::survey::Survey;
 use crate::times::Rounding;
@@ -47,6 +48,8 @@ pub struct Summary {
     pub keeps_one_in: u64,
     /// Events that the filter left out.
     pub filtered: u64,
+    /// Programs that ran and could not be seen.
+    pub unseen: Vec<Unseen>,
     /// Events whose start had to be moved to keep the order of time (of damaged spools only).
     pub moved: u64,
 }
@@ -65,7 +68,10 @@ impl Summary {
                 self.damaged,
                 "places in the spools are damaged; what follows each is lost up to the next chunk",
             ),
-            (self.unfinished, "operations of MPI-IO, HDF5 or PnetCDF had not ended when their process was killed"),
+            (
+                self.unfinished,
+                "operations of MPI-IO, HDF5 or PnetCDF, or asynchronous ones, had not ended when their process did",
+            ),
             (self.unknown_layouts, "views or datatypes could not be understood; their events say no layout"),
             (self.moved, "events had to be moved in time to keep their order"),
         ]
@@ -73,6 +79,7 @@ impl Summary {
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
         .chain(self.thinning())
+        .chain(self.unseen.iter().map(|it| format!("{} is not seen: {}", it.program, it.reason.sentence())))
         .collect()
     }
 
@@ -86,6 +93,7 @@ impl Summary {
             lost: CallsByKind { others: self.lost_calls, ..CallsByKind::default() },
             lost_processes: self.lost_processes as u64,
             damaged_places: self.damaged,
+            unseen: self.unseen.clone(),
             ..Losses::default()
         }
     }
@@ -135,7 +143,8 @@ pub fn collect_with(folder: &Path, output: &Path, job: &str, settings: &Settings
     let epoch_ns = members.iter().map(Member::start_ns).min().unwrap_or(0);
     tables.epoch_ns = u64::try_from(epoch_ns).unwrap_or(0);
     let (states, files) = fill_tables(&mut members, epoch_ns, &mut interner, &mut tables);
-    let mut names = Names::new(&mut members, files);
+    summary.unseen.extend(unseen_rings(members.iter().map(|member| &member.spool.header)));
+    let lookup = Lookup { states, names: Names::new(&mut members, files) };
     summary.processes = members.len();
     summary.ranks = members.iter().filter(|m| m.spool.header.rank.is_some()).count();
     summary.lost_calls = members.iter().fold(0, |sum: u64, m| sum.saturating_add(m.spool.header.dropped));
@@ -151,7 +160,7 @@ pub fn collect_with(folder: &Path, output: &Path, job: &str, settings: &Settings
     summary.unknown_layouts = interner.invalid;
 
     let mut writer = TraceWriter::create(output, tables)?;
-    write_events(folder, members, states, &mut names, epoch_ns, settings, &mut writer, &mut summary)?;
+    write_events(folder, members, lookup, epoch_ns, settings, &mut writer, &mut summary)?;
     // What is not there must not look as if it never was: reports show these notes first.
     writer.tables_mut().notes.extend(summary.losses().notes());
     writer.finish()?;
@@ -333,6 +342,13 @@ impl Names {
     }
 }
 
+/// What says which file a record is about.
+struct Lookup {
+    /// Of each process.
+    states: Vec<State>,
+    names: Names,
+}
+
 /// Whether a record is of a call on a name; its offset is the name's id.
 fn is_on_name(record: &Record, event: &Event) -> bool {
     record.fd < 0
@@ -362,8 +378,7 @@ fn process_ends(members: &[Member]) -> Vec<Option<i128>> {
 fn write_events(
     folder: &Path,
     members: Vec<Member>,
-    mut states: Vec<State>,
-    names: &mut Names,
+    mut lookup: Lookup,
     epoch_ns: i128,
     settings: &Settings,
     writer: &mut TraceWriter<std::fs::File>,
@@ -385,14 +400,14 @@ fn write_events(
     let (mut recorded_ns, mut last_ns) = (0, 0);
     let mut rounding = (!settings.exact_times).then(Rounding::default);
     while let Some((thread, start_ns, record)) = merge.next().map_err(Error::io(folder, "read a spool of"))? {
-        let state = &mut states[thread.process];
+        let state = &mut lookup.states[thread.process];
         let Some(mut event) = event_of(&record, &surveys[thread.process], state) else { continue };
         if !settings.filter.keeps(&event, writer.tables()) {
             summary.filtered += 1;
             continue;
         }
         if is_on_name(&record, &event)
-            && let Some(file) = names.file(record.offset, writer)
+            && let Some(file) = lookup.names.file(record.offset, writer)
         {
             event.target = Target::Name { file };
         }

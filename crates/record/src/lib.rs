@@ -16,6 +16,7 @@ mod layouts;
 mod live;
 mod merge;
 mod program;
+mod rings;
 mod run;
 mod shim;
 mod signals;

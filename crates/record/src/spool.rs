@@ -19,6 +19,8 @@ pub const DATATYPE: u16 = 0xf002;
 pub const VIEW: u16 = 0xf003;
 /// A path that calls name.
 pub const NAME: u16 = 0xf004;
+/// A record that was taken back.
+pub const NOTHING: u16 = 0xf005;
 
 /// No offset was given: the call worked at the descriptor's own position, or on a name that is not known.
 pub const NO_OFFSET: u64 = u64::MAX;
@@ -69,6 +71,10 @@ pub struct Header {
     pub thinned_bytes: [u64; 3],
     /// Of so many calls one was kept in the end.
     pub keeps_one_in: u64,
+    /// Rings (io_uring) that could not be followed.
+    pub unseen_rings: u64,
+    /// If there are any: bytes that the process read from devices and wrote to them, if it came to say so.
+    pub device_bytes: Option<[u64; 2]>,
     /// Both clocks, read together: wall clock since 1970 and the boot's own.
     pub realtime_ns: u64,
     /// See `realtime_ns`.
@@ -294,7 +300,7 @@ impl<'a> Iterator for Records<'a> {
         let units = usize::from((word >> 16) as u8);
         let bytes = units * if is_short { SHORT_UNIT_BYTES } else { UNIT_BYTES };
         let number = word as u16;
-        let known = (ADOPT..=NAME).contains(&number) || pio_trace::Call::from_number(number).is_some();
+        let known = (ADOPT..=NOTHING).contains(&number) || pio_trace::Call::from_number(number).is_some();
         let decoded = (bytes > 0 && bytes <= self.bytes.len() && known)
             .then(|| self.bytes.split_at(bytes))
             .and_then(|(record, rest)| {
@@ -436,6 +442,8 @@ impl Header {
             thinned_calls: [240, 248, 256].map(|at| u64_at(bytes, at)),
             thinned_bytes: [264, 272, 280].map(|at| u64_at(bytes, at)),
             keeps_one_in: u64_at(bytes, 288),
+            unseen_rings: u64_at(bytes, 368),
+            device_bytes: (u64_at(bytes, 376) != 0).then(|| [384, 392].map(|at| u64_at(bytes, at))),
             realtime_ns: u64_at(bytes, 48),
             monotonic_ns: u64_at(bytes, 56),
             start_ns: u64_at(bytes, 64),

@@ -36,15 +36,16 @@ struct Thread {
 impl Rounding {
     /// Rounds the times of the next event.
     pub fn apply(&mut self, event: &mut Event) {
+        if event.layer() == Layer::Posix && event.flags.contains(Flags::ASYNC) {
+            return; // goes on while its thread does other things
+        }
         let thread = self.threads.entry((event.process, event.thread)).or_default();
         let (start_ns, end_ns) = (event.start_ns, event.end_ns());
         if start_ns < thread.end_ns || event.is_physical() {
             return; // within another call
         }
         let gap_ns = start_ns - thread.end_ns;
-        let is_rounded = matches!(event.layer(), Layer::Posix | Layer::Stdio)
-            && event.operation == 0
-            && !event.flags.contains(Flags::ASYNC);
+        let is_rounded = matches!(event.layer(), Layer::Posix | Layer::Stdio) && event.operation == 0;
         if is_rounded {
             let told_gap_ns = round(gap_ns, &mut thread.gap_carry_ns);
             event.start_ns = thread.told_end_ns.saturating_add(told_gap_ns);

@@ -66,9 +66,10 @@ pub struct Unseen {
     /// Of them, those whose bytes are not known: `read_bytes` and `written_bytes` are sums of the others.
     pub unknown: u64,
     /// Bytes that they read by system calls, from files, pipes and sockets, with the programs that they started
-    /// (`rchar` of `/proc/PID/io`).
+    /// (`rchar` of `/proc/PID/io`). Where a ring was not seen: those read from devices (`read_bytes`), as what goes
+    /// through rings does not count in the former.
     pub read_bytes: u64,
-    /// Bytes that they wrote by system calls (`wchar`).
+    /// Bytes that they wrote by system calls (`wchar`); where a ring was not seen, to devices (`write_bytes`).
     pub written_bytes: u64,
 }
 

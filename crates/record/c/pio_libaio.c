@@ -1,0 +1,181 @@
+/* libaio, and the system calls under it. Part of pio_posix.c. The functions return minus the error number. */
+
+#include <linux/aio_abi.h>
+
+int io_submit(aio_context_t context, long count, struct iocb **list);
+int io_cancel(aio_context_t context, struct iocb *control, struct io_event *event);
+int io_getevents(aio_context_t context, long least, long most, struct io_event *events, struct timespec *limit);
+int io_pgetevents(aio_context_t context, long least, long most, struct io_event *events, struct timespec *limit,
+                  void *signals);
+
+#define MOST_IOCBS 65536u /* the kernel's own limit for a machine, as it comes */
+
+static struct library libaio = {.probe = "io_submit"};
+static struct in_flight *iocbs;
+
+/* Whether this thread is inside a function of libaio, whose system calls are then no calls of the program's. */
+static __thread bool inside_libaio __attribute__((tls_model("initial-exec")));
+
+static struct in_flight *iocbs_in_flight(void) {
+    struct in_flight *table = ACQUIRE(&iocbs);
+    if (UNLIKELY(table == NULL)) {
+        struct in_flight *fresh = new_in_flight(MOST_IOCBS);
+        if (__atomic_compare_exchange_n(&iocbs, &table, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            return fresh;
+        free_in_flight(fresh);
+    }
+    return table;
+}
+
+static struct pio_record *begin_iocb(struct pioscope_span *span, const struct iocb *asked) {
+    int fd = (int)asked->aio_fildes;
+    uint64_t offset = (uint64_t)asked->aio_offset, size = asked->aio_nbytes;
+    const struct iovec *vector = (const struct iovec *)(uintptr_t)asked->aio_buf;
+    switch (asked->aio_lio_opcode) {
+    case IOCB_CMD_PREAD:
+        return begin_async(span, PIO_CALL_LIBAIO_READ, fd, offset, size);
+    case IOCB_CMD_PWRITE:
+        return begin_async(span, PIO_CALL_LIBAIO_WRITE, fd, offset, size);
+    case IOCB_CMD_PREADV:
+        return begin_async(span, PIO_CALL_LIBAIO_READ, fd, offset, vector_bytes(vector, (int)size, 0));
+    case IOCB_CMD_PWRITEV:
+        return begin_async(span, PIO_CALL_LIBAIO_WRITE, fd, offset, vector_bytes(vector, (int)size, 0));
+    case IOCB_CMD_FSYNC:
+        return begin_async(span, PIO_CALL_FSYNC, fd, PIO_NO_OFFSET, 0);
+    case IOCB_CMD_FDSYNC:
+        return begin_async(span, PIO_CALL_FDATASYNC, fd, PIO_NO_OFFSET, 0);
+    default:
+        return NULL;
+    }
+}
+
+/* Before a submission: from then on, another thread may see completions. False if nothing is recorded of it. */
+static bool begin_submission(struct pioscope_span *span, long count, struct iocb **list) {
+    bool is_ours = false;
+    if (inside_libaio || !recording() || !is_owner())
+        return false;
+    for (long i = 0; i < count; i++)
+        is_ours = tracked((int)list[i]->aio_fildes) || is_ours;
+    struct in_flight *table = is_ours ? iocbs_in_flight() : NULL;
+    if (table == NULL || !hold_in_flight(table))
+        return false;
+    int saved = errno;
+    span_begin(span);
+    for (long i = 0; i < count; i++) {
+        if (!tracked((int)list[i]->aio_fildes))
+            continue;
+        struct operation *operation = add_operation(table, (uintptr_t)list[i]);
+        if (operation != NULL)
+            operation->record = begin_iocb(span, list[i]);
+        else
+            drop();
+    }
+    release_in_flight(table);
+    errno = saved;
+    return true;
+}
+
+/* After it: `result` of them were submitted, or minus the error of the first. */
+static void end_submission(const struct pioscope_span *span, long count, struct iocb **list, long result) {
+    int saved = errno;
+    struct in_flight *table = iocbs_in_flight();
+    if (result < count && hold_in_flight(table)) {
+        for (long i = result < 0 ? 0 : result; i < count; i++) {
+            struct operation operation;
+            if (!take_operation(table, (uintptr_t)list[i], false, &operation))
+                continue;
+            if (i == 0 && result < 0 && result != -EAGAIN && result != -EINTR)
+                end_async(operation.record, result);
+            else
+                forget_async(operation.record);
+        }
+        release_in_flight(table);
+    }
+    span_over(span, end_of(span));
+    errno = saved;
+}
+
+static void see_events(const struct io_event *events, long count) {
+    struct in_flight *table = ACQUIRE(&iocbs);
+    if (inside_libaio || count <= 0 || table == NULL || !recording() || !is_owner() || !hold_in_flight(table))
+        return;
+    int saved = errno;
+    for (long i = 0; i < count; i++) {
+        struct operation operation;
+        if (take_operation(table, events[i].obj, false, &operation))
+            end_async(operation.record, events[i].res);
+    }
+    release_in_flight(table);
+    errno = saved;
+}
+
+/* In a forked child, which has none of its parent's in flight. */
+static void forget_iocbs(void) {
+    iocbs = NULL;
+    holds_in_flight = false;
+}
+
+/* `theirs`, the library's own function; that of a program without the library cannot be called. */
+#define LIBAIO_THEIRS(name)                                                                                            \
+    static void *place;                                                                                                \
+    struct copy *copy = copy_of(&libaio, __builtin_return_address(0));                                                 \
+    __typeof__(&name) theirs = copy == NULL ? NULL : (__typeof__(&name))function_of(copy, &place, #name);              \
+    if (theirs == NULL)                                                                                                \
+        return -ENOSYS;
+
+EXPORT int io_submit(aio_context_t context, long count, struct iocb **list) {
+    LIBAIO_THEIRS(io_submit)
+    struct pioscope_span span;
+    bool is_recorded = begin_submission(&span, count, list);
+    bool was_inside = inside_libaio;
+    inside_libaio = true;
+    int result = theirs(context, count, list);
+    inside_libaio = was_inside;
+    if (is_recorded)
+        end_submission(&span, count, list, result);
+    return result;
+}
+
+#define LIBAIO_EVENTS(events, next_call)                                                                               \
+    bool was_inside = inside_libaio;                                                                                   \
+    inside_libaio = true;                                                                                              \
+    int result = next_call;                                                                                            \
+    inside_libaio = was_inside;                                                                                        \
+    see_events(events, result);                                                                                        \
+    return result;
+
+EXPORT int io_getevents(aio_context_t context, long least, long most, struct io_event *events,
+                        struct timespec *limit) {
+    LIBAIO_THEIRS(io_getevents)
+    LIBAIO_EVENTS(events, theirs(context, least, most, events, limit))
+}
+
+EXPORT int io_pgetevents(aio_context_t context, long least, long most, struct io_event *events,
+                         struct timespec *limit, void *signals) {
+    LIBAIO_THEIRS(io_pgetevents)
+    LIBAIO_EVENTS(events, theirs(context, least, most, events, limit, signals))
+}
+
+EXPORT int io_cancel(aio_context_t context, struct iocb *control, struct io_event *event) {
+    LIBAIO_THEIRS(io_cancel)
+    bool was_inside = inside_libaio;
+    inside_libaio = true;
+    int result = theirs(context, control, event);
+    inside_libaio = was_inside;
+    see_events(event, result == 0 ? 1 : 0);
+    return result;
+}
+
+/* The same as system calls, which set errno. */
+static long libaio_syscall(long number, long a, long b, long c, long d, long e, long f) {
+    struct pioscope_span span;
+    bool is_recorded = number == SYS_io_submit && begin_submission(&span, b, (struct iocb **)c);
+    long result = KERNEL(number, a, b, c, d, e, f);
+    if (is_recorded)
+        end_submission(&span, b, (struct iocb **)c, result < 0 ? -errno : result);
+    else if (number == SYS_io_cancel)
+        see_events((const struct io_event *)c, result == 0 ? 1 : 0);
+    else if (number != SYS_io_submit)
+        see_events((const struct io_event *)d, result);
+    return result;
+}

@@ -1,0 +1,808 @@
+/* io_uring, by liburing's functions and by system calls of the C library. Part of pio_posix.c.
+ *
+ * A ring is two arrays in memory that kernel and program share: the program writes what it asks for (SQEs) and moves the
+ * tail of the one, the kernel writes what became of it (CQEs) and moves the tail of the other. We map both once more, and
+ * read them whenever the program makes a call: what was put between our place and the tail is new. What the program takes
+ * out between two calls stays in the memory until the kernel needs the room, which it does not before more is asked for.
+ *
+ * A ring is named as not seen (ring_is_unseen) where the kernel takes from it without a call of the program's (SQPOLL),
+ * where its memory is the program's own, or where it was made by instructions of the program's own. */
+
+#define MOST_RINGS 64
+
+/* Of <linux/io_uring.h>, which machines with an old one lack parts of. */
+enum {
+    RING_SETUP_SQPOLL = 1u << 1,
+    RING_SETUP_SQE128 = 1u << 10,
+    RING_SETUP_CQE32 = 1u << 11,
+    RING_SETUP_NO_SQARRAY = 1u << 16,
+    RING_SETUP_FOLLOWED = 0x33ffdu, /* all up to here, but for SQPOLL, NO_MMAP and REGISTERED_FD_ONLY */
+    RING_FEATURE_SINGLE_MMAP = 1u << 0,
+    RING_ENTER_REGISTERED_RING = 1u << 4,
+    RING_SQE_FIXED_FILE = 1u << 0,
+    RING_SQE_CQE_SKIP_SUCCESS = 1u << 6,
+    RING_CQE_MORE = 1u << 1,
+    RING_REGISTER_FILES = 2,
+    RING_UNREGISTER_FILES = 3,
+    RING_REGISTER_FILES_UPDATE = 6,
+    RING_REGISTER_FILES2 = 13,
+    RING_REGISTER_FILES_UPDATE2 = 14,
+    RING_FSYNC_DATASYNC = 1,
+};
+#define RING_OFFSET_SQ 0ll
+#define RING_OFFSET_CQ 0x8000000ll
+#define RING_OFFSET_SQES 0x10000000ll
+
+enum {
+    RING_OP_READV = 1,
+    RING_OP_WRITEV = 2,
+    RING_OP_FSYNC = 3,
+    RING_OP_READ_FIXED = 4,
+    RING_OP_WRITE_FIXED = 5,
+    RING_OP_SYNC_FILE_RANGE = 8,
+    RING_OP_FALLOCATE = 17,
+    RING_OP_OPENAT = 18,
+    RING_OP_CLOSE = 19,
+    RING_OP_STATX = 21,
+    RING_OP_READ = 22,
+    RING_OP_WRITE = 23,
+    RING_OP_FADVISE = 24,
+    RING_OP_OPENAT2 = 28,
+    RING_OP_SPLICE = 30,
+    RING_OP_RENAMEAT = 35,
+    RING_OP_UNLINKAT = 36,
+    RING_OP_MKDIRAT = 37,
+    RING_OP_SYMLINKAT = 38,
+    RING_OP_LINKAT = 39,
+    RING_OP_FTRUNCATE = 55,
+    RING_OP_READV_FIXED = 60,
+    RING_OP_WRITEV_FIXED = 61,
+};
+
+struct ring_sqe {
+    uint8_t opcode, flags;
+    uint16_t priority;
+    int32_t fd;
+    uint64_t offset; /* or a second address */
+    uint64_t address;
+    uint32_t length;
+    uint32_t op_flags;
+    uint64_t user_data;
+    uint16_t buffer;
+    uint16_t personality;
+    uint32_t file_index; /* or the other descriptor of a copy */
+    uint64_t reserved[2];
+};
+
+struct ring_cqe {
+    uint64_t user_data;
+    int32_t result;
+    uint32_t flags;
+};
+
+struct ring_params {
+    uint32_t sq_entries, cq_entries, flags, sq_cpu, sq_idle, features, wq_fd, reserved[3];
+    struct {
+        uint32_t head, tail, mask, entries, flags, dropped, array, reserved;
+        uint64_t address;
+    } sq;
+    struct {
+        uint32_t head, tail, mask, entries, overflow, cqes, flags, reserved;
+        uint64_t address;
+    } cq;
+};
+
+/* The front of liburing's struct io_uring: the same in all its versions. */
+struct io_uring {
+    struct {
+        uint32_t *head, *tail, *mask, *entries, *flags, *dropped, *array;
+        struct ring_sqe *sqes;
+        uint32_t sqe_head, sqe_tail;
+        size_t bytes;
+        void *memory;
+        uint32_t reserved[4];
+    } sq;
+    struct {
+        uint32_t *head, *tail, *mask, *entries, *flags, *overflow;
+        struct ring_cqe *cqes;
+        size_t bytes;
+        void *memory;
+        uint32_t reserved[4];
+    } cq;
+    uint32_t flags;
+    int32_t fd;
+};
+
+_Static_assert(sizeof(struct ring_sqe) == 64, "SQE");
+_Static_assert(sizeof(struct ring_params) == 120, "parameters");
+_Static_assert(offsetof(struct io_uring, fd) == 196, "liburing's ring");
+
+/* A ring that is followed. */
+struct ring {
+    uint32_t fd; /* + 1; 0: this place is free */
+    uint32_t flags;
+    struct in_flight *in_flight; /* its lock is the ring's */
+    char *sq, *cq, *sqes;        /* our mappings; cq may be sq */
+    size_t sq_bytes, cq_bytes, sqes_bytes;
+    uint32_t *sq_tail, *cq_tail, *array;
+    char *cqes;
+    uint32_t sq_entries, cq_entries;
+    uint32_t sq_seen, cq_seen; /* as far as we read */
+    int32_t *fixed;            /* registered files: our numbers, 0 for unknown, -1 for none of the job's files */
+    uint32_t fixed_count;
+};
+
+static struct ring rings[MOST_RINGS];
+static uint32_t rings_open;
+static uint32_t unseen_rings;
+
+/* Our numbers of registered files are no descriptors: those may be closed, and given again, while the files are used. */
+static int32_t registered_files;
+
+static void ring_is_unseen(void) {
+    __atomic_fetch_add(&unseen_rings, 1, __ATOMIC_RELAXED);
+    if (spool_is_open())
+        STORE(&spool.header->unseen_rings, LOAD(&unseen_rings));
+}
+
+static struct ring *ring_of(int fd) {
+    if (LIKELY(LOAD(&rings_open) == 0) || fd < 0)
+        return NULL;
+    for (size_t i = 0; i < MOST_RINGS; i++)
+        if (ACQUIRE(&rings[i].fd) == (uint32_t)fd + 1)
+            return &rings[i];
+    return NULL;
+}
+
+/* Open and close --------------------------------------------------------------------------------------------------- */
+
+static char *map_ring(int fd, size_t bytes, long long offset) {
+    void *memory = (void *)KERNEL_MMAP(NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, offset);
+    if (memory == MAP_FAILED)
+        return NULL;
+    madvise(memory, bytes, MADV_DONTFORK);
+    return memory;
+}
+
+static void unmap_ring(struct ring *ring) {
+    if (ring->sqes != NULL)
+        KERNEL(SYS_munmap, ring->sqes, ring->sqes_bytes);
+    if (ring->cq != NULL && ring->cq != ring->sq)
+        KERNEL(SYS_munmap, ring->cq, ring->cq_bytes);
+    if (ring->sq != NULL)
+        KERNEL(SYS_munmap, ring->sq, ring->sq_bytes);
+    if (ring->fixed != NULL)
+        KERNEL(SYS_munmap, ring->fixed, ring->fixed_count * sizeof *ring->fixed);
+    free_in_flight(ring->in_flight);
+}
+
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+/* After a ring was made. */
+static void follow_ring(int fd, const struct ring_params *made) {
+    if (fd < 0 || !recording() || !is_owner())
+        return;
+    int saved = errno;
+    struct ring *place = NULL;
+    uint32_t expected = 0;
+    if ((made->flags & ~RING_SETUP_FOLLOWED) == 0)
+        for (size_t i = 0; i < MOST_RINGS && place == NULL; i++, expected = 0)
+            if (__atomic_compare_exchange_n(&rings[i].fd, &expected, UINT32_MAX, false, __ATOMIC_ACQUIRE,
+                                            __ATOMIC_RELAXED))
+                place = &rings[i];
+    if (place == NULL) {
+        ring_is_unseen();
+        errno = saved;
+        return;
+    }
+    struct ring ring = {.fd = UINT32_MAX, .flags = made->flags};
+    bool has_array = (made->flags & RING_SETUP_NO_SQARRAY) == 0;
+    ring.sq_entries = made->sq_entries;
+    ring.cq_entries = made->cq_entries;
+    size_t sq_bytes = has_array ? made->sq.array + (size_t)made->sq_entries * sizeof *ring.array : 4096;
+    ring.cq_bytes = made->cq.cqes + ((size_t)made->cq_entries * sizeof(struct ring_cqe) << !!(made->flags & RING_SETUP_CQE32));
+    ring.sqes_bytes = (size_t)made->sq_entries * sizeof(struct ring_sqe) << !!(made->flags & RING_SETUP_SQE128);
+    bool is_single = made->features & RING_FEATURE_SINGLE_MMAP;
+    ring.sq_bytes = is_single ? larger(sq_bytes, ring.cq_bytes) : sq_bytes;
+    ring.sq = map_ring(fd, ring.sq_bytes, RING_OFFSET_SQ);
+    ring.cq = is_single ? ring.sq : map_ring(fd, ring.cq_bytes, RING_OFFSET_CQ);
+    ring.sqes = map_ring(fd, ring.sqes_bytes, RING_OFFSET_SQES);
+    ring.in_flight = new_in_flight(2 * larger(made->cq_entries, made->sq_entries));
+    if (ring.sq == NULL || ring.cq == NULL || ring.sqes == NULL || ring.in_flight == NULL) {
+        unmap_ring(&ring);
+        RELEASE(&place->fd, 0);
+        ring_is_unseen();
+    } else {
+        ring.sq_tail = (uint32_t *)(ring.sq + made->sq.tail);
+        ring.array = has_array ? (uint32_t *)(ring.sq + made->sq.array) : NULL;
+        ring.cq_tail = (uint32_t *)(ring.cq + made->cq.tail);
+        ring.cqes = ring.cq + made->cq.cqes;
+        *place = ring;
+        __atomic_fetch_add(&rings_open, 1, __ATOMIC_RELAXED);
+        RELEASE(&place->fd, (uint32_t)fd + 1);
+    }
+    errno = saved;
+}
+
+static uint32_t offset_in(const void *memory, const void *place) {
+    return (uint32_t)((const char *)place - (const char *)memory);
+}
+
+/* The same, from what liburing keeps of it. */
+static void follow_library_ring(const struct io_uring *ring) {
+    struct ring_params made = {.flags = ring->flags};
+    made.sq_entries = *ring->sq.entries;
+    made.cq_entries = *ring->cq.entries;
+    made.features = ring->cq.memory == ring->sq.memory ? RING_FEATURE_SINGLE_MMAP : 0;
+    made.sq.tail = offset_in(ring->sq.memory, ring->sq.tail);
+    made.cq.tail = offset_in(ring->cq.memory, ring->cq.tail);
+    made.cq.cqes = offset_in(ring->cq.memory, ring->cq.cqes);
+    if (ring->sq.array == NULL)
+        made.flags |= RING_SETUP_NO_SQARRAY;
+    else
+        made.sq.array = offset_in(ring->sq.memory, ring->sq.array);
+    follow_ring(ring->fd, &made);
+}
+
+/* In a forked child: it has the rings' descriptors, but what is in flight is its parent's. */
+static void forget_rings(void) {
+    memset(rings, 0, sizeof rings);
+    rings_open = 0;
+    unseen_rings = 0;
+}
+
+/* Registered files ------------------------------------------------------------------------------------------------- */
+
+/* Gives a file that is about to be used by its place in a ring's table a number of its own. */
+static int32_t register_file(int fd) {
+    if (fd < 0 || !tracked(fd))
+        return -1;
+    int32_t number = -1;
+    char *path = take_path_buffer();
+    size_t length = path_of_descriptor(fd, path);
+    if (length > 0) {
+        number = DESCRIPTORS + __atomic_add_fetch(&registered_files, 1, __ATOMIC_RELAXED);
+        struct pioscope_span now = {now_ns(), 0, 0};
+        record_call(&now, now.start_ns,
+                    (struct outcome){.call = PIO_RECORD_ADOPT, .fd = number, .offset = 0, .size = length}, path, length);
+    }
+    give_path_buffer(path);
+    return number;
+}
+
+static void unregister_files(struct ring *ring) {
+    if (ring->fixed != NULL)
+        KERNEL(SYS_munmap, ring->fixed, ring->fixed_count * sizeof *ring->fixed);
+    ring->fixed = NULL;
+    ring->fixed_count = 0;
+}
+
+/* `files` is NULL for a table of empty places; -2 leaves a place alone. */
+static void set_files(struct ring *ring, uint32_t first, const int *files, uint32_t count) {
+    for (uint32_t i = 0; i < count && first + i < ring->fixed_count; i++)
+        if (files == NULL || files[i] != -2)
+            ring->fixed[first + i] = files == NULL ? -1 : register_file(files[i]);
+}
+
+static void register_files(struct ring *ring, const int *files, uint32_t count) {
+    unregister_files(ring);
+    if (count == 0)
+        return;
+    void *memory = (void *)KERNEL_MMAP(NULL, count * sizeof *ring->fixed, PROT_READ | PROT_WRITE,
+                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return;
+    madvise(memory, count * sizeof *ring->fixed, MADV_DONTFORK);
+    ring->fixed = memory;
+    ring->fixed_count = count;
+    set_files(ring, 0, files, count);
+}
+
+/* After a registration that succeeded. */
+static void see_registration(int fd, uint32_t what, const void *argument, uint32_t count) {
+    struct ring *ring = ring_of(fd);
+    if (ring == NULL || !is_owner() || !hold_in_flight(ring->in_flight))
+        return;
+    int saved = errno;
+    const struct {
+        uint32_t count, flags;
+        uint64_t reserved, files, tags;
+    } *table = argument;
+    const struct {
+        uint32_t first, reserved;
+        uint64_t files, tags;
+        uint32_t count, reserved2;
+    } *update = argument;
+    switch (what) {
+    case RING_REGISTER_FILES:
+        register_files(ring, argument, count);
+        break;
+    case RING_REGISTER_FILES2:
+        register_files(ring, table->flags & 1 ? NULL : (const int *)(uintptr_t)table->files, table->count);
+        break;
+    case RING_REGISTER_FILES_UPDATE:
+        set_files(ring, update->first, (const int *)(uintptr_t)update->files, count);
+        break;
+    case RING_REGISTER_FILES_UPDATE2:
+        set_files(ring, update->first, (const int *)(uintptr_t)update->files, update->count);
+        break;
+    case RING_UNREGISTER_FILES:
+        unregister_files(ring);
+        break;
+    }
+    release_in_flight(ring->in_flight);
+    errno = saved;
+}
+
+/* What is asked for ------------------------------------------------------------------------------------------------ */
+
+/* The number by which a file is known that an SQE names; -1 for none of the job's. */
+static int file_of(struct ring *ring, int fd, bool is_fixed) {
+    if (!is_fixed)
+        return fd >= 0 && tracked(fd) ? fd : -1;
+    int32_t number = (uint32_t)fd < ring->fixed_count ? ring->fixed[fd] : 0;
+    if (number == 0)
+        ring_is_unseen(); /* registered behind our back, or opened into its place */
+    return number > 0 ? number : -1;
+}
+
+static struct pio_record *begin_on_file(struct pioscope_span *span, uint32_t call, int fd, uint64_t offset,
+                                        uint64_t size) {
+    return fd < 0 ? NULL : begin_async(span, call, fd, offset, size);
+}
+
+static struct pio_record *begin_on_name(struct pioscope_span *span, uint32_t call, int folder, uint64_t address) {
+    const char *name = (const char *)(uintptr_t)address;
+    uint64_t id;
+    return name != NULL && is_name_kept(folder, name, &id) ? begin_async(span, call, -1, id, 0) : NULL;
+}
+
+/* A descriptor is closed by its number, or a registered file by its place. */
+static struct pio_record *begin_close(struct ring *ring, struct pioscope_span *span, const struct ring_sqe *sqe) {
+    if (sqe->file_index == 0)
+        return forget(sqe->fd) ? begin_async(span, PIO_CALL_CLOSE, sqe->fd, PIO_NO_OFFSET, 0) : NULL;
+    if (sqe->file_index - 1 < ring->fixed_count)
+        ring->fixed[sqe->file_index - 1] = -1;
+    return NULL;
+}
+
+/* The program opens a file, which gets a descriptor, or a place among the registered ones that we do not know. */
+static struct pio_record *begin_open(struct ring *ring, struct pioscope_span *span, const struct ring_sqe *sqe,
+                                     bool *opens) {
+    *opens = sqe->file_index == 0;
+    if (sqe->file_index != 0 && sqe->file_index - 1 < ring->fixed_count)
+        ring->fixed[sqe->file_index - 1] = 0;
+    return begin_on_name(span, PIO_CALL_OPEN, sqe->fd, sqe->address);
+}
+
+static void begin_operation(struct ring *ring, struct pioscope_span *span, const struct ring_sqe *sqe,
+                            struct operation *operation) {
+    const struct iovec *vector = (const struct iovec *)(uintptr_t)sqe->address;
+    bool is_fixed = sqe->flags & RING_SQE_FIXED_FILE;
+    int fd;
+    switch (sqe->opcode) {
+    case RING_OP_READV:
+    case RING_OP_READV_FIXED:
+        fd = file_of(ring, sqe->fd, is_fixed);
+        operation->record = begin_on_file(span, PIO_CALL_IO_URING_READ, fd, sqe->offset,
+                                          vector_bytes(vector, (int)sqe->length, 0));
+        break;
+    case RING_OP_WRITEV:
+    case RING_OP_WRITEV_FIXED:
+        fd = file_of(ring, sqe->fd, is_fixed);
+        operation->record = begin_on_file(span, PIO_CALL_IO_URING_WRITE, fd, sqe->offset,
+                                          vector_bytes(vector, (int)sqe->length, 0));
+        break;
+    case RING_OP_READ:
+    case RING_OP_READ_FIXED:
+        fd = file_of(ring, sqe->fd, is_fixed);
+        operation->record = begin_on_file(span, PIO_CALL_IO_URING_READ, fd, sqe->offset, sqe->length);
+        break;
+    case RING_OP_WRITE:
+    case RING_OP_WRITE_FIXED:
+        fd = file_of(ring, sqe->fd, is_fixed);
+        operation->record = begin_on_file(span, PIO_CALL_IO_URING_WRITE, fd, sqe->offset, sqe->length);
+        break;
+    case RING_OP_SPLICE:
+        fd = file_of(ring, (int)sqe->file_index, sqe->op_flags & 1u << 31);
+        operation->record = begin_on_file(span, PIO_CALL_IO_URING_READ, fd, sqe->address, sqe->length);
+        fd = file_of(ring, sqe->fd, is_fixed);
+        operation->second = begin_on_file(span, PIO_CALL_IO_URING_WRITE, fd, sqe->offset, sqe->length);
+        break;
+    case RING_OP_FSYNC:
+        fd = file_of(ring, sqe->fd, is_fixed);
+        operation->record = begin_on_file(
+            span, sqe->op_flags & RING_FSYNC_DATASYNC ? PIO_CALL_FDATASYNC : PIO_CALL_FSYNC, fd, PIO_NO_OFFSET, 0);
+        break;
+    case RING_OP_SYNC_FILE_RANGE:
+        fd = file_of(ring, sqe->fd, is_fixed);
+        operation->record = begin_on_file(span, PIO_CALL_SYNC_FILE_RANGE, fd, sqe->offset, sqe->length);
+        break;
+    case RING_OP_FALLOCATE:
+        fd = file_of(ring, sqe->fd, is_fixed);
+        operation->record = begin_on_file(span, PIO_CALL_FALLOCATE, fd, sqe->offset, sqe->address);
+        break;
+    case RING_OP_FADVISE:
+        fd = file_of(ring, sqe->fd, is_fixed);
+        operation->record = begin_on_file(span, PIO_CALL_POSIX_FADVISE, fd, sqe->offset, sqe->length);
+        break;
+    case RING_OP_FTRUNCATE:
+        fd = file_of(ring, sqe->fd, is_fixed);
+        operation->record = begin_on_file(span, PIO_CALL_FTRUNCATE, fd, PIO_NO_OFFSET, sqe->offset);
+        break;
+    case RING_OP_CLOSE:
+        operation->record = begin_close(ring, span, sqe);
+        break;
+    case RING_OP_OPENAT:
+    case RING_OP_OPENAT2:
+        operation->record = begin_open(ring, span, sqe, &operation->opens);
+        break;
+    case RING_OP_STATX:
+        operation->record = begin_on_name(span, PIO_CALL_STAT, sqe->fd, sqe->address);
+        break;
+    case RING_OP_RENAMEAT:
+        operation->record = begin_on_name(span, PIO_CALL_RENAME, sqe->fd, sqe->address);
+        break;
+    case RING_OP_UNLINKAT:
+        operation->record = begin_on_name(span, sqe->op_flags & AT_REMOVEDIR ? PIO_CALL_RMDIR : PIO_CALL_UNLINK,
+                                          sqe->fd, sqe->address);
+        break;
+    case RING_OP_MKDIRAT:
+        operation->record = begin_on_name(span, PIO_CALL_MKDIR, sqe->fd, sqe->address);
+        break;
+    case RING_OP_SYMLINKAT:
+        operation->record = begin_on_name(span, PIO_CALL_SYMLINK, sqe->fd, sqe->offset);
+        break;
+    case RING_OP_LINKAT:
+        operation->record = begin_on_name(span, PIO_CALL_LINK, sqe->fd, sqe->address);
+        break;
+    }
+}
+
+/* Reads what was put into the ring up to `end`. What has no completion if it succeeds is taken at its word. All others
+ * are kept, though most be no file's: they may share the user data of those that are. */
+static void see_submissions(struct ring *ring, uint32_t end, struct pioscope_span *span) {
+    if (end - ring->sq_seen > ring->sq_entries)
+        ring->sq_seen = end; /* no sense in it */
+    for (; ring->sq_seen != end; ring->sq_seen++) {
+        uint32_t index = ring->sq_seen & (ring->sq_entries - 1);
+        uint32_t given = ring->array == NULL ? index : LOAD(&ring->array[index]);
+        /* What is not flushed yet will be, to its own place. */
+        if ((int32_t)(ring->sq_seen - ACQUIRE(ring->sq_tail)) < 0)
+            index = given;
+        if (index >= ring->sq_entries)
+            continue;
+        size_t bytes = ring->flags & RING_SETUP_SQE128 ? 128 : 64;
+        const struct ring_sqe *sqe = (const struct ring_sqe *)(ring->sqes + index * bytes);
+        struct operation *operation = add_operation(ring->in_flight, sqe->user_data);
+        if (operation == NULL) {
+            drop();
+            continue;
+        }
+        begin_operation(ring, span, sqe, operation);
+        if (sqe->flags & RING_SQE_CQE_SKIP_SUCCESS) {
+            struct operation done;
+            (void)take_operation(ring->in_flight, sqe->user_data, false, &done);
+            end_async(done.record, done.record == NULL ? 0 : (int64_t)done.record->size);
+            end_async(done.second, done.second == NULL ? 0 : (int64_t)done.second->size);
+        }
+    }
+}
+
+/* What became of it ------------------------------------------------------------------------------------------------ */
+
+static bool moves_data(const struct pio_record *record) {
+    uint32_t call = LOAD(&record->word) & 0xffff;
+    return call == PIO_CALL_IO_URING_READ || call == PIO_CALL_IO_URING_WRITE;
+}
+
+static void end_record(struct pio_record *record, int64_t result) {
+    if (record != NULL)
+        end_async(record, result > 0 && !moves_data(record) ? 0 : result);
+}
+
+/* A file was opened: its record has the path that the descriptor has. */
+static void end_open(struct pio_record *record, int fd) {
+    struct pioscope_span span = {record->start_ns, record->think_ns, 0};
+    forget_async(record);
+    char *path = take_path_buffer();
+    size_t length = in_table(fd) && LOAD(&descriptors[fd]) == UNKNOWN ? path_of_descriptor(fd, path) : 0;
+    if (length > 0) {
+        set_descriptor(fd, EXACT);
+        record_call(&span, end_of(&span), (struct outcome){PIO_CALL_OPEN, PIO_ASYNC, fd, 0, length, 0}, path, length);
+    }
+    give_path_buffer(path);
+}
+
+static void see_completions(struct ring *ring) {
+    uint32_t end = ACQUIRE(ring->cq_tail);
+    if (end - ring->cq_seen > ring->cq_entries) {
+        ring_is_unseen(); /* overwritten while the program made no call */
+        ring->cq_seen = end - ring->cq_entries;
+    }
+    for (; ring->cq_seen != end; ring->cq_seen++) {
+        size_t place = (size_t)(ring->cq_seen & (ring->cq_entries - 1)) << !!(ring->flags & RING_SETUP_CQE32);
+        const struct ring_cqe *cqe = (const struct ring_cqe *)ring->cqes + place;
+        struct operation operation;
+        if (!take_operation(ring->in_flight, cqe->user_data, cqe->flags & RING_CQE_MORE, &operation))
+            continue;
+        if (operation.opens && cqe->result >= 0 && operation.record != NULL)
+            end_open(operation.record, cqe->result);
+        else
+            end_record(operation.record, cqe->result);
+        end_record(operation.second, cqe->result);
+    }
+}
+
+/* Calls ------------------------------------------------------------------------------------------------------------ */
+
+/* Before a call that may submit what lies in the ring up to `end`: from then on, another thread may see completions. */
+static bool begin_ring_call(struct ring *ring, struct pioscope_span *span, uint32_t end) {
+    if (ring == NULL || !is_owner() || !hold_in_flight(ring->in_flight))
+        return false;
+    int saved = errno;
+    bool submits = end != ring->sq_seen;
+    if (submits)
+        span_begin(span);
+    see_completions(ring); /* of what was submitted before */
+    if (submits)
+        see_submissions(ring, end, span);
+    release_in_flight(ring->in_flight);
+    errno = saved;
+    return submits;
+}
+
+static void end_ring_call(struct ring *ring, const struct pioscope_span *span, bool submitted) {
+    if (ring == NULL || !is_owner() || !hold_in_flight(ring->in_flight))
+        return;
+    int saved = errno;
+    see_completions(ring);
+    release_in_flight(ring->in_flight);
+    if (submitted)
+        span_over(span, end_of(span));
+    errno = saved;
+}
+
+/* Whether all that was put into a ring was seen: the program may have submitted it by instructions of its own. */
+static void check_ring(struct ring *ring) {
+    if (ACQUIRE(ring->sq_tail) != ring->sq_seen)
+        ring_is_unseen();
+}
+
+/* Before a ring is closed. */
+static __attribute__((noinline)) void leave_ring(int fd) {
+    struct ring *ring = ring_of(fd);
+    if (ring == NULL || !is_owner() || !hold_in_flight(ring->in_flight))
+        return;
+    int saved = errno;
+    see_completions(ring);
+    check_ring(ring);
+    release_in_flight(ring->in_flight);
+    STORE(&ring->fd, UINT32_MAX);
+    unmap_ring(ring);
+    memset(ring, 0, sizeof *ring);
+    __atomic_fetch_sub(&rings_open, 1, __ATOMIC_RELAXED);
+    errno = saved;
+}
+
+/* Bytes that the process moved to and from devices, as the kernel counts them: it does not count those of rings among the
+ * bytes of system calls. */
+static void count_device_bytes(void) {
+    char *text = take_path_buffer();
+    if (text == NULL)
+        return;
+    size_t length = read_small_file("/proc/self/io", text, PATH_MAX - 1);
+    text[length] = 0;
+    const char *read = strstr(text, "\nread_bytes: "), *written = strstr(text, "\nwrite_bytes: ");
+    if (read != NULL && written != NULL) {
+        spool.header->device_read_bytes = strtoull(read + 13, NULL, 10);
+        spool.header->device_written_bytes = strtoull(written + 14, NULL, 10);
+        RELEASE(&spool.header->device_bytes_known, 1);
+    }
+    give_path_buffer(text);
+}
+
+/* When the process ends. */
+static void leave_rings(void) {
+    if (LOAD(alive) == 0 || !is_owner())
+        return;
+    for (size_t i = 0; i < MOST_RINGS && LOAD(&rings_open) > 0; i++)
+        if (rings[i].fd != 0 && rings[i].fd != UINT32_MAX)
+            check_ring(&rings[i]), end_ring_call(&rings[i], NULL, false);
+    if (LOAD(&unseen_rings) > 0 && ACQUIRE(&spool.state) == SPOOL_OPEN)
+        count_device_bytes();
+}
+
+/* System calls of the C library ------------------------------------------------------------------------------------ */
+
+static long ring_setup(long entries, struct ring_params *made) {
+    long fd = KERNEL(SYS_io_uring_setup, entries, made);
+    if (fd >= 0)
+        follow_ring((int)fd, made);
+    if (fd >= 0 && ring_of((int)fd) != NULL) {
+        int saved = errno;
+        trap_ring_calls();
+        errno = saved;
+    }
+    return fd;
+}
+
+static long ring_enter(int fd, long count, long least, long flags, long argument, long bytes) {
+    struct ring *ring = flags & RING_ENTER_REGISTERED_RING ? NULL : ring_of(fd);
+    struct pioscope_span span;
+    bool submits = begin_ring_call(ring, &span, ring == NULL ? 0 : ACQUIRE(ring->sq_tail));
+    long result = KERNEL(SYS_io_uring_enter, fd, count, least, flags, argument, bytes);
+    end_ring_call(ring, &span, submits);
+    return result;
+}
+
+static long ring_register(int fd, long what, const void *argument, long count) {
+    long result = KERNEL(SYS_io_uring_register, fd, what, argument, count);
+    if (result >= 0)
+        see_registration(fd, (uint32_t)what, argument, (uint32_t)count);
+    return result;
+}
+
+/* liburing --------------------------------------------------------------------------------------------------------- */
+
+static struct library liburing = {.probe = "io_uring_submit"};
+
+/* `theirs`, the library's own function. */
+#define LIBURING_THEIRS(name, failure)                                                                                 \
+    static void *place;                                                                                                \
+    struct copy *copy = copy_of(&liburing, __builtin_return_address(0));                                               \
+    __typeof__(&name) theirs = copy == NULL ? NULL : (__typeof__(&name))function_of(copy, &place, #name);              \
+    if (theirs == NULL)                                                                                                \
+        return failure;
+
+/* A function that makes a ring. */
+#define HOOK_RING_INIT(name, parameters, arguments)                                                                    \
+    EXPORT int name parameters {                                                                                       \
+        LIBURING_THEIRS(name, -ENOSYS)                                                                                 \
+        int result = theirs arguments;                                                                                 \
+        if (result >= 0 && ring_of(ring->fd) == NULL)                                                                  \
+            follow_library_ring(ring);                                                                                 \
+        return result;                                                                                                 \
+    }
+
+/* One that submits all that was asked for so far, or waits, or both. */
+#define HOOK_RING_CALL(type, failure, name, parameters, arguments, submits)                                            \
+    EXPORT type name parameters {                                                                                      \
+        LIBURING_THEIRS(name, failure)                                                                                 \
+        struct ring *followed = ring_of(ring->fd);                                                                     \
+        struct pioscope_span span;                                                                                     \
+        bool begun = begin_ring_call(followed, &span, followed == NULL ? 0                                             \
+                                                      : (submits)      ? ring->sq.sqe_tail                             \
+                                                                       : ACQUIRE(followed->sq_tail));                  \
+        type result = theirs arguments;                                                                                \
+        end_ring_call(followed, &span, begun);                                                                         \
+        return result;                                                                                                 \
+    }
+
+/* One that registers files. */
+#define HOOK_RING_FILES(name, parameters, arguments, seen)                                                             \
+    EXPORT int name parameters {                                                                                       \
+        LIBURING_THEIRS(name, -ENOSYS)                                                                                 \
+        int result = theirs arguments;                                                                                 \
+        struct ring *followed = result < 0 ? NULL : ring_of(ring->fd);                                                 \
+        if (followed != NULL && is_owner() && hold_in_flight(followed->in_flight)) {                                   \
+            int saved = errno;                                                                                         \
+            seen;                                                                                                      \
+            release_in_flight(followed->in_flight);                                                                    \
+            errno = saved;                                                                                             \
+        }                                                                                                              \
+        return result;                                                                                                 \
+    }
+
+int io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
+int io_uring_queue_init_params(unsigned entries, struct io_uring *ring, void *params);
+int io_uring_queue_init_mem(unsigned entries, struct io_uring *ring, void *params, void *memory, size_t bytes);
+int io_uring_queue_mmap(int fd, void *params, struct io_uring *ring);
+HOOK_RING_INIT(io_uring_queue_init, (unsigned entries, struct io_uring *ring, unsigned flags), (entries, ring, flags))
+HOOK_RING_INIT(io_uring_queue_init_params, (unsigned entries, struct io_uring *ring, void *params),
+               (entries, ring, params))
+HOOK_RING_INIT(io_uring_queue_init_mem,
+               (unsigned entries, struct io_uring *ring, void *params, void *memory, size_t bytes),
+               (entries, ring, params, memory, bytes))
+HOOK_RING_INIT(io_uring_queue_mmap, (int fd, void *params, struct io_uring *ring), (fd, params, ring))
+
+void io_uring_queue_exit(struct io_uring *ring);
+EXPORT void io_uring_queue_exit(struct io_uring *ring) {
+    static void *place;
+    struct copy *copy = copy_of(&liburing, __builtin_return_address(0));
+    if (copy == NULL)
+        return;
+    leave_ring(ring->fd);
+    ((void (*)(struct io_uring *))function_of(copy, &place, "io_uring_queue_exit"))(ring);
+}
+
+int io_uring_submit(struct io_uring *ring);
+int io_uring_submit_and_wait(struct io_uring *ring, unsigned least);
+int io_uring_submit_and_wait_timeout(struct io_uring *ring, void **cqe, unsigned least, void *limit, void *signals);
+int io_uring_submit_and_get_events(struct io_uring *ring);
+int io_uring_get_events(struct io_uring *ring);
+int __io_uring_get_cqe(struct io_uring *ring, void **cqe, unsigned submit, unsigned least, void *signals);
+int io_uring_wait_cqes(struct io_uring *ring, void **cqe, unsigned least, void *limit, void *signals);
+int io_uring_wait_cqe_timeout(struct io_uring *ring, void **cqe, void *limit);
+unsigned io_uring_peek_batch_cqe(struct io_uring *ring, void **cqes, unsigned most);
+HOOK_RING_CALL(int, -ENOSYS, io_uring_submit, (struct io_uring * ring), (ring), true)
+HOOK_RING_CALL(int, -ENOSYS, io_uring_submit_and_wait, (struct io_uring * ring, unsigned least), (ring, least), true)
+HOOK_RING_CALL(int, -ENOSYS, io_uring_submit_and_wait_timeout,
+               (struct io_uring * ring, void **cqe, unsigned least, void *limit, void *signals),
+               (ring, cqe, least, limit, signals), true)
+HOOK_RING_CALL(int, -ENOSYS, io_uring_submit_and_get_events, (struct io_uring * ring), (ring), true)
+HOOK_RING_CALL(int, -ENOSYS, io_uring_get_events, (struct io_uring * ring), (ring), false)
+HOOK_RING_CALL(int, -ENOSYS, __io_uring_get_cqe,
+               (struct io_uring * ring, void **cqe, unsigned submit, unsigned least, void *signals),
+               (ring, cqe, submit, least, signals), submit > 0)
+HOOK_RING_CALL(int, -ENOSYS, io_uring_wait_cqes,
+               (struct io_uring * ring, void **cqe, unsigned least, void *limit, void *signals),
+               (ring, cqe, least, limit, signals), false)
+HOOK_RING_CALL(int, -ENOSYS, io_uring_wait_cqe_timeout, (struct io_uring * ring, void **cqe, void *limit), (ring, cqe, limit),
+               false)
+HOOK_RING_CALL(unsigned, 0, io_uring_peek_batch_cqe, (struct io_uring * ring, void **cqes, unsigned most),
+               (ring, cqes, most), false)
+
+int io_uring_register_files(struct io_uring *ring, const int *files, unsigned count);
+int io_uring_register_files_tags(struct io_uring *ring, const int *files, const uint64_t *tags, unsigned count);
+int io_uring_register_files_sparse(struct io_uring *ring, unsigned count);
+int io_uring_register_files_update(struct io_uring *ring, unsigned first, const int *files, unsigned count);
+int io_uring_register_files_update_tag(struct io_uring *ring, unsigned first, const int *files, const uint64_t *tags,
+                                       unsigned count);
+int io_uring_unregister_files(struct io_uring *ring);
+HOOK_RING_FILES(io_uring_register_files, (struct io_uring * ring, const int *files, unsigned count),
+                (ring, files, count), register_files(followed, files, count))
+HOOK_RING_FILES(io_uring_register_files_tags,
+                (struct io_uring * ring, const int *files, const uint64_t *tags, unsigned count),
+                (ring, files, tags, count), register_files(followed, files, count))
+HOOK_RING_FILES(io_uring_register_files_sparse, (struct io_uring * ring, unsigned count), (ring, count),
+                register_files(followed, NULL, count))
+HOOK_RING_FILES(io_uring_register_files_update,
+                (struct io_uring * ring, unsigned first, const int *files, unsigned count),
+                (ring, first, files, count), set_files(followed, first, files, count))
+HOOK_RING_FILES(io_uring_register_files_update_tag,
+                (struct io_uring * ring, unsigned first, const int *files, const uint64_t *tags, unsigned count),
+                (ring, first, files, tags, count), set_files(followed, first, files, count))
+HOOK_RING_FILES(io_uring_unregister_files, (struct io_uring * ring), (ring), unregister_files(followed))
+
+/* liburing's names of the system calls, which return minus the error number. */
+int io_uring_setup(unsigned entries, void *params);
+int io_uring_enter(unsigned fd, unsigned count, unsigned least, unsigned flags, void *signals);
+int io_uring_enter2(unsigned fd, unsigned count, unsigned least, unsigned flags, void *signals, size_t bytes);
+int io_uring_register(unsigned fd, unsigned what, const void *argument, unsigned count);
+
+EXPORT int io_uring_setup(unsigned entries, void *params) {
+    LIBURING_THEIRS(io_uring_setup, -ENOSYS)
+    int fd = theirs(entries, params);
+    if (fd >= 0)
+        follow_ring(fd, params);
+    return fd;
+}
+
+#define LIBURING_ENTER(next_call)                                                                                      \
+    struct ring *ring = flags & RING_ENTER_REGISTERED_RING ? NULL : ring_of((int)fd);                                  \
+    struct pioscope_span span;                                                                                         \
+    bool submits = begin_ring_call(ring, &span, ring == NULL ? 0 : ACQUIRE(ring->sq_tail));                            \
+    int result = next_call;                                                                                            \
+    end_ring_call(ring, &span, submits);                                                                               \
+    return result;
+
+EXPORT int io_uring_enter(unsigned fd, unsigned count, unsigned least, unsigned flags, void *signals) {
+    LIBURING_THEIRS(io_uring_enter, -ENOSYS)
+    LIBURING_ENTER(theirs(fd, count, least, flags, signals))
+}
+
+EXPORT int io_uring_enter2(unsigned fd, unsigned count, unsigned least, unsigned flags, void *signals, size_t bytes) {
+    LIBURING_THEIRS(io_uring_enter2, -ENOSYS)
+    LIBURING_ENTER(theirs(fd, count, least, flags, signals, bytes))
+}
+
+EXPORT int io_uring_register(unsigned fd, unsigned what, const void *argument, unsigned count) {
+    LIBURING_THEIRS(io_uring_register, -ENOSYS)
+    int result = theirs(fd, what, argument, count);
+    if (result >= 0)
+        see_registration((int)fd, what, argument, count);
+    return result;
+}
