@@ -42,7 +42,7 @@ impl From<ProtocolError> for io::Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Failure {
     /// The operating system's error number, of the server's own files.
-    #[error("error number {0} from the server's files")]
+    #[error("{}", text_of(*.0))]
     Os(i32),
     /// No such file in the store.
     #[error("no such file")]
@@ -71,6 +71,12 @@ pub enum Failure {
     /// An operation older than one that was answered already.
     #[error("an operation that is over")]
     Stale,
+}
+
+/// What the operating system calls an error number.
+fn text_of(errno: i32) -> String {
+    let text = io::Error::from_raw_os_error(errno).to_string();
+    text.strip_suffix(&format!(" (os error {errno})")).map_or(text.clone(), str::to_owned)
 }
 
 /// What a request should have had.
@@ -180,5 +186,19 @@ impl StoreError {
             },
         };
         errno.raw_os_error()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_have_words() {
+        let errno = rustix::io::Errno::NOSPC.raw_os_error();
+        let failure = Failure::Os(errno);
+        let error = StoreError::Failed { path: "run/a".into(), server: 1, failure };
+        assert_eq!(error.to_string(), "run/a: server 1: No space left on device");
+        assert_eq!(error.errno(), errno);
     }
 }

@@ -276,6 +276,10 @@ fn a_server_that_says_nothing_is_an_error_in_time() {
     let error = store.open("f", CREATE, Striping::default()).unwrap_err();
     assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
     assert!(start.elapsed() < 5 * timeout);
+    // It waited once, and not for one connection after the other.
+    silent.set_nonblocking(true).unwrap();
+    assert!(silent.accept().is_ok());
+    assert_eq!(silent.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
 /// Requests of all kinds, of a file that nobody else uses.

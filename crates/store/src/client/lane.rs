@@ -20,6 +20,10 @@ use crate::transport::{Connection, Traffic, Way};
 
 /// First and longest time between two attempts to connect.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(200));
+/// How long one attempt to connect may take: the next one may find a server that has started since.
+const CONNECTING: Duration = Duration::from_secs(5);
+/// What is not worth waiting for.
+const SHORTEST: Duration = Duration::from_millis(10);
 
 /// How many times as long as usual to wait for what depends on how much is to be done.
 const PATIENT: u32 = 20;
@@ -243,18 +247,19 @@ impl Lane {
         let since = *self.stuck_since.get_or_insert_with(Instant::now);
         let timeout = self.identity.options.timeout;
         // Who waited in vain for an answer has waited long enough.
-        if since.elapsed() < timeout && error.kind() != io::ErrorKind::TimedOut {
+        if since.elapsed() + SHORTEST < timeout && error.kind() != io::ErrorKind::TimedOut {
             return Ok(());
         }
         let (server, address) = (self.server, self.address.clone());
         Err(StoreError::Unreachable { server, address, seconds: timeout.as_secs(), source: error })
     }
 
-    /// Connects, and sends again what was not answered.
+    /// Connects, and sends again what was not answered. All attempts together have the time that one answer has.
     fn recover(&mut self, payload: &Payload) -> Result<(), StoreError> {
+        let since = self.stuck_since.unwrap_or_else(Instant::now);
         let mut pause = BACK_OFF.0;
         loop {
-            match self.reconnect(payload) {
+            match self.reconnect(payload, self.left(since)) {
                 Ok(()) => return Ok(()),
                 Err(Rejected::Refused(reason)) => {
                     let (server, address) = (self.server, self.address.clone());
@@ -267,19 +272,26 @@ impl Lane {
                     } else {
                         error.kind()
                     };
+                    self.stuck_since = Some(since);
                     self.broke(io::Error::new(kind, error))?;
                 }
             }
-            thread::sleep(pause);
+            thread::sleep(pause.min(self.left(since)));
             pause = (pause * 2).min(BACK_OFF.1);
         }
     }
 
-    fn reconnect(&mut self, payload: &Payload) -> Result<(), Rejected> {
+    /// What is left of the timeout for who began then: never nothing, which sockets take for no limit.
+    fn left(&self, since: Instant) -> Duration {
+        self.identity.options.timeout.saturating_sub(since.elapsed()).max(SHORTEST)
+    }
+
+    /// Connects once; `left` is how long the server may take to say who it is.
+    fn reconnect(&mut self, payload: &Payload, left: Duration) -> Result<(), Rejected> {
         let timeout = self.identity.options.timeout;
         let Identity { token, way, .. } = &*self.identity;
-        let mut connection = way.connect(&self.address, token, timeout.min(Duration::from_secs(5)))?;
-        connection.set_timeouts(Some(timeout), Some(timeout))?;
+        let mut connection = way.connect(&self.address, token, left.min(CONNECTING))?;
+        connection.set_timeouts(Some(left), Some(left))?;
         let rejected = match greet(&mut *connection, token, self.identity.client, self.server) {
             Ok(Greeted::Welcome(welcome)) => {
                 (self.data_bytes, self.epoch) = (welcome.data_bytes, welcome.epoch);
@@ -293,6 +305,7 @@ impl Lane {
             self.traffic = self.traffic + connection.traffic();
             return Err(rejected);
         }
+        connection.set_timeouts(Some(timeout), Some(timeout))?;
         self.connection = Some(connection);
         self.patient = false;
         for request in self.link.again() {

@@ -36,6 +36,33 @@ impl Default for Options {
     }
 }
 
+/// Says in seconds how long to try to reach a server.
+const TIMEOUT: &str = "PIOSCOPE_TIMEOUT";
+
+impl Options {
+    /// The default, with the timeout that `PIOSCOPE_TIMEOUT` says, if it is set.
+    ///
+    /// # Errors
+    /// If it is not a number of seconds.
+    pub fn from_environment() -> Result<Options, StoreError> {
+        let options = Options::default();
+        match std::env::var_os(TIMEOUT).filter(|value| !value.is_empty()) {
+            None => Ok(options),
+            Some(value) => Ok(Options { timeout: seconds(&value.to_string_lossy())?, ..options }),
+        }
+    }
+}
+
+fn seconds(value: &str) -> Result<Duration, StoreError> {
+    match value.parse() {
+        Ok(seconds @ 1..=86_400) => Ok(Duration::from_secs(seconds)),
+        _ => Err(StoreError::Config {
+            path: TIMEOUT.into(),
+            what: format!("the timeout is '{value}': expected a number of seconds from 1 to 86400"),
+        }),
+    }
+}
+
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mode {
@@ -114,18 +141,19 @@ impl Drop for Inner {
 }
 
 impl Store {
-    /// The store that the file `description` (`store.toml`) describes. Servers are connected to when they are needed.
+    /// The store that the file `description` (`store.toml`) describes, with [`Options::from_environment`]. Servers are
+    /// connected to when they are needed.
+    ///
+    /// # Errors
+    /// If the description or its token cannot be read, or the environment makes no sense.
+    pub fn connect(description: &Path) -> Result<Store, StoreError> {
+        Store::connect_with(description, Options::from_environment()?)
+    }
+
+    /// The same, with these options.
     ///
     /// # Errors
     /// If the description or its token cannot be read.
-    pub fn connect(description: &Path) -> Result<Store, StoreError> {
-        Store::connect_with(description, Options::default())
-    }
-
-    /// The same, with other options.
-    ///
-    /// # Errors
-    /// As [`Store::connect`].
     pub fn connect_with(description: &Path, options: Options) -> Result<Store, StoreError> {
         let loaded = Description::load(description)?;
         let token = loaded.token(description)?;

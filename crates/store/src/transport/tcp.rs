@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::net::sockopt;
 
@@ -32,8 +32,14 @@ impl TcpConnection {
     /// If nobody listens there, or no such host is known.
     pub fn connect(address: &str, timeout: Duration) -> io::Result<TcpConnection> {
         let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        let start = Instant::now();
         for address in address.to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, timeout) {
+            // A name may have several; a timeout of nothing is an error, which stands for the one that there was.
+            let left = timeout.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            match TcpStream::connect_timeout(&address, left) {
                 Ok(stream) => return TcpConnection::new(stream),
                 Err(error) => last = error,
             }
