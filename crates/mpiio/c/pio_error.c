@@ -47,6 +47,7 @@ static int pio_class(int status) {
     case PIO_NOT_SAME: return MPI_ERR_NOT_SAME;
     case PIO_DISPLACEMENT: return MPI_ERR_ARG;
     case PIO_CONVERSION: return MPI_ERR_CONVERSION;
+    case PIO_UNREACHABLE: return MPI_ERR_IO;
     default: return MPI_ERR_INTERN;
   }
 }
@@ -64,9 +65,11 @@ static int pio_detailed(int class, const char *text, int *code) {
 }
 
 int pio_code(int status) {
-  static int displacement = MPI_SUCCESS;
+  static int displacement = MPI_SUCCESS, unreachable = MPI_SUCCESS;
   if (status == PIO_DISPLACEMENT)
-    return pio_detailed(MPI_ERR_ARG, "Invalid displacement argument of a file view", &displacement);
+    return pio_detailed(pio_class(status), "Invalid displacement argument of a file view", &displacement);
+  if (status == PIO_UNREACHABLE)
+    return pio_detailed(pio_class(status), "The file's servers did not answer in time", &unreachable);
   return pio_class(status);
 }
 

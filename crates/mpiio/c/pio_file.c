@@ -133,7 +133,7 @@ static int pio_mode_of(int amode) {
          (amode & MPI_MODE_SEQUENTIAL ? PIO_SEQUENTIAL_MODE : 0) | (amode & MPI_MODE_APPEND ? PIO_APPEND_MODE : 0);
 }
 
-int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh) {
+int pio_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_Errhandler errhandler, MPI_File *fh) {
   struct pio_communicator communicator = {comm};
   struct pio_hint hints[PIO_MOST_HINTS];
   struct pio_file *file;
@@ -141,13 +141,11 @@ int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info,
   void *value = NULL;
   int flag = 0, status;
 
-  pio_find_mpi(PIO_CALLER);
   pio_load();
   *fh = pio.file_null;
-  if (comm == pio.comm_null || pio.Comm_test_inter(comm, &flag) != MPI_SUCCESS || flag)
-    return pio_raise(NULL, "MPI_File_open", MPI_ERR_COMM);
+  if (comm == pio.comm_null || pio.Comm_test_inter(comm, &flag) != MPI_SUCCESS || flag) return MPI_ERR_COMM;
   file = calloc(1, sizeof *file);
-  if (file == NULL) return pio_raise(NULL, "MPI_File_open", MPI_ERR_NO_MEM);
+  if (file == NULL) return MPI_ERR_NO_MEM;
 
   if (pio.Comm_get_attr(comm, pio_comm_keyval, &value, &flag) == MPI_SUCCESS && flag) cache = value;
   cached = cache;
@@ -156,21 +154,28 @@ int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info,
   if (cache != cached) pio.Comm_set_attr(comm, pio_comm_keyval, cache);
   if (status != PIO_SUCCESS) {
     free(file);
-    return pio_raise(NULL, "MPI_File_open", pio_code(status));
+    return pio_code(status);
   }
   file->amode = amode;
   file->etype = file->filetype = pio.byte;
   strcpy(file->representation, "native");
   file->name = strdup(filename);
-  file->errhandler = pio_inherited_errhandler();
+  file->errhandler = errhandler;
   pio_refer(file->errhandler, 1);
   if (pio_keep(file) != MPI_SUCCESS) {
     pio_core->close(file->core);
     free(file);
-    return pio_raise(NULL, "MPI_File_open", MPI_ERR_NO_MEM);
+    return MPI_ERR_NO_MEM;
   }
   *fh = (MPI_File)(void *)file;
   return MPI_SUCCESS;
+}
+
+int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh) {
+  pio_find_mpi(PIO_CALLER);
+  int code = pio_open(comm, filename, pio_netcdf_amode(amode), info, pio_inherited_errhandler(), fh);
+  if (code != MPI_SUCCESS) return pio_raise(NULL, "MPI_File_open", code);
+  return pio_netcdf_empties(amode) ? MPI_File_set_size(*fh, 0) : MPI_SUCCESS;
 }
 
 int MPI_File_close(MPI_File *fh) {
@@ -187,11 +192,15 @@ int MPI_File_close(MPI_File *fh) {
   return code;
 }
 
+int pio_delete(const char *filename) {
+  pio_load();
+  return pio_code(pio_core->remove(filename));
+}
+
 int MPI_File_delete(const char *filename, MPI_Info info) {
   (void)info;
   pio_find_mpi(PIO_CALLER);
-  pio_load();
-  return pio_raise(NULL, "MPI_File_delete", pio_code(pio_core->remove(filename)));
+  return pio_raise(NULL, "MPI_File_delete", pio_delete(filename));
 }
 
 /* --- Views, sizes, positions -------------------------------------------------------------------------------------- */

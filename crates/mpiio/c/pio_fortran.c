@@ -30,7 +30,7 @@ static void pio_created(const char *name, void *caller, MPI_File_errhandler_func
 }
 
 #define PIO_CREATES_ERRHANDLER(name)                                                                       \
-  void name(MPI_File_errhandler_function *function, MPI_Fint *errhandler, MPI_Fint *ierror);               \
+  PIO_EXPORTED void name(MPI_File_errhandler_function *function, MPI_Fint *errhandler, MPI_Fint *ierror);  \
   void name(MPI_File_errhandler_function *function, MPI_Fint *errhandler, MPI_Fint *ierror) {              \
     pio_created(#name, PIO_CALLER, function, errhandler, ierror);                                          \
   }

@@ -35,7 +35,8 @@ enum pio_status {
   PIO_COMMUNICATOR = 19,
   PIO_NOT_SAME = 20,
   PIO_DISPLACEMENT = 21,
-  PIO_CONVERSION = 22
+  PIO_CONVERSION = 22,
+  PIO_UNREACHABLE = 23
 };
 
 /* Access modes, as MPI has them; the shim translates. */

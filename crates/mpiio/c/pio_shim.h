@@ -57,6 +57,8 @@ struct pio_buffer {
 
 PIO_HIDDEN extern const struct pio_core *pio_core;
 
+/* A function that programs and libraries find by its name before the one that it stands for. Those of mpi.h are so anyway. */
+#define PIO_EXPORTED __attribute__((visibility("default")))
 #define PIO_CALLER __builtin_return_address(0)
 /* The MPI's own function. */
 #define PIO_NATIVE(name)                                                                          \
@@ -73,10 +75,20 @@ PIO_HIDDEN extern const struct pio_core *pio_core;
   pio_core->progress()
 /* The same function under its PMPI name. */
 #define PIO_PROFILING(name) \
-  extern __typeof__(name) P##name __attribute__((alias(#name), visibility("default")));
+  extern __typeof__(name) P##name __attribute__((alias(#name))) PIO_EXPORTED;
 
-/* pio_file.c: the file that a handle stands for, NULL if it is not ours. */
+/* pio_file.c: the file that a handle stands for, NULL if it is not ours; */
 PIO_HIDDEN struct pio_file *pio_own(MPI_File handle);
+/* opens a file, without a call of an error handler; an MPI error class; */
+PIO_HIDDEN int pio_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_Errhandler errhandler,
+                        MPI_File *fh);
+/* removes a file, likewise. */
+PIO_HIDDEN int pio_delete(const char *filename);
+
+/* pio_netcdf.c: the mode in which to open a file that PnetCDF makes, where it was asked for `amode`; */
+PIO_HIDDEN int pio_netcdf_amode(int amode);
+/* whether what is in such a file is to go. */
+PIO_HIDDEN int pio_netcdf_empties(int amode);
 
 /* pio_error.c: the MPI error code of a pio_status; */
 PIO_HIDDEN int pio_code(int status);

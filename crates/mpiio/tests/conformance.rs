@@ -106,16 +106,53 @@ fn shared_pointers_and_locks_of_servers() {
     assert!(hidden.is_empty(), "{hidden:?}");
 }
 
-/// `ROMIO_HINTS` names a file of hints, which come after the program's own.
+/// `ROMIO_HINTS` names a file of hints, which come after the program's own. ROMIO itself does the same: MPICH has no other.
 #[test]
 fn hints_of_the_site() {
     let Some(mpi) = Mpi::get() else { return };
     let folder = tempfile::tempdir().unwrap();
     let hints = folder.path().join("hints");
-    std::fs::write(&hints, "# for all\ncb_nodes 1\nromio_cb_read enable\nind_rd_buffer_size 49\n").unwrap();
-    let arguments = [folder.path().to_str().unwrap(), "site"];
-    let output = mpi.run(2, "openings", &arguments, &[("ROMIO_HINTS", hints.to_str().unwrap())]);
+    let variables = [("ROMIO_HINTS", hints.to_str().unwrap())];
+    let common = "# for all\ncb_nodes 1\nromio_cb_read enable\nind_rd_buffer_size 49\nind_rd_buffer_size 60\n\
+        ind_wr_buffer_size 51\n# cb_buffer_size 4096\ncb_buffer_size 8192 # small\n";
+    for (more, cb_read) in [("", "disable"), ("romio_no_indep_rw true\n", "enable")] {
+        std::fs::write(&hints, format!("{common}{more}")).unwrap();
+        let arguments = [folder.path().to_str().unwrap(), "site", cb_read];
+        assert_says(&mpi.run(2, "openings", &arguments, &variables), "all is as MPI says");
+        if !mpi.is_open_mpi() {
+            let mut job = mpi.job(2, "openings", &arguments);
+            assert_says(&job.envs(variables).output().unwrap(), "all is as MPI says");
+        }
+    }
+}
+
+/// Each rank waits once for servers that are not there, or that never answer.
+#[test]
+fn servers_that_do_not_answer() {
+    let Some(mpi) = Mpi::get() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = silent.local_addr().map(|address| (silent, address)).unwrap();
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for address in [silent.1, nobody] {
+        let store = common::described(folder.path(), &address.to_string());
+        let variables = [("PIOSCOPE_STORE", store.to_str().unwrap()), ("PIOSCOPE_TIMEOUT", "1")];
+        let output = mpi.run(2, "openings", &["/run", "unreachable"], &variables);
+        assert_says(&output, "all is as MPI says");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(errors.matches("did not answer within 1 s").count(), 2, "{errors}");
+    }
+}
+
+/// Every rank may ask for a file, or remove one, that is not there: the answer is MPI's error class, and no more.
+#[test]
+fn a_missing_file_on_servers_is_no_news() {
+    let Some(mpi) = Mpi::get() else { return };
+    let servers = Servers::start(2);
+    let output = mpi.run(2, "missing", &["/run"], &[("PIOSCOPE_STORE", &servers.description())]);
     assert_says(&output, "all is as MPI says");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!errors.contains("pioscope"), "{errors}");
 }
 
 #[test]

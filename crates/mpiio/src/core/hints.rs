@@ -1,5 +1,7 @@
 //! The hints of an open file: those that strategies follow, which all ranks must share, and those that are only kept.
 
+use std::sync::OnceLock;
+
 use pio_plan::{Direction, Hints};
 
 use super::segment;
@@ -36,28 +38,39 @@ pub struct Given {
     pub kept: Kept,
 }
 
-/// Names a file of hints for all programs, as ROMIO knows it.
+/// Names a file of hints for all programs, as ROMIO knows it,
 const SITE: &str = "ROMIO_HINTS";
+/// and where it is if nothing names it.
+const SITE_FILE: &str = "/etc/romio-hints";
+/// The program promises that all its operations are collective.
+const NO_INDEPENDENT: &str = "romio_no_indep_rw";
+/// Whether collective operations go through aggregators.
+const AGGREGATED: [&str; 2] = ["romio_cb_read", "romio_cb_write"];
 
 /// Hints that are only kept, by key.
 #[derive(Clone, Debug, Default)]
 pub struct Kept(Vec<(&'static str, String)>);
 
 impl Given {
-    /// The hints of the file that `ROMIO_HINTS` names: what the program and the launcher leave open. A file that cannot be
-    /// read is none.
-    pub fn of_site() -> Given {
-        let text = std::env::var_os(SITE).and_then(|path| std::fs::read_to_string(path).ok());
-        Given::of_text(&text.unwrap_or_default())
+    /// The hints of the file that `ROMIO_HINTS` names, else of `/etc/romio-hints`: what the program and the launcher leave
+    /// open. A file that cannot be read is none. It is read once, by the first who opens a file.
+    pub fn of_site() -> &'static Given {
+        static FOUND: OnceLock<Given> = OnceLock::new();
+        FOUND.get_or_init(|| {
+            let named = std::env::var_os(SITE).and_then(|path| std::fs::read(path).ok());
+            let text = named.or_else(|| std::fs::read(SITE_FILE).ok()).unwrap_or_default();
+            Given::of_text(&String::from_utf8_lossy(&text))
+        })
     }
 
-    /// A hint a line: key, blanks, value; `#` begins a comment. Of several with one key the first counts.
+    /// As ROMIO reads it: a hint a line, key and value with blanks between; other lines, and those that begin with `#`, are
+    /// passed over. Of several with one key the first counts.
     fn of_text(text: &str) -> Given {
         let mut given = Given::default();
         // The last that is set counts.
-        for line in text.lines().rev() {
-            let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
-            if let (Some(key), Some(value)) = (words.next(), words.next()) {
+        for line in text.lines().rev().filter(|line| !line.starts_with('#')) {
+            let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
+            if let (Some(key), Some(value), None) = (words.next(), words.next(), words.next()) {
                 given.set(key, value);
             }
         }
@@ -81,18 +94,33 @@ impl Kept {
         self.0.push((key, value));
     }
 
-    /// Adds others, which replace those with the same keys.
+    /// Adds others, which replace those with the same keys, with what follows from them in ROMIO: who does without
+    /// aggregators takes the promise back that nothing is independent; who gives that promise has aggregators, even if the
+    /// same hints say that there shall be none.
     pub fn add(&mut self, others: &Kept) {
+        if AGGREGATED.iter().any(|key| others.say(key, "disable")) {
+            self.set(NO_INDEPENDENT, "false".into());
+        }
         for (key, value) in &others.0 {
             self.set(key, value.clone());
         }
+        if others.say(NO_INDEPENDENT, "true") {
+            AGGREGATED.into_iter().for_each(|key| self.set(key, "enable".into()));
+        }
     }
 
-    /// These, and of others those with other keys.
+    /// These, and of others those with other keys: all that a file is opened with.
     pub fn or(&self, others: &Kept) -> Kept {
-        let mut all = others.clone();
-        all.add(self);
+        let new = |(key, _): &&(&'static str, String)| self.0.iter().all(|(known, _)| known != key);
+        let both = Kept(self.0.iter().chain(others.0.iter().filter(new)).cloned().collect());
+        let mut all = Kept::default();
+        all.add(&both);
         all
+    }
+
+    /// Whether the hint is set to this.
+    fn say(&self, key: &str, value: &str) -> bool {
+        self.pairs().any(|(known, said)| known == key && said.eq_ignore_ascii_case(value))
     }
 
     /// All of them.
@@ -152,14 +180,32 @@ mod tests {
 
     #[test]
     fn a_file_of_hints_has_a_hint_a_line() {
-        let text = "# for all\n\nromio_cb_read  enable\nind_rd_buffer_size 49 # small\nind_rd_buffer_size 60\ncb_nodes\n";
+        let text = "# for all\n\nromio_ds_read  enable\n\tind_rd_buffer_size 49 \nind_rd_buffer_size 60\ncb_nodes\n\
+            #cb_buffer_size 4096\nind_wr_buffer_size 50 # small\n";
         let site = Given::of_text(text);
         assert_eq!(site.followed, Hints { ind_rd_buffer_size: Some(49), ..Hints::default() });
         let mut program = Given::default();
-        program.set("romio_cb_read", "disable");
+        program.set("romio_ds_read", "disable");
         program.set("access_style", "random");
         let kept = program.kept.or(&site.kept);
-        assert!(kept.pairs().eq([("romio_cb_read", "disable"), ("access_style", "random")]), "{kept:?}");
+        assert!(kept.pairs().eq([("romio_ds_read", "disable"), ("access_style", "random")]), "{kept:?}");
+    }
+
+    #[test]
+    fn who_never_is_independent_has_aggregators() {
+        let kept = |pairs: &[(&str, &str)]| {
+            let mut given = Given::default();
+            pairs.iter().for_each(|(key, value)| given.set(key, value));
+            given.kept
+        };
+        let program = kept(&[("romio_cb_read", "disable")]);
+        let mut open = program.or(&kept(&[("romio_no_indep_rw", "true"), ("romio_ds_read", "enable")]));
+        assert!(open.say("romio_cb_read", "enable") && open.say("romio_cb_write", "enable"), "{open:?}");
+        assert!(open.say("romio_no_indep_rw", "true") && open.say("romio_ds_read", "enable"), "{open:?}");
+        open.add(&program);
+        assert!(open.say("romio_cb_read", "disable") && open.say("romio_no_indep_rw", "false"), "{open:?}");
+        let open = program.or(&kept(&[("romio_cb_read", "enable")]));
+        assert!(open.say("romio_cb_read", "disable"), "{open:?}");
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! then, so that some have opened the file that was there and some a new one, or not made it yet. When all have told,
 //! all are here; so they do it again in order, rank 0 first, and that counts. A file that must be new is only opened in
 //! order, and so is one whose permissions the program sets: only the first to open it can tell whether it is new.
+//!
+//! Servers that do not answer are another matter: who has waited for them does not wait again.
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -83,7 +85,7 @@ impl Opened {
         let (channel, all) = cache.open(mine)?;
         let opened = match verdict_of(&all) {
             Verdict::Done => opened,
-            Verdict::NotSame => opened.and(Err(Status::NotSame)),
+            Verdict::Failed(status) => Err(status),
             Verdict::Again => {
                 drop(opened);
                 attempt.in_order(&channel)
@@ -156,8 +158,8 @@ impl Attempt<'_> {
 enum Verdict {
     /// All have the same file.
     Done,
-    /// They did not open with the same mode.
-    NotSame,
+    /// Nothing that is done in order would help: they did not open with the same mode, or servers do not answer.
+    Failed(Status),
     /// Now that all are here.
     Again,
 }
@@ -165,7 +167,10 @@ enum Verdict {
 fn verdict_of(all: &[Words]) -> Verdict {
     let [_, file, mode, ..] = all[0];
     if all.iter().any(|[_, _, other, ..]| *other != mode) {
-        return Verdict::NotSame;
+        return Verdict::Failed(Status::NotSame);
+    }
+    if all.iter().any(|[outcome, ..]| *outcome == Status::Unreachable as u64) {
+        return Verdict::Failed(Status::Unreachable);
     }
     match all.iter().all(|[outcome, other, ..]| *outcome == 0 && *other == file) {
         true => Verdict::Done,

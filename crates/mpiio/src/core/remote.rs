@@ -49,7 +49,7 @@ fn name_in_store(path: &str, all: bool) -> Option<String> {
 
 /// Removes a file by name.
 pub fn remove(name: &str) -> Result<(), IoError> {
-    store()?.remove(name).map_err(refused)
+    store()?.remove(name).map_err(refused_by_name)
 }
 
 /// Bytes that went between this process and the servers since this was asked last, for whatever files.
@@ -87,11 +87,7 @@ impl RemoteFile {
     pub fn open(name: &str, creates: Creates) -> Result<RemoteFile, IoError> {
         let store = store()?;
         let mode = Mode { create: creates != Creates::No, exclusive: creates == Creates::New };
-        let file = store.open(name, mode, Striping::default()).map_err(|error| match error {
-            // As for any file: not to be shouted about.
-            StoreError::Failed { .. } => IoError { errno: error.errno() },
-            error => refused(error),
-        })?;
+        let file = store.open(name, mode, Striping::default()).map_err(refused_by_name)?;
         Ok(RemoteFile { store, file, locks: Mutex::default() })
     }
 
@@ -113,7 +109,7 @@ impl RemoteFile {
 
     /// Removes the file.
     pub fn remove(&self) -> Result<(), IoError> {
-        self.store.remove(self.file.path()).map_err(refused)
+        self.store.remove(self.file.path()).map_err(refused_by_name)
     }
 
     /// Reads until the buffer is full or the file ends; returns the bytes read.
@@ -189,6 +185,15 @@ impl RemoteFile {
 pub fn refused(error: StoreError) -> IoError {
     eprintln!("pioscope: {error}");
     IoError { errno: error.errno() }
+}
+
+/// The same, when a file was meant by its name. That there is none, or one already, is an answer: MPI has classes for it, and
+/// every rank may ask.
+fn refused_by_name(error: StoreError) -> IoError {
+    match error {
+        StoreError::Failed { .. } => IoError { errno: error.errno() },
+        error => refused(error),
+    }
 }
 
 /// The program's memory from a data byte on.

@@ -31,9 +31,11 @@ pub enum Status {
     Displacement = 21,
     /// Data that could not be converted.
     Conversion = 22,
+    /// What holds the file does not answer.
+    Unreachable = 23,
 }
 
-const ALL: [Status; 22] = [
+const ALL: [Status; 23] = [
     Status::Access,
     Status::Amode,
     Status::Argument,
@@ -56,6 +58,7 @@ const ALL: [Status; 22] = [
     Status::NotSame,
     Status::Displacement,
     Status::Conversion,
+    Status::Unreachable,
 ];
 
 impl Status {
@@ -87,6 +90,7 @@ impl Status {
             libc::EINVAL => Status::Argument,
             libc::EOPNOTSUPP => Status::Unsupported,
             libc::EPROTO => Status::Internal,
+            libc::ETIMEDOUT => Status::Unreachable,
             _ => Status::Io,
         }
     }

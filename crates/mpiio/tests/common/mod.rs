@@ -101,21 +101,11 @@ impl Mpi {
         self.is_open_mpi
     }
 
+    /// As the command does.
     fn compile_shim(&self) {
-        let folder = self.folder.path();
-        for (name, text) in SHIM {
-            std::fs::write(folder.join(name), text).unwrap();
-        }
-        let mut link = Command::new("cc");
-        link.args(["-shared", "-Wl,-z,lazy", "-o"]).arg(&self.shim);
-        for (name, _) in SHIM.iter().filter(|(name, _)| name.ends_with(".c")) {
-            let object = folder.join(name).with_extension("o");
-            let mut compiler = Command::new(self.command("mpicc"));
-            compiler.args(["-c", "-fPIC", "-O2"]).args(WARNINGS).arg("-o").arg(&object);
-            check(compiler.arg(folder.join(name)));
-            link.arg(object);
-        }
-        check(link.args(["-ldl", "-lpthread"]));
+        let mpicc = self.command("mpicc");
+        let built = pio_record::compile_shim(mpicc.as_ref(), SHIM, self.folder.path()).unwrap();
+        std::fs::rename(built, &self.shim).unwrap();
     }
 
     fn compile_suite(&self) {
@@ -123,7 +113,7 @@ impl Mpi {
         self.compile("cc", "recorder.c", &["-shared", "-fPIC"], "recorder.so");
         self.compile("cc", "loader.c", &[], "loader");
         self.compile(&mpicc, "dumps.c", &["-shared", "-fPIC", "-Dmain=work"], "libdumps.so");
-        for name in ["identity", "semantics", "dumps"].iter().chain(&SUITE) {
+        for name in ["identity", "semantics", "dumps", "missing"].iter().chain(&SUITE) {
             self.compile(&mpicc, &format!("{name}.c"), &["-g", "-pthread"], name);
         }
     }
@@ -167,7 +157,7 @@ impl Mpi {
         finish(self.job(ranks, program, arguments).spawn().unwrap(), &format!("{program} on {ranks} ranks"))
     }
 
-    fn job(&self, ranks: u32, program: &str, arguments: &[&str]) -> Command {
+    pub fn job(&self, ranks: u32, program: &str, arguments: &[&str]) -> Command {
         let mut job = Command::new(self.command("mpiexec"));
         if self.is_open_mpi {
             job.arg("--oversubscribe");
@@ -232,6 +222,15 @@ impl Servers {
         file.read_at(0, &mut bytes).unwrap();
         std::fs::write(to, bytes).unwrap();
     }
+}
+
+/// The description, in `folder`, of a store whose only server is at `address`.
+pub fn described(folder: &Path, address: &str) -> PathBuf {
+    let description = folder.join("store.toml");
+    Token::load_or_create(&config::token_path(&description)).unwrap();
+    let server = config::Server { address: address.into() };
+    config::publish(&description, 0, 1, &server, 4096).unwrap();
+    description
 }
 
 /// The output of a job, which must end.

@@ -1,6 +1,7 @@
 /* Opening files that ranks still change by their names, and hints that come from outside.
  *
- * openings FOLDER [site]: with "site", looks at the hints of a file's opening only.
+ * openings FOLDER [site CB_READ | unreachable]: with "site", looks at the hints of a file's opening only, where CB_READ is
+ * what romio_cb_read comes to; with "unreachable", at an opening that fails because the servers are not there.
  */
 #include "suite.h"
 
@@ -66,26 +67,42 @@ static void check_hint(MPI_Info info, const char *key, const char *expected) {
   CHECK(found && strcmp(value, expected) == 0);
 }
 
-static void hints_of_the_site(void) {
+/* The program's hints come before those of the file that ROMIO_HINTS names: see the test that runs this. */
+static void hints_of_the_site(const char *cb_read) {
   MPI_File file = MPI_FILE_NULL;
   MPI_Info mine, used;
   OK(MPI_Info_create(&mine));
   OK(MPI_Info_set(mine, "romio_cb_read", "disable"));
+  OK(MPI_Info_set(mine, "ind_wr_buffer_size", "8192"));
   OK(MPI_File_open(MPI_COMM_WORLD, fresh("site"), MPI_MODE_CREATE | MPI_MODE_RDWR, mine, &file));
   OK(MPI_File_get_info(file, &used));
-  check_hint(used, "romio_cb_read", "disable");
+  check_hint(used, "romio_cb_read", cb_read);
   check_hint(used, "cb_nodes", "1");
+  check_hint(used, "cb_buffer_size", "16777216");
   check_hint(used, "ind_rd_buffer_size", "49");
+  check_hint(used, "ind_wr_buffer_size", "8192");
   check_is_one(file);
   OK(MPI_Info_free(&used));
   OK(MPI_Info_free(&mine));
   OK(MPI_File_close(&file));
 }
 
+static void servers_are_not_there(void) {
+  MPI_File file = MPI_FILE_NULL;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0, code = MPI_File_open(MPI_COMM_WORLD, "run/none", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+  CHECK(class_of(code) == MPI_ERR_IO);
+  OK(MPI_Error_string(code, text, &length));
+  CHECK(strstr(text, "did not answer") != NULL);
+  CHECK(file == MPI_FILE_NULL);
+}
+
 int main(int count, char **arguments) {
   begin(&count, &arguments);
-  if (count > 2) {
-    hints_of_the_site();
+  if (count > 3) {
+    hints_of_the_site(arguments[3]);
+  } else if (count > 2) {
+    servers_are_not_there();
   } else {
     deleted_by_all(MPI_MODE_CREATE | MPI_MODE_RDWR);
     deleted_by_all(MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_RDWR);
