@@ -49,6 +49,13 @@ pub struct Process {
     pub end_ns: Option<u64>,
 }
 
+impl Process {
+    /// The program that it runs: the first word of its command.
+    pub(crate) fn program(&self) -> &str {
+        self.command.split(' ').next().unwrap_or("")
+    }
+}
+
 /// A file that the job named, opened or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {

@@ -293,3 +293,55 @@ proptest! {
         prop_assert!(done.is_ok(), "{:?}", done.err());
     }
 }
+
+const LIBAIO: &str = r#"10 1700000000.000000 openat(AT_FDCWD, "/d/file", O_RDWR) = 3 <0.000100>
+10 1700000000.001000 io_submit(0x7f00, 3, [{aio_data=0x1, aio_lio_opcode=IOCB_CMD_PWRITE, aio_fildes=3</d/file>, aio_buf="a}, {\"b"..., aio_nbytes=4096, aio_offset=8192}, {aio_data=0x2, aio_lio_opcode=IOCB_CMD_PREADV, aio_fildes=3</d/file>, aio_buf=[{iov_base=0x1, iov_len=100}, {iov_base=0x2, iov_len=200}], aio_offset=50}, {aio_data=0x3, aio_lio_opcode=IOCB_CMD_PREAD, aio_fildes=99, aio_buf=0x1, aio_nbytes=10, aio_offset=0}]) = 2 <0.000050>
+10 1700000000.002000 io_getevents(0x7f00, 1, 16, [{data=0x2, obj=0x5, res=300, res2=0}], NULL) = 1 <0.001000>
+10 1700000000.004000 io_submit(0x7f00, 1, [{aio_data=0x2, aio_lio_opcode=IOCB_CMD_FSYNC, aio_fildes=3</d/file>}]) = 1 <0.000050>
+10 1700000000.005000 io_getevents(0x7f00, 1, 16, [{data=0x1, obj=0x4, res=4000, res2=0}], NULL) = 1 <0.000500>
+10 1700000000.006000 fcntl(3</d/file>, F_SETLKW, {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=100, l_len=50}) = 0 <0.500000>
+10 1700000000.600000 stat("/d/none", 0x7ffe) = -1 ENOENT (No such file or directory) <0.000010>
+10 1700000000.700000 +++ exited with 0 +++
+"#;
+
+#[test]
+fn libaio_locks_and_names_are_read_from_strace() {
+    let trace = trace_of(Tool::Strace, LIBAIO.as_bytes());
+    let file = "/d/file";
+    assert_eq!(
+        rows(&trace),
+        [
+            (Call::Open, file, None, 0, 0),
+            (Call::LibaioRead, file, Some(50), 300, 300),
+            (Call::LibaioWrite, file, Some(8192), 4096, 4000),
+            (Call::Fsync, file, None, 0, 0),
+            (Call::FcntlLock, file, Some(100), 50, 0),
+            (Call::Stat, "", None, 0, -2),
+        ]
+    );
+    let events = events(&trace);
+    assert_eq!(
+        (events[1].start_ns, events[1].elapsed_ns),
+        (1_000_000, 2_000_000),
+        "submission to completion"
+    );
+    assert_eq!(events[2].elapsed_ns, 4_500_000);
+    assert!(events[3].flags.contains(Flags::UNFINISHED), "nobody asked for it");
+    assert_eq!(trace.tables().file_of_event(&events[5]).unwrap().path, "/d/none");
+}
+
+#[test]
+fn what_strace_does_not_show_of_rings_is_told() {
+    let log = r#"10 1700000000.000000 execve("/bin/ring", ["/bin/ring", "x"], 0x7ff /* 3 vars */) = 0 <0.000500>
+10 1700000000.001000 io_uring_setup(8, {flags=0, sq_entries=8, cq_entries=16}) = 3 <0.000500>
+10 1700000000.002000 io_uring_enter(3, 8, 0, 0, NULL, 8) = 8 <0.000050>
+10 1700000000.003000 io_uring_enter(3, 5, 1, IORING_ENTER_GETEVENTS, NULL, 8) = 5 <0.000050>
+10 1700000000.004000 io_uring_enter(3, 0, 1, IORING_ENTER_GETEVENTS, NULL, 8) = 0 <0.000050>
+"#;
+    let trace = trace_of(Tool::Strace, log.as_bytes());
+    let losses = pio_trace::Losses::of(&trace);
+    assert_eq!(losses.lost.others, 13, "operations");
+    let [unseen] = losses.unseen.as_slice() else { panic!("{losses:?}") };
+    assert_eq!((unseen.program.as_str(), unseen.reason), ("/bin/ring", pio_trace::Reason::Ring));
+    assert_eq!((unseen.processes, unseen.unknown), (1, 1));
+}

@@ -222,6 +222,7 @@ impl Reading {
             result,
             start_ns: issued.at_ns,
             elapsed_ns: end_ns - issued.at_ns,
+            name: None,
             operation: 0,
         })
     }

@@ -81,6 +81,13 @@ impl Builder {
         id
     }
 
+    /// The file that a call names without opening it; none for one that is not known yet once there are many, as of a
+    /// search through millions of files.
+    pub(super) fn name(&mut self, path: &str) -> Option<FileId> {
+        const MOST_FILES: usize = 1 << 18;
+        (self.files.len() < MOST_FILES || self.files.contains_key(path)).then(|| self.file(path))
+    }
+
     pub(super) fn add_handle(&mut self, file: FileId, process: ProcessId) -> HandleId {
         let id = HandleId(self.tables.handles.len() as u32);
         self.tables.handles.push(Handle { file, process, ranks: 1, collective: 0 });

@@ -174,6 +174,7 @@ impl Reading {
             result,
             start_ns,
             elapsed_ns,
+            name: None,
             operation: 0,
         })
     }

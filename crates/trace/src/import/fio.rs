@@ -118,6 +118,7 @@ impl Reading {
             result: if moves { i64::try_from(action.length).unwrap_or(i64::MAX) } else { 0 },
             start_ns: self.now_ns,
             elapsed_ns: 0,
+            name: None,
             operation: 0,
         })?;
         Ok(Some(()))

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::call::Call;
 use crate::event::{Event, Flags, Target};
-use crate::tables::{HandleId, ProcessId};
+use crate::tables::{FileId, HandleId, ProcessId};
 
 /// A call of another tool's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub(super) struct Access {
     pub(super) process: ProcessId,
     pub(super) thread: u32,
     pub(super) handle: Option<HandleId>,
+    /// The file that it names, if it has no handle.
+    pub(super) name: Option<FileId>,
     /// If it is known.
     pub(super) offset: Option<u64>,
     pub(super) size: u64,
@@ -35,7 +37,11 @@ impl From<Access> for Event {
             process: access.process,
             thread: access.thread,
             handle: access.handle,
-            target: access.offset.map_or(Target::None, |offset| Target::Extent { offset }),
+            target: match (access.offset, access.name) {
+                (Some(offset), _) => Target::Extent { offset },
+                (None, Some(file)) => Target::Name { file },
+                (None, None) => Target::None,
+            },
             memory: None,
             size: access.size,
             result: access.result,
@@ -49,7 +55,7 @@ impl From<Access> for Event {
 }
 
 /// Bytes of an access in the temporary file.
-const LEN: usize = 60;
+const LEN: usize = 64;
 
 /// Accesses kept in memory: 72 MiB.
 const MOST_IN_MEMORY: usize = 1 << 20;
@@ -186,7 +192,7 @@ impl Run {
     }
 }
 
-/// Stands for no handle, and for no offset, in the temporary file.
+/// Stands for no handle, no name, and for no offset, in the temporary file.
 const NO_HANDLE: u32 = u32::MAX;
 const NO_OFFSET: u64 = u64::MAX;
 
@@ -202,18 +208,18 @@ impl Access {
             self.result as u64,
             pair(self.handle.map_or(NO_HANDLE, |handle| handle.0), self.process.0),
             pair(self.thread, u32::from(self.call.number()) << 8 | u32::from(self.flags.bits())),
+            pair(self.name.map_or(NO_HANDLE, |file| file.0), self.operation),
         ];
-        let (fields, rest) = bytes.as_chunks_mut();
+        let (fields, _) = bytes.as_chunks_mut();
         for (field, word) in fields.iter_mut().zip(words) {
             *field = word.to_le_bytes();
         }
-        rest.copy_from_slice(&self.operation.to_le_bytes());
         bytes
     }
 
     /// None for bytes that are not of [`Access::to_bytes`].
     fn from_bytes(bytes: &[u8; LEN]) -> Option<Access> {
-        let (words, rest) = bytes.as_chunks();
+        let (words, _) = bytes.as_chunks();
         let word = |index: usize| u64::from_le_bytes(words[index]);
         Some(Access {
             start_ns: word(0),
@@ -226,7 +232,8 @@ impl Access {
             thread: (word(6) >> 32) as u32,
             call: Call::from_number((word(6) >> 8) as u16)?,
             flags: Flags::from_bits(word(6) as u8)?,
-            operation: u32::from_le_bytes(*rest.first_chunk()?),
+            name: Some((word(7) >> 32) as u32).filter(|&file| file != NO_HANDLE).map(FileId),
+            operation: word(7) as u32,
         })
     }
 }
@@ -249,6 +256,7 @@ mod tests {
                     process: ProcessId(u32::MAX),
                     thread,
                     handle: (thread % 2 == 0).then_some(HandleId(7)),
+                    name: (thread % 5 == 0).then_some(FileId(9)),
                     offset: (thread % 3 == 0).then_some(1 << 50),
                     size: 1 << 40,
                     result: -5,

@@ -6,6 +6,7 @@
 mod calls;
 mod descriptors;
 mod errors;
+mod in_flight;
 mod line;
 mod tasks;
 

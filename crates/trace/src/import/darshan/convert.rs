@@ -175,6 +175,7 @@ impl Reading {
                         result: segment.length.max(0),
                         start_ns,
                         elapsed_ns: end_ns.saturating_sub(start_ns),
+                        name: None,
                         operation: 0,
                     };
                     let sorting = "sort accesses in a temporary file";

@@ -234,6 +234,7 @@ impl Process<'_> {
             result: if moves { i64::try_from(bytes.size).unwrap_or(i64::MAX) } else { 0 },
             start_ns,
             elapsed_ns: end_ns.saturating_sub(start_ns),
+            name: None,
             operation,
         };
         if above.gathers {

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::descriptors::{Descriptor, Descriptors, OpenFile, OpenFileId};
+use super::in_flight::{InFlight, Submission};
 use super::line::{self, Line, Syscall, What};
 use super::tasks::{Task, Tasks};
 use crate::call::{Call, Op};
@@ -12,7 +13,7 @@ use crate::error::TraceError;
 use crate::event::Flags;
 use crate::import::builder::Builder;
 use crate::import::sort::Access;
-use crate::tables::{HandleId, ProcessId};
+use crate::tables::{FileId, HandleId, ProcessId};
 
 /// Everything known after some lines.
 pub(super) struct Reading {
@@ -24,6 +25,7 @@ pub(super) struct Reading {
     epoch_ns: Option<u64>,
     last_ns: u64,
     has_durations: bool,
+    in_flight: InFlight,
     /// Calls on descriptors that were open before, of which only the number is known.
     nameless: u64,
 }
@@ -49,6 +51,8 @@ impl<'a> Made<'a> {
 #[derive(Default)]
 struct Done {
     handle: Option<HandleId>,
+    /// The file that it names, if it has no handle.
+    name: Option<FileId>,
     offset: Option<u64>,
     size: u64,
     appends: bool,
@@ -64,6 +68,7 @@ impl Reading {
             epoch_ns: None,
             last_ns: 0,
             has_durations: false,
+            in_flight: InFlight::default(),
             nameless: 0,
         }
     }
@@ -103,6 +108,16 @@ impl Reading {
     pub(super) fn finish(mut self, out: impl Write, name: &Path) -> Result<u64, TraceError> {
         for (tid, task) in self.tasks.drain() {
             self.unfinished(tid, &task)?;
+        }
+        for mut access in self.in_flight.rest() {
+            access.flags = access.flags | Flags::UNFINISHED;
+            access.elapsed_ns = self.last_ns.saturating_sub(access.start_ns);
+            self.builder.push(access)?;
+        }
+        let processes = &self.builder.tables.processes;
+        let program = |id: ProcessId| processes.get(id.index()).map_or("", |it| it.program()).to_owned();
+        for (name, value) in self.in_flight.losses(program).notes() {
+            self.builder.note(&name, value);
         }
         self.builder.tables.epoch_ns = self.epoch_ns.filter(|&epoch_ns| epoch_ns >= DAY_NS).unwrap_or(0);
         if !self.has_durations && !self.builder.is_empty() {
@@ -152,6 +167,22 @@ impl Reading {
             self.tasks.made_child(tid, child, text, start_ns, &mut self.builder);
             return Ok(true);
         }
+        match made.call.name {
+            "io_submit" => self.submit(&made),
+            "io_getevents" | "io_pgetevents" | "io_pgetevents_time64" => self.complete(&made)?,
+            "io_uring_enter" if result > 0 => {
+                let asked = line::number(made.call.argument(1)).and_then(|asked| u64::try_from(asked).ok());
+                let submitted = asked.unwrap_or(0).min(result.unsigned_abs());
+                if submitted > 0 {
+                    self.in_flight.submit_to_ring(made.process, submitted);
+                }
+            }
+            // The kernel takes from it without a call.
+            "io_uring_setup" if result >= 0 && made.call.argument(1).contains("IORING_SETUP_SQPOLL") => {
+                self.in_flight.submit_to_ring(made.process, 0);
+            }
+            _ => {}
+        }
         for (call, done) in self.effects(&made).into_iter().flatten() {
             self.push(&made, call, done, result, elapsed_ns, Flags::NONE)?;
         }
@@ -175,6 +206,7 @@ impl Reading {
             process: made.process,
             thread: made.thread,
             handle: done.handle,
+            name: done.name,
             offset: done.offset,
             size: done.size,
             result: if gives_descriptor { result.min(0) } else { result },
@@ -182,6 +214,41 @@ impl Reading {
             elapsed_ns,
             operation: 0,
         })
+    }
+
+    /// `io_submit(CONTEXT, COUNT, [{…}, …]) = SUBMITTED`
+    fn submit(&mut self, made: &Made) {
+        let submitted = made.call.result.and_then(|result| usize::try_from(result).ok()).unwrap_or(0);
+        let context = made.call.argument(0);
+        for submission in Submission::list(made.call.argument(2)).into_iter().take(submitted) {
+            let open = self.open_file_of(made, submission.descriptor);
+            let handle = open.and_then(|open| self.handle(open, made.process));
+            let access = handle.zip(submission.call).map(|(handle, call)| Access {
+                call,
+                flags: Flags::ASYNC,
+                process: made.process,
+                thread: made.thread,
+                handle: Some(handle),
+                name: None,
+                offset: submission.offset,
+                size: submission.size,
+                result: 0,
+                start_ns: made.start_ns,
+                elapsed_ns: 0,
+                operation: 0,
+            });
+            self.in_flight.submit(made.owner, context, submission.data, access);
+        }
+    }
+
+    /// `io_getevents(CONTEXT, LEAST, MOST, [{…}, …], TIMEOUT) = COUNT`
+    fn complete(&mut self, made: &Made) -> Result<(), TraceError> {
+        let end_ns = made.start_ns.saturating_add(made.call.elapsed_ns.unwrap_or(0));
+        for mut access in self.in_flight.complete(made.owner, made.call.argument(0), made.call.argument(3)) {
+            access.elapsed_ns = end_ns.saturating_sub(access.start_ns);
+            self.builder.push(access)?;
+        }
+        Ok(())
     }
 
     /// What a call is in the trace, and what it did: two things if it copies from file to file.
@@ -224,14 +291,22 @@ impl Reading {
             "fcntl" | "fcntl64" if call.argument(1).starts_with("F_DUPFD") => {
                 self.dup(made, call.argument(1) == "F_DUPFD_CLOEXEC")
             }
+            "fcntl" | "fcntl64" if is_lock(call.argument(1)) => self.lock(made),
+            "flock" => self.on_handle(made, Call::Flock, 0, 0),
             "read" => self.moved(made, Call::Read, 0, Place::Position, size(2)),
             "write" => self.moved(made, Call::Write, 0, Place::Position, size(2)),
             "pread64" | "pread" => self.moved(made, Call::Pread, 0, at(3), size(2)),
             "pwrite64" | "pwrite" => self.moved(made, Call::Pwrite, 0, at(3), size(2)),
-            "readv" => self.moved(made, Call::Readv, 0, Place::Position, vector_len(call.argument(1))),
-            "writev" => self.moved(made, Call::Writev, 0, Place::Position, vector_len(call.argument(1))),
-            "preadv" | "preadv2" => self.moved(made, Call::Preadv, 0, at(3), vector_len(call.argument(1))),
-            "pwritev" | "pwritev2" => self.moved(made, Call::Pwritev, 0, at(3), vector_len(call.argument(1))),
+            "readv" => self.moved(made, Call::Readv, 0, Place::Position, line::vector_len(call.argument(1))),
+            "writev" => {
+                self.moved(made, Call::Writev, 0, Place::Position, line::vector_len(call.argument(1)))
+            }
+            "preadv" | "preadv2" => {
+                self.moved(made, Call::Preadv, 0, at(3), line::vector_len(call.argument(1)))
+            }
+            "pwritev" | "pwritev2" => {
+                self.moved(made, Call::Pwritev, 0, at(3), line::vector_len(call.argument(1)))
+            }
             "lseek" | "_llseek" => self.seek(made),
             "fsync" | "syncfs" => self.on_handle(made, Call::Fsync, 0, 0),
             "fdatasync" | "sync_file_range" => self.on_handle(made, Call::Fdatasync, 0, 0),
@@ -303,7 +378,9 @@ impl Reading {
             }
             return None;
         }
-        let Some(fd) = fd else { return Some((call, Done::default())) };
+        let Some(fd) = fd else {
+            return Some((call, Done { name: self.builder.name(&name), ..Done::default() }));
+        };
         let appends = flags.contains("O_APPEND");
         let open = self.add_open_file(&name, Some(0), appends);
         let closes_on_exec = flags.contains("O_CLOEXEC");
@@ -331,7 +408,11 @@ impl Reading {
 
     /// The open file behind a descriptor; none for what is no file of the job.
     fn open_file(&mut self, made: &Made, argument: usize) -> Option<OpenFileId> {
-        let (fd, path) = line::descriptor(made.call.argument(argument))?;
+        self.open_file_of(made, made.call.argument(argument))
+    }
+
+    fn open_file_of(&mut self, made: &Made, descriptor: &str) -> Option<OpenFileId> {
+        let (fd, path) = line::descriptor(descriptor)?;
         match self.descriptors(made)?.get(fd) {
             Some(Descriptor::File { open, .. }) => return Some(*open),
             Some(_) => return None,
@@ -406,7 +487,7 @@ impl Reading {
             file.position = offset.map(|offset| offset.saturating_add(moved));
         }
         let handle = self.handle(open, made.process);
-        Some((call, Done { handle, offset, size: size.unwrap_or(moved), appends }))
+        Some((call, Done { handle, name: None, offset, size: size.unwrap_or(moved), appends }))
     }
 
     fn seek(&mut self, made: &Made) -> Option<(Call, Done)> {
@@ -442,7 +523,21 @@ impl Reading {
         size: u64,
     ) -> Option<(Call, Done)> {
         let path = self.path(made, path, folder)?;
-        (!is_foreign(&path)).then(|| (call, Done { size, ..Done::default() }))
+        (!is_foreign(&path)).then(|| (call, Done { size, name: self.builder.name(&path), ..Done::default() }))
+    }
+
+    /// `fcntl(3, F_SETLKW, {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=100, l_len=50})`
+    fn lock(&mut self, made: &Made) -> Option<(Call, Done)> {
+        let fields = line::fields(made.call.argument(2));
+        let field = |name: &str| fields.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+        let number = |name: &str| line::number(field(name)?);
+        let (start, length) = (number("l_start"), number("l_len").unwrap_or(0));
+        let start = start.filter(|_| field("l_whence") == Some("SEEK_SET"));
+        // A negative length means the bytes before.
+        let start = start.and_then(|start| u64::try_from(start.checked_add(length.min(0))?).ok());
+        let (_, mut done) = self.on_handle(made, Call::FcntlLock, 0, length.unsigned_abs())?;
+        done.offset = start;
+        Some((Call::FcntlLock, done))
     }
 
     fn exec(&mut self, made: &Made) {
@@ -528,6 +623,10 @@ impl Place {
 
 const DAY_NS: u64 = 86_400_000_000_000;
 
+fn is_lock(command: &str) -> bool {
+    ["F_SETLK", "F_SETLKW", "F_SETLK64", "F_SETLKW64", "F_OFD_SETLK", "F_OFD_SETLKW"].contains(&command)
+}
+
 fn makes_child(text: &str) -> bool {
     ["clone(", "clone3(", "fork(", "vfork("].iter().any(|name| text.starts_with(name))
 }
@@ -539,16 +638,4 @@ fn is_foreign(path: &str) -> bool {
 
 fn descriptor_of(result: Option<i64>) -> Option<i32> {
     result.and_then(|result| i32::try_from(result).ok()).filter(|&fd| fd >= 0)
-}
-
-/// Bytes asked for by `[{iov_base="…", iov_len=12}, …]`; none if the list is cut off.
-fn vector_len(argument: &str) -> Option<u64> {
-    if argument.contains("...]") {
-        return None;
-    }
-    argument
-        .split("iov_len=")
-        .skip(1)
-        .map(|rest| rest.split(['}', ',']).next().and_then(|text| text.trim().parse::<u64>().ok()))
-        .try_fold(0u64, |sum, len| sum.checked_add(len?))
 }

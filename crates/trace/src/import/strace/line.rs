@@ -247,6 +247,30 @@ pub(super) fn strings(array: &str) -> Vec<String> {
         .collect()
 }
 
+/// The items of an array; those before the dots if it is cut off.
+pub(super) fn items(array: &str) -> Vec<&str> {
+    let inner = array.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or_default();
+    split_arguments(inner).0.into_iter().filter(|item| !item.is_empty() && *item != "...").collect()
+}
+
+/// The names and values of a structure: `{l_type=F_WRLCK, l_start=0}`.
+pub(super) fn fields(structure: &str) -> Vec<(&str, &str)> {
+    let inner = structure.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or_default();
+    split_arguments(inner).0.into_iter().filter_map(|field| field.split_once('=')).collect()
+}
+
+/// Bytes asked for by `[{iov_base="…", iov_len=12}, …]`; none if the list is cut off.
+pub(super) fn vector_len(argument: &str) -> Option<u64> {
+    if argument.contains("...]") {
+        return None;
+    }
+    argument
+        .split("iov_len=")
+        .skip(1)
+        .map(|rest| rest.split(['}', ',']).next().and_then(|text| text.trim().parse::<u64>().ok()))
+        .try_fold(0u64, |sum, len| sum.checked_add(len?))
+}
+
 /// A descriptor, and its path with `-y`.
 pub(super) fn descriptor(argument: &str) -> Option<(i32, Option<&str>)> {
     match argument.split_once('<') {
