@@ -16,13 +16,24 @@ use crate::progress::Progress;
 /// What collective calls are carried out by: what MPI libraries do.
 const STRATEGY: Strategy = Strategy::TwoPhase;
 
+/// Strategies that may take the place of the MPI library's own for collective calls, and how the gain is told.
+const OTHER_STRATEGIES: [(Strategy, &str); 3] = [
+    (Strategy::TwoPhase, "two-phase in place of the MPI's own, whose time is the recorded one"),
+    (Strategy::ViewBased, "view-based in place of the MPI's own, whose time is the recorded one"),
+    (Strategy::Ecio, "ecio in place of the MPI's own, whose time is the recorded one"),
+];
+/// Part of the time that a change must save at least: less is within what predictions are off.
+const NOISE: f64 = 0.02;
+
 /// Predicts on each machine what each finding's change would gain. Findings whose change the simulator cannot carry out
-/// are left as they are.
+/// are left as they are; those whose change gains nothing on any machine are no advice, and go to
+/// [`Explanation::not_advised`].
 ///
 /// # Errors
 /// If the trace cannot be read, or a machine cannot run the program as it was recorded.
 pub fn predict_gains(trace: &Trace, explanation: &mut Explanation, machines: &[Machine]) -> Result<()> {
-    let can_change = |finding: &Finding| change_of(finding.kind).is_some();
+    let can_change =
+        |finding: &Finding| change_of(finding.kind).is_some() || finding.kind == Kind::InsideLibrary;
     // The calls of a long trace take much memory.
     if machines.is_empty() || !explanation.findings.iter().any(can_change) {
         return Ok(());
@@ -30,20 +41,43 @@ pub fn predict_gains(trace: &Trace, explanation: &mut Explanation, machines: &[M
     let workload = Workload::from_trace(trace)?;
     let changed: Vec<_> =
         explanation.findings.iter().map(|finding| with_change(&workload, finding)).collect();
-    if changed.iter().all(Option::is_none) {
-        return Ok(());
-    }
+    let split = explanation.mpi_io.total();
+    let recorded_s = split.total_ns() as f64 / 1e9 / explanation.process_count.max(1) as f64;
     for machine in machines {
-        let before_s = io_s(machine, &workload).with_context(|| machine.name.clone())?;
+        for finding in explanation.findings.iter_mut().filter(|finding| finding.kind == Kind::InsideLibrary) {
+            finding.gains.extend(other_strategy(machine, &workload, recorded_s));
+        }
+        if changed.iter().all(Option::is_none) {
+            continue;
+        }
+        let before_s = io_s(machine, &workload, STRATEGY).with_context(|| machine.name.clone())?;
         for (finding, changed) in explanation.findings.iter_mut().zip(&changed) {
             let Some((change, changed)) = changed else { continue };
             // Ranks that would wait for each other cannot follow this advice as it stands.
-            if let Ok(after_s) = io_s(machine, changed) {
+            if let Ok(after_s) = io_s(machine, changed, STRATEGY) {
                 finding.gains.push(Gain { machine: machine.name.clone(), before_s, after_s, change });
             }
         }
     }
+    let (advised, not_advised) =
+        std::mem::take(&mut explanation.findings).into_iter().partition(gains_anywhere);
+    (explanation.findings, explanation.not_advised) = (advised, not_advised);
     Ok(())
+}
+
+/// Whether nothing is known against following the advice.
+fn gains_anywhere(finding: &Finding) -> bool {
+    let gains = |gain: &Gain| gain.after_s < gain.before_s * (1.0 - NOISE);
+    finding.gains.is_empty() || finding.gains.iter().any(gains)
+}
+
+/// The same calls by another strategy than that of the MPI library: the best of them.
+fn other_strategy(machine: &Machine, workload: &Workload, recorded_s: f64) -> Option<Gain> {
+    let predicted = OTHER_STRATEGIES
+        .into_iter()
+        .filter_map(|(strategy, change)| Some((io_s(machine, workload, strategy).ok()?, change)));
+    let (after_s, change) = predicted.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(Gain { machine: machine.name.clone(), before_s: recorded_s, after_s, change })
 }
 
 fn with_change(workload: &Workload, finding: &Finding) -> Option<(&'static str, Workload)> {
@@ -85,11 +119,11 @@ fn change_of(kind: Kind) -> Option<(Change, &'static str)> {
 }
 
 /// Time in I/O, mean of the ranks, seconds.
-fn io_s(machine: &Machine, workload: &Workload) -> Result<f64, SimError> {
+fn io_s(machine: &Machine, workload: &Workload, strategy: Strategy) -> Result<f64, SimError> {
     let calls = workload.programs.iter().map(|program| program.len() as u64).sum();
     let progress = Progress::new(&machine.name, calls);
     let mut tell = |state: pio_sim::Progress| progress.set(state.calls_begun);
     let (hints, options) = (Hints::default(), Options::default());
-    let found = simulate(machine, workload, STRATEGY, &hints, &options, None, &mut tell)?;
+    let found = simulate(machine, workload, strategy, &hints, &options, None, &mut tell)?;
     Ok(found.io_time_mean.seconds())
 }

@@ -42,11 +42,13 @@ impl<'a> Accumulator<'a> {
     }
 
     /// What they amount to.
-    pub fn finish(self) -> Explanation {
+    pub fn finish(mut self) -> Explanation {
+        self.evidence.end();
         let mut explanation = self.totals.finish();
         explanation.references = self.evidence.references();
         explanation.findings =
             self.evidence.finish(explanation.duration_ns, explanation.io_time.concurrency());
+        explanation.mpi_io = self.evidence.collectives.time();
         explanation.rhythm = self.activity.finish(explanation.duration_ns);
         explanation.purposes = classes::classify(&mut explanation.files);
         explanation

@@ -4,6 +4,7 @@ use pio_trace::{Call, Event, FileId, Layer, ProcessId, Tables, Trace, TraceError
 
 use crate::accumulator::Accumulator;
 use crate::classes::{ClassTotal, Purpose};
+use crate::collectives::MpiIoTime;
 use crate::findings::{Finding, References};
 use crate::operations::{OperationTable, OperationView};
 use crate::pass;
@@ -36,6 +37,8 @@ pub struct Explanation {
     pub operations: OperationView,
     /// The same of what the program asked for by MPI-IO, where `operations` is not that already.
     pub asked_operations: Option<OperationView>,
+    /// Where the time of the calls of MPI-IO went.
+    pub mpi_io: MpiIoTime,
     /// The functions that were called, in order of their numbers.
     pub calls: Vec<(Call, Tally)>,
     /// Miller and Katz's view of the job.
@@ -60,6 +63,8 @@ pub struct Explanation {
     pub references: References,
     /// What costs time for nothing, the dearest first.
     pub findings: Vec<Finding>,
+    /// Findings whose change gains nothing by what was predicted: they are no advice.
+    pub not_advised: Vec<Finding>,
     /// Bursts, cycles and phases.
     pub rhythm: Rhythm,
     /// Why the job does its I/O: Miller and Katz's classes, those of most bytes first.

@@ -16,6 +16,7 @@
 mod accumulator;
 mod bins;
 pub mod classes;
+mod collectives;
 pub mod counted;
 mod explanation;
 pub mod findings;
@@ -32,6 +33,7 @@ mod workload;
 
 pub use accumulator::Accumulator;
 pub use classes::{ClassTotal, Purpose};
+pub use collectives::{MpiIoTime, TimeSplit};
 pub use counted::Counted;
 pub use explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, IoTime, LayerTable, ProcessStatistics,

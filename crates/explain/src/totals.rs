@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pio_trace::{Call, FileId, Flags, Layer, Op, Process, ProcessId, Tables, Target, ViewId};
 
 use crate::bins::Bins;
+use crate::collectives::MpiIoTime;
 use crate::explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, IoTime, LayerTable, ProcessStatistics,
 };
@@ -236,6 +237,7 @@ impl<'a> Totals<'a> {
             layers,
             operations,
             asked_operations,
+            mpi_io: MpiIoTime::default(),
             calls,
             workload,
             imbalance: imbalance(&processes),
@@ -248,6 +250,7 @@ impl<'a> Totals<'a> {
             busy,
             references: References::assumed(),
             findings: Vec::new(),
+            not_advised: Vec::new(),
             rhythm: Rhythm::default(),
             purposes: Vec::new(),
         }

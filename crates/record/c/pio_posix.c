@@ -226,17 +226,19 @@ static __attribute__((noinline)) void finish_open(const struct pioscope_span *sp
                                                   const char *name, int fd, int flags) {
     int saved = errno;
     uint64_t end_ns = end_of(span);
-    uint32_t append = flags & O_APPEND ? PIO_APPEND : 0;
+    /* O_SYNC has the bit of O_DSYNC too. */
+    uint32_t opened = (flags & O_APPEND ? PIO_APPEND : 0) | (flags & O_DSYNC ? PIO_SYNC : 0) |
+                      (flags & O_DIRECT ? PIO_DIRECT : 0);
     if (fd < 0) {
-        finish_name(span, call, append, folder, name, 0, -1);
+        finish_name(span, call, opened, folder, name, 0, -1);
     } else {
         char *path = take_path_buffer();
         size_t length = path_of_descriptor(fd, path);
         set_descriptor(fd, length == 0 ? IGNORED : TRACKED);
         if (length > 0) {
-            if (append || LOAD(&spool.thinning) != 0)
+            if ((flags & O_APPEND) || LOAD(&spool.thinning) != 0)
                 set_descriptor(fd, EXACT);
-            record_call(span, end_ns, (struct outcome){call, append, fd, 0, length, 0}, path, length);
+            record_call(span, end_ns, (struct outcome){call, opened, fd, 0, length, 0}, path, length);
             span_over(span, now_ns()); /* our own work is not thinking */
         } else {
             span_is_dropped();

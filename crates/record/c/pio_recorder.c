@@ -193,6 +193,8 @@ EXPORT void pioscope_set_rank(int32_t rank, int32_t ranks) {
     if (recording() && is_owner() && spool_is_open()) {
         spool.header->rank = rank;
         spool.header->ranks = ranks;
+        /* By the kernel's own call: it fails where there are more processors than bits. */
+        KERNEL(SYS_sched_getaffinity, 0, sizeof spool.header->processors, spool.header->processors);
     }
     errno = saved;
 }

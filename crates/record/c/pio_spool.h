@@ -45,6 +45,8 @@
 #define PIO_ASYNC 4u
 #define PIO_APPEND 8u
 #define PIO_UNFINISHED 16u
+#define PIO_SYNC 32u   /* of an open: O_SYNC or O_DSYNC */
+#define PIO_DIRECT 64u /* of an open: O_DIRECT */
 #define PIO_SHORT 128u
 
 #define PIO_NO_FD UINT16_MAX
@@ -98,7 +100,8 @@ struct pio_header {
     uint64_t thinned_calls[3];
     uint64_t thinned_bytes[3];
     uint64_t keeps_one_in; /* of so many calls, at the end; 0 or 1: all were kept */
-    uint64_t reserved3[9];
+    uint64_t processors[8]; /* that the rank may use, a bit each; all 0: not known, or no MPI process */
+    uint64_t reserved3[1];
     /* Rings (io_uring) that could not be followed, atomic; and where there are any, at the end, what the process moved to
      * and from devices. */
     uint64_t unseen_rings;

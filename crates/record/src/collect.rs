@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::filter::Filter;
 use crate::layouts::{Interner, Known};
 use crate::merge::{Merge, Thread};
+use crate::processors;
 use crate::rings::unseen_rings;
 use crate::spool::{NO_OFFSET, Record, Spool, Unusable};
 use crate::survey::Survey;
@@ -138,6 +139,9 @@ pub fn collect_with(folder: &Path, output: &Path, job: &str, settings: &Settings
 
     if !settings.filter.keeps_all() {
         tables.notes.push(("filter".to_owned(), settings.filter.to_string()));
+    }
+    if let Some(note) = processors::note(members.iter().map(|member| &member.spool.header)) {
+        tables.notes.push(("processors".to_owned(), note));
     }
     let mut interner = Interner::default();
     let epoch_ns = members.iter().map(Member::start_ns).min().unwrap_or(0);

@@ -15,6 +15,7 @@ mod filter;
 mod layouts;
 mod live;
 mod merge;
+mod processors;
 mod program;
 mod rings;
 mod run;

@@ -75,6 +75,8 @@ pub struct Header {
     pub unseen_rings: u64,
     /// If there are any: bytes that the process read from devices and wrote to them, if it came to say so.
     pub device_bytes: Option<[u64; 2]>,
+    /// Processors that a rank may use, a bit each; none where that is not known.
+    pub processors: [u64; 8],
     /// Both clocks, read together: wall clock since 1970 and the boot's own.
     pub realtime_ns: u64,
     /// See `realtime_ns`.
@@ -444,6 +446,7 @@ impl Header {
             keeps_one_in: u64_at(bytes, 288),
             unseen_rings: u64_at(bytes, 368),
             device_bytes: (u64_at(bytes, 376) != 0).then(|| [384, 392].map(|at| u64_at(bytes, at))),
+            processors: std::array::from_fn(|word| u64_at(bytes, 296 + 8 * word)),
             realtime_ns: u64_at(bytes, 48),
             monotonic_ns: u64_at(bytes, 56),
             start_ns: u64_at(bytes, 64),

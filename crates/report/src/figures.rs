@@ -10,14 +10,13 @@ use crate::escape::html;
 use crate::prediction::Prediction;
 use crate::sections::{process_name, size_name};
 use crate::units;
-use crate::words;
 
 /// Width of every figure in its own units; the page scales it.
 const WIDTH: f64 = 1020.0;
 const LEFT: f64 = 74.0;
 const RIGHT: f64 = 12.0;
 
-/// Where the time goes, as one bar: that of all processes by operation, and what went by inside the MPI library.
+/// Where the time goes, as one bar: that of all processes by operation, and that in MPI-IO calls that is in none of them.
 pub(crate) fn time_by_operation(found: &Explanation) -> String {
     let table = &found.operations.table;
     let mut parts: Vec<(&str, f64)> = table
@@ -30,11 +29,8 @@ pub(crate) fn time_by_operation(found: &Explanation) -> String {
         parts.push(("acknowledgement", table.acknowledgements.time_s()));
     }
     // Where the operations are those below MPI-IO, its own time is in none of them.
-    if found.operations.layer == Layer::Posix
-        && let Some((asked, seen)) = words::mpi_io_s(found)
-        && asked > seen
-    {
-        parts.push(("inside MPI", asked - seen));
+    if found.operations.layer == Layer::Posix {
+        parts.extend(elsewhere_in_mpi_io(found));
     }
     let total: f64 = parts.iter().map(|part| part.1).sum();
     if total <= 0.0 {
@@ -65,6 +61,28 @@ pub(crate) fn time_by_operation(found: &Explanation) -> String {
         .collect();
     let svg = svg(26.0, &format!("Time by operation: {}", words.join(", ")), &body);
     figure("Where the time of the operations goes", &format!("{svg}<ul class=\"keys\">{legend}</ul>"), "")
+}
+
+/// What processes spent in MPI-IO calls, but not in calls at the files or messages that the trace shows.
+fn elsewhere_in_mpi_io(found: &Explanation) -> impl Iterator<Item = (&'static str, f64)> {
+    let split = found.mpi_io.total();
+    let seen = |messages: bool| {
+        let below = found.layers.iter().filter(|table| table.physical);
+        let below = below.filter(|table| match table.layer {
+            Layer::Message => messages,
+            Layer::Posix | Layer::Stdio => !messages,
+            Layer::MpiIo | Layer::Hdf5 | Layer::Pnetcdf => false,
+        });
+        below.map(|table| table.table.time_s()).sum::<f64>()
+    };
+    let seconds = |time_ns: u64| time_ns as f64 / 1e9;
+    [
+        ("late ranks", seconds(split.late_ns)),
+        ("MPI library", seconds(split.library_ns.saturating_add(split.unknown_ns)) - seen(true)),
+        ("other ranks at the files", seconds(split.files_ns) - seen(false)),
+    ]
+    .into_iter()
+    .filter(|part| part.1 > 0.0)
 }
 
 /// Bytes per second over time: written above the axis, read below.
@@ -308,7 +326,13 @@ fn name_of(found: &Explanation, rank: Option<u32>, name: &str) -> String {
 
 /// The style of a part of a predicted time: an operation has the same colour everywhere.
 fn part_class(name: &str) -> String {
-    let known = name == "acknowledgement" || Op::ALL.iter().any(|op| op.name() == name);
+    let name = match name {
+        "late ranks" => "late",
+        "MPI library" => "library",
+        name => name,
+    };
+    let known =
+        ["acknowledgement", "late", "library"].contains(&name) || Op::ALL.iter().any(|op| op.name() == name);
     format!("op-{}", if known { name } else { "other" })
 }
 

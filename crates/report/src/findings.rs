@@ -2,7 +2,7 @@
 
 use pio_explain::Explanation;
 use pio_explain::findings::{Cost, Detail, Finding, Gain, Kind, Reference};
-use pio_trace::ProcessId;
+use pio_trace::{Flags, ProcessId};
 
 use crate::collectives;
 use crate::escape;
@@ -36,8 +36,10 @@ const METHOD: &str = "Costs are estimates, in seconds of the job: the time of th
 
 /// The findings for the terminal; nothing if there are none.
 pub(crate) fn text(found: &Explanation) -> String {
+    let dismissed = not_advised(found)
+        .map_or(String::new(), |told| format!("\n{}", wrap(&escape::terminal(&told), 98, "")));
     if found.findings.is_empty() {
-        return String::new();
+        return dismissed;
     }
     let mut text = String::from("\nFindings: what costs time, the dearest first\n");
     for (index, finding) in found.findings.iter().enumerate() {
@@ -50,13 +52,16 @@ pub(crate) fn text(found: &Explanation) -> String {
         }
     }
     text.push_str(&wrap(METHOD, 96, "  "));
+    text.push_str(&dismissed);
     text
 }
 
 /// The findings for the page; nothing if there are none.
 pub(crate) fn html(found: &Explanation) -> String {
+    let dismissed =
+        not_advised(found).map_or(String::new(), |told| format!("<p>{}</p>", escape::html(&told)));
     if found.findings.is_empty() {
-        return String::new();
+        return dismissed;
     }
     let mut html = String::from("<ol class=\"findings\">");
     for finding in &found.findings {
@@ -74,7 +79,7 @@ pub(crate) fn html(found: &Explanation) -> String {
         }
         html.push_str("</li>");
     }
-    html.push_str(&format!("</ol><p class=\"note\">{}</p>", escape::html(METHOD)));
+    html.push_str(&format!("</ol><p class=\"note\">{}</p>{dismissed}", escape::html(METHOD)));
     html
 }
 
@@ -84,7 +89,8 @@ fn price(found: &Explanation, finding: &Finding) -> String {
 }
 
 fn tell(found: &Explanation, finding: &Finding, path: usize) -> Told {
-    let (title, change) = of_kind(finding.kind);
+    let (title, usual) = of_kind(finding.kind);
+    let change = change_by_facts(finding).unwrap_or(usual);
     let (evidence, place) = (evidence(found, finding), place(found, finding, path));
     Told { title, evidence, place, change, gains: gains(finding) }
 }
@@ -140,6 +146,8 @@ fn calls(kind: Kind, cost: &Cost) -> String {
         Kind::MetadataStorm => ("call on a name", "calls on names"),
         Kind::Seeks => ("seek", "seeks"),
         Kind::UnbufferedStream => ("call on a stream", "calls on streams"),
+        Kind::LateRanks => ("wait in a collective call", "waits in collective calls"),
+        Kind::TooManyRanks => ("call of MPI-IO", "calls of MPI-IO"),
         _ if cost.write_bytes == 0 => ("read", "reads"),
         _ if cost.read_bytes == 0 => ("write", "writes"),
         _ => ("request", "requests"),
@@ -180,9 +188,11 @@ fn detail(found: &Explanation, finding: &Finding) -> Option<String> {
         Detail::Last { process, calls, of, waited_ns, think_ns, io_ns } => {
             Some(collectives::last(found, process, [calls, of], waited_ns, [think_ns, io_ns]))
         }
-        Detail::AtFiles(files_ns) => {
-            Some(format!("In the same calls, {} were spent at the files.", units::time_ns(files_ns)))
-        }
+        Detail::AtFiles { time_ns, mean_request_bytes } => Some(format!(
+            "The same calls spent {} on the files, in requests of {} on average.",
+            units::time_ns(time_ns),
+            units::bytes(mean_request_bytes as f64)
+        )),
         Detail::Crowded { ranks, processors } => Some(format!(
             "A host runs {} on {}.",
             things(ranks, "rank", "ranks"),
@@ -270,6 +280,63 @@ pub(crate) fn process(found: &Explanation, id: ProcessId) -> String {
 /// What is wrong, in a few words.
 pub(crate) fn title_of(kind: Kind) -> &'static str {
     of_kind(kind).0
+}
+
+/// What would help where what is known of the calls speaks against the usual advice.
+fn change_by_facts(finding: &Finding) -> Option<&'static str> {
+    let cost = &finding.cost;
+    let opened = |flag| finding.opened.contains(flag) && cost.write_bytes > cost.read_bytes;
+    let small = matches!(
+        finding.kind,
+        Kind::SmallWrites
+            | Kind::SmallReads
+            | Kind::RandomAccess
+            | Kind::StridedAccess
+            | Kind::UnalignedSharing
+    );
+    if small && opened(Flags::SYNC) {
+        return Some(
+            "open the file without O_SYNC and O_DSYNC, and sync once (fsync) where the data must be safe; or write a MiB or \
+             more at a time: every call waits for the device.",
+        );
+    }
+    if small && finding.opened.contains(Flags::DIRECT) {
+        return Some(
+            "with O_DIRECT every request goes to the device as it is: make requests of a MiB or more, aligned to the \
+             device's blocks, several at a time; or open the file without O_DIRECT, so that the kernel gathers them.",
+        );
+    }
+    let collective = cost.collective * 2 > cost.calls;
+    match finding.kind {
+        Kind::NoView if collective => Some(
+            "describe it as a file view (MPI_File_set_view), and move many pieces by each of the collective calls that are \
+             there.",
+        ),
+        Kind::StridedAccess if cost.write_bytes > cost.read_bytes => Some(
+            "write whole ranges: gather the pieces of all steps in memory first, or store what is written together side by \
+             side; in MPI-IO, describe them as a file view and write collectively.",
+        ),
+        _ => None,
+    }
+}
+
+/// What was found, but would gain nothing.
+fn not_advised(found: &Explanation) -> Option<String> {
+    let told = found.not_advised.iter().map(|finding| {
+        let gains: Vec<_> = finding
+            .gains
+            .iter()
+            .map(|gain| {
+                let (before, after) = (units::time_s(gain.before_s), units::time_s(gain.after_s));
+                format!("{before} -> {after} on {}", gain.machine)
+            })
+            .collect();
+        format!("{} ({})", title_of(finding.kind), gains.join(", "))
+    });
+    let told: Vec<_> = told.collect();
+    (!told.is_empty()).then(|| {
+        format!("Found too, but the usual change is predicted to gain nothing: {}.", told.join("; "))
+    })
 }
 
 /// Title, and what would help.

@@ -13,7 +13,7 @@ use crate::prediction::{self, Prediction};
 use crate::sections::{self, Limits};
 use crate::table::Table;
 use crate::timeline::Timeline;
-use crate::{findings, rhythm, units, words};
+use crate::{collectives, findings, rhythm, units, words};
 
 pub(crate) const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -252,6 +252,7 @@ fn activity(found: &Explanation) -> String {
 fn operations(found: &Explanation) -> String {
     let mut body = filled(&sections::operations(found));
     body.push_str(&filled(&sections::asked_operations(found)));
+    body.push_str(&filled(&collectives::table(found)));
     body.push_str(&figures::request_sizes(found));
     body.push_str(&filled(&sections::request_sizes(found)));
     body.push_str(&filled(&sections::layers(found)));

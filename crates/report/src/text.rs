@@ -4,7 +4,7 @@ use pio_explain::Explanation;
 
 use crate::sections::{self, Limits};
 use crate::table::{Table, wrap};
-use crate::{escape, findings, rhythm, units, words};
+use crate::{collectives, escape, findings, rhythm, units, words};
 
 /// Notes that are too long for a terminal: the HTML report has them.
 const LONG_NOTES: [&str; 2] = ["mount", "counted by "];
@@ -33,6 +33,7 @@ pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
     let tables = [
         sections::operations(found),
         sections::asked_operations(found),
+        collectives::table(found),
         sections::request_sizes(found),
         sections::layers(found),
         sections::workload(found),

@@ -3,13 +3,18 @@
 use pio_explain::{Explanation, Trouble};
 use pio_trace::{Call, Layer, Op};
 
+use crate::collectives;
 use crate::units::{self, things};
 
 /// What happened, in a few sentences, most important first.
 pub(crate) fn summary(found: &Explanation) -> Vec<String> {
     let mut sentences = vec![who(found)];
     sentences.extend(data(found));
-    sentences.extend(inside_mpi(found).or_else(|| time(found)));
+    let split = collectives::sentence(found);
+    if mostly_at_files(found) {
+        sentences.extend(time(found));
+    }
+    sentences.extend(split);
     sentences.extend(order(found));
     sentences.extend(crate::rhythm::sentence(found));
     sentences.extend(balance(found));
@@ -56,26 +61,10 @@ fn data(found: &Explanation) -> Option<String> {
     ))
 }
 
-/// Seconds in MPI-IO calls, and those of them that were spent at the files or in messages that the trace shows. The others
-/// went by inside the MPI library, in its own exchange and in waiting for other ranks.
-pub(crate) fn mpi_io_s(found: &Explanation) -> Option<(f64, f64)> {
-    let program = found.layers.iter().find(|table| table.layer == Layer::MpiIo && !table.physical)?;
-    let below = found.layers.iter().filter(|table| table.physical);
-    Some((program.table.time_s(), below.map(|table| table.table.time_s()).sum()))
-}
-
-/// Whether most of the time in MPI-IO calls went by inside the MPI library.
-fn inside_mpi(found: &Explanation) -> Option<String> {
-    let (asked, seen) = mpi_io_s(found)?;
-    if asked <= 0.0 || seen > asked / 2.0 {
-        return None;
-    }
-    Some(format!(
-        "Of {} in MPI-IO calls, all processes together, only {} went by at the files; the rest went by inside the MPI \
-         library, exchanging data and waiting for other ranks.",
-        units::time_s(asked),
-        units::percent(seen / asked),
-    ))
+/// Whether the operations at the files say where the time went: not if most of it went by elsewhere in MPI-IO.
+fn mostly_at_files(found: &Explanation) -> bool {
+    let split = found.mpi_io.total();
+    split.total_ns() == 0 || (found.mpi_io.files_seen && split.files_ns >= split.total_ns() / 2)
 }
 
 fn time(found: &Explanation) -> Option<String> {

@@ -136,8 +136,13 @@ impl Flags {
     /// Had not returned when the trace ends: the process was killed inside it.
     pub const UNFINISHED: Flags = Flags(16);
 
+    /// Of an open: every write reaches the device before it returns (`O_SYNC`, `O_DSYNC`).
+    pub const SYNC: Flags = Flags(32);
+    /// Of an open: past the page cache (`O_DIRECT`).
+    pub const DIRECT: Flags = Flags(64);
+
     /// All bits that mean something.
-    const KNOWN: u8 = 31;
+    const KNOWN: u8 = 127;
 
     /// The set as stored.
     pub fn bits(self) -> u8 {

@@ -47,6 +47,19 @@ pub(crate) enum Class {
     Name,
     /// Moves a file pointer.
     Seek,
+    /// What of a collective call was waiting for late ranks.
+    Late,
+    /// What of a collective call with which nothing else is wrong went by inside the MPI library.
+    Library,
+}
+
+/// Where a call was charged: a slot, and what is remarkable about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Charge {
+    /// Index of the slot.
+    pub(crate) slot: usize,
+    /// None: nothing is.
+    pub(crate) class: Option<Class>,
 }
 
 /// Costs by class: few of them at a time.

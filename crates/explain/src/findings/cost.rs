@@ -1,7 +1,8 @@
 //! What calls of one kind took.
 
-use pio_trace::Op;
+use pio_trace::{Flags, Op};
 
+use crate::collectives::Settled;
 use crate::tally::Seen;
 
 /// Calls, what they moved and took, and when.
@@ -9,6 +10,8 @@ use crate::tally::Seen;
 pub struct Cost {
     /// How many.
     pub calls: u64,
+    /// Of them, those that all ranks of a communicator made together.
+    pub collective: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
@@ -23,7 +26,15 @@ pub struct Cost {
 
 impl Default for Cost {
     fn default() -> Cost {
-        Cost { calls: 0, read_bytes: 0, write_bytes: 0, time_ns: 0, from_ns: u64::MAX, until_ns: 0 }
+        Cost {
+            calls: 0,
+            collective: 0,
+            read_bytes: 0,
+            write_bytes: 0,
+            time_ns: 0,
+            from_ns: u64::MAX,
+            until_ns: 0,
+        }
     }
 }
 
@@ -40,6 +51,7 @@ impl Cost {
 
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
         self.calls += 1;
+        self.collective += u64::from(event.flags.contains(Flags::COLLECTIVE));
         match event.op() {
             Op::Read => self.read_bytes = self.read_bytes.saturating_add(event.bytes),
             Op::Write => self.write_bytes = self.write_bytes.saturating_add(event.bytes),
@@ -50,8 +62,18 @@ impl Cost {
         self.until_ns = self.until_ns.max(event.end_ns());
     }
 
+    /// A part of a call's time.
+    pub(crate) fn add_part(&mut self, call: &Settled, time_ns: u64) {
+        self.calls += 1;
+        self.collective += u64::from(call.collective);
+        self.time_ns = self.time_ns.saturating_add(time_ns);
+        self.from_ns = self.from_ns.min(call.start_ns);
+        self.until_ns = self.until_ns.max(call.end_ns);
+    }
+
     pub(crate) fn merge(&mut self, other: &Cost) {
         self.calls += other.calls;
+        self.collective += other.collective;
         self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
         self.write_bytes = self.write_bytes.saturating_add(other.write_bytes);
         self.time_ns = self.time_ns.saturating_add(other.time_ns);

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use pio_trace::{Call, Flags, Layer, Op, ProcessId, Tables, Target, ViewId};
 
-use super::class::Class;
+use super::class::{Charge, Class};
+use super::collectives::CollectiveData;
 use super::files::{self, FileState};
 use super::limits::{LARGE, SMALL, SOON, STREAM_BUFFER, SYNC};
 use super::processes::ProcessState;
@@ -12,6 +13,7 @@ use super::ranges::Ranges;
 use super::rates::Rates;
 use super::slots::{Reuse, Slots};
 use super::streams::Order;
+use crate::collectives::Collectives;
 use crate::tally::Seen;
 
 /// What is gathered for the findings. Its memory grows with the files and handles of the job, not with its events.
@@ -23,6 +25,9 @@ pub(crate) struct Evidence<'a> {
     pub(crate) processes: Vec<ProcessState>,
     /// Of each thread that calls HDF5 or PnetCDF: the last such call's operation, and its end.
     library_calls: HashMap<(ProcessId, u32), (u64, u64)>,
+    pub(crate) collectives: Collectives,
+    /// What becomes of collective reads and writes with which nothing else is wrong.
+    pub(crate) collective_data: CollectiveData,
 }
 
 /// A read or write, and where in the file it is.
@@ -44,11 +49,51 @@ impl<'a> Evidence<'a> {
             files: files::files(tables),
             processes: ranked.map(ProcessState::new).collect(),
             library_calls: HashMap::new(),
+            collectives: Collectives::new(tables),
+            collective_data: CollectiveData::default(),
         }
     }
 
     /// Looks at one event; they come in order of their start.
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
+        let charge = self.charge(event);
+        self.collectives.add(event, charge);
+        for (process, time_ns) in self.collectives.take_waits() {
+            if let Some(process) = self.processes.get_mut(process.index()) {
+                process.waited_for_ranks(time_ns);
+            }
+        }
+        self.charge_parts();
+    }
+
+    /// All events were seen.
+    pub(crate) fn end(&mut self) {
+        self.collectives.end();
+        self.charge_parts();
+    }
+
+    /// Calls of MPI-IO of which it has become known where their time went: what was waiting for late ranks is not charged to
+    /// anything else.
+    fn charge_parts(&mut self) {
+        for one in self.collectives.take_settled() {
+            let Some(Charge { slot, class }) = one.charge else { continue };
+            let costs = &mut self.slots.slots[slot].costs;
+            if one.split.late_ns > 0 {
+                if let Some(class) = class {
+                    let cost = costs.of(class);
+                    cost.time_ns = cost.time_ns.saturating_sub(one.split.late_ns);
+                }
+                costs.of(Class::Late).add_part(&one, one.split.late_ns);
+            }
+            let moves = matches!(one.op, Op::Read | Op::Write);
+            if class.is_none() && moves && one.collective && one.split.unknown_ns == 0 {
+                self.collective_data.add(&one, costs.of(Class::Library));
+            }
+        }
+    }
+
+    /// Charges a call to what is remarkable about it.
+    fn charge(&mut self, event: &Seen<'_>) -> Option<Charge> {
         let op = event.op();
         if let Some(process) = self.processes.get_mut(event.process.index()) {
             if matches!(op, Op::Read | Op::Write) && matches!(event.layer(), Layer::Posix | Layer::Stdio) {
@@ -59,7 +104,7 @@ impl<'a> Evidence<'a> {
             }
         }
         if !self.is_charged(event) || event.flags.contains(Flags::UNFINISHED) {
-            return;
+            return None;
         }
         match op {
             Op::Read | Op::Write => self.add_access(event),
@@ -67,7 +112,11 @@ impl<'a> Evidence<'a> {
             Op::Sync => self.add_sync(event),
             Op::Seek => self.charge_handle(event, Class::Seek),
             Op::Metadata if !matches!(event.call, Call::Dup | Call::Mmap) => self.charge_name(event),
-            Op::Metadata | Op::View | Op::Communicate => {}
+            Op::Metadata | Op::View => {
+                let slot = self.slots.of_handle(self.tables, event.handle?, event.process)?;
+                Some(Charge { slot, class: None })
+            }
+            Op::Communicate => None,
         }
     }
 
@@ -97,16 +146,17 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    fn add_open(&mut self, event: &Seen<'_>) {
+    fn add_open(&mut self, event: &Seen<'_>) -> Option<Charge> {
         let Some(handle) = event.handle.filter(|_| !event.failed) else {
-            self.charge_name(event);
-            return;
+            return self.charge_name(event);
         };
-        let Some(slot) = self.slots.of_handle(self.tables, handle, event.process) else { return };
-        let (state, slot) = (&mut self.slots.handles[handle.index()], &mut self.slots.slots[slot]);
+        let index = self.slots.of_handle(self.tables, handle, event.process)?;
+        let (state, slot) = (&mut self.slots.handles[handle.index()], &mut self.slots.slots[index]);
         if event.op() == Op::Open {
             slot.opens += 1;
             slot.appends |= event.flags.contains(Flags::APPEND);
+            slot.synced |= event.flags.contains(Flags::SYNC);
+            slot.direct |= event.flags.contains(Flags::DIRECT);
             state.reopened = slot.opens > 1;
         } else {
             state.streams = None;
@@ -116,49 +166,57 @@ impl<'a> Evidence<'a> {
         }
         let class = if state.reopened { Class::Reopen } else { Class::Open };
         slot.costs.of(class).add(event);
+        Some(Charge { slot: index, class: Some(class) })
     }
 
-    fn add_sync(&mut self, event: &Seen<'_>) {
-        let Some(handle) = event.handle else { return };
-        let Some(slot) = self.slots.of_handle(self.tables, handle, event.process) else { return };
-        let (state, slot) = (&mut self.slots.handles[handle.index()], &mut self.slots.slots[slot]);
+    fn add_sync(&mut self, event: &Seen<'_>) -> Option<Charge> {
+        let handle = event.handle?;
+        let index = self.slots.of_handle(self.tables, handle, event.process)?;
+        let (state, slot) = (&mut self.slots.handles[handle.index()], &mut self.slots.slots[index]);
         // A flush moves data to the kernel: it is the sync behind it that forces them to the device.
         let is_flush = event.layer() == Layer::Stdio;
         let written = std::mem::take(if is_flush { &mut state.unflushed } else { &mut state.unsynced });
         if let Some(file) = slot.file.and_then(|file| self.files.get_mut(file.index())) {
             file.unused.clear();
         }
-        if is_flush {
-            if written < STREAM_BUFFER {
-                slot.costs.of(Class::Stream).add(event);
-            }
-        } else if written < SYNC {
-            slot.costs.of(Class::Sync).add(event);
+        let class = if is_flush {
+            (written < STREAM_BUFFER).then_some(Class::Stream)
+        } else {
+            (written < SYNC).then_some(Class::Sync)
+        };
+        if let Some(class) = class {
+            slot.costs.of(class).add(event);
         }
+        Some(Charge { slot: index, class })
     }
 
-    fn charge_handle(&mut self, event: &Seen<'_>, class: Class) {
-        let Some(handle) = event.handle else { return };
-        if let Some(slot) = self.slots.of_handle(self.tables, handle, event.process) {
-            self.slots.slots[slot].costs.of(class).add(event);
-        }
+    fn charge_handle(&mut self, event: &Seen<'_>, class: Class) -> Option<Charge> {
+        let slot = self.slots.of_handle(self.tables, event.handle?, event.process)?;
+        self.slots.slots[slot].costs.of(class).add(event);
+        Some(Charge { slot, class: Some(class) })
     }
 
-    fn charge_name(&mut self, event: &Seen<'_>) {
+    fn charge_name(&mut self, event: &Seen<'_>) -> Option<Charge> {
         let slot = self.slots.of_names(event.process);
         self.slots.slots[slot].costs.of(Class::Name).add(event);
+        Some(Charge { slot, class: Some(Class::Name) })
     }
 
-    fn add_access(&mut self, event: &Seen<'_>) {
-        if event.failed || event.bytes == 0 {
-            return;
+    fn add_access(&mut self, event: &Seen<'_>) -> Option<Charge> {
+        if event.failed {
+            return None;
+        }
+        // A rank that has nothing to move takes part in a collective call all the same.
+        if event.bytes == 0 {
+            let slot = self.slots.of_handle(self.tables, event.handle?, event.process)?;
+            return Some(Charge { slot, class: None });
         }
         self.rates.add(event);
         let ranked = self.processes.get_mut(event.process.index()).is_some_and(|process| {
             process.add_asked(event);
             process.ranked
         });
-        let Some(access) = self.access(event) else { return };
+        let access = self.access(event)?;
         let reuse = access.bytes.and_then(|bytes| self.reuse(event, ranked, &access, bytes));
         let class = reuse.or_else(|| self.shape(event, &access));
         match class {
@@ -169,6 +227,7 @@ impl<'a> Evidence<'a> {
                 }
             }
         }
+        Some(Charge { slot: access.slot, class })
     }
 
     /// Where it is, and in what order.

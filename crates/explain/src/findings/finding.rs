@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use pio_trace::{FileId, ProcessId};
+use pio_trace::{FileId, Flags, ProcessId};
 
 use super::cost::Cost;
 use super::slots::Slot;
 
 /// Processes that are named.
 const NAMED: usize = 5;
+/// How a file may be opened that matters to what helps.
+const OPENED: [Flags; 3] = [Flags::SYNC, Flags::DIRECT, Flags::APPEND];
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -123,6 +125,9 @@ pub struct Finding {
     pub process_count: u64,
     /// What else is known.
     pub detail: Detail,
+    /// How the files were opened on which most of its time was spent: of `SYNC`, `DIRECT` and `APPEND` those that held for
+    /// half of it or more.
+    pub opened: Flags,
     /// What a simulation made of it: empty unless machines were given, and for what no simulation can change.
     pub gains: Vec<Gain>,
 }
@@ -197,8 +202,13 @@ pub enum Detail {
         /// Time in I/O of its own in between, nanoseconds.
         io_ns: u64,
     },
-    /// Of [`Kind::InsideLibrary`]: what the same calls spent at the files, the sum of all processes, nanoseconds.
-    AtFiles(u64),
+    /// Of [`Kind::InsideLibrary`]: what the same calls did at the files.
+    AtFiles {
+        /// Time that they spent there, the sum of all processes, nanoseconds.
+        time_ns: u64,
+        /// Mean size of the requests that the library made there, bytes; 0 if it made none.
+        mean_request_bytes: u64,
+    },
     /// Of [`Kind::TooManyRanks`]: ranks of the fullest host, and the processors that it gave them.
     Crowded {
         /// Ranks on the host.
@@ -215,7 +225,9 @@ pub(crate) struct Draft {
     pub(crate) expected_ns: f64,
     pub(crate) detail: Detail,
     files: BTreeMap<FileId, (u64, u64)>,
-    by_process: BTreeMap<ProcessId, (u64, u64)>,
+    /// Time on files opened with each of [`OPENED`], nanoseconds.
+    opened_ns: [u64; 3],
+    pub(crate) by_process: BTreeMap<ProcessId, (u64, u64)>,
 }
 
 impl Draft {
@@ -227,6 +239,9 @@ impl Draft {
                 add(&mut draft.files, file, &cost);
             }
             add(&mut draft.by_process, slot.process, &cost);
+            for (sum, holds) in draft.opened_ns.iter_mut().zip([slot.synced, slot.direct, slot.appends]) {
+                *sum = sum.saturating_add(if holds { cost.time_ns } else { 0 });
+            }
         }
         draft
     }
@@ -247,6 +262,9 @@ impl Draft {
     /// The finding. No more can be saved than passes from the first call to the end of the last, however many threads
     /// made them.
     pub(crate) fn finish(self, lost_ns: f64, together: f64) -> Finding {
+        let half_ns = (self.cost.time_ns / 2).max(1);
+        let held = OPENED.into_iter().zip(self.opened_ns).filter(|(_, time_ns)| *time_ns >= half_ns);
+        let opened = held.fold(Flags::NONE, |sum, (flag, _)| sum | flag);
         Finding {
             kind: self.kind,
             lost_ns: lost_ns.min(self.cost.span_ns() as f64),
@@ -257,6 +275,7 @@ impl Draft {
             process_count: self.by_process.len() as u64,
             processes: largest(self.by_process, NAMED),
             detail: self.detail,
+            opened,
             gains: Vec::new(),
         }
     }
@@ -268,6 +287,7 @@ impl Draft {
             expected_ns: 0.0,
             detail: Detail::None,
             files: BTreeMap::new(),
+            opened_ns: [0; 3],
             by_process: BTreeMap::new(),
         }
     }

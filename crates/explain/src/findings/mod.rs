@@ -4,7 +4,7 @@
 //! fits it, so that no second is counted twice. At the end, a module for each kind of evidence turns classes into
 //! findings, when it is known what all processes did with a file: [`requests`] (sizes and order), [`reuse`] (bytes
 //! moved again), [`sharing`] (several processes and one file), [`names`] (opens, names, syncs), [`balance`] (who does
-//! how much), [`waiting`] (I/O that could go on meanwhile).
+//! how much), [`waiting`] (I/O that could go on meanwhile), [`collectives`] (late ranks, the MPI library).
 //!
 //! *What a finding costs* is an estimate that can be followed: the time that its calls took, less what the same bytes
 //! would take at the rate that the trace itself reaches in large requests ([`References`]). Calls of several processes
@@ -13,6 +13,7 @@
 
 mod balance;
 mod class;
+mod collectives;
 mod cost;
 mod evidence;
 mod files;
@@ -33,6 +34,7 @@ pub use cost::Cost;
 pub use finding::{Detail, Finding, Gain, Involved, Kind};
 pub use rates::{Reference, References};
 
+pub(crate) use class::Charge;
 pub(crate) use evidence::Evidence;
 
 use std::collections::BTreeSet;
@@ -74,6 +76,7 @@ impl<'a> Evidence<'a> {
         findings.extend(reuse::findings(&context));
         findings.extend(sharing::findings(&context));
         findings.extend(names::findings(&context));
+        findings.extend(collectives::findings(&context));
         let balance = balance::findings(&context);
         // One writer waits because it does the work of all: that it also computes meanwhile is not what is wrong.
         if balance.iter().all(|finding| finding.kind != Kind::OneWriter) {

@@ -105,6 +105,12 @@ impl ProcessState {
         self.turn.cost.add(event);
     }
 
+    /// What of its latest request was waiting for other ranks: it cannot be hidden behind computing.
+    pub(crate) fn waited_for_ranks(&mut self, time_ns: u64) {
+        self.turn.io_ns = self.turn.io_ns.saturating_sub(time_ns);
+        self.turn.cost.time_ns = self.turn.cost.time_ns.saturating_sub(time_ns);
+    }
+
     /// Turns of I/O and thinking, the time that both could have shared, nanoseconds, and the requests.
     pub(crate) fn overlap(&self) -> (u64, u64, Cost) {
         let mut turn = self.turn;

@@ -16,6 +16,9 @@ pub(crate) struct Slot {
     pub(crate) costs: Costs,
     pub(crate) opens: u64,
     pub(crate) appends: bool,
+    /// By an open with `O_SYNC` or `O_DSYNC`, and by one with `O_DIRECT`.
+    pub(crate) synced: bool,
+    pub(crate) direct: bool,
     /// First byte and end of its MPI-IO, as offsets of the file.
     pub(crate) span: Option<(u64, u64)>,
     pub(crate) read: bool,
@@ -106,6 +109,8 @@ impl Slots {
                 costs: Costs::default(),
                 opens: 0,
                 appends: false,
+                synced: false,
+                direct: false,
                 span: None,
                 read: false,
                 written: false,

@@ -1,0 +1,101 @@
+//! Advice is never given against what is known of the calls.
+
+use pio_explain::Explanation;
+use pio_report::{Told, findings_in_words, text};
+use pio_trace::{Call, Event, File, FileId, Flags, Handle, HandleId, Process, ProcessId, Tables, Target};
+
+const MS: u64 = 1_000_000;
+
+fn tables(ranks: u32) -> Tables {
+    let process = |rank| Process {
+        rank: (ranks > 1).then_some(rank),
+        pid: 100 + rank,
+        host: "node1".into(),
+        command: "app".into(),
+        start_ns: 0,
+        end_ns: Some(2500 * MS),
+    };
+    let collective = u64::from(ranks > 1);
+    let handle = |rank| Handle { file: FileId(0), process: ProcessId(rank), ranks, collective };
+    Tables {
+        processes: (0..ranks).map(process).collect(),
+        files: vec![File { path: "/data".into() }],
+        handles: (0..ranks).map(handle).collect(),
+        ..Tables::default()
+    }
+}
+
+/// A thousand requests of 4 KiB, 2 ms each, in steps of `step` bytes.
+fn requests(call: Call, rank: u32, step: u64, flags: Flags) -> impl Iterator<Item = Event> {
+    (0..1000_u64).map(move |i| {
+        let mut event = Event::new(call, ProcessId(rank), 2 * MS * i + MS);
+        event.handle = Some(HandleId(rank));
+        event.target = Target::Extent { offset: i * step + u64::from(rank) * 4096 };
+        (event.size, event.result, event.elapsed_ns, event.flags) = (4096, 4096, 2 * MS, flags);
+        event.operation = i + 1;
+        event
+    })
+}
+
+fn opened(flags: Flags) -> Event {
+    let mut open = Event::new(Call::Open, ProcessId(0), 0);
+    (open.handle, open.elapsed_ns, open.flags) = (Some(HandleId(0)), 1000, flags);
+    open
+}
+
+fn told(tables: &Tables, mut events: Vec<Event>) -> Vec<Told> {
+    events.sort_by_key(|event| event.start_ns);
+    findings_in_words(&Explanation::of(tables, events))
+}
+
+fn only(told: Vec<Told>) -> Told {
+    let [one] = &told[..] else { panic!("{told:?}") };
+    one.clone()
+}
+
+#[test]
+fn small_writes_to_a_file_that_is_opened_synchronously_or_directly_have_their_own_remedy() {
+    let change = |flags| {
+        let writes = requests(Call::Pwrite, 0, 4096, Flags::NONE);
+        only(told(&tables(1), std::iter::once(opened(flags)).chain(writes).collect())).change
+    };
+    assert!(change(Flags::SYNC).contains("without O_SYNC"));
+    assert!(change(Flags::DIRECT).contains("O_DIRECT") && change(Flags::DIRECT).contains("aligned"));
+    assert!(!change(Flags::NONE).contains("O_"));
+}
+
+#[test]
+fn sieving_of_reads_is_not_offered_for_writes() {
+    let change = |call| only(told(&tables(1), requests(call, 0, 16384, Flags::NONE).collect())).change;
+    assert!(change(Call::Pread).contains("sieving"));
+    assert!(!change(Call::Pwrite).contains("sieving"));
+}
+
+#[test]
+fn nobody_is_told_to_make_collective_calls_collective() {
+    let events = (0..2).flat_map(|rank| requests(Call::MpiFileWriteAtAll, rank, 8192, Flags::COLLECTIVE));
+    let told = only(told(&tables(2), events.collect()));
+    assert_eq!(told.title, "A pattern moved piece by piece");
+    assert!(!told.change.contains("collectively") && told.change.contains("collective calls that are there"));
+}
+
+#[test]
+fn the_parts_of_mpi_io_calls_are_told_first_and_as_a_table() {
+    let call = |rank: u32, start: u64| {
+        let mut event = Event::new(Call::MpiFileWriteAtAll, ProcessId(rank), start * MS);
+        (event.handle, event.operation) = (Some(HandleId(rank)), 1);
+        (event.elapsed_ns, event.flags) = ((100 - start) * MS, Flags::COLLECTIVE);
+        event
+    };
+    let mut file = Event::new(Call::Pwrite, ProcessId(0), 60 * MS);
+    (file.elapsed_ns, file.operation, file.flags) = (20 * MS, 1, Flags::PHYSICAL);
+    let found = Explanation::of(&tables(2), [call(0, 0), call(1, 60), file]);
+    let text = text(&found);
+    // Of 140 ms: rank 0 waits 60 ms; both are at the files for 20 ms, and in the library for 20 ms.
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence =
+        "43 % was waiting for late ranks, 29 % was spent inside the MPI library and 29 % on the files.";
+    assert!(words.contains(sentence), "{text}");
+    let row = text.lines().find(|line| line.contains("write") && line.contains("60 ms (43 %)"));
+    assert!(row.is_some_and(|row| row.contains("40 ms (29 %)")), "{text}");
+}
