@@ -317,12 +317,14 @@ static bool forget(int fd) {
 
 static void leave_ring(int fd); /* pio_uring.c */
 static void leave_rings(void);
+static void look_at_close(void);
 
 DECLARE_NEXT(close)
 EXPORT int close(int fd) {
     leave_ring(fd);
     if (!recording() || !is_owner() || !forget(fd))
         return NEXT(close)(fd);
+    look_at_close();
     struct pioscope_span span;
     span_begin(&span);
     int result = NEXT(close)(fd);

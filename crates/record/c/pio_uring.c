@@ -6,7 +6,8 @@
  * out between two calls stays in the memory until the kernel needs the room, which it does not before more is asked for.
  *
  * A ring is named as not seen (ring_is_unseen) where the kernel takes from it without a call of the program's (SQPOLL),
- * where its memory is the program's own, or where it was made by instructions of the program's own. */
+ * where its memory is the program's own, or where it was made by instructions of the program's own and is there when we
+ * look (look_for_rings). */
 
 #define MOST_RINGS 64
 
@@ -135,6 +136,7 @@ struct ring {
 static struct ring rings[MOST_RINGS];
 static uint32_t rings_open;
 static uint32_t unseen_rings;
+static bool rings_are_inherited;
 
 /* Our numbers of registered files are no descriptors: those may be closed, and given again, while the files are used. */
 static int32_t registered_files;
@@ -251,6 +253,55 @@ static void forget_rings(void) {
     memset(rings, 0, sizeof rings);
     rings_open = 0;
     unseen_rings = 0;
+    rings_are_inherited = true;
+}
+
+static bool is_ring(int folder, const char *name) {
+    static const char what[] = "anon_inode:[io_uring]";
+    char target[sizeof what];
+    long length = KERNEL(SYS_readlinkat, folder, name, target, sizeof target);
+    return length == (long)sizeof what - 1 && memcmp(target, what, sizeof what - 1) == 0;
+}
+
+/* The entries of a folder as the kernel gives them. */
+struct folder_entry {
+    uint64_t inode, next;
+    uint16_t bytes;
+    uint8_t type;
+    char name[];
+};
+
+/* Whether there is a ring among the process's descriptors that it made by instructions of its own: then nothing of it was
+ * seen. Not in a forked child, which may have its parent's and not use them. */
+static __attribute__((noinline)) void look_for_rings(void) {
+    if (LOAD(&unseen_rings) > 0 || rings_are_inherited)
+        return;
+    int saved = errno;
+    char *entries = take_path_buffer();
+    int folder = entries == NULL ? -1 : (int)KERNEL(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_found = false;
+    long filled;
+    while (folder >= 0 && !is_found && (filled = KERNEL(SYS_getdents64, folder, entries, PATH_MAX)) > 0)
+        for (long at = 0; at < filled && !is_found;) {
+            const struct folder_entry *entry = (const struct folder_entry *)(entries + at);
+            at += entry->bytes;
+            is_found = is_ring(folder, entry->name) && ring_of(atoi(entry->name)) == NULL;
+        }
+    if (folder >= 0)
+        KERNEL(SYS_close, folder);
+    give_path_buffer(entries);
+    if (is_found)
+        ring_is_unseen();
+    errno = saved;
+}
+
+/* A file is closed: now and then, less and less often, is a time to look. */
+static uint32_t files_closed;
+
+static void look_at_close(void) {
+    uint32_t count = __atomic_add_fetch(&files_closed, 1, __ATOMIC_RELAXED);
+    if (UNLIKELY((count & (count - 1)) == 0))
+        look_for_rings();
 }
 
 /* Registered files ------------------------------------------------------------------------------------------------- */
@@ -611,7 +662,10 @@ static void leave_rings(void) {
     for (size_t i = 0; i < MOST_RINGS && LOAD(&rings_open) > 0; i++)
         if (rings[i].fd != 0 && rings[i].fd != UINT32_MAX)
             check_ring(&rings[i]), end_ring_call(&rings[i], NULL, false);
-    if (LOAD(&unseen_rings) > 0 && ACQUIRE(&spool.state) == SPOOL_OPEN)
+    if (ACQUIRE(&spool.state) != SPOOL_OPEN)
+        return;
+    look_for_rings();
+    if (LOAD(&unseen_rings) > 0)
         count_device_bytes();
 }
 

@@ -117,6 +117,39 @@ fn a_ring_that_the_kernel_polls_is_named() {
     assert!(unseen.written_bytes >= numbers[1] / 2, "{unseen:?}");
 }
 
+/// With the archive of liburing inside it, a program makes and enters rings without a function that could be seen.
+#[test]
+fn a_ring_that_is_made_without_the_c_library_is_named() {
+    let archive = ["/usr/lib/x86_64-linux-gnu/liburing.a", "/usr/lib/liburing.a", "/usr/lib64/liburing.a"];
+    if !has_rings() || !archive.iter().any(|at| Path::new(at).exists()) {
+        eprintln!("skipped: no archive of liburing");
+        return;
+    }
+    let (job, numbers) = record_program("uring", "-l:liburing.a", &["plain"]);
+    assert!(numbers[0] > 0 && told(&job, URING) == [0, 0, 0]);
+    let losses = Losses::of(&job.trace);
+    let [unseen] = losses.unseen.as_slice() else { panic!("{losses:?}") };
+    assert_eq!((unseen.reason, unseen.processes, unseen.unknown), (Reason::Ring, 1, 0));
+    assert!(unseen.program.ends_with("/uring"), "{unseen:?}");
+}
+
+/// The trap for instructions of a program's own is set for the thread that makes the ring.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_ring_that_another_thread_enters_by_itself_is_named() {
+    if !has_rings() {
+        return;
+    }
+    let folder = folder();
+    let program = compile("cc", "ring_in_thread", folder.path(), &["-O1"]);
+    let words = vec![program.into(), folder.path().join("file").into()];
+    let job = record_in(folder, words, |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    assert_eq!(std::fs::read(job.folder.path().join("file")).expect("the file"), b"hello");
+    let unseen = Losses::of(&job.trace).unseen;
+    assert_eq!(unseen.iter().map(|it| it.reason).collect::<Vec<_>>(), [Reason::Ring]);
+}
+
 /// Runs fio under the recorder: the job, and bytes read and written as fio tells them.
 fn record_fio(engine: &str, more: &[&str]) -> (Job, [u64; 2]) {
     let folder = folder();
