@@ -85,7 +85,10 @@ impl Opened {
         let (channel, all) = cache.open(mine)?;
         let opened = match verdict_of(&all) {
             Verdict::Done => opened,
-            Verdict::Failed(status) => Err(status),
+            Verdict::Failed(status) => {
+                first_says_why(&channel, all.iter().map(|[outcome, ..]| *outcome));
+                Err(status)
+            }
             Verdict::Again => {
                 drop(opened);
                 attempt.in_order(&channel)
@@ -143,6 +146,7 @@ impl Attempt<'_> {
         if communicator.rank() == 0 {
             opened = self.open(true);
             said = outcome_of(&opened).to_ne_bytes();
+            first_says_why(channel, [outcome_of(&opened)]);
         }
         communicator.broadcast(&mut said)?;
         Status::check(u64::from_ne_bytes(said) as i32)?;
@@ -150,6 +154,7 @@ impl Attempt<'_> {
             opened = self.open(false);
         }
         let all = communicator.gather([outcome_of(&opened)])?;
+        first_says_why(channel, all.iter().map(|[outcome]| *outcome));
         all.into_iter().try_for_each(|[outcome]| Status::check(outcome as i32))?;
         opened
     }
@@ -175,6 +180,14 @@ fn verdict_of(all: &[Words]) -> Verdict {
     match all.iter().all(|[outcome, other, ..]| *outcome == 0 && *other == file) {
         true => Verdict::Done,
         false => Verdict::Again,
+    }
+}
+
+/// Of the ranks that failed the first says what happened: most of the others would say the same.
+fn first_says_why(channel: &Channel, outcomes: impl IntoIterator<Item = u64>) {
+    let first = outcomes.into_iter().position(|outcome| outcome != 0);
+    if first == Some(channel.communicator.rank() as usize) {
+        remote::say_why();
     }
 }
 

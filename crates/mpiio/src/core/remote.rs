@@ -3,6 +3,7 @@
 //! Which files: those whose path begins with `pioscope:`, and all if `PIOSCOPE_STORE` is set. That variable names the
 //! store's description. A process has one connection to each server, whatever files it opens.
 
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::io::IoSlice;
 use std::ops::Range;
@@ -29,6 +30,10 @@ pub const LOCK_PATIENCE: Duration = Duration::from_secs(600);
 /// Below this mean size of pieces in memory, packing is cheaper than telling the kernel of each.
 const GATHER_BYTES: u64 = 256;
 
+thread_local! {
+    /// What the thread's last opening of a file failed with, as long as nobody has said it.
+    static UNSAID: Cell<Option<StoreError>> = const { Cell::new(None) };
+}
 static CONNECTED: Mutex<Option<Store>> = Mutex::new(None);
 /// What the servers' traffic was when somebody asked last.
 static ASKED: Mutex<Traffic> = Mutex::new(Traffic { sent: 0, received: 0 });
@@ -49,7 +54,16 @@ fn name_in_store(path: &str, all: bool) -> Option<String> {
 
 /// Removes a file by name.
 pub fn remove(name: &str) -> Result<(), IoError> {
-    store()?.remove(name).map_err(refused_by_name)
+    let removed = connected().and_then(|store| store.remove(name));
+    removed
+        .map_err(|error| if is_an_answer(&error) { IoError { errno: error.errno() } } else { refused(error) })
+}
+
+/// Says why this thread's last opening of a file failed, if MPI has no class that does. All ranks open, and one says it.
+pub fn say_why() {
+    if let Some(error) = UNSAID.take() {
+        eprintln!("pioscope: {error}");
+    }
 }
 
 /// Bytes that went between this process and the servers since this was asked last, for whatever files.
@@ -62,15 +76,19 @@ pub fn traffic_since_asked() -> Traffic {
 
 /// The store; connects to it first, if need be.
 pub fn store() -> Result<Store, IoError> {
+    connected().map_err(refused)
+}
+
+fn connected() -> Result<Store, StoreError> {
     let mut connected = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(store) = &*connected {
         return Ok(store.clone());
     }
-    let Some(description) = std::env::var_os(STORE) else {
-        eprintln!("pioscope: {PREFIX} paths need {STORE}, the description that `pioscope serve` wrote");
-        return Err(IoError { errno: libc::ENOENT });
-    };
-    let store = Store::connect(Path::new(&description)).map_err(refused)?;
+    let description = std::env::var_os(STORE).ok_or_else(|| StoreError::Config {
+        path: STORE.into(),
+        what: format!("not set: {PREFIX} paths need the description that `pioscope serve` wrote"),
+    })?;
+    let store = Store::connect(Path::new(&description))?;
     Ok(connected.insert(store).clone())
 }
 
@@ -85,9 +103,14 @@ pub struct RemoteFile {
 impl RemoteFile {
     /// Opens a file of the store.
     pub fn open(name: &str, creates: Creates) -> Result<RemoteFile, IoError> {
-        let store = store()?;
+        UNSAID.take();
         let mode = Mode { create: creates != Creates::No, exclusive: creates == Creates::New };
-        let file = store.open(name, mode, Striping::default()).map_err(refused_by_name)?;
+        let opened = connected().and_then(|store| Ok((store.open(name, mode, Striping::default())?, store)));
+        let (file, store) = opened.map_err(|error| {
+            let errno = error.errno();
+            UNSAID.set((!is_an_answer(&error)).then_some(error));
+            IoError { errno }
+        })?;
         Ok(RemoteFile { store, file, locks: Mutex::default() })
     }
 
@@ -109,7 +132,7 @@ impl RemoteFile {
 
     /// Removes the file.
     pub fn remove(&self) -> Result<(), IoError> {
-        self.store.remove(self.file.path()).map_err(refused_by_name)
+        remove(self.file.path())
     }
 
     /// Reads until the buffer is full or the file ends; returns the bytes read.
@@ -187,13 +210,10 @@ pub fn refused(error: StoreError) -> IoError {
     IoError { errno: error.errno() }
 }
 
-/// The same, when a file was meant by its name. That there is none, or one already, is an answer: MPI has classes for it, and
-/// every rank may ask.
-fn refused_by_name(error: StoreError) -> IoError {
-    match error {
-        StoreError::Failed { .. } => IoError { errno: error.errno() },
-        error => refused(error),
-    }
+/// Whether it is a server's answer to a file's name, as that there is none, or one already: MPI has classes for it, and every
+/// rank may ask.
+fn is_an_answer(error: &StoreError) -> bool {
+    matches!(error, StoreError::Failed { .. })
 }
 
 /// The program's memory from a data byte on.
