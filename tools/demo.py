@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from tree import ROOT, environment, pioscope
+from tree import NOTHING_APPLIED, ROOT, environment, mpiexec, pioscope
 
 # As a user types them, in the folder of this tree.
 DEMO = Path("demo")
@@ -31,10 +31,10 @@ def main():
     DEMO.mkdir()
     work = ["--mesh", MESH, "--iterations", 10, "--dump-every", 5]
     restart = ["--restart", DEMO / "start/restart.dat"]
-    job = ["mpiexec", "-n", RANKS, COLLAPSE, *work, *restart, "--output"]
+    job = [*mpiexec(RANKS), COLLAPSE, *work, *restart, "--output"]
 
     say("A gas cloud collapses under its own gravity, on 8 processes. First, a restart file to begin from:")
-    step("mpiexec", "-n", RANKS, COLLAPSE, "--mesh", MESH, "--iterations", 0, "--dump-initial", "--output", DEMO / "start")
+    step(*mpiexec(RANKS), COLLAPSE, "--mesh", MESH, "--iterations", 0, "--dump-initial", "--output", DEMO / "start")
 
     say("RECORD: the same program, unmodified, with every I/O call of every process kept:")
     step("pioscope", "record", "-o", DEMO / "run.pio", "--", *job, DEMO / "out")
@@ -123,7 +123,11 @@ def step(*words):
     found = environment() | {"PATH": f"{pioscope().parent}{os.pathsep}{os.environ['PATH']}"}
     # The program itself is looked up in this process's path.
     words[0] = shutil.which(words[0], path=found["PATH"])
-    if subprocess.run(words, env=found, timeout=600).returncode != 0:
+    # The exit code does not say whether a strategy was applied.
+    errors = subprocess.PIPE if "apply" in words else None
+    done = subprocess.run(words, env=found, timeout=600, stderr=errors, text=True)
+    print(done.stderr or "", end="", file=sys.stderr, flush=True)
+    if done.returncode != 0 or NOTHING_APPLIED in (done.stderr or ""):
         sys.exit("the demo stops here")
 
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tree import COLLAPSE, mpiexec, pioscope, run
+from tree import COLLAPSE, NOTHING_APPLIED, mpiexec, pioscope, run
 
 # Aligned: every rank has the same number of zones. Unaligned: no border of a rank's part is a round number.
 MESHES = ["16x16x16", "33x20x17"]
@@ -57,7 +57,9 @@ def ways(ranks):
 
 
 def collapse(program, ranks, mesh, output, words, prefix=()):
-    run([*prefix, *mpiexec(ranks), program, "--mesh", mesh, "--output", output, *words], timeout=300)
+    said = run([*prefix, *mpiexec(ranks), program, "--mesh", mesh, "--output", output, *words], timeout=300)
+    if NOTHING_APPLIED in said:
+        sys.exit(said)
 
 
 def first_difference(one, other):

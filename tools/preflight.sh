@@ -8,7 +8,7 @@ need() { # command, Debian package
 need cc gcc
 need make make
 need python3 python3
-if ! command -v mpicc >/dev/null 2>&1 && command -v python3 >/dev/null 2>&1; then
+if ! { command -v mpicc && command -v mpiexec; } >/dev/null 2>&1 && command -v python3 >/dev/null 2>&1; then
     python3 -c 'import ensurepip, venv' 2>/dev/null || { missing="$missing python3-venv"; packages="$packages python3-venv"; }
 fi
 printf '#include <stdlib.h>\n' | cc -E - >/dev/null 2>&1 || { missing="$missing stdlib.h"; packages="$packages libc6-dev"; }

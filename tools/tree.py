@@ -9,6 +9,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 COLLAPSE = ROOT / "apps/collapse/build/collapse"
 
+# What `pioscope apply` says of a program that opened no file by MPI-IO; its exit code is the program's own.
+NOTHING_APPLIED = "nothing was applied"
+
 
 def pioscope(profile="release"):
     """The pioscope command of a build profile."""
@@ -17,21 +20,30 @@ def pioscope(profile="release"):
 
 def environment():
     """The environment for MPI jobs: any number of ranks on this machine, under any MPI, root or not."""
-    return os.environ | {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PRTE_ALLOW_RUN_AS_ROOT": "1",
-        "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-    }
+    lines = (ROOT / "crates/mpi/src/any_ranks.env").read_text().splitlines()
+    return os.environ | dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+
+
+def launcher():
+    """The mpiexec of the MPI whose mpicc is first on the PATH, by that name alone where that means it."""
+    compiler = shutil.which("mpicc")
+    if compiler is None:
+        sys.exit("no mpicc on the PATH (make sets one up)")
+    # As pio-mpi's `beside`: the last link that still says which compiler it is tells the MPI.
+    names = [Path(compiler)]
+    while names[-1].is_symlink():
+        names.append(names[-1].parent / os.readlink(names[-1]))
+    names = [name.with_name("mpiexec" + name.name.removeprefix("mpicc")) for name in names if name.name.startswith("mpicc")]
+    found = next((name for name in reversed(names) if name.is_file()), None)
+    if found is None:
+        sys.exit(f"no mpiexec beside {compiler}")
+    plain = shutil.which("mpiexec")
+    return "mpiexec" if plain and Path(plain).samefile(found) else str(found)
 
 
 def mpiexec(ranks):
     """The words that start a job of so many ranks."""
-    launcher = shutil.which("mpiexec")
-    if launcher is None:
-        sys.exit("no mpiexec on the PATH (make sets one up)")
-    return [launcher, "-n", str(ranks)]
+    return [launcher(), "-n", str(ranks)]
 
 
 def run(words, **options):
@@ -42,3 +54,7 @@ def run(words, **options):
     if outcome.returncode != 0:
         sys.exit(f"{' '.join(words)}\nfailed with exit code {outcome.returncode}\n{outcome.stdout}")
     return outcome.stdout
+
+
+if __name__ == "__main__" and sys.argv[1:] == ["mpiexec"]:
+    print(launcher())

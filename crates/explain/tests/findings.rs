@@ -8,6 +8,7 @@ use std::sync::{Mutex, OnceLock};
 
 use pio_explain::Explanation;
 use pio_explain::findings::Kind;
+use pio_mpi::Commands;
 use pio_record::{MPI_SHIM, Options, compile_shim, run};
 use pio_trace::Trace;
 
@@ -37,26 +38,19 @@ fn serial_program() -> &'static Path {
 fn mpi_program() -> Option<&'static (PathBuf, PathBuf)> {
     static PROGRAM: OnceLock<Option<(PathBuf, PathBuf)>> = OnceLock::new();
     let found = PROGRAM.get_or_init(|| {
-        Command::new("mpicc").arg("-show").output().ok().filter(|output| output.status.success())?;
+        Commands::first().ok()?;
         let shim = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("findings-shim");
         let shim = compile_shim(Path::new("mpicc"), MPI_SHIM, &shim).expect("the MPI recorder compiles");
         Some((compile("mpicc", "mpi_defect"), shim))
     });
     if found.is_none() {
-        println!("skipped: no mpicc in the PATH");
+        println!("skipped: no mpicc with its mpiexec on the PATH");
     }
     found.as_ref()
 }
 
 fn launcher() -> Vec<OsString> {
-    let version = Command::new("mpiexec").arg("--version").output().expect("mpiexec beside mpicc");
-    let version = String::from_utf8_lossy(&version.stdout).into_owned();
-    let open_mpi = version.contains("Open MPI") || version.contains("OpenRTE");
-    let words: &[&str] = match open_mpi {
-        true => &["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", "4"],
-        false => &["mpiexec", "-n", "4"],
-    };
-    words.iter().map(OsString::from).collect()
+    Commands::first().expect("an MPI").launch(4)
 }
 
 /// What is found in a run of a program, and costs how much.

@@ -116,7 +116,7 @@ fn with_library(program: &str, file: &str, packages: impl Fn(&Mpi) -> Vec<&'stat
 }
 
 fn compile(mpi: &Mpi, program: &str, options: &[&str]) {
-    mpi.compile(&mpi.command("mpicc"), &format!("{program}.c"), options, program);
+    mpi.compile(mpi.mpicc(), &format!("{program}.c"), options, program);
 }
 
 fn on_files(mpi: &Mpi, program: &str, strategy: Strategy) {

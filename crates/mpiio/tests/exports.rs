@@ -22,9 +22,9 @@ fn libraries_for_an_mpi_export_what_they_stand_for() {
         let known =
             ["MPI_File_open", "PMPI_File_open", "ncmpi_inq_file_format", "mpi_file_create_errhandler_"];
         check(&std::fs::read(&mpi.shim).unwrap(), &known);
-        let mpicc = mpi.command("mpicc");
+        let mpicc = mpi.mpicc();
         let folder = tempfile::tempdir().unwrap();
-        let recorder = pio_record::compile_shim(mpicc.as_ref(), pio_record::MPI_SHIM, folder.path()).unwrap();
+        let recorder = pio_record::compile_shim(mpicc, pio_record::MPI_SHIM, folder.path()).unwrap();
         check(&std::fs::read(recorder).unwrap(), &["MPI_File_open", "MPI_File_write_at_all"]);
     }
     if !found {

@@ -70,7 +70,7 @@ fn slow_everything_agrees_with_the_mpi() {
 #[test]
 fn much_data_in_small_pieces_goes_from_rank_to_rank() {
     let Some(mpi) = Mpi::get() else { return };
-    mpi.compile(&mpi.command("mpicc"), "../../bench/patterns.c", &[], "patterns");
+    mpi.compile(mpi.mpicc(), "../../bench/patterns.c", &[], "patterns");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("data");
     let words = ["--repeat", "12", "--file", file.to_str().unwrap(), "--pieces"];

@@ -223,19 +223,8 @@ fn spool_paths(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(paths)
 }
 
-/// Programs that start MPI jobs: what they read and write is not the job's I/O.
-const LAUNCHERS: [&str; 10] = [
-    "mpiexec",
-    "mpirun",
-    "mpiexec.hydra",
-    "mpiexec.gforker",
-    "hydra_pmi_proxy",
-    "hydra_bstrap_proxy",
-    "prterun",
-    "prted",
-    "orterun",
-    "orted",
-];
+/// Programs that start MPI jobs beside the launchers: what they read and write is not the job's I/O.
+const PROXIES: [&str; 4] = ["hydra_pmi_proxy", "hydra_bstrap_proxy", "prted", "orted"];
 
 /// Leaves out the processes that did nothing to files, and in MPI jobs the launchers.
 fn drop_plumbing(members: &mut Vec<Member>) {
@@ -243,7 +232,8 @@ fn drop_plumbing(members: &mut Vec<Member>) {
     members.retain(|member| {
         let header = &member.spool.header;
         let program = header.command.split(' ').next().unwrap_or("").rsplit('/').next().unwrap_or("");
-        header.rank.is_some() || (member.survey.has_files() && !(is_mpi && LAUNCHERS.contains(&program)))
+        let starts_jobs = PROXIES.contains(&program) || pio_mpi::is_launcher(program);
+        header.rank.is_some() || (member.survey.has_files() && !(is_mpi && starts_jobs))
     });
 }
 

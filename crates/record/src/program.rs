@@ -9,23 +9,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// Programs that start the program in their arguments.
-const LAUNCHERS: [&str; 14] = [
-    "mpiexec",
-    "mpirun",
-    "mpiexec.hydra",
-    "mpiexec.gforker",
-    "prterun",
-    "orterun",
-    "srun",
-    "env",
-    "time",
-    "nice",
-    "timeout",
-    "nohup",
-    "taskset",
-    "numactl",
-];
+/// Programs that start the program in their arguments, beside the launchers of MPIs.
+const LAUNCHERS: [&str; 8] = ["srun", "env", "time", "nice", "timeout", "nohup", "taskset", "numactl"];
 
 /// Checks `command[0]`; and, if it is a launcher, the first program among its arguments.
 pub fn check(command: &[impl AsRef<OsStr>]) -> Result<(), Error> {
@@ -33,7 +18,7 @@ pub fn check(command: &[impl AsRef<OsStr>]) -> Result<(), Error> {
     let path = find(program)?;
     check_dynamic(&path)?;
     let name = Path::new(program).file_name().and_then(OsStr::to_str).unwrap_or("");
-    if !LAUNCHERS.contains(&name) {
+    if !LAUNCHERS.contains(&name) && !pio_mpi::is_launcher(name) {
         return Ok(());
     }
     // Options' values are no program files: the first argument that is one is what gets launched.

@@ -9,24 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Job, command, compile, folder, program_source, record_in};
+use pio_mpi::Commands;
 use pio_record::{MPI_SHIM, compile_shim};
 use pio_trace::{Call, Event, Flags, Layer, Op, Target};
 
 const RANKS: u64 = 2;
 
-/// An MPI with commands of its own name, and what only its programs load.
-struct Mpi {
-    mpicc: &'static str,
-    launcher: &'static [&'static str],
-    library: &'static str,
-}
-
-const MPICH: Mpi = Mpi { mpicc: "mpicc.mpich", launcher: &["mpiexec.mpich"], library: "libmpich.so" };
-const OPEN_MPI: Mpi = Mpi {
-    mpicc: "mpicc.openmpi",
-    launcher: &["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe"],
-    library: "libopen-pal.so",
-};
+/// The ends of the names of MPIs' commands, and what only programs of each load.
+const MPIS: [(&str, &str); 2] = [(".mpich", "libmpich.so"), (".openmpi", "libopen-pal.so")];
 
 /// What a program prints; empty if it is not there or fails.
 fn printed(program: &str, arguments: &[&str]) -> String {
@@ -35,14 +25,15 @@ fn printed(program: &str, arguments: &[&str]) -> String {
 }
 
 /// Compiles a program with a package, by the MPI that the package is for; none (and a message) if it is not there.
-fn build(name: &str, package: &str, more: &[&str], folder: &Path) -> Option<(PathBuf, &'static Mpi)> {
+fn build(name: &str, package: &str, more: &[&str], folder: &Path) -> Option<(PathBuf, Commands)> {
     let options = printed("pkg-config", &["--cflags", "--libs", package]);
     let program = folder.join(name);
-    for mpi in [&MPICH, &OPEN_MPI] {
-        if options.is_empty() || printed(mpi.mpicc, &["-show"]).is_empty() {
+    for (suffix, _) in MPIS {
+        let Ok(mpi) = Commands::with_suffix(suffix) else { continue };
+        if options.is_empty() {
             continue;
         }
-        let output = Command::new(mpi.mpicc)
+        let output = Command::new(&mpi.mpicc)
             .arg(program_source(&format!("{name}.c")))
             .args(more)
             .arg("-o")
@@ -53,7 +44,7 @@ fn build(name: &str, package: &str, more: &[&str], folder: &Path) -> Option<(Pat
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         // A package need not say which MPI it is for; but it loads that.
         let loads = printed("ldd", &[program.to_str().expect("a name")]);
-        if !loads.contains(if mpi.library == MPICH.library { OPEN_MPI.library } else { MPICH.library }) {
+        if !MPIS.iter().any(|(other, library)| *other != suffix && loads.contains(library)) {
             return Some((program, mpi));
         }
     }
@@ -65,10 +56,9 @@ fn build(name: &str, package: &str, more: &[&str], folder: &Path) -> Option<(Pat
 fn parallel(name: &str, package: &str) -> Option<Job> {
     let folder = folder();
     let (program, mpi) = build(name, package, &[], folder.path())?;
-    let shim = compile_shim(Path::new(mpi.mpicc), MPI_SHIM, &folder.path().join("shim"))
-        .expect("the MPI recorder compiles");
-    let mut words = command(mpi.launcher);
-    words.extend(command(&["-n", &RANKS.to_string()]));
+    let shim =
+        compile_shim(&mpi.mpicc, MPI_SHIM, &folder.path().join("shim")).expect("the MPI recorder compiles");
+    let mut words = mpi.launch(RANKS as u32);
     words.extend([program.into(), folder.path().join("data").into()]);
     let job = record_in(folder, words, |options| options.mpi_shim = Some(shim));
     assert!(job.outcome.status.success(), "{:?}", job.outcome);

@@ -1,39 +1,29 @@
-//! MPI programs, under the MPI whose `mpicc` and `mpiexec` are first in the PATH.
+//! MPI programs, under the MPI whose `mpicc` is first in the PATH.
 
 mod common;
 
 use std::ffi::OsString;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use common::{Job, command, compile, counts, folder, record_in};
+use common::{Job, compile, counts, folder, record_in};
 use pio_layout::{Datatype, Order, View};
+use pio_mpi::{Commands, Family};
 use pio_record::{MPI_SHIM, compile_shim};
 use pio_trace::{Call, Event, Flags, Layer, Op, Target};
 
 const LOCAL: u64 = 8;
 const RANKS: u64 = 4;
 
-/// The command that starts `ranks` ranks, and whether it is Open MPI; none (and a message) without MPI.
-fn launcher(ranks: u64) -> Option<(Vec<OsString>, bool)> {
-    let Some(version) = Command::new("mpiexec").arg("--version").output().ok().filter(|o| o.status.success())
-    else {
-        println!("skipped: no mpiexec in the PATH");
-        return None;
-    };
-    if Command::new("mpicc").arg("-show").output().is_err() {
-        println!("skipped: no mpicc in the PATH");
-        return None;
-    }
-    let version = String::from_utf8_lossy(&version.stdout);
-    let open_mpi = version.contains("Open MPI") || version.contains("OpenRTE");
-    let ranks = ranks.to_string();
-    let words: &[&str] = match open_mpi {
-        true => &["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", &ranks],
-        false => &["mpiexec", "-n", &ranks],
-    };
-    Some((command(words), open_mpi))
+/// The MPI to test with; none (and a message) without.
+fn mpi() -> Option<Commands> {
+    Commands::first().map_err(|missing| println!("skipped: {missing}")).ok()
+}
+
+/// Compiles a program and the recorder for an MPI.
+fn build(mpi: &Commands, name: &str, folder: &Path) -> (PathBuf, PathBuf) {
+    let shim = compile_shim(&mpi.mpicc, MPI_SHIM, &folder.join("shim")).expect("the MPI recorder compiles");
+    (compile(mpi.mpicc.to_str().expect("a name"), name, folder, &[]), shim)
 }
 
 /// The job that several tests look at, run once.
@@ -43,14 +33,14 @@ fn whole_matrix() -> Option<&'static Job> {
 }
 
 fn matrix(victim: Option<u64>) -> Option<(Job, bool)> {
-    let (mut words, open_mpi) = launcher(RANKS)?;
+    let mpi = mpi()?;
     let folder = folder();
-    let program = compile("mpicc", "matrix", folder.path(), &[]);
-    let shim = compile_shim(Path::new("mpicc"), MPI_SHIM, &folder.path().join("shim"))
-        .expect("the MPI recorder compiles");
+    let (program, shim) = build(&mpi, "matrix", folder.path());
+    let mut words = mpi.launch(RANKS as u32);
     words.extend([program.into(), folder.path().join("matrix.dat").into()]);
     words.extend(victim.map(|rank| OsString::from(rank.to_string())));
-    Some((record_in(folder, words, |options| options.mpi_shim = Some(shim)), open_mpi))
+    let job = record_in(folder, words, |options| options.mpi_shim = Some(shim));
+    Some((job, mpi.family() == Family::OpenMpi))
 }
 
 impl Job {
@@ -202,11 +192,10 @@ fn a_killed_rank_leaves_all_it_did() {
 
 #[test]
 fn an_operation_that_never_returned_is_unfinished() {
-    let Some((mut words, _)) = launcher(2) else { return };
+    let Some(mpi) = mpi() else { return };
     let folder = folder();
-    let program = compile("mpicc", "stuck", folder.path(), &[]);
-    let shim = compile_shim(Path::new("mpicc"), MPI_SHIM, &folder.path().join("shim"))
-        .expect("the MPI recorder compiles");
+    let (program, shim) = build(&mpi, "stuck", folder.path());
+    let mut words = mpi.launch(2);
     words.extend([program.into(), folder.path().join("stuck.dat").into()]);
     let job = record_in(folder, words, |options| options.mpi_shim = Some(shim));
     let events = job.of_rank(0, Layer::MpiIo);

@@ -1,13 +1,15 @@
-//! The MPI on the PATH, with the shim and the C programs of `tests/programs` compiled for it.
+//! The MPI that is first on the PATH, with the shim and the C programs of `tests/programs` compiled for it.
 
 // Each test binary uses its part.
 #![allow(dead_code)]
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use pio_mpi::{Commands, Family, any_ranks};
 use pio_mpiio::{Apply, SHIM, core_library};
 use pio_plan::{Hints, Strategy};
 use pio_store::auth::Token;
@@ -40,12 +42,10 @@ pub fn assert_says(output: &Output, text: &str) {
 
 /// An MPI, with the shim and programs compiled for it.
 pub struct Mpi {
+    commands: Commands,
     pub folder: tempfile::TempDir,
     pub shim: PathBuf,
     core: PathBuf,
-    is_open_mpi: bool,
-    /// What its commands' names end with: systems with several MPIs have `mpicc.mpich` and the like.
-    suffix: &'static str,
 }
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-std=gnu11"];
@@ -55,83 +55,81 @@ impl Mpi {
     pub fn get() -> Option<MutexGuard<'static, Mpi>> {
         static MPI: OnceLock<Option<Mutex<Mpi>>> = OnceLock::new();
         let mpi = MPI.get_or_init(|| {
-            let mpi = Mpi::with_suffix("")?;
+            let commands = Commands::first().map_err(|missing| eprintln!("no MPI: {missing}")).ok()?;
+            let mpi = Mpi::new(commands);
             mpi.compile_suite();
             Some(Mutex::new(mpi))
         });
         if mpi.is_none() {
-            eprintln!("skipped: no mpicc and mpiexec on the PATH");
+            eprintln!("skipped: no MPI on the PATH");
         }
         Some(mpi.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// All MPIs that are found: the one on the PATH, and those beside it under names of their own.
+    /// All MPIs that are found: the first on the PATH, and those with commands of their own names.
     pub fn all() -> impl Iterator<Item = Mpi> {
-        ["", ".mpich", ".openmpi"].into_iter().filter_map(Mpi::with_suffix)
+        let mut found: Vec<Commands> = Vec::new();
+        for commands in ["", ".mpich", ".openmpi"].map(Commands::with_suffix).into_iter().flatten() {
+            if !found.contains(&commands) {
+                found.push(commands);
+            }
+        }
+        found.into_iter().map(Mpi::new)
     }
 
     /// With the shim alone.
-    fn with_suffix(suffix: &'static str) -> Option<Mpi> {
-        let version = Command::new(format!("mpiexec{suffix}")).arg("--version").output().ok()?;
-        Command::new(format!("mpicc{suffix}")).arg("--version").output().ok()?;
-        let is_open_mpi = ["Open", "OpenRTE"].iter().any(|name| {
-            let said = String::from_utf8_lossy(&version.stdout);
-            said.contains(name)
-        });
+    fn new(commands: Commands) -> Mpi {
         let folder = tempfile::tempdir().unwrap();
         let core = core_library(&std::env::current_exe().unwrap()).unwrap();
         let shim = folder.path().join("shim.so");
-        let mpi = Mpi { folder, shim, core, is_open_mpi, suffix };
+        let mpi = Mpi { commands, folder, shim, core };
         mpi.compile_shim();
-        Some(mpi)
+        mpi
     }
 
-    /// The name of one of its commands.
-    pub fn command(&self, name: &str) -> String {
-        format!("{name}{}", self.suffix)
+    /// Its C compiler.
+    pub fn mpicc(&self) -> &Path {
+        &self.commands.mpicc
     }
 
     /// Whether its commands have names that no other MPI's have.
     pub fn has_own_names(&self) -> bool {
-        !self.suffix.is_empty()
+        self.commands.mpicc.extension().is_some()
     }
 
     /// Whether it is Open MPI, and not MPICH or one that descends from that.
     pub fn is_open_mpi(&self) -> bool {
-        self.is_open_mpi
+        self.commands.family() == Family::OpenMpi
     }
 
     /// As the command does.
     fn compile_shim(&self) {
-        let mpicc = self.command("mpicc");
-        let built = pio_record::compile_shim(mpicc.as_ref(), SHIM, self.folder.path()).unwrap();
+        let built = pio_record::compile_shim(self.mpicc(), SHIM, self.folder.path()).unwrap();
         std::fs::rename(built, &self.shim).unwrap();
     }
 
     fn compile_suite(&self) {
-        let mpicc = self.command("mpicc");
+        let mpicc = self.mpicc();
         self.compile("cc", "recorder.c", &["-shared", "-fPIC"], "recorder.so");
         self.compile("cc", "loader.c", &[], "loader");
-        self.compile(&mpicc, "dumps.c", &["-shared", "-fPIC", "-Dmain=work"], "libdumps.so");
+        self.compile(mpicc, "dumps.c", &["-shared", "-fPIC", "-Dmain=work"], "libdumps.so");
         for name in ["identity", "semantics", "dumps", "missing"].iter().chain(&SUITE) {
-            self.compile(&mpicc, &format!("{name}.c"), &["-g", "-pthread"], name);
+            self.compile(mpicc, &format!("{name}.c"), &["-g", "-pthread"], name);
         }
     }
 
     /// Compiles a program of `tests/programs`; `options` come after it.
-    pub fn compile(&self, compiler: &str, source: &str, options: &[&str], result: &str) {
+    pub fn compile(&self, compiler: impl AsRef<OsStr>, source: &str, options: &[&str], result: &str) {
         let mut compiler = Command::new(compiler);
         compiler.arg("-I").arg(sources()).args(["-O1"]).args(WARNINGS);
         compiler.arg("-o").arg(self.folder.path().join(result)).arg(sources().join(source));
         check(compiler.args(options).arg("-ldl"));
     }
 
-    /// Compiles a Fortran program; false if there is no compiler for it.
+    /// Compiles a Fortran program; false if this MPI has no compiler for it.
     pub fn compile_fortran(&self, name: &str) -> bool {
-        let mut compiler = Command::new(self.command("mpifort"));
-        if Command::new(self.command("mpifort")).arg("--version").output().is_err() {
-            return false;
-        }
+        let Some(compiler) = self.commands.fortran() else { return false };
+        let mut compiler = Command::new(compiler);
         compiler.arg("-o").arg(self.folder.path().join(name)).arg("-J").arg(self.folder.path());
         check(compiler.arg("-I").arg(sources()).arg(sources().join(name).with_extension("f90")));
         true
@@ -158,12 +156,9 @@ impl Mpi {
     }
 
     pub fn job(&self, ranks: u32, program: &str, arguments: &[&str]) -> Command {
-        let mut job = Command::new(self.command("mpiexec"));
-        if self.is_open_mpi {
-            job.arg("--oversubscribe");
-            job.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        }
-        job.args(["-n", &ranks.to_string()]).arg(self.folder.path().join(program)).args(arguments);
+        let mut job = Command::new(&self.commands.mpiexec);
+        job.envs(any_ranks()).args(["-n", &ranks.to_string()]);
+        job.arg(self.folder.path().join(program)).args(arguments);
         job.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         job
     }

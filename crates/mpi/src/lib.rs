@@ -1,0 +1,14 @@
+//! Which MPI.
+//!
+//! A machine may have several. Their launchers, compilers and libraries have the same names, and none of them works with
+//! another's: each job must be put together from the parts of one.
+
+mod choose;
+mod commands;
+mod library;
+mod refusal;
+
+pub use choose::{Chosen, NoCompiler, compiler_for};
+pub use commands::{Commands, Family, Missing, any_ranks, is_launcher, on_path};
+pub use library::Library;
+pub use refusal::refusal;
