@@ -1,13 +1,15 @@
 //! `pioscope apply`.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use pio_mpiio::Apply;
 use pio_plan::{Hints, Strategy};
+use tempfile::TempDir;
 
 use crate::mpi;
 use crate::record::{self, Job};
@@ -21,8 +23,8 @@ Examples:
   pioscope apply --strategy auto --verbose -- mpiexec -n 8 ./collapse
   pioscope apply --strategy independent --record run.pio -- mpiexec -n 8 ./collapse
 
-Files come out the same, byte for byte. The exit code is the program's own; it is 1 if the program never opened a
-file through MPI-IO, since nothing was applied then.")]
+Files come out the same, byte for byte. The exit code is the program's own. If the program never opened a file through
+MPI-IO, nothing was applied; that is said on standard error.")]
 pub struct Arguments {
     /// How reads and writes are carried out: independent, sieving, list, two-phase, view-based, ecio or auto
     #[arg(short, long)]
@@ -30,9 +32,6 @@ pub struct Arguments {
     /// Put all files on the I/O servers that this file describes (pioscope serve writes it)
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
-    /// Say which strategy auto chooses, and why
-    #[arg(short, long)]
-    verbose: bool,
     #[command(flatten)]
     hints: HintArguments,
     /// Also record the program, as `pioscope record` does
@@ -70,18 +69,35 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         path.canonicalize()
             .with_context(|| format!("{}: cannot find the store's description", path.display()))
     });
-    let how = How {
-        strategy: arguments.strategy,
-        hints: arguments.hints.read()?,
-        store: store.transpose()?,
-        verbose: arguments.verbose,
-    };
-    run_with(how, &arguments.job, arguments.record)
+    let how = How { strategy: arguments.strategy, hints: arguments.hints.read()?, store: store.transpose()? };
+    let Ended { status, applied } = run_with(how, &arguments.job, arguments.record)?;
+    if !applied {
+        eprintln!(
+            "pioscope: nothing was applied: no process opened a file by MPI-IO (expected an MPI program that calls MPI_File_open)"
+        );
+    }
+    if !status.success() {
+        arguments.job.explain_refusal();
+    }
+    Ok(mpi::exit_code(status))
 }
 
-/// Runs a job with its MPI-IO carried out under a strategy, recorded if a trace is named.
-pub fn run_under(strategy: Strategy, hints: &Hints, job: &Job, trace: Option<PathBuf>) -> Result<ExitCode> {
-    run_with(How { strategy, hints: hints.clone(), store: None, verbose: false }, job, trace)
+/// Runs a job of our own on this machine, on however few processors, recorded if a trace is named.
+///
+/// # Errors
+/// If it fails, or opens no file by MPI-IO.
+pub fn run_own(how: How, command: Vec<OsString>, trace: Option<PathBuf>) -> Result<()> {
+    let environment = pio_mpi::any_ranks().map(|(name, value)| (name.into(), value.into())).collect();
+    let strategy = how.strategy;
+    let job = Job { mpicc: None, verbose: false, environment, spool: None, command };
+    let Ended { status, applied } = run_with(how, &job, trace)?;
+    if !status.success() {
+        bail!("{}: failed under {strategy}: {status}", job.command[0].display());
+    }
+    if !applied {
+        bail!("{}: opened no file by MPI-IO, so {strategy} was not applied", job.command[0].display());
+    }
+    Ok(())
 }
 
 /// How a job's MPI-IO is to be carried out.
@@ -92,63 +108,77 @@ pub struct How {
     pub hints: Hints,
     /// On these I/O servers.
     pub store: Option<PathBuf>,
-    /// Whether to say which strategy auto chooses.
-    pub verbose: bool,
+}
+
+/// How a job ended.
+struct Ended {
+    status: ExitStatus,
+    /// Whether a process opened a file through us.
+    applied: bool,
 }
 
 /// Runs a job with its MPI-IO carried out so, recorded if a trace is named.
-pub fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<ExitCode> {
+fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<Ended> {
     pio_record::check(&job.command)?;
-    let Some(mpicc) = mpi::compiler(job.mpicc.as_deref(), &job.command) else {
+    let Some(mpicc) = job.compiler()? else {
         bail!("no mpicc beside the launcher or on the PATH: name the program's MPI with --mpicc");
     };
     let shim = mpi::build(&mpicc, "apply", pio_mpiio::SHIM)?;
     let core =
         pio_mpiio::core_library(&std::env::current_exe().context("cannot find this program's own file")?)?;
     let applied = Applied::new()?;
-    let How { strategy, hints, store, verbose } = how;
-    let apply = Apply { strategy, hints, store, verbose, shim, core, applied: applied.path.clone() };
-    let code = match trace {
+    let How { strategy, hints, store } = how;
+    let apply = Apply {
+        strategy,
+        hints,
+        store,
+        verbose: job.verbose,
+        shim: shim.path.clone(),
+        core,
+        applied: applied.path(),
+    };
+    let status = match trace {
         Some(trace) => {
-            let mut options = job.options(trace)?;
+            // For the compiler that fits the program: what was chosen above has been said.
+            let recorder = mpi::build(&mpicc, "record", pio_record::MPI_SHIM)?;
+            let mut options = job.options(trace, Some(&recorder));
             options.preload.push(apply.shim.clone());
-            options.environment = apply.settings();
+            options.environment.extend(apply.settings());
             record::record(&options)?
         }
         None => {
             let [program, words @ ..] = &job.command[..] else { bail!("no command") };
             let mut command = Command::new(program);
-            command.args(words).envs(apply.environment());
-            mpi::exit_code(pio_record::run_to_end(&mut command)?)
+            command.args(words).envs(job.environment.iter().cloned()).envs(apply.environment());
+            pio_record::run_to_end(&mut command)?
         }
     };
-    if !applied.happened() {
-        bail!(
-            "nothing was applied: no process opened a file by MPI-IO (expected an MPI program that calls MPI_File_open)"
-        );
-    }
-    Ok(code)
+    Ok(Ended { status, applied: applied.happened() })
 }
 
 /// A file that the first process to open a file through us creates: how we know that anything was applied at all.
 struct Applied {
-    path: PathBuf,
+    folder: TempDir,
 }
 
 impl Applied {
-    /// In the working folder, which the hosts of a job share.
+    /// In the working folder, which the hosts of a job share, if that can be written to.
     fn new() -> Result<Applied> {
-        let folder = std::env::current_dir().context("the working folder is gone")?;
-        Ok(Applied { path: folder.join(format!(".pioscope-applied-{}", std::process::id())) })
+        let within =
+            |folder: PathBuf| tempfile::Builder::new().prefix(".pioscope-applied-").tempdir_in(folder);
+        let working = std::env::current_dir().context("the working folder is gone")?;
+        let folder = within(working).or_else(|_| within(std::env::temp_dir()));
+        Ok(Applied {
+            folder: folder
+                .context("cannot create a file in the working folder or that for temporary ones")?,
+        })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("applied")
     }
 
     fn happened(&self) -> bool {
-        self.path.exists()
-    }
-}
-
-impl Drop for Applied {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        self.path().exists()
     }
 }

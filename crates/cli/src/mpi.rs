@@ -1,9 +1,8 @@
-//! The user's own MPI: finding its compiler, and building our thin C for it at first use.
+//! The user's own MPI: building our thin C for it at first use.
 //!
 //! A handle of `mpi.h` is a number in one MPI and an address in another, so what touches it is C that the user's own
-//! `mpicc` compiles. The result is cached, one an MPI and a version of the sources.
+//! `mpicc` compiles (`pio_mpi` says which that is). The result is cached, one an MPI and a version of the sources.
 
-use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::process::ExitStatusExt;
@@ -11,17 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
+use pio_record::{can_be_preloaded, preload_folder};
+use tempfile::TempDir;
 
-/// Finds the MPI compiler of the job: `--mpicc`, else the one beside the job's launcher, else the one on the PATH.
-///
-/// None if there is none: then only calls below MPI can be seen.
-pub fn compiler(given: Option<&Path>, command: &[OsString]) -> Option<PathBuf> {
-    if let Some(path) = given {
-        return Some(path.to_owned());
-    }
-    let launcher = command.first().and_then(|name| on_path(name));
-    let beside = launcher.and_then(|path| Some(path.parent()?.join("mpicc"))).filter(|path| path.is_file());
-    beside.or_else(|| on_path(OsStr::new("mpicc")))
+/// A library to preload into a job. It must be kept until the job is over: it may lie in a folder that goes with it.
+pub struct Shim {
+    /// The library, where `LD_PRELOAD` can name it.
+    pub path: PathBuf,
+    _temporary: Option<TempDir>,
 }
 
 /// Compiles `sources` (name and text; headers included) with `mpicc` into a library to preload, or finds it compiled.
@@ -30,19 +26,31 @@ pub fn compiler(given: Option<&Path>, command: &[OsString]) -> Option<PathBuf> {
 /// and shells too, and must not draw MPI into them.
 ///
 /// # Errors
-/// If the compiler cannot be run, or does not accept the sources; with what it said.
-pub fn build(mpicc: &Path, name: &str, sources: &[(&str, &str)]) -> Result<PathBuf> {
-    let folder = cache_folder()?;
-    let library = folder.join(format!("{name}-{:016x}.so", fingerprint(mpicc, sources)?));
-    if library.is_file() {
-        return Ok(library);
+/// If the compiler cannot be run, or does not accept the sources; with what it said. If there is no folder for the library.
+pub fn build(mpicc: &Path, name: &str, sources: &[(&str, &str)]) -> Result<Shim> {
+    let file = format!("{name}-{:016x}.so", fingerprint(mpicc, sources)?);
+    let elsewhere = || preload_folder().context("no folder for a library to preload");
+    let Some(cache) = writable_cache() else {
+        let folder = elsewhere()?;
+        let path = pio_record::compile_shim(mpicc, sources, folder.path())?;
+        return Ok(Shim { path, _temporary: Some(folder) });
+    };
+    let library = cache.join(&file);
+    if !library.is_file() {
+        let work = tempfile::tempdir_in(&cache)
+            .with_context(|| format!("{}: cannot create a folder", cache.display()))?;
+        let built = pio_record::compile_shim(mpicc, sources, work.path())?;
+        // A rename, so that two jobs that start at once never see half a library.
+        fs::rename(&built, &library).with_context(|| format!("{}: cannot create", library.display()))?;
     }
-    let work = tempfile::tempdir_in(&folder)
-        .with_context(|| format!("{}: cannot create a folder", folder.display()))?;
-    let built = pio_record::compile_shim(mpicc, sources, work.path())?;
-    // A rename, so that two jobs that start at once never see half a library.
-    fs::rename(&built, &library).with_context(|| format!("{}: cannot create", library.display()))?;
-    Ok(library)
+    if can_be_preloaded(&library) {
+        return Ok(Shim { path: library, _temporary: None });
+    }
+    let folder = elsewhere()?;
+    let path = folder.path().join(file);
+    fs::copy(&library, &path)
+        .with_context(|| format!("{}: cannot copy it to be preloaded", library.display()))?;
+    Ok(Shim { path, _temporary: Some(folder) })
 }
 
 /// What the library depends on: the sources, and which MPI and compiler stand behind `mpicc`.
@@ -59,30 +67,18 @@ fn fingerprint(mpicc: &Path, sources: &[(&str, &str)]) -> Result<u64> {
     Ok(hasher.finish())
 }
 
-/// `$XDG_CACHE_HOME/pioscope` or `~/.cache/pioscope`, else a folder of the user's own in the temporary folder.
-fn cache_folder() -> Result<PathBuf> {
-    let home =
-        |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let candidates = [home("XDG_CACHE_HOME"), home("HOME").map(|home| home.join(".cache"))];
-    for base in candidates.into_iter().flatten() {
-        let folder = base.join("pioscope");
-        if fs::create_dir_all(&folder).is_ok() && tempfile::tempfile_in(&folder).is_ok() {
-            return Ok(folder);
-        }
-    }
-    let fresh =
-        tempfile::Builder::new().prefix("pioscope-").tempdir().context("no folder for compiled libraries")?;
-    Ok(fresh.keep())
+/// The user's cache, if it can be written to.
+fn writable_cache() -> Option<PathBuf> {
+    user_caches().find(|folder| fs::create_dir_all(folder).is_ok() && tempfile::tempfile_in(folder).is_ok())
 }
 
-/// The file that a shell would run for `name`.
-pub fn on_path(name: &OsStr) -> Option<PathBuf> {
-    let name = Path::new(name);
-    if name.components().count() > 1 {
-        return name.is_file().then(|| name.to_owned());
-    }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+/// Where the user's cache may be: `$XDG_CACHE_HOME/pioscope`, `~/.cache/pioscope`.
+fn user_caches() -> impl Iterator<Item = PathBuf> {
+    let home =
+        |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let bases = [home("XDG_CACHE_HOME"), home("HOME").map(|home| home.join(".cache"))];
+    // A relative one would be another for each folder that somebody works in.
+    bases.into_iter().flatten().filter(|base| base.is_absolute()).map(|base| base.join("pioscope"))
 }
 
 /// The exit code that says how a program ended: its own, or 128 + the signal that killed it, as shells have it.

@@ -2,16 +2,17 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use pio_machine::parse_size;
+use pio_mpi::Chosen;
 use pio_record::{Filter, Look, Options, Outcome, PathRule, Ranks, Settings, Summary};
 use pio_report::units;
 use pio_trace::Layer;
 
-use crate::mpi;
+use crate::mpi::{self, Shim};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -90,9 +91,16 @@ fn size(text: &str) -> Result<u64> {
 /// What is common to all verbs that run a program.
 #[derive(Debug, Args)]
 pub struct Job {
-    /// The MPI compiler of the program's MPI [default: beside the launcher, else on the PATH]
+    /// The MPI compiler of the program's MPI [default: that of the MPI library that the program loads, else the launcher's,
+    /// else the first on the PATH]
     #[arg(long, value_name = "PATH")]
     pub mpicc: Option<PathBuf>,
+    /// Say which MPI was found, and how; and which strategy auto chooses, and why
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Variables for the program, beside the user's own.
+    #[arg(skip)]
+    pub environment: Vec<(OsString, OsString)>,
     /// Folder for what is recorded until the job ends; every host of the job must reach it [default: beside the trace]
     #[arg(long, value_name = "FOLDER")]
     pub spool: Option<PathBuf>,
@@ -102,32 +110,72 @@ pub struct Job {
 }
 
 impl Job {
-    /// How to record it.
-    ///
-    /// # Errors
-    /// If the part that must fit the program's MPI cannot be compiled.
-    pub fn options(&self, output: PathBuf) -> Result<Options> {
-        let compiler = mpi::compiler(self.mpicc.as_deref(), &self.command);
-        let mpi_shim = match compiler {
-            Some(mpicc) => Some(mpi::build(&mpicc, "record", pio_record::MPI_SHIM)?),
-            None => None,
-        };
-        Ok(Options {
+    /// How to record it, with the part that fits the program's MPI, if there is one.
+    pub fn options(&self, output: PathBuf, mpi: Option<&Shim>) -> Options {
+        Options {
             command: self.command.clone(),
             output,
-            mpi_shim,
+            mpi_shim: mpi.map(|shim| shim.path.clone()),
             spool: self.spool.clone(),
+            environment: self.environment.clone(),
             ..Options::default()
-        })
+        }
+    }
+
+    /// The compiler of the program's MPI; none if there is none, and the program is not known to need one.
+    ///
+    /// # Errors
+    /// If the program is known to need one, and none that fits is found.
+    pub fn compiler(&self) -> Result<Option<PathBuf>> {
+        let chosen = pio_mpi::compiler_for(self.mpicc.as_deref(), &self.command)?;
+        if self.verbose {
+            match &chosen {
+                Some(Chosen { mpicc, why }) => eprintln!("pioscope: MPI compiler {}: {why}", mpicc.display()),
+                None => eprintln!("pioscope: no MPI compiler beside the launcher or on the PATH"),
+            }
+        }
+        Ok(chosen.map(|chosen| chosen.mpicc))
+    }
+
+    /// What records MPI calls. A program for whose MPI there is none is recorded without, which is said.
+    ///
+    /// # Errors
+    /// If the compiler that the user named does not compile it.
+    fn mpi_recorder(&self) -> Result<Option<Shim>> {
+        let without = |error| {
+            eprintln!("pioscope: MPI calls are not recorded: {error:#}");
+            Ok(None)
+        };
+        let mpicc = match self.compiler() {
+            Ok(Some(mpicc)) => mpicc,
+            Ok(None) => return Ok(None),
+            Err(error) => return without(error),
+        };
+        match mpi::build(&mpicc, "record", pio_record::MPI_SHIM) {
+            Err(error) if self.mpicc.is_none() => without(error),
+            built => built.map(Some),
+        }
+    }
+
+    /// After a job failed: says what its launcher must be told to start it, if it cannot have started it.
+    pub fn explain_refusal(&self) {
+        if let Some(refusal) = pio_mpi::refusal(&self.command) {
+            eprintln!("pioscope: {refusal}");
+        }
     }
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
-    let mut options = arguments.job.options(arguments.output)?;
+    let recorder = arguments.job.mpi_recorder()?;
+    let mut options = arguments.job.options(arguments.output, recorder.as_ref());
     options.settings = Settings { filter: arguments.selection.filter()?, exact_times: arguments.exact_times };
     options.budget_bytes = arguments.budget;
     options.live = arguments.live.then_some(show as fn(&Look));
-    record(&options)
+    let status = record(&options)?;
+    if !status.success() {
+        arguments.job.explain_refusal();
+    }
+    Ok(mpi::exit_code(status))
 }
 
 /// A line on standard error for each look at a running job.
@@ -148,10 +196,10 @@ fn show(look: &Look) {
 }
 
 /// Runs and records a job, and says on standard error what came of it.
-pub fn record(options: &Options) -> Result<ExitCode> {
+pub fn record(options: &Options) -> Result<ExitStatus> {
     let Outcome { status, summary } = pio_record::run(options)?;
     tell(&options.output, &summary);
-    Ok(mpi::exit_code(status))
+    Ok(status)
 }
 
 /// Says what a trace holds and what is missing in it.

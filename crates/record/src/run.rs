@@ -3,14 +3,16 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
+use tempfile::TempDir;
+
 use crate::collect::{Settings, Summary, collect_with};
 use crate::error::Error;
 use crate::live::{Look, Watch};
+use crate::preload::{can_be_preloaded, preload_folder};
 use crate::signals::Forwarding;
 use crate::{POSIX_LIBRARY, program};
 
@@ -56,7 +58,15 @@ pub fn run(options: &Options) -> Result<Outcome, Error> {
     program::check(&options.command)?;
     check_output(&options.output)?;
     let spool = make_spool_folder(options)?;
-    let status = match job(options, &spool).and_then(|mut job| run_watched(&mut job, &spool, options.live)) {
+    let library = match PosixLibrary::write(&spool) {
+        Ok(library) => library,
+        Err(error) => {
+            let _ = fs::remove_dir_all(&spool);
+            return Err(error);
+        }
+    };
+    let job = job(options, &spool, &library.path);
+    let status = match job.and_then(|mut job| run_watched(&mut job, &spool, options.live)) {
         Ok(status) => status,
         Err(error) => {
             // Nothing has been recorded yet: nothing is lost.
@@ -86,7 +96,7 @@ fn check_output(output: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// A new folder with the POSIX recorder in it: writing that also shows that the disk has room.
+/// A new folder for the spools of the job's processes.
 fn make_spool_folder(options: &Options) -> Result<PathBuf, Error> {
     let parent = match &options.spool {
         Some(folder) => folder.clone(),
@@ -98,10 +108,6 @@ fn make_spool_folder(options: &Options) -> Result<PathBuf, Error> {
     fs::create_dir_all(&parent).map_err(Error::io(&parent, "create the folder of spools"))?;
     let folder = new_folder(&parent, options)?;
     let folder = folder.canonicalize().map_err(Error::io(&folder, "find the folder of spools"))?;
-    if let Err(error) = fs::write(posix_library(&folder), POSIX_LIBRARY) {
-        let _ = fs::remove_dir_all(&folder);
-        return Err(Error::io(&folder, "write the recorder to")(error));
-    }
     if let Some(limit) = options.budget_bytes {
         // The page that the job's processes share (c/pio_writer.h): the limit, and what has been used of it.
         let mut page = vec![0; 4096];
@@ -118,11 +124,12 @@ fn make_spool_folder(options: &Options) -> Result<PathBuf, Error> {
 /// A folder that was not there before: what an earlier job left must not get into this trace, and nothing but our own is
 /// removed in the end.
 fn new_folder(parent: &Path, options: &Options) -> Result<PathBuf, Error> {
-    let name = options.output.file_name().unwrap_or_default();
+    // The recorder is preloaded from there.
+    let name = options.output.file_name().unwrap_or_default().to_string_lossy().replace([' ', ':'], "_");
     let mut attempt = 0;
     loop {
         let mut unique = OsString::from(".");
-        unique.push(name);
+        unique.push(&name);
         unique.push(format!(".{}.{attempt}.spool", std::process::id()));
         let folder = parent.join(unique);
         match fs::create_dir(&folder) {
@@ -133,8 +140,25 @@ fn new_folder(parent: &Path, options: &Options) -> Result<PathBuf, Error> {
     }
 }
 
-fn posix_library(spool: &Path) -> PathBuf {
-    spool.join("libpio_posix.so")
+/// The POSIX recorder in a file.
+struct PosixLibrary {
+    path: PathBuf,
+    /// Where it is if it cannot be preloaded from the spools' folder.
+    _elsewhere: Option<TempDir>,
+}
+
+impl PosixLibrary {
+    /// Writes it beside the spools, which also shows that the disk has room; unless the path of that folder is one that
+    /// `LD_PRELOAD` cannot hold.
+    fn write(spool: &Path) -> Result<PosixLibrary, Error> {
+        let elsewhere = match can_be_preloaded(spool) {
+            true => None,
+            false => Some(preload_folder().map_err(Error::io(spool, "put the recorder elsewhere than in"))?),
+        };
+        let path = elsewhere.as_ref().map_or(spool, TempDir::path).join("libpio_posix.so");
+        fs::write(&path, POSIX_LIBRARY).map_err(Error::io(&path, "write the recorder to"))?;
+        Ok(PosixLibrary { path, _elsewhere: elsewhere })
+    }
 }
 
 /// As [`run_to_end`], while somebody looks on.
@@ -171,12 +195,12 @@ pub fn run_to_end(command: &mut Command) -> Result<ExitStatus, Error> {
 }
 
 /// The job's command, with the recorders in its environment.
-fn job(options: &Options, spool: &Path) -> Result<Command, Error> {
+fn job(options: &Options, spool: &Path, posix: &Path) -> Result<Command, Error> {
     let [program, arguments @ ..] = options.command.as_slice() else { return Err(Error::NoCommand) };
     let mut command = Command::new(program);
     command
         .args(arguments)
-        .env("LD_PRELOAD", preload_list(options, spool)?)
+        .env("LD_PRELOAD", preload_list(options, posix)?)
         .env("PIOSCOPE_SPOOL", spool)
         .env("PIOSCOPE_PATHS", options.settings.filter.path_lines()?)
         .envs(options.environment.iter().map(|(name, value)| (name, value)));
@@ -185,14 +209,13 @@ fn job(options: &Options, spool: &Path) -> Result<Command, Error> {
 
 /// Ours first, then what the user preloads anyway. The MPI recorder comes before the POSIX one: it asks it for services,
 /// and both come before libraries whose calls are to be seen.
-fn preload_list(options: &Options, spool: &Path) -> Result<OsString, Error> {
-    let posix = posix_library(spool);
+fn preload_list(options: &Options, posix: &Path) -> Result<OsString, Error> {
     let mut list = OsString::new();
-    let ours = options.mpi_shim.iter().chain([&posix]).chain(&options.preload);
-    for path in ours {
-        if path.as_os_str().as_bytes().iter().any(|b| matches!(b, b' ' | b':')) {
+    let mpi = options.mpi_shim.iter().map(PathBuf::as_path);
+    for path in mpi.chain([posix]).chain(options.preload.iter().map(PathBuf::as_path)) {
+        if !can_be_preloaded(path) {
             let reason = "contains a blank or a colon, which LD_PRELOAD cannot hold: choose another folder";
-            return Err(Error::UnusablePath { path: path.clone(), reason });
+            return Err(Error::UnusablePath { path: path.to_path_buf(), reason });
         }
         if !list.is_empty() {
             list.push(":");

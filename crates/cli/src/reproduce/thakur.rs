@@ -7,13 +7,14 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use pio_explain::{Explanation, OperationTable, Sizes};
+use pio_mpi::Commands;
 use pio_plan::{Hints, Strategy};
 use pio_report::Table;
 use pio_sim::thakur::{self, Basis, Row};
 use pio_trace::Op;
 
-use crate::record::Job;
-use crate::{apply, explain, mpi};
+use crate::apply::{self, How};
+use crate::explain;
 
 /// Processes of the small case.
 const PROCESSES: u32 = 8;
@@ -52,9 +53,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
 /// Runs the application for real, restarted, under two-phase with every process an aggregator, and explains the trace.
 fn run_small_case(arguments: &Arguments) -> Result<Explanation> {
     let program = program(arguments.program.as_deref())?;
-    let Some(mpiexec) = mpi::on_path(OsStr::new("mpiexec")) else {
-        bail!("no mpiexec on the PATH (--simulate-only runs nothing)");
-    };
+    let Commands { mpiexec, .. } =
+        Commands::of_program(&program).context("no MPI to run it with (--simulate-only runs nothing)")?;
     let temporary = match &arguments.folder {
         Some(folder) => {
             tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?
@@ -74,7 +74,7 @@ fn run_small_case(arguments: &Arguments) -> Result<Explanation> {
     let initial = [OsStr::new("0"), OsStr::new("--dump-initial"), OsStr::new("--output"), start.as_os_str()];
     let words = launch(&[&mesh[..], &initial].concat());
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).stdout(Stdio::null());
+    command.args(&words[1..]).stdout(Stdio::null()).envs(pio_mpi::any_ranks());
     if !pio_record::run_to_end(&mut command)?.success() {
         bail!("{}: could not make the restart file", program.display());
     }
@@ -86,10 +86,7 @@ fn run_small_case(arguments: &Arguments) -> Result<Explanation> {
         &[&mesh[..], &rest, &[restart.as_os_str(), OsStr::new("--output"), output.as_os_str()]].concat(),
     );
     let hints = Hints { cb_nodes: Some(PROCESSES), ..Hints::default() };
-    let job = Job { mpicc: None, spool: None, command };
-    if apply::run_under(Strategy::TwoPhase, &hints, &job, Some(trace.clone()))? != ExitCode::SUCCESS {
-        bail!("{}: failed", program.display());
-    }
+    apply::run_own(How { strategy: Strategy::TwoPhase, hints, store: None }, command, Some(trace.clone()))?;
     explain::explain(&explain::open(&trace)?)
 }
 
@@ -100,7 +97,7 @@ fn program(given: Option<&Path>) -> Result<PathBuf> {
     }
     let own = std::env::current_exe().context("cannot find this program's own file")?;
     let built = own.ancestors().nth(3).map(|root| root.join("apps/collapse/build/collapse"));
-    built.filter(|path| path.is_file()).or_else(|| mpi::on_path(OsStr::new("collapse"))).context(
+    built.filter(|path| path.is_file()).or_else(|| pio_mpi::on_path("collapse")).context(
         "collapse is not built: build apps/collapse and name it with --program (--simulate-only runs nothing)",
     )
 }

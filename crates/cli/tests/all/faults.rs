@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::servers::Servers;
-use crate::support::{Place, has_mpi};
+use crate::support::{Place, mpi, mpiexec};
 use pio_layout::{Datatype, View};
 use pio_store::StoreError;
 use pio_store::client::{Mode, Options, Store, StoreFile, Striping};
@@ -111,19 +111,16 @@ fn slow_servers_killed_a_hundred_times_lose_nothing_that_was_synced() {
 /// Runs collapse on two servers again and again; each time one of them, or both, is killed at some moment and started
 /// again. Its files must be those that it writes without us.
 fn kill_during_collapse(runs: u64, seed: u64) {
-    if !has_mpi() {
-        return;
-    }
+    let Some(mpi) = mpi() else { return };
     let place = Place::new();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../apps/collapse");
     let build = format!("BUILD={}", place.join("build").display());
-    place.run(Command::new("make").arg("-C").arg(source).args(["CC=mpicc", &build])).succeeds();
+    let compiler = format!("CC={}", mpi.mpicc.display());
+    place.run(Command::new("make").arg("-C").arg(source).args([&compiler, &build])).succeeds();
     let job = |output: &str| {
         let program = place.join("build/collapse").display().to_string();
-        let (ranks, mesh) = (["mpiexec", "-n", "2"], ["--mesh", "12x10x9"]);
-        let steps = ["--iterations", "6", "--dump-every", "2"];
-        let words = [&ranks[..], &[&program], &mesh, &steps, &["--output", output]].concat();
-        words.into_iter().map(str::to_owned).collect::<Vec<String>>()
+        let steps = ["--mesh", "12x10x9", "--iterations", "6", "--dump-every", "2", "--output", output];
+        [&mpiexec(&mpi, 2)[..], &[program], &steps.map(str::to_owned)].concat()
     };
     let words = job("reference");
     place.run(Command::new(&words[0]).args(&words[1..])).succeeds();

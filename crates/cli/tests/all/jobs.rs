@@ -5,7 +5,8 @@ use std::fs;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use crate::support::{Place, has_mpi};
+use crate::support::{Place, mpi, mpiexec};
+use pio_mpi::any_ranks;
 use pio_trace::{Op, Trace};
 
 /// Each rank writes its quarter of every row of 4 KiB, `rows` times, then tells and waits if it is asked to.
@@ -58,22 +59,18 @@ int main(int count, char **words) {
 
 #[test]
 fn strategies_write_the_same_bytes_and_are_recorded() {
-    if !has_mpi() {
-        return;
-    }
+    let Some(mpi) = mpi() else { return };
     let place = Place::new();
-    place.compile("mpicc", "writer", WRITER, &[]);
-    place
-        .pioscope(["record", "-o", "own.pio", "--", "mpiexec", "-n", "4", "./writer", "own.dat", "20"])
-        .succeeds();
+    place.compile(&mpi.mpicc, "writer", WRITER, &[]);
+    let pioscope = |words: &[&str], output: &str| {
+        let job = [&mpiexec(&mpi, 4)[..], &["./writer", output, "20"].map(str::to_owned)].concat();
+        place.pioscope(words.iter().map(|word| (*word).to_owned()).chain(job)).succeeds()
+    };
+    pioscope(&["record", "-o", "own.pio", "--"], "own.dat");
     let own = fs::read(place.join("own.dat")).unwrap();
     assert_eq!(own.len(), 20 * 4096);
     for strategy in ["independent", "two-phase"] {
-        let words = [
-            "apply", "-s", strategy, "--record", "ours.pio", "--", "mpiexec", "-n", "4", "./writer",
-            "ours.dat", "20",
-        ];
-        place.pioscope(words).succeeds();
+        pioscope(&["apply", "-s", strategy, "--record", "ours.pio", "--"], "ours.dat");
         assert_eq!(fs::read(place.join("ours.dat")).unwrap(), own, "{strategy}");
         fs::remove_file(place.join("ours.dat")).unwrap();
     }
@@ -92,20 +89,18 @@ fn strategies_write_the_same_bytes_and_are_recorded() {
 
 #[test]
 fn a_killed_job_leaves_all_it_did() {
-    if !has_mpi() {
-        return;
-    }
+    let Some(mpi) = mpi() else { return };
     for victim in ["rank", "launcher", "recorder"] {
         let place = Place::new();
-        place.compile("mpicc", "writer", WRITER, &[]);
+        place.compile(&mpi.mpicc, "writer", WRITER, &[]);
         let mut job = Command::new(env!("CARGO_BIN_EXE_pioscope"))
-            .args(["record", "-o", "run.pio", "--", "mpiexec", "-n", "4", "./writer", "data", "50", "wait"])
+            .args(["record", "-o", "run.pio", "--"])
+            .args(mpiexec(&mpi, 4))
+            .args(["./writer", "data", "50", "wait"])
             .current_dir(place.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-            .env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
+            .envs(any_ranks())
             .spawn()
             .unwrap();
         let mut pid = String::new();
@@ -147,11 +142,9 @@ fn a_killed_job_leaves_all_it_did() {
 
 #[test]
 fn a_full_disk_is_an_error_of_the_program() {
-    if !has_mpi() {
-        return;
-    }
+    let Some(mpi) = mpi() else { return };
     let place = Place::new();
-    place.compile("mpicc", "writer", WRITER, &[]);
+    place.compile(&mpi.mpicc, "writer", WRITER, &[]);
     let small = place.join("small");
     fs::create_dir(&small).unwrap();
     let mount =
@@ -160,18 +153,9 @@ fn a_full_disk_is_an_error_of_the_program() {
         eprintln!("skipped: may not mount a small file system");
         return;
     }
-    let outcome = place.pioscope([
-        "apply",
-        "-s",
-        "two-phase",
-        "--",
-        "mpiexec",
-        "-n",
-        "4",
-        "./writer",
-        "small/data",
-        "500",
-    ]);
+    let job = [&mpiexec(&mpi, 4)[..], &["./writer", "small/data", "500"].map(str::to_owned)].concat();
+    let words = ["apply", "-s", "two-phase", "--"].map(str::to_owned);
+    let outcome = place.pioscope(words.into_iter().chain(job));
     let held = fs::metadata(small.join("data")).map(|data| data.len());
     // Ranks that were aborted may hold it a moment longer.
     assert!(Command::new("umount").arg("--lazy").arg(&small).status().unwrap().success());

@@ -8,6 +8,7 @@ mod faults;
 mod gain;
 mod jobs;
 mod miller_katz;
+mod mpi;
 mod reproduce_coll;
 mod reproduce_hong;
 mod serve;

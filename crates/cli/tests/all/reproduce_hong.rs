@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Place, has_mpi};
+use crate::support::{Place, mpi};
 
 #[test]
 fn published_beside_computed_and_predicted_drawn_and_the_same_again() {
@@ -53,7 +53,7 @@ fn what_cannot_be_is_refused_by_name() {
 
 #[test]
 fn the_benchmark_runs_for_real_under_the_mpis_own_and_ours() {
-    if !has_mpi() {
+    if mpi().is_none() {
         return;
     }
     let place = Place::new();

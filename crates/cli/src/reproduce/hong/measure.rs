@@ -1,21 +1,20 @@
 //! The paper's benchmark, for real, on this machine.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use pio_mpi::Commands;
 use pio_plan::{Hints, Strategy};
 use pio_report::Table;
 use pio_report::chart::{Figure, Point, Series};
 
 use super::tables::thousands;
 use crate::apply::{self, How};
-use crate::mpi;
-use crate::record::Job;
 
 /// The program, which is compiled by the user's own `mpicc`.
 const BENCHMARK: &str = include_str!("../../../../../papers/hong-2006/benchmark.c");
@@ -145,12 +144,7 @@ const WAYS: [&str; 2] = ["write", "read"];
 
 /// Compiles the benchmark and runs it. The carriers take turns, so that what disturbs the machine disturbs all of them.
 pub fn run(arguments: &Measuring) -> Result<Measured> {
-    let Some(mpiexec) = mpi::on_path(OsStr::new("mpiexec")) else {
-        bail!("no mpiexec on the PATH: --measure needs an MPI");
-    };
-    let Some(mpicc) = mpi::compiler(None, &[mpiexec.clone().into_os_string()]) else {
-        bail!("no mpicc beside {} or on the PATH: --measure needs an MPI", mpiexec.display());
-    };
+    let Commands { mpicc, mpiexec } = Commands::first().context("--measure needs an MPI")?;
     let temporary = match &arguments.folder {
         Some(folder) => {
             tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?
@@ -224,19 +218,15 @@ impl Bench<'_> {
         match carrier {
             Carrier::Mpi => {
                 let mut plain = Command::new(&command[0]);
-                plain.args(&command[1..]);
+                plain.args(&command[1..]).envs(pio_mpi::any_ranks());
                 let status = pio_record::run_to_end(&mut plain)?;
                 if !status.success() {
                     bail!("the benchmark failed under the MPI's own MPI-IO: {status}");
                 }
             }
             Carrier::Strategy(strategy) => {
-                let job = Job { mpicc: None, spool: None, command };
-                let how =
-                    How { strategy, hints: Hints::default(), store: self.store.clone(), verbose: false };
-                if apply::run_with(how, &job, None)? != ExitCode::SUCCESS {
-                    bail!("the benchmark failed under {strategy}");
-                }
+                let how = How { strategy, hints: Hints::default(), store: self.store.clone() };
+                apply::run_own(how, command, None)?;
             }
         }
         let text =

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use pio_mpi::{Commands, any_ranks};
 use tempfile::TempDir;
 
 /// What a command printed, and how it ended.
@@ -59,10 +60,7 @@ impl Place {
     }
 
     pub fn run(&self, command: &mut Command) -> Transcript {
-        for name in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
-            command.env(name, "1");
-        }
-        command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
+        command.envs(any_ranks());
         let output = command.current_dir(self.path()).env("XDG_CACHE_HOME", cache()).output();
         let Output { status, stdout, stderr } = output.expect("the command starts");
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
@@ -70,7 +68,7 @@ impl Place {
     }
 
     /// Compiles a C program with `compiler`.
-    pub fn compile(&self, compiler: &str, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+    pub fn compile(&self, compiler: impl AsRef<OsStr>, name: &str, source: &str, flags: &[&str]) -> PathBuf {
         let (program, file) = (self.join(name), self.join(&format!("{name}.c")));
         fs::write(&file, source).expect("the folder is writable");
         let mut command = Command::new(compiler);
@@ -84,11 +82,12 @@ fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
 }
 
-/// Whether there is an MPI to test with; says so if not.
-pub fn has_mpi() -> bool {
-    let found = Command::new("mpicc").arg("-show").output().is_ok_and(|output| output.status.success());
-    if !found {
-        eprintln!("skipped: no mpicc on the PATH");
-    }
-    found
+/// The MPI to test with; none, and a word why, if there is none.
+pub fn mpi() -> Option<Commands> {
+    Commands::first().map_err(|missing| eprintln!("skipped: {missing}")).ok()
+}
+
+/// The words that start a job of so many ranks.
+pub fn mpiexec(mpi: &Commands, ranks: u32) -> [String; 3] {
+    [mpi.mpiexec.display().to_string(), "-n".to_owned(), ranks.to_string()]
 }

@@ -1,0 +1,241 @@
+//! Which MPI a job gets, where several are; and what launchers refuse.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{Place, Transcript, mpi, mpiexec};
+use pio_mpi::{Commands, Family, any_ranks};
+use pio_trace::{Layer, Op, Trace};
+
+/// Writes with MPI-IO, says that it came to its end, and ends with the code that it is given.
+const PROGRAM: &str = r#"
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int count, char **words) {
+  int rank;
+  MPI_File file;
+  MPI_Init(&count, &words);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_File_open(MPI_COMM_WORLD, "data", MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+  MPI_File_write_at_all(file, rank * 5, "hello", 5, MPI_BYTE, MPI_STATUS_IGNORE);
+  MPI_File_close(&file);
+  MPI_Finalize();
+  if (rank == 0) puts("the end");
+  return atoi(words[1]);
+}
+"#;
+
+/// Debian's MPIs side by side; none, and a word why, if they are not.
+fn both() -> Option<[Commands; 2]> {
+    let found = [".mpich", ".openmpi"].map(Commands::with_suffix);
+    match found {
+        [Ok(mpich), Ok(open_mpi)] => Some([mpich, open_mpi]),
+        [mpich, open_mpi] => {
+            let missing =
+                [mpich, open_mpi].into_iter().filter_map(Result::err).map(|error| error.to_string());
+            eprintln!("skipped: {}", missing.collect::<Vec<_>>().join(", "));
+            None
+        }
+    }
+}
+
+fn words(verb: &[&str], job: [String; 3], rest: &[&str]) -> Vec<String> {
+    let own = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    [own(verb), job.to_vec(), own(rest)].concat()
+}
+
+fn writes_by_mpi(trace: &Path) -> usize {
+    let trace = Trace::open(trace).unwrap();
+    let events = trace.events().map(|event| event.unwrap());
+    events.filter(|event| event.layer() == Layer::MpiIo && event.op() == Op::Write).count()
+}
+
+#[test]
+fn each_of_two_mpis_gets_its_own_compiler() {
+    let Some(mpis) = both() else { return };
+    for mpi in &mpis {
+        let place = Place::new();
+        place.compile(&mpi.mpicc, "program", PROGRAM, &[]);
+        let compiler = format!("MPI compiler {}", mpi.mpicc.display());
+        let record =
+            words(&["record", "--verbose", "-o", "run.pio", "--"], mpiexec(mpi, 2), &["./program", "0"]);
+        let done = place.pioscope(record).succeeds();
+        assert!(done.out.contains("the end") && done.err.contains(&compiler), "{}", done.err);
+        assert_eq!(writes_by_mpi(&place.join("run.pio")), 2, "{compiler}");
+        fs::remove_file(place.join("data")).unwrap();
+        let apply = ["apply", "-s", "two-phase", "--verbose", "--"];
+        let done = place.pioscope(words(&apply, mpiexec(mpi, 2), &["./program", "0"])).succeeds();
+        assert!(done.err.contains(&compiler) && !done.err.contains("nothing was applied"), "{}", done.err);
+        assert_eq!(fs::read(place.join("data")).unwrap(), b"hellohello");
+    }
+}
+
+/// A script does not say which MPI its programs load, but its launcher does.
+#[test]
+fn a_script_gets_its_launchers_mpi() {
+    let Some(mpis) = both() else { return };
+    for mpi in &mpis {
+        let place = Place::new();
+        place.compile(&mpi.mpicc, "program", PROGRAM, &[]);
+        fs::write(place.join("script"), "exec ./program 0\n").unwrap();
+        let record = words(&["record", "-o", "run.pio", "--"], mpiexec(mpi, 2), &["sh", "script"]);
+        place.pioscope(record).succeeds();
+        assert_eq!(writes_by_mpi(&place.join("run.pio")), 2, "{}", mpi.mpicc.display());
+    }
+}
+
+/// With the compiler of the other MPI, a program would be given handles that it does not understand.
+#[test]
+fn the_other_mpis_compiler_is_never_used() {
+    let Some(mpis) = both() else { return };
+    for (mpi, other) in [(&mpis[0], &mpis[1]), (&mpis[1], &mpis[0])] {
+        let place = Place::new();
+        place.compile(&mpi.mpicc, "program", PROGRAM, &[]);
+        let given = other.mpicc.to_str().unwrap();
+        let apply = ["apply", "-s", "two-phase", "--mpicc", given, "--"];
+        let refused = place.pioscope(words(&apply, mpiexec(mpi, 2), &["./program", "0"]));
+        refused.fails_with("(--mpicc) compiles for");
+        assert!(!refused.out.contains("the end"), "it was started: {}", refused.out);
+        let record = ["record", "--mpicc", given, "-o", "run.pio", "--"];
+        let done = place.pioscope(words(&record, mpiexec(mpi, 2), &["./program", "0"])).succeeds();
+        assert!(done.err.contains("MPI calls are not recorded"), "{}", done.err);
+        assert_eq!(writes_by_mpi(&place.join("run.pio")), 0);
+        assert!(done.out.contains("the end"), "{}", done.out);
+    }
+}
+
+#[test]
+fn a_program_whose_compiler_is_not_there_asks_for_it() {
+    let Some([mpich, open_mpi]) = both() else { return };
+    // A compiler that is in the tree of the library is found without any PATH.
+    let system = Path::new("/usr/bin/mpicc").canonicalize().ok();
+    let is_system = system.is_some() && system == mpich.mpicc.canonicalize().ok();
+    let (mpi, other) = if is_system { (open_mpi, mpich) } else { (mpich, open_mpi) };
+    let place = Place::new();
+    place.compile(&mpi.mpicc, "program", PROGRAM, &[]);
+    // A PATH with the other MPI's compiler alone.
+    let folder = place.join("commands");
+    fs::create_dir(&folder).unwrap();
+    for (name, target) in [
+        ("mpicc", other.mpicc.as_path()),
+        ("ldd", Path::new("/usr/bin/ldd")),
+        ("cc", Path::new("/usr/bin/cc")),
+        ("gcc", Path::new("/usr/bin/gcc")),
+        ("sh", Path::new("/bin/sh")),
+    ] {
+        symlink(target, folder.join(name)).unwrap();
+    }
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+        place.run(command.args(words).args(["--", "./program", "0"]).env("PATH", &folder))
+    };
+    run(&["apply", "-s", "two-phase"]).fails_with("name it with --mpicc");
+    let recorded = run(&["record", "-o", "run.pio"]).succeeds();
+    assert!(recorded.err.contains("name it with --mpicc"), "{}", recorded.err);
+}
+
+#[test]
+fn the_exit_code_is_the_programs_own() {
+    let Some(mpi) = mpi() else { return };
+    let place = Place::new();
+    place.compile(&mpi.mpicc, "program", PROGRAM, &[]);
+    let apply = ["apply", "-s", "two-phase", "--"];
+    let done = place.pioscope(words(&apply, mpiexec(&mpi, 2), &["./program", "7"]));
+    assert_eq!(done.code, Some(7), "{}", done.err);
+    let plain =
+        |code: &str| place.pioscope(["apply", "-s", "two-phase", "--", "sh", "-c", &format!("exit {code}")]);
+    for code in [0, 7] {
+        let done = plain(&code.to_string());
+        assert_eq!(done.code, Some(code), "{}", done.err);
+        assert!(done.err.contains("nothing was applied"), "{}", done.err);
+    }
+}
+
+/// Runs a job with `home` as the home folder, without any other cache. It must be carried out by us.
+fn apply_at_home(place: &Place, mpi: &Commands, home: &Path, more: &[&str]) -> Transcript {
+    let temporary = place.join("temporary");
+    fs::create_dir_all(&temporary).unwrap();
+    let words = words(
+        &[&["apply", "-s", "two-phase"][..], more, &["--"]].concat(),
+        mpiexec(mpi, 2),
+        &["./program", "0"],
+    );
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+    command.args(words).current_dir(place.path()).envs(any_ranks()).env_remove("XDG_CACHE_HOME");
+    let output = command.env("HOME", home).env("TMPDIR", &temporary).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let done =
+        Transcript { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) };
+    let done = done.succeeds();
+    assert!(!done.err.contains("nothing was applied"), "{}", done.err);
+    let left = fs::read_dir(&temporary).unwrap().chain(fs::read_dir(place.path()).unwrap());
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    let ours = |name: &&std::ffi::OsString| name.to_string_lossy().contains("pioscope");
+    assert!(!left.iter().any(|name| ours(&name)), "left behind: {left:?}");
+    done
+}
+
+/// The loader takes blanks and colons in `LD_PRELOAD` for ends of names.
+#[test]
+fn homes_with_blanks_and_without_a_cache_are_no_obstacle() {
+    let Some(mpi) = mpi() else { return };
+    let place = Place::new();
+    place.compile(&mpi.mpicc, "program", PROGRAM, &[]);
+    let home = place.join("a home: with blanks");
+    fs::create_dir(&home).unwrap();
+    apply_at_home(&place, &mpi, &home, &[]);
+    apply_at_home(&place, &mpi, &home, &["--record", "a b:c.pio"]);
+    assert_eq!(writes_by_mpi(&place.join("a b:c.pio")), 2);
+    // No cache at all.
+    let nowhere = place.join("program");
+    apply_at_home(&place, &mpi, &nowhere, &["--record", "run.pio"]);
+    assert_eq!(writes_by_mpi(&place.join("run.pio")), 2);
+}
+
+#[test]
+fn a_trace_may_go_where_blanks_are() {
+    let place = Place::new();
+    let folder = place.join("my traces: new");
+    fs::create_dir(&folder).unwrap();
+    fs::write(place.join("data"), "some").unwrap();
+    let output = folder.join("a b.pio");
+    let words = ["record", "-o", output.to_str().unwrap(), "--", "cat", "data"];
+    let done = place.pioscope(words).succeeds();
+    assert!(done.out.contains("some") && !done.err.contains("cannot be preloaded"), "{}", done.err);
+    assert!(Trace::open(&output).unwrap().events().count() > 0);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "something was left beside the trace");
+}
+
+/// Open MPI refuses jobs of root and those with more ranks than cores, at length.
+#[test]
+fn a_refused_job_is_told_the_option_that_helps() {
+    let Some(mpi) = mpi() else { return };
+    if mpi.family() != Family::OpenMpi {
+        eprintln!("skipped: the first MPI on the PATH is not Open MPI");
+        return;
+    }
+    let place = Place::new();
+    place.compile(&mpi.mpicc, "program", PROGRAM, &[]);
+    let run = |verb: &[&str], options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+        for (name, _) in any_ranks() {
+            command.env_remove(name);
+        }
+        command.current_dir(place.path()).args(verb).arg("--").arg(&mpi.mpiexec).args(options);
+        let output = command.args(["-n", "4000", "./program", "0"]).output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
+    for verb in [&["record", "-o", "run.pio"][..], &["apply", "-s", "two-phase"]] {
+        if is_root {
+            let said = run(verb, &[]);
+            assert!(said.contains("pioscope: Open MPI starts nothing for root"), "{said}");
+        }
+        let said = run(verb, if is_root { &["--allow-run-as-root"] } else { &[] });
+        assert!(said.contains("4000 were asked for") && said.contains("add --oversubscribe after"), "{said}");
+    }
+}
