@@ -6,41 +6,47 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use pio_machine::disk::{Drive, diskspecs};
+use pio_machine::disk::{BusBlock, Drive, diskspecs};
 use pio_machine::{Bandwidth, Duration, parse_size};
 use pio_report::Table;
 use pio_report::chart::{self, Figure, Point, Series};
 use pio_sim::disk::{Class, DiskTrace, Distribution, DriveModel, Replayed, replay};
 
+use crate::whole_file;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pioscope disk --specs cheetah9LP.diskspecs --trace cheetah9LP.trace
-  pioscope disk --specs cheetah9LP.diskspecs --trace cheetah9LP.trace --svg cheetah.svg")]
+  pioscope disk --specs cheetah9LP.diskspecs --trace cheetah9LP.trace --svg cheetah.svg
+  pioscope disk --specs hp_c2247a.diskspecs --trace hp_c2247a.trace --bus 'read=3.01 MB/s,write=2.74 MB/s'")]
 pub struct Arguments {
     /// The drive: a DiskSim 4.0 specification (it names its .model file, and that its .seek file)
     #[arg(long, value_name = "FILE")]
     specs: PathBuf,
-    /// Its requests, one a line: R or W, Hit or Miss, first block, blocks, measured us, us to the next request
+    /// Its requests, one a line: R or W, Hit, Miss, Doub or Trip, first block, blocks, measured us, us to the next request
     #[arg(long, value_name = "FILE")]
     trace: PathBuf,
-    /// The bus between host and drive [default: no slower than the drive; 10 MB/s if the drive leaves it to the bus]
-    #[arg(long, value_name = "BANDWIDTH", value_parser = bandwidth)]
-    bus: Option<Bandwidth>,
+    /// The bus between host and drive, as `5 MB/s`, or `read=5 MB/s,write=4 MB/s` [default: no slower than the drive; 10 MB/s
+    /// if the drive leaves it to the bus]
+    #[arg(long, value_name = "BANDWIDTH", value_parser = bus)]
+    bus: Option<Bus>,
     /// Also draw both distributions
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
+    arguments.svg.as_deref().map_or(Ok(()), whole_file::check)?;
     let mut drive = diskspecs::load(&arguments.specs)?;
-    let assumed = arguments.bus.is_none() && drive.bus_block == Duration::ZERO;
-    if let Some(bus) = arguments.bus.or_else(|| assumed.then(fast_scsi)) {
-        drive = drive.on_bus(bus);
+    let assumed = arguments.bus.is_none() && drive.bus_block == BusBlock::both(Duration::ZERO);
+    let bus = arguments.bus.or_else(|| assumed.then(|| Bus { read: fast_scsi(), write: fast_scsi() }));
+    if let Some(Bus { read, write }) = bus {
+        drive = drive.on_bus(read, write);
     }
     let trace = DiskTrace::load(&arguments.trace)?;
     let replayed = replay(&drive, &trace)?;
-    crate::print(&text(&drive, &replayed))?;
+    crate::print(&text(&drive, assumed, &replayed))?;
     if assumed {
         eprintln!(
             "pioscope: the specification leaves the bus out; assumed {}: --bus says otherwise",
@@ -60,12 +66,39 @@ fn fast_scsi() -> Bandwidth {
     Bandwidth::from_bytes_per_second(10_000_000)
 }
 
+/// How fast the bus is to the host, and from it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Bus {
+    read: Bandwidth,
+    write: Bandwidth,
+}
+
+fn bus(text: &str) -> Result<Bus, String> {
+    if !text.contains('=') {
+        return bandwidth(text).map(|both| Bus { read: both, write: both });
+    }
+    let expected = || "expected read=BANDWIDTH,write=BANDWIDTH, each once".to_owned();
+    let (mut read, mut write) = (None, None);
+    for part in text.split(',') {
+        let (key, value) = part.split_once('=').ok_or_else(expected)?;
+        let way = match key.trim() {
+            "read" => &mut read,
+            "write" => &mut write,
+            _ => return Err(expected()),
+        };
+        if way.replace(bandwidth(value)?).is_some() {
+            return Err(expected());
+        }
+    }
+    Ok(Bus { read: read.ok_or_else(expected)?, write: write.ok_or_else(expected)? })
+}
+
 fn bandwidth(text: &str) -> Result<Bandwidth, String> {
     let size = text.trim().strip_suffix("/s").and_then(parse_size).filter(|size| *size > 0);
     size.map(Bandwidth::from_bytes_per_second).ok_or("expected a bandwidth such as \"10 MB/s\"".to_owned())
 }
 
-fn text(drive: &Drive, replayed: &Replayed) -> String {
+fn text(drive: &Drive, assumed_bus: bool, replayed: &Replayed) -> String {
     let blocks = DriveModel::new(drive).blocks();
     let mut text = format!(
         "{}: {} surfaces, {} cylinders, {blocks} blocks of {} B, {:.0} revolutions a minute\n\n",
@@ -75,13 +108,34 @@ fn text(drive: &Drive, replayed: &Replayed) -> String {
         drive.block_bytes,
         60.0 / drive.mechanics.period.seconds()
     );
+    if drive.blocks != blocks {
+        let known = drive.blocks;
+        text.pop();
+        text.push_str(&format!(
+            "The specification says Block count = {known}, its layout has {blocks} blocks: the layout is taken.\n\n"
+        ));
+    }
     let table = Table {
         title: "Service times, measured and in the model (ms)".to_owned(),
-        note: "Distance: root mean square of the horizontal distance between the two distributions, and the same in percent \
-               of the measured mean."
-            .to_owned(),
-        columns: vec!["requests", ">count", ">mean", ">model", ">p50", ">model", ">p90", ">model", ">p99", ">model",
-            ">distance", ">%"],
+        note: format!(
+            "{} Distance: root mean square of the horizontal distance between the two distributions, and the same in \
+             percent of the measured mean.",
+            bus_note(drive, assumed_bus)
+        ),
+        columns: vec![
+            "requests",
+            ">count",
+            ">mean",
+            ">model",
+            ">p50",
+            ">model",
+            ">p90",
+            ">model",
+            ">p99",
+            ">model",
+            ">distance",
+            ">%",
+        ],
         rows: replayed.classes.iter().map(row).collect(),
     };
     text.push_str(&table.text());
@@ -92,6 +146,19 @@ fn text(drive: &Drive, replayed: &Replayed) -> String {
         }
     }
     text
+}
+
+/// What the times of the model were computed with.
+fn bus_note(drive: &Drive, assumed: bool) -> String {
+    let BusBlock { read, write } = drive.bus_block;
+    let ms = |time: Duration| format!("{:.5} ms", time.seconds() * 1e3);
+    let why = if assumed { ", assumed, as the specification leaves it out" } else { "" };
+    match read == write {
+        true => format!("A block takes {} on the bus{why}.", ms(read)),
+        false => {
+            format!("A block takes {} on the bus for reads and {} for writes{why}.", ms(read), ms(write))
+        }
+    }
 }
 
 fn row(class: &Class) -> Vec<String> {

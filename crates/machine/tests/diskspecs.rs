@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use pio_machine::Duration;
-use pio_machine::disk::{Drive, Layout, SeekCurve, Sparing, diskspecs};
+use pio_machine::disk::{BusBlock, Drive, Layout, SeekCurve, Sparing, diskspecs};
 
 /// The three files of a drive.
 struct Files {
@@ -80,7 +80,7 @@ fn a_drive_is_read_from_its_three_files() {
     assert_eq!(drive.mechanics.seek, SeekCurve::Measured(vec![(1, ms(1.0)), (19, ms(5.0))]));
     assert_eq!((drive.mechanics.period, drive.mechanics.write_settle_ps), (ms(10.0), -500_000_000));
     // Overheads are scaled, the bus is not.
-    assert_eq!((drive.overheads.read_hit, drive.bus_block), ([ms(0.2), ms(0.4)], ms(0.1)));
+    assert_eq!((drive.overheads.read_hit, drive.bus_block), ([ms(0.2), ms(0.4)], BusBlock::both(ms(0.1))));
     assert!(drive.not_modelled.is_empty());
 }
 

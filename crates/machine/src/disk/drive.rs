@@ -21,7 +21,7 @@ pub struct Drive {
     /// Bytes of a block.
     pub block_bytes: u32,
     /// Time of a block on the bus between host and buffer.
-    pub bus_block: Duration,
+    pub bus_block: BusBlock,
     /// What the drive's processor takes.
     pub overheads: Overheads,
     /// The buffer that is also a cache.
@@ -31,10 +31,28 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// The same drive on a bus of this bandwidth: the slower of drive and bus sets the time of a block.
-    pub fn on_bus(self, bandwidth: Bandwidth) -> Drive {
-        let bus_block = self.bus_block.max(bandwidth.time_of(u64::from(self.block_bytes)));
+    /// The same drive on a bus of these bandwidths for reads and writes: the slower of drive and bus sets the time of a block.
+    pub fn on_bus(self, read: Bandwidth, write: Bandwidth) -> Drive {
+        let time = |bandwidth: Bandwidth| bandwidth.time_of(u64::from(self.block_bytes));
+        let BusBlock { read: own_read, write: own_write } = self.bus_block;
+        let bus_block = BusBlock { read: own_read.max(time(read)), write: own_write.max(time(write)) };
         Drive { bus_block, ..self }
+    }
+}
+
+/// Time of a block on the bus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BusBlock {
+    /// To the host.
+    pub read: Duration,
+    /// From the host.
+    pub write: Duration,
+}
+
+impl BusBlock {
+    /// The same both ways.
+    pub const fn both(time: Duration) -> BusBlock {
+        BusBlock { read: time, write: time }
     }
 }
 

@@ -22,6 +22,13 @@ pub struct ZonedLayout {
     pub zones: Vec<Zone>,
 }
 
+impl ZonedLayout {
+    /// Cylinders up to the last that a zone has.
+    pub fn cylinders(&self) -> u32 {
+        self.zones.iter().map(|zone| zone.last_cylinder + 1).max().unwrap_or(0)
+    }
+}
+
 /// Order of the tracks of a cylinder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mapping {

@@ -9,7 +9,9 @@ mod seek;
 
 pub use angle::Angle;
 pub use device::{Discipline, Disk, Disks, SolidState};
-pub use drive::{AccessModel, Buffer, Drive, ExtraDisconnect, Mechanics, Overheads, ReadAhead, Watermark};
+pub use drive::{
+    AccessModel, Buffer, BusBlock, Drive, ExtraDisconnect, Mechanics, Overheads, ReadAhead, Watermark,
+};
 pub use layout::{
     IndexEntry, IndexedLayout, Layout, Mapping, Node, Remap, Sparing, TrackPattern, Zone, ZonedLayout,
 };

@@ -4,8 +4,8 @@
 use pio_machine::Duration;
 use pio_machine::IoNode;
 use pio_machine::disk::{
-    AccessModel, Angle, Buffer, Drive, Layout, Mapping, Mechanics, Overheads, ReadAhead, SeekCurve, Sparing,
-    Watermark, Zone, ZonedLayout,
+    AccessModel, Angle, Buffer, BusBlock, Drive, Layout, Mapping, Mechanics, Overheads, ReadAhead, SeekCurve,
+    Sparing, Watermark, Zone, ZonedLayout,
 };
 use pio_plan::Direction;
 use pio_sim::disk::{DriveModel, Request};
@@ -99,7 +99,7 @@ fn drive() -> Drive {
             period: Duration::from_seconds(60.0 / 7200.0),
         },
         block_bytes: 512,
-        bus_block: us(50),
+        bus_block: BusBlock::both(us(50)),
         overheads: Overheads {
             request: us(0),
             read_hit: [us(100); 2],

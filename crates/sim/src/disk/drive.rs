@@ -157,7 +157,7 @@ impl DriveModel {
             }
             self.read_ahead(segment, request);
         }
-        let sent = start + overheads.data_preparation + times(self.drive.bus_block, request.blocks);
+        let sent = start + overheads.data_preparation + times(self.drive.bus_block.read, request.blocks);
         Served { done: sent + overheads.read_completion, outcome: Outcome::Hit }
     }
 
@@ -214,7 +214,7 @@ impl DriveModel {
         let phases = self.write_phases(now, request, appended.is_some());
         let start = phases.bus + overheads.data_preparation;
         let least = phases.arm + if appended.is_none() { overheads.least_seek } else { Duration::ZERO };
-        let supply = Supply { start, block: self.drive.bus_block, least };
+        let supply = Supply { start, block: self.drive.bus_block.write, least };
         let apart = buffer.separate_write_segment;
         let segment = appended
             .unwrap_or_else(|| self.segments.take(block, Kind::Written, |index| !apart || index == 0));
@@ -336,7 +336,7 @@ impl DriveModel {
 
     /// When the last block is over the bus, if it begins at `start` with so many that it held: then each as it is there.
     fn send(&self, start: Time, held: u64) -> Time {
-        let bus = self.drive.bus_block;
+        let bus = self.drive.bus_block.read;
         self.passes.iter().fold(start + times(bus, held), |sent, pass| {
             // Blocks come evenly: either the first of them or the last is the one that is waited for.
             let steady = sent.max(pass.passed(1)) + times(bus, pass.blocks);

@@ -2,8 +2,8 @@
 
 use pio_machine::Duration;
 use pio_machine::disk::{
-    AccessModel, Angle, Buffer, Drive, Layout, Mapping, Mechanics, Overheads, ReadAhead, SeekCurve, Sparing,
-    Watermark, Zone, ZonedLayout,
+    AccessModel, Angle, Buffer, BusBlock, Drive, Layout, Mapping, Mechanics, Overheads, ReadAhead, SeekCurve,
+    Sparing, Watermark, Zone, ZonedLayout,
 };
 
 pub(super) fn us(us: u64) -> Duration {
@@ -31,7 +31,7 @@ pub(super) fn drive() -> Drive {
             period: us(10_000),
         },
         block_bytes: 512,
-        bus_block: us(100),
+        bus_block: BusBlock::both(us(100)),
         overheads: Overheads {
             request: Duration::ZERO,
             read_hit: [us(0); 2],

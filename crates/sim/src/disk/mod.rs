@@ -22,7 +22,7 @@ pub use device::Device;
 pub use distribution::Distribution;
 pub use drive::DriveModel;
 pub use replay::{Class, Replayed, replay};
-pub use trace::{DiskTrace, DiskTraceError, TracedRequest};
+pub use trace::{DiskTrace, DiskTraceError, Seen, TracedRequest};
 pub use waiting::Waiting;
 
 use crate::kernel::Time;

@@ -4,7 +4,7 @@ use pio_machine::Duration;
 use pio_machine::disk::Drive;
 use pio_plan::Direction;
 
-use super::{DiskTrace, DiskTraceError, Distribution, DriveModel, Outcome};
+use super::{DiskTrace, DiskTraceError, Distribution, DriveModel, Outcome, Seen};
 use crate::kernel::Time;
 
 /// What the drive made of a series.
@@ -37,7 +37,7 @@ impl Class {
 
 struct Sample {
     direction: Direction,
-    labelled_hit: bool,
+    seen: Seen,
     outcome: Outcome,
     measured: Duration,
     modelled: Duration,
@@ -60,7 +60,7 @@ pub fn replay(drive: &Drive, trace: &DiskTrace) -> Result<Replayed, DiskTraceErr
         })?;
         samples.push(Sample {
             direction: traced.request.direction,
-            labelled_hit: traced.hit,
+            seen: traced.seen,
             outcome: served.outcome,
             measured: traced.measured,
             modelled: served.done.since(now),
@@ -73,33 +73,33 @@ pub fn replay(drive: &Drive, trace: &DiskTrace) -> Result<Replayed, DiskTraceErr
 
 fn classes(samples: &[Sample]) -> Vec<Class> {
     let mut classes = Vec::new();
-    let mut add = |name: String, belongs: &dyn Fn(&Sample) -> bool| {
+    // Says how many there are. Part of so many: what is all of them says nothing new.
+    let mut add = |name: String, whole: Option<usize>, belongs: &dyn Fn(&Sample) -> bool| {
         let of = |time: fn(&Sample) -> Duration| {
             Distribution::new(samples.iter().filter(|sample| belongs(sample)).map(time).collect())
         };
         let class =
             Class { name, measured: of(|sample| sample.measured), modelled: of(|sample| sample.modelled) };
-        // A part that is all of the whole before it says nothing new.
         let count = class.measured.times().len();
-        let is_new = classes.last().is_none_or(|last: &Class| last.measured.times().len() != count);
-        if count > 0 && is_new {
+        if count > 0 && whole != Some(count) {
             classes.push(class);
         }
+        count
     };
-    add("all".to_owned(), &|_| true);
-    let labels_differ = samples.iter().any(|sample| sample.labelled_hit != samples[0].labelled_hit);
+    let all = add("all".to_owned(), None, &|_| true);
+    let labels_differ = samples.iter().any(|sample| sample.seen != samples[0].seen);
     for (direction, name) in [(Direction::Read, "read"), (Direction::Write, "write")] {
-        add(format!("{name}s"), &|sample| sample.direction == direction);
+        let own = Some(add(format!("{name}s"), Some(all), &|sample| sample.direction == direction));
         if labels_differ {
-            for (hit, label) in [(true, "Hit"), (false, "Miss")] {
-                add(format!("{name}s measured as {label}"), &|sample| {
-                    sample.direction == direction && sample.labelled_hit == hit
+            for seen in Seen::ALL {
+                add(format!("{name}s measured as {}", seen.word()), own, &|sample| {
+                    sample.direction == direction && sample.seen == seen
                 });
             }
         }
         let outcomes = [(Outcome::Hit, "hit"), (Outcome::PartialHit, "partial hit"), (Outcome::Miss, "miss")];
         for (outcome, label) in outcomes {
-            add(format!("{name}s, {label} in the model"), &|sample| {
+            add(format!("{name}s, {label} in the model"), own, &|sample| {
                 sample.direction == direction && sample.outcome == outcome
             });
         }

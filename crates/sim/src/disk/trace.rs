@@ -1,6 +1,6 @@
 //! A recorded series of requests to a drive.
 //!
-//! One request a line: `R` or `W`; `Hit` or `Miss` as whoever measured saw it; first block; blocks; service time in µs;
+//! One request a line: `R` or `W`; `Hit`, `Miss`, `Doub` or `Trip` as whoever measured saw it; first block; blocks; service time in µs;
 //! time from its completion to the next request in µs.
 
 use std::path::{Path, PathBuf};
@@ -27,12 +27,40 @@ pub struct TracedRequest {
     pub line: usize,
     /// What was asked for.
     pub request: Request,
-    /// Whether the trace calls it a hit.
-    pub hit: bool,
+    /// What whoever measured saw it do.
+    pub seen: Seen,
     /// How long it took.
     pub measured: Duration,
     /// How long after its completion the next came.
     pub gap: Duration,
+}
+
+/// What a drive was seen to do with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Its buffer served it.
+    Hit,
+    /// It went to the surface.
+    Miss,
+    /// A write that took the bus twice.
+    Double,
+    /// A write that took the bus three times.
+    Triple,
+}
+
+impl Seen {
+    /// All that a drive can be seen to do.
+    pub const ALL: [Seen; 4] = [Seen::Hit, Seen::Miss, Seen::Double, Seen::Triple];
+
+    /// The word for it in a series of requests.
+    pub fn word(self) -> &'static str {
+        match self {
+            Seen::Hit => "Hit",
+            Seen::Miss => "Miss",
+            Seen::Double => "Doub",
+            Seen::Triple => "Trip",
+        }
+    }
 }
 
 /// A series of requests that cannot be used.
@@ -61,7 +89,7 @@ pub enum DiskTraceError {
         expected: &'static str,
     },
     /// No request at all.
-    #[error("{path}: expected at least one request a line: R or W, Hit or Miss, block, blocks, us, us", path = path.display())]
+    #[error("{path}: expected at least one request a line: R or W, Hit, Miss, Doub or Trip, block, blocks, us, us", path = path.display())]
     Empty {
         /// The file.
         path: PathBuf,
@@ -124,9 +152,8 @@ impl Line<'_> {
             "W" | "w" => Some(Direction::Write),
             _ => None,
         })?;
-        let hit = self.field("the outcome", "Hit or Miss", |word| {
-            let is = |name: &str| word.eq_ignore_ascii_case(name);
-            (is("hit") || is("miss")).then(|| is("hit"))
+        let seen = self.field("the outcome", "Hit, Miss, Doub or Trip", |word| {
+            Seen::ALL.into_iter().find(|seen| word.eq_ignore_ascii_case(seen.word()))
         })?;
         let block = self.field("the first block", "a whole number", |word| word.parse().ok())?;
         let blocks = self.field("the number of blocks", "a whole number from 1 to 1073741824", |word| {
@@ -138,7 +165,7 @@ impl Line<'_> {
             return Err(self.wrong("what follows", found, "the end of the line"));
         }
         let request = Request { direction, block, blocks };
-        Ok(TracedRequest { line: self.number, request, hit, measured, gap })
+        Ok(TracedRequest { line: self.number, request, seen, measured, gap })
     }
 
     fn field<T>(

@@ -3,7 +3,7 @@
 use super::fields::Fields;
 use super::model;
 use super::text::Block;
-use crate::disk::{Buffer, Drive, ExtraDisconnect, Overheads, ReadAhead, Watermark};
+use crate::disk::{Buffer, BusBlock, Drive, ExtraDisconnect, Overheads, ReadAhead, Watermark};
 use crate::error::MachineError;
 use crate::quantity::Duration;
 
@@ -55,7 +55,7 @@ pub(super) fn drive<'b>(fields: Fields<'b>, models: &[&'b Block]) -> Result<Driv
         layout: model.layout,
         mechanics: model.mechanics,
         block_bytes: BLOCK_BYTES,
-        bus_block: Duration::from_seconds(bus_block_ms / 1e3),
+        bus_block: BusBlock::both(Duration::from_seconds(bus_block_ms / 1e3)),
         overheads,
         buffer,
         not_modelled,

@@ -24,6 +24,15 @@ pub(super) fn read(fields: Fields<'_>) -> Result<Model, MachineError> {
     let cylinders = fields.count("Number of cylinders", 1..=100_000_000)?;
     let blocks = fields.integer("Block count", 1..=1 << 50)?;
     let (layout, mut not_modelled) = layout(fields.block_of("Layout Model", &[])?, surfaces, cylinders)?;
+    let found = match &layout {
+        Layout::Zoned(zoned) => zoned.cylinders(),
+        Layout::Indexed(_) => 0,
+    };
+    if found > cylinders {
+        not_modelled
+            .push(format!("Number of cylinders = {cylinders}: its zones have {found}, which are taken"));
+    }
+    let cylinders = cylinders.max(found);
     let mechanical = Fields::new(fields.block_of("Mechanical Model", &[])?);
     let (mechanics, left_out) = mechanics::read(mechanical, cylinders)?;
     not_modelled.extend(left_out);

@@ -14,7 +14,8 @@ enum SkewUnits {
 
 const MOST_SECTORS: u32 = 1 << 20;
 
-/// The layout, and what of it is not modelled.
+/// The layout, and what of it is not modelled. The last zone may have one cylinder more than the drive says it has: some
+/// specifications give the number of the last for their number.
 pub(super) fn read(
     fields: Fields<'_>,
     surfaces: u32,
@@ -50,7 +51,7 @@ pub(super) fn read(
         };
         // Zones may share a cylinder at their border.
         let after = zones.last().map_or(0, |zone| zone.first_cylinder + 1);
-        let (zone, beyond) = zone(Fields::new(block), units, sparing, surfaces, after..cylinders)?;
+        let (zone, beyond) = zone(Fields::new(block), units, sparing, surfaces, after..cylinders + 1)?;
         zones.push(zone);
         left_out += beyond;
     }

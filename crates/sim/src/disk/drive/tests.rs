@@ -1,4 +1,4 @@
-use pio_machine::disk::{AccessModel, ExtraDisconnect, Overheads, ReadAhead};
+use pio_machine::disk::{AccessModel, BusBlock, ExtraDisconnect, Overheads, ReadAhead};
 
 use super::*;
 use crate::disk::example::{drive, us};
@@ -30,7 +30,7 @@ fn a_read_is_seek_rotation_transfer_and_the_last_block_on_the_bus() {
 
 #[test]
 fn a_slow_bus_is_waited_for() {
-    let drive = Drive { bus_block: us(3_000), ..drive() };
+    let drive = Drive { bus_block: BusBlock::both(us(3_000)), ..drive() };
     assert_eq!(served(&drive, &[(0, READ, 5, 3)]), [(6_000.0 + 9_000.0, Outcome::Miss)]);
 }
 
