@@ -1,18 +1,24 @@
 //! `pioscope serve`.
 
-use std::fs;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use pio_machine::parse_size;
+use pio_report::units::bytes;
 use pio_store::Limits;
 use pio_store::auth::Token;
 use pio_store::config::{self, Server};
+use pio_store::disk::{Allowance, Disks};
+use pio_store::private;
 use pio_store::serve::{self, Running, Settings};
+use pio_store::stand_in;
 use pio_store::transport::{Address, Listener, TcpListener, Way};
+use rustix::fs::Mode;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -41,6 +47,10 @@ pub struct Arguments {
     /// Bytes of a strip of new files
     #[arg(long, value_name = "SIZE", default_value = "64 KiB", value_parser = strip)]
     strip: u64,
+    /// Room that the files of all servers started here may take together, such as `100 GiB`; a write beyond it fails as on a
+    /// full disk [default: what the disks have]
+    #[arg(long, value_name = "SIZE", value_parser = limit)]
+    limit: Option<u64>,
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
@@ -50,27 +60,81 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         None => 0..servers,
     };
     ensure!(indices.end <= servers, "there is no server {}: expected less than {servers}", indices.start);
+    // For what is made without a mode, and against a umask that would take from the owner, too.
+    rustix::process::umask(Mode::from_raw_mode(0o077));
+    let mut made_private = 0;
     for folder in &arguments.dir {
-        fs::create_dir_all(folder).with_context(|| format!("{}: cannot make it", folder.display()))?;
+        made_private += u64::from(private::prepare_folder(folder)?);
     }
     let description = arguments.store_file.clone().unwrap_or_else(|| arguments.dir[0].join("store.toml"));
-    let token = Token::load_or_create(&config::token_path(&description))?;
+    let token = token(&description)?;
+    let allowance = allowance(&arguments, indices.clone())?;
     let mut running = Vec::new();
+    let mut failed = Vec::new();
     let mut complete = false;
     for index in indices {
-        let server = start(&arguments, index, &description, token.clone())?;
+        let (listener, ucx_port) = listener(&arguments, index, &description)?;
+        let listeners = listeners(listener, ucx_port, &token)?;
         // The last knows of the others.
-        let address = server.addresses().last().cloned().unwrap_or_default();
+        let address = listeners.last().map(|listener| listener.address().to_owned()).unwrap_or_default();
         let known = Server { address: address.clone() };
+        let folders = folders(&arguments, index);
+        match Disks::open(&folders, index, servers, allowance.clone()) {
+            Ok(disks) => {
+                made_private += disks.0.made_private();
+                let settings =
+                    Settings { index, servers, folders, token: token.clone(), limits: Limits::DEFAULT };
+                running.push(serve::start_on(disks, settings, listeners));
+                say(format_args!("server {index} of {servers} at {address}"));
+            }
+            Err(error) => {
+                stand_in::start(index, token.clone(), &error.to_string(), listeners);
+                failed.push((index, error));
+            }
+        }
         complete = config::publish(&description, index, servers, &known, arguments.strip)?;
-        say(format_args!("server {index} of {servers} at {address}"));
-        running.push(server);
+    }
+    if running.is_empty()
+        && let Some((_, error)) = failed.pop()
+    {
+        return Err(error.into());
+    }
+    if made_private > 0 {
+        say(format_args!(
+            "others could read {made_private} files and folders of the store: now only their owner can (0600 and 0700)"
+        ));
+    }
+    if let Some(allowance) = allowance {
+        let [taken, limit] =
+            [allowance.taken_bytes(), allowance.limit_bytes()].map(|size| bytes(size as f64));
+        say(format_args!("the files take {taken} of the {limit} that they may take"));
+    }
+    for (index, error) in &failed {
+        say(format_args!(
+            "server {index} of {servers} cannot be started: {error}. Its clients are told so; the others serve. Bring its \
+             names.redb back from a copy, or move it away and start again: then the files whose names it kept are lost, \
+             and `pioscope store check` says what is left of them"
+        ));
     }
     if complete {
         say(format_args!("the store is ready: PIOSCOPE_STORE={}", description.display()));
     }
     running.into_iter().for_each(Running::wait);
-    Ok(ExitCode::SUCCESS)
+    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The room that all servers of this process share, if it is limited.
+fn allowance(arguments: &Arguments, indices: Range<u32>) -> Result<Option<Arc<Allowance>>> {
+    let Some(limit) = arguments.limit else { return Ok(None) };
+    let folders: Vec<PathBuf> = indices.flat_map(|index| folders(arguments, index)).collect();
+    let allowance =
+        Allowance::new(limit, &folders).context("cannot find out how much room the files take")?;
+    Ok(Some(Arc::new(allowance)))
+}
+
+/// Where a server keeps its data.
+fn folders(arguments: &Arguments, index: u32) -> Vec<PathBuf> {
+    arguments.dir.iter().map(|folder| folder.join(format!("server-{index}"))).collect()
 }
 
 /// A server goes on when nobody listens any more to what it says.
@@ -78,16 +142,36 @@ fn say(text: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "pioscope: {text}");
 }
 
-fn start(arguments: &Arguments, index: u32, description: &Path, token: Token) -> Result<Running> {
-    let (listener, ucx_port) = listener(arguments, index, description)?;
+/// The store's token, and a word if others could read it.
+fn token(description: &Path) -> Result<Token> {
+    let parent = description.parent().filter(|parent| !parent.as_os_str().is_empty());
+    private::refuse_replaceable(parent.unwrap_or(Path::new(".")))?;
+    let path = config::token_path(description);
+    if path.exists() {
+        let shown = path.display();
+        let closed =
+            private::close_to_others(&path).with_context(|| format!("{shown}: cannot change its mode"))?;
+        if closed > 0 {
+            say(format_args!(
+                "{shown}: others could read the token: now only its owner can (0600). If somebody may have read it, remove \
+                 it and start the servers again, for a new one"
+            ));
+        }
+    }
+    Ok(Token::load_or_create(&path)?)
+}
+
+/// All that a server listens at, its TCP address or more last.
+fn listeners(
+    listener: Box<dyn Listener>,
+    ucx_port: Option<u16>,
+    token: &Token,
+) -> Result<Vec<Box<dyn Listener>>> {
     let way = Way::from_environment()?;
-    let near = way.listen(&token, listener.address());
+    let near = way.listen(token, listener.address());
     let address = Address { tcp: listener.address(), ucx_port }.to_string();
     let through_ucx = way.listen_through_ucx(&address).context("PIOSCOPE_TRANSPORT=ucx")?;
-    let listeners = [near, Some(listener), through_ucx].into_iter().flatten().collect();
-    let folders = arguments.dir.iter().map(|folder| folder.join(format!("server-{index}"))).collect();
-    let settings = Settings { index, servers: arguments.servers, folders, token, limits: Limits::DEFAULT };
-    Ok(serve::start(settings, listeners)?)
+    Ok([near, Some(listener), through_ucx].into_iter().flatten().collect())
 }
 
 /// Where the server was last, so that clients find it again; or somewhere new. And at which port for UCX, if it was.
@@ -108,6 +192,11 @@ fn listener(
     let listener = TcpListener::bind(tcp)
         .with_context(|| format!("cannot listen at {tcp}: --listen names another address"))?;
     Ok((Box::new(listener), ucx_port))
+}
+
+fn limit(text: &str) -> Result<u64> {
+    let bytes = parse_size(text).filter(|bytes| *bytes > 0);
+    bytes.ok_or_else(|| anyhow!("expected a size from 1 B on, such as `100 GiB`"))
 }
 
 /// Bytes of a strip, from a text such as `64 KiB`.

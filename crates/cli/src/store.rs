@@ -2,8 +2,10 @@
 
 mod check;
 mod copy;
+mod remove;
 mod unfinished;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -22,6 +24,7 @@ Examples:
   pioscope store cp mesh.nc pioscope:run/mesh.nc
   pioscope store ls --long run/
   pioscope store cp pioscope:run/result.nc .
+  pioscope store rm --recursive run
   pioscope store check
   pioscope store df")]
 pub struct Arguments {
@@ -39,9 +42,9 @@ pub struct Arguments {
 enum Verb {
     /// List files, one a line
     Ls {
-        /// Only those whose path begins so
-        #[arg(default_value = "")]
-        prefix: String,
+        /// Only those whose path begins so: `run/` for all in that folder
+        #[arg(value_name = "PREFIX")]
+        prefixes: Vec<String>,
         /// Also say how many bytes each has
         #[arg(short, long)]
         long: bool,
@@ -54,12 +57,8 @@ enum Verb {
     },
     /// Copy a file into the store, out of it, or within it
     Cp(copy::Arguments),
-    /// Remove files
-    Rm {
-        /// Files of the store
-        #[arg(required = true)]
-        paths: Vec<String>,
-    },
+    /// Remove files, and folders with all that is in them
+    Rm(remove::Arguments),
     /// Say how much room there is on each server
     Df,
     /// Compare files with their checksums; fails if any is damaged
@@ -71,10 +70,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let options = Options { timeout: Duration::from_secs(arguments.timeout), ..Options::default() };
     let store = Store::connect_with(&description, options)?;
     match arguments.verb {
-        Verb::Ls { prefix, long } => list(&store, inside(&prefix), long)?,
+        Verb::Ls { prefixes, long } => list(&store, &prefixes, long)?,
         Verb::Stat { paths } => stat(&store, &paths)?,
         Verb::Cp(arguments) => copy::run(&store, &arguments)?,
-        Verb::Rm { paths } => paths.iter().try_for_each(|path| store.remove(inside(path)))?,
+        Verb::Rm(arguments) => return remove::run(&store, &arguments),
         Verb::Df => usage(&store, &description)?,
         Verb::Check(arguments) => return check::run(&store, &arguments),
     }
@@ -94,12 +93,19 @@ fn inside(path: &str) -> &str {
     path.strip_prefix(copy::MARK).unwrap_or(path)
 }
 
-fn list(store: &Store, prefix: &str, long: bool) -> Result<()> {
-    // Paths have no slash in front.
-    let found = store.list(prefix.trim_start_matches('/'))?;
-    ensure!(!found.is_empty() || prefix.is_empty(), "{prefix}: no file of the store begins so");
+fn list(store: &Store, prefixes: &[String], long: bool) -> Result<()> {
+    let mut found = BTreeSet::new();
+    for prefix in prefixes.iter().map(|prefix| inside(prefix)) {
+        // Paths have no slash in front.
+        let here = store.list(prefix.trim_start_matches('/'))?;
+        ensure!(!here.is_empty() || prefix.is_empty(), "{prefix}: no file of the store begins so");
+        found.extend(here.into_iter().map(|(path, _)| path));
+    }
+    if prefixes.is_empty() {
+        found.extend(store.list("")?.into_iter().map(|(path, _)| path));
+    }
     let mut text = String::new();
-    for (path, _) in found {
+    for path in found {
         if long {
             let size = store.stat(&path)?.size;
             text.push_str(&format!("{size:>15} "));

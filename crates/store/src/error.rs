@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::protocol::Holder;
+
 /// Bytes that are no message, or one that is not allowed here.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProtocolError {
@@ -71,6 +73,9 @@ pub enum Failure {
     /// An operation older than one that was answered already.
     #[error("an operation that is over")]
     Stale,
+    /// The store's files take all the room that they may take (`pioscope serve --limit`).
+    #[error("no space left on device: the limit that `pioscope serve --limit` set is reached")]
+    Full,
 }
 
 /// What the operating system calls an error number.
@@ -142,6 +147,14 @@ pub enum StoreError {
         /// What it said.
         failure: Failure,
     },
+    /// A lock was not had in time.
+    #[error("{path}: locked by {holder}")]
+    Locked {
+        /// Which file of the store.
+        path: String,
+        /// Who holds the lock, or is before this client.
+        holder: Holder,
+    },
     /// A server's machine went down with data that were written and not yet synced.
     #[error("{path}: server {server} lost data that were written and not yet synced")]
     Lost {
@@ -173,7 +186,7 @@ impl StoreError {
         let errno = match self {
             StoreError::Config { .. } | StoreError::Invalid { .. } => Errno::INVAL,
             StoreError::Refused { .. } => Errno::ACCESS,
-            StoreError::Unreachable { .. } => Errno::TIMEDOUT,
+            StoreError::Unreachable { .. } | StoreError::Locked { .. } => Errno::TIMEDOUT,
             StoreError::Lost { .. } | StoreError::Confused { .. } => Errno::IO,
             StoreError::Failed { failure, .. } => match failure {
                 Failure::Os(errno) => return *errno,
@@ -182,6 +195,7 @@ impl StoreError {
                 Failure::Invalid(_) => Errno::INVAL,
                 Failure::NotLocked => Errno::NOLCK,
                 Failure::Limit => Errno::NOBUFS,
+                Failure::Full => Errno::NOSPC,
                 Failure::UnknownView | Failure::Damaged { .. } | Failure::Stale => Errno::IO,
             },
         };

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 
 use crate::auth::{Conversation, Role, Token, random};
 use crate::limits::Limits;
+use crate::process::Process;
 use crate::protocol::handshake::Greeting;
 use crate::protocol::{ClientId, VERSION};
 use crate::transport::Connection;
@@ -45,7 +46,8 @@ pub(crate) fn greet(
         _ => return Err(unexpected()),
     };
     let conversation = Conversation { client, server, client_nonce, server_nonce };
-    say(connection, &Greeting::Proof { mac: token.proof(Role::Client, &conversation) })?;
+    let mac = token.proof(Role::Client, &conversation);
+    say(connection, &Greeting::Proof { mac, process: Process::this() })?;
     match hear(connection)? {
         Greeting::Welcome { mac, epoch, data_bytes, head_bytes, .. } => {
             if !token.accepts(Role::Server, &conversation, &mac) {
@@ -60,12 +62,12 @@ pub(crate) fn greet(
     }
 }
 
-/// The server's side, up to the client's proof; the caller says welcome. `None` if the client was refused.
+/// The server's side, up to the client's proof and its process; the caller says welcome. `None` if the client was refused.
 pub(crate) fn receive(
     connection: &mut dyn Connection,
     token: &Token,
     index: u32,
-) -> io::Result<Option<Conversation>> {
+) -> io::Result<Option<(Conversation, Process)>> {
     let Greeting::Hello { version, store, client, server, nonce: client_nonce } = hear(connection)? else {
         return Err(unexpected());
     };
@@ -84,13 +86,13 @@ pub(crate) fn receive(
     }
     let server_nonce = random()?;
     say(connection, &Greeting::Challenge { nonce: server_nonce })?;
-    let Greeting::Proof { mac } = hear(connection)? else { return Err(unexpected()) };
+    let Greeting::Proof { mac, process } = hear(connection)? else { return Err(unexpected()) };
     let conversation = Conversation { client, server, client_nonce, server_nonce };
     if !token.accepts(Role::Client, &conversation, &mac) {
         say(connection, &Greeting::Refused { reason: "a wrong token".into() })?;
         return Ok(None);
     }
-    Ok(Some(conversation))
+    Ok(Some((conversation, process)))
 }
 
 /// Sends a greeting.

@@ -17,9 +17,12 @@ mod error;
 mod greet;
 mod limits;
 mod placement;
+pub mod private;
+pub mod process;
 pub mod protocol;
 pub mod serve;
 pub mod server;
+pub mod stand_in;
 pub mod transport;
 mod wire;
 

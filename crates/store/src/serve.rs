@@ -13,8 +13,9 @@ use crate::disk::{Buffers, Disks, Past};
 use crate::error::StoreError;
 use crate::greet;
 use crate::limits::Limits;
+use crate::process::Process;
 use crate::protocol::handshake::Greeting;
-use crate::protocol::{Answer, ReplyBody, Request};
+use crate::protocol::{Answer, ClientId, ReplyBody, Request};
 use crate::server::{Action, ConnectionId, Event, Server, Task, Work};
 use crate::transport::{Breaker, Connection, Listener, Summed};
 
@@ -64,13 +65,23 @@ impl std::fmt::Debug for Running {
 /// # Errors
 /// If its folders cannot be used.
 pub fn start(settings: Settings, listeners: Vec<Box<dyn Listener>>) -> Result<Running, StoreError> {
-    let (disks, past) = Disks::open(&settings.folders, settings.index, settings.servers)?;
+    let disks = Disks::open(&settings.folders, settings.index, settings.servers, None)?;
+    Ok(start_on(disks, settings, listeners))
+}
+
+/// The same, on disks that were opened already: those of the settings.
+pub fn start_on(
+    (disks, past): (Disks, Past),
+    settings: Settings,
+    listeners: Vec<Box<dyn Listener>>,
+) -> Running {
     let shared = Arc::new(Shared {
         machine: Mutex::new(Server::new(settings.index, settings.servers, settings.limits)),
         disks,
         past,
         settings,
         connections: Mutex::default(),
+        away: Mutex::default(),
         next: AtomicU64::new(1),
         stopping: AtomicBool::new(false),
         budget: Budget { free: Mutex::new(BUDGET_BYTES), more: Condvar::new() },
@@ -86,13 +97,18 @@ pub fn start(settings: Settings, listeners: Vec<Box<dyn Listener>>) -> Result<Ru
         .collect();
     let clock = shared.clone();
     threads.push(thread::spawn(move || tick(&clock)));
-    Ok(Running { shared, addresses, wakers, threads })
+    Running { shared, addresses, wakers, threads }
 }
 
 impl Running {
     /// What clients connect to, one a listener.
     pub fn addresses(&self) -> &[String] {
         &self.addresses
+    }
+
+    /// How many files and folders others could read when the server was started; now they cannot.
+    pub fn made_private(&self) -> u64 {
+        self.shared.disks.made_private()
     }
 
     /// Breaks all connections and ends the threads. What was not synced stays as it is: so ends a killed server too.
@@ -136,9 +152,19 @@ struct Shared {
     past: Past,
     settings: Settings,
     connections: Mutex<BTreeMap<ConnectionId, Served>>,
+    /// Clients whose connection ended, in processes whose end would be seen.
+    away: Mutex<Vec<Peer>>,
     next: AtomicU64,
     stopping: AtomicBool,
     budget: Budget,
+}
+
+/// Who is at the other end of a connection.
+struct Peer {
+    client: ClientId,
+    process: Process,
+    /// Whether its process runs where we would see its end.
+    in_sight: bool,
 }
 
 /// A connection that a thread serves.
@@ -196,9 +222,10 @@ fn accept(shared: &Arc<Shared>, mut listener: Box<dyn Listener>) {
         }
         let in_thread = shared.clone();
         let thread = thread::Builder::new().spawn(move || {
+            let mut peer = None;
             // Whatever ends a connection: the client will come again if it wants to.
-            let _ = serve(&in_thread, id, connection);
-            lock(&in_thread.machine).handle(Event::Disconnected { connection: id }, &mut Vec::new());
+            let ended = serve(&in_thread, id, connection, &mut peer);
+            in_thread.left(id, peer, ended.err());
             lock(&in_thread.connections).remove(&id);
         });
         if let Ok(thread) = thread {
@@ -210,16 +237,23 @@ fn accept(shared: &Arc<Shared>, mut listener: Box<dyn Listener>) {
 fn tick(shared: &Shared) {
     let start = Instant::now();
     while !shared.stopping.load(Ordering::SeqCst) {
-        thread::sleep(Duration::from_millis(100));
+        let idle = lock(&shared.away).is_empty();
+        thread::sleep(if idle { Duration::from_millis(100) } else { Duration::from_millis(10) });
+        shared.look_for_the_dead();
         let now_ms = start.elapsed().as_millis() as u64;
         lock(&shared.machine).handle(Event::Time { now_ms }, &mut Vec::new());
     }
 }
 
 /// A connection, from its first to its last message.
-fn serve(shared: &Shared, id: ConnectionId, mut connection: Box<dyn Connection>) -> io::Result<()> {
+fn serve(
+    shared: &Shared,
+    id: ConnectionId,
+    mut connection: Box<dyn Connection>,
+    peer: &mut Option<Peer>,
+) -> io::Result<()> {
     connection.set_timeouts(Some(GREETING_PATIENCE), Some(GREETING_PATIENCE))?;
-    if !welcome(shared, id, &mut *connection)? {
+    if !welcome(shared, id, &mut *connection, peer)? {
         return Ok(());
     }
     connection.set_timeouts(Some(PATIENCE), Some(PATIENCE))?;
@@ -250,11 +284,18 @@ fn serve(shared: &Shared, id: ConnectionId, mut connection: Box<dyn Connection>)
 }
 
 /// The greeting; false if there will be no session.
-fn welcome(shared: &Shared, id: ConnectionId, connection: &mut dyn Connection) -> io::Result<bool> {
+fn welcome(
+    shared: &Shared,
+    id: ConnectionId,
+    connection: &mut dyn Connection,
+    peer: &mut Option<Peer>,
+) -> io::Result<bool> {
     let Settings { index, token, limits, .. } = &shared.settings;
-    let Some(conversation) = greet::receive(connection, token, *index)? else { return Ok(false) };
+    let Some((conversation, process)) = greet::receive(connection, token, *index)? else { return Ok(false) };
     let mut actions = Vec::new();
-    let event = Event::Connected { connection: id, client: conversation.client };
+    let client = conversation.client;
+    *peer = Some(Peer { client, in_sight: process.is_in_sight(), process: process.clone() });
+    let event = Event::Connected { connection: id, client, process };
     lock(&shared.machine).handle(event, &mut actions);
     let mut welcome = false;
     for action in actions {
@@ -372,6 +413,31 @@ fn send(
 }
 
 impl Shared {
+    /// A connection ended: with this error, if it was not we who ended it.
+    fn left(&self, connection: ConnectionId, peer: Option<Peer>, error: Option<io::Error>) {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        let by_peer = [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof];
+        let watched = peer.filter(|peer| peer.in_sight);
+        let closed = watched.is_none() && error.is_some_and(|error| by_peer.contains(&error.kind()));
+        lock(&self.machine).handle(Event::Disconnected { connection, closed }, &mut Vec::new());
+        lock(&self.away).extend(watched);
+    }
+
+    /// A process that is ending closes its connections a moment before it is over.
+    fn look_for_the_dead(&self) {
+        let mut away = std::mem::take(&mut *lock(&self.away));
+        away.retain(|Peer { client, process, .. }| {
+            let mut machine = lock(&self.machine);
+            let waits = machine.is_away(*client);
+            if waits && process.is_over() {
+                machine.handle(Event::Died { client: *client }, &mut Vec::new());
+                return false;
+            }
+            waits
+        });
+        lock(&self.away).extend(away);
+    }
+
     fn disconnect(&self, connection: ConnectionId) {
         if let Some(served) = lock(&self.connections).get(&connection) {
             (served.breaker)();

@@ -13,6 +13,7 @@ use pio_layout::{Datatype, View};
 use pio_store::auth::{Conversation, Role, Token, random};
 use pio_store::client::{Mode, Options, Store, StoreFile, Striping};
 use pio_store::config::{Description, Server};
+use pio_store::process::Process;
 use pio_store::protocol::frame::Prefix;
 use pio_store::protocol::handshake::Greeting;
 use pio_store::protocol::{
@@ -74,7 +75,7 @@ fn greet(
     let Greeting::Challenge { nonce: server_nonce } = Greeting::decode(&head).unwrap() else { panic!() };
     let conversation = Conversation { client, server: 0, client_nonce, server_nonce };
     let mac = token.proof(Role::Client, &conversation);
-    connection.send(&Greeting::Proof { mac }.encode(), &[]).unwrap();
+    connection.send(&Greeting::Proof { mac, process: Process::default() }.encode(), &[]).unwrap();
     connection.receive(&mut head).unwrap();
     match Greeting::decode(&head).unwrap() {
         Greeting::Busy => return None,
@@ -110,12 +111,13 @@ fn nobody_without_the_token_reads_a_byte() {
     let stranger = Token::load_or_create(&tempfile::tempdir().unwrap().path().join("token")).unwrap();
     let (client, nonce) = (ClientId(7), [7; 32]);
     let hello = |store| Greeting::Hello { version: VERSION, store, client, server: 0, nonce }.encode();
-    let guess = Greeting::Proof { mac: [9; 32] }.encode();
+    let guess = Greeting::Proof { mac: [9; 32], process: Process::default() }.encode();
     let another = Greeting::Proof {
         mac: stranger.proof(
             Role::Client,
             &Conversation { client, server: 0, client_nonce: nonce, server_nonce: nonce },
         ),
+        process: Process::default(),
     };
     let known = scene.token().store();
     for &way in scene.ways() {
@@ -170,7 +172,7 @@ fn a_proof_that_was_heard_is_of_no_use() {
         let Greeting::Challenge { nonce: server_nonce } = Greeting::decode(&head).unwrap() else { panic!() };
         let conversation = Conversation { client, server: 0, client_nonce: nonce, server_nonce };
         let proof = *proof.get_or_insert_with(|| token.proof(Role::Client, &conversation));
-        connection.send(&Greeting::Proof { mac: proof }.encode(), &[]).unwrap();
+        connection.send(&Greeting::Proof { mac: proof, process: Process::default() }.encode(), &[]).unwrap();
         connection.receive(&mut head).unwrap();
         let welcome = matches!(Greeting::decode(&head).unwrap(), Greeting::Welcome { .. });
         assert_eq!(welcome, attempt == 0);
@@ -256,7 +258,8 @@ fn raw(scene: &Scene) -> TcpStream {
         Greeting::Hello { version: VERSION, store: token.store(), client, server: 0, nonce: client_nonce };
     let Greeting::Challenge { nonce: server_nonce } = hear(hello) else { panic!() };
     let conversation = Conversation { client, server: 0, client_nonce, server_nonce };
-    let welcome = hear(Greeting::Proof { mac: token.proof(Role::Client, &conversation) });
+    let mac = token.proof(Role::Client, &conversation);
+    let welcome = hear(Greeting::Proof { mac, process: Process::default() });
     assert!(matches!(welcome, Greeting::Welcome { .. }));
     stream
 }

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use pio_layout::{Datatype, View};
 use pio_store::client::{Chunk, Heard, Link, Split};
+use pio_store::process::Process;
 use pio_store::protocol::{
     Access, Answer, Body, ClientId, FileId, FileRef, Register, Reply, ReplyBody, Request, ViewRef,
 };
-use pio_store::server::{Action, ConnectionId, Event, Server, Task, Work};
+use pio_store::server::{Action, CLOSED_GRACE_MS, ConnectionId, Event, GRACE_MS, Server, Task, Work};
 use pio_store::{Limits, Placement};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -176,7 +177,11 @@ impl World {
     fn connect(&mut self, at: usize) {
         self.connections += 1;
         let connection = ConnectionId(self.connections);
-        let actions = self.tell(Event::Connected { connection, client: self.clients[at].id });
+        let actions = self.tell(Event::Connected {
+            connection,
+            client: self.clients[at].id,
+            process: Process::default(),
+        });
         if actions.contains(&Action::Welcome { connection }) {
             self.clients[at].connection = Some(connection);
             for request in self.clients[at].link.again() {
@@ -312,7 +317,8 @@ impl World {
         if let Some(connection) = self.clients[at].connection.take()
             && self.random.random()
         {
-            self.tell(Event::Disconnected { connection });
+            let closed = self.random.random();
+            self.tell(Event::Disconnected { connection, closed });
         }
     }
 
@@ -400,7 +406,7 @@ fn a_repeated_request_is_answered_and_not_done_again() {
     let received = Event::Received { connection, request, data_bytes: 10 };
     let outcome = Ok(Answer::Written { epoch: 3 });
     assert_eq!(tell(received.clone()), [], "before it connected");
-    tell(Event::Connected { connection, client });
+    tell(Event::Connected { connection, client, process: Process::default() });
     assert!(matches!(tell(received.clone())[..], [Action::Work(Work { number: 5, .. })]));
     assert_eq!(tell(received.clone()), [], "while it is worked on");
     let answer = [Action::Send { connection, reply: Reply { number: 5, body: outcome.clone() } }];
@@ -409,4 +415,58 @@ fn a_repeated_request_is_answered_and_not_done_again() {
     let next = Request { number: 6, answered: 6, body: Body::Usage };
     tell(Event::Received { connection, request: next, data_bytes: 0 });
     assert_eq!(tell(received), [], "late, when its answer was seen");
+}
+
+/// A client that died holds no lock; one that closed its connection, and may come again, for a second; one of whom nothing
+/// is known for half a minute.
+#[test]
+fn locks_are_kept_for_who_may_come_again() {
+    let (holder, other) = (ClientId(1), ClientId(2));
+    let process = |pid| Process { host: "node1".into(), pid, ..Process::default() };
+    let lock = |number| Request {
+        number,
+        answered: number,
+        body: Body::Lock { file: FileId::new(0, 1), lock: 1, shared: false, range: 0..9 },
+    };
+    for (closed, grace_ms) in [(true, CLOSED_GRACE_MS), (false, GRACE_MS)] {
+        for dies in [false, true] {
+            let mut server = Server::new(0, 1, Limits::DEFAULT);
+            let mut tell = |event| {
+                let mut actions = Vec::new();
+                server.handle(event, &mut actions);
+                actions
+            };
+            let mut had = |tell: &mut dyn FnMut(Event) -> Vec<Action>, number| {
+                let request = lock(number);
+                let event = Event::Received { connection: ConnectionId(2), request, data_bytes: 0 };
+                match tell(event).pop() {
+                    Some(Action::Send { reply: Reply { body: Ok(Answer::Done), .. }, .. }) => None,
+                    Some(Action::Send {
+                        reply: Reply { body: Ok(Answer::Wait { holder, .. }), .. }, ..
+                    }) => Some(holder),
+                    other => panic!("{other:?}"),
+                }
+            };
+            for (client, connection) in [(holder, 1), (other, 2)] {
+                let connection = ConnectionId(connection);
+                tell(Event::Connected { connection, client, process: process(connection.0 as u32) });
+            }
+            tell(Event::Received { connection: ConnectionId(1), request: lock(1), data_bytes: 0 });
+            tell(Event::Time { now_ms: 5_000 });
+            let said = had(&mut tell, 1).unwrap().to_string();
+            assert_eq!(said, "process 1 on node1 (held for 5 s)");
+            // Only one that is away can be over.
+            tell(Event::Died { client: holder });
+            assert!(had(&mut tell, 2).is_some());
+            tell(Event::Disconnected { connection: ConnectionId(1), closed });
+            if dies {
+                tell(Event::Died { client: holder });
+            } else {
+                tell(Event::Time { now_ms: 5_000 + grace_ms - 1 });
+                assert!(had(&mut tell, 3).is_some());
+                tell(Event::Time { now_ms: 5_000 + grace_ms });
+            }
+            assert_eq!(had(&mut tell, 4), None, "closed: {closed}, dies: {dies}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! `pioscope store check`.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -35,25 +36,37 @@ struct Found {
     damaged_files: u64,
     blocks: u64,
     damaged_blocks: u64,
+    /// Files that are not, or not all, on servers that could be asked.
+    unchecked_files: u64,
+    /// Servers that refuse: they could not be started.
+    refusing: BTreeSet<u32>,
 }
 
 /// Says what is damaged, one line a block; an exit code that is not 0 if anything is.
 pub fn run(store: &Store, arguments: &Arguments) -> Result<ExitCode> {
-    let paths: Vec<String> = match &arguments.paths[..] {
-        [] => store.list("")?.into_iter().map(|(path, _)| path).collect(),
+    let mut found = Found::default();
+    let paths = match &arguments.paths[..] {
+        [] => named(store, &mut found)?,
         paths => paths.iter().map(|path| inside(path).to_owned()).collect(),
     };
     let progress = Progress::new("comparing with checksums", paths.len() as u64);
-    let mut found = Found::default();
     for (done, path) in (1..).zip(&paths) {
         check(store, path, &mut found)?;
         progress.set(done);
     }
     drop(progress);
-    if arguments.paths.is_empty() {
+    // Without the names that a server keeps, its files would look as if they had none.
+    if arguments.paths.is_empty() && found.refusing.is_empty() {
         find_leftovers(store, &paths, arguments.repair)?;
     }
-    let Found { files, damaged_files, blocks, damaged_blocks } = found;
+    let Found { files, damaged_files, blocks, damaged_blocks, unchecked_files, refusing } = found;
+    if !refusing.is_empty() {
+        crate::print(&format!(
+            "{files} files, {blocks} blocks: {damaged_blocks} blocks are damaged, {unchecked_files} files could not be \
+             checked, nor those whose names are kept by a server that refuses\n"
+        ))?;
+        return Ok(ExitCode::FAILURE);
+    }
     if damaged_files == 0 {
         crate::print(&format!("{files} files, {blocks} blocks: all have their checksums\n"))?;
         return Ok(ExitCode::SUCCESS);
@@ -62,6 +75,30 @@ pub fn run(store: &Store, arguments: &Arguments) -> Result<ExitCode> {
         "{files} files, {blocks} blocks: {damaged_blocks} blocks of {damaged_files} files are damaged\n"
     ))?;
     Ok(ExitCode::FAILURE)
+}
+
+/// The paths of all files; without those of servers that refuse.
+fn named(store: &Store, found: &mut Found) -> Result<Vec<String>> {
+    let mut paths = Vec::new();
+    for server in 0..store.servers() {
+        match store.list_on(server, "") {
+            Ok(names) => paths.extend(names.into_iter().map(|(path, _)| path)),
+            Err(StoreError::Refused { server, reason, .. }) => found.refused(server, &reason)?,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+impl Found {
+    /// Notes a server that refuses, and says so once.
+    fn refused(&mut self, server: u32, reason: &str) -> Result<()> {
+        if self.refusing.insert(server) {
+            crate::print(&format!("server {server}: {reason}\n"))?;
+        }
+        Ok(())
+    }
 }
 
 /// Says what belongs to no file, a line each, and removes it if it is to be repaired.
@@ -100,6 +137,10 @@ fn check(store: &Store, path: &str, found: &mut Found) -> Result<()> {
             found.damaged_files += 1;
             found.damaged_blocks += 1;
             return crate::print(&format!("{path}: server {server}: {failure}\n"));
+        }
+        Err(StoreError::Refused { server, reason, .. }) => {
+            found.unchecked_files += 1;
+            return found.refused(server, &reason);
         }
         Err(error) => return Err(error.into()),
     };

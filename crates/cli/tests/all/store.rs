@@ -2,6 +2,10 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::Duration;
+
+use pio_store::StoreError;
+use pio_store::client::{Mode, Store, Striping};
 
 use crate::servers::Servers;
 use crate::support::{Place, Transcript};
@@ -85,6 +89,73 @@ fn files_go_in_and_come_out_again() {
     assert!(scene.store(&["stat", "run/mesh.nc"]).succeeds().out.contains("size     0 B"));
     scene.store(&["rm", "run/mesh.nc", "pioscope:copies/mesh.nc", "empty"]).succeeds();
     assert_eq!(scene.store(&["ls"]).succeeds().out, "");
+}
+
+#[test]
+fn folders_are_listed_and_removed() {
+    let scene = Scene::new();
+    fs::write(scene.place.join("f"), b"text").unwrap();
+    for path in ["run/a", "run/b/c", "runner", "old", "run"] {
+        scene.store(&["cp", "f", &format!("pioscope:{path}")]).succeeds();
+    }
+    assert_eq!(scene.store(&["ls", "run/"]).succeeds().out, "run/a\nrun/b/c\n");
+    assert_eq!(scene.store(&["ls", "old", "pioscope:/run/b/", "run/b"]).succeeds().out, "old\nrun/b/c\n");
+    scene.store(&["rm", "run/b"]).fails_with("run/b: a folder of 1 files: expected --recursive");
+    scene
+        .store(&["rm", "-r", "pioscope:/"])
+        .fails_with("that is all of the store: expected files or folders");
+    // What can be removed is, as rm does.
+    scene.store(&["rm", "missing", "old"]).fails_with("missing: no such file or folder in the store");
+    scene.store(&["rm", "--force", "missing", "gone/"]).succeeds();
+    assert_eq!(scene.store(&["ls"]).succeeds().out, "run\nrun/a\nrun/b/c\nrunner\n");
+    scene.store(&["rm", "--recursive", "run/"]).succeeds();
+    assert_eq!(scene.store(&["ls"]).succeeds().out, "run\nrunner\n");
+    scene.store(&["rm", "-r", "run"]).succeeds();
+    assert_eq!(scene.store(&["ls"]).succeeds().out, "runner\n");
+    assert_eq!(scene.store(&["check"]).succeeds().out, "1 files, 1 blocks: all have their checksums\n");
+}
+
+/// Its locks were kept for 30 s, and nobody said whose they were.
+#[test]
+fn who_is_killed_gives_up_its_locks_at_once() {
+    for transport in ["tcp", "shared"] {
+        let scene = Scene::new();
+        let pipe = scene.place.join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let mut copy = Command::new(env!("CARGO_BIN_EXE_pioscope"))
+            .args(["store", "cp"])
+            .arg(&pipe)
+            .arg("pioscope:f")
+            .env("PIOSCOPE_STORE", scene.place.join("store/store.toml"))
+            .env("PIOSCOPE_TRANSPORT", transport)
+            .spawn()
+            .unwrap();
+        let _open = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+        let store = Store::connect(&scene.place.join("store/store.toml")).unwrap();
+        let holder = loop {
+            let Some((name, _)) = store.list("f.").unwrap().pop() else { continue };
+            let file = store.open(&name, Mode::default(), Striping::default()).unwrap();
+            match file.lock(0..1, false, Duration::ZERO) {
+                Ok(lock) => file.unlock(lock).unwrap(),
+                Err(StoreError::Locked { holder, .. }) => break (holder, file),
+                Err(error) => panic!("{error}"),
+            }
+        };
+        let (holder, file) = holder;
+        assert_eq!(holder.pid, copy.id());
+        assert_eq!(holder.host, fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim_end());
+        copy.kill().unwrap();
+        let lock = file.lock(0..1, false, Duration::from_secs(20)).unwrap();
+        file.unlock(lock).unwrap();
+        copy.wait().unwrap();
+        assert!(
+            scene
+                .store(&["check", "--repair"])
+                .succeeds()
+                .out
+                .contains(": of a copy that was not completed: removed")
+        );
+    }
 }
 
 #[test]
@@ -173,7 +244,7 @@ fn wrong_input_is_one_clear_line() {
     scene.store(&["cp", "pioscope:f", "nowhere/g"]).fails_with("nowhere/g: cannot create: No such file");
     scene.store(&["cp", "pioscope:f", "/dev/full"]).fails_with("/dev/full: cannot write: No space left");
     scene.store(&["cp", "pioscope:f", "g", "--strip", "1 KiB"]).fails_with("are for copies in the store");
-    scene.store(&["rm", "missing"]).fails_with("missing: server");
+    scene.store(&["rm", "missing"]).fails_with("missing: no such file or folder in the store");
     scene.store(&["stat", "missing"]).fails_with("no such file");
     scene.store(&["check", "missing"]).fails_with("no such file");
     scene.store(&["ls", "missing/"]).fails_with("no file of the store begins so");

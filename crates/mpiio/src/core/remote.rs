@@ -15,6 +15,7 @@ use pio_layout::View;
 use pio_plan::{Direction, IoError};
 use pio_store::StoreError;
 use pio_store::client::{Lock, Mode, Sink, Source, Store, StoreFile, Striping};
+use pio_store::protocol::Holder;
 use pio_store::transport::Traffic;
 
 use super::drivers;
@@ -165,7 +166,10 @@ impl RemoteFile {
 
     /// Locks an interval of the file.
     pub fn lock(&self, range: Range<u64>) -> Result<(), IoError> {
-        let lock = self.file.lock(range.clone(), false, LOCK_PATIENCE).map_err(refused)?;
+        let path = self.file.path();
+        let mut waiting = |holder: &Holder| eprintln!("pioscope: {path}: waiting for a lock of {holder}");
+        let lock =
+            self.file.lock_telling(range.clone(), false, LOCK_PATIENCE, &mut waiting).map_err(refused)?;
         self.locks().push((range, lock));
         Ok(())
     }

@@ -14,12 +14,16 @@ use super::split::{Chunk, Split};
 use super::store::{Store, servers_of};
 use crate::error::{Failure, StoreError};
 use crate::limits::Limits;
-use crate::protocol::{Answer, Body, FileRef, Register};
+use crate::protocol::{Answer, Body, FileRef, Holder, Register};
 
 /// Strips that one request goes through at most: far fewer than a server allows.
 const MOST_STRIPS: u64 = Limits::DEFAULT.strips as u64 / 16;
 /// First and longest time between two questions whether a lock is free.
 const LOCK_PAUSE: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(5));
+
+/// How long somebody waits for a lock before it is told whose it is, and from then on how often.
+const TELL_AFTER: Duration = Duration::from_secs(2);
+const TELL_EVERY: Duration = Duration::from_secs(30);
 
 /// An open file of a store. It may be used by many threads; each operation has the servers for itself.
 #[derive(Debug)]
@@ -181,6 +185,21 @@ impl StoreFile {
     /// # Errors
     /// If it is not had within `patience`, or the server is not there.
     pub fn lock(&self, range: Range<u64>, shared: bool, patience: Duration) -> Result<Lock, StoreError> {
+        self.lock_telling(range, shared, patience, &mut |_| {})
+    }
+
+    /// The same; tells `waiting` who holds the lock when it has waited for 2 s, and from then on twice a minute.
+    ///
+    /// # Errors
+    /// As [`StoreFile::lock`].
+    pub fn lock_telling(
+        &self,
+        range: Range<u64>,
+        shared: bool,
+        patience: Duration,
+        waiting: &mut dyn FnMut(&Holder),
+    ) -> Result<Lock, StoreError> {
+        let mut tell_at = TELL_AFTER;
         let lock = self.store.next_lock();
         let (home, file) = (self.file.id.home(), self.file.id);
         let (start, mut pause) = (Instant::now(), LOCK_PAUSE.0);
@@ -188,11 +207,15 @@ impl StoreFile {
             let body = Body::Lock { file, lock, shared, range: range.clone() };
             match self.store.call(&self.path, home, body)? {
                 Answer::Done => return Ok(Lock(lock)),
-                Answer::Wait { .. } if start.elapsed() < patience => {}
-                Answer::Wait { .. } => {
+                Answer::Wait { holder, .. } if start.elapsed() < patience => {
+                    if start.elapsed() >= tell_at {
+                        waiting(&holder);
+                        tell_at = start.elapsed() + TELL_EVERY;
+                    }
+                }
+                Answer::Wait { holder, .. } => {
                     self.store.call(&self.path, home, Body::Unlock { file, lock })?;
-                    let failure = Failure::Os(rustix::io::Errno::TIMEDOUT.raw_os_error());
-                    return Err(StoreError::Failed { path: self.path.clone(), server: home, failure });
+                    return Err(StoreError::Locked { path: self.path.clone(), holder });
                 }
                 _ => return Err(StoreError::Confused { server: home }),
             }

@@ -236,22 +236,30 @@ impl Store {
     pub fn list(&self, prefix: &str) -> Result<Vec<(String, FileId)>, StoreError> {
         let mut all = Vec::new();
         for server in 0..self.servers() {
-            let mut after = String::new();
-            loop {
-                let body = Body::List { prefix: prefix.into(), after: after.clone(), most: u32::MAX };
-                let Answer::Names { more, names } = self.call(prefix, server, body)? else {
-                    return Err(StoreError::Confused { server });
-                };
-                let last = names.last().map(|(name, _)| name.clone());
-                all.extend(names);
-                match last {
-                    Some(last) if more => after = last,
-                    _ => break,
-                }
-            }
+            all.extend(self.list_on(server, prefix)?);
         }
         all.sort();
         Ok(all)
+    }
+
+    /// Those of them whose names one server keeps.
+    ///
+    /// # Errors
+    /// If the server is not there.
+    pub fn list_on(&self, server: u32, prefix: &str) -> Result<Vec<(String, FileId)>, StoreError> {
+        let (mut all, mut after) = (Vec::new(), String::new());
+        loop {
+            let body = Body::List { prefix: prefix.into(), after: after.clone(), most: u32::MAX };
+            let Answer::Names { more, names } = self.call(prefix, server, body)? else {
+                return Err(StoreError::Confused { server });
+            };
+            let last = names.last().map(|(name, _)| name.clone());
+            all.extend(names);
+            match last {
+                Some(last) if more => after = last,
+                _ => return Ok(all),
+            }
+        }
     }
 
     /// Removes a file.

@@ -2,6 +2,7 @@
 //!
 //! What it is asked ([`Work`]) it does at once, in the thread that asks; any number of threads may ask.
 
+mod allowance;
 mod groups;
 mod mapped;
 #[cfg(test)]
@@ -23,9 +24,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Expected, Failure, StoreError};
 use crate::placement::Placement;
+use crate::private;
 use crate::protocol::{Answer, FileId, FileRef, MOST_BLOCKS, MOST_NAMES, ReplyBody, Usage};
 use crate::server::{Task, Work};
 use crate::transport::Summed;
+pub use allowance::Allowance;
+use allowance::Reserved;
 pub use names::{Names, Past};
 use part::{Part, Paths};
 pub use sums::BLOCK_BYTES;
@@ -43,6 +47,8 @@ pub struct Disks {
     boot: u128,
     epoch: AtomicU64,
     parts: Mutex<BTreeMap<FileId, Arc<Part>>>,
+    made_private: u64,
+    allowance: Option<Arc<Allowance>>,
 }
 
 /// Memory to work in, one a thread.
@@ -65,17 +71,27 @@ impl From<io::Error> for Trouble {
 }
 
 impl Disks {
-    /// Opens (or makes) what server `index` of `servers` keeps in `folders`; names and records are in the first.
+    /// Opens (or makes) what server `index` of `servers` keeps in `folders`; names and records are in the first. Its parts take
+    /// no more room than `allowance` says.
     ///
     /// # Errors
     /// If they cannot be read or written, are in use, or belong to another server.
-    pub fn open(folders: &[PathBuf], index: u32, servers: u32) -> Result<(Disks, Past), StoreError> {
+    pub fn open(
+        folders: &[PathBuf],
+        index: u32,
+        servers: u32,
+        allowance: Option<Arc<Allowance>>,
+    ) -> Result<(Disks, Past), StoreError> {
         let wrong = |path: &Path, what: String| StoreError::Config { path: path.to_owned(), what };
         let Some(first) = folders.first() else {
             return Err(wrong(Path::new(""), "expected a folder".into()));
         };
+        let mut made_private = 0;
         for folder in folders {
-            fs::create_dir_all(folder.join("parts")).map_err(|error| wrong(folder, error.to_string()))?;
+            let closed = private::create_folder(&parts_of(folder))
+                .and_then(|()| private::close_to_others(folder))
+                .map_err(|error| wrong(folder, error.to_string()))?;
+            made_private += closed;
         }
         let everywhere = Placement::new(BLOCK_BYTES, servers, 0, servers)
             .ok_or_else(|| wrong(first, "expected a server at least".into()))?;
@@ -85,7 +101,24 @@ impl Disks {
             Names::open(&path, index, servers, boot).map_err(|error| wrong(&path, error.to_string()))?;
         let epoch = AtomicU64::new(past.epoch);
         let parts = Mutex::default();
-        Ok((Disks { folders: folders.to_vec(), names, everywhere, boot, epoch, parts }, past))
+        Ok((
+            Disks {
+                folders: folders.to_vec(),
+                names,
+                everywhere,
+                boot,
+                epoch,
+                parts,
+                made_private,
+                allowance,
+            },
+            past,
+        ))
+    }
+
+    /// How many of its files and folders others could read when they were opened; now they cannot.
+    pub fn made_private(&self) -> u64 {
+        self.made_private
     }
 
     /// Counts how often data not yet synced may have been lost.
@@ -196,8 +229,9 @@ impl Disks {
         // With the table held: who opens the part meanwhile finds all of it, or nothing.
         let mut parts = self.opened();
         parts.remove(&file.id);
+        let room = Reserved::new(self.allowance.as_deref(), &paths, || Ok(0))?;
         paths.remove()?;
-        drop(parts);
+        drop((room, parts));
         paths.sync_folder()
     }
 
@@ -205,7 +239,7 @@ impl Disks {
         let mut usage = Usage::default();
         let mut devices = Vec::new();
         for folder in &self.folders {
-            let parts = folder.join("parts");
+            let parts = parts_of(folder);
             let system =
                 rustix::fs::statvfs(&parts).map_err(|errno| Trouble(Failure::Os(errno.raw_os_error())))?;
             // Folders of one file system share its room.
@@ -222,6 +256,10 @@ impl Disks {
                 }
             }
         }
+        if let Some(allowance) = &self.allowance {
+            usage.total_bytes = usage.total_bytes.min(allowance.limit_bytes());
+            usage.free_bytes = usage.free_bytes.min(allowance.free_bytes());
+        }
         Ok(Answer::Usage(usage))
     }
 
@@ -230,7 +268,7 @@ impl Disks {
         let most = most.min(MOST_NAMES) as usize;
         let mut files = BTreeSet::new();
         for folder in &self.folders {
-            for entry in fs::read_dir(folder.join("parts"))? {
+            for entry in fs::read_dir(parts_of(folder))? {
                 let name = entry?.file_name();
                 files.extend(Paths::file(&name).filter(|file| *file >= from));
                 // One more, to know that there are more.
@@ -275,7 +313,9 @@ impl Disks {
                 parts.retain(|_, part| Arc::strong_count(part) > 1);
             }
         }
-        let Some(part) = Part::open(self.paths(file.id), file.placement, self.boot, create)? else {
+        let allowance = self.allowance.clone();
+        let Some(part) = Part::open(self.paths(file.id), file.placement, self.boot, create, allowance)?
+        else {
             return Ok(None);
         };
         let part = Arc::new(part);
@@ -285,12 +325,17 @@ impl Disks {
 
     fn paths(&self, file: FileId) -> Paths {
         let folder = &self.folders[(file.0 % self.folders.len() as u64) as usize];
-        Paths::new(&folder.join("parts"), file)
+        Paths::new(&parts_of(folder), file)
     }
 
     fn opened(&self) -> std::sync::MutexGuard<'_, BTreeMap<FileId, Arc<Part>>> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Where a server's folder has its parts of files.
+fn parts_of(folder: &Path) -> PathBuf {
+    folder.join("parts")
 }
 
 /// Reads until `out` is full or the file ends; says how many bytes.
@@ -309,11 +354,7 @@ fn read_up_to(file: &File, out: &mut [u8], offset: u64) -> io::Result<usize> {
 
 /// Which start of the machine this is; a new one each time if Linux does not say.
 fn boot() -> u128 {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .ok()
-        .and_then(|text| u128::from_str_radix(&text.trim().replace('-', ""), 16).ok())
-        .or_else(|| crate::auth::random().ok().map(u128::from_le_bytes))
-        .unwrap_or(0)
+    crate::process::boot_id().or_else(|| crate::auth::random().ok().map(u128::from_le_bytes)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -327,7 +368,7 @@ mod tests {
     #[test]
     fn a_part_is_only_used_as_what_it_is() {
         let folder = tempfile::tempdir().unwrap();
-        let (disks, _) = Disks::open(&[folder.path().to_owned()], 0, 1).unwrap();
+        let (disks, _) = Disks::open(&[folder.path().to_owned()], 0, 1, None).unwrap();
         let file = |unit| FileRef { id: FileId(1), placement: Placement::new(unit, 1, 0, 1).unwrap() };
         disks.make(&file(4096)).ok().unwrap().set_len(100).ok().unwrap();
         let wrong = Failure::Invalid(Expected::Placement);
@@ -343,7 +384,7 @@ mod tests {
     #[test]
     fn who_syncs_a_part_that_is_being_removed_finds_all_of_it_or_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let (disks, _) = Disks::open(&[folder.path().to_owned()], 0, 1).unwrap();
+        let (disks, _) = Disks::open(&[folder.path().to_owned()], 0, 1, None).unwrap();
         let placement = Placement::new(1 << 16, 1, 0, 1).unwrap();
         let file = FileRef { id: FileId(1), placement };
         let stop = AtomicBool::new(false);

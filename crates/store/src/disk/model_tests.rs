@@ -14,7 +14,7 @@ const BOOT: u128 = 1;
 
 fn open(folder: &std::path::Path, boot: u128, create: bool) -> Option<Part> {
     let placement = Placement::new(1 << 20, 1, 0, 1).unwrap();
-    Part::open(Paths::new(folder, FileId(1)), placement, boot, create).ok().unwrap()
+    Part::open(Paths::new(folder, FileId(1)), placement, boot, create, None).ok().unwrap()
 }
 
 fn write(part: &Part, view: &View, data: &[u8]) {
@@ -156,7 +156,7 @@ fn checksums_that_are_gone_are_a_damage() {
     drop(part);
     std::fs::remove_file(folder.path().join("0000000000000001.sums")).unwrap();
     let placement = Placement::new(1 << 20, 1, 0, 1).unwrap();
-    let opened = Part::open(Paths::new(folder.path(), FileId(1)), placement, BOOT, true);
+    let opened = Part::open(Paths::new(folder.path(), FileId(1)), placement, BOOT, true, None);
     assert!(matches!(opened.map_err(|trouble| trouble.0), Err(Failure::Damaged { block: 0 })));
 }
 

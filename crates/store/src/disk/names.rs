@@ -14,12 +14,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use redb::backends::FileBackend;
 use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 use rustix::io::Errno;
 
 use super::room::Reserve;
 use crate::error::{Expected, Failure};
 use crate::placement::Placement;
+use crate::private;
 use crate::protocol::{Answer, ClientId, FileId, FileRecord, MOST_NAMES, Name, Register, Reply, ReplyBody};
 use crate::server::{Task, Work};
 use crate::wire::{Input, put};
@@ -68,7 +70,7 @@ impl Names {
         let reserve = Reserve::new(path.with_extension("reserve"));
         let start = || {
             let database = open(path)?;
-            begin(&database, index, servers, boot).map(|past| (database, past))
+            guarded(|| begin(&database, index, servers, boot)).map(|past| (database, past))
         };
         let (database, past) = match start() {
             Err(redb::Error::Io(error)) if error.kind() == ErrorKind::StorageFull && reserve.release() => {
@@ -236,7 +238,7 @@ impl Names {
             *database = Some(open(&self.path).map_err(|error| failure(&error))?);
         }
         let Some(open) = &*database else { return Err(Failure::Os(unknown())) };
-        match job(open) {
+        match guarded(|| job(open)) {
             Ok(result) => result,
             Err(error) => {
                 *database = None;
@@ -247,7 +249,25 @@ impl Names {
 }
 
 fn open(path: &Path) -> Result<Database, redb::Error> {
-    Ok(Builder::new().set_cache_size(CACHE_BYTES).create(path)?)
+    let was_there = path.exists();
+    let file = private::options().read(true).write(true).create(true).truncate(false).open(path)?;
+    // Once the server was told of a file, its name is in the database: an empty one was emptied.
+    let parts = path.parent().map(super::parts_of);
+    if was_there
+        && file.metadata()?.len() == 0
+        && parts.and_then(|parts| parts.read_dir().ok()).is_some_and(|mut parts| parts.next().is_some())
+    {
+        return Err(redb::Error::Corrupted("the file is empty, though there are parts of files".into()));
+    }
+    let mut builder = Builder::new();
+    builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
+    guarded(|| Ok(builder.create_with_backend(FileBackend::new(file)?)?))
+}
+
+/// What the database panics with (it may, at bytes that it did not write) is an error of this server alone.
+fn guarded<T>(job: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
+    caught.unwrap_or_else(|_| Err(redb::Error::Corrupted("bytes that the database did not write".into())))
 }
 
 /// Makes the tables, and notes the start.
@@ -276,6 +296,13 @@ fn begin(database: &Database, index: u32, servers: u32, boot: u128) -> Result<Pa
         false => count(&transaction, EPOCH)?,
     };
     let instance = count(&transaction, INSTANCE)?;
+    // Whoever lost the database and starts with a new one still has parts of the files of the old one: no new file gets a
+    // number that was used. Nobody makes 65,536 files a second.
+    let mut server = transaction.open_table(SERVER)?;
+    if server.get(NEXT_FILE)?.is_none() {
+        server.insert(NEXT_FILE, u128::from(now << 16))?;
+    }
+    drop(server);
     transaction.commit()?;
     Ok(Past { epoch, instance })
 }

@@ -5,16 +5,17 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use pio_layout::pack;
 use rustix::fs::FallocateFlags;
 
+use super::allowance::{Allowance, Reserved, holes, taken_by};
 use super::groups::{Group, Grouping};
 use super::mapped::Mappings;
 use super::ranges::Ranges;
@@ -23,11 +24,14 @@ use super::sums::{self, BLOCK_BYTES, Entry, Header};
 use super::{Trouble, read_up_to};
 use crate::error::{Expected, Failure};
 use crate::placement::{Placement, SlotStrips};
+use crate::private;
 use crate::protocol::FileId;
 use crate::transport::Summed;
 
 /// Bytes that are read at once to compare them with their checksums.
 const BATCH_BYTES: u64 = 1 << 20;
+/// What a file that is made takes for its first bytes.
+const HEAD_TAKES_BYTES: u64 = 4096;
 /// Checksums of blocks that a part remembers until they are sealed: of 16 GiB.
 const MOST_SUMS: usize = 1 << 18;
 
@@ -42,6 +46,7 @@ pub(super) struct Part {
     state: RwLock<State>,
     mappings: Mappings,
     shared_sync: SharedSync,
+    allowance: Option<Arc<Allowance>>,
 }
 
 #[derive(Debug)]
@@ -50,6 +55,8 @@ struct State {
     open: bool,
     /// Whether the folder may not know of the files yet.
     new: bool,
+    /// Up to where room was made sure of: its blocks are the part's, though nothing was written to them.
+    preallocated: u64,
     /// Blocks written since they were sealed.
     dirty: Ranges,
     /// Blocks that need not be compared with their checksums any more.
@@ -62,7 +69,7 @@ struct State {
 #[derive(Clone, Debug)]
 pub(super) struct Paths {
     folder: PathBuf,
-    data: PathBuf,
+    pub(super) data: PathBuf,
     sums: PathBuf,
 }
 
@@ -85,6 +92,12 @@ impl Paths {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
             result => Ok(result?.len()),
         }
+    }
+
+    /// Bytes that the part takes on its disk.
+    pub(super) fn taken_bytes(&self) -> u64 {
+        let files = [&self.data, &self.sums];
+        files.into_iter().filter_map(|path| fs::metadata(path).ok()).map(|found| taken_by(&found)).sum()
     }
 
     /// Where the part's bytes belong, as it says itself; `None` if there is none, or it does not say.
@@ -118,13 +131,19 @@ impl Part {
         placement: Placement,
         boot: u128,
         create: bool,
+        allowance: Option<Arc<Allowance>>,
     ) -> Result<Option<Part>, Trouble> {
         let exists = paths.data.exists();
-        if !exists && !create && !paths.sums.exists() {
+        let summed = paths.sums.exists();
+        if !exists && !create && !summed {
             return Ok(None);
         }
+        // For the head of the checksums.
+        let owner = paths.clone();
+        let room =
+            Reserved::new(allowance.as_deref(), &owner, || Ok(if summed { 0 } else { HEAD_TAKES_BYTES }))?;
         let options = |create: bool| {
-            let mut options = OpenOptions::new();
+            let mut options = private::options();
             options.read(true).write(true).create(create);
             options
         };
@@ -162,6 +181,7 @@ impl Part {
         let state = State {
             open: false,
             new: !exists,
+            preallocated: 0,
             dirty: Ranges::default(),
             verified: Ranges::default(),
             sums: BTreeMap::new(),
@@ -175,8 +195,11 @@ impl Part {
             state: RwLock::new(state),
             mappings: Mappings::default(),
             shared_sync: SharedSync::default(),
+            allowance: None,
         };
         part.recover(header.open_since)?;
+        drop(room);
+        part.allowance = allowance;
         Ok(Some(part))
     }
 
@@ -244,6 +267,7 @@ impl Part {
                 return self.write_pieces(group, bytes, window);
             }
             let mut state = self.write_state();
+            let _room = self.reserve(&state, &group.span)?;
             self.begin_writing(&mut state, &group.span, true)?;
             self.data.write_all_at(bytes, group.span.start)?;
             state.note_sums(group.span.start, data, now);
@@ -261,6 +285,7 @@ impl Part {
     /// Writes pieces with gaps between them.
     fn write_pieces(&self, group: &Group, data: &[u8], window: &mut Vec<u8>) -> Result<(), Trouble> {
         let in_place = Mappings::are_for(&group.span);
+        let _room = self.reserve(&self.read_state(), &group.span)?;
         if in_place && self.write_in_place(group, data)? {
             return Ok(());
         }
@@ -302,6 +327,15 @@ impl Part {
         window[there..].fill(0);
         put_pieces(group, data, window)?;
         Ok(self.data.write_all_at(window, group.span.start)?)
+    }
+
+    /// Reserves the room that writing to these bytes takes, if the server's room is limited.
+    fn reserve(&self, state: &State, bytes: &Range<u64>) -> Result<Reserved<'_>, Trouble> {
+        Reserved::new(self.allowance.as_deref(), &self.paths, || {
+            let blocks = blocks_of(bytes);
+            let beyond = bytes.start.max(state.preallocated).min(bytes.end)..bytes.end;
+            Ok(holes(&self.data, &beyond)? + holes(&self.sums, &sums::entries(&blocks))?)
+        })
     }
 
     /// Marks the blocks of these bytes as being written. Those that keep some of their old bytes must be sound: a damage
@@ -416,6 +450,9 @@ impl Part {
     /// Cuts or extends the part.
     pub(super) fn set_len(&self, bytes: u64) -> Result<(), Trouble> {
         let mut state = self.write_state();
+        // Nothing is reserved, but what is given back is counted.
+        let _room = Reserved::new(self.allowance.as_deref(), &self.paths, || Ok(0))?;
+        state.preallocated = state.preallocated.min(bytes);
         let len = self.len()?;
         if bytes < len {
             // The block that keeps some of its bytes is another one then.
@@ -446,11 +483,16 @@ impl Part {
         if state.new {
             self.open_header(&mut state)?;
         }
+        let _room = self.reserve(&state, &(0..bytes))?;
         match rustix::fs::fallocate(&self.data, FallocateFlags::empty(), 0, bytes) {
             // Not every file system can: then it is at least so long.
             Err(rustix::io::Errno::OPNOTSUPP) if self.len()? < bytes => Ok(self.data.set_len(bytes)?),
             Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
-            result => result.map_err(|errno| Trouble(Failure::Os(errno.raw_os_error()))),
+            Err(errno) => Err(Trouble(Failure::Os(errno.raw_os_error()))),
+            Ok(()) => {
+                state.preallocated = state.preallocated.max(bytes);
+                Ok(())
+            }
         }
     }
 

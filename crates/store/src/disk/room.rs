@@ -3,10 +3,12 @@
 //! Removing a file is a transaction too, and writes before it frees: without room of its own, nothing could ever be removed
 //! from a full disk again. So some is kept back, in a file that has no other use, and given away for what makes room.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::PathBuf;
 
 use rustix::fs::FallocateFlags;
+
+use crate::private;
 
 /// Bytes that are kept back: the database grows by a mebibyte at a time while it is small.
 const RESERVE_BYTES: u64 = 4 << 20;
@@ -25,7 +27,7 @@ impl Reserve {
 
     /// Keeps the room, if there is so much: all or nothing, so that the little there is serves others.
     pub(super) fn keep(&self) {
-        let kept = File::create(&self.path)
+        let kept = private::create_file(&self.path)
             .is_ok_and(|file| rustix::fs::fallocate(file, FallocateFlags::empty(), 0, RESERVE_BYTES).is_ok());
         if !kept {
             self.release();

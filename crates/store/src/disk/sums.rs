@@ -20,6 +20,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use crate::placement::Placement;
@@ -144,6 +145,11 @@ pub(super) fn sealed_end(file: &File) -> io::Result<Option<(u64, u64)>> {
 /// How many blocks have entries.
 pub(super) fn count(file: &File) -> io::Result<u64> {
     Ok((file.metadata()?.len().saturating_sub(HEADER_BYTES as u64)).div_ceil(ENTRY_BYTES))
+}
+
+/// The bytes of the entries of these blocks.
+pub(super) fn entries(blocks: &Range<u64>) -> Range<u64> {
+    place(blocks.start)..place(blocks.end)
 }
 
 fn place(block: u64) -> u64 {

@@ -4,13 +4,14 @@
 //! |---|---|---|
 //! | 1, client | hello | `1`, version, store (16 bytes), client (16 bytes), server index, nonce (32 bytes) |
 //! | 2, server | challenge | `2`, nonce (32 bytes) |
-//! | 3, client | proof | `3`, HMAC-SHA-256 (32 bytes) |
+//! | 3, client | proof | `3`, HMAC-SHA-256 (32 bytes), process: host (string), number, beginning, start of the machine (16 bytes), namespace |
 //! | 4, server | welcome | `4`, HMAC-SHA-256 (32 bytes), epoch, instance, bytes of data and of head that a message may have |
 //! | instead of 2 or 4 | refused | `5`, reason (string) |
 //! | instead of 4 | busy | `6`: work of the client's last connection is not over yet; come again soon |
 
 use super::ClientId;
 use crate::error::ProtocolError;
+use crate::process::Process;
 use crate::wire::{Input, put, put_bytes};
 
 /// A message before a session exists.
@@ -38,6 +39,8 @@ pub enum Greeting {
     Proof {
         /// Keyed hash of what was said.
         mac: [u8; 32],
+        /// The client's process.
+        process: Process,
     },
     /// The server's proof, and what the client has to know.
     Welcome {
@@ -63,7 +66,8 @@ pub enum Greeting {
 
 /// Bytes that a greeting has at most: nobody has shown a token yet.
 pub const GREETING_BYTES: u32 = 512;
-const REASON_BYTES: usize = 256;
+/// Bytes of the reason of a refusal at most.
+pub(crate) const REASON_BYTES: usize = 256;
 
 impl Greeting {
     /// The greeting as bytes.
@@ -82,9 +86,10 @@ impl Greeting {
                 out.push(2);
                 out.extend(nonce);
             }
-            Greeting::Proof { mac } => {
+            Greeting::Proof { mac, process } => {
                 out.push(3);
                 out.extend(mac);
+                process.encode(&mut out);
             }
             Greeting::Welcome { mac, epoch, instance, data_bytes, head_bytes } => {
                 out.push(4);
@@ -118,7 +123,7 @@ impl Greeting {
                 nonce: input.array("a nonce")?,
             },
             2 => Greeting::Challenge { nonce: input.array("a nonce")? },
-            3 => Greeting::Proof { mac: input.array("a proof")? },
+            3 => Greeting::Proof { mac: input.array("a proof")?, process: Process::decode(&mut input)? },
             4 => Greeting::Welcome {
                 mac: input.array("a proof")?,
                 epoch: input.number("an epoch")?,
@@ -145,7 +150,7 @@ mod tests {
         for greeting in [
             Greeting::Hello { version: 1, store: 7, client: ClientId(u128::MAX), server: 3, nonce: [5; 32] },
             Greeting::Challenge { nonce: [6; 32] },
-            Greeting::Proof { mac: [7; 32] },
+            Greeting::Proof { mac: [7; 32], process: Process { host: "h".repeat(64), ..Process::this() } },
             Greeting::Welcome { mac: [8; 32], epoch: 1, instance: 300, data_bytes: 4 << 20, head_bytes: 9 },
             Greeting::Refused { reason: "another store".into() },
             Greeting::Busy,

@@ -11,12 +11,12 @@ pub mod handshake;
 mod reply;
 mod request;
 
-pub use reply::{Answer, FileRecord, Reply, ReplyBody, Usage};
+pub use reply::{Answer, FileRecord, Holder, Reply, ReplyBody, Usage};
 pub(crate) use reply::{MOST_BLOCKS, MOST_NAMES};
 pub use request::{Access, Body, FileId, FileRef, Name, Register, Request, ViewRef};
 
 /// The version of the protocol: both sides must have the same.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// A client, by a random number that it keeps through all its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

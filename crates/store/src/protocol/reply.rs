@@ -10,7 +10,7 @@
 //! | 3 | names | `1` if there are more, how many, and each: name, file id |
 //! | 4 | record | placement, shared pointer |
 //! | 5 | value | number |
-//! | 6 | wait | how many are before |
+//! | 6 | wait | how many are before; who holds the lock: host (string), process, milliseconds |
 //! | 7 | written | epoch |
 //! | 8 | data | how many of the positions lie before the end of the part; that many data bytes |
 //! | 9 | length | bytes of the part |
@@ -18,10 +18,13 @@
 //! | 11 | damage | blocks looked at, how many are damaged, the first of them |
 //! | 12 | parts | `1` if there are more, how many, and each: file id, placement, bytes |
 
+use std::fmt::{self, Display};
+
 use super::request::{FileId, FileRef};
 use crate::error::{Expected, Failure, ProtocolError};
 use crate::limits::PATH_BYTES;
 use crate::placement::Placement;
+use crate::process::HOST_BYTES;
 use crate::wire::{Input, put, put_bytes};
 
 /// What a file's home knows of it.
@@ -44,6 +47,24 @@ pub struct Usage {
     pub files: u64,
     /// Bytes of the parts.
     pub used_bytes: u64,
+}
+
+/// Who holds a lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holder {
+    /// Its machine.
+    pub host: String,
+    /// Its process.
+    pub pid: u32,
+    /// For how many milliseconds.
+    pub held_ms: u64,
+}
+
+impl Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Holder { host, pid, held_ms } = self;
+        write!(f, "process {pid} on {host} (held for {} s)", held_ms / 1000)
+    }
 }
 
 /// What is answered when all is well.
@@ -73,6 +94,8 @@ pub enum Answer {
     Wait {
         /// How many are before.
         before: u32,
+        /// Who is the first of them.
+        holder: Holder,
     },
     /// It is written (or durable).
     Written {
@@ -163,7 +186,12 @@ impl Reply {
                 record.placement.encode(out);
                 put(out, record.pointer);
             }
-            Ok(Answer::Wait { before }) => put(out, u64::from(*before)),
+            Ok(Answer::Wait { before, holder }) => {
+                put(out, u64::from(*before));
+                put_bytes(out, holder.host.as_bytes());
+                put(out, u64::from(holder.pid));
+                put(out, holder.held_ms);
+            }
             Ok(
                 Answer::Value(value)
                 | Answer::Written { epoch: value }
@@ -229,7 +257,14 @@ fn decode_body(kind: u8, input: &mut Input) -> Result<ReplyBody, ProtocolError> 
             pointer: input.number("a pointer")?,
         }),
         5 => Answer::Value(input.number("a value")?),
-        6 => Answer::Wait { before: input.small("a number")? },
+        6 => Answer::Wait {
+            before: input.small("a number")?,
+            holder: Holder {
+                host: input.string(HOST_BYTES, "the name of a host")?,
+                pid: input.small("a process")?,
+                held_ms: input.number("a time")?,
+            },
+        },
         7 => Answer::Written { epoch: input.number("an epoch")? },
         8 => Answer::Data { bytes: input.number("a length")? },
         9 => Answer::Length(input.number("a length")?),
@@ -291,6 +326,7 @@ fn encode_failure(failure: Failure, out: &mut Vec<u8>) {
         Failure::Limit => (6, 0),
         Failure::Damaged { block } => (7, block),
         Failure::Stale => (8, 0),
+        Failure::Full => (9, 0),
     };
     out.push(kind);
     put(out, value);
@@ -315,7 +351,8 @@ fn decode_failure(input: &mut Input) -> Result<Failure, ProtocolError> {
         (6, 0) => Failure::Limit,
         (7, block) => Failure::Damaged { block },
         (8, 0) => Failure::Stale,
-        _ => return Err(ProtocolError::Malformed { expected: "a kind of failure from 0 to 8" }),
+        (9, 0) => Failure::Full,
+        _ => return Err(ProtocolError::Malformed { expected: "a kind of failure from 0 to 9" }),
     })
 }
 
@@ -333,7 +370,7 @@ mod tests {
             Ok(Answer::Names { more: true, names: vec![("a".into(), FileId(1)), ("b/c".into(), FileId(2))] }),
             Ok(Answer::Record(FileRecord { placement, pointer: 4 })),
             Ok(Answer::Value(9)),
-            Ok(Answer::Wait { before: 2 }),
+            Ok(Answer::Wait { before: 2, holder: Holder { host: "node1".into(), pid: 7, held_ms: 300 } }),
             Ok(Answer::Written { epoch: 1 }),
             Ok(Answer::Data { bytes: 77 }),
             Ok(Answer::Length(1 << 40)),
@@ -352,6 +389,7 @@ mod tests {
             Err(Failure::Limit),
             Err(Failure::Damaged { block: 3 }),
             Err(Failure::Stale),
+            Err(Failure::Full),
         ]
     }
 

@@ -15,6 +15,19 @@ struct Lock {
     number: u64,
     shared: bool,
     range: Range<u64>,
+    /// Since when it is held; `None` while it waits.
+    held_since_ms: Option<u64>,
+}
+
+/// Where a lock stands that cannot be had yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Queued {
+    /// How many earlier ones exclude it.
+    pub(super) before: u32,
+    /// Whose the first of them is: one that is held, if any is.
+    pub(super) holder: ClientId,
+    /// Since when it is held.
+    pub(super) held_since_ms: Option<u64>,
 }
 
 impl Lock {
@@ -36,7 +49,7 @@ pub(super) struct Locks {
 }
 
 impl Locks {
-    /// Asks for a lock, or again for it; says how many earlier ones exclude it: it is had if there is none.
+    /// Asks for a lock, or again for it; `None` if it is had.
     pub(super) fn lock(
         &mut self,
         file: FileId,
@@ -44,13 +57,21 @@ impl Locks {
         number: u64,
         shared: bool,
         range: Range<u64>,
-    ) -> u32 {
+        now_ms: u64,
+    ) -> Option<Queued> {
         let locks = self.files.entry(file).or_default();
         let at = locks.iter().position(|lock| lock.is(client, number)).unwrap_or_else(|| {
-            locks.push(Lock { client, number, shared, range });
+            locks.push(Lock { client, number, shared, range, held_since_ms: None });
             locks.len() - 1
         });
-        locks[..at].iter().filter(|earlier| earlier.excludes(&locks[at])).count() as u32
+        let earlier = || locks[..at].iter().filter(|earlier| earlier.excludes(&locks[at]));
+        let held = earlier().find(|earlier| earlier.held_since_ms.is_some());
+        let Some(first) = held.or_else(|| earlier().next()) else {
+            locks[at].held_since_ms.get_or_insert(now_ms);
+            return None;
+        };
+        let (holder, held_since_ms) = (first.client, first.held_since_ms);
+        Some(Queued { before: earlier().count() as u32, holder, held_since_ms })
     }
 
     pub(super) fn unlock(&mut self, file: FileId, client: ClientId, number: u64) -> Result<(), Failure> {
@@ -85,29 +106,35 @@ mod tests {
 
     const FILE: FileId = FileId(1);
 
+    fn queued(before: u32, holder: ClientId, held_since_ms: Option<u64>) -> Option<Queued> {
+        Some(Queued { before, holder, held_since_ms })
+    }
+
     #[test]
     fn overlapping_locks_take_turns() {
         let mut locks = Locks::default();
         let (a, b, c) = (ClientId(1), ClientId(2), ClientId(3));
-        assert_eq!(locks.lock(FILE, a, 1, false, 0..10), 0);
-        assert_eq!(locks.lock(FILE, b, 1, false, 5..15), 1);
+        assert_eq!(locks.lock(FILE, a, 1, false, 0..10, 100), None);
+        assert_eq!(locks.lock(FILE, b, 1, false, 5..15, 200), queued(1, a, Some(100)));
         // Behind the one that waits, though nobody holds it.
-        assert_eq!(locks.lock(FILE, c, 1, false, 12..20), 1);
-        assert_eq!(locks.lock(FILE, a, 2, false, 20..30), 0);
+        assert_eq!(locks.lock(FILE, c, 1, false, 12..20, 300), queued(1, b, None));
+        assert_eq!(locks.lock(FILE, a, 2, false, 20..30, 400), None);
         locks.unlock(FILE, a, 1).unwrap();
-        assert_eq!(locks.lock(FILE, b, 1, false, 5..15), 0);
-        assert_eq!(locks.lock(FILE, c, 1, false, 12..20), 1);
+        assert_eq!(locks.lock(FILE, b, 1, false, 5..15, 500), None);
+        assert_eq!(locks.lock(FILE, b, 1, false, 5..15, 600), None);
+        assert_eq!(locks.lock(FILE, c, 1, false, 12..20, 700), queued(1, b, Some(500)));
         locks.release_all(b);
-        assert_eq!(locks.lock(FILE, c, 1, false, 12..20), 0);
+        assert_eq!(locks.lock(FILE, c, 1, false, 12..20, 800), None);
         assert_eq!(locks.unlock(FILE, b, 1), Err(Failure::NotLocked));
     }
 
     #[test]
     fn readers_share() {
         let mut locks = Locks::default();
-        assert_eq!(locks.lock(FILE, ClientId(1), 1, true, 0..10), 0);
-        assert_eq!(locks.lock(FILE, ClientId(2), 1, true, 0..10), 0);
-        assert_eq!(locks.lock(FILE, ClientId(3), 1, false, 0..10), 2);
-        assert_eq!(locks.lock(FILE, ClientId(4), 1, true, 0..10), 1);
+        let id = ClientId;
+        assert_eq!(locks.lock(FILE, id(1), 1, true, 0..10, 1), None);
+        assert_eq!(locks.lock(FILE, id(2), 1, true, 0..10, 2), None);
+        assert_eq!(locks.lock(FILE, id(3), 1, false, 0..10, 3), queued(2, id(1), Some(1)));
+        assert_eq!(locks.lock(FILE, id(4), 1, true, 0..10, 4), queued(1, id(3), None));
     }
 }

@@ -16,10 +16,11 @@ use std::collections::BTreeMap;
 use crate::error::{Expected, Failure};
 use crate::limits::Limits;
 use crate::placement::{SlotStrips, owner_of};
+use crate::process::Process;
 use crate::protocol::{
-    Access, Answer, Body, ClientId, FileId, FileRef, Name, Reply, ReplyBody, Request, ViewRef,
+    Access, Answer, Body, ClientId, FileId, FileRef, Holder, Name, Reply, ReplyBody, Request, ViewRef,
 };
-use locks::Locks;
+use locks::{Locks, Queued};
 use session::{Heard, Session};
 pub use work::{Task, Work};
 
@@ -36,6 +37,8 @@ pub enum Event {
         connection: ConnectionId,
         /// Who.
         client: ClientId,
+        /// In which process.
+        process: Process,
     },
     /// A request came.
     Received {
@@ -66,6 +69,13 @@ pub enum Event {
     Disconnected {
         /// Which.
         connection: ConnectionId,
+        /// Whether the other side closed it and nothing else is known: the client died, or comes again at once.
+        closed: bool,
+    },
+    /// The process of a client is over.
+    Died {
+        /// Which client.
+        client: ClientId,
     },
     /// Time went by.
     Time {
@@ -110,6 +120,8 @@ pub enum Action {
 
 /// How long a session waits for its client to come back: its locks are kept for so long.
 pub const GRACE_MS: u64 = 30_000;
+/// The same for one that closed its connection: if it lives, it connects again within a few milliseconds.
+pub const CLOSED_GRACE_MS: u64 = 1_000;
 
 /// A server of a store.
 #[derive(Debug)]
@@ -140,7 +152,9 @@ impl Server {
     /// Takes what happened, and appends what is to be done.
     pub fn handle(&mut self, event: Event, actions: &mut Vec<Action>) {
         match event {
-            Event::Connected { connection, client } => self.connected(connection, client, actions),
+            Event::Connected { connection, client, process } => {
+                self.connected(connection, client, process, actions);
+            }
             Event::Received { connection, request, data_bytes } => {
                 self.received(connection, request, data_bytes, actions);
             }
@@ -150,7 +164,8 @@ impl Server {
                     session.end(number);
                 }
             }
-            Event::Disconnected { connection } => self.disconnected(connection),
+            Event::Disconnected { connection, closed } => self.disconnected(connection, closed),
+            Event::Died { client } => self.died(client),
             Event::Time { now_ms } => self.expire(now_ms),
         }
     }
@@ -160,11 +175,24 @@ impl Server {
         self.sessions.len()
     }
 
-    fn connected(&mut self, connection: ConnectionId, client: ClientId, actions: &mut Vec<Action>) {
+    /// Whether a client has no connection, and is expected back.
+    pub fn is_away(&self, client: ClientId) -> bool {
+        self.sessions.get(&client).is_some_and(|session| session.connection.is_none())
+    }
+
+    fn connected(
+        &mut self,
+        connection: ConnectionId,
+        client: ClientId,
+        process: Process,
+        actions: &mut Vec<Action>,
+    ) {
         if !self.sessions.contains_key(&client) && self.sessions.len() >= self.limits.sessions as usize {
             return actions.push(Action::Full { connection });
         }
         let session = self.sessions.entry(client).or_insert_with(Session::new);
+        session.process = process;
+        session.grace_ms = GRACE_MS;
         if let Some(old) = session.connection.take() {
             self.connections.remove(&old);
             actions.push(Action::Disconnect { connection: old });
@@ -233,11 +261,21 @@ impl Server {
         }
     }
 
-    fn disconnected(&mut self, connection: ConnectionId) {
+    fn disconnected(&mut self, connection: ConnectionId, closed: bool) {
         let Some(client) = self.connections.remove(&connection) else { return };
         if let Some(session) = self.sessions.get_mut(&client) {
             session.connection = None;
             session.gone_since_ms = self.now_ms;
+            session.grace_ms = if closed { CLOSED_GRACE_MS } else { GRACE_MS };
+        }
+    }
+
+    fn died(&mut self, client: ClientId) {
+        if self.is_away(client)
+            && let Some(session) = self.sessions.get_mut(&client)
+        {
+            session.grace_ms = 0;
+            self.expire(self.now_ms);
         }
     }
 
@@ -246,7 +284,7 @@ impl Server {
         let gone = |session: &Session| {
             session.connection.is_none()
                 && !session.is_working()
-                && session.gone_since_ms.saturating_add(GRACE_MS) <= now_ms
+                && session.gone_since_ms.saturating_add(session.grace_ms) <= now_ms
         };
         let clients: Vec<ClientId> =
             self.sessions.iter().filter(|(_, session)| gone(session)).map(|(client, _)| *client).collect();
@@ -277,11 +315,8 @@ impl Server {
                 if self.locks.count(client) >= self.limits.locks && !self.locks.knows(client, lock) {
                     return Err(Failure::Limit);
                 }
-                let before = self.locks.lock(file, client, lock, shared, range);
-                Ok(Prepared::Answer(match before {
-                    0 => Answer::Done,
-                    before => Answer::Wait { before },
-                }))
+                let queued = self.locks.lock(file, client, lock, shared, range, self.now_ms);
+                Ok(Prepared::Answer(queued.map_or(Answer::Done, |queued| self.wait(&queued))))
             }
             Body::Unlock { file, lock } => {
                 self.own(file)?;
@@ -336,6 +371,16 @@ impl Server {
             Body::Usage => Ok(Prepared::Task(Task::Usage)),
             Body::Parts { from, most } => Ok(Prepared::Task(Task::Parts { from, most })),
         }
+    }
+
+    fn wait(&self, queued: &Queued) -> Answer {
+        let process = self.sessions.get(&queued.holder).map(|session| &session.process);
+        let holder = Holder {
+            host: process.map(|process| process.host.clone()).unwrap_or_default(),
+            pid: process.map_or(0, |process| process.pid),
+            held_ms: queued.held_since_ms.map_or(0, |since| self.now_ms.saturating_sub(since)),
+        };
+        Answer::Wait { before: queued.before, holder }
     }
 
     /// The name, if it is kept here.

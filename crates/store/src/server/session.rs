@@ -4,16 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pio_layout::View;
 
-use super::ConnectionId;
+use super::{ConnectionId, GRACE_MS};
 use crate::error::Failure;
 use crate::limits::Limits;
+use crate::process::Process;
 use crate::protocol::{Answer, ReplyBody, Request};
 
 /// A client's session: lasts over connections that break.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) connection: Option<ConnectionId>,
+    /// Who it is.
+    pub(super) process: Process,
     pub(super) gone_since_ms: u64,
+    /// For how long it is expected back.
+    pub(super) grace_ms: u64,
     /// The request that said goodbye.
     pub(super) farewell: Option<u64>,
     /// All requests below have been answered, and the client knows it.
@@ -40,7 +45,9 @@ impl Session {
     pub(super) fn new() -> Session {
         Session {
             connection: None,
+            process: Process::default(),
             gone_since_ms: 0,
+            grace_ms: GRACE_MS,
             farewell: None,
             answered: 0,
             running: BTreeSet::new(),

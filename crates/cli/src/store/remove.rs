@@ -1,0 +1,84 @@
+//! `pioscope store rm`.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use pio_store::client::Store;
+use pio_store::{Failure, StoreError};
+
+use super::inside;
+use crate::progress::Progress;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pioscope store rm run/mesh.nc
+  pioscope store rm --recursive run old/results
+  pioscope store rm --force run/mesh.nc
+
+As rm of files: what can be removed is removed, and the exit code is not 0 if something could not be.")]
+pub struct Arguments {
+    /// Files of the store; with --recursive, also folders
+    #[arg(required = true)]
+    paths: Vec<String>,
+    /// Remove folders, with all that is in them
+    #[arg(short, long, visible_short_alias = 'R')]
+    recursive: bool,
+    /// Say nothing of what is not there
+    #[arg(short, long)]
+    force: bool,
+}
+
+/// Removes what it can, and says a line for each path that it cannot remove.
+pub fn run(store: &Store, arguments: &Arguments) -> Result<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
+    for path in &arguments.paths {
+        if let Err(error) = remove(store, inside(path), arguments) {
+            eprintln!("pioscope: {}", crate::one_line(&error));
+            code = ExitCode::FAILURE;
+        }
+    }
+    Ok(code)
+}
+
+fn remove(store: &Store, path: &str, arguments: &Arguments) -> Result<()> {
+    let wanted = path.trim_matches('/');
+    if wanted.is_empty() {
+        bail!("that is all of the store: expected files or folders in it, as `pioscope store ls` names them");
+    }
+    // What ends so is meant to be a folder.
+    let removed = match path.ends_with('/') {
+        true => false,
+        false => removed(store, wanted)?,
+    };
+    let inside: Vec<String> = match removed && !arguments.recursive {
+        true => return Ok(()),
+        false => store.list(&format!("{wanted}/"))?.into_iter().map(|(path, _)| path).collect(),
+    };
+    match (inside.len(), arguments.recursive) {
+        (0, _) if removed || arguments.force => Ok(()),
+        (0, _) => bail!("{wanted}: no such file or folder in the store"),
+        (count, false) => {
+            bail!("{wanted}: a folder of {count} files: expected --recursive, to remove them all")
+        }
+        (count, true) => {
+            let progress = Progress::new(&format!("removing {wanted}"), count as u64);
+            for (done, path) in (1..).zip(&inside) {
+                // Somebody else may have been faster.
+                self::removed(store, path)?;
+                progress.set(done);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Removes a file; false if there is none.
+fn removed(store: &Store, path: &str) -> Result<bool> {
+    match store.remove(path) {
+        Ok(()) => Ok(true),
+        Err(StoreError::Failed { failure: Failure::NotFound, .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
