@@ -1,11 +1,12 @@
 //! `pioscope apply`.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use pio_mpiio::Apply;
 use pio_plan::{Hints, Strategy};
@@ -44,8 +45,7 @@ pub struct Arguments {
 /// Hints from the command line.
 #[derive(Debug, Args)]
 pub struct HintArguments {
-    /// Hints, as key=value,…: cb_nodes, cb_buffer_size, ind_rd_buffer_size, ind_wr_buffer_size, striping_unit,
-    /// striping_factor
+    /// Hints, as key=value,…: cb_nodes, cb_buffer_size, ind_rd_buffer_size, ind_wr_buffer_size, striping_unit
     #[arg(long, value_name = "HINTS")]
     hints: Option<String>,
     /// A file of such hints, separated by commas, blanks or new lines; # begins a comment
@@ -56,20 +56,39 @@ pub struct HintArguments {
 impl HintArguments {
     /// The hints of the command line, completed by those of the file.
     pub fn read(&self) -> Result<Hints> {
-        let given = Hints::parse(self.hints.as_deref().unwrap_or_default())?;
+        let on_command_line = self.hints.as_deref().unwrap_or_default();
+        let given = Hints::parse(on_command_line)?;
+        refuse_twice(on_command_line).context("--hints")?;
         let Some(path) = &self.hints_file else { return Ok(given) };
         let text = fs::read_to_string(path).with_context(|| format!("{}: cannot read", path.display()))?;
         let from_file = Hints::parse(&text).with_context(|| path.display().to_string())?;
+        refuse_twice(&text).with_context(|| path.display().to_string())?;
         Ok(given.or(&from_file))
     }
 }
 
+/// Which of two values of a hint was meant, nobody knows.
+fn refuse_twice(text: &str) -> Result<()> {
+    let words =
+        text.lines().flat_map(|line| line.split('#').next().unwrap_or_default().split([',', ' ', '\t']));
+    let mut seen = BTreeSet::new();
+    for key in words.filter_map(|word| word.split_once('=')).map(|(key, _)| key.trim()) {
+        ensure!(seen.insert(key), "the hint {key} is given twice");
+    }
+    Ok(())
+}
+
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
+    let hints = arguments.hints.read()?;
+    ensure!(
+        hints.striping_factor.is_none(),
+        "hint striping_factor: the file system, or the store, says over how many servers a file goes"
+    );
     let store = arguments.store.map(|path| {
         path.canonicalize()
             .with_context(|| format!("{}: cannot find the store's description", path.display()))
     });
-    let how = How { strategy: arguments.strategy, hints: arguments.hints.read()?, store: store.transpose()? };
+    let how = How { strategy: arguments.strategy, hints, store: store.transpose()? };
     let Ended { status, applied } = run_with(how, &arguments.job, arguments.record)?;
     if !applied {
         eprintln!(

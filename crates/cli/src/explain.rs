@@ -16,7 +16,7 @@ use pio_trace::import::{self, Format};
 
 use crate::gain::predict_gains;
 use crate::progress::Progress;
-use crate::whole_file::WholeFile;
+use crate::whole_file::{self, WholeFile};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -39,6 +39,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let machines = find_machines(&arguments.machine)?;
+    arguments.html.as_deref().map_or(Ok(()), whole_file::check)?;
     if import::recognise(&arguments.trace)? == Some(Format::Darshan) {
         return explain_log(&arguments, &machines);
     }

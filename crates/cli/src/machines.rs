@@ -8,11 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
-use pio_machine::{Machine, calibrate};
+use pio_machine::{Computer, Machine, calibrate};
 use pio_sim::network::topology::Topology;
 use pio_store::client::Store;
 
 use crate::calibrate_store;
+use crate::whole_file;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -60,7 +61,15 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
             for name in Machine::built_in_names() {
                 text.push_str(&format!("{name:20} {}\n", Machine::built_in(name)?.source));
             }
+            let computer = Computer::cray_ymp()?;
+            text.push_str(&format!(
+                "{:20} {} (a computer with buffers: for `pioscope reproduce miller-katz`)\n",
+                computer.name, computer.source
+            ));
             crate::print(&text)?;
+        }
+        What::Show { machine, picture: None } if machine == Computer::cray_ymp()?.name => {
+            crate::print(Computer::CRAY_YMP.1)?;
         }
         What::Show { machine, picture: None } => {
             crate::print(&Machine::find(&machine)?.to_toml(""))?;
@@ -72,6 +81,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
             eprintln!("pioscope: drew {topology} into {}", file.display());
         }
         What::Calibrate { folder, store, output } => {
+            whole_file::check(&output)?;
             let spinner = ProgressBar::new_spinner();
             spinner.enable_steady_tick(Duration::from_millis(100));
             let mut machine = calibrate(&folder, &mut |what| spinner.set_message(what.to_owned()))?;

@@ -1,7 +1,6 @@
 //! `pioscope predict`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,6 +19,7 @@ use crate::apply::HintArguments;
 use crate::explain;
 use crate::progress::Progress;
 use crate::sweep::{self, Axis, Outputs, Request, Source};
+use crate::whole_file;
 use crate::workload::Named;
 use crate::workload_traffic;
 
@@ -90,6 +90,7 @@ impl FromStr for Measured {
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let hints = arguments.hints.read()?;
     let machines = explain::find_machines(&arguments.machine)?;
+    check(&arguments, &machines, &hints)?;
     if !arguments.sweep.is_empty() || arguments.workload.as_ref().is_some_and(is_traffic) {
         return sweep(arguments, machines, hints);
     }
@@ -105,7 +106,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let trace = explain::open(&path)?;
     let workload = Workload::from_trace(&trace)?;
     let output = arguments.output.as_deref().or(path.parent()).unwrap_or(Path::new("."));
-    fs::create_dir_all(output).with_context(|| format!("{}: cannot create the folder", output.display()))?;
+    whole_file::check_folder(output)?;
     let stem = stem(&path);
 
     let mut predictions = Vec::new();
@@ -123,6 +124,31 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         explain::write_html(path, &trace, &explain::explain(&trace)?, &predictions)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What would come to light only after the work, or be lost by it.
+fn check(arguments: &Arguments, machines: &[Machine], hints: &Hints) -> Result<()> {
+    for (index, (machine, given)) in machines.iter().zip(&arguments.machine).enumerate() {
+        if let Some(before) = machines[..index].iter().position(|before| before.name == machine.name) {
+            bail!(
+                "--machine {},{given}: both are named '{}', and so would be their results: expected another name for one",
+                arguments.machine[before],
+                machine.name
+            );
+        }
+    }
+    for (index, strategy) in arguments.strategy.iter().enumerate() {
+        if arguments.strategy[..index].contains(strategy) {
+            bail!("--strategy {strategy} is given twice");
+        }
+    }
+    if hints.striping_factor.is_some() {
+        bail!(
+            "hint striping_factor: a prediction takes the number of servers from the machine: \
+             --sweep storage.io.count=4,8 tries others"
+        );
+    }
+    arguments.html.as_deref().map_or(Ok(()), whole_file::check)
 }
 
 /// Predicts at every point of a sweep.
@@ -159,7 +185,7 @@ fn is_traffic(named: &Named) -> bool {
 /// Writes a generated workload as a trace beside those that are simulated, as if it had been recorded.
 fn generate(named: &Named, arguments: &Arguments) -> Result<PathBuf> {
     let output = arguments.output.as_deref().unwrap_or(Path::new("."));
-    fs::create_dir_all(output).with_context(|| format!("{}: cannot create the folder", output.display()))?;
+    whole_file::check_folder(output)?;
     let path = output.join(format!("{}.pio", named.name));
     let workload = named.build(&[], arguments.seed)?;
     pio_sim::workload::write_trace(&workload, &named.notes(arguments.seed), &path)?;
@@ -179,7 +205,9 @@ fn measure<'a>(measured: &'a [Measured], machines: &[Machine]) -> Result<BTreeMa
             bail!("--measured {machine}/{strategy}: the machine is not among those of --machine");
         }
         let found = explain::explain(&explain::open(trace)?)?;
-        times.insert((machine.as_str(), strategy.name()), io_time_s(&found));
+        if times.insert((machine.as_str(), strategy.name()), io_time_s(&found)).is_some() {
+            bail!("--measured {machine}/{strategy} is given twice");
+        }
     }
     Ok(times)
 }

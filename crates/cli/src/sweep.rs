@@ -15,6 +15,7 @@ use pio_report::{Measure, Row, Sweep, Unit};
 use pio_sim::{Options, Workload};
 
 use crate::progress::Progress;
+use crate::whole_file;
 use crate::workload::{Named, Setting};
 use crate::workload_traffic;
 
@@ -63,6 +64,7 @@ impl Outputs {
     }
 
     fn check(&self) -> Result<()> {
+        [&self.svg, &self.table].into_iter().flatten().try_for_each(|path| whole_file::check(path))?;
         let Some(path) = &self.table else { return Ok(()) };
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv" | "parquet") => Ok(()),
@@ -83,6 +85,7 @@ struct Point<'r> {
 /// Carries a sweep out, and writes what comes of it.
 pub fn run(request: &Request, outputs: &Outputs, html: Option<&Path>) -> Result<ExitCode> {
     outputs.check()?;
+    html.map_or(Ok(()), whole_file::check)?;
     let kinds = kinds(request)?;
     let points = points(request);
     let progress = Progress::new(&format!("{} points", points.len()), points.len() as u64);

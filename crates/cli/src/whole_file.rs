@@ -57,6 +57,18 @@ impl WholeFile {
     }
 }
 
+/// Makes sure that a file can be written, before the work whose result it is to hold; changes nothing.
+pub fn check(path: &Path) -> Result<()> {
+    WholeFile::create(path).map(drop)
+}
+
+/// Makes a folder for results unless it is there, and makes sure that files can be written in it.
+pub fn check_folder(path: &Path) -> Result<()> {
+    let context = || format!("{}: cannot write in this folder", path.display());
+    std::fs::create_dir_all(path).with_context(context)?;
+    tempfile::tempfile_in(path).map(drop).with_context(context)
+}
+
 /// Those of any file that is made; temporary ones are for their owner only.
 fn usual_permissions() -> Permissions {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

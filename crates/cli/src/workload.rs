@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use pio_sim::Workload;
 use pio_sim::workload::{self, Entry, Parameter};
 
+use crate::whole_file;
 use crate::workload_traffic;
 
 #[derive(Debug, Args)]
@@ -85,8 +86,19 @@ impl FromStr for Named {
     fn from_str(text: &str) -> Result<Named, String> {
         let mut words = text.split(',');
         let name = words.next().unwrap_or_default().trim().to_owned();
-        Ok(Named { name, parameters: words.map(str::parse).collect::<Result<_, _>>()? })
+        let parameters = words.map(str::parse).collect::<Result<Vec<Setting>, String>>()?;
+        match twice(&parameters) {
+            Some(name) => Err(format!("the parameter {name} is given twice")),
+            None => Ok(Named { name, parameters }),
+        }
     }
+}
+
+/// The first parameter that is there twice.
+fn twice(parameters: &[Setting]) -> Option<&str> {
+    let before = |index: usize, name: &str| parameters[..index].iter().any(|setting| setting.name == name);
+    let mut settings = parameters.iter().enumerate();
+    settings.find(|(index, setting)| before(*index, &setting.name)).map(|(_, setting)| setting.name.as_str())
 }
 
 impl Named {
@@ -141,6 +153,10 @@ fn write(arguments: WriteArguments) -> Result<()> {
     if workload_traffic::is_known(&name) {
         bail!("{name} is traffic on a network alone: use it with pioscope predict --workload {name}");
     }
+    if let Some(name) = twice(&arguments.parameters) {
+        bail!("--param {name} is given twice");
+    }
+    whole_file::check(&output)?;
     let named = Named { name, parameters: arguments.parameters };
     let workload = named.build(&[], arguments.seed)?;
     workload::write_trace(&workload, &named.notes(arguments.seed), &output)?;

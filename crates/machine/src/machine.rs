@@ -258,7 +258,8 @@ impl Machine {
 }
 
 fn machine(mut root: Section<'_>) -> Result<Machine, MachineError> {
-    let (name, description) = (root.text("name")?, root.text("source")?);
+    // Simulated traces are named after the machine.
+    let (name, description) = (root.file_name("name")?, root.text("source")?);
     let nodes = nodes(root.section("nodes")?)?;
     let storage = storage(root.section("storage")?, nodes.count)?;
     let all_nodes = u64::from(nodes.count) + u64::from(storage.dedicated_nodes());

@@ -111,6 +111,20 @@ impl<'t> Section<'t> {
         }
     }
 
+    /// A text that can be part of a file's name.
+    pub(crate) fn file_name(&mut self, key: &'static str) -> Result<String, MachineError> {
+        let expected = "a text of 1 to 100 bytes without `/`, that does not begin with a dot";
+        let value = self.value(key, expected)?;
+        let fits = |text: &&str| {
+            let is_short = !text.trim().is_empty() && text.len() <= 100;
+            is_short
+                && !text.starts_with('.')
+                && !text.contains(|sign: char| sign == '/' || sign.is_control())
+        };
+        let text = value.get_ref().as_str().filter(fits).map(str::to_owned);
+        text.ok_or_else(|| self.wrong(key, value, expected.to_owned()))
+    }
+
     /// A list of texts, none of them empty.
     pub(crate) fn texts(&mut self, key: &'static str) -> Result<Vec<String>, MachineError> {
         let expected = "a list of texts that are not empty";

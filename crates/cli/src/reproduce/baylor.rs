@@ -11,6 +11,9 @@ use pio_sim::baylor::{self, Basis, Options, Plot, Statement, Verdict};
 
 use crate::progress::Progress;
 
+/// Above, requests are so rare that a simulation takes hours.
+const MOST_FLOPS_PER_BYTE: f64 = 1145.0;
+const MOST_NODES: u32 = 1024;
 const FIGURES: std::ops::RangeInclusive<u32> = 6..=13;
 
 #[derive(Debug, Args)]
@@ -54,6 +57,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
+    arguments.output.as_deref().map_or(Ok(()), crate::whole_file::check_folder)?;
     check(&arguments)?;
     let figures = if arguments.figures.is_empty() { FIGURES.collect() } else { arguments.figures.clone() };
     let options = options(&arguments);
@@ -97,12 +101,29 @@ fn check(arguments: &Arguments) -> Result<()> {
     if let Some(figure) = arguments.figures.iter().find(|figure| !FIGURES.contains(figure)) {
         bail!("--figure {figure}: expected numbers from 6 to 13, as the paper's figures with results");
     }
-    for (name, values) in [("--fb", &arguments.fb), ("--load", &arguments.load)] {
-        let least = if name == "--fb" { 1e-3 } else { 0.0 };
-        let wrong = values.iter().flatten().find(|value| !(least..=1e9).contains(*value));
-        if let Some(value) = wrong {
-            bail!("{name} {value}: expected numbers from {least} to 1e9");
+    if let Some(load) = arguments.load.iter().flatten().find(|load| !(0.0..1.0).contains(*load)) {
+        bail!(
+            "--load {load}: expected a number from 0 to below 1, which is all that a link carries (40 MB/s)"
+        );
+    }
+    let requests = arguments.request.as_deref().unwrap_or(&[32_768]);
+    let largest = requests.iter().max().map_or(0.0, |bytes| *bytes as f64);
+    for fb in arguments.fb.iter().flatten() {
+        if !(*fb > 0.0 && *fb <= MOST_FLOPS_PER_BYTE) {
+            bail!(
+                "--fb {fb}: expected a number above 0 and at most {MOST_FLOPS_PER_BYTE}, ten times the paper's largest"
+            );
         }
+        let offered = baylor::requests_per_s(*fb) * largest;
+        if offered > baylor::LOAD_BYTES_PER_S {
+            bail!(
+                "--fb {fb}: requests of {largest} B would be {:.0} MB/s from each compute node: its link carries 40 MB/s",
+                offered / 1e6
+            );
+        }
+    }
+    if let Some(nodes) = arguments.nodes.iter().flatten().find(|nodes| !(4..=MOST_NODES).contains(*nodes)) {
+        bail!("--nodes {nodes}: expected an even number from 4 to {MOST_NODES}, of which half compute");
     }
     for (name, value) in [("--reads", arguments.reads), ("--misses", arguments.misses)] {
         if !(value > 0.0 && value < 1.0) {

@@ -108,6 +108,7 @@ enum Rule {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
+    arguments.output.as_deref().map_or(Ok(()), crate::whole_file::check_folder)?;
     check(&arguments)?;
     let figures: Vec<u32> =
         if arguments.figures.is_empty() { FIGURES.collect() } else { arguments.figures.clone() };

@@ -38,6 +38,7 @@ const MOST_CLIENTS: u32 = 4096;
 const MOST_PIECE_BYTES: u64 = 1 << 20;
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
+    arguments.output.as_deref().map_or(Ok(()), crate::whole_file::check_folder)?;
     let other = other(&arguments)?;
     arguments.measure.check()?;
     let machine = Machine::find(&arguments.machine)?;

@@ -100,6 +100,7 @@ impl FromStr for Change {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
+    arguments.output.as_deref().map_or(Ok(()), crate::whole_file::check_folder)?;
     check(&arguments)?;
     let computer = computer(&arguments)?;
     let everything = arguments.figures.is_empty();

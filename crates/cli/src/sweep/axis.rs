@@ -90,6 +90,11 @@ impl Axis {
         if key == "seed" {
             return Ok(Kind::Seed);
         }
+        if key == "striping_factor" {
+            bail!(
+                "--sweep {key}: a prediction takes the number of servers from the machine: --sweep storage.io.count=…"
+            );
+        }
         // Whether its values can be is found out when they are set.
         if !matches!(source, Source::Traffic(_)) && !matches!(Hints::default().set(key, "1"), Ok(false)) {
             return Ok(Kind::Hint);

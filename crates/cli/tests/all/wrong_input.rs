@@ -113,6 +113,116 @@ fn hints_that_cannot_be_honoured() {
 }
 
 #[test]
+fn keys_that_are_given_twice() {
+    let place = Place::new();
+    record_copy(&place);
+    let apply = |hints| place.pioscope(["apply", "-s", "two-phase", "--hints", hints, "--", "true"]);
+    apply("cb_nodes=1,cb_nodes=2").fails_with("--hints: the hint cb_nodes is given twice");
+    apply("striping_factor=2").fails_with("hint striping_factor: the file system, or the store, says");
+    fs::write(place.join("hints"), "cb_nodes=4 # here\ncb_nodes=4\n").unwrap();
+    place
+        .pioscope(["apply", "-s", "two-phase", "--hints-file", "hints", "--", "true"])
+        .fails_with("hints: the hint cb_nodes is given twice");
+    let predict =
+        |more: &[&str]| place.pioscope([&["predict", "run.pio", "-m", "sp-argonne"], more].concat());
+    predict(&["--hints", "striping_factor=2"]).fails_with("hint striping_factor: a prediction takes");
+    predict(&["-s", "two-phase,two-phase"]).fails_with("--strategy two-phase is given twice");
+    predict(&["--sweep", "seed=1,2", "--sweep", "seed=3"]).fails_with("--sweep seed: given twice");
+    predict(&["--sweep", "striping_factor=1,2"]).fails_with("--sweep striping_factor: a prediction takes");
+    let twice = "sp-argonne/two-phase=run.pio";
+    predict(&["--measured", twice, "--measured", twice])
+        .fails_with("--measured sp-argonne/two-phase is given twice");
+    let workload = place.pioscope(["predict", "-w", "ior-easy,ranks=2,ranks=4", "-m", "sp-argonne"]);
+    assert!(workload.code == Some(2) && workload.err.contains("ranks is given twice"), "{}", workload.err);
+    place
+        .pioscope(["workload", "ior-easy", "-o", "w.pio", "--param", "ranks=2", "--param", "ranks=4"])
+        .fails_with("--param ranks is given twice");
+}
+
+/// Traces of machines of one name overwrote each other, and a name could lead anywhere.
+#[test]
+fn machines_whose_traces_would_not_be_their_own() {
+    let place = Place::new();
+    record_copy(&place);
+    let description = place.pioscope(["machines", "show", "sp-argonne"]).succeeds().out;
+    let named = |name: &str| description.replacen("name = \"sp-argonne\"", &format!("name = \"{name}\""), 1);
+    fs::write(place.join("one.toml"), &description).unwrap();
+    place
+        .pioscope(["predict", "run.pio", "-m", "one.toml,sp-argonne", "-o", "out"])
+        .fails_with("--machine one.toml,sp-argonne: both are named 'sp-argonne'");
+    assert!(!place.join("out").exists());
+    for name in ["../x", "a/b", "..", ".hidden"] {
+        fs::write(place.join("one.toml"), named(name)).unwrap();
+        let found = place.pioscope(["predict", "run.pio", "-m", "one.toml", "-o", "out"]);
+        found.fails_with(&format!("name = \"{name}\": expected a text of 1 to 100 bytes without `/`"));
+    }
+}
+
+/// All descriptions that come with us, and each can be shown.
+#[test]
+fn machines_are_listed_all() {
+    let place = Place::new();
+    let listed = place.pioscope(["machines", "list"]).succeeds().out;
+    let names: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let folder =
+        fs::read_dir(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines")).unwrap();
+    let files = folder.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    let mut files: Vec<String> =
+        files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    files.sort();
+    let mut sorted = names.clone();
+    sorted.sort();
+    assert_eq!(sorted, files);
+    for name in names {
+        let shown = place.pioscope(["machines", "show", name]).succeeds().out;
+        assert!(shown.contains(&format!("name = \"{name}\"")), "{shown}");
+    }
+}
+
+/// The work was done first, and its result lost.
+#[test]
+fn outputs_are_looked_at_before_the_work() {
+    let place = Place::new();
+    record_copy(&place);
+    let predicted =
+        place.pioscope(["predict", "run.pio", "-m", "sp-argonne", "-o", "out", "--html", "no/r.html"]);
+    predicted.fails_with("no/r.html: cannot create");
+    assert!(!place.join("out").exists());
+    let swept = ["predict", "run.pio", "-m", "sp-argonne", "--sweep", "seed=1,2"];
+    for output in [["--svg", "no/r.svg"], ["--table", "no/r.csv"], ["--html", "no/r.html"]] {
+        let found = place.pioscope([&swept[..], &output[..]].concat());
+        found.fails_with(&format!("{}: cannot create", output[1]));
+        assert_eq!(found.out, "");
+    }
+    let explained = place.pioscope(["explain", "run.pio", "--html", "no/r.html"]);
+    explained.fails_with("no/r.html: cannot create");
+    assert_eq!(explained.out, "");
+    for study in ["baylor", "coll", "hong", "miller-katz"] {
+        let found = place.pioscope(["reproduce", study, "--output", "in.bin"]);
+        found.fails_with("in.bin: cannot write in this folder");
+        assert_eq!(found.out, "");
+    }
+    place.pioscope(["machines", "calibrate", "-o", "no/m.toml"]).fails_with("no/m.toml: cannot create");
+    place.pioscope(["workload", "ior-easy", "-o", "no/w.pio"]).fails_with("no/w.pio: cannot create");
+}
+
+/// These simulated for minutes first, or for ever.
+#[test]
+fn studies_of_what_cannot_be() {
+    let place = Place::new();
+    let baylor = |words: &[&str]| place.pioscope([&["reproduce", "baylor"], words].concat());
+    baylor(&["--load", "1"]).fails_with("--load 1: expected a number from 0 to below 1");
+    baylor(&["--load", "NaN"]).fails_with("--load NaN: expected");
+    baylor(&["--fb", "1"]).fails_with("--fb 1: requests of 32768 B would be");
+    baylor(&["--fb", "1e9"]).fails_with("--fb 1000000000: expected a number above 0 and at most 1145");
+    baylor(&["--nodes", "4000000000"])
+        .fails_with("--nodes 4000000000: expected an even number from 4 to 1024");
+    baylor(&["--nodes", "64,63"]).fails_with("63 nodes: expected an even number");
+    baylor(&["--io-nodes", "8,0"]).fails_with("0 I/O nodes among");
+    baylor(&["--io-nodes", "8,1000"]).fails_with("1000 I/O nodes among");
+}
+
+#[test]
 fn programs_that_are_not_mpi() {
     if mpi().is_none() {
         return;

@@ -232,6 +232,16 @@ pub fn simulate(
     for point in figures.iter().flat_map(|figure| points::points(*figure, options)) {
         points.insert(point.key(), point);
     }
+    // What cannot be is refused before the first of them is simulated.
+    let mut sizes: Vec<u32> = points.values().map(|point| point.nodes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    for point in points.values() {
+        Placement::new(point.nodes, point.io_nodes)?;
+    }
+    for nodes in sizes {
+        network(&machine, nodes)?;
+    }
     let mut rates: Vec<(u64, f64)> = points
         .values()
         .filter(|point| point.flops_per_byte.is_some())
