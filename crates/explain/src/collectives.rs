@@ -318,6 +318,8 @@ pub(crate) struct Collectives {
     pub(crate) instances: u64,
     settled: Vec<Settled>,
     waits: Vec<(ProcessId, u64)>,
+    /// Whether Pioscope's own strategies carried out the calls: their messages are in the trace.
+    pub(crate) by_pioscope: bool,
 }
 
 impl Collectives {
@@ -355,6 +357,7 @@ impl Collectives {
             instances: 0,
             settled: Vec::new(),
             waits: Vec::new(),
+            by_pioscope: false,
         }
     }
 
@@ -370,7 +373,9 @@ impl Collectives {
                 process.io_ns = process.io_ns.saturating_add(event.elapsed_ns);
             }
         }
-        if event.layer() == Layer::MpiIo {
+        if event.layer() == Layer::Message {
+            self.by_pioscope |= event.call.number() >= Call::StrategyDescribe.number();
+        } else if event.layer() == Layer::MpiIo {
             self.add_call(event, charge);
         } else if at_files && event.operation != 0 && event.is_physical() {
             self.add_at_files(event);

@@ -88,8 +88,10 @@ fn late(context: &Context<'_>) -> Option<Finding> {
 
 /// What the library needs beyond the files, less a good exchange of the same bytes.
 fn library(context: &Context<'_>) -> Option<Finding> {
-    // Where the files' time is not known, it looks like the library's.
-    if !context.evidence.collectives.time().files_seen {
+    // Where the files' time is not known, it looks like the library's. And who uses Pioscope's strategies already is not
+    // told to.
+    let collectives = &context.evidence.collectives;
+    if !collectives.time().files_seen || collectives.by_pioscope {
         return None;
     }
     let data = &context.evidence.collective_data;
