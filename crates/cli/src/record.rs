@@ -35,6 +35,9 @@ pub struct Arguments {
     /// Show once a second what the job reads and writes
     #[arg(long)]
     live: bool,
+    /// Go on until the last process that the command started has ended, though the command has
+    #[arg(long)]
+    wait: bool,
     /// Keep times to the nanosecond, instead of to four binary digits; traces get twice as large
     #[arg(long)]
     exact_times: bool,
@@ -170,6 +173,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let mut options = arguments.job.options(arguments.output, recorder.as_ref());
     options.settings = Settings { filter: arguments.selection.filter()?, exact_times: arguments.exact_times };
     options.budget_bytes = arguments.budget;
+    options.wait = arguments.wait;
     options.live = arguments.live.then_some(show as fn(&Look));
     let status = record(&options)?;
     if !status.success() {
@@ -197,6 +201,12 @@ fn show(look: &Look) {
 
 /// Runs and records a job, and says on standard error what came of it.
 pub fn record(options: &Options) -> Result<ExitStatus> {
+    if let Some(reason) = pio_record::cannot_see(&options.command) {
+        // Now, rather than after hours: who wants its calls can stop it.
+        eprintln!(
+            "pioscope: {reason}; it runs without being recorded (strace can record it: see docs/record.md)"
+        );
+    }
     let Outcome { status, summary } = pio_record::run(options)?;
     tell(&options.output, &summary);
     Ok(status)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pio_trace::{Call, FileId, Flags, Layer, Op, Process, ProcessId, Tables, Target, ViewId};
+use pio_trace::{Call, FileId, Flags, Layer, Losses, Op, Process, ProcessId, Tables, Target, ViewId};
 
 use crate::bins::Bins;
 use crate::collectives::MpiIoTime;
@@ -139,7 +139,12 @@ impl<'a> Totals<'a> {
             last_end_ns: 0,
             trouble: Trouble {
                 dropped: dropped(&tables.notes),
-                killed_processes: tables.processes.iter().filter(|process| process.end_ns.is_none()).count()
+                killed_processes: tables
+                    .processes
+                    .iter()
+                    .filter(|process| process.end_ns.is_none())
+                    .count()
+                    .saturating_sub(Losses::from_notes(&tables.notes).running.len())
                     as u64,
                 ..Trouble::default()
             },

@@ -625,46 +625,7 @@ HOOK_POSIX_FALLOCATE(posix_fallocate64, off64_t)
 
 /* Processes ------------------------------------------------------------------------------------------------------ */
 
-/* A spawned child shares our open files: their positions move without us. */
-#define HOOK_SPAWN(name)                                                                                               \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT int name(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,                           \
-                    const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]) {         \
-        if (recording())                                                                                               \
-            descriptors_are_shared();                                                                                  \
-        return NEXT(name)(pid, path, actions, attributes, arguments, environment);                                     \
-    }
-
-HOOK_SPAWN(posix_spawn)
-HOOK_SPAWN(posix_spawnp)
-
-/* A program that a child of vfork becomes shares them, too; and the child still works in our memory. */
-#define HOOK_EXEC(name, parameters, arguments)                                                                         \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT int name parameters {                                                                                       \
-        if (recording() && !is_owner())                                                                                \
-            descriptors_are_shared();                                                                                  \
-        return NEXT(name) arguments;                                                                                   \
-    }
-
-HOOK_EXEC(execve, (const char *path, char *const words[], char *const environment[]), (path, words, environment))
-HOOK_EXEC(execv, (const char *path, char *const words[]), (path, words))
-HOOK_EXEC(execvp, (const char *name, char *const words[]), (name, words))
-HOOK_EXEC(execvpe, (const char *name, char *const words[], char *const environment[]), (name, words, environment))
-
-DECLARE_NEXT(system)
-EXPORT int system(const char *line) {
-    if (recording())
-        descriptors_are_shared();
-    return NEXT(system)(line);
-}
-
-DECLARE_NEXT(popen)
-EXPORT FILE *popen(const char *line, const char *mode) {
-    if (recording())
-        descriptors_are_shared();
-    return NEXT(popen)(line, mode);
-}
+#include "pio_exec.c"
 
 #define HOOK_EXIT(name)                                                                                                \
     DECLARE_NEXT(name)                                                                                                 \
@@ -680,6 +641,7 @@ HOOK_EXIT(_Exit)
 
 __attribute__((constructor)) static void process_starts(void) {
     (void)recording();
+    forget_sanitizer();
 }
 
 __attribute__((destructor)) static void process_ends(void) {

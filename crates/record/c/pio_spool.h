@@ -33,7 +33,7 @@
 #define PIO_SHORT_CHUNK_BYTES 65536u /* of short ones, from the second on */
 #define PIO_MOST_SHORT_BYTES 56u
 #define PIO_UNIT_BYTES 64u
-#define PIO_COMMAND_BYTES 3696u
+#define PIO_COMMAND_BYTES 3664u
 
 /* Bits of pio_header.ended. */
 #define PIO_ENDED_NORMALLY 1u
@@ -109,6 +109,9 @@ struct pio_header {
     uint64_t device_read_bytes;
     uint64_t device_written_bytes;
     char command[PIO_COMMAND_BYTES];
+    /* Of the dropped records, those of reads and of writes, and the bytes that they moved, atomic. */
+    uint64_t lost_calls[2];
+    uint64_t lost_bytes[2];
 };
 
 struct pio_chunk {
@@ -165,6 +168,7 @@ _Static_assert(offsetof(struct pio_header, command) == 400, "header");
 _Static_assert(sizeof(struct pio_chunk) == PIO_UNIT_BYTES, "chunk");
 _Static_assert(offsetof(struct pio_header, thinned_calls) == 240, "header");
 _Static_assert(offsetof(struct pio_header, unseen_rings) == 368, "header");
+_Static_assert(offsetof(struct pio_header, lost_calls) == 4064, "header");
 _Static_assert(sizeof(struct pio_record) == PIO_UNIT_BYTES, "record");
 _Static_assert(sizeof(struct pio_short_record) == 16, "short record");
 _Static_assert(sizeof(struct pio_mpi_part) == PIO_UNIT_BYTES, "MPI part");

@@ -73,6 +73,10 @@ static void *next_of_syscall;
 
 static char spool_folder[PATH_MAX];
 static char path_rules[16384]; /* of PIOSCOPE_PATHS */
+static char own_libraries[4096]; /* of PIOSCOPE_PRELOAD: what is to be in LD_PRELOAD */
+static char own_sanitizer[512];  /* of PIOSCOPE_FIRST: what was put before them for this program alone */
+/* The same for processes of other users, who may not reach those: a folder to which all may write, and libraries there. */
+static char others_folder[PATH_MAX], others_libraries[4096];
 static uint32_t not_yet; /* 0 for ever */
 
 /* The pid of the process that records, in a page that the kernel zeroes in every forked child (but leaves alone in a
@@ -162,6 +166,12 @@ static size_t segment_of(uint64_t offset) {
     return offset < FIRST_SEGMENT_BYTES ? 0 : 1 + (size_t)((offset - FIRST_SEGMENT_BYTES) / SEGMENT_BYTES);
 }
 
+static void keep_variable(const char *name, char *place, size_t room) {
+    const char *value = getenv(name);
+    if (value != NULL && strlen(value) < room)
+        strcpy(place, value);
+}
+
 /* Before the first record of a process: from the constructor, from a hook that runs before it, or in a forked child.
  * False if this process does not record (yet). */
 static __attribute__((noinline)) bool start(void) {
@@ -177,9 +187,11 @@ static __attribute__((noinline)) bool start(void) {
                 switched_off = true;
             } else {
                 strcpy(spool_folder, folder);
-                const char *rules = getenv("PIOSCOPE_PATHS");
-                if (rules != NULL && strlen(rules) < sizeof path_rules)
-                    strcpy(path_rules, rules);
+                keep_variable("PIOSCOPE_PATHS", path_rules, sizeof path_rules);
+                keep_variable("PIOSCOPE_PRELOAD", own_libraries, sizeof own_libraries);
+                keep_variable("PIOSCOPE_FIRST", own_sanitizer, sizeof own_sanitizer);
+                keep_variable("PIOSCOPE_OTHERS", others_folder, sizeof others_folder - 300);
+                keep_variable("PIOSCOPE_OTHERS_PRELOAD", others_libraries, sizeof others_libraries);
                 uint32_t *page = (uint32_t *)KERNEL(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE,
                                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
                 if (page == (uint32_t *)MAP_FAILED)
@@ -436,14 +448,19 @@ static void try_marks(void) {
     self.mark = marks == MARKS_TELL ? place : NULL;
 }
 
+/* The host's name as part of a file's. */
+static void host_name(struct utsname *names) {
+    names->nodename[63] = 0;
+    for (char *c = names->nodename; *c; c++)
+        if (*c == '/')
+            *c = '_';
+}
+
 static bool create_spool(void) {
     struct utsname names;
     if (uname(&names) != 0)
         return false;
-    names.nodename[63] = 0;
-    for (char *c = names.nodename; *c; c++)
-        if (*c == '/')
-            *c = '_';
+    host_name(&names);
     char source[16] = "";
     read_small_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source - 1);
     counter_begin(source);
@@ -657,6 +674,18 @@ static __attribute__((noinline)) void drop(void) {
     __atomic_fetch_add(is_open ? &spool.header->dropped : &spool.early_drops, 1, __ATOMIC_RELAXED);
 }
 
+static unsigned kind_of(uint32_t call); /* pio_posix.c: 0 reads, 1 writes, more: others */
+
+/* Beside drop(): what was lost with the record. */
+static __attribute__((noinline)) void count_lost(uint32_t call, int64_t result) {
+    unsigned kind = kind_of(call);
+    if (kind > 1 || ACQUIRE(&spool.state) != SPOOL_OPEN)
+        return;
+    __atomic_fetch_add(&spool.header->lost_calls[kind], 1, __ATOMIC_RELAXED);
+    if (result > 0)
+        __atomic_fetch_add(&spool.header->lost_bytes[kind], (uint64_t)result, __ATOMIC_RELAXED);
+}
+
 static inline void meet_thread(void) {
     uint32_t pid = LOAD(alive);
     if (UNLIKELY(self.pid != pid)) {
@@ -784,10 +813,14 @@ static __attribute__((noinline)) void record_whole(const struct pioscope_span *s
                                                    const struct outcome *outcome, const void *payload,
                                                    size_t payload_bytes) {
     unsigned units = 1 + (unsigned)((payload_bytes + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
-    if (!begin_writing())
+    if (!begin_writing()) {
+        count_lost(outcome->call, outcome->result);
         return;
+    }
     struct pio_record *record = take_whole(units);
-    if (record != NULL) {
+    if (record == NULL) {
+        count_lost(outcome->call, outcome->result);
+    } else {
         record->fd = outcome->fd;
         record->start_ns = span->start_ns;
         record->elapsed_ns = end_ns - span->start_ns;
@@ -808,10 +841,13 @@ static inline bool record_short(const struct pioscope_span *span, uint64_t end_n
     uint64_t elapsed_ns = end_ns - span->start_ns;
     if (UNLIKELY(elapsed_ns >> 32 != 0 || (uint32_t)outcome->fd + 1 > UINT16_MAX))
         return false;
-    if (!begin_writing())
+    if (!begin_writing()) {
+        count_lost(outcome->call, outcome->result);
         return true;
+    }
     if (UNLIKELY((size_t)(self.end - self.cursor) < PIO_MOST_SHORT_BYTES) && !take_short_chunk()) {
         drop();
+        count_lost(outcome->call, outcome->result);
         end_writing();
         return true;
     }

@@ -15,12 +15,14 @@ use pio_trace::{
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::layouts::{Interner, Known};
+use crate::members;
 use crate::merge::{Merge, Thread};
 use crate::processors;
 use crate::rings::unseen_rings;
-use crate::spool::{NO_OFFSET, Record, Spool, Unusable};
+use crate::spool::{Header, NO_OFFSET, Record, Spool, Unusable};
 use crate::survey::Survey;
 use crate::times::Rounding;
+use crate::unseen::unseen;
 
 /// What the collector found, and what it could not save.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +35,12 @@ pub struct Summary {
     pub ranks: usize,
     /// Calls that were made but not recorded: the disk or the budget was used up, or a signal interrupted the recorder itself.
     pub lost_calls: u64,
+    /// Of them, reads and writes.
+    pub lost_by_kind: [u64; 2],
+    /// Bytes that these moved.
+    pub lost_bytes: [u64; 2],
+    /// Calls of POSIX and of streams that were recorded, whether the filter keeps them or not.
+    pub recorded: CallsByKind,
     /// Processes of which nothing is left: no room for the start of their spool, or it is no spool any more.
     pub lost_processes: usize,
     /// Places in spools that hold what cannot be; the records after each are lost up to the next chunk.
@@ -51,6 +59,8 @@ pub struct Summary {
     pub filtered: u64,
     /// Programs that ran and could not be seen.
     pub unseen: Vec<Unseen>,
+    /// Processes that run on: their calls up to now are in the trace.
+    pub running: Vec<ProcessId>,
     /// Events whose start had to be moved to keep the order of time (of damaged spools only).
     pub moved: u64,
 }
@@ -80,21 +90,40 @@ impl Summary {
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
         .chain(self.thinning())
-        .chain(self.unseen.iter().map(|it| format!("{} is not seen: {}", it.program, it.reason.sentence())))
+        .chain(self.unseen.iter().map(Unseen::to_string))
+        .chain(self.running_on())
         .collect()
+    }
+
+    fn running_on(&self) -> Option<String> {
+        let count = self.running.len();
+        (count > 0).then(|| {
+            format!(
+                "{count} {} outlived the command and {} on: the trace has the calls up to now (record --wait follows to the end)",
+                if count == 1 { "process" } else { "processes" },
+                if count == 1 { "runs" } else { "run" },
+            )
+        })
     }
 
     /// What the trace lacks, as its notes say it.
     fn losses(&self) -> Losses {
         let [reads, writes, _] =
             [0, 1, 2].map(|i| Calls { calls: self.thinned_calls[i], bytes: self.thinned_bytes[i] });
+        let left_out = CallsByKind { reads, writes, others: self.thinned_calls[2] };
+        let [lost_reads, lost_writes] =
+            [0, 1].map(|i| Calls { calls: self.lost_by_kind[i], bytes: self.lost_bytes[i] });
+        let lost_others = self.lost_calls.saturating_sub(lost_reads.calls).saturating_sub(lost_writes.calls);
+        let lost = CallsByKind { reads: lost_reads, writes: lost_writes, others: lost_others };
         Losses {
-            left_out: CallsByKind { reads, writes, others: self.thinned_calls[2] },
+            made: Some(self.recorded.plus(&left_out).plus(&lost)),
+            left_out,
             keeps_one_in: self.keeps_one_in,
-            lost: CallsByKind { others: self.lost_calls, ..CallsByKind::default() },
+            lost,
             lost_processes: self.lost_processes as u64,
             damaged_places: self.damaged,
             unseen: self.unseen.clone(),
+            running: self.running.clone(),
             ..Losses::default()
         }
     }
@@ -127,11 +156,30 @@ pub fn collect(folder: &Path, output: &Path, job: &str) -> Result<Summary, Error
 
 /// The same, with settings.
 pub fn collect_with(folder: &Path, output: &Path, job: &str, settings: &Settings) -> Result<Summary, Error> {
+    collect_from(&[folder.to_path_buf()], output, job, settings)
+}
+
+/// The same, of a job whose processes left their spools in several folders.
+pub(crate) fn collect_from(
+    folders: &[PathBuf],
+    output: &Path,
+    job: &str,
+    settings: &Settings,
+) -> Result<Summary, Error> {
     let mut summary = Summary::default();
     let mut tables = Tables { job: job.to_owned(), ..Tables::default() };
     tables.notes.push(("recorder".to_owned(), concat!("pioscope ", env!("CARGO_PKG_VERSION")).to_owned()));
 
-    let mut members = survey_folder(folder, &mut summary)?;
+    let mut members = Vec::new();
+    let mut shifts = HashMap::new();
+    for folder in folders {
+        survey_folder(folder, &mut shifts, &mut members, &mut summary)?;
+    }
+    summary.unseen = unseen(folders, |pid, after_ns| {
+        let is_later = |m: &Member| m.spool.header.pid == pid && m.spool.header.start_ns > after_ns;
+        members.iter().any(|member| is_later(member) && member.spool.header.host == members::host())
+    })
+    .map_err(Error::io(&folders[0], "read what was not seen in"))?;
     drop_plumbing(&mut members);
     members.retain(|member| settings.filter.keeps_rank(member.spool.header.rank));
     // By rank; then what is no rank, by time.
@@ -148,12 +196,18 @@ pub fn collect_with(folder: &Path, output: &Path, job: &str, settings: &Settings
     tables.epoch_ns = u64::try_from(epoch_ns).unwrap_or(0);
     let (states, files) = fill_tables(&mut members, epoch_ns, &mut interner, &mut tables);
     summary.unseen.extend(unseen_rings(members.iter().map(|member| &member.spool.header)));
+    summary.running = running(&members, &tables);
     let lookup = Lookup { states, names: Names::new(&mut members, files) };
     summary.processes = members.len();
     summary.ranks = members.iter().filter(|m| m.spool.header.rank.is_some()).count();
     summary.lost_calls = members.iter().fold(0, |sum: u64, m| sum.saturating_add(m.spool.header.dropped));
     for member in &members {
         let header = &member.spool.header;
+        for kind in 0..2 {
+            let (calls, bytes) = (&mut summary.lost_by_kind[kind], &mut summary.lost_bytes[kind]);
+            *calls = calls.saturating_add(header.lost_calls[kind]);
+            *bytes = bytes.saturating_add(header.lost_bytes[kind]);
+        }
         for kind in 0..3 {
             let (calls, bytes) = (&mut summary.thinned_calls[kind], &mut summary.thinned_bytes[kind]);
             *calls = calls.saturating_add(header.thinned_calls[kind]);
@@ -164,7 +218,7 @@ pub fn collect_with(folder: &Path, output: &Path, job: &str, settings: &Settings
     summary.unknown_layouts = interner.invalid;
 
     let mut writer = TraceWriter::create(output, tables)?;
-    write_events(folder, members, lookup, epoch_ns, settings, &mut writer, &mut summary)?;
+    write_events(&folders[0], members, lookup, epoch_ns, settings, &mut writer, &mut summary)?;
     // What is not there must not look as if it never was: reports show these notes first.
     writer.tables_mut().notes.extend(summary.losses().notes());
     writer.finish()?;
@@ -185,10 +239,28 @@ impl Member {
     }
 }
 
-fn survey_folder(folder: &Path, summary: &mut Summary) -> Result<Vec<Member>, Error> {
-    let mut members = Vec::new();
-    let mut shifts: HashMap<(String, String), i128> = HashMap::new();
-    for path in spool_paths(folder)? {
+/// Processes of this host that have not ended.
+fn running(members: &[Member], tables: &Tables) -> Vec<ProcessId> {
+    let here = members::host();
+    let runs = |header: &Header| header.host == here && members::is_alive(header.pid, header.start_ns);
+    let without_end =
+        tables.processes.iter().zip(members).enumerate().filter(|(_, (p, _))| p.end_ns.is_none());
+    without_end
+        .filter(|(_, (_, member))| runs(&member.spool.header))
+        .map(|(index, _)| ProcessId(index as u32))
+        .collect()
+}
+
+/// By boot, or by host where that is not known: wall clock minus the boot's clock.
+type Shifts = HashMap<(String, String), i128>;
+
+fn survey_folder(
+    folder: &Path,
+    shifts: &mut Shifts,
+    members: &mut Vec<Member>,
+    summary: &mut Summary,
+) -> Result<(), Error> {
+    for path in members::files_of(folder, "spool").map_err(Error::io(folder, "list the folder of spools"))? {
         let spool = match Spool::open(&path) {
             Ok(spool) => spool,
             Err(Unusable::NotASpool) => {
@@ -208,19 +280,7 @@ fn survey_folder(folder: &Path, summary: &mut Summary) -> Result<Vec<Member>, Er
         let shift_ns = *shifts.entry(clock).or_insert(own_ns);
         members.push(Member { spool, survey, shift_ns });
     }
-    Ok(members)
-}
-
-fn spool_paths(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(Error::io(folder, "list the folder of spools"))? {
-        let path = entry.map_err(Error::io(folder, "list the folder of spools"))?.path();
-        if path.extension().is_some_and(|extension| extension == "spool") {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    Ok(paths)
+    Ok(())
 }
 
 /// Programs that start MPI jobs beside the launchers: what they read and write is not the job's I/O.
@@ -396,6 +456,7 @@ fn write_events(
     while let Some((thread, start_ns, record)) = merge.next().map_err(Error::io(folder, "read a spool of"))? {
         let state = &mut lookup.states[thread.process];
         let Some(mut event) = event_of(&record, &surveys[thread.process], state) else { continue };
+        count(&event, &mut summary.recorded);
         if !settings.filter.keeps(&event, writer.tables()) {
             summary.filtered += 1;
             continue;
@@ -424,6 +485,23 @@ fn write_events(
         writer.push(&event)?;
     }
     Ok(())
+}
+
+/// Counts a call of POSIX or of a stream.
+fn count(event: &Event, sum: &mut CallsByKind) {
+    if !matches!(event.layer(), Layer::Posix | Layer::Stdio) {
+        return;
+    }
+    let calls = match event.op() {
+        Op::Read => &mut sum.reads,
+        Op::Write => &mut sum.writes,
+        _ => {
+            sum.others += 1;
+            return;
+        }
+    };
+    calls.calls += 1;
+    calls.bytes = calls.bytes.saturating_add(event.transferred());
 }
 
 /// Nanoseconds of the job; what a damaged clock puts before its start is put at its start.

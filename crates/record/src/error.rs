@@ -24,14 +24,13 @@ pub enum Error {
         /// The file.
         program: PathBuf,
     },
-    /// The program does not load libraries, so that no recorder gets into it.
-    #[error(
-        "{program}: statically linked, so its calls cannot be seen: link it dynamically, or run it under strace and import that",
-        program = program.display()
-    )]
-    Static {
+    /// Nothing of ours can be loaded into the program.
+    #[error("{program}: {reason}: nothing of Pioscope can be loaded into it", program = program.display())]
+    Unreachable {
         /// The file.
         program: PathBuf,
+        /// Why.
+        reason: &'static str,
     },
     /// The trace could not be written where it should go.
     #[error("{path}: cannot write the trace there: {source}", path = path.display())]

@@ -5,7 +5,8 @@
 //! they see goes to one *spool* a process, a mapped file that survives any death of the process. When the job is over,
 //! [`collect()`] makes one trace of the spools. [`run()`] does it all.
 //!
-//! What is not seen: programs without the C library's symbols (static ones, Go), what goes on in mapped memory, io_uring,
+//! What is not seen: programs without the C library's symbols (static ones, Go), which the trace names with the bytes that
+//! they moved; what goes on in mapped memory, io_uring,
 //! and MPI-IO from Fortran where its bindings call `PMPI_` names (Open MPI's do). A file that is copied inside the kernel
 //! counts as read and written.
 
@@ -14,6 +15,7 @@ mod error;
 mod filter;
 mod layouts;
 mod live;
+mod members;
 mod merge;
 mod preload;
 mod processors;
@@ -25,6 +27,7 @@ mod signals;
 mod spool;
 mod survey;
 mod times;
+mod unseen;
 
 pub use collect::{Settings, Summary, collect, collect_with};
 pub use error::Error;
@@ -32,7 +35,7 @@ pub use filter::{Filter, PathRule, Ranks, absolute};
 pub use live::{Counts, Look, Watch};
 pub use preload::{can_be_preloaded, preload_folder};
 pub use program::check;
-pub use run::{Options, Outcome, run, run_to_end};
+pub use run::{Options, Outcome, cannot_see, run, run_to_end};
 pub use shim::{MPI_SHIM, compile_shim};
 
 /// The preload library that records POSIX calls and streams: a shared object for this machine, to be written to a file.

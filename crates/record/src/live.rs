@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use pio_trace::{Call, Flags, Layer, Op};
 
+use crate::members;
 use crate::spool::{self, Chunk, Spool};
 
 /// Calls and bytes, of the job so far or of a while of it.
@@ -54,7 +55,7 @@ const LOOKS_AT_HOLES: u32 = 16;
 /// Follows the spools in a folder.
 #[derive(Debug)]
 pub struct Watch {
-    folder: PathBuf,
+    folders: Vec<PathBuf>,
     spools: HashMap<PathBuf, Followed>,
     total: Counts,
     looked: Instant,
@@ -74,23 +75,22 @@ struct Followed {
 impl Watch {
     /// Of the job whose spools are in `folder`.
     pub fn new(folder: &Path) -> Watch {
-        Watch {
-            folder: folder.to_path_buf(),
-            spools: HashMap::new(),
-            total: Counts::default(),
-            looked: Instant::now(),
-        }
+        Watch::of(vec![folder.to_path_buf()])
+    }
+
+    /// Of the job whose spools are in these folders.
+    pub(crate) fn of(folders: Vec<PathBuf>) -> Watch {
+        Watch { folders, spools: HashMap::new(), total: Counts::default(), looked: Instant::now() }
     }
 
     /// Counts what has been added.
     pub fn look(&mut self) -> io::Result<Look> {
         let before = self.total;
-        for entry in std::fs::read_dir(&self.folder)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "spool")
-                && let Ok(spool) = Spool::open(&path)
-            {
-                self.spools.entry(path).or_default().follow(&spool, &mut self.total)?;
+        for folder in &self.folders {
+            for path in members::files_of(folder, "spool")? {
+                if let Ok(spool) = Spool::open(&path) {
+                    self.spools.entry(path).or_default().follow(&spool, &mut self.total)?;
+                }
             }
         }
         let looked = std::mem::replace(&mut self.looked, Instant::now());

@@ -1,35 +1,70 @@
-//! Can this command be recorded? Asked before it is started, so that nobody waits for a job that leaves no trace.
+//! What is about to be started: is it there, and can it be recorded? Asked before the job starts, so that nobody waits for
+//! one that leaves no trace.
+//!
+//! What a program file is, the C of the recorder's exec hooks decides (`c/pio_program.h`): here for the command itself,
+//! there for all that it starts.
+#![allow(unsafe_code)] // The C is called.
 
-use std::ffi::OsStr;
+use std::ffi::{CStr, CString, OsStr, OsString, c_char};
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use pio_trace::Reason;
 
 use crate::error::Error;
 
-/// Programs that start the program in their arguments, beside the launchers of MPIs.
-const LAUNCHERS: [&str; 8] = ["srun", "env", "time", "nice", "timeout", "nohup", "taskset", "numactl"];
+/// A program file, looked at.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The file that the system would run.
+    pub path: PathBuf,
+    /// Why its calls cannot be seen; none if they can.
+    pub unseen: Option<Reason>,
+    /// Whether it does not run, or complains, with the recorder in `LD_PRELOAD`.
+    pub is_harmed: bool,
+    /// The library that must come before the recorder in `LD_PRELOAD`.
+    pub sanitizer: Option<OsString>,
+}
 
-/// Checks `command[0]`; and, if it is a launcher, the first program among its arguments.
-pub fn check(command: &[impl AsRef<OsStr>]) -> Result<(), Error> {
-    let Some(program) = command.first().map(AsRef::as_ref) else { return Err(Error::NoCommand) };
-    let path = find(program)?;
-    check_dynamic(&path)?;
-    let name = Path::new(program).file_name().and_then(OsStr::to_str).unwrap_or("");
-    if !LAUNCHERS.contains(&name) && !pio_mpi::is_launcher(name) {
-        return Ok(());
-    }
-    // Options' values are no program files: the first argument that is one is what gets launched.
-    for argument in &command[1..] {
-        if let Ok(path) = find(argument.as_ref())
-            && is_elf(&path)
-        {
-            return check_dynamic(&path);
+/// `struct pio_program` of `c/pio_program.h`.
+#[repr(C)]
+struct Verdict {
+    reason: *const c_char,
+    is_harmed: bool,
+    sanitizer: [c_char; 512],
+}
+
+unsafe extern "C" {
+    fn pio_look_at_program(path: *const c_char, program: *mut Verdict);
+}
+
+impl Program {
+    /// The program that `command` names.
+    ///
+    /// # Errors
+    /// If there is no such program.
+    pub fn of(command: &[impl AsRef<OsStr>]) -> Result<Program, Error> {
+        let Some(name) = command.first().map(AsRef::as_ref) else { return Err(Error::NoCommand) };
+        let path = find(name)?;
+        let mut verdict = Verdict { reason: std::ptr::null(), is_harmed: false, sanitizer: [0; 512] };
+        if let Ok(path) = CString::new(path.as_os_str().as_bytes()) {
+            // SAFETY: both pointers are valid for the call; the C fills the verdict in, and keeps neither.
+            unsafe { pio_look_at_program(path.as_ptr(), &mut verdict) };
         }
+        // SAFETY: the reason is null or a string literal of the C.
+        let reason = (!verdict.reason.is_null()).then(|| unsafe { CStr::from_ptr(verdict.reason) });
+        let sanitizer: Vec<u8> =
+            verdict.sanitizer.iter().map(|&c| c.cast_unsigned()).take_while(|&b| b != 0).collect();
+        Ok(Program {
+            path,
+            unseen: reason.map(|name| Reason::from_name(&name.to_string_lossy())),
+            is_harmed: verdict.is_harmed,
+            sanitizer: (!sanitizer.is_empty()).then(|| OsString::from_vec(sanitizer)),
+        })
     }
-    Ok(())
 }
 
 /// The file that the system would run.
@@ -54,37 +89,35 @@ fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
+/// Programs that start the program in their arguments, beside the launchers of MPIs.
+const LAUNCHERS: [&str; 8] = ["srun", "env", "time", "nice", "timeout", "nohup", "taskset", "numactl"];
+
+/// Checks that libraries can be loaded into `command[0]` and, if it is a launcher, into the first program among its
+/// arguments. To record does not need it: what cannot be seen runs, and is named. To change what a program does needs it.
+///
+/// # Errors
+/// If there is no such program, or nothing can be loaded into it.
+pub fn check(command: &[impl AsRef<OsStr>]) -> Result<(), Error> {
+    let program = Program::of(command)?;
+    let is_launcher = program
+        .path
+        .file_name()
+        .and_then(OsStr::to_str)
+        .is_some_and(|name| LAUNCHERS.contains(&name) || pio_mpi::is_launcher(name));
+    // Options' values are no program files: the first argument that is one is what gets launched.
+    let launched = command[1..].iter().filter(|_| is_launcher).find_map(|word| {
+        let found = Program::of(std::slice::from_ref(word)).ok()?;
+        is_elf(&found.path).then_some(found)
+    });
+    for program in [Some(program), launched].into_iter().flatten() {
+        if let Some(reason) = program.unseen.filter(|reason| *reason != Reason::Go) {
+            return Err(Error::Unreachable { program: program.path, reason: reason.sentence() });
+        }
+    }
+    Ok(())
+}
+
 fn is_elf(path: &Path) -> bool {
     let mut magic = [0; 4];
     File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == b"\x7fELF"
-}
-
-/// Refuses a 64-bit ELF program without an interpreter: nothing loads libraries into it.
-fn check_dynamic(path: &Path) -> Result<(), Error> {
-    match has_interpreter(path) {
-        Some(false) => Err(Error::Static { program: path.to_path_buf() }),
-        _ => Ok(()),
-    }
-}
-
-/// None if the file is no 64-bit little-endian ELF program (a script, say), or cannot be read.
-fn has_interpreter(path: &Path) -> Option<bool> {
-    const PT_INTERP: u32 = 3;
-    let file = File::open(path).ok()?;
-    let mut header = [0; 64];
-    file.read_exact_at(&mut header, 0).ok()?;
-    if &header[..4] != b"\x7fELF" || header[4] != 2 || header[5] != 1 {
-        return None;
-    }
-    let u16_at = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
-    let table = u64::from_le_bytes(header[32..40].try_into().ok()?);
-    let (entry_bytes, entries) = (u64::from(u16_at(54)), u64::from(u16_at(56)));
-    for entry in 0..entries {
-        let mut kind = [0; 4];
-        file.read_exact_at(&mut kind, table.checked_add(entry * entry_bytes)?).ok()?;
-        if u32::from_le_bytes(kind) == PT_INTERP {
-            return Some(true);
-        }
-    }
-    Some(false)
 }

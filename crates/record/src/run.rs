@@ -1,23 +1,31 @@
 //! Runs a job under the recorder and collects its trace.
+#![allow(unsafe_code)] // waitid(2) exists in C only.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::collect::{Settings, Summary, collect_with};
+use crate::POSIX_LIBRARY;
+use crate::collect::{Settings, Summary, collect_from};
 use crate::error::Error;
 use crate::live::{Look, Watch};
+use crate::members;
 use crate::preload::{can_be_preloaded, preload_folder};
+use crate::program::Program;
 use crate::signals::Forwarding;
-use crate::{POSIX_LIBRARY, program};
+use crate::unseen;
 
 /// How often a running job is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often it is asked whether processes of the job still run, after its command has ended.
+const LOOK_FOR_PROCESSES_EVERY: Duration = Duration::from_millis(100);
 
 /// What to record, and how.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +48,9 @@ pub struct Options {
     pub budget_bytes: Option<u64>,
     /// Called once a second with what the job does, and in the end.
     pub live: Option<fn(&Look)>,
+    /// Whether to go on until the last process of the job on this host has ended, though the command has; SIGINT and SIGTERM
+    /// end the waiting. Else a process that outlives the command is in the trace up to then.
+    pub wait: bool,
     /// Where to make the folder of spools, which every host of the job must reach: beside the trace if none is given.
     pub spool: Option<PathBuf>,
 }
@@ -54,8 +65,10 @@ pub struct Outcome {
 }
 
 /// Runs the command, passing SIGINT and SIGTERM on to it, and writes its trace however it ends.
+///
+/// A program that cannot be seen runs as it is: the trace names it.
 pub fn run(options: &Options) -> Result<Outcome, Error> {
-    program::check(&options.command)?;
+    let program = Program::of(&options.command)?;
     check_output(&options.output)?;
     let spool = make_spool_folder(options)?;
     let library = match PosixLibrary::write(&spool) {
@@ -65,8 +78,12 @@ pub fn run(options: &Options) -> Result<Outcome, Error> {
             return Err(error);
         }
     };
-    let job = job(options, &spool, &library.path);
-    let status = match job.and_then(|mut job| run_watched(&mut job, &spool, options.live)) {
+    let others = OtherUsers::new(options, &spool, &library.path);
+    let mut folders = vec![spool.clone()];
+    folders.extend(others.iter().map(OtherUsers::folder));
+    let started = job(options, &program, &spool, &library.path, others.as_ref())
+        .and_then(|mut job| run_watched(&mut job, &program, &folders, options));
+    let status = match started {
         Ok(status) => status,
         Err(error) => {
             // Nothing has been recorded yet: nothing is lost.
@@ -75,10 +92,85 @@ pub fn run(options: &Options) -> Result<Outcome, Error> {
         }
     };
     let job = options.command.iter().map(|a| a.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    let summary = collect_with(&spool, &options.output, &job, &options.settings)
-        .map_err(|error| Error::Collect { spool: spool.clone(), source: Box::new(error) })?;
+    let summary =
+        collect_from(&folders, &options.output, &job, &options.settings).map_err(|error| Error::Collect {
+            spool: others.map_or(spool.clone(), |others| others.keep(&spool)),
+            source: Box::new(error),
+        })?;
     fs::remove_dir_all(&spool).map_err(Error::io(&spool, "remove the folder of spools"))?;
     Ok(Outcome { status, summary })
+}
+
+/// Why the calls of a command itself will not be seen, in a sentence; none if they will, or if there is no such command.
+pub fn cannot_see(command: &[OsString]) -> Option<String> {
+    let program = Program::of(command).ok()?;
+    let reason = program.unseen?;
+    Some(format!("{}: not seen: {}", program.path.display(), reason.sentence()))
+}
+
+/// Where processes of other users leave what they record, and find the recorder: `su` and its kin start them, and the folder
+/// of spools often lies where they may not look. Only root can start such processes. All may put files into the folder,
+/// none may list it, and its name cannot be guessed; each spool can be read by its owner and root alone.
+struct OtherUsers {
+    folder: PathBuf,
+    /// Copies of what is preloaded, as a list.
+    libraries: OsString,
+}
+
+impl OtherUsers {
+    /// None where it is not needed, or cannot be made: then programs of other users are named as not seen.
+    fn new(options: &Options, spool: &Path, posix: &Path) -> Option<OtherUsers> {
+        let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+        is_root.then(|| OtherUsers::make(options, spool, posix).ok()).flatten()
+    }
+
+    fn make(options: &Options, spool: &Path, posix: &Path) -> io::Result<OtherUsers> {
+        let parent = std::env::temp_dir().canonicalize()?;
+        let mut number = [0; 16];
+        fs::File::open("/dev/urandom")?.read_exact(&mut number)?;
+        let folder = parent.join(format!(".pioscope-{:032x}", u128::from_le_bytes(number)));
+        fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        let mut others = OtherUsers { folder, libraries: OsString::new() };
+        for library in own_libraries(options, posix) {
+            let copy = others.folder.join(library.file_name().unwrap_or_default());
+            if !can_be_preloaded(&copy) {
+                return Err(io::Error::from(io::ErrorKind::InvalidFilename));
+            }
+            fs::copy(&library, &copy)?;
+            fs::set_permissions(&copy, fs::Permissions::from_mode(0o644))?;
+            if !others.libraries.is_empty() {
+                others.libraries.push(":");
+            }
+            others.libraries.push(copy);
+        }
+        let budget = spool.join("budget");
+        if budget.is_file() {
+            // Of their own: what another user may write to, the job must not depend on.
+            let copy = others.folder.join("budget");
+            fs::copy(&budget, &copy)?;
+            fs::set_permissions(&copy, fs::Permissions::from_mode(0o666))?;
+        }
+        fs::set_permissions(&others.folder, fs::Permissions::from_mode(0o1733))?;
+        Ok(others)
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.folder.clone()
+    }
+
+    /// Moves what is in it to the folder of spools, which is kept.
+    fn keep(self, spool: &Path) -> PathBuf {
+        for path in members::files_of(&self.folder, "spool").unwrap_or_default() {
+            let _ = fs::copy(&path, spool.join(path.file_name().unwrap_or_default()));
+        }
+        spool.to_path_buf()
+    }
+}
+
+impl Drop for OtherUsers {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
 }
 
 /// The trace's place must be writable now, rather than after hours of work.
@@ -161,10 +253,15 @@ impl PosixLibrary {
     }
 }
 
-/// As [`run_to_end`], while somebody looks on.
-fn run_watched(command: &mut Command, spool: &Path, live: Option<fn(&Look)>) -> Result<ExitStatus, Error> {
-    let Some(tell) = live else { return run_to_end(command) };
-    let mut watch = Watch::new(spool);
+/// Runs the job's command and waits for it, while somebody may look on; and for all that it started, if that is asked.
+fn run_watched(
+    command: &mut Command,
+    program: &Program,
+    folders: &[PathBuf],
+    options: &Options,
+) -> Result<ExitStatus, Error> {
+    let Some(tell) = options.live else { return run_recorded(command, program, folders, options.wait) };
+    let mut watch = Watch::of(folders.to_vec());
     // Nothing of the job depends on what is shown of it: what cannot be read is shown the next time, or never.
     let mut look = move || {
         if let Ok(look) = watch.look() {
@@ -178,10 +275,48 @@ fn run_watched(command: &mut Command, spool: &Path, live: Option<fn(&Look)>) -> 
         }
         look();
     });
-    let status = run_to_end(command);
+    let status = run_recorded(command, program, folders, options.wait);
     drop(ended);
     let _ = watcher.join();
     status
+}
+
+fn run_recorded(
+    command: &mut Command,
+    program: &Program,
+    folders: &[PathBuf],
+    wait: bool,
+) -> Result<ExitStatus, Error> {
+    let mut child = command.spawn().map_err(Error::io(&program.path, "start the program"))?;
+    let forwarding = Forwarding::to(child.id());
+    // It runs already: what cannot be noted about it is not worth its life.
+    let _ = folders.first().map(|folder| unseen::note_start(folder, child.id(), program));
+    if wait_without_reaping(child.id()) {
+        unseen::note_end(folders, child.id());
+    }
+    let status = child.wait().map_err(Error::io(&program.path, "wait for the program"))?;
+    forwarding.target_has_ended();
+    while wait && !forwarding.has_come() && !members::running(folders).is_empty() {
+        std::thread::sleep(LOOK_FOR_PROCESSES_EVERY);
+    }
+    Ok(status)
+}
+
+/// Waits until a child has ended, and leaves it there to be asked. False if that cannot be.
+fn wait_without_reaping(pid: u32) -> bool {
+    loop {
+        // SAFETY: all-zero is a valid siginfo_t, and it is valid for the call.
+        let result = unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            libc::waitid(libc::P_PID, pid, &mut info, libc::WEXITED | libc::WNOWAIT)
+        };
+        if result == 0 {
+            return true;
+        }
+        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return false;
+        }
+    }
 }
 
 /// Runs a command and waits for it, passing SIGINT and SIGTERM on to it.
@@ -195,36 +330,75 @@ pub fn run_to_end(command: &mut Command) -> Result<ExitStatus, Error> {
 }
 
 /// The job's command, with the recorders in its environment.
-fn job(options: &Options, spool: &Path, posix: &Path) -> Result<Command, Error> {
-    let [program, arguments @ ..] = options.command.as_slice() else { return Err(Error::NoCommand) };
-    let mut command = Command::new(program);
+fn job(
+    options: &Options,
+    program: &Program,
+    spool: &Path,
+    posix: &Path,
+    others: Option<&OtherUsers>,
+) -> Result<Command, Error> {
+    let [name, arguments @ ..] = options.command.as_slice() else { return Err(Error::NoCommand) };
+    let own = own_list(options, posix)?;
+    let mut command = Command::new(name);
     command
         .args(arguments)
-        .env("LD_PRELOAD", preload_list(options, posix)?)
+        .env("LD_PRELOAD", preload_list(program, &own))
         .env("PIOSCOPE_SPOOL", spool)
+        .env("PIOSCOPE_PRELOAD", &own)
         .env("PIOSCOPE_PATHS", options.settings.filter.path_lines()?)
         .envs(options.environment.iter().map(|(name, value)| (name, value)));
+    match &program.sanitizer {
+        Some(first) => command.env("PIOSCOPE_FIRST", first),
+        None => command.env_remove("PIOSCOPE_FIRST"),
+    };
+    match others {
+        Some(others) => {
+            command.env("PIOSCOPE_OTHERS", &others.folder).env("PIOSCOPE_OTHERS_PRELOAD", &others.libraries);
+        }
+        None => {
+            command.env_remove("PIOSCOPE_OTHERS").env_remove("PIOSCOPE_OTHERS_PRELOAD");
+        }
+    }
     Ok(command)
 }
 
-/// Ours first, then what the user preloads anyway. The MPI recorder comes before the POSIX one: it asks it for services,
-/// and both come before libraries whose calls are to be seen.
-fn preload_list(options: &Options, posix: &Path) -> Result<OsString, Error> {
-    let mut list = OsString::new();
+/// What is loaded into every process. The MPI recorder comes before the POSIX one: it asks it for services, and both come
+/// before libraries whose calls are to be seen.
+fn own_libraries(options: &Options, posix: &Path) -> Vec<PathBuf> {
     let mpi = options.mpi_shim.iter().map(PathBuf::as_path);
-    for path in mpi.chain([posix]).chain(options.preload.iter().map(PathBuf::as_path)) {
-        if !can_be_preloaded(path) {
+    mpi.chain([posix]).chain(options.preload.iter().map(PathBuf::as_path)).map(Path::to_path_buf).collect()
+}
+
+fn own_list(options: &Options, posix: &Path) -> Result<OsString, Error> {
+    let mut list = OsString::new();
+    for path in own_libraries(options, posix) {
+        if !can_be_preloaded(&path) {
             let reason = "contains a blank or a colon, which LD_PRELOAD cannot hold: choose another folder";
-            return Err(Error::UnusablePath { path: path.to_path_buf(), reason });
+            return Err(Error::UnusablePath { path, reason });
         }
         if !list.is_empty() {
             list.push(":");
         }
         list.push(path);
     }
-    if let Some(existing) = std::env::var_os("LD_PRELOAD").filter(|value| !value.is_empty()) {
-        list.push(OsStr::new(":"));
-        list.push(existing);
-    }
     Ok(list)
+}
+
+/// Ours first, then what the user preloads anyway: unless the program does not bear ours, or a sanitizer that wants to be
+/// the first of all. The recorder's exec hooks do the same for what the program starts (`c/pio_exec.c`).
+fn preload_list(program: &Program, own: &OsStr) -> OsString {
+    let users = std::env::var_os("LD_PRELOAD").unwrap_or_default();
+    let is_sanitizer = |name: &[u8]| users.as_bytes().windows(name.len()).any(|part| part == name);
+    let users_first = is_sanitizer(b"libasan.so") || is_sanitizer(b"libclang_rt.asan");
+    let own = if program.is_harmed { OsStr::new("") } else { own };
+    let (first, last) = if users_first { (users.as_os_str(), own) } else { (own, users.as_os_str()) };
+    let sanitizer = program.sanitizer.as_deref().filter(|_| !users_first).unwrap_or(OsStr::new(""));
+    let mut list = OsString::new();
+    for entry in [sanitizer, first, last].into_iter().filter(|entry| !entry.is_empty()) {
+        if !list.is_empty() {
+            list.push(":");
+        }
+        list.push(entry);
+    }
+    list
 }

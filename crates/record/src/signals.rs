@@ -1,10 +1,13 @@
 //! Passes the signals that end a job on to the job, so that we outlive it and collect its trace.
 #![allow(unsafe_code)] // Signal handlers and kill(2) exist in C only.
 
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// The process that gets the signals; 0 for none.
 static TARGET: AtomicI32 = AtomicI32::new(0);
+
+/// Whether one of the signals has come since the last job began.
+static HAS_COME: AtomicBool = AtomicBool::new(false);
 
 /// What a terminal's interrupt and a batch system's end of time send.
 const FORWARDED: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
@@ -18,7 +21,21 @@ impl Forwarding {
     /// To the process `pid`.
     pub fn to(pid: u32) -> Forwarding {
         TARGET.store(pid as i32, Ordering::SeqCst);
+        HAS_COME.store(false, Ordering::SeqCst);
         Forwarding { previous: FORWARDED.iter().filter_map(|&signal| install(signal)).collect() }
+    }
+}
+
+impl Forwarding {
+    /// The process has ended: signals are only remembered from now on.
+    pub fn target_has_ended(&self) {
+        TARGET.store(0, Ordering::SeqCst);
+        HAS_COME.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether a signal has come since.
+    pub fn has_come(&self) -> bool {
+        HAS_COME.load(Ordering::SeqCst)
     }
 }
 
@@ -48,6 +65,7 @@ fn install(signal: libc::c_int) -> Option<(libc::c_int, libc::sigaction)> {
 /// A terminal sends SIGINT to the whole foreground group: the job has it already. A signal from a process is for us alone.
 extern "C" fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     let target = TARGET.load(Ordering::SeqCst);
+    HAS_COME.store(true, Ordering::SeqCst);
     // SAFETY: the kernel passes a valid siginfo to an SA_SIGINFO handler; kill is async-signal-safe.
     unsafe {
         if target > 0 && (*info).si_code != libc::SI_KERNEL {

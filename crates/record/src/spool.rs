@@ -31,6 +31,8 @@ const MAGIC: &[u8; 8] = b"PIOSPOOL";
 const VERSION: u32 = 2;
 /// Where the command is in the header.
 const COMMAND: usize = 400;
+/// Where it ends at the latest: counts of lost calls follow.
+const LOST: usize = 4064;
 const CHUNK_MAGIC: u32 = 0x4b4e_4843;
 const HEADER_BYTES: usize = 4096;
 const CHUNK_STEP: usize = 4096;
@@ -65,6 +67,10 @@ pub struct Header {
     pub ended_normally: bool,
     /// Records lost for want of room.
     pub dropped: u64,
+    /// Of them, reads and writes.
+    pub lost_calls: [u64; 2],
+    /// Bytes that these moved.
+    pub lost_bytes: [u64; 2],
     /// Calls that the budget did not allow: reads, writes, others.
     pub thinned_calls: [u64; 3],
     /// Bytes that they moved.
@@ -434,7 +440,7 @@ impl Record {
 impl Header {
     fn decode(bytes: &[u8]) -> Header {
         let ended = u32_at(bytes, 28);
-        let command_bytes = (u32_at(bytes, 224) as usize).min(HEADER_BYTES - COMMAND);
+        let command_bytes = (u32_at(bytes, 224) as usize).min(LOST - COMMAND);
         Header {
             pid: u32_at(bytes, 12),
             rank: u32::try_from(u32_at(bytes, 20) as i32).ok(),
@@ -443,6 +449,8 @@ impl Header {
             dropped: u64_at(bytes, 40),
             thinned_calls: [240, 248, 256].map(|at| u64_at(bytes, at)),
             thinned_bytes: [264, 272, 280].map(|at| u64_at(bytes, at)),
+            lost_calls: [LOST, LOST + 8].map(|at| u64_at(bytes, at)),
+            lost_bytes: [LOST + 16, LOST + 24].map(|at| u64_at(bytes, at)),
             keeps_one_in: u64_at(bytes, 288),
             unseen_rings: u64_at(bytes, 368),
             device_bytes: (u64_at(bytes, 376) != 0).then(|| [384, 392].map(|at| u64_at(bytes, at))),

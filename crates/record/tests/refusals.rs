@@ -1,4 +1,4 @@
-//! What cannot be recorded is refused before it runs, in one clear line.
+//! What cannot be run, or cannot be written, is refused before anything runs, in one clear line.
 
 mod common;
 
@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{command, compile, folder, program_source, record_in};
-use pio_record::{Error, Options, run};
+use pio_record::{Error, Options, check, run};
+use pio_trace::{Calls, Losses};
 
 fn refusal(words: &[&str], output: &Path) -> Error {
     let options = Options { command: command(words), output: output.to_path_buf(), ..Options::default() };
@@ -38,7 +39,7 @@ fn programs_that_are_not_there_or_not_programs() {
 }
 
 #[test]
-fn static_programs_alone_and_behind_a_launcher() {
+fn what_needs_to_be_loaded_is_not_into_static_programs() {
     let folder = folder();
     let program = folder.path().join("still");
     let source = program_source("threads.c");
@@ -52,11 +53,16 @@ fn static_programs_alone_and_behind_a_launcher() {
         println!("skipped: no static C library here");
         return;
     }
-    let output = folder.path().join("job.pio");
     let program = program.to_str().expect("utf-8");
-    assert!(matches!(refusal(&[program], &output), Error::Static { .. }));
-    let behind = refusal(&["env", "A=B", program], &output);
-    assert!(matches!(&behind, Error::Static { program: named } if named.ends_with("still")), "{behind}");
+    for words in [&[program][..], &["env", "A=B", program]] {
+        let refused = check(words).expect_err("nothing can be loaded");
+        assert!(
+            matches!(&refused, Error::Unreachable { program, .. } if program.ends_with("still")),
+            "{refused}"
+        );
+        assert!(refused.to_string().contains("statically linked"), "{refused}");
+    }
+    assert!(check(&["env", "A=B", "cat"]).is_ok());
 }
 
 #[test]
@@ -117,6 +123,11 @@ fn a_full_disk_loses_calls_and_says_how_many() {
     let summary = &job.outcome.summary;
     assert!(summary.lost_calls > 0, "{summary:?}");
     assert_eq!(summary.events + summary.lost_calls, 1001, "an open and 1000 writes");
+    let losses = Losses::of(&job.trace);
+    let made = losses.made.expect("the trace says how many calls were made");
+    assert_eq!((made.writes, made.others), (Calls { calls: 1000, bytes: 100_000 }, 1), "{losses:?}");
+    assert_eq!(losses.lost.calls(), summary.lost_calls, "{losses:?}");
+    assert_eq!(losses.lost.writes.bytes, losses.lost.writes.calls * 100, "{losses:?}");
     drop(job);
 }
 

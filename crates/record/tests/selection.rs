@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use common::{Job, command, compile, folder, record_in};
 use pio_record::{Error, Filter, Look, Options, PathRule, Settings, run};
-use pio_trace::{Layer, Op};
+use pio_trace::{Calls, Layer, Losses, Op};
 
 fn patterns(pattern: &str, accesses: u64, change: impl FnOnce(&mut Options)) -> Job {
     let folder = folder();
@@ -91,7 +91,11 @@ fn a_budget_is_kept_and_what_it_costs_is_told() {
     assert_eq!(summary.lost_calls, 0, "{summary:?}");
     assert!(kept > WRITES / 10 && summary.thinned_calls[1] > 0 && summary.keeps_one_in >= 4, "{summary:?}");
     assert_eq!(summary.thinned_bytes[1], summary.thinned_calls[1] * 512);
-    assert!(job.trace.tables().notes.iter().any(|(name, _)| name == "thinned out"));
+    let losses = Losses::of(&job.trace);
+    let made = losses.made.expect("the trace says how many calls were made");
+    assert_eq!((made.writes.calls, made.writes.bytes), (WRITES, WRITES * 512), "{losses:?}");
+    let (calls, bytes) = (summary.thinned_calls[1], summary.thinned_bytes[1]);
+    assert_eq!(losses.left_out.writes, Calls { calls, bytes }, "{losses:?}");
     // What is kept still stands where it was written, though the writes between are not there.
     let offsets: Vec<u64> = job
         .on("/file-0")

@@ -10,7 +10,7 @@ use crate::tables::ProcessId;
 /// What a trace lacks of its job. [`Losses::default`] lacks nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// All calls on files that the recorded processes made, whether the trace holds them or not: what `left_out` and
+    /// All calls of POSIX and of streams that the recorded processes made, whether the trace holds them or not: what `left_out` and
     /// `lost` are parts of. Calls that a filter left out are among them. None where nothing is missing, and in traces
     /// that do not say it.
     pub made: Option<CallsByKind>,
@@ -300,6 +300,25 @@ impl Losses {
             note(RUNNING, format!("processes {}", ids.join(", ")));
         }
         notes
+    }
+}
+
+impl std::fmt::Display for Unseen {
+    /// A sentence for people: which program, why, and how much it moved.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Unseen { program, reason, processes, unknown, read_bytes, written_bytes } = self;
+        write!(f, "{program} was not seen: {}", reason.sentence())?;
+        if *processes > 1 {
+            write!(f, "; {processes} processes")?;
+        }
+        let at_least = if *unknown > 0 { "at least " } else { "" };
+        match unknown == processes {
+            true => write!(f, "; how many bytes it moved is not known"),
+            false => write!(
+                f,
+                "; by /proc it read {at_least}{read_bytes} bytes and wrote {at_least}{written_bytes} bytes"
+            ),
+        }
     }
 }
 

@@ -172,3 +172,16 @@ fn child_of(pid: u32) -> String {
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
     children.split_whitespace().next().unwrap().to_owned()
 }
+
+#[test]
+fn a_program_that_cannot_be_seen_runs_and_is_named_before_and_after() {
+    let place = Place::new();
+    let source = "#include <unistd.h>\nint main(void) { return write(1, \"12345\", 5) == 5 ? 7 : 1; }";
+    place.compile("cc", "fixed", source, &["-static"]);
+    let job = place.pioscope(["record", "--wait", "-o", "run.pio", "--", "./fixed"]);
+    assert_eq!((job.code, job.out.as_str()), (Some(7), "12345"), "{}", job.err);
+    let ours: Vec<&str> = job.err.lines().collect();
+    assert!(ours[0].starts_with("pioscope: ./fixed: not seen: it is statically linked"), "{ours:?}");
+    assert!(ours.iter().any(|line| line.contains("wrote 5 bytes")), "{ours:?}");
+    place.pioscope(["explain", "run.pio"]).succeeds();
+}

@@ -1,0 +1,112 @@
+//! The processes of a job that run now, by `/proc`: which they are, and what they have moved.
+//!
+//! A process belongs to the job if it was started with the job's folder of spools in its environment, or has left a spool
+//! there. Only processes of this host can be asked.
+#![allow(unsafe_code)] // Clocks are read by the C library.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::spool::Spool;
+
+/// Bytes of system calls, by `/proc/PID/io`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// `rchar`.
+    pub read_bytes: u64,
+    /// `wchar`.
+    pub written_bytes: u64,
+}
+
+/// What a process has moved, with the children that it waited for. None if it is gone, or is another user's.
+pub fn moved(pid: u32) -> Option<Moved> {
+    let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+    let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    Some(Moved { read_bytes: number("rchar:")?, written_bytes: number("wchar:")? })
+}
+
+/// This host's name, as it is in the names of spools.
+pub fn host() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim_end_matches('\n').chars().take(63).collect::<String>().replace('/', "_")
+}
+
+/// The boot's clock (`CLOCK_MONOTONIC`), which spools tell times by.
+pub fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for the call.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+/// Whether the process that had the id `pid` at a moment of the boot's clock still runs: another may have it by now.
+pub fn is_alive(pid: u32, at_ns: u64) -> bool {
+    /// The kernel tells starts in hundredths of a second.
+    const SLACK_NS: u64 = 20_000_000;
+    let Ok(text) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    // The name of the program stands in brackets, and may hold anything.
+    let Some((_, fields)) = text.rsplit_once(')') else { return false };
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let (Some(state), Some(start_ticks)) =
+        (fields.first(), fields.get(19).and_then(|ticks| ticks.parse::<u64>().ok()))
+    else {
+        return false;
+    };
+    // Starts count the time that the machine slept, spools do not.
+    let slept_ns = clock_ns(libc::CLOCK_BOOTTIME).saturating_sub(monotonic_ns());
+    // SAFETY: sysconf reads no memory of ours.
+    let ticks_per_s = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).unwrap_or(0).max(1);
+    let start_ns = u128::from(start_ticks) * 1_000_000_000 / u128::from(ticks_per_s);
+    !matches!(*state, "Z" | "X" | "x") && start_ns <= u128::from(at_ns + slept_ns + SLACK_NS)
+}
+
+/// Processes of the job on this host that run now.
+pub fn running(folders: &[PathBuf]) -> BTreeSet<u32> {
+    let mut pids = BTreeSet::new();
+    let names: Vec<Vec<u8>> =
+        folders.iter().map(|folder| [b"PIOSCOPE_SPOOL=", folder.as_os_str().as_bytes()].concat()).collect();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        // Empty for what has ended; not to be read if it is another user's, and then no part of this job.
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        if environment.split(|&byte| byte == 0).any(|variable| names.iter().any(|name| name == variable)) {
+            pids.insert(pid);
+        }
+    }
+    let here = host();
+    for folder in folders {
+        for path in files_of(folder, "spool").unwrap_or_default() {
+            if let Ok(spool) = Spool::open(&path)
+                && spool.header.host == here
+                && is_alive(spool.header.pid, spool.header.start_ns)
+            {
+                pids.insert(spool.header.pid);
+            }
+        }
+    }
+    pids.remove(&std::process::id());
+    pids
+}
+
+/// Files of a folder with this extension, in order. Only regular ones: others may write to one of the folders.
+pub fn files_of(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        if path.extension().is_some_and(|found| found == extension) && entry.file_type()?.is_file() {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
