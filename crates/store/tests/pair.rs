@@ -436,7 +436,7 @@ fn locks_are_kept_for_who_may_come_again() {
                 server.handle(event, &mut actions);
                 actions
             };
-            let mut had = |tell: &mut dyn FnMut(Event) -> Vec<Action>, number| {
+            let had = |tell: &mut dyn FnMut(Event) -> Vec<Action>, number| {
                 let request = lock(number);
                 let event = Event::Received { connection: ConnectionId(2), request, data_bytes: 0 };
                 match tell(event).pop() {
