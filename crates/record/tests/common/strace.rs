@@ -106,6 +106,10 @@ fn count_line(line: &str, folder: &str, seen: &mut Seen) {
             // An open returns the descriptor; the others take it first.
             let text = if family == "open" { result } else { arguments };
             let bytes = if matches!(family, "read" | "write") { value } else { 0 };
+            // The recorder looks at a program's file before it is started (c/pio_program.h).
+            if family == "open" && arguments.ends_with("O_RDONLY|O_NONBLOCK|O_CLOEXEC)") {
+                continue;
+            }
             if let Some(path) = paths(text).first().filter(|path| ours(path)) {
                 if arguments.contains("O_DIRECTORY") {
                     seen.folders.insert(path.clone());
