@@ -32,13 +32,23 @@ class Explanation:
         return self._native.duration_s
 
     @property
+    def read_bandwidth_bytes_per_s(self):
+        """Bytes that the program read, over the time in which at least one process was reading. None if it read nothing."""
+        return self._native.read_bandwidth_bytes_per_s
+
+    @property
+    def write_bandwidth_bytes_per_s(self):
+        """The same of writes."""
+        return self._native.write_bandwidth_bytes_per_s
+
+    @property
     def figures(self):
         """The report's figures that have something to show, by name: time, rate, sizes, processes."""
         return {name: Figure(page) for name, page in self._native.figures()}
 
     @property
     def findings(self):
-        """What costs time, the dearest first: what is wrong, what it costs (lost_s, an estimate), what shows it, what helps."""
+        """What costs time, costliest first: what is wrong, what it costs (lost_s, an estimate), what shows it, what helps."""
         return _table(self._native.findings(), "title", "lost_s", "evidence", "place", "change", "calls", "bytes", "time_s")
 
     @property
@@ -60,7 +70,7 @@ class Explanation:
     @property
     def processes(self):
         """A row for every process by which the job is measured; a rank each, if it has ranks."""
-        return _table(self._native.processes(), "process", "rank", "pid", "host", "lifetime_s", "io_s", "think_s", *_TRAFFIC)
+        return _table(self._native.processes(), "process", "rank", "pid", "program", "host", "lifetime_s", "io_s", "think_s", *_TRAFFIC)
 
 
 class Figure:
@@ -73,7 +83,7 @@ class Figure:
         return _frame(self.html, 460)
 
 
-_TEXTS = {"title", "evidence", "place", "change", "machine", "simulated", "layer", "operation", "path", "host"}
+_TEXTS = {"title", "evidence", "place", "change", "machine", "simulated", "layer", "operation", "path", "host", "program"}
 _TRAFFIC = [f"{level}{name}" for level in ("", "file_system_") for name in
             ("read_calls", "read_bytes", "read_s", "written_calls", "written_bytes", "written_s", "opens")]
 

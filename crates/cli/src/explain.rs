@@ -5,9 +5,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use pio_explain::{Counted, Explanation};
+use pio_explain::{Counted, Explanation, Trouble};
 use pio_machine::Machine;
 use pio_report::Prediction;
 use pio_trace::Trace;
@@ -72,19 +72,36 @@ pub fn find_machines(names: &[String]) -> Result<Vec<Machine>> {
     names.iter().map(|name| Ok(Machine::find(name)?)).collect()
 }
 
-/// Opens a trace or another tool's log, and says on standard error if part of it is lost.
+/// Opens a trace or another tool's log, and says on standard error what it lacks.
+///
+/// # Errors
+/// If it cannot be read, or nothing is left of it.
 pub fn open(path: &Path) -> Result<Trace> {
     let trace = import::open(path)?;
+    let mut trouble = Trouble::of(trace.tables());
     if let Some(damage) = trace.damage() {
-        eprintln!("pioscope: {}: {damage}", path.display());
+        if trace.event_count() == 0 {
+            bail!("{}: nothing can be read: {damage}", path.display());
+        }
+        trouble.damage.push(damage.to_string());
+    }
+    for loss in pio_report::losses(&trouble) {
+        eprintln!("pioscope: {}: incomplete: {loss}", path.display());
     }
     Ok(trace)
 }
 
 /// The statistics of a trace.
+///
+/// # Errors
+/// If it cannot be read, or all that it holds is damaged.
 pub fn explain(trace: &Trace) -> Result<Explanation> {
     let progress = Progress::new("explaining", trace.event_count());
-    Ok(Explanation::of_trace(trace, &mut |done| progress.set(done))?)
+    let found = Explanation::of_trace(trace, &mut |done| progress.set(done))?;
+    if let Some(damage) = found.trouble.damage.first().filter(|_| found.events == 0) {
+        bail!("nothing can be read: {damage}");
+    }
+    Ok(found)
 }
 
 /// Writes the HTML report.

@@ -233,12 +233,11 @@ fn predict(
 
 fn prediction(machine: &Machine, ranks_per_node: u32, strategy: Strategy, found: &Explanation) -> Prediction {
     let io_time_s = io_time_s(found);
-    let bytes = found.workload.io_bytes();
     Prediction {
         machine: machine.name.clone(),
         strategy: strategy.name().to_owned(),
         io_time_s,
-        bandwidth_bytes_per_s: if io_time_s > 0.0 { bytes as f64 / io_time_s } else { 0.0 },
+        bandwidth_bytes_per_s: found.transfers.data.bandwidth_bytes_per_s().unwrap_or(0.0),
         breakdown: breakdown(found, io_time_s),
         measured_s: None,
         crowd: (ranks_per_node > machine.nodes.cores).then_some((ranks_per_node, machine.nodes.cores)),

@@ -46,8 +46,7 @@ impl<'a> Accumulator<'a> {
         self.evidence.end();
         let mut explanation = self.totals.finish();
         explanation.references = self.evidence.references();
-        explanation.findings =
-            self.evidence.finish(explanation.duration_ns, explanation.io_time.concurrency());
+        explanation.findings = self.evidence.finish(explanation.duration_ns, &explanation.io_time);
         explanation.mpi_io = self.evidence.collectives.time();
         explanation.rhythm = self.activity.finish(explanation.duration_ns);
         explanation.purposes = classes::classify(&mut explanation.files);

@@ -3,6 +3,7 @@
 use pio_trace::{Call, Event, FileId, Layer, ProcessId, Tables, Trace, TraceError};
 
 use crate::accumulator::Accumulator;
+use crate::bandwidth::{Transfer, Transfers};
 use crate::classes::{ClassTotal, Purpose};
 use crate::collectives::MpiIoTime;
 use crate::findings::{Finding, References};
@@ -55,13 +56,15 @@ pub struct Explanation {
     pub file_system_pattern: Pattern,
     /// Time spent in I/O.
     pub io_time: IoTime,
+    /// What the program read and wrote, and in which time: its bandwidth.
+    pub transfers: Transfers,
     /// Bytes over time.
     pub rate: DataRate,
     /// Who was in I/O when.
     pub busy: Busy,
     /// The rates that findings are measured by.
     pub references: References,
-    /// What costs time for nothing, the dearest first.
+    /// What costs time for nothing, costliest first.
     pub findings: Vec<Finding>,
     /// Findings whose change gains nothing by what was predicted: they are no advice.
     pub not_advised: Vec<Finding>,
@@ -139,6 +142,8 @@ pub struct FileStatistics {
     pub file_system_pattern: Pattern,
     /// Time with at least one of the program's calls on it under way, nanoseconds.
     pub busy_ns: u64,
+    /// Reads and writes at the file system if it saw them, else those of the program.
+    pub transfer: Transfer,
     /// Starts of the program's first and last reads, nanoseconds since the start of the job.
     pub read_span: Option<(u64, u64)>,
     /// Starts of the program's first and last writes.
@@ -154,6 +159,8 @@ pub struct ProcessStatistics {
     pub process: ProcessId,
     /// Its rank, if it has one.
     pub rank: Option<u32>,
+    /// Name of its program, without the folder; empty if the trace does not say.
+    pub program_name: String,
     /// Its process id.
     pub pid: u32,
     /// Where it ran.
@@ -169,6 +176,8 @@ pub struct ProcessStatistics {
     pub program: Traffic,
     /// What reached the files.
     pub file_system: Traffic,
+    /// The program's reads and writes, and the time in which at least one was under way.
+    pub transfer: Transfer,
     /// Messages, acknowledgements too.
     pub messages: Tally,
 }

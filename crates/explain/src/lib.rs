@@ -14,6 +14,7 @@
 //! For a program without MPI-IO the two are the same.
 
 mod accumulator;
+mod bandwidth;
 mod bins;
 pub mod classes;
 mod collectives;
@@ -32,6 +33,7 @@ mod trouble;
 mod workload;
 
 pub use accumulator::Accumulator;
+pub use bandwidth::{Transfer, Transfers};
 pub use classes::{ClassTotal, Purpose};
 pub use collectives::{MpiIoTime, TimeSplit};
 pub use counted::Counted;

@@ -2,6 +2,7 @@
 
 use pio_trace::{Call, Layer, Op};
 
+use crate::bandwidth::Transfer;
 use crate::sizes::Sizes;
 use crate::tally::{Seen, Tally};
 
@@ -107,6 +108,10 @@ pub struct OperationView {
     pub processes: u64,
     /// The operations, communication among them.
     pub table: OperationTable,
+    /// Reads.
+    pub read: Transfer,
+    /// Writes.
+    pub write: Transfer,
 }
 
 impl OperationView {
@@ -115,11 +120,13 @@ impl OperationView {
         (self.processes > 0).then(|| self.table.tally(op).time_s() / self.processes as f64)
     }
 
-    /// Bytes moved by all processes over the mean time per process, bytes per second (Table 2, last column). None if
-    /// nothing was moved or it took no time.
-    pub fn aggregate_bandwidth_bytes_per_s(&self, op: Op) -> Option<f64> {
-        let bytes = self.table.tally(op).bytes;
-        let time_s = self.mean_time_per_process_s(op)?;
-        (bytes > 0 && time_s > 0.0).then(|| bytes as f64 / time_s)
+    /// Bandwidth of reads or writes, bytes per second. None of other operations, and if nothing was moved or it took no
+    /// time.
+    pub fn bandwidth_bytes_per_s(&self, op: Op) -> Option<f64> {
+        match op {
+            Op::Read => self.read.bandwidth_bytes_per_s(),
+            Op::Write => self.write.bandwidth_bytes_per_s(),
+            _ => None,
+        }
     }
 }

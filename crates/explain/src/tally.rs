@@ -165,6 +165,9 @@ pub(crate) struct Seen<'e> {
     layer: Layer,
     /// Whether the call returned an error. An unfinished call has no result yet.
     pub(crate) failed: bool,
+    /// What of its time counts as its process's: less than elapsed where an earlier call of the process, by another
+    /// thread, overlaps with it (see [`Seen::overlapped`]), nanoseconds.
+    pub(crate) own_ns: u64,
     /// Bytes that a read, write or message moved. A call of a library that returns before its data
     /// move is taken at its word; what the system was asked for is recorded with what came of it.
     pub(crate) bytes: u64,
@@ -182,7 +185,12 @@ impl<'e> Seen<'e> {
             }
             Op::Open | Op::Close | Op::Seek | Op::Sync | Op::View | Op::Metadata => 0,
         };
-        Seen { event, op, layer: event.layer(), failed, bytes }
+        Seen { event, op, layer: event.layer(), failed, own_ns: event.elapsed_ns, bytes }
+    }
+
+    /// The same call, with what of its time no earlier one covers.
+    pub(crate) fn overlapped(self, own_ns: u64) -> Seen<'e> {
+        Seen { own_ns, ..self }
     }
 
     /// The kind of operation.

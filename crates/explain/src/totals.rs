@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pio_trace::{Call, FileId, Flags, Layer, Losses, Op, Process, ProcessId, Tables, Target, ViewId};
+use pio_trace::{Call, FileId, Flags, Layer, Op, Process, ProcessId, Tables, Target, ViewId};
 
+use crate::bandwidth::{Covered, Transfer, Transfers};
 use crate::bins::Bins;
 use crate::collectives::MpiIoTime;
 use crate::explanation::{
@@ -52,8 +53,44 @@ pub(crate) struct Totals<'a> {
     rate: Bins,
     /// Whether there were data at one level alone: until then `rate` has both in the rows of the program.
     levels_differ: bool,
-    any_covered_ns: u64,
-    any_ns: u64,
+    /// Calls of the program, and those at the file system.
+    moved: [Moved; 2],
+    /// POSIX calls on files that the program opened by MPI-IO.
+    moved_on_mpi_files: Moved,
+    /// Calls of the program, by layer.
+    moved_by_layer: [Moved; Layer::ALL.len()],
+    /// Calls of any process.
+    any: Covered,
+}
+
+/// Reads and writes of a kind.
+#[derive(Clone, Copy, Default)]
+struct Moved {
+    /// Reads, writes.
+    bytes: [u64; 2],
+    covered: [Covered; 2],
+    /// Both.
+    data: Covered,
+}
+
+impl Moved {
+    /// Counts a read or a write, and passes over all else.
+    fn add(&mut self, event: &Seen<'_>) {
+        let index = match event.op() {
+            Op::Read => 0,
+            Op::Write => 1,
+            _ => return,
+        };
+        self.bytes[index] = self.bytes[index].saturating_add(event.bytes);
+        self.covered[index].add(event.start_ns, event.end_ns());
+        self.data.add(event.start_ns, event.end_ns());
+    }
+
+    fn transfers(&self) -> Transfers {
+        let of = |index: usize| Transfer { bytes: self.bytes[index], busy_ns: self.covered[index].busy_ns };
+        let bytes = self.bytes[0].saturating_add(self.bytes[1]);
+        Transfers { read: of(0), write: of(1), data: Transfer { bytes, busy_ns: self.data.busy_ns } }
+    }
 }
 
 #[derive(Clone, Default)]
@@ -66,8 +103,9 @@ struct FileCounters {
     program_read: Amount,
     program_write: Amount,
     patterns: Patterns,
-    covered_ns: u64,
-    busy_ns: u64,
+    covered: Covered,
+    /// The program's reads and writes, and those at the file system.
+    data: [Covered; 2],
     /// First and last starts of the program's reads, and of its writes.
     spans: [Option<(u64, u64)>; 2],
 }
@@ -85,8 +123,9 @@ struct HandleCounters {
 #[derive(Clone, Default)]
 struct ProcessCounters {
     events: u64,
-    covered_ns: u64,
-    io_ns: u64,
+    covered: Covered,
+    /// The program's reads and writes.
+    data: Covered,
     think_ns: u64,
     levels: Levels,
     messages: Tally,
@@ -137,17 +176,7 @@ impl<'a> Totals<'a> {
             tables,
             events: 0,
             last_end_ns: 0,
-            trouble: Trouble {
-                dropped: dropped(&tables.notes),
-                killed_processes: tables
-                    .processes
-                    .iter()
-                    .filter(|process| process.end_ns.is_none())
-                    .count()
-                    .saturating_sub(Losses::from_notes(&tables.notes).running.len())
-                    as u64,
-                ..Trouble::default()
-            },
+            trouble: Trouble::of(tables),
             failures: BTreeMap::new(),
             unfinished: BTreeMap::new(),
             calls: [(); 2].map(|()| vec![Tally::default(); calls]),
@@ -162,8 +191,10 @@ impl<'a> Totals<'a> {
             busy: Bins::new(rows),
             rate: Bins::new(4),
             levels_differ: false,
-            any_covered_ns: 0,
-            any_ns: 0,
+            moved: Default::default(),
+            moved_on_mpi_files: Moved::default(),
+            moved_by_layer: Default::default(),
+            any: Covered::default(),
         }
     }
 
@@ -209,7 +240,7 @@ impl<'a> Totals<'a> {
         let io_time = IoTime {
             process_ns: processes.iter().map(|process| process.io_ns).fold(0, u64::saturating_add),
             lifetime_ns: processes.iter().map(|process| process.lifetime_ns).fold(0, u64::saturating_add),
-            any_ns: self.any_ns,
+            any_ns: self.any.busy_ns,
         };
         let workload = self.workload(duration_ns);
         let (operations, asked_operations) = self.operations(process_count);
@@ -251,6 +282,7 @@ impl<'a> Totals<'a> {
             program_pattern,
             file_system_pattern,
             io_time,
+            transfers: self.moved[0].transfers(),
             rate,
             busy,
             references: References::assumed(),
@@ -277,7 +309,7 @@ impl<'a> Totals<'a> {
     }
 
     fn add_trouble(&mut self, event: &Seen<'_>) {
-        if event.failed && !is_search(event) {
+        if event.failed {
             *self.failures.entry((event.call, event.result.saturating_neg())).or_default() += 1;
         }
         if event.flags.contains(Flags::UNFINISHED) {
@@ -306,8 +338,19 @@ impl<'a> Totals<'a> {
         let file_system = matches!(event.layer(), Layer::Posix | Layer::Stdio);
         self.add_rate(event, program, file_system);
         self.add_io_time(event);
+        for (moved, level) in self.moved.iter_mut().zip([program, file_system]) {
+            if level {
+                moved.add(event);
+            }
+        }
+        if program {
+            self.moved_by_layer[event.layer() as usize].add(event);
+        }
         if let Some(process) = self.processes.get_mut(event.process.index()) {
             process.levels.add(event, program, file_system);
+            if program && matches!(event.op(), Op::Read | Op::Write) {
+                process.data.add(event.start_ns, event.end_ns());
+            }
             if event.layer() == Layer::MpiIo {
                 process.mpi_files.add(event);
             }
@@ -344,19 +387,13 @@ impl<'a> Totals<'a> {
     /// Adds the part of the call's time that no earlier call covers: events come in order of their start.
     fn add_io_time(&mut self, event: &Seen<'_>) {
         let end = event.end_ns();
-        let start = event.start_ns.max(self.any_covered_ns);
-        if end > start {
-            self.any_ns += end - start;
-            self.any_covered_ns = end;
-        }
+        self.any.add(event.start_ns, end);
         let Some(process) = self.processes.get_mut(event.process.index()) else { return };
-        let start = event.start_ns.max(process.covered_ns);
-        if end > start {
-            process.io_ns += end - start;
-            process.covered_ns = end;
-            if let Some(row) = self.busy_rows[event.process.index()] {
-                self.busy.spread(row, start, end, (end - start) as f64);
-            }
+        let (start, added) = process.covered.add(event.start_ns, end);
+        if added > 0
+            && let Some(row) = self.busy_rows[event.process.index()]
+        {
+            self.busy.spread(row, start, end, added as f64);
         }
     }
 
@@ -373,20 +410,22 @@ impl<'a> Totals<'a> {
         }
         file.levels.add(event, program, file_system);
         if program {
-            let (start, end) = (event.start_ns.max(file.covered_ns), event.end_ns());
-            if end > start {
-                file.busy_ns += end - start;
-                file.covered_ns = end;
-            }
+            file.covered.add(event.start_ns, event.end_ns());
         }
         if event.layer() == Layer::Posix && file.by_mpi_io {
             self.on_mpi_files.add(event);
+            self.moved_on_mpi_files.add(event);
         }
         let writes = match event.op() {
             Op::Read => false,
             Op::Write => true,
             _ => return,
         };
+        for (covered, level) in file.data.iter_mut().zip([program, file_system]) {
+            if level {
+                covered.add(event.start_ns, event.end_ns());
+            }
+        }
         if program {
             let amount = if writes { &mut file.program_write } else { &mut file.program_read };
             amount.add(event.bytes);
@@ -424,41 +463,50 @@ impl<'a> Totals<'a> {
         ProcessStatistics {
             process: ProcessId(index as u32),
             rank: process.rank,
+            program_name: process.program_name().to_owned(),
             pid: process.pid,
             host: process.host.clone(),
             lifetime_ns: process.end_ns.unwrap_or(duration_ns).saturating_sub(process.start_ns),
-            io_ns: counted.io_ns,
+            io_ns: counted.covered.busy_ns,
             think_ns: counted.think_ns,
             program: counted.levels.program(),
             file_system: counted.levels.file_system(),
+            transfer: Transfer {
+                bytes: counted.levels.program().data().bytes,
+                busy_ns: counted.data.busy_ns,
+            },
             messages: counted.messages,
         }
     }
 
     /// Thakur's view, and that of the uppermost library (HDF5, PnetCDF, MPI-IO) where it is another one.
     fn operations(&self, processes: u64) -> (OperationView, Option<OperationView>) {
-        let view = |layer, files: &OperationTable, communication: &OperationTable| {
+        let view = |layer, files: &OperationTable, communication: &OperationTable, moved: &Moved| {
             let mut table = files.clone();
             table.operations.merge(&communication.operations);
             table.acknowledgements = communication.acknowledgements;
-            OperationView { layer, processes, table }
+            let Transfers { read, write, .. } = moved.transfers();
+            OperationView { layer, processes, table, read, write }
         };
+        let by_layer = |layer: Layer| &self.moved_by_layer[layer as usize];
         let uppermost = [Layer::Hdf5, Layer::Pnetcdf, Layer::MpiIo]
             .into_iter()
             .map(|layer| (layer, &self.layers[layer as usize][0]))
             .find(|(_, asked)| !asked.is_empty());
         let through_mpi = self.layers[Layer::MpiIo as usize].iter().any(|table| !table.is_empty());
-        let (files, communication) = match uppermost.is_some() && through_mpi {
-            true => (self.on_mpi_files.clone(), &self.communication_mpi),
-            false => (self.at_file_system(), &self.communication_any),
+        let (files, communication, moved) = match uppermost.is_some() && through_mpi {
+            true => (self.on_mpi_files.clone(), &self.communication_mpi, &self.moved_on_mpi_files),
+            false => (self.at_file_system(), &self.communication_any, &self.moved[1]),
         };
         match uppermost {
-            Some((layer, asked)) if files.is_empty() => (view(layer, asked, communication), None),
-            Some((layer, asked)) => {
-                let asked = view(layer, asked, &OperationTable::default());
-                (view(Layer::Posix, &files, communication), Some(asked))
+            Some((layer, asked)) if files.is_empty() => {
+                (view(layer, asked, communication, by_layer(layer)), None)
             }
-            None => (view(Layer::Posix, &files, communication), None),
+            Some((layer, asked)) => {
+                let asked = view(layer, asked, &OperationTable::default(), by_layer(layer));
+                (view(Layer::Posix, &files, communication, moved), Some(asked))
+            }
+            None => (view(Layer::Posix, &files, communication, moved), None),
         }
     }
 
@@ -570,32 +618,11 @@ fn end_offset(tables: &Tables, view: Option<ViewId>, start: u64, length: u64) ->
     }
 }
 
-/// Looking for a file that is not there, or asking about it: how programs and libraries search for their settings, and
-/// no trouble below MPI-IO, where a program names the file it means.
-fn is_search(event: &Seen<'_>) -> bool {
-    const NO_SUCH_FILE: i64 = -2;
-    matches!(event.op(), Op::Open | Op::Metadata)
-        && matches!(event.layer(), Layer::Posix | Layer::Stdio)
-        && event.result == NO_SUCH_FILE
-}
-
 fn failures(counts: &BTreeMap<(Call, i64), u64>) -> Vec<Failure> {
     let mut failures: Vec<_> =
         counts.iter().map(|(&(call, error), &count)| Failure { call, error, count }).collect();
     failures.sort_by_key(|failure| std::cmp::Reverse(failure.count));
     failures
-}
-
-/// Notes by which a recorder says that it lost events.
-fn dropped(notes: &[(String, String)]) -> Vec<String> {
-    notes
-        .iter()
-        .filter(|(key, value)| {
-            let key = key.to_lowercase();
-            (key.contains("dropped") || key.contains("lost")) && value.trim() != "0"
-        })
-        .map(|(key, value)| format!("{key}: {value}"))
-        .collect()
 }
 
 fn data_rate(bins: Bins, duration_ns: u64) -> DataRate {
@@ -630,12 +657,23 @@ fn file_statistics(
             file_system: counted.levels.file_system(),
             program_pattern: counted.patterns.program().clone(),
             file_system_pattern: counted.patterns.file_system().clone(),
-            busy_ns: counted.busy_ns,
+            busy_ns: counted.covered.busy_ns,
+            transfer: transfer(&counted),
             read_span: counted.spans[0],
             write_span: counted.spans[1],
             purpose: None,
         })
         .collect()
+}
+
+/// Its reads and writes at the file system if it saw any call on it.
+fn transfer(file: &FileCounters) -> Transfer {
+    let [program, file_system] = file.data.map(|covered| covered.busy_ns);
+    if file.levels.file_system().all().count > 0 {
+        Transfer { bytes: file.levels.file_system().data().bytes, busy_ns: file_system }
+    } else {
+        Transfer { bytes: file.levels.program().data().bytes, busy_ns: program }
+    }
 }
 
 /// Largest over mean of the bytes that each of a file's processes moved.

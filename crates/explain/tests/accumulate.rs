@@ -1,6 +1,7 @@
 //! Small traces made by hand, with every number worked out; then random ones against a naive recomputation.
 
-use pio_explain::{Accumulator, Amount, Explanation, Tally};
+use pio_explain::findings::Kind;
+use pio_explain::{Accumulator, Amount, Explanation, Tally, Transfer};
 use pio_layout::View;
 use pio_trace::{
     Call, Event, File, FileId, Flags, Handle, HandleId, Layer, Op, Process, ProcessId, Tables, Target, Trace,
@@ -166,8 +167,9 @@ fn thakurs_view_counts_where_the_library_did() {
     assert_eq!(view.table.operations.iter().collect::<Vec<_>>(), expected);
     assert_eq!(view.table.acknowledgements, tally(1, 8, 28, 28));
     assert_eq!(view.mean_time_per_process_s(Op::Write), Some(0.011));
-    assert_eq!(view.aggregate_bandwidth_bytes_per_s(Op::Write), Some((2 << 20) as f64 / 0.011));
-    assert_eq!(view.aggregate_bandwidth_bytes_per_s(Op::Read), None);
+    // The second write begins as the first one ends.
+    assert_eq!(view.bandwidth_bytes_per_s(Op::Write), Some((2 << 20) as f64 / 22e6 * 1e9));
+    assert_eq!(view.bandwidth_bytes_per_s(Op::Read), None);
     let sizes = view.table.write_sizes.classes();
     assert_eq!((sizes.len(), sizes[0].from_bytes, sizes[0].amount.count), (1, 1 << 20, 2));
 
@@ -175,7 +177,10 @@ fn thakurs_view_counts_where_the_library_did() {
     assert_eq!(asked.layer, Layer::MpiIo);
     assert_eq!(asked.table.tally(Op::Open), tally(2, 0, 16, 8));
     assert_eq!(asked.table.tally(Op::Write), tally(2, 2 << 20, 80, 40));
-    assert_eq!(asked.aggregate_bandwidth_bytes_per_s(Op::Write), Some((2 << 20) as f64 / 0.04));
+    // Both ranks at the same time.
+    assert_eq!(asked.bandwidth_bytes_per_s(Op::Write), Some((2 << 20) as f64 / 40e6 * 1e9));
+    let log = Transfer { bytes: (2 << 20) + 30, busy_ns: 41 * MS };
+    assert_eq!((found.transfers.write, found.transfers.data), (log, log));
 }
 
 #[test]
@@ -233,6 +238,57 @@ fn nested_calls_are_io_time_once() {
     assert!((busy - 54.0 * MS as f64).abs() < 1.0, "{busy}");
     let written: f64 = found.rate.file_system_write.iter().sum();
     assert!((written - ((2 << 20) + 30) as f64).abs() < 1e-3, "{written}");
+}
+
+/// 16 threads of one process read 4 KiB at a time here and there, each of a file of its own, and write what they made of
+/// it by `pwrite` to another: all of the time, all at the same time.
+fn threads() -> (Tables, Vec<Event>) {
+    const THREADS: u32 = 16;
+    let mut tables = Tables { processes: vec![process(None, Some(1_000 * MS))], ..Tables::default() };
+    let mut events = Vec::new();
+    for thread in 0..THREADS {
+        for name in ["in", "out"] {
+            tables.handles.push(handle(tables.files.len() as u32, 0, 1));
+            tables.files.push(File { path: format!("/{name}.{thread}") });
+        }
+        for turn in 0..500 {
+            for (step, call) in [(0, Call::Pread), (1, Call::Pwrite)] {
+                let start = (2 * turn + step) * MS + u64::from(thread) * 1_000;
+                let mut one = at(
+                    event(call, 0, Some(2 * thread + step as u32), start, MS),
+                    turn * turn * turn % 503 * 8192,
+                    4096,
+                );
+                one.thread = thread;
+                events.push(one);
+            }
+        }
+    }
+    events.sort_by_key(|event| event.start_ns);
+    (tables, events)
+}
+
+#[test]
+fn time_of_threads_that_overlaps_counts_once() {
+    let (tables, events) = threads();
+    let found = Explanation::of(&tables, events);
+    let io_ns = found.io_time.any_ns;
+    assert_eq!((io_ns, found.processes[0].io_ns), (1_000 * MS + 15_000, io_ns));
+    let kinds: Vec<_> = found.findings.iter().map(|finding| finding.kind).collect();
+    assert_eq!(kinds, [Kind::RandomAccess]);
+    let random = &found.findings[0];
+    assert_eq!((random.cost.calls, random.cost.time_ns), (16_000, 16_000 * MS));
+    assert_eq!(random.cost.own_ns, io_ns);
+    assert!((15.0..16.01).contains(&random.together), "{}", random.together);
+    // Nearly all of the run, but not more.
+    assert!((0.9 * io_ns as f64..=io_ns as f64).contains(&random.lost_ns), "{}", random.lost_ns);
+    // All 16 move their 4 KiB in the same ms: so the chart has it.
+    let rate = found.transfers.data.bandwidth_bytes_per_s().expect("they move data");
+    let bin_s = found.rate.bin_ns as f64 / 1e9;
+    let bins = found.rate.program_read.iter().zip(&found.rate.program_write);
+    let charted = bins.map(|(read, written)| (read + written) / bin_s).fold(0.0, f64::max);
+    assert!((0.95..1.05).contains(&(rate / (16.0 * 4096.0 / 0.001))), "{rate}");
+    assert!((0.95..1.05).contains(&(rate / charted)), "{rate} beside a peak of {charted}");
 }
 
 #[test]
@@ -369,6 +425,17 @@ proptest! {
             all += count;
         }
         prop_assert_eq!((found.io_time.any_ns, found.io_time.process_ns), (any, all));
+        let lost: f64 = found.findings.iter().map(|finding| finding.lost_ns).sum();
+        prop_assert!(lost <= any as f64 * (1.0 + 1e-9), "{} of {}", lost, any);
+        let moving = |ops: &[Op], time: u64| {
+            let chosen = |e: &&Event| ops.contains(&e.op()) && !e.is_physical();
+            events.iter().filter(chosen).any(|e| (e.start_ns..e.end_ns()).contains(&time))
+        };
+        let busy_ns = |ops: &[Op]| (0..1100).filter(|&time| moving(ops, time)).count() as u64;
+        let transfers = found.transfers;
+        prop_assert_eq!(transfers.read.busy_ns, busy_ns(&[Op::Read]));
+        prop_assert_eq!(transfers.write.busy_ns, busy_ns(&[Op::Write]));
+        prop_assert_eq!(transfers.data.busy_ns, busy_ns(&[Op::Read, Op::Write]));
 
         for file in &found.files {
             let end = events.iter()

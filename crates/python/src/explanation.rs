@@ -57,7 +57,19 @@ impl Explanation {
         self.found.duration_s()
     }
 
-    /// What costs time, the dearest first: a row each.
+    /// Bytes that the program read, over the time in which any process did; none without.
+    #[getter]
+    fn read_bandwidth_bytes_per_s(&self) -> Option<f64> {
+        self.found.transfers.read.bandwidth_bytes_per_s()
+    }
+
+    /// The same of writes.
+    #[getter]
+    fn write_bandwidth_bytes_per_s(&self) -> Option<f64> {
+        self.found.transfers.write.bandwidth_bytes_per_s()
+    }
+
+    /// What costs time, costliest first: a row each.
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let told = findings_in_words(&self.found);
         let rows = self.found.findings.iter().zip(told).map(|(finding, told)| {
@@ -135,6 +147,7 @@ impl Explanation {
             row.set_item("process", process.process.0)?;
             row.set_item("rank", process.rank)?;
             row.set_item("pid", process.pid)?;
+            row.set_item("program", &process.program_name)?;
             row.set_item("host", &process.host)?;
             row.set_item("lifetime_s", process.lifetime_ns as f64 / 1e9)?;
             row.set_item("io_s", process.io_ns as f64 / 1e9)?;

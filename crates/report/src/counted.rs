@@ -14,7 +14,8 @@ pub fn text_with_counters(found: &Explanation, counted: &Counted) -> String {
     if found.events > 0 {
         return crate::text::with_more(found, &body(counted));
     }
-    let mut text = crate::text::title(found);
+    let mut text = crate::text::headline(found, &[]);
+    text.push_str(&crate::text::title(found));
     text.push_str(&crate::text::attention(found));
     for sentence in summary(counted) {
         text.push_str(&wrap(&sentence, 98, ""));

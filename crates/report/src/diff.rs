@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pio_explain::findings::Kind;
-use pio_explain::{Explanation, Tally};
+use pio_explain::{Explanation, Tally, Transfer};
 use pio_trace::{Layer, Op};
 
 use crate::findings::title_of;
@@ -21,7 +21,7 @@ pub fn diff_text(before: &Explanation, after: &Explanation) -> String {
     for (name, found) in [("before", before), ("after ", after)] {
         let job = escape::terminal(&escape::beginning(&found.job, escape::TITLE_COLUMNS));
         text.push_str(&format!("{name}  {job}\n"));
-        let lacks = found.trouble.damage.iter().chain(&found.trouble.dropped).cloned();
+        let lacks = crate::headline::losses(&found.trouble).into_iter();
         let empty =
             (found.events == 0).then(|| "it holds no calls, so there is nothing to compare".to_owned());
         for line in lacks.chain(empty) {
@@ -100,10 +100,8 @@ fn number(value: f64) -> String {
 
 fn totals(before: &Explanation, after: &Explanation) -> Table {
     let imbalance = |found: &Explanation| found.imbalance.and_then(|one| one.io_time).unwrap_or(0.0);
-    let bandwidth = |found: &Explanation, op| {
-        let view = found.asked_operations.as_ref().unwrap_or(&found.operations);
-        view.aggregate_bandwidth_bytes_per_s(op).unwrap_or(0.0)
-    };
+    let bandwidth = |transfer: Transfer| transfer.bandwidth_bytes_per_s().unwrap_or(0.0);
+    let (old, new) = (before.transfers, after.transfers);
     let sequential = |found: &Explanation| found.program_pattern.sequential_fraction().unwrap_or(0.0);
     let (a, b) = (before, after);
     let (x, y) = (&a.workload, &b.workload);
@@ -117,8 +115,8 @@ fn totals(before: &Explanation, after: &Explanation) -> Table {
         row("mean request", x.mean_io_bytes().unwrap_or(0.0), y.mean_io_bytes().unwrap_or(0.0), units::bytes),
         row("read", x.read.bytes as f64, y.read.bytes as f64, units::bytes),
         row("written", x.write.bytes as f64, y.write.bytes as f64, units::bytes),
-        row("read bandwidth", bandwidth(a, Op::Read), bandwidth(b, Op::Read), units::rate),
-        row("write bandwidth", bandwidth(a, Op::Write), bandwidth(b, Op::Write), units::rate),
+        row("read bandwidth", bandwidth(old.read), bandwidth(new.read), units::rate),
+        row("write bandwidth", bandwidth(old.write), bandwidth(new.write), units::rate),
         row("consecutive accesses", sequential(a), sequential(b), units::percent),
         row("cycle", a.rhythm.period_s.unwrap_or(0.0), b.rhythm.period_s.unwrap_or(0.0), units::time_s),
     ];

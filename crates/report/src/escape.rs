@@ -69,6 +69,12 @@ pub(crate) fn beginning(text: &str, columns: usize) -> String {
     }
 }
 
+/// A process without a rank: `python3 (pid 4711)`.
+pub(crate) fn program(name: &str, pid: u32) -> String {
+    const COLUMNS: usize = 24;
+    if name.is_empty() { format!("pid {pid}") } else { format!("{} (pid {pid})", beginning(name, COLUMNS)) }
+}
+
 /// Control characters, and those that change the direction of text (a name could show as another one).
 fn is_unsafe(character: char) -> bool {
     character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -31,8 +31,8 @@ pub fn findings_in_words(found: &Explanation) -> Vec<Told> {
 
 /// How the estimates are made: for every reader.
 const METHOD: &str = "Costs are estimates, in seconds of the job: the time of the calls named, less what the same \
-    would take otherwise; calls of processes that were in I/O together are taken to overlap. No call is counted twice, \
-    but balance and overlap look at the same time from another side.";
+    would take otherwise. Time that overlaps, of threads or of processes, counts once; no call is counted twice; all \
+    costs together are no more than the time in I/O.";
 
 /// The findings for the terminal; nothing if there are none.
 pub(crate) fn text(found: &Explanation) -> String {
@@ -41,7 +41,7 @@ pub(crate) fn text(found: &Explanation) -> String {
     if found.findings.is_empty() {
         return dismissed;
     }
-    let mut text = String::from("\nFindings: what costs time, the dearest first\n");
+    let mut text = String::from("\nFindings: what costs time, costliest first\n");
     for (index, finding) in found.findings.iter().enumerate() {
         let told = tell(found, finding, 48);
         text.push_str(&format!("  {}. {}: {}\n", index + 1, told.title, price(found, finding)));
@@ -83,14 +83,18 @@ pub(crate) fn html(found: &Explanation) -> String {
     html
 }
 
-fn price(found: &Explanation, finding: &Finding) -> String {
+pub(crate) fn price(found: &Explanation, finding: &Finding) -> String {
     let share = finding.lost_ns / (found.duration_ns as f64).max(1.0);
-    format!("costs {}, {} of the run", units::time_s(finding.lost_ns / 1e9), units::percent(share.min(1.0)))
+    let at_least = crate::headline::at_least(found);
+    format!(
+        "costs {at_least}{}, {} of the run",
+        units::time_s(finding.lost_ns / 1e9),
+        units::percent(share.min(1.0))
+    )
 }
 
 fn tell(found: &Explanation, finding: &Finding, path: usize) -> Told {
-    let (title, usual) = of_kind(finding.kind);
-    let change = change_by_facts(finding).unwrap_or(usual);
+    let (title, change) = (title_of(finding.kind), change_of(finding));
     let (evidence, place) = (evidence(found, finding), place(found, finding, path));
     Told { title, evidence, place, change, gains: gains(finding) }
 }
@@ -119,8 +123,9 @@ fn evidence(found: &Explanation, finding: &Finding) -> String {
     let mut text = format!("{} took {} {when}.", calls(finding.kind, cost), units::time_ns(cost.time_ns));
     if finding.together >= 1.05 && finding.kind != Kind::NoOverlap {
         text.push_str(&format!(
-            " About {} processes were in I/O at a time.",
-            units::significant(round(finding.together))
+            " About {} {} at a time.",
+            units::significant(round(finding.together)),
+            if finding.cost.threads() >= 1.05 { "calls were under way" } else { "processes were in I/O" },
         ));
     }
     if let Some(detail) = detail(found, finding) {
@@ -337,6 +342,11 @@ fn not_advised(found: &Explanation) -> Option<String> {
     (!told.is_empty()).then(|| {
         format!("Found too, but the usual change is predicted to gain nothing: {}.", told.join("; "))
     })
+}
+
+/// What would help.
+pub(crate) fn change_of(finding: &Finding) -> &'static str {
+    change_by_facts(finding).unwrap_or(of_kind(finding.kind).1)
 }
 
 /// Title, and what would help.

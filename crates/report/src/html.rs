@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use pio_explain::{Counted, Explanation};
-use pio_trace::{Event, Op, Tables, Trace};
+use pio_explain::{Counted, Explanation, Transfers};
+use pio_trace::{Event, Tables, Trace};
 
 use crate::bars::MOST_BARS;
 use crate::counted;
@@ -13,7 +13,7 @@ use crate::prediction::{self, Prediction};
 use crate::sections::{self, Limits};
 use crate::table::Table;
 use crate::timeline::Timeline;
-use crate::{collectives, findings, rhythm, units, words};
+use crate::{collectives, findings, headline, rhythm, units, words};
 
 pub(crate) const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -49,10 +49,16 @@ fn page(
 ) -> io::Result<()> {
     let timeline = Timeline::of(tables, events, found, MOST_BARS);
     head(found, out)?;
-    trouble(found, out)?;
     match counted.filter(|_| found.events == 0) {
-        Some(counted) => summary_of_counters(counted, out)?,
-        None => summary(found, out)?,
+        Some(counted) => {
+            trouble(found, out)?;
+            summary_of_counters(counted, out)?;
+        }
+        None => {
+            headline(found, out)?;
+            trouble(found, out)?;
+            summary(found, out)?;
+        }
     }
     let has_events = found.events > 0 || counted.is_none();
     if has_events {
@@ -130,16 +136,28 @@ fn events(trace: &Trace) -> impl Iterator<Item = Event> {
 fn head(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
     let job = escape::html(&found.job);
     let title = escape::html(&escape::beginning(&found.job, TITLE_COLUMNS));
+    let lost = headline::lost(found).map_or(String::new(), |lost| {
+        format!("<p class=\"incomplete\" role=\"alert\">{}</p>\n", escape::html(&lost))
+    });
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title} – I/O report</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{lost}\
          <header><div><p class=\"kind\">I/O report</p><h1 title=\"{job}\">{title}</h1></div>\
          <button type=\"button\" id=\"theme\" title=\"Light or dark\">Dark</button></header>\n"
     )
+}
+
+/// What matters most.
+fn headline(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
+    let items: String = headline::lines(found)
+        .iter()
+        .map(|(about, line)| format!("<div><dt>{about}</dt><dd>{}</dd></div>", escape::html(line)))
+        .collect();
+    writeln!(out, "<dl class=\"headline\" aria-label=\"What matters most\">{items}</dl>")
 }
 
 fn trouble(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
@@ -157,19 +175,21 @@ fn trouble(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
 fn summary(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
     let sentences = escape::html(&words::summary(found).join(" "));
     let workload = &found.workload;
+    let bytes = |value: u64| {
+        let least = if found.trouble.is_incomplete() { "≥ " } else { "" };
+        format!("{least}{}", units::bytes(value as f64))
+    };
     let number = |value: Option<f64>, unit: fn(f64) -> String| value.map_or("–".into(), unit);
-    // What the program got, where the file system's own rate is another.
-    let operations = found.asked_operations.as_ref().unwrap_or(&found.operations);
-    let bandwidth = |op| operations.aggregate_bandwidth_bytes_per_s(op);
+    let Transfers { read, write, .. } = found.transfers;
     let cards = [
         ("duration", units::time_ns(found.duration_ns)),
         ("of it in I/O", number(found.io_time.fraction(), units::percent)),
         (if found.is_mpi { "ranks" } else { "processes" }, units::count(found.process_count)),
         ("files", units::count(workload.files)),
-        ("read", units::bytes(workload.read.bytes as f64)),
-        ("written", units::bytes(workload.write.bytes as f64)),
-        ("read bandwidth", number(bandwidth(Op::Read), units::rate)),
-        ("write bandwidth", number(bandwidth(Op::Write), units::rate)),
+        ("read", bytes(workload.read.bytes)),
+        ("written", bytes(workload.write.bytes)),
+        ("read bandwidth", number(read.bandwidth_bytes_per_s(), units::rate)),
+        ("write bandwidth", number(write.bandwidth_bytes_per_s(), units::rate)),
     ];
     write_summary(&sentences, &cards, out)?;
     out.write_all(figures::time_by_operation(found).as_bytes())
@@ -276,7 +296,13 @@ fn about(found: &Explanation) -> String {
         columns: vec!["what", "value"],
         rows,
     };
-    table.html()
+    let harmless = Table {
+        title: words::HARMLESS.into(),
+        note: String::new(),
+        columns: vec!["calls"],
+        rows: words::harmless(&found.trouble).into_iter().map(|line| vec![line]).collect(),
+    };
+    filled(&harmless) + &table.html()
 }
 
 fn filled(table: &Table) -> String {

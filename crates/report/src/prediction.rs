@@ -12,7 +12,7 @@ pub struct Prediction {
     pub strategy: String,
     /// Predicted I/O time, seconds.
     pub io_time_s: f64,
-    /// Predicted aggregate bandwidth, bytes per second.
+    /// Predicted bandwidth: bytes over the time with a read or write of the program under way, bytes per second.
     pub bandwidth_bytes_per_s: f64,
     /// Parts of the predicted time, seconds, in the order to show.
     pub breakdown: Vec<(String, f64)>,

@@ -19,6 +19,10 @@ pub(crate) struct Limits {
     pub(crate) wide: bool,
 }
 
+/// What bandwidth is, wherever it is named.
+pub(crate) const BANDWIDTH: &str =
+    "Bandwidth is bytes over the time in which at least one such call was under way, in any process.";
+
 /// Thakur's Table 1, with the data and bandwidth of Table 2.
 pub(crate) fn operations(found: &Explanation) -> Table {
     let through_mpi = found.layers.iter().any(|table| table.layer == Layer::MpiIo);
@@ -30,9 +34,8 @@ pub(crate) fn operations(found: &Explanation) -> Table {
         (None, _) => "",
     };
     let mut table = operation_table(&found.operations);
-    table.note = format!(
-        "{place}Aggregate bandwidth is all data over the mean time per process (Thakur et al. 1996, Tables 1 and 2)."
-    );
+    table.note =
+        format!("{place}{BANDWIDTH} Times and sizes are those of Thakur et al. 1996, Tables 1 and 2.");
     table
 }
 
@@ -56,7 +59,7 @@ fn operation_table(view: &OperationView) -> Table {
         .table
         .operations
         .iter()
-        .map(|(op, tally)| row(op.name(), tally, view.aggregate_bandwidth_bytes_per_s(op)))
+        .map(|(op, tally)| row(op.name(), tally, view.bandwidth_bytes_per_s(op)))
         .collect();
     if view.table.acknowledgements.count > 0 {
         rows.push(row("acknowledgements", view.table.acknowledgements, None));
@@ -68,14 +71,7 @@ fn operation_table(view: &OperationView) -> Table {
     Table {
         title,
         note: String::new(),
-        columns: vec![
-            "operation",
-            ">calls",
-            ">total time",
-            ">mean per process",
-            ">data",
-            ">aggregate bandwidth",
-        ],
+        columns: vec!["operation", ">calls", ">total time", ">mean per process", ">data", ">bandwidth"],
         rows,
     }
 }
@@ -334,7 +330,7 @@ pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
             amount(traffic.read),
             amount(traffic.write),
             units::time_ns(traffic.all().time_ns),
-            traffic.data().bandwidth_bytes_per_s().map_or(String::new(), units::rate),
+            file.transfer.bandwidth_bytes_per_s().map_or(String::new(), units::rate),
             order.map_or(String::new(), order_name),
         ];
         if limits.wide {
@@ -429,8 +425,7 @@ pub(crate) fn processes(found: &Explanation, limits: &Limits) -> Table {
             units::percent(part),
         ];
         if limits.wide {
-            let bandwidth = data.bytes as f64 / (process.io_ns.max(1) as f64 / 1e9);
-            row.push(if data.bytes > 0 { units::rate(bandwidth) } else { String::new() });
+            row.push(process.transfer.bandwidth_bytes_per_s().map_or(String::new(), units::rate));
         }
         row
     });
@@ -474,10 +469,10 @@ pub(crate) fn processes(found: &Explanation, limits: &Limits) -> Table {
     }
 }
 
-/// `rank 3`, or `pid 4711`.
+/// The rank, or `python3 (pid 4711)`.
 pub(crate) fn process_name(process: &ProcessStatistics) -> String {
     match process.rank {
         Some(rank) => format!("{rank}"),
-        None => format!("pid {}", process.pid),
+        None => crate::escape::program(&process.program_name, process.pid),
     }
 }

@@ -4,7 +4,7 @@ use pio_explain::Explanation;
 
 use crate::sections::{self, Limits};
 use crate::table::{Table, wrap};
-use crate::{collectives, escape, findings, rhythm, units, words};
+use crate::{collectives, escape, findings, headline, rhythm, units, words};
 
 /// Notes that are too long for a terminal: the HTML report has them.
 const LONG_NOTES: [&str; 2] = ["mount", "counted by "];
@@ -23,7 +23,8 @@ pub(crate) fn title(found: &Explanation) -> String {
 /// The explanation as text, with more text between its tables and its notes.
 pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
     let limits = Limits { rows: 12, path: 22, wide: false };
-    let mut text = title(found);
+    let mut text = headline(found, &headline::lines(found));
+    text.push_str(&title(found));
     text.push_str(&attention(found));
     for sentence in words::summary(found) {
         text.push_str(&wrap(&sentence, 98, ""));
@@ -48,8 +49,25 @@ pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
         text.push_str(&table.text());
     }
     text.push_str(more);
+    text.push_str(&harmless(found));
     text.push_str(&notes(found));
     text
+}
+
+/// What matters most, before all else.
+pub(crate) fn headline(found: &Explanation, lines: &[(&str, String)]) -> String {
+    let lines = lines.iter().map(|(about, line)| format!("{about}: {line}"));
+    let mut text: String =
+        headline::lost(found).into_iter().chain(lines).map(|line| hanging(&line, "  ")).collect();
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// A line; what of it does not fit is indented.
+fn hanging(line: &str, indent: &str) -> String {
+    wrap(&escape::terminal(line), 98, indent).trim_start().to_owned()
 }
 
 /// What is wrong.
@@ -59,10 +77,22 @@ pub(crate) fn attention(found: &Explanation) -> String {
     if !trouble.is_empty() {
         text.push_str("Attention\n");
         for line in trouble {
-            let line = wrap(&escape::terminal(&line), 96, "    ");
-            text.push_str(&format!("  ! {}", line.trim_start()));
+            text.push_str(&format!("  ! {}", hanging(&line, "    ")));
         }
         text.push('\n');
+    }
+    text
+}
+
+/// Failed calls that tell of nothing wrong.
+pub(crate) fn harmless(found: &Explanation) -> String {
+    let failures = words::harmless(&found.trouble);
+    let mut text = String::new();
+    if !failures.is_empty() {
+        text.push_str(&format!("\n{}\n", words::HARMLESS));
+    }
+    for line in failures {
+        text.push_str(&format!("  {}", hanging(&line, "    ")));
     }
     text
 }
@@ -94,17 +124,19 @@ fn has_rows(table: &Table) -> bool {
 /// The data rate over time as two lines of blocks.
 fn activity(found: &Explanation) -> String {
     let rate = &found.rate;
-    let mut text = String::new();
+    let (mut text, mut column) = (String::new(), String::new());
     for (name, series) in [("read", &rate.program_read), ("write", &rate.program_write)] {
         if let Some((line, top)) = blocks(series) {
             let column_s = found.duration_s() / line.chars().count() as f64;
             text.push_str(&format!("  {name:<6}▏{line}▕ up to {}\n", units::rate(top / column_s)));
+            column = units::time_s(column_s);
         }
     }
     if text.is_empty() {
         return text;
     }
-    format!("\nData rate over {}, as the program saw it\n{text}", units::time_ns(found.duration_ns))
+    let duration = units::time_ns(found.duration_ns);
+    format!("\nData rate over {duration}, as the program saw it, each column the mean of {column}\n{text}")
 }
 
 /// Bytes of equal spans of time as a line of blocks, at most 64, and the bytes of the highest. None without bytes.

@@ -103,7 +103,10 @@ impl Rows {
                 continue;
             }
             let name = match tables.processes.get(process.index()) {
-                Some(known) => known.rank.map_or(format!("pid {}", known.pid), |rank| format!("rank {rank}")),
+                Some(known) => match known.rank {
+                    Some(rank) => format!("rank {rank}"),
+                    None => escape::program(known.program_name(), known.pid),
+                },
                 None => format!("process {}", process.0),
             };
             rows.row_of.insert(process, rows.names.len() as u64);

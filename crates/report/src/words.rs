@@ -1,9 +1,10 @@
 //! The explanation in sentences.
 
-use pio_explain::{Explanation, Trouble};
+use pio_explain::{Explanation, Failure, Transfer, Trouble};
 use pio_trace::{Call, Layer, Op};
 
 use crate::collectives;
+use crate::headline::at_least;
 use crate::units::{self, things};
 
 /// What happened, in a few sentences, most important first.
@@ -43,9 +44,14 @@ fn who(found: &Explanation) -> String {
 
 fn data(found: &Explanation) -> Option<String> {
     let workload = &found.workload;
-    let moved =
-        |bytes: u64, verb: &str| (bytes > 0).then(|| format!("{verb} {}", units::bytes(bytes as f64)));
-    let parts: Vec<_> = [moved(workload.read.bytes, "read"), moved(workload.write.bytes, "wrote")]
+    let moved = |transfer: Transfer, verb: &str| {
+        let rate = transfer.bandwidth_bytes_per_s();
+        let rate = rate.map_or(String::new(), |rate| format!(" at {}", units::rate(rate)));
+        let at_least = at_least(found);
+        (transfer.bytes > 0)
+            .then(|| format!("{verb} {at_least}{}{rate}", units::bytes(transfer.bytes as f64)))
+    };
+    let parts: Vec<_> = [moved(found.transfers.read, "read"), moved(found.transfers.write, "wrote")]
         .into_iter()
         .flatten()
         .collect();
@@ -53,8 +59,9 @@ fn data(found: &Explanation) -> Option<String> {
         return None;
     }
     Some(format!(
-        "The program {} in {} of {} on average, on {}.",
+        "The program {}, in {}{} of {} on average, on {}.",
         parts.join(" and "),
+        at_least(found),
         things(workload.io_count(), "request", "requests"),
         units::bytes(workload.mean_io_bytes().unwrap_or(0.0)),
         things(workload.files, "file", "files"),
@@ -81,13 +88,8 @@ fn time(found: &Explanation) -> Option<String> {
         (Layer::MpiIo, _) => " calls (MPI-IO)",
         (Layer::Posix | Layer::Stdio | Layer::Message, _) => " calls (at the file system)",
     };
-    let bandwidth = found
-        .operations
-        .aggregate_bandwidth_bytes_per_s(op)
-        .filter(|_| matches!(op, Op::Read | Op::Write))
-        .map_or(String::new(), |rate| format!(", at an aggregate {}", units::rate(rate)));
     Some(format!(
-        "The largest part of the operations' time went to {}{place}: {} of {}{bandwidth}.",
+        "The largest part of the operations' time went to {}{place}: {} of {}.",
         op.name(),
         units::percent(tally.time_s() / total),
         units::time_s(total),
@@ -125,11 +127,9 @@ fn balance(found: &Explanation) -> Option<String> {
     Some(format!("{busiest}; {together}"))
 }
 
-/// What is wrong, one line each.
+/// What is wrong with the run, one line each. What the trace lacks is in the headline.
 pub(crate) fn trouble(trouble: &Trouble) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    lines.extend(trouble.damage.iter().map(|damage| format!("The trace is damaged: {damage}")));
-    lines.extend(trouble.dropped.iter().map(|dropped| format!("The trace lacks events: {dropped}")));
     if trouble.killed_processes > 0 {
         lines.push(format!(
             "{} did not end by itself: {} was killed, or the trace was cut.",
@@ -141,15 +141,31 @@ pub(crate) fn trouble(trouble: &Trouble) -> Vec<String> {
         let calls: Vec<_> = trouble.unfinished.iter().map(|(call, count)| times(*call, *count)).collect();
         lines.push(format!("Calls that never returned: {}", calls.join(", ")));
     }
+    lines.extend(failed(trouble, false));
+    lines
+}
+
+/// The title of [`harmless`].
+pub(crate) const HARMLESS: &str = "Failed calls that are harmless: searches, and tries of what is possible";
+
+/// Failed calls that tell of nothing wrong, one line each.
+pub(crate) fn harmless(trouble: &Trouble) -> Vec<String> {
+    failed(trouble, true)
+}
+
+fn failed(trouble: &Trouble, harmless: bool) -> Vec<String> {
     const SHOWN: usize = 6;
-    for failure in trouble.failures.iter().take(SHOWN) {
-        lines.push(format!(
+    let failures: Vec<_> =
+        trouble.failures.iter().filter(|failure| failure.is_harmless() == harmless).collect();
+    let line = |failure: &&Failure| {
+        format!(
             "{} failed: {}",
             times(failure.call, failure.count),
             error_name(failure.call.layer(), failure.error)
-        ));
-    }
-    let rest: u64 = trouble.failures.iter().skip(SHOWN).map(|failure| failure.count).sum();
+        )
+    };
+    let mut lines: Vec<String> = failures.iter().take(SHOWN).map(line).collect();
+    let rest: u64 = failures.iter().skip(SHOWN).map(|failure| failure.count).sum();
     if rest > 0 {
         lines.push(format!("{} more failed with other errors.", things(rest, "call", "calls")));
     }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use pio_explain::Explanation;
 use pio_report::Prediction;
-use pio_trace::{Event, Tables};
+use pio_trace::{Call, Event, Tables};
 
 fn page(tables: &Tables, events: &[Event], predictions: &[Prediction]) -> String {
     let found = Explanation::of(tables, events.iter().cloned());
@@ -56,6 +56,89 @@ fn text_is_as_before_and_fits_the_terminal() {
         }
         check_golden(name, &text);
     }
+}
+
+/// A copy, its trace with these notes.
+fn copy_with_notes(notes: &[(&str, &str)]) -> (Tables, Vec<Event>) {
+    let (mut tables, events) = synthetic::copy();
+    tables.notes.extend(notes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
+    (tables, events)
+}
+
+fn text(tables: &Tables, events: &[Event]) -> String {
+    pio_report::text(&Explanation::of(tables, events.iter().cloned()))
+}
+
+#[test]
+fn what_matters_most_comes_first() {
+    let (tables, events) = synthetic::copy();
+    let told = text(&tables, &events);
+    let mut lines = told.lines();
+    let cause = lines.next().unwrap_or_default();
+    assert!(cause.starts_with("Costliest: the same bytes read again and again: 75.74 ms, 15 %"), "{told}");
+    assert_eq!(lines.next(), Some("Change: keep them in memory after the first time."));
+    let page = page(&tables, &events, &[]);
+    let (before, _) = page.split_once("class=\"summary\"").expect("there is a summary");
+    assert!(before.contains("<dt>Costliest</dt>") && before.contains("<dt>Change</dt>"));
+    assert!(!before.contains("class=\"incomplete\""), "nothing is missing");
+
+    let clean: Vec<Event> = events.into_iter().filter(|event| event.size >= 256 << 10).collect();
+    let told = text(&tables, &clean);
+    let first = told.lines().next().unwrap_or_default();
+    assert!(first.starts_with("No finding: "), "{told}");
+    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("I/O takes") && words.contains("most in write of /home/ada/copy.dat."), "{told}");
+}
+
+#[test]
+fn what_is_lost_is_the_headline() {
+    let (tables, events) = copy_with_notes(&[
+        (
+            "thinned out",
+            "the budget left out 9 reads of 0 bytes, 3760 writes of 247463936 bytes and 1 other calls; in the end one call in 64 was kept",
+        ),
+        ("calls made", "409 reads of 0 bytes, 4160 writes of 268435456 bytes and 9 other calls"),
+        (
+            "not seen",
+            "static, 2 processes, read 1024 bytes and wrote 12582912 bytes, not known of 0: /bin/busybox",
+        ),
+    ]);
+    let told = text(&tables, &events);
+    let first = told.lines().next().unwrap_or_default();
+    assert!(
+        first.starts_with("Incomplete: the budget left out 236 MiB of 256 MiB in 3,770 calls of 4,578."),
+        "{told}"
+    );
+    assert!(told.contains("costs at least 75.74 ms") && told.contains("read at least 100.6 MiB"), "{told}");
+    assert!(
+        told.contains("Not seen: busybox × 2 (read 1 KiB, wrote 12 MiB: it is statically linked)."),
+        "{told}"
+    );
+    let page = page(&tables, &events, &[]);
+    let at = |what: &str| page.find(what).unwrap_or_else(|| panic!("{what} is not in the page"));
+    assert!(at("Incomplete: the budget left out") < at("<h1"), "the page says it before all else");
+    assert!(at("<dt>Not seen</dt>") < at("class=\"summary\""));
+    assert!(page.contains("≥ 100.6 MiB"));
+
+    let found = Explanation::of(&tables, events.iter().cloned());
+    assert!(pio_report::diff_text(&found, &found).contains("! not complete: the budget left out 236 MiB"));
+}
+
+#[test]
+fn harmless_errors_are_at_the_end() {
+    let (mut tables, mut events) = synthetic::copy();
+    let failed = |call, error: i64| Event { call, result: -error, size: 0, ..events[0].clone() };
+    let more = [failed(Call::Readlink, 22), failed(Call::Open, 20), failed(Call::Open, 13)];
+    events.splice(0..0, more);
+    tables.notes.push(("recorder".into(), "a test".into()));
+    let told = text(&tables, &events);
+    let at = |what: &str| told.find(what).unwrap_or_else(|| panic!("{what} is not in:\n{told}"));
+    assert!(at("open failed: Permission denied") < at("Findings"), "{told}");
+    for harmless in ["readlink failed: Invalid", "open failed: Not a directory", "open failed: No such file"]
+    {
+        assert!(at("Processes, one by one") < at(harmless), "{told}");
+    }
+    assert_eq!(told.matches("failed: ").count(), 4, "{told}");
 }
 
 #[test]

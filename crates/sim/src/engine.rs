@@ -305,6 +305,7 @@ impl<'a> Engine<'a> {
             makespan: self.now.since(Time::default()),
             io_time_mean: Duration::from_picoseconds((sum / u128::from(ranks)) as u64),
             io_time_max: Duration::from_picoseconds(io_times.iter().copied().max().unwrap_or(0)),
+            moving: self.tally.moving(),
             bytes_read: self.tally.bytes_read,
             bytes_written: self.tally.bytes_written,
             operations: self.tally.totals.into_values().collect(),

@@ -27,6 +27,8 @@ pub struct Prediction {
     pub io_time_mean: Duration,
     /// The same: the rank that has most.
     pub io_time_max: Duration,
+    /// Time with a read or write of the program under way on any rank.
+    pub moving: Duration,
     /// Bytes that the program read.
     pub bytes_read: u64,
     /// Bytes that the program wrote.
@@ -80,9 +82,10 @@ impl Prediction {
         self.operations.iter().copied().find(|total| total.op == op).unwrap_or(none)
     }
 
-    /// Bytes read and written, over the I/O time of the rank that has most, in bytes a second. 0 if there was no I/O.
+    /// Bytes read and written, over the time with a read or write under way on any rank, in bytes a second: what
+    /// `explain` calls bandwidth. 0 if there was no I/O.
     pub fn bandwidth_bytes_per_s(&self) -> f64 {
-        let seconds = self.io_time_max.seconds();
+        let seconds = self.moving.seconds();
         if seconds > 0.0 { (self.bytes_read + self.bytes_written) as f64 / seconds } else { 0.0 }
     }
 }
@@ -94,6 +97,8 @@ pub(crate) struct Tally {
     pub(crate) sizes: BTreeMap<(Op, u64), u64>,
     /// Time in I/O calls, picoseconds, of each rank.
     pub(crate) io_time: Vec<u64>,
+    /// When reads and writes were under way: spans apart from each other in order, from and until, picoseconds.
+    pub(crate) moving: Vec<(u64, u64)>,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
 }
@@ -112,6 +117,21 @@ impl Tally {
         if matches!(op, Op::Read | Op::Write) {
             *self.sizes.entry((op, bytes)).or_insert(0) += 1;
         }
+    }
+
+    /// A read or write of the program that is over: they end in order.
+    pub(crate) fn moved(&mut self, from_ps: u64, until_ps: u64) {
+        let mut from_ps = from_ps;
+        while let Some(&(earlier, _)) = self.moving.last().filter(|(_, end)| *end >= from_ps) {
+            from_ps = from_ps.min(earlier);
+            self.moving.pop();
+        }
+        self.moving.push((from_ps, until_ps));
+    }
+
+    /// Time with a read or write under way.
+    pub(crate) fn moving(&self) -> Duration {
+        Duration::from_picoseconds(self.moving.iter().map(|(from, until)| until - from).sum())
     }
 
     /// A call of the program.

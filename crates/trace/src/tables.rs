@@ -54,6 +54,11 @@ impl Process {
     pub(crate) fn program(&self) -> &str {
         self.command.split(' ').next().unwrap_or("")
     }
+
+    /// Name of its program: the first word of its command line, without the folder.
+    pub fn program_name(&self) -> &str {
+        self.program().rsplit('/').next().unwrap_or_default()
+    }
 }
 
 /// A file that the job named, opened or not.

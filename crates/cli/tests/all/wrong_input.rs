@@ -74,6 +74,43 @@ fn a_truncated_trace_gives_what_is_whole() {
     let explained = place.pioscope(["explain", "cut.pio"]).succeeds();
     assert!(explained.err.contains("cut.pio"), "{}", explained.err);
     assert!(explained.out.contains("out.bin"), "the events before the cut are there: {}", explained.out);
+    assert!(explained.out.starts_with("Incomplete: the trace is damaged at byte "), "{}", explained.out);
+}
+
+/// An empty report would look as if the program had done nothing.
+#[test]
+fn a_trace_of_which_nothing_is_left_is_an_error() {
+    let place = Place::new();
+    record_copy(&place);
+    let whole = fs::read(place.join("run.pio")).unwrap();
+    let mut corrupt = whole.clone();
+    corrupt[40] ^= 0xff;
+    for (name, bytes) in [("cut.pio", &whole[..60]), ("corrupt.pio", &corrupt[..])] {
+        fs::write(place.join(name), bytes).unwrap();
+        let lost = format!("{name}: nothing can be read: damaged at byte 16");
+        place.pioscope(["explain", name, "--html", "report.html"]).fails_with(&lost);
+        place.pioscope(["diff", name, "run.pio"]).fails_with(&lost);
+        place.pioscope(["predict", name, "-m", "sp-argonne"]).fails_with(&lost);
+        place.pioscope(["convert", name, "-o", "run.parquet"]).fails_with(&lost);
+    }
+    assert!(!place.join("report.html").exists() && !place.join("run.parquet").exists());
+}
+
+#[test]
+fn what_a_budget_left_out_is_said_first() {
+    let place = Place::new();
+    let copy = ["dd", "if=/dev/zero", "of=out.bin", "bs=512", "count=100000"];
+    let record = ["record", "-o", "run.pio", "--budget", "1MiB", "--"];
+    place.pioscope(record.into_iter().chain(copy)).succeeds();
+    let explained = place.pioscope(["explain", "run.pio", "--html", "report.html"]).succeeds();
+    let first = explained.out.lines().next().unwrap();
+    assert!(first.starts_with("Incomplete: the budget left out "), "{}", explained.out);
+    assert!(explained.out.contains(" at least "), "{}", explained.out);
+    assert!(explained.err.contains("run.pio: incomplete: the budget left out "), "{}", explained.err);
+    let page = fs::read_to_string(place.join("report.html")).unwrap();
+    assert!(page.find("Incomplete: the budget").unwrap() < page.find("<h1").unwrap());
+    let converted = place.pioscope(["convert", "run.pio", "-o", "run.parquet"]).succeeds();
+    assert!(converted.err.contains("run.pio: incomplete: the budget left out "), "{}", converted.err);
 }
 
 #[test]

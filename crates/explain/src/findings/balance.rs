@@ -35,9 +35,9 @@ fn one_writer(context: &Context<'_>, ranks: &[(ProcessId, &ProcessState)]) -> Op
     if written < BYTES || part < ONE_WRITER {
         return None;
     }
-    let lost_ns = writer.writes().time_ns as f64 * (part - 1.0 / ranks.len() as f64);
+    let lost_ns = writer.writes().own_ns as f64 * (part - 1.0 / ranks.len() as f64);
     let mut draft = Draft::of_processes(Kind::OneWriter, [(*id, writer.writes())]);
-    draft.expected_ns = writer.writes().time_ns as f64 - lost_ns;
+    draft.expected_ns = writer.writes().own_ns as f64 - lost_ns;
     draft.detail = Detail::Part(part);
     (lost_ns >= context.least_ns(SHARE)).then(|| draft.finish(lost_ns, 1.0))
 }
@@ -51,8 +51,8 @@ fn uneven(context: &Context<'_>, ranks: &[(ProcessId, &ProcessState)]) -> Option
     if bytes < BYTES || (most.alone().bytes() as f64) < UNEVEN * mean as f64 {
         return None;
     }
-    let mean_ns = ranks.iter().map(|(_, rank)| rank.alone().time_ns).fold(0, u64::saturating_add) / count;
-    let lost_ns = most.alone().time_ns.saturating_sub(mean_ns) as f64;
+    let mean_ns = ranks.iter().map(|(_, rank)| rank.alone().own_ns).fold(0, u64::saturating_add) / count;
+    let lost_ns = most.alone().own_ns.saturating_sub(mean_ns) as f64;
     let mut draft = Draft::of_processes(Kind::UnevenRanks, [(*id, most.alone())]);
     draft.expected_ns = mean_ns as f64;
     draft.detail = Detail::Against { largest: most.alone().bytes(), others: mean };

@@ -121,6 +121,7 @@ fn crowded(context: &Context<'_>) -> Option<Finding> {
     draft.cost = Cost {
         calls: split.calls,
         time_ns: waiting_ns,
+        own_ns: waiting_ns,
         from_ns: 0,
         until_ns: context.duration_ns,
         ..Cost::default()

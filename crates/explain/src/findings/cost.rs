@@ -18,6 +18,10 @@ pub struct Cost {
     pub write_bytes: u64,
     /// Sum of their elapsed times, nanoseconds.
     pub time_ns: u64,
+    /// The same, but where calls of one process overlap, as those of its threads do, time counts once: for the call that
+    /// began first, whatever it is charged to. So the sum over all that a process is charged with is no more than its time
+    /// in I/O.
+    pub own_ns: u64,
     /// Start of the first, nanoseconds since the start of the job.
     pub from_ns: u64,
     /// End of the last.
@@ -32,6 +36,7 @@ impl Default for Cost {
             read_bytes: 0,
             write_bytes: 0,
             time_ns: 0,
+            own_ns: 0,
             from_ns: u64::MAX,
             until_ns: 0,
         }
@@ -49,6 +54,17 @@ impl Cost {
         self.until_ns.saturating_sub(self.from_ns)
     }
 
+    /// Takes away time that turned out to be something else.
+    pub(crate) fn take_away(&mut self, time_ns: u64) {
+        self.time_ns = self.time_ns.saturating_sub(time_ns);
+        self.own_ns = self.own_ns.saturating_sub(time_ns);
+    }
+
+    /// Its calls that are under way at a time in one process: 1 without threads.
+    pub fn threads(&self) -> f64 {
+        (self.time_ns as f64 / self.own_ns.max(1) as f64).max(1.0)
+    }
+
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
         self.calls += 1;
         self.collective += u64::from(event.flags.contains(Flags::COLLECTIVE));
@@ -58,6 +74,7 @@ impl Cost {
             _ => {}
         }
         self.time_ns = self.time_ns.saturating_add(event.elapsed_ns);
+        self.own_ns = self.own_ns.saturating_add(event.own_ns);
         self.from_ns = self.from_ns.min(event.start_ns);
         self.until_ns = self.until_ns.max(event.end_ns());
     }
@@ -67,6 +84,7 @@ impl Cost {
         self.calls += 1;
         self.collective += u64::from(call.collective);
         self.time_ns = self.time_ns.saturating_add(time_ns);
+        self.own_ns = self.own_ns.saturating_add(time_ns);
         self.from_ns = self.from_ns.min(call.start_ns);
         self.until_ns = self.until_ns.max(call.end_ns);
     }
@@ -77,6 +95,7 @@ impl Cost {
         self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
         self.write_bytes = self.write_bytes.saturating_add(other.write_bytes);
         self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.own_ns = self.own_ns.saturating_add(other.own_ns);
         self.from_ns = self.from_ns.min(other.from_ns);
         self.until_ns = self.until_ns.max(other.until_ns);
     }

@@ -81,7 +81,7 @@ impl<'a> Evidence<'a> {
             if one.split.late_ns > 0 {
                 if let Some(class) = class {
                     let cost = costs.of(class);
-                    cost.time_ns = cost.time_ns.saturating_sub(one.split.late_ns);
+                    cost.take_away(one.split.late_ns);
                 }
                 costs.of(Class::Late).add_part(&one, one.split.late_ns);
             }
@@ -106,6 +106,7 @@ impl<'a> Evidence<'a> {
         if !self.is_charged(event) || event.flags.contains(Flags::UNFINISHED) {
             return None;
         }
+        let event = &self.overlapped(event);
         match op {
             Op::Read | Op::Write => self.add_access(event),
             Op::Open | Op::Close => self.add_open(event),
@@ -117,6 +118,14 @@ impl<'a> Evidence<'a> {
                 Some(Charge { slot, class: None })
             }
             Op::Communicate => None,
+        }
+    }
+
+    /// Takes away what of the call's time another thread of the process is in a call too.
+    fn overlapped<'e>(&mut self, event: &Seen<'e>) -> Seen<'e> {
+        match self.processes.get_mut(event.process.index()) {
+            Some(process) => event.overlapped(process.covered.add(event.start_ns, event.end_ns()).1),
+            None => *event,
         }
     }
 

@@ -115,7 +115,7 @@ pub struct Finding {
     pub cost: Cost,
     /// What the same would have taken otherwise, nanoseconds, the sum of all processes.
     pub expected_ns: f64,
-    /// Processes that were taken to be in I/O at the same time.
+    /// Calls that were taken to go on at the same time, of processes and of their threads.
     pub together: f64,
     /// The files, those that took most first.
     pub files: Vec<Involved<FileId>>,

@@ -1,4 +1,4 @@
-//! Findings: what costs time for nothing, the dearest first.
+//! Findings: what costs time for nothing, costliest first.
 //!
 //! In the pass ([`Evidence`]) every call of the program is charged to at most one [`class`]: the most specific that
 //! fits it, so that no second is counted twice. At the end, a module for each kind of evidence turns classes into
@@ -7,9 +7,10 @@
 //! how much), [`waiting`] (I/O that could go on meanwhile), [`collectives`] (late ranks, the MPI library).
 //!
 //! *What a finding costs* is an estimate that can be followed: the time that its calls took, less what the same bytes
-//! would take at the rate that the trace itself reaches in large requests ([`References`]). Calls of several processes
-//! go on at the same time: their sum is divided by the number of processes that were in I/O together on average, so
-//! that costs are seconds of the job.
+//! would take at the rate that the trace itself reaches in large requests ([`References`]). Calls of several threads and
+//! processes go on at the same time: time in which threads of one process are in calls together counts once, and the sum
+//! is divided by the number of processes that were in I/O together on average, so that costs are seconds of the job. No
+//! more is lost in all than the time with any process in I/O.
 
 mod balance;
 mod class;
@@ -43,6 +44,8 @@ use class::Class;
 use finding::Draft;
 use limits::{CALLS, LOST_NS, SHARE};
 use pio_trace::FileId;
+
+use crate::explanation::IoTime;
 use slots::Slot;
 
 /// What the findings are made from, once all events were seen.
@@ -63,12 +66,12 @@ impl<'a> Evidence<'a> {
     }
 
     /// The findings, those that cost most first.
-    pub(crate) fn finish(&self, duration_ns: u64, concurrency: Option<f64>) -> Vec<Finding> {
+    pub(crate) fn finish(&self, duration_ns: u64, io_time: &IoTime) -> Vec<Finding> {
         let context = Context {
             evidence: self,
             references: self.references(),
             duration_ns,
-            concurrency: concurrency.unwrap_or(1.0).max(1.0),
+            concurrency: io_time.concurrency().unwrap_or(1.0).max(1.0),
             contended: sharing::contended(&self.slots.slots),
         };
         let mut findings = Vec::new();
@@ -83,8 +86,20 @@ impl<'a> Evidence<'a> {
             findings.extend(waiting::findings(&context));
         }
         findings.extend(balance);
+        share_time(&mut findings, io_time.any_ns);
         findings.sort_by(|a, b| b.lost_ns.total_cmp(&a.lost_ns).then(a.kind.cmp(&b.kind)));
         findings
+    }
+}
+
+/// Some findings look at the same time from different sides, others at processes that go on side by side: where all
+/// together cost more than all I/O took, each is taken to cost its part of that.
+fn share_time(findings: &mut [Finding], any_ns: u64) {
+    let lost_ns: f64 = findings.iter().map(|finding| finding.lost_ns).sum();
+    if lost_ns > any_ns as f64 {
+        for finding in findings {
+            finding.lost_ns *= any_ns as f64 / lost_ns;
+        }
     }
 }
 
@@ -132,7 +147,8 @@ impl<'a> Context<'a> {
         if draft.cost.calls < calls {
             return None;
         }
-        let together = self.concurrency.min(draft.processes() as f64).max(1.0);
+        let processes = self.concurrency.min(draft.processes() as f64).max(1.0);
+        let together = processes * draft.cost.threads();
         let lost_ns = (draft.cost.time_ns as f64 - draft.expected_ns) / together;
         (lost_ns >= self.least_ns(SHARE)).then(|| draft.finish(lost_ns, together))
     }

@@ -4,12 +4,15 @@ use pio_trace::{Flags, Op};
 
 use super::cost::Cost;
 use super::limits::{SMALL, THINK_NS};
+use crate::bandwidth::Covered;
 use crate::tally::Seen;
 
 /// One process.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessState {
     pub(crate) ranked: bool,
+    /// Time in calls that are charged.
+    pub(crate) covered: Covered,
     /// Bytes that it has read and written so far: the clock by which reuse is measured.
     pub(crate) clock: u64,
     /// What the program moved, of a rank: by whether it was written, and whether together with others.
@@ -49,6 +52,7 @@ impl ProcessState {
     pub(crate) fn new(ranked: bool) -> ProcessState {
         ProcessState {
             ranked,
+            covered: Covered::default(),
             clock: 0,
             asked: Default::default(),
             durations: [0; 40],
@@ -101,14 +105,14 @@ impl ProcessState {
             return;
         }
         self.turn.end();
-        self.turn.io_ns = self.turn.io_ns.saturating_add(event.elapsed_ns);
+        self.turn.io_ns = self.turn.io_ns.saturating_add(event.own_ns);
         self.turn.cost.add(event);
     }
 
     /// What of its latest request was waiting for other ranks: it cannot be hidden behind computing.
     pub(crate) fn waited_for_ranks(&mut self, time_ns: u64) {
         self.turn.io_ns = self.turn.io_ns.saturating_sub(time_ns);
-        self.turn.cost.time_ns = self.turn.cost.time_ns.saturating_sub(time_ns);
+        self.turn.cost.take_away(time_ns);
     }
 
     /// Turns of I/O and thinking, the time that both could have shared, nanoseconds, and the requests.

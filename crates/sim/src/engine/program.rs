@@ -119,6 +119,7 @@ impl<'a> Engine<'a> {
             What::Access { handle, call, view, positions, collective, .. } => {
                 self.processes[rank as usize].operation = operation;
                 self.tally.called(rank, call.op(), moved, elapsed);
+                self.tally.moved(since.0, self.now.0);
                 let target = Target::View { view: *view, position: positions.start };
                 let flags = if *collective { Flags::COLLECTIVE } else { Flags::NONE };
                 let (size, result) = (positions.end - positions.start, moved as i64);
@@ -134,6 +135,7 @@ impl<'a> Engine<'a> {
             }
             What::Request { call, .. } => {
                 self.tally.called(rank, call.op(), moved, elapsed);
+                self.tally.moved(since.0, self.now.0);
             }
             What::Broadcast { root, bytes } => {
                 self.tally.count(Call::MpiBcast, *bytes, elapsed);

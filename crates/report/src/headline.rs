@@ -1,0 +1,209 @@
+//! The first lines of a report: what costs most, what would help, what that would gain, and what was not seen.
+
+use pio_explain::findings::{Finding, Gain};
+use pio_explain::{Explanation, Trouble};
+use pio_trace::{CallsByKind, FileId, Layer, Op, Unseen};
+
+use crate::units::{self, things};
+use crate::{escape, findings};
+
+/// The lines: what they are about, and what they say.
+pub(crate) fn lines(found: &Explanation) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    match found.findings.first() {
+        Some(finding) => {
+            lines.push(("Costliest", cause(found, finding)));
+            lines.push(("Change", findings::change_of(finding).to_owned()));
+            lines.extend(finding.gains.iter().map(|gain| ("Gain", predicted(found, gain))));
+        }
+        None => lines.push(("No finding", where_time_goes(found))),
+    }
+    lines.extend(unseen(found).map(|unseen| ("Not seen", unseen)));
+    lines
+}
+
+/// What the trace lacks of the calls that were made: said before all else, as all numbers are of the rest.
+pub(crate) fn lost(found: &Explanation) -> Option<String> {
+    let losses = losses(&found.trouble);
+    (!losses.is_empty())
+        .then(|| format!("Incomplete: {}. Counts, bytes and times are at least so large.", losses.join("; ")))
+}
+
+/// What a trace lacks of the calls that were made, in words; empty if it is whole.
+pub fn losses(trouble: &Trouble) -> Vec<String> {
+    const SHOWN: usize = 2;
+    let mut lacks: Vec<String> = trouble.damage.iter().take(SHOWN).map(|damage| damaged(damage)).collect();
+    if trouble.damage.len() > SHOWN {
+        lacks.push(format!("{} more places are damaged", trouble.damage.len() - SHOWN));
+    }
+    let losses = &trouble.losses;
+    if !losses.left_out.is_zero() {
+        lacks.push(format!("the budget left out {}", part(&losses.left_out, losses.made)));
+    }
+    if !losses.lost.is_zero() {
+        let lost = part(&losses.lost, losses.made);
+        lacks.push(format!(
+            "{lost} could not be recorded (the disk was full, or a signal came at a bad moment)"
+        ));
+    }
+    if losses.lost_processes > 0 {
+        let processes = things(losses.lost_processes, "process", "processes");
+        lacks.push(format!("{processes} left nothing that can be read"));
+    }
+    if losses.damaged_places > 0 {
+        let places = things(losses.damaged_places, "place", "places");
+        lacks.push(format!("what followed {places} of the recorder's files could not be read"));
+    }
+    lacks.extend(trouble.dropped.iter().cloned());
+    lacks
+}
+
+fn damaged(damage: &str) -> String {
+    // Of the trace as a whole, or of a file that is named.
+    if damage.starts_with("damaged") { format!("the trace is {damage}") } else { damage.to_owned() }
+}
+
+/// `236 of 256 MiB in 3,776 of 4,096 calls`.
+fn part(calls: &CallsByKind, made: Option<CallsByKind>) -> String {
+    let of = |all: Option<String>| all.map_or(String::new(), |all| format!(" of {all}"));
+    let bytes = |calls: &CallsByKind| units::bytes(calls.bytes() as f64);
+    let number = things(calls.calls(), "call", "calls");
+    match calls.bytes() {
+        0 => format!("{number}{}", of(made.map(|made| units::count(made.calls())))),
+        _ => format!(
+            "{}{} in {number}{}",
+            bytes(calls),
+            of(made.map(|made| bytes(&made))),
+            of(made.map(|made| units::count(made.calls())))
+        ),
+    }
+}
+
+/// Programs that ran in the job and could not be seen, those that moved most first.
+fn unseen(found: &Explanation) -> Option<String> {
+    const SHOWN: usize = 3;
+    let mut unseen: Vec<&Unseen> = found.trouble.losses.unseen.iter().collect();
+    let bytes = |program: &Unseen| program.read_bytes.saturating_add(program.written_bytes);
+    unseen.sort_by_key(|program| std::cmp::Reverse(bytes(program)));
+    let more = unseen.len().saturating_sub(SHOWN);
+    let mut named: Vec<String> = unseen.iter().take(SHOWN).map(|program| not_seen(program)).collect();
+    if more > 0 {
+        named.push(things(more as u64, "more program", "more programs"));
+    }
+    (!named.is_empty()).then(|| format!("{}.", named.join("; ")))
+}
+
+/// `busybox (read 3 MiB, wrote 12 MiB; it is statically linked)`.
+fn not_seen(program: &Unseen) -> String {
+    let name = program.program.rsplit('/').next().unwrap_or_default();
+    let times = if program.processes > 1 {
+        format!(" × {}", units::count(program.processes))
+    } else {
+        String::new()
+    };
+    let moved = match program.unknown >= program.processes {
+        true => "bytes not known".to_owned(),
+        false => format!(
+            "read {}, wrote {}",
+            units::bytes(program.read_bytes as f64),
+            units::bytes(program.written_bytes as f64)
+        ),
+    };
+    format!("{}{times} ({moved}: {})", escape::shorten(name, PATH_COLUMNS), program.reason.sentence())
+}
+
+/// Before a number that is too small where the trace is not whole.
+pub(crate) fn at_least(found: &Explanation) -> &'static str {
+    if found.trouble.is_incomplete() { "at least " } else { "" }
+}
+
+/// `many small writes: 1.2 s, 34 % of the run, most on /scratch/out`.
+fn cause(found: &Explanation, finding: &Finding) -> String {
+    let title = begun_small(findings::title_of(finding.kind));
+    let place = finding.files.first().and_then(|one| path_of(found, one.id));
+    let place = match (place, finding.files.len()) {
+        (None, _) => String::new(),
+        (Some(path), 1) => format!(", on {path}"),
+        (Some(path), _) => format!(", most on {path}"),
+    };
+    let price = findings::price(found, finding);
+    format!("{title}: {}{place}.", price.strip_prefix("costs ").unwrap_or(&price))
+}
+
+fn path_of(found: &Explanation, id: FileId) -> Option<String> {
+    let file = found.files.iter().find(|file| file.file == id)?;
+    Some(escape::shorten(&file.path, PATH_COLUMNS))
+}
+
+/// Columns of a path.
+const PATH_COLUMNS: usize = 40;
+
+/// A title within a sentence.
+fn begun_small(title: &str) -> String {
+    let mut letters = title.chars();
+    match letters.next() {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
+/// What a machine is predicted to gain. How far the prediction of the run as it was is from what was measured is the
+/// best that is known of its uncertainty, if the machine is like that of the trace.
+fn predicted(found: &Explanation, gain: &Gain) -> String {
+    let measured_s = found.io_time.process_ns as f64 / 1e9 / found.process_count.max(1) as f64;
+    let error = (gain.before_s - measured_s) / measured_s;
+    let uncertainty = if error.is_finite() && error.abs() <= LIKE {
+        format!(" ± {:.0} %", (error.abs() * 100.0).max(1.0))
+    } else {
+        String::new()
+    };
+    format!(
+        "{} of I/O instead of {}{uncertainty}, predicted on {} (recorded: {}).",
+        units::time_s(gain.after_s),
+        units::time_s(gain.before_s),
+        gain.machine,
+        units::time_s(measured_s),
+    )
+}
+
+/// Times that differ by more are of different machines, and tell nothing of each other's predictions.
+const LIKE: f64 = 1.0;
+
+/// Where the time of a run without findings goes.
+fn where_time_goes(found: &Explanation) -> String {
+    if found.events == 0 {
+        return "the trace holds no calls.".to_owned();
+    }
+    let run_ns = found.duration_ns.max(1) as f64;
+    let io = found.io_time.any_ns as f64 / run_ns;
+    let idle_ns = found.io_time.lifetime_ns.saturating_sub(found.io_time.process_ns);
+    let computes = found.workload.cpu_s * 1e9 >= idle_ns as f64 / 2.0;
+    let doing = if computes { "computing" } else { "outside I/O (computing or waiting)" };
+    let mut sentence = format!(
+        "{} of the run is {doing}; I/O takes {}{} ({})",
+        units::percent((1.0 - io).max(0.0)),
+        at_least(found),
+        units::time_ns(found.io_time.any_ns),
+        units::percent(io.min(1.0)),
+    );
+    if let Some((op, path)) = most_time(found) {
+        let path = path.map_or(String::new(), |path| format!(" of {}", escape::shorten(path, PATH_COLUMNS)));
+        sentence.push_str(&format!(", most in {}{path}", op.name()));
+    }
+    sentence + "."
+}
+
+/// The operation of the program's that took most time; and the file, if it was one on files.
+fn most_time(found: &Explanation) -> Option<(Op, Option<&str>)> {
+    let asked = found.layers.iter().filter(|table| !table.physical && table.layer != Layer::Message);
+    let operations = asked.flat_map(|table| table.table.operations.iter());
+    let (op, _) = operations.filter(|(_, tally)| tally.time_ns > 0).max_by_key(|(_, tally)| tally.time_ns)?;
+    let time_ns = |file: &pio_explain::FileStatistics| match op {
+        Op::Open => file.program.open.time_ns,
+        Op::Read => file.program.read.time_ns,
+        Op::Write => file.program.write.time_ns,
+        _ => 0,
+    };
+    let file = found.files.iter().filter(|file| time_ns(file) > 0).max_by_key(|file| time_ns(file));
+    Some((op, file.map(|file| file.path.as_str())))
+}
