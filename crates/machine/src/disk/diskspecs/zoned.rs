@@ -85,10 +85,10 @@ fn zone(
         return Err(fields.wrong_kind("dm_layout_g1_zone"));
     }
     let last = allowed.end - 1;
-    if allowed.is_empty() {
+    if allowed.start >= last {
         return Err(fields.conflict("First cylinder number", "a cylinder of the drive after the last zone"));
     }
-    let first_cylinder = fields.count("First cylinder number", allowed.start..=last)?;
+    let first_cylinder = fields.count("First cylinder number", allowed.start..=last - 1)?;
     let last_cylinder = fields.count("Last cylinder number", first_cylinder..=last)?;
     let sectors = fields.count("Blocks per track", 1..=MOST_SECTORS)?;
     let units = skew_units(&fields, units)?;
