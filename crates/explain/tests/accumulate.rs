@@ -277,9 +277,10 @@ fn time_of_threads_that_overlaps_counts_once() {
     let kinds: Vec<_> = found.findings.iter().map(|finding| finding.kind).collect();
     assert_eq!(kinds, [Kind::RandomAccess]);
     let random = &found.findings[0];
-    assert_eq!((random.cost.calls, random.cost.time_ns), (16_000, 16_000 * MS));
-    assert_eq!(random.cost.own_ns, io_ns);
-    assert!((15.0..16.01).contains(&random.together), "{}", random.together);
+    // The first read and the first write of each file follow nothing.
+    assert_eq!((random.cost.calls, random.cost.time_ns), (15_968, 15_968 * MS));
+    assert!((io_ns - 3 * MS..io_ns).contains(&random.cost.own_ns), "{}", random.cost.own_ns);
+    assert!((15.0..16.1).contains(&random.together), "{}", random.together);
     // Nearly all of the run, but not more.
     assert!((0.9 * io_ns as f64..=io_ns as f64).contains(&random.lost_ns), "{}", random.lost_ns);
     // All 16 move their 4 KiB in the same ms: so the chart has it.
