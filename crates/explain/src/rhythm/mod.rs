@@ -2,9 +2,10 @@
 //!
 //! The bytes that the program moves are kept over time in a few thousand bins. What is active without a long pause is a
 //! *burst*. Whether bursts come in *cycles* is asked three ways that fail differently: how equal the gaps between their
-//! starts are ([`gaps`], which decides), the spectrum and the autocorrelation of the data rate ([`spectrum`]), whose
-//! answers are reported beside it. Gaps that chance alone makes (a Poisson process, whose gaps are exponential) are
-//! told apart by Moran's test.
+//! starts are ([`gaps`]), the spectrum and the autocorrelation of the data rate ([`spectrum`]). There are cycles where
+//! none of the three speaks against them and there are more than a handful: a few bursts at equal distances come about
+//! by chance, and gaps may be equal where the rate of data has another period or none. Gaps that chance alone makes (a
+//! Poisson process, whose gaps are exponential) are told apart by Moran's test.
 
 mod bursts;
 mod gaps;
@@ -26,8 +27,8 @@ const BINS: usize = 8192;
 const AGREE: f64 = 0.1;
 /// Where no gaps decide: cycles whose autocorrelation is at least this are seen by the spectrum alone.
 const STRONG: f64 = 0.5;
-/// … if there are so many of them.
-const LEAST_CYCLES: f64 = 4.0;
+/// Cycles from which on they are told: a handful of bursts is no rhythm.
+const LEAST_CYCLES: u64 = 6;
 
 /// Bursts, cycles and phases of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,7 +50,8 @@ pub struct Rhythm {
 impl Rhythm {
     /// Whether a way of looking found the period that is reported.
     pub fn agrees(&self, period_s: f64) -> bool {
-        self.period_s.is_some_and(|period| same(period, period_s))
+        let jitter = self.gaps.filter(Gaps::is_regular).map_or(0.0, |gaps| gaps.variation);
+        self.period_s.is_some_and(|period| same(period, period_s, jitter))
     }
 }
 
@@ -90,10 +92,11 @@ impl Activity {
         let bin_s = bin_ns as f64 / 1e9;
         let gaps = gaps::of(&bursts, bin_s);
         let (spectrum, autocorrelation) = spectrum::of(active_part(&both), bin_s);
-        let by_gaps = gaps.filter(Gaps::is_regular).map(|gaps| gaps.mean_s);
         let active_s = (self.last_ns - self.first_ns) as f64 / 1e9;
-        let by_rate = || rate_period(spectrum?, autocorrelation?, active_s);
-        let period_s = by_gaps.or_else(by_rate);
+        let period_s = spectrum.zip(autocorrelation).and_then(|(spectrum, autocorrelation)| {
+            gap_period(gaps, spectrum, autocorrelation)
+                .or_else(|| rate_period(spectrum, autocorrelation, active_s))
+        });
         Rhythm {
             bursts: bursts.len() as u64,
             period_s,
@@ -112,13 +115,23 @@ fn active_part(series: &[f64]) -> &[f64] {
     series.get(first..end).unwrap_or(&[])
 }
 
+/// The period of regular gaps that both spectrum and autocorrelation see too.
+fn gap_period(gaps: Option<Gaps>, spectrum: Peak, autocorrelation: Peak) -> Option<f64> {
+    let gaps = gaps.filter(|gaps| gaps.is_regular() && gaps.count >= LEAST_CYCLES)?;
+    let agreed =
+        [spectrum, autocorrelation].iter().all(|peak| same(peak.period_s, gaps.mean_s, gaps.variation));
+    agreed.then_some(gaps.mean_s)
+}
+
 /// The period on which spectrum and autocorrelation agree, if both see it clearly, and often enough.
 fn rate_period(spectrum: Peak, autocorrelation: Peak, active_s: f64) -> Option<f64> {
     let clear = autocorrelation.strength >= STRONG && spectrum.chance < 1e-6;
-    let often = autocorrelation.period_s * LEAST_CYCLES <= active_s;
-    (clear && often && same(spectrum.period_s, autocorrelation.period_s)).then_some(autocorrelation.period_s)
+    let often = autocorrelation.period_s * LEAST_CYCLES as f64 <= active_s;
+    (clear && often && same(spectrum.period_s, autocorrelation.period_s, 0.0))
+        .then_some(autocorrelation.period_s)
 }
 
-fn same(a: f64, b: f64) -> bool {
-    (a - b).abs() <= AGREE * a.max(b)
+/// Whether two periods are the same, of cycles that differ among themselves by a part `jitter` of their length.
+fn same(a: f64, b: f64, jitter: f64) -> bool {
+    (a - b).abs() <= jitter.max(AGREE) * a.max(b)
 }

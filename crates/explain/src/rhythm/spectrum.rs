@@ -40,12 +40,23 @@ pub(super) fn of(series: &[f64], bin_s: f64) -> (Option<Peak>, Option<Peak>) {
     (spectrum_peak(&power, series.len(), bin_s), correlation_peak(&correlation, bin_s))
 }
 
-/// The strongest frequency of at least two periods in the series.
+/// A peak of the spectrum with at least this part of the highest one's power is as high: between two frequencies of the
+/// transform, a tone loses up to a fifth of it.
+const AS_HIGH: f64 = 0.7;
+
+/// The lowest of the strongest frequencies of at least two periods in the series: of a train of short bursts, the
+/// multiples of its frequency are as strong as itself.
 fn spectrum_peak(power: &[f64], length: usize, bin_s: f64) -> Option<Peak> {
     let size = power.len();
     let lowest = (2 * size).div_ceil(length);
     let half = &power[..size / 2];
-    let best = (lowest..half.len()).max_by(|a, b| half[*a].total_cmp(&half[*b]))?;
+    let highest = half.get(lowest..)?.iter().copied().fold(0.0, f64::max);
+    let is_peak = |&index: &usize| {
+        half[index] >= AS_HIGH * highest
+            && half[index] >= half[index - 1]
+            && half.get(index + 1).is_none_or(|next| half[index] >= *next)
+    };
+    let best = (lowest.max(1)..half.len()).find(is_peak)?;
     // The series was padded: every frequency of its own stands for `size / length` of the transform.
     let own = size as f64 / length as f64;
     let total: f64 = half[1..].iter().sum::<f64>() / own;
