@@ -48,7 +48,7 @@ class Explanation:
 
     @property
     def findings(self):
-        """What costs time, costliest first: what is wrong, what it costs (lost_s, an estimate), what shows it, what helps."""
+        """What costs time, costliest first: what is wrong, what it costs (lost_s, an estimate; None if unknown), what shows it, what helps."""
         return _table(self._native.findings(), "title", "lost_s", "evidence", "place", "change", "calls", "bytes", "time_s")
 
     @property

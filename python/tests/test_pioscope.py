@@ -70,7 +70,7 @@ class Module(unittest.TestCase):
         explanation = pioscope.open(self.folder / "checkpoint-sp-argonne-independent.pio").explain()
         findings = explanation.findings.to_pylist()
         self.assertGreater(len(findings), 0)
-        self.assertEqual(findings, sorted(findings, key=lambda finding: -finding["lost_s"]))
+        self.assertEqual(findings, sorted(findings, key=lambda finding: -(finding["lost_s"] or 0)))
         for number, finding in enumerate(findings, 1):
             self.assertIn(f"{number}. {finding['title']}: costs", str(explanation))
 

@@ -108,6 +108,8 @@ fn change_of(kind: Kind) -> Option<(Change, &'static str)> {
         | Kind::ManySmallFiles
         | Kind::FilePerProcess
         | Kind::MetadataStorm
+        | Kind::SameNamesByAll
+        | Kind::LockWaits
         | Kind::OneWriter
         | Kind::Straggler
         | Kind::UnevenRanks

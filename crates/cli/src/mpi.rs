@@ -72,6 +72,11 @@ fn writable_cache() -> Option<PathBuf> {
     user_caches().find(|folder| fs::create_dir_all(folder).is_ok() && tempfile::tempfile_in(folder).is_ok())
 }
 
+/// Where what was found out for this user is kept; none without a home.
+pub fn user_cache() -> Option<PathBuf> {
+    user_caches().next()
+}
+
 /// Where the user's cache may be: `$XDG_CACHE_HOME/pioscope`, `~/.cache/pioscope`.
 fn user_caches() -> impl Iterator<Item = PathBuf> {
     let home =

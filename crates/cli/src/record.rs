@@ -121,6 +121,7 @@ impl Job {
             mpi_shim: mpi.map(|shim| shim.path.clone()),
             spool: self.spool.clone(),
             environment: self.environment.clone(),
+            settings: Settings { measure: true, cache: mpi::user_cache(), ..Settings::default() },
             ..Options::default()
         }
     }
@@ -172,6 +173,12 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let recorder = arguments.job.mpi_recorder()?;
     let mut options = arguments.job.options(arguments.output, recorder.as_ref());
     options.settings = Settings { filter: arguments.selection.filter()?, exact_times: arguments.exact_times };
+    let mut options = arguments.job.options(arguments.output)?;
+    options.settings = Settings {
+        filter: arguments.selection.filter()?,
+        exact_times: arguments.exact_times,
+        ..options.settings
+    };
     options.budget_bytes = arguments.budget;
     options.wait = arguments.wait;
     options.live = arguments.live.then_some(show as fn(&Look));

@@ -45,7 +45,6 @@ impl<'a> Accumulator<'a> {
     pub fn finish(mut self) -> Explanation {
         self.evidence.end();
         let mut explanation = self.totals.finish();
-        explanation.references = self.evidence.references();
         explanation.findings = self.evidence.finish(explanation.duration_ns, &explanation.io_time);
         explanation.mpi_io = self.evidence.collectives.time();
         explanation.rhythm = self.activity.finish(explanation.duration_ns);

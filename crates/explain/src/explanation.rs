@@ -6,7 +6,7 @@ use crate::accumulator::Accumulator;
 use crate::bandwidth::{Transfer, Transfers};
 use crate::classes::{ClassTotal, Purpose};
 use crate::collectives::MpiIoTime;
-use crate::findings::{Finding, References};
+use crate::findings::Finding;
 use crate::operations::{OperationTable, OperationView};
 use crate::pass;
 use crate::pattern::Pattern;
@@ -62,8 +62,6 @@ pub struct Explanation {
     pub rate: DataRate,
     /// Who was in I/O when.
     pub busy: Busy,
-    /// The rates that findings are measured by.
-    pub references: References,
     /// What costs time for nothing, costliest first.
     pub findings: Vec<Finding>,
     /// Findings whose change gains nothing by what was predicted: they are no advice.

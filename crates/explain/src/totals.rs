@@ -10,7 +10,6 @@ use crate::collectives::MpiIoTime;
 use crate::explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, IoTime, LayerTable, ProcessStatistics,
 };
-use crate::findings::References;
 use crate::operations::{OperationTable, OperationView};
 use crate::pattern::{Access, Cursors, Pattern, Patterns};
 use crate::rhythm::Rhythm;
@@ -285,7 +284,6 @@ impl<'a> Totals<'a> {
             transfers: self.moved[0].transfers(),
             rate,
             busy,
-            references: References::assumed(),
             findings: Vec::new(),
             not_advised: Vec::new(),
             rhythm: Rhythm::default(),

@@ -147,6 +147,67 @@ fn what_hdf5_causes_is_charged_as_if_the_program_had_done_it() {
     }
 }
 
+/// 1,000 writes of 1,000 bytes in 10 µs each, on one file; then `large` ones of 1 MiB in 0.5 ms on another.
+fn small_and_large(large: u64, note: Option<&str>) -> Explanation {
+    let mut tables = Tables {
+        processes: vec![process(None, Some(50 * MS))],
+        files: vec![File { path: "/slow/small".into() }, File { path: "/slow/large".into() }],
+        handles: vec![handle(0, 0, 1), handle(1, 0, 1)],
+        ..Tables::default()
+    };
+    tables.notes.extend(note.map(|text| ("large requests".to_owned(), text.to_owned())));
+    let small = (0..1000).map(|i| at(event(Call::Write, 0, Some(0), i * 20_000, 10_000), i * 1000, 1000));
+    let large =
+        (0..large).map(|i| at(event(Call::Write, 0, Some(1), 20 * MS + i * MS, MS / 2), i << 20, 1 << 20));
+    Explanation::of(&tables, small.chain(large))
+}
+
+#[test]
+fn rates_are_the_traces_own_or_measured_or_not_known() {
+    let lost_ms = |found: &Explanation| {
+        assert_eq!(found.findings.iter().map(|one| one.kind).collect::<Vec<_>>(), [Kind::SmallWrites]);
+        found.findings[0].lost_ns.map(|lost_ns| (lost_ns / 1e4).round() / 100.0)
+    };
+    let unknown = small_and_large(0, None);
+    assert_eq!(lost_ms(&unknown), None, "10 ms, but nobody knows what larger ones would take");
+    assert_eq!(unknown.findings[0].time_ns(), 10e6);
+    assert_eq!(lost_ms(&small_and_large(3, None)), None, "three are no rate");
+    // A MB at 2,097 MB/s.
+    assert_eq!(lost_ms(&small_and_large(4, None)), Some(9.52));
+    let slow = "write 200.0 (150.0-250.0) MB/s, in /slow";
+    assert_eq!(lost_ms(&small_and_large(0, Some(slow))), Some(5.0));
+    assert_eq!(lost_ms(&small_and_large(4, Some(slow))), Some(9.52), "its own large requests are there");
+    let elsewhere = "write 200.0 (150.0-250.0) MB/s, in /slower";
+    assert_eq!(lost_ms(&small_and_large(0, Some(elsewhere))), None);
+    let reads = "cached read 200.0 (150.0-250.0) MB/s, in /";
+    assert_eq!(lost_ms(&small_and_large(0, Some(reads))), None);
+}
+
+/// Two processes that lock a file by turns: each waits for 5 of 10 ms.
+#[test]
+fn a_lock_costs_what_the_process_that_waits_longest_waits() {
+    let tables = Tables {
+        processes: vec![process(None, Some(100 * MS)), process(None, Some(100 * MS))],
+        files: vec![File { path: "/data".into() }],
+        handles: vec![handle(0, 0, 1), handle(0, 1, 1)],
+        ..Tables::default()
+    };
+    let locks = |waits_ns: u64| {
+        (0..20).flat_map(move |i| {
+            let (one, start) = (i % 2, u64::from(i) * 5 * MS);
+            [event(Call::FcntlLock, one, Some(one), start, waits_ns), {
+                event(Call::FcntlLock, one, Some(one), start + 5 * MS - 1000, 1000)
+            }]
+        })
+    };
+    let found = Explanation::of(&tables, locks(4 * MS));
+    assert_eq!(
+        found.findings.iter().map(|one| (one.kind, one.lost_ns)).collect::<Vec<_>>(),
+        [(Kind::LockWaits, Some(40e6))]
+    );
+    assert_eq!(Explanation::of(&tables, locks(1000)).findings, [], "nobody waits");
+}
+
 fn tally(count: u64, bytes: u64, time_ms: u64, longest_ms: u64) -> Tally {
     Tally { count, failed: 0, bytes, time_ns: time_ms * MS, longest_ns: longest_ms * MS }
 }

@@ -75,7 +75,7 @@ impl Explanation {
         let rows = self.found.findings.iter().zip(told).map(|(finding, told)| {
             let row = PyDict::new(py);
             row.set_item("title", told.title)?;
-            row.set_item("lost_s", finding.lost_ns / 1e9)?;
+            row.set_item("lost_s", finding.lost_ns.map(|lost_ns| lost_ns / 1e9))?;
             row.set_item("evidence", told.evidence)?;
             row.set_item("place", told.place)?;
             row.set_item("change", told.change)?;

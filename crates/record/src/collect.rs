@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use pio_trace::{
-    Call, Calls, CallsByKind, Event, File, FileId, Flags, Handle, HandleId, Layer, Losses, Op, Process,
-    ProcessId, Tables, Target, TraceWriter, Unseen,
+    Call, Calls, CallsByKind, Event, File, FileId, Flags, Handle, HandleId, LargeRequests, Layer, Losses, Op,
+    Process, ProcessId, Tables, Target, TraceWriter, Unseen,
 };
 
 use crate::error::Error;
@@ -18,6 +18,7 @@ use crate::layouts::{Interner, Known};
 use crate::members;
 use crate::merge::{Merge, Thread};
 use crate::processors;
+use crate::rates::{Cache, SmallRequests};
 use crate::rings::unseen_rings;
 use crate::spool::{Header, NO_OFFSET, Record, Spool, Unusable};
 use crate::survey::Survey;
@@ -147,6 +148,10 @@ pub struct Settings {
     pub filter: Filter,
     /// Keep times to the nanosecond, though that makes traces twice as large.
     pub exact_times: bool,
+    /// Measure what large requests reach where the job made small ones only, which takes up to a second.
+    pub measure: bool,
+    /// Keep what was measured in this folder for a day.
+    pub cache: Option<PathBuf>,
 }
 
 /// Reads every spool in `folder` and writes the trace `output` of the job named `job`.
@@ -218,7 +223,12 @@ pub(crate) fn collect_from(
     summary.unknown_layouts = interner.invalid;
 
     let mut writer = TraceWriter::create(output, tables)?;
-    write_events(&folders[0], members, lookup, epoch_ns, settings, &mut writer, &mut summary)?;
+    let small = write_events(&folders[0], members, lookup, epoch_ns, settings, &mut writer, &mut summary)?;
+    if settings.measure {
+        let rates = small.measure(writer.tables(), &Cache(settings.cache.as_deref()));
+        let notes = rates.iter().map(|rates| (LargeRequests::NOTE.to_owned(), rates.to_string()));
+        writer.tables_mut().notes.extend(notes);
+    }
     // What is not there must not look as if it never was: reports show these notes first.
     writer.tables_mut().notes.extend(summary.losses().notes());
     writer.finish()?;
@@ -437,7 +447,8 @@ fn write_events(
     settings: &Settings,
     writer: &mut TraceWriter<std::fs::File>,
     summary: &mut Summary,
-) -> Result<(), Error> {
+) -> Result<SmallRequests, Error> {
+    let mut small = SmallRequests::default();
     let mut threads = Vec::new();
     let mut spools = Vec::new();
     let mut surveys = Vec::new();
@@ -482,9 +493,10 @@ fn write_events(
         last_ns = event.start_ns;
         summary.unfinished += u64::from(event.flags.contains(Flags::UNFINISHED));
         summary.events += 1;
+        small.add(&event, writer.tables());
         writer.push(&event)?;
     }
-    Ok(())
+    Ok(small)
 }
 
 /// Counts a call of POSIX or of a stream.

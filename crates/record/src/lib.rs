@@ -20,6 +20,7 @@ mod merge;
 mod preload;
 mod processors;
 mod program;
+mod rates;
 mod rings;
 mod run;
 mod shim;

@@ -164,7 +164,7 @@ fn findings(before: &Explanation, after: &Explanation) -> Table {
     let mut all: BTreeMap<Kind, [f64; 2]> = BTreeMap::new();
     for (side, found) in [before, after].into_iter().enumerate() {
         for finding in &found.findings {
-            all.entry(finding.kind).or_default()[side] += finding.lost_ns / 1e9;
+            all.entry(finding.kind).or_default()[side] += finding.lost_ns.unwrap_or(0.0) / 1e9;
         }
     }
     let mut all: Vec<_> = all.into_iter().collect();

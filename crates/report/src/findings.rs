@@ -1,7 +1,9 @@
 //! Findings in words: what is wrong, by what it shows, and what would help.
 
+use std::collections::BTreeMap;
+
 use pio_explain::Explanation;
-use pio_explain::findings::{Cost, Detail, Finding, Gain, Kind, Reference};
+use pio_explain::findings::{Cost, Detail, Finding, Gain, Kind, Reference, Source};
 use pio_trace::{Flags, ProcessId};
 
 use crate::collectives;
@@ -84,13 +86,16 @@ pub(crate) fn html(found: &Explanation) -> String {
 }
 
 pub(crate) fn price(found: &Explanation, finding: &Finding) -> String {
-    let share = finding.lost_ns / (found.duration_ns as f64).max(1.0);
+    let share = |time_ns: f64| units::percent((time_ns / (found.duration_ns as f64).max(1.0)).min(1.0));
     let at_least = crate::headline::at_least(found);
-    format!(
-        "costs {at_least}{}, {} of the run",
-        units::time_s(finding.lost_ns / 1e9),
-        units::percent(share.min(1.0))
-    )
+    match finding.lost_ns {
+        Some(lost_ns) => {
+            format!("costs {at_least}{}, {} of the run", units::time_s(lost_ns / 1e9), share(lost_ns))
+        }
+        None => {
+            format!("takes {} of the run; what of it can be saved is not known", share(finding.time_ns()))
+        }
+    }
 }
 
 fn tell(found: &Explanation, finding: &Finding, path: usize) -> Told {
@@ -131,7 +136,7 @@ fn evidence(found: &Explanation, finding: &Finding) -> String {
     if let Some(detail) = detail(found, finding) {
         text.push_str(&format!(" {detail}"));
     }
-    if let Some(comparison) = comparison(found, finding) {
+    if let Some(comparison) = comparison(finding) {
         text.push_str(&format!(" {comparison}"));
     }
     text
@@ -149,6 +154,8 @@ fn calls(kind: Kind, cost: &Cost) -> String {
             ("open or close", "opens and closes")
         }
         Kind::MetadataStorm => ("call on a name", "calls on names"),
+        Kind::SameNamesByAll => ("open, close or call on a name", "opens, closes and calls on names"),
+        Kind::LockWaits => ("call on a lock", "calls on locks"),
         Kind::Seeks => ("seek", "seeks"),
         Kind::UnbufferedStream => ("call on a stream", "calls on streams"),
         Kind::LateRanks => ("wait in a collective call", "waits in collective calls"),
@@ -207,7 +214,7 @@ fn detail(found: &Explanation, finding: &Finding) -> Option<String> {
 }
 
 /// What the calls are measured by.
-fn comparison(found: &Explanation, finding: &Finding) -> Option<String> {
+fn comparison(finding: &Finding) -> Option<String> {
     let by_rate = matches!(
         finding.kind,
         Kind::SmallWrites
@@ -223,17 +230,24 @@ fn comparison(found: &Explanation, finding: &Finding) -> Option<String> {
     if !by_rate {
         return None;
     }
+    if finding.lost_ns.is_none() {
+        return Some(
+            "No request of 1 MiB or more was recorded or measured that tells what larger ones reach.".into(),
+        );
+    }
     let rate = |reference: Reference| {
-        let whence =
-            if reference.measured { "as others of this trace" } else { "an assumption: this trace has none" };
+        let whence = match reference.source {
+            Source::Trace => "as others of this trace",
+            Source::Recorder => "measured when it was recorded",
+        };
         format!("{} ({whence})", units::rate(reference.bytes_per_s))
     };
-    let cost = &finding.cost;
-    let rates = match (cost.read_bytes > 0, cost.write_bytes > 0) {
-        (true, true) => format!("{} and {}", rate(found.references.read), rate(found.references.write)),
-        (true, false) => rate(found.references.read),
-        _ => rate(found.references.write),
-    };
+    let rates: Vec<_> =
+        [finding.references.read, finding.references.write].into_iter().flatten().map(rate).collect();
+    if rates.is_empty() {
+        return None;
+    }
+    let rates = rates.join(" and ");
     Some(format!(
         "In requests of 1 MiB or more, at {rates}, the same bytes would take {}.",
         units::time_s(finding.expected_ns / 1e9)
@@ -247,7 +261,9 @@ fn place(found: &Explanation, finding: &Finding, path: usize) -> String {
         rest => format!(", and {} more", units::count(rest)),
     };
     let mut parts = Vec::new();
-    if !finding.files.is_empty() {
+    if finding.files.len() > 3 && is_about_names(finding.kind) {
+        parts.push(folders(found, finding, path));
+    } else if !finding.files.is_empty() {
         let shown = 3.min(finding.files.len());
         let named: Vec<_> = finding.files[..shown]
             .iter()
@@ -280,6 +296,34 @@ fn place(found: &Explanation, finding: &Finding, path: usize) -> String {
 pub(crate) fn process(found: &Explanation, id: ProcessId) -> String {
     let known = found.processes.iter().find(|process| process.process == id);
     known.map_or("another process".into(), crate::sections::process_name)
+}
+
+/// Whether the folder says more than the names of the files in it.
+fn is_about_names(kind: Kind) -> bool {
+    matches!(kind, Kind::SameNamesByAll | Kind::MetadataStorm | Kind::ManySmallFiles | Kind::FilePerProcess)
+}
+
+/// `Folders: /scratch/run (98 %, 1,500 files), /home/me (2 %, 7 files).`
+fn folders(found: &Explanation, finding: &Finding, path: usize) -> String {
+    let mut folders: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for one in &finding.files {
+        let known = found.files.iter().find(|file| file.file == one.id);
+        let folder = known.and_then(|file| file.path.rsplit_once('/')).map_or("?", |(folder, _)| folder);
+        let sum = folders.entry(if folder.is_empty() { "/" } else { folder }).or_default();
+        *sum = (sum.0.saturating_add(one.time_ns), sum.1 + 1);
+    }
+    let mut folders: Vec<_> = folders.into_iter().collect();
+    folders.sort_by_key(|(folder, (time_ns, _))| (std::cmp::Reverse(*time_ns), *folder));
+    let shown = folders.iter().take(3).map(|(folder, (time_ns, files))| {
+        let share = units::percent(*time_ns as f64 / finding.cost.time_ns.max(1) as f64);
+        format!("{} ({share}, {})", escape::shorten(folder, path), things(*files, "file", "files"))
+    });
+    let named = shown.collect::<Vec<_>>().join(", ");
+    match folders.len() {
+        1 => format!("Folder: {named}."),
+        2 | 3 => format!("Folders: {named}."),
+        many => format!("Folders: {named}, and {} more.", units::count(many as u64 - 3)),
+    }
 }
 
 /// What is wrong, in a few words.
@@ -428,6 +472,16 @@ fn of_kind(kind: Kind) -> (&'static str, &'static str) {
         Kind::MetadataStorm => (
             "Calls on names and attributes without end",
             "remember what was found; list a folder once instead of asking for each name.",
+        ),
+        Kind::SameNamesByAll => (
+            "The same files opened and asked for by every rank",
+            "let one rank look and tell the others (MPI_Bcast); pack what all need into one file, or stage it to each \
+             node's own storage.",
+        ),
+        Kind::LockWaits => (
+            "Processes wait for each other's locks",
+            "lock only the range that is written, and for no longer than that; or give each process a file or part of \
+             its own, which needs no lock.",
         ),
         Kind::OneWriter => {
             ("One rank writes for all", "let all ranks write their part to the file, collectively.")

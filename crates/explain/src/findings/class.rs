@@ -45,6 +45,8 @@ pub(crate) enum Class {
     Open,
     /// On a name, or an attempt to open what is not there.
     Name,
+    /// Takes a lock, or gives it back.
+    Lock,
     /// Moves a file pointer.
     Seek,
     /// What of a collective call was waiting for late ranks.

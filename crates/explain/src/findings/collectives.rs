@@ -7,6 +7,7 @@ use pio_trace::{Op, Tables};
 use super::class::Class;
 use super::finding::{Detail, Draft};
 use super::limits::{SMALL, TURNS, WAITING_SHARE};
+use super::rates::Regime;
 use super::{Context, Cost, Finding, Kind};
 use crate::collectives::Settled;
 use crate::tally::Amount;
@@ -97,7 +98,10 @@ fn library(context: &Context<'_>) -> Option<Finding> {
     let data = &context.evidence.collective_data;
     let mut draft = Draft::of(Kind::InsideLibrary, context.charged(Class::Library));
     let exchange_ns = draft.cost.bytes() as f64 / EXCHANGE_BYTES_PER_S * 1e9;
-    draft.expected_ns = exchange_ns + context.references.time_ns(&data.in_small_requests);
+    // Where nothing tells what large requests reach, those that were made are taken to be as good as any.
+    let file = context.charged(Class::Library).find_map(|(slot, _)| slot.file);
+    let moved = context.evidence.rates.time_ns(file, &data.in_small_requests, Regime::Device);
+    draft.expected_ns = exchange_ns + moved.map_or(data.files_ns as f64, |(time_ns, _)| time_ns);
     let together = context.concurrency.min(draft.processes() as f64).max(1.0);
     let lost_ns = (draft.cost.time_ns as f64 - draft.expected_ns) / together;
     let too_long = draft.cost.time_ns as f64 >= TOO_LONG * draft.expected_ns;

@@ -2,6 +2,7 @@
 
 use pio_trace::{Flags, Op};
 
+use super::rates::Regime;
 use crate::collectives::Settled;
 use crate::tally::Seen;
 
@@ -22,6 +23,10 @@ pub struct Cost {
     /// began first, whatever it is charged to. So the sum over all that a process is charged with is no more than its time
     /// in I/O.
     pub own_ns: u64,
+    /// Of the calls, those that waited for a device or server (or the processor), as far as their time tells.
+    pub waits: u64,
+    /// What these took, nanoseconds.
+    pub waited_ns: u64,
     /// Start of the first, nanoseconds since the start of the job.
     pub from_ns: u64,
     /// End of the last.
@@ -37,6 +42,8 @@ impl Default for Cost {
             write_bytes: 0,
             time_ns: 0,
             own_ns: 0,
+            waits: 0,
+            waited_ns: 0,
             from_ns: u64::MAX,
             until_ns: 0,
         }
@@ -65,6 +72,11 @@ impl Cost {
         (self.time_ns as f64 / self.own_ns.max(1) as f64).max(1.0)
     }
 
+    /// Who serves most of the calls.
+    pub(crate) fn regime(&self) -> Regime {
+        if self.waits * 2 > self.calls { Regime::Device } else { Regime::Cached }
+    }
+
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
         self.calls += 1;
         self.collective += u64::from(event.flags.contains(Flags::COLLECTIVE));
@@ -75,6 +87,10 @@ impl Cost {
         }
         self.time_ns = self.time_ns.saturating_add(event.elapsed_ns);
         self.own_ns = self.own_ns.saturating_add(event.own_ns);
+        if Regime::of(event) == Regime::Device {
+            self.waits += 1;
+            self.waited_ns = self.waited_ns.saturating_add(event.elapsed_ns);
+        }
         self.from_ns = self.from_ns.min(event.start_ns);
         self.until_ns = self.until_ns.max(event.end_ns());
     }
@@ -96,6 +112,8 @@ impl Cost {
         self.write_bytes = self.write_bytes.saturating_add(other.write_bytes);
         self.time_ns = self.time_ns.saturating_add(other.time_ns);
         self.own_ns = self.own_ns.saturating_add(other.own_ns);
+        self.waits += other.waits;
+        self.waited_ns = self.waited_ns.saturating_add(other.waited_ns);
         self.from_ns = self.from_ns.min(other.from_ns);
         self.until_ns = self.until_ns.max(other.until_ns);
     }

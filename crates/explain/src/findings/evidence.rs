@@ -44,7 +44,7 @@ impl<'a> Evidence<'a> {
         let ranked = tables.processes.iter().map(|process| process.rank.is_some());
         Evidence {
             tables,
-            rates: Rates::default(),
+            rates: Rates::new(tables),
             slots: Slots::new(tables),
             files: files::files(tables),
             processes: ranked.map(ProcessState::new).collect(),
@@ -112,6 +112,9 @@ impl<'a> Evidence<'a> {
             Op::Open | Op::Close => self.add_open(event),
             Op::Sync => self.add_sync(event),
             Op::Seek => self.charge_handle(event, Class::Seek),
+            Op::Metadata if matches!(event.call, Call::Flock | Call::FcntlLock) => {
+                self.charge_handle(event, Class::Lock)
+            }
             Op::Metadata if !matches!(event.call, Call::Dup | Call::Mmap) => self.charge_name(event),
             Op::Metadata | Op::View => {
                 let slot = self.slots.of_handle(self.tables, event.handle?, event.process)?;
@@ -206,7 +209,11 @@ impl<'a> Evidence<'a> {
     }
 
     fn charge_name(&mut self, event: &Seen<'_>) -> Option<Charge> {
-        let slot = self.slots.of_names(event.process);
+        let named = match event.target {
+            Target::Name { file } => Some(file),
+            _ => None,
+        };
+        let slot = self.slots.of_name(named, event.process);
         self.slots.slots[slot].costs.of(Class::Name).add(event);
         Some(Charge { slot, class: Some(Class::Name) })
     }
@@ -220,7 +227,9 @@ impl<'a> Evidence<'a> {
             let slot = self.slots.of_handle(self.tables, event.handle?, event.process)?;
             return Some(Charge { slot, class: None });
         }
-        self.rates.add(event);
+        let file =
+            event.handle.and_then(|handle| self.tables.handles.get(handle.index())).map(|one| one.file);
+        self.rates.add(event, file);
         let ranked = self.processes.get_mut(event.process.index()).is_some_and(|process| {
             process.add_asked(event);
             process.ranked
@@ -229,7 +238,14 @@ impl<'a> Evidence<'a> {
         let reuse = access.bytes.and_then(|bytes| self.reuse(event, ranked, &access, bytes));
         let class = reuse.or_else(|| self.shape(event, &access));
         match class {
-            Some(class) => self.slots.slots[access.slot].costs.of(class).add(event),
+            Some(class) => {
+                let slot = &mut self.slots.slots[access.slot];
+                slot.costs.of(class).add(event);
+                if let (Class::RandomRead | Class::StepsRead, Some((start, end))) = (class, access.bytes) {
+                    let known = slot.reach.unwrap_or((start, end));
+                    slot.reach = Some((known.0.min(start), known.1.max(end)));
+                }
+            }
             None => {
                 if let Some(process) = self.processes.get_mut(event.process.index()) {
                     process.wait(event);

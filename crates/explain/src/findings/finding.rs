@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use pio_trace::{FileId, Flags, ProcessId};
 
 use super::cost::Cost;
+use super::rates::References;
 use super::slots::Slot;
 
 /// Processes that are named.
@@ -55,6 +56,10 @@ pub enum Kind {
     FilePerProcess,
     /// Calls on names and attributes.
     MetadataStorm,
+    /// The same files opened and asked for by every rank.
+    SameNamesByAll,
+    /// Processes wait for each other's locks on files.
+    LockWaits,
     /// One rank writes for all.
     OneWriter,
     /// One rank's I/O is far slower than that of the others.
@@ -73,7 +78,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 27] = [
+    pub const ALL: [Kind; 29] = [
         Kind::SmallWrites,
         Kind::SmallReads,
         Kind::UnbufferedStream,
@@ -94,6 +99,8 @@ impl Kind {
         Kind::ManySmallFiles,
         Kind::FilePerProcess,
         Kind::MetadataStorm,
+        Kind::SameNamesByAll,
+        Kind::LockWaits,
         Kind::OneWriter,
         Kind::Straggler,
         Kind::UnevenRanks,
@@ -109,12 +116,14 @@ impl Kind {
 pub struct Finding {
     /// What is wrong.
     pub kind: Kind,
-    /// What it costs, nanoseconds of the job: an estimate.
-    pub lost_ns: f64,
+    /// What it costs, nanoseconds of the job: an estimate. None if nothing tells what the same would take otherwise.
+    pub lost_ns: Option<f64>,
     /// What its calls took and moved, and when: the sum of all processes.
     pub cost: Cost,
-    /// What the same would have taken otherwise, nanoseconds, the sum of all processes.
+    /// What the same would have taken otherwise, nanoseconds, the sum of all processes; 0 if that is not known.
     pub expected_ns: f64,
+    /// The rates that this was reckoned by; nothing of findings that are not about the size of requests.
+    pub references: References,
     /// Calls that were taken to go on at the same time, of processes and of their threads.
     pub together: f64,
     /// The files, those that took most first.
@@ -146,10 +155,20 @@ pub struct Gain {
 }
 
 impl Finding {
-    /// What it costs on one file, nanoseconds of the job: by the part of its time that went there.
+    /// What it costs on one file, nanoseconds of the job: by the part of its time that went there. 0 if that is not known.
     pub fn lost_on_ns(&self, file: FileId) -> f64 {
         let part = self.files.iter().find(|one| one.id == file).map_or(0, |one| one.time_ns);
-        self.lost_ns * part as f64 / self.cost.time_ns.max(1) as f64
+        self.lost_ns.unwrap_or(0.0) * part as f64 / self.cost.time_ns.max(1) as f64
+    }
+
+    /// What its calls took, nanoseconds of the job: it cannot cost more.
+    pub fn time_ns(&self) -> f64 {
+        (self.cost.time_ns as f64 / self.together.max(1.0)).min(self.cost.span_ns() as f64)
+    }
+
+    /// What findings are ordered by: their cost, or the most that it can be.
+    pub(crate) fn weight_ns(&self) -> f64 {
+        self.lost_ns.unwrap_or_else(|| self.time_ns())
     }
 }
 
@@ -223,6 +242,7 @@ pub(crate) struct Draft {
     kind: Kind,
     pub(crate) cost: Cost,
     pub(crate) expected_ns: f64,
+    pub(crate) references: References,
     pub(crate) detail: Detail,
     files: BTreeMap<FileId, (u64, u64)>,
     /// Time on files opened with each of [`OPENED`], nanoseconds.
@@ -262,14 +282,21 @@ impl Draft {
     /// The finding. No more can be saved than passes from the first call to the end of the last, however many threads
     /// made them.
     pub(crate) fn finish(self, lost_ns: f64, together: f64) -> Finding {
+        let lost_ns = Some(lost_ns.min(self.cost.span_ns() as f64));
+        Finding { lost_ns, ..self.finish_unknown(together) }
+    }
+
+    /// The finding, of which nobody can tell what it costs.
+    pub(crate) fn finish_unknown(self, together: f64) -> Finding {
         let half_ns = (self.cost.time_ns / 2).max(1);
         let held = OPENED.into_iter().zip(self.opened_ns).filter(|(_, time_ns)| *time_ns >= half_ns);
         let opened = held.fold(Flags::NONE, |sum, (flag, _)| sum | flag);
         Finding {
             kind: self.kind,
-            lost_ns: lost_ns.min(self.cost.span_ns() as f64),
+            lost_ns: None,
             cost: self.cost,
             expected_ns: self.expected_ns,
+            references: self.references,
             together,
             files: largest(self.files, usize::MAX),
             process_count: self.by_process.len() as u64,
@@ -285,6 +312,7 @@ impl Draft {
             kind,
             cost: Cost::default(),
             expected_ns: 0.0,
+            references: References::default(),
             detail: Detail::None,
             files: BTreeMap::new(),
             opened_ns: [0; 3],

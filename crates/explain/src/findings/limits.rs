@@ -52,9 +52,9 @@ pub(crate) const THINK_NS: u64 = 1_000_000;
 /// Turns of thinking and I/O that make it worthwhile to overlap them.
 pub(crate) const TURNS: u64 = 5;
 
-/// The rate at which bytes are taken to go in large requests if the trace has none to tell, bytes per second: what one
-/// process reaches on common parallel file systems and on one fast disk. Memory (the page cache) is faster, so that
-/// what is said to be lost is then too little rather than too much.
-pub(crate) const ASSUMED_RATE: f64 = 1e9;
+/// A request waited for a device or server if it took longer than a call to the kernel may, nanoseconds …
+pub(crate) const WAITED_NS: u64 = 20_000;
+/// … and its bytes would take from memory, bytes per second: slower than any memory, faster than most devices.
+pub(crate) const CACHED_RATE: f64 = 1e9;
 /// Large requests that make a rate.
 pub(crate) const RATE_CALLS: u64 = 4;

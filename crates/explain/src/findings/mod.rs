@@ -7,10 +7,11 @@
 //! how much), [`waiting`] (I/O that could go on meanwhile), [`collectives`] (late ranks, the MPI library).
 //!
 //! *What a finding costs* is an estimate that can be followed: the time that its calls took, less what the same bytes
-//! would take at the rate that the trace itself reaches in large requests ([`References`]). Calls of several threads and
-//! processes go on at the same time: time in which threads of one process are in calls together counts once, and the sum
-//! is divided by the number of processes that were in I/O together on average, so that costs are seconds of the job. No
-//! more is lost in all than the time with any process in I/O.
+//! would take in large requests, at the rate that the trace itself or the recorder's measurement says ([`rates`]). Where
+//! neither says one, a finding has no cost. Calls of several threads and processes go on at the same time: time in which
+//! threads of one process are in calls together counts once, and the sum is divided by the number of processes that were
+//! in I/O together on average, so that costs are seconds of the job. No more is lost in all than the time with any
+//! process in I/O.
 
 mod balance;
 mod class;
@@ -20,6 +21,7 @@ mod evidence;
 mod files;
 mod finding;
 mod limits;
+mod locks;
 mod names;
 mod processes;
 mod ranges;
@@ -33,7 +35,7 @@ mod waiting;
 
 pub use cost::Cost;
 pub use finding::{Detail, Finding, Gain, Involved, Kind};
-pub use rates::{Reference, References};
+pub use rates::{Reference, References, Source};
 
 pub(crate) use class::Charge;
 pub(crate) use evidence::Evidence;
@@ -44,14 +46,14 @@ use class::Class;
 use finding::Draft;
 use limits::{CALLS, LOST_NS, SHARE};
 use pio_trace::FileId;
+use rates::Regime;
+use slots::Slot;
 
 use crate::explanation::IoTime;
-use slots::Slot;
 
 /// What the findings are made from, once all events were seen.
 pub(crate) struct Context<'a> {
     evidence: &'a Evidence<'a>,
-    references: References,
     duration_ns: u64,
     /// Processes in I/O at a time, on average.
     concurrency: f64,
@@ -60,16 +62,10 @@ pub(crate) struct Context<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// The rates that calls are measured by.
-    pub(crate) fn references(&self) -> References {
-        self.rates.finish()
-    }
-
     /// The findings, those that cost most first.
     pub(crate) fn finish(&self, duration_ns: u64, io_time: &IoTime) -> Vec<Finding> {
         let context = Context {
             evidence: self,
-            references: self.references(),
             duration_ns,
             concurrency: io_time.concurrency().unwrap_or(1.0).max(1.0),
             contended: sharing::contended(&self.slots.slots),
@@ -80,6 +76,7 @@ impl<'a> Evidence<'a> {
         findings.extend(sharing::findings(&context));
         findings.extend(names::findings(&context));
         findings.extend(collectives::findings(&context));
+        findings.extend(locks::findings(&context));
         let balance = balance::findings(&context);
         // One writer waits because it does the work of all: that it also computes meanwhile is not what is wrong.
         if balance.iter().all(|finding| finding.kind != Kind::OneWriter) {
@@ -87,7 +84,7 @@ impl<'a> Evidence<'a> {
         }
         findings.extend(balance);
         share_time(&mut findings, io_time.any_ns);
-        findings.sort_by(|a, b| b.lost_ns.total_cmp(&a.lost_ns).then(a.kind.cmp(&b.kind)));
+        findings.sort_by(|a, b| b.weight_ns().total_cmp(&a.weight_ns()).then(a.kind.cmp(&b.kind)));
         findings
     }
 }
@@ -95,10 +92,10 @@ impl<'a> Evidence<'a> {
 /// Some findings look at the same time from different sides, others at processes that go on side by side: where all
 /// together cost more than all I/O took, each is taken to cost its part of that.
 fn share_time(findings: &mut [Finding], any_ns: u64) {
-    let lost_ns: f64 = findings.iter().map(|finding| finding.lost_ns).sum();
+    let lost_ns: f64 = findings.iter().filter_map(|finding| finding.lost_ns).sum();
     if lost_ns > any_ns as f64 {
-        for finding in findings {
-            finding.lost_ns *= any_ns as f64 / lost_ns;
+        for lost in findings.iter_mut().filter_map(|finding| finding.lost_ns.as_mut()) {
+            *lost *= any_ns as f64 / lost_ns;
         }
     }
 }
@@ -124,8 +121,48 @@ impl<'a> Context<'a> {
 
     /// A finding of calls that should have been made in large requests, if it is worth telling.
     fn slow(&self, kind: Kind, parts: impl IntoIterator<Item = (&'a Slot, Cost)>) -> Option<Finding> {
-        let mut draft = Draft::of(kind, parts);
-        draft.expected_ns = self.references.time_ns(&draft.cost);
+        self.slow_but(kind, parts, |_, cost| (*cost, 0))
+    }
+
+    /// The same of calls one behind the other. The system reads ahead and writes behind, so that some of them wait for
+    /// what others have caused: larger ones would wait as long.
+    fn slow_in_order(
+        &self,
+        kind: Kind,
+        parts: impl IntoIterator<Item = (&'a Slot, Cost)>,
+    ) -> Option<Finding> {
+        self.slow_but(kind, parts, |_, cost| {
+            let waited_ns = if cost.regime() == Regime::Cached { cost.waited_ns } else { 0 };
+            (*cost, waited_ns)
+        })
+    }
+
+    /// The same where `otherwise` says what would be moved instead, and how long it would take besides, nanoseconds.
+    fn slow_but(
+        &self,
+        kind: Kind,
+        parts: impl IntoIterator<Item = (&'a Slot, Cost)>,
+        otherwise: impl Fn(&Slot, &Cost) -> (Cost, u64),
+    ) -> Option<Finding> {
+        let parts: Vec<_> = parts.into_iter().collect();
+        let mut draft = Draft::of(kind, parts.iter().copied());
+        let (mut unknown_ns, mut most_ns) = (0, 0);
+        for (slot, cost) in &parts {
+            let (moved, besides_ns) = otherwise(slot, cost);
+            let Some((time_ns, references)) = self.evidence.rates.time_ns(slot.file, &moved, cost.regime())
+            else {
+                unknown_ns += cost.time_ns;
+                continue;
+            };
+            draft.expected_ns += (time_ns + besides_ns as f64).min(cost.time_ns as f64);
+            if cost.time_ns >= most_ns {
+                (most_ns, draft.references) = (cost.time_ns, references);
+            }
+        }
+        if unknown_ns.saturating_mul(2) > draft.cost.time_ns {
+            return self.told_unknown(draft);
+        }
+        draft.expected_ns += unknown_ns as f64;
         self.told(draft, CALLS)
     }
 
@@ -142,13 +179,28 @@ impl<'a> Context<'a> {
         self.told(draft, calls)
     }
 
+    /// The finding without a cost, if its calls are enough and took enough.
+    fn told_unknown(&self, mut draft: Draft) -> Option<Finding> {
+        if draft.cost.calls < CALLS {
+            return None;
+        }
+        (draft.expected_ns, draft.references) = (0.0, References::default());
+        let together = self.together(&draft);
+        let finding = draft.finish_unknown(together);
+        (finding.time_ns() >= self.least_ns(SHARE)).then_some(finding)
+    }
+
+    /// How many of its calls were under way at a time: processes in I/O, times threads in calls.
+    fn together(&self, draft: &Draft) -> f64 {
+        self.concurrency.min(draft.processes() as f64).max(1.0) * draft.cost.threads()
+    }
+
     /// The finding, if it has enough calls and costs enough.
     fn told(&self, draft: Draft, calls: u64) -> Option<Finding> {
         if draft.cost.calls < calls {
             return None;
         }
-        let processes = self.concurrency.min(draft.processes() as f64).max(1.0);
-        let together = processes * draft.cost.threads();
+        let together = self.together(&draft);
         let lost_ns = (draft.cost.time_ns as f64 - draft.expected_ns) / together;
         (lost_ns >= self.least_ns(SHARE)).then(|| draft.finish(lost_ns, together))
     }

@@ -1,72 +1,153 @@
-//! The rate that others are measured by.
+//! The rates that others are measured by.
+//!
+//! They are never assumed. What the trace's own large requests reach counts first, by file system as far as the trace
+//! tells them apart; then what the recorder measured there ([`LargeRequests`]). Requests that the system serves from its
+//! memory and requests that wait for a device or server have rates of their own: [`Regime`].
 
-use pio_trace::{Flags, Op};
+use pio_trace::{FileId, Flags, LargeRequests, Op, Tables};
 
 use super::cost::Cost;
-use super::limits::{ASSUMED_RATE, LARGE, RATE_CALLS};
+use super::limits::{CACHED_RATE, LARGE, RATE_CALLS, WAITED_NS};
 use crate::tally::{Amount, Seen};
 
-/// What large requests reach.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Rates {
-    read: (Amount, u64),
-    write: (Amount, u64),
+/// Who serves requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Regime {
+    /// The system's memory.
+    Cached,
+    /// A device or server.
+    Device,
 }
 
-/// The rate of one direction, and where it comes from.
+impl Regime {
+    /// That of one request: how long it took tells.
+    pub(crate) fn of(event: &Seen<'_>) -> Regime {
+        let cached_ns = WAITED_NS + (event.bytes as f64 / CACHED_RATE * 1e9) as u64;
+        if event.elapsed_ns > cached_ns { Regime::Device } else { Regime::Cached }
+    }
+}
+
+/// What large requests reach, gathered.
+pub(crate) struct Rates {
+    /// What the recorder measured.
+    measured: Vec<LargeRequests>,
+    /// Of each file, which of `measured` holds for it.
+    file_systems: Vec<Option<usize>>,
+    /// By file system (the last is that of all other files), direction, and regime.
+    own: Vec<[[Sum; 2]; 2]>,
+}
+
+/// Requests and what they took, nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum(Amount, u64);
+
+impl Sum {
+    fn reference(&self) -> Option<Reference> {
+        let Sum(amount, time_ns) = self;
+        (amount.count >= RATE_CALLS && amount.bytes > 0 && *time_ns > 0).then(|| Reference {
+            bytes_per_s: amount.bytes as f64 / *time_ns as f64 * 1e9,
+            source: Source::Trace,
+        })
+    }
+}
+
+/// A rate, and where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reference {
     /// Bytes per second of one process's call time.
     pub bytes_per_s: f64,
-    /// Whether the trace's own large requests reached it; else it is assumed.
-    pub measured: bool,
+    /// Who reached it.
+    pub source: Source,
+}
+
+/// Where a rate comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The trace's own large requests.
+    Trace,
+    /// The recorder measured it when the job was over.
+    Recorder,
 }
 
 impl Rates {
+    pub(crate) fn new(tables: &Tables) -> Rates {
+        let measured = LargeRequests::of(tables);
+        let of = |path: &str| {
+            let holding = measured.iter().enumerate().filter(|(_, rates)| rates.holds_for(path));
+            holding.max_by_key(|(_, rates)| rates.folder.len()).map(|(index, _)| index)
+        };
+        let file_systems = if measured.is_empty() {
+            Vec::new()
+        } else {
+            tables.files.iter().map(|file| of(&file.path)).collect()
+        };
+        let own = vec![Default::default(); measured.len() + 1];
+        Rates { measured, file_systems, own }
+    }
+
     /// Takes note of a request of the program. A collective call waits for others, and an asynchronous one does not
     /// wait for its data: neither tells a rate.
-    pub(crate) fn add(&mut self, event: &Seen<'_>) {
+    pub(crate) fn add(&mut self, event: &Seen<'_>, file: Option<FileId>) {
         let apart = event.flags.contains(Flags::COLLECTIVE) || event.flags.contains(Flags::ASYNC);
         // By what was moved: a short read at the end of a small file is no large request.
         if event.bytes < LARGE || apart || event.elapsed_ns == 0 {
             return;
         }
-        let (amount, time_ns) = if event.op() == Op::Read { &mut self.read } else { &mut self.write };
+        let file_system = self.file_system(file).unwrap_or(self.measured.len());
+        let writes = usize::from(event.op() == Op::Write);
+        let Sum(amount, time_ns) = &mut self.own[file_system][writes][Regime::of(event) as usize];
         amount.add(event.bytes);
         *time_ns = time_ns.saturating_add(event.elapsed_ns);
     }
 
-    /// The rates of reading and of writing.
-    pub(crate) fn finish(&self) -> References {
-        let of = |(amount, time_ns): (Amount, u64)| {
-            if amount.count >= RATE_CALLS && amount.bytes > 0 && time_ns > 0 {
-                Reference { bytes_per_s: amount.bytes as f64 / time_ns as f64 * 1e9, measured: true }
-            } else {
-                Reference { bytes_per_s: ASSUMED_RATE, measured: false }
+    fn file_system(&self, file: Option<FileId>) -> Option<usize> {
+        file.and_then(|file| self.file_systems.get(file.index()).copied().flatten())
+    }
+
+    /// The rate of large requests on a file; none if neither the trace nor the recorder can tell. Where no request was
+    /// served as these are, those served otherwise tell: data that only pass through memory are as slow as the device.
+    pub(crate) fn reference(&self, file: Option<FileId>, writes: bool, regime: Regime) -> Option<Reference> {
+        let file_system = self.file_system(file);
+        let own = &self.own[file_system.unwrap_or(self.measured.len())][usize::from(writes)];
+        let measured = file_system.and_then(|index| {
+            let rates = &self.measured[index];
+            let rate = match (writes, regime) {
+                (true, _) => rates.write,
+                (false, Regime::Cached) => rates.cached_read,
+                (false, Regime::Device) => rates.device_read,
+            };
+            rate.map(|rate| Reference { bytes_per_s: rate.bytes_per_s, source: Source::Recorder })
+        });
+        let other = if regime == Regime::Cached { Regime::Device } else { Regime::Cached };
+        own[regime as usize].reference().or(measured).or_else(|| own[other as usize].reference())
+    }
+
+    /// Time that the bytes of these calls would take in large requests on a file, nanoseconds, and the rates of reading
+    /// and writing; none if nothing is known.
+    pub(crate) fn time_ns(
+        &self,
+        file: Option<FileId>,
+        cost: &Cost,
+        regime: Regime,
+    ) -> Option<(f64, References)> {
+        let mut references = References::default();
+        let mut time_ns = 0.0;
+        for (writes, bytes) in [(false, cost.read_bytes), (true, cost.write_bytes)] {
+            if bytes > 0 {
+                let reference = self.reference(file, writes, regime)?;
+                time_ns += bytes as f64 / reference.bytes_per_s * 1e9;
+                *(if writes { &mut references.write } else { &mut references.read }) = Some(reference);
             }
-        };
-        References { read: of(self.read), write: of(self.write) }
+        }
+        Some((time_ns, references))
     }
 }
 
-/// The rates of reading and of writing that others are measured by.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The rates of reading and of writing that others are measured by, as far as they are needed and known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct References {
     /// Of reading.
-    pub read: Reference,
+    pub read: Option<Reference>,
     /// Of writing.
-    pub write: Reference,
-}
-
-impl References {
-    /// Without any large request to tell.
-    pub(crate) fn assumed() -> References {
-        Rates::default().finish()
-    }
-
-    /// Time that the bytes of these calls would take in large requests, nanoseconds.
-    pub fn time_ns(&self, cost: &Cost) -> f64 {
-        let part = |bytes: u64, reference: Reference| bytes as f64 / reference.bytes_per_s * 1e9;
-        part(cost.read_bytes, self.read) + part(cost.write_bytes, self.write)
-    }
+    pub write: Option<Reference>,
 }

@@ -1,7 +1,7 @@
 //! Sizes of requests, and their order.
 
 use super::class::Class;
-use super::limits::CALLS;
+use super::limits::{CALLS, PAGE};
 use super::{Context, Cost, Finding, Kind, Slot, sharing};
 
 /// A stream that gathers in memory takes tens of nanoseconds a call; one that passes every call on to the kernel takes
@@ -16,16 +16,28 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         sharing::alone(context).into_iter().partition(|(_, cost)| cost.write_bytes >= cost.read_bytes);
     let writes = context.uncontended(Class::SmallWrite).chain(lone_appends(context)).chain(alone_writes);
     [
-        context.slow(Kind::SmallWrites, writes),
-        context.slow(Kind::SmallReads, context.charged(Class::SmallRead).chain(alone_reads)),
-        context.slow(Kind::UnbufferedStream, streams),
-        context.slow(Kind::RandomAccess, both(context, Class::RandomRead, Class::RandomWrite)),
-        context.slow(Kind::StridedAccess, both(context, Class::StepsRead, Class::StepsWrite)),
+        context.slow_in_order(Kind::SmallWrites, writes),
+        context.slow_in_order(Kind::SmallReads, context.charged(Class::SmallRead).chain(alone_reads)),
+        context.slow_in_order(Kind::UnbufferedStream, streams),
+        scattered(context, Kind::RandomAccess, Class::RandomRead, Class::RandomWrite),
+        scattered(context, Kind::StridedAccess, Class::StepsRead, Class::StepsWrite),
         context.vain(Kind::Seeks, seeks, 0.0, CALLS),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// What is read here and there would be read in a piece: all from the first to the last byte, or, if that is more, the
+/// pages that hold it.
+fn scattered(context: &Context<'_>, kind: Kind, reads: Class, writes: Class) -> Option<Finding> {
+    context.slow_but(kind, both(context, reads, writes), |slot, cost| {
+        let calls = cost.calls.max(1);
+        let pages = calls.saturating_mul((cost.read_bytes / calls).div_ceil(PAGE)).saturating_mul(PAGE);
+        let reach = slot.reach.map_or(u64::MAX, |(start, end)| end - start);
+        let read_bytes = if cost.read_bytes > 0 { pages.min(reach).max(cost.read_bytes) } else { 0 };
+        (Cost { read_bytes, ..*cost }, 0)
+    })
 }
 
 /// Reads, and writes that do not stand for what processes contend for.

@@ -21,6 +21,8 @@ pub(crate) struct Slot {
     pub(crate) direct: bool,
     /// First byte and end of its MPI-IO, as offsets of the file.
     pub(crate) span: Option<(u64, u64)>,
+    /// First byte and end of its reads here and there.
+    pub(crate) reach: Option<(u64, u64)>,
     pub(crate) read: bool,
     pub(crate) written: bool,
     pub(crate) reuse: Option<Box<Reuse>>,
@@ -94,9 +96,9 @@ impl Slots {
         Some(slot)
     }
 
-    /// The slot of a process's calls on names.
-    pub(crate) fn of_names(&mut self, process: ProcessId) -> usize {
-        self.find(None, process)
+    /// The slot of a process's calls on a name, or on those that the trace does not tell.
+    pub(crate) fn of_name(&mut self, named: Option<FileId>, process: ProcessId) -> usize {
+        self.find(named, process)
     }
 
     fn find(&mut self, file: Option<FileId>, process: ProcessId) -> usize {
@@ -112,6 +114,7 @@ impl Slots {
                 synced: false,
                 direct: false,
                 span: None,
+                reach: None,
                 read: false,
                 written: false,
                 reuse: None,
