@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MIB (1 << 20)
@@ -102,6 +103,25 @@ static void same_read_by_all(void) {
     close(fd);
 }
 
+/* Every rank looks for the modules of a library, as Python does when it starts. */
+static void same_names_by_all(void) {
+    char name[32];
+    struct stat known;
+    if (rank == 0)
+        for (int i = 0; i < 500; i++) {
+            snprintf(name, sizeof name, "module-%d", i);
+            close(open_file(name, O_WRONLY | O_CREAT));
+        }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 500; i++) {
+        snprintf(name, sizeof name, "module-%d.so", i);
+        check(stat(name, &known) < 0, name);
+        snprintf(name, sizeof name, "module-%d", i);
+        check(stat(name, &known) == 0, name);
+        close(open_file(name, O_RDONLY));
+    }
+}
+
 static void clean_collective(void) {
     MPI_File file = open_shared();
     for (int i = 0; i < 4; i++)
@@ -121,6 +141,7 @@ int main(int argc, char **argv) {
         {"no-view", no_view},
         {"file-per-process", file_per_process},
         {"same-read-by-all", same_read_by_all},
+        {"same-names-by-all", same_names_by_all},
         {"clean-collective", clean_collective},
     };
     MPI_Init(&argc, &argv);
