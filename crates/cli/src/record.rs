@@ -172,8 +172,6 @@ impl Job {
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let recorder = arguments.job.mpi_recorder()?;
     let mut options = arguments.job.options(arguments.output, recorder.as_ref());
-    options.settings = Settings { filter: arguments.selection.filter()?, exact_times: arguments.exact_times };
-    let mut options = arguments.job.options(arguments.output)?;
     options.settings = Settings {
         filter: arguments.selection.filter()?,
         exact_times: arguments.exact_times,

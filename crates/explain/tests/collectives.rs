@@ -182,7 +182,7 @@ fn a_late_rank_is_named_and_costs_what_the_others_wait_on_average() {
     let [finding] = &found.findings[..] else { panic!("{:?}", found.findings) };
     assert_eq!(finding.kind, Kind::LateRanks);
     // Rank 0 waits 400 ms: if both computed 20 ms, it would be 200 ms less.
-    assert_eq!(finding.lost_ns, 200.0 * MS as f64);
+    assert_eq!(finding.lost_ns, Some(200.0 * MS as f64));
     let expected = Detail::Last {
         process: ProcessId(1),
         calls: 10,
@@ -362,7 +362,7 @@ fn recorded(name: &str, rounds: u32) -> Option<Explanation> {
     let trace = Trace::open(&options.output).expect("the trace opens");
     let found = Explanation::of_trace(&trace, &mut |_| {}).expect("the trace can be read");
     let findings: Vec<_> =
-        found.findings.iter().map(|finding| (finding.kind, finding.lost_ns / 1e6)).collect();
+        found.findings.iter().map(|finding| (finding.kind, finding.lost_ns.unwrap_or(0.0) / 1e6)).collect();
     println!("{name}, {} ms: {findings:?} (ms), {:?}", found.duration_ns / 1_000_000, found.mpi_io);
     Some(found)
 }
