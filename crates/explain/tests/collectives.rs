@@ -7,7 +7,7 @@ use std::process::Command;
 
 use pio_explain::findings::{Detail, Finding, Kind};
 use pio_explain::{Explanation, TimeSplit};
-use pio_record::{MPI_SHIM, Options, compile_shim, run};
+use pio_record::{MPI_SHIM, Options, Settings, compile_shim, run};
 use pio_trace::{
     Call, Event, File, FileId, Flags, Handle, HandleId, Op, Process, ProcessId, Tables, Target, Trace,
 };
@@ -355,6 +355,7 @@ fn recorded(name: &str, rounds: u32) -> Option<Explanation> {
         command: words,
         output: folder.path().join("job.pio"),
         mpi_shim: Some(shim),
+        settings: Settings { measure: true, ..Settings::default() },
         ..Options::default()
     };
     let outcome = run(&options).expect("the job is recorded");
@@ -374,7 +375,7 @@ fn kinds(found: &Explanation) -> Vec<Kind> {
 
 #[test]
 fn a_rank_that_computes_before_each_write_is_found() {
-    let Some(found) = recorded("late-rank", 40) else { return };
+    let Some(found) = recorded("late-rank", 120) else { return };
     assert!(found.notes.iter().any(|(key, _)| key == "processors"), "{:?}", found.notes);
     let finding = found.findings.iter().find(|finding| finding.kind == Kind::LateRanks).expect("late ranks");
     let Detail::Last { process, calls, think_ns, .. } = finding.detail else {

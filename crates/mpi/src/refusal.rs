@@ -19,7 +19,7 @@ const BATCH: [&str; 4] = ["SLURM_JOB_ID", "PBS_NODEFILE", "LSB_JOBID", "PE_HOSTF
 
 /// What to add to a command whose job failed, if its launcher is Open MPI's and must have refused it.
 pub fn refusal(command: &[OsString]) -> Option<String> {
-    let at = command.iter().position(|word| is_launcher(word))?;
+    let at = command.iter().position(is_launcher)?;
     let launcher = on_path(&command[at])?;
     if launcher_family(&launcher)? != Family::OpenMpi {
         return None;
@@ -44,7 +44,7 @@ pub fn refusal(command: &[OsString]) -> Option<String> {
 
 fn root_may(words: &[&str]) -> bool {
     let both =
-        |prefix: &str| ["", "_CONFIRM"].iter().all(|end| is_set(&format!("{prefix}_ALLOW_RUN_AS_ROOT{end}")));
+        |prefix: &str| ["", "_CONFIRM"].iter().all(|end| is_set(format!("{prefix}_ALLOW_RUN_AS_ROOT{end}")));
     words.iter().any(|word| word.trim_start_matches('-') == "allow-run-as-root")
         || both("OMPI")
         || both("PRTE")
@@ -54,7 +54,7 @@ fn root_may(words: &[&str]) -> bool {
 fn slots_are_others(words: &[&str]) -> bool {
     let variables = ["OMPI_MCA_rmaps_base_oversubscribe", "PRTE_MCA_rmaps_default_mapping_policy"];
     words.iter().any(|word| PLACES.contains(word) || word.to_lowercase().contains("oversubscribe"))
-        || variables.iter().chain(&BATCH).any(|name| is_set(name))
+        || variables.iter().chain(&BATCH).any(is_set)
 }
 
 /// Ranks asked for, of all programs of the command together.

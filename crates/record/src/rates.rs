@@ -271,7 +271,7 @@ fn room(folder: &Path) -> Option<u64> {
     }
     // SAFETY: the call succeeded.
     let found = unsafe { found.assume_init() };
-    Some((found.f_bavail as u64).saturating_mul(found.f_frsize as u64))
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// A new file that no folder names: nothing of it is left, however this process ends. Where the file system has no such

@@ -116,7 +116,7 @@ fn older_drives_are_read() {
         line.split_whitespace().next().map(str::to_owned)
     };
     let counts = ["writes measured as Doub", "writes measured as Trip"].map(count);
-    assert_eq!(counts, [Some("1".to_owned()), Some("1".to_owned())], "{found}");
+    assert_eq!(counts, [Some("1".to_owned()), Some("2".to_owned())], "{found}");
     replace("test.model", &[("Last cylinder number = 20", "Last cylinder number = 21")]);
     place.pioscope(ASKED).fails_with("Last cylinder number = 21: expected a whole number from 10 to 20");
 }
