@@ -153,9 +153,19 @@ fn median(values: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }
 
-/// Kinds and milliseconds, without what is wrong with the machine: four ranks run on whatever processors it has.
+/// Whether half of the runs lie as near to each other, measured by what the broken program takes, as a cost must lie to
+/// what is saved: else the machine was too busy to judge by them.
+fn agree(runs: &[f64], broken: &[f64]) -> bool {
+    let mut sorted = runs.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() * 3 / 4] - sorted[sorted.len() / 4] <= TOLERANCE * median(broken)
+}
+
+/// Kinds and milliseconds, without what is wrong with the machine: four ranks run on whatever processors it has, and those
+/// that wait for one come late.
 fn of_program(found: &Explanation) -> Vec<(Kind, f64)> {
-    let of_program = found.findings.iter().filter(|finding| finding.kind != Kind::TooManyRanks);
+    let of_machine = |kind| matches!(kind, Kind::TooManyRanks | Kind::LateRanks);
+    let of_program = found.findings.iter().filter(|finding| !of_machine(finding.kind));
     of_program.map(|one| (one.kind, one.lost_ns.unwrap_or(f64::NAN) / 1e6)).collect()
 }
 
@@ -180,8 +190,14 @@ fn check(name: &str, program: &Program, kind: Kind, saving: Saving) {
         if costs.len() >= ROUNDS && (cost / saved - 1.0).abs() <= TOLERANCE {
             return;
         }
-        assert!(
-            costs.len() < ROUNDS || Instant::now() < until,
+        if costs.len() < ROUNDS || Instant::now() < until {
+            continue;
+        }
+        if ![&costs, &broken, &mended].into_iter().all(|runs| agree(runs, broken.as_slice())) {
+            println!("{name}: not judged: runs of one program differ by more than what is to be told");
+            return;
+        }
+        panic!(
             "{name}: {kind:?} is said to cost {cost:.1} ms, mending it saves {saved:.1} ms ({costs:?}, {broken:?}, {mended:?})"
         );
     }
