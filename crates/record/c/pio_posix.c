@@ -315,13 +315,18 @@ static bool forget(int fd) {
     return __atomic_exchange_n(&descriptors[fd], UNKNOWN, __ATOMIC_RELAXED) >= TRACKED;
 }
 
-static void leave_ring(int fd); /* pio_uring.c */
+static bool leave_ring(int fd); /* pio_uring.c */
+static void end_change(void);
 static void leave_rings(void);
 static void look_at_close(void);
 
 DECLARE_NEXT(close)
 EXPORT int close(int fd) {
-    leave_ring(fd);
+    if (leave_ring(fd)) {
+        int result = NEXT(close)(fd);
+        end_change();
+        return result;
+    }
     if (!recording() || !is_owner() || !forget(fd))
         return NEXT(close)(fd);
     look_at_close();

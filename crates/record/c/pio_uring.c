@@ -182,6 +182,18 @@ static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
+/* While a thread makes or closes a ring, there is one that is not followed: no other thread may take that for one which the
+ * program made by itself. So changes are counted as they begin and as they end. */
+static uint32_t changes_begun, changes_ended;
+
+static void begin_change(void) {
+    __atomic_fetch_add(&changes_begun, 1, __ATOMIC_SEQ_CST);
+}
+
+static void end_change(void) {
+    __atomic_fetch_add(&changes_ended, 1, __ATOMIC_SEQ_CST);
+}
+
 /* After a ring was made. */
 static void follow_ring(int fd, const struct ring_params *made) {
     if (fd < 0 || !recording() || !is_owner())
@@ -274,7 +286,9 @@ struct folder_entry {
 /* Whether there is a ring among the process's descriptors that it made by instructions of its own: then nothing of it was
  * seen. Not in a forked child, which may have its parent's and not use them. */
 static __attribute__((noinline)) void look_for_rings(void) {
-    if (LOAD(&unseen_rings) > 0 || rings_are_inherited)
+    uint32_t ended = __atomic_load_n(&changes_ended, __ATOMIC_SEQ_CST);
+    uint32_t begun = __atomic_load_n(&changes_begun, __ATOMIC_SEQ_CST);
+    if (LOAD(&unseen_rings) > 0 || rings_are_inherited || begun != ended)
         return;
     int saved = errno;
     char *entries = take_path_buffer();
@@ -290,7 +304,7 @@ static __attribute__((noinline)) void look_for_rings(void) {
     if (folder >= 0)
         KERNEL(SYS_close, folder);
     give_path_buffer(entries);
-    if (is_found)
+    if (is_found && __atomic_load_n(&changes_begun, __ATOMIC_SEQ_CST) == begun)
         ring_is_unseen();
     errno = saved;
 }
@@ -622,12 +636,13 @@ static void check_ring(struct ring *ring) {
         ring_is_unseen();
 }
 
-/* Before a ring is closed. */
-static __attribute__((noinline)) void leave_ring(int fd) {
+/* Before a ring is closed. Whether it was one that is followed: then end_change() is due when it is closed. */
+static __attribute__((noinline)) bool leave_ring(int fd) {
     struct ring *ring = ring_of(fd);
     if (ring == NULL || !is_owner() || !hold_in_flight(ring->in_flight))
-        return;
+        return false;
     int saved = errno;
+    begin_change();
     see_completions(ring);
     check_ring(ring);
     release_in_flight(ring->in_flight);
@@ -636,6 +651,7 @@ static __attribute__((noinline)) void leave_ring(int fd) {
     memset(ring, 0, sizeof *ring);
     __atomic_fetch_sub(&rings_open, 1, __ATOMIC_RELAXED);
     errno = saved;
+    return true;
 }
 
 /* Bytes that the process moved to and from devices, as the kernel counts them: it does not count those of rings among the
@@ -672,9 +688,11 @@ static void leave_rings(void) {
 /* System calls of the C library ------------------------------------------------------------------------------------ */
 
 static long ring_setup(long entries, struct ring_params *made) {
+    begin_change();
     long fd = KERNEL(SYS_io_uring_setup, entries, made);
     if (fd >= 0)
         follow_ring((int)fd, made);
+    end_change();
     if (fd >= 0 && ring_of((int)fd) != NULL) {
         int saved = errno;
         trap_ring_calls();
@@ -715,9 +733,11 @@ static struct library liburing = {.probe = "io_uring_submit"};
 #define HOOK_RING_INIT(name, parameters, arguments)                                                                    \
     EXPORT int name parameters {                                                                                       \
         LIBURING_THEIRS(name, -ENOSYS)                                                                                 \
+        begin_change();                                                                                                \
         int result = theirs arguments;                                                                                 \
         if (result >= 0 && ring_of(ring->fd) == NULL)                                                                  \
             follow_library_ring(ring);                                                                                 \
+        end_change();                                                                                                  \
         return result;                                                                                                 \
     }
 
@@ -768,8 +788,10 @@ EXPORT void io_uring_queue_exit(struct io_uring *ring) {
     struct copy *copy = copy_of(&liburing, __builtin_return_address(0));
     if (copy == NULL)
         return;
-    leave_ring(ring->fd);
+    bool left = leave_ring(ring->fd);
     ((void (*)(struct io_uring *))function_of(copy, &place, "io_uring_queue_exit"))(ring);
+    if (left)
+        end_change();
 }
 
 int io_uring_submit(struct io_uring *ring);
@@ -829,9 +851,11 @@ int io_uring_register(unsigned fd, unsigned what, const void *argument, unsigned
 
 EXPORT int io_uring_setup(unsigned entries, void *params) {
     LIBURING_THEIRS(io_uring_setup, -ENOSYS)
+    begin_change();
     int fd = theirs(entries, params);
     if (fd >= 0)
         follow_ring(fd, params);
+    end_change();
     return fd;
 }
 

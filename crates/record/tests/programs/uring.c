@@ -22,8 +22,13 @@ enum { OTHER, READ, WRITE };
 
 static long long moved[3], operations[3];
 
+/* The kernel's thread, where there is one, may not have taken those before. */
 static struct io_uring_sqe *next(struct io_uring *ring) {
     struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+    while (sqe == NULL && (ring->flags & IORING_SETUP_SQPOLL) != 0) {
+        MUST(io_uring_sqring_wait(ring) >= 0);
+        sqe = io_uring_get_sqe(ring);
+    }
     MUST(sqe != NULL);
     return sqe;
 }
@@ -81,9 +86,14 @@ static void *stream_of_its_own(void *path) {
     return NULL;
 }
 
+/* Of a ring that the kernel's thread empties, the number is that of what it has not taken so far. */
+static int is_one(struct io_uring *ring, int submitted) {
+    return submitted == 1 || (submitted >= 0 && (ring->flags & IORING_SETUP_SQPOLL) != 0);
+}
+
 static void one(struct io_uring *ring, struct io_uring_sqe *sqe, uintptr_t what, int is_fixed, int expected) {
     kind(sqe, what, is_fixed);
-    MUST(io_uring_submit_and_wait(ring, 1) == 1);
+    MUST(is_one(ring, io_uring_submit_and_wait(ring, 1)));
     int result = take(ring);
     if (result != expected && expected != -1) {
         dprintf(2, "%d instead of %d\n", result, expected);
@@ -148,7 +158,7 @@ int main(int argc, char **argv) {
     sqe = next(&ring);
     io_uring_prep_openat(sqe, AT_FDCWD, "opened", O_CREAT | O_RDWR, 0600);
     kind(sqe, OTHER, 0);
-    MUST(io_uring_submit(&ring) == 1);
+    MUST(is_one(&ring, io_uring_submit(&ring)));
     int opened = take(&ring);
     MUST(opened >= 0);
     sqe = next(&ring);
