@@ -72,7 +72,8 @@ class Module(unittest.TestCase):
         self.assertGreater(len(findings), 0)
         self.assertEqual(findings, sorted(findings, key=lambda finding: -(finding["lost_s"] or 0)))
         for number, finding in enumerate(findings, 1):
-            self.assertIn(f"{number}. {finding['title']}: costs", str(explanation))
+            price = "costs" if finding["lost_s"] is not None else "takes"
+            self.assertIn(f"{number}. {finding['title']}: {price}", str(explanation))
 
     def test_gains_are_predicted_on_machines(self):
         table = self.folder / "interleaved.csv"
