@@ -135,16 +135,6 @@ static struct pio_record *begin_async(struct pioscope_span *span, uint32_t call,
     return record;
 }
 
-/* Its completion was seen. */
-static void end_async(struct pio_record *record, int64_t result) {
-    if (record == NULL)
-        return;
-    uint64_t end_ns = now_ns();
-    record->elapsed_ns = end_ns < record->start_ns ? 0 : end_ns - record->start_ns;
-    record->result = result;
-    RELEASE(&record->word, LOAD(&record->word) & ~(PIO_UNFINISHED << 24));
-}
-
 /* It was not submitted after all. */
 static void forget_async(struct pio_record *record) {
     if (record != NULL)

@@ -85,7 +85,7 @@ static void end_submission(const struct pioscope_span *span, long count, struct 
             if (!take_operation(table, (uintptr_t)list[i], false, &operation))
                 continue;
             if (i == 0 && result < 0 && result != -EAGAIN && result != -EINTR)
-                end_async(operation.record, result);
+                end_io_record(operation.record, result);
             else
                 forget_async(operation.record);
         }
@@ -103,7 +103,7 @@ static void see_events(const struct io_event *events, long count) {
     for (long i = 0; i < count; i++) {
         struct operation operation;
         if (take_operation(table, events[i].obj, false, &operation))
-            end_async(operation.record, events[i].res);
+            end_io_record(operation.record, events[i].res);
     }
     release_in_flight(table);
     errno = saved;

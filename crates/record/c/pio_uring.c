@@ -550,8 +550,8 @@ static void see_submissions(struct ring *ring, uint32_t end, struct pioscope_spa
         if (sqe->flags & RING_SQE_CQE_SKIP_SUCCESS) {
             struct operation done;
             (void)take_operation(ring->in_flight, sqe->user_data, false, &done);
-            end_async(done.record, done.record == NULL ? 0 : (int64_t)done.record->size);
-            end_async(done.second, done.second == NULL ? 0 : (int64_t)done.second->size);
+            end_io_record(done.record, done.record == NULL ? 0 : (int64_t)done.record->size);
+            end_io_record(done.second, done.second == NULL ? 0 : (int64_t)done.second->size);
         }
     }
 }
@@ -565,7 +565,7 @@ static bool moves_data(const struct pio_record *record) {
 
 static void end_record(struct pio_record *record, int64_t result) {
     if (record != NULL)
-        end_async(record, result > 0 && !moves_data(record) ? 0 : result);
+        end_io_record(record, result > 0 && !moves_data(record) ? 0 : result);
 }
 
 /* A file was opened: its record has the path that the descriptor has. */
