@@ -24,10 +24,18 @@ pub struct Gaps {
     pub chance: f64,
 }
 
+/// Standard deviations of the gaps within which nearly all bursts lie from where a clock would have put them.
+const NEARLY_ALL: f64 = 2.0;
+
 impl Gaps {
     /// Whether they make cycles.
     pub fn is_regular(&self) -> bool {
         self.variation <= EQUAL && self.chance < CHANCE
+    }
+
+    /// How far most bursts lie from where a clock would have put them, seconds.
+    pub(super) fn jitter_s(&self) -> f64 {
+        NEARLY_ALL * self.variation * self.mean_s
     }
 }
 

@@ -5,7 +5,9 @@
 //! starts are ([`gaps`]), the spectrum and the autocorrelation of the data rate ([`spectrum`]). There are cycles where
 //! none of the three speaks against them and there are more than a handful: a few bursts at equal distances come about
 //! by chance, and gaps may be equal where the rate of data has another period or none. Gaps that chance alone makes (a
-//! Poisson process, whose gaps are exponential) are told apart by Moran's test.
+//! Poisson process, whose gaps are exponential) are told apart by Moran's test. Cycles that come early or late are seen by
+//! the autocorrelation only if it looks no closer than they keep time: it looks at the rate of data averaged over the
+//! jitter of the gaps.
 
 mod bursts;
 mod gaps;
@@ -91,7 +93,8 @@ impl Activity {
         let bursts = bursts::of(&rows[0], &rows[1]);
         let bin_s = bin_ns as f64 / 1e9;
         let gaps = gaps::of(&bursts, bin_s);
-        let (spectrum, autocorrelation) = spectrum::of(active_part(&both), bin_s);
+        let jitter_s = gaps.filter(Gaps::is_regular).map_or(0.0, |gaps| gaps.jitter_s());
+        let (spectrum, autocorrelation) = spectrum::of(active_part(&both), bin_s, jitter_s);
         let active_s = (self.last_ns - self.first_ns) as f64 / 1e9;
         let period_s = spectrum.zip(autocorrelation).and_then(|(spectrum, autocorrelation)| {
             gap_period(gaps, spectrum, autocorrelation)

@@ -17,13 +17,28 @@ pub struct Peak {
     pub chance: f64,
 }
 
-/// The strongest period of the spectrum, and the first strong one of the autocorrelation.
-pub(super) fn of(series: &[f64], bin_s: f64) -> (Option<Peak>, Option<Peak>) {
+/// The strongest period of the spectrum, and the first strong one of the autocorrelation. Moments that are no further apart
+/// than `jitter_s` are the same to the autocorrelation: bursts shorter than their jitter meet each other after a period only
+/// by chance, and after some multiple of it more of them may.
+pub(super) fn of(series: &[f64], bin_s: f64, jitter_s: f64) -> (Option<Peak>, Option<Peak>) {
     if series.len() < LEAST {
         return (None, None);
     }
+    let exact = power(series);
+    let reach = (jitter_s / bin_s) as usize;
+    let blurred = (reach > 0).then(|| power(&averaged(&averaged(series, reach), reach)));
+    // The power is a real, even series: its transform forward and backward are the same but for the scale.
+    let mut back: Vec<Complex> =
+        blurred.as_ref().unwrap_or(&exact).iter().map(|power| Complex(*power, 0.0)).collect();
+    transform(&mut back);
+    let correlation: Vec<f64> = back[..series.len()].iter().map(|value| value.0).collect();
+    (spectrum_peak(&exact, series.len(), bin_s), correlation_peak(&correlation, bin_s))
+}
+
+/// Power at each frequency of a series without its mean, padded to twice its length: its autocorrelation then does not go
+/// round.
+fn power(series: &[f64]) -> Vec<f64> {
     let mean = series.iter().sum::<f64>() / series.len() as f64;
-    // Twice as long, for an autocorrelation that does not go round.
     let size = (series.len() * 2).next_power_of_two();
     let mut values: Vec<Complex> = series
         .iter()
@@ -32,12 +47,21 @@ pub(super) fn of(series: &[f64], bin_s: f64) -> (Option<Peak>, Option<Peak>) {
         .take(size)
         .collect();
     transform(&mut values);
-    let power: Vec<f64> = values.iter().map(|value| value.0 * value.0 + value.1 * value.1).collect();
-    let mut back: Vec<Complex> = power.iter().map(|power| Complex(*power, 0.0)).collect();
-    // Of a real, even series: forward and backward are the same but for the scale.
-    transform(&mut back);
-    let correlation: Vec<f64> = back[..series.len()].iter().map(|value| value.0).collect();
-    (spectrum_peak(&power, series.len(), bin_s), correlation_peak(&correlation, bin_s))
+    values.iter().map(|value| value.0 * value.0 + value.1 * value.1).collect()
+}
+
+/// The mean of each value and those up to `reach` before and behind it; beyond the ends there is nothing.
+fn averaged(series: &[f64], reach: usize) -> Vec<f64> {
+    let sums: Vec<f64> = std::iter::once(0.0)
+        .chain(series.iter().scan(0.0, |sum, value| {
+            *sum += value;
+            Some(*sum)
+        }))
+        .collect();
+    let width = (2 * reach + 1) as f64;
+    (0..series.len())
+        .map(|at| (sums[(at + reach + 1).min(series.len())] - sums[at.saturating_sub(reach)]) / width)
+        .collect()
 }
 
 /// A peak of the spectrum with at least this part of the highest one's power is as high: between two frequencies of the
@@ -150,14 +174,19 @@ mod tests {
     #[test]
     fn a_square_wave_has_its_period() {
         let series: Vec<f64> = (0..1000).map(|bin| if bin % 37 < 9 { 5.0 } else { 0.0 }).collect();
-        let (spectrum, correlation) = of(&series, 0.5);
+        let (spectrum, correlation) = of(&series, 0.5, 0.0);
         for peak in [spectrum.expect("a peak"), correlation.expect("a peak")] {
             assert!((peak.period_s / 18.5 - 1.0).abs() < 0.01, "{peak:?}");
         }
     }
 
     #[test]
+    fn averages_are_of_the_neighbours() {
+        assert_eq!(averaged(&[3.0, 0.0, 6.0, 0.0], 1), [1.0, 3.0, 2.0, 2.0]);
+    }
+
+    #[test]
     fn a_constant_has_none() {
-        assert_eq!(of(&[3.0; 64], 1.0), (None, None));
+        assert_eq!(of(&[3.0; 64], 1.0, 0.0), (None, None));
     }
 }
