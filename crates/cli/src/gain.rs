@@ -102,6 +102,7 @@ fn change_of(kind: Kind) -> Option<(Change, &'static str)> {
         Kind::OpenStorm => (Change::OpenOnce, "each file opened once"),
         Kind::UnbufferedStream
         | Kind::RandomAccess
+        | Kind::RandomMapping
         | Kind::CyclicRereads
         | Kind::SharedAppend
         | Kind::SyncPerWrite

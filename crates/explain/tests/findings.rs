@@ -239,6 +239,7 @@ defects! {
     small_reads serial "small-reads" Timed SmallReads;
     reads_of_160 serial "reads-of-160" Timed SmallReads;
     random_access serial "random-access" Timed RandomAccess;
+    mapping_at_random serial "mapping-at-random" Timed RandomMapping;
     strided_access serial "strided-access" Timed StridedAccess;
     redundant_reads serial "redundant-reads" Timed RedundantReads;
     table_read_again serial "table-read-again" Timed RedundantReads;
@@ -277,6 +278,7 @@ clean! {
     clean_tiles serial "clean-tiles";
     clean_log serial "clean-log";
     clean_mapping serial "clean-mapping";
+    clean_cold_mapping serial "clean-cold-mapping";
     clean_locks serial "clean-locks";
     clean_collective mpi "clean-collective";
 }

@@ -11,7 +11,8 @@
     struct pioscope_span span;                                                                                         \
     span_begin(&span);                                                                                                 \
     void *mapped = next_call;                                                                                          \
-    __atomic_fetch_add(&files_mapped, 1, __ATOMIC_RELAXED);                                                            \
+    if (__atomic_fetch_add(&files_mapped, 1, __ATOMIC_RELAXED) == 0)                                                   \
+        begin_faults();                                                                                                \
     finish_simple(&span, PIO_CALL_MMAP, fd, (uint64_t)offset, length, mapped == MAP_FAILED ? -1 : 0);                  \
     return mapped;
 
@@ -19,6 +20,36 @@
 
 /* How many times a file was mapped so far: while it is 0, unmapping is no business of ours. */
 static uint64_t files_mapped;
+
+/* What the process had before its first mapping: programs begin with faults of their own. */
+static uint64_t faults_before, fault_blocks_before;
+
+/* The kernel counts what was read from devices in blocks of this many bytes. */
+#define DEVICE_BLOCK_BYTES 512
+
+static void begin_faults(void) {
+    struct rusage used;
+    if (KERNEL(SYS_getrusage, RUSAGE_SELF, &used) == 0) {
+        STORE(&fault_blocks_before, (uint64_t)used.ru_inblock);
+        STORE(&faults_before, (uint64_t)used.ru_majflt);
+    }
+}
+
+/* Faults that waited for a device since then: when the process ends. */
+static void count_faults(void) {
+    struct rusage used;
+    if (LOAD(&files_mapped) == 0 || LOAD(alive) == 0 || !is_owner() || ACQUIRE(&spool.state) != SPOOL_OPEN ||
+        KERNEL(SYS_getrusage, RUSAGE_SELF, &used) != 0)
+        return;
+    STORE(&spool.header->fault_device_bytes,
+          ((uint64_t)used.ru_inblock - LOAD(&fault_blocks_before)) * DEVICE_BLOCK_BYTES);
+    STORE(&spool.header->major_faults, (uint64_t)used.ru_majflt - LOAD(&faults_before));
+}
+
+/* In a forked child, whose faults the kernel counts from 0. */
+static void forget_faults(void) {
+    faults_before = fault_blocks_before = 0;
+}
 
 #if defined(__x86_64__)
 static long raw_mmap(void *address, size_t length, int protection, int flags, int fd, off64_t offset) {

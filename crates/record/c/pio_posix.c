@@ -16,6 +16,7 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 
@@ -636,6 +637,7 @@ HOOK_POSIX_FALLOCATE(posix_fallocate64, off64_t)
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT __attribute__((noreturn)) void name(int status) {                                                           \
         leave_rings();                                                                                                 \
+        count_faults();                                                                                                \
         mark_ended(PIO_ENDED_NORMALLY);                                                                                \
         NEXT(name)(status);                                                                                            \
         __builtin_unreachable();                                                                                       \
@@ -651,6 +653,7 @@ __attribute__((constructor)) static void process_starts(void) {
 
 __attribute__((destructor)) static void process_ends(void) {
     leave_rings();
+    count_faults();
     mark_ended(PIO_ENDED_NORMALLY);
 }
 

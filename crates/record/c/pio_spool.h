@@ -95,13 +95,13 @@ struct pio_header {
     char host[104];
     uint32_t command_length;
     uint32_t reserved;
-    uint64_t reserved2;
+    uint64_t major_faults; /* since the process first mapped a file, as far as it came to say so */
     /* What the budget did not allow: calls, and bytes that they moved, of reads, writes and all others, atomic. */
     uint64_t thinned_calls[3];
     uint64_t thinned_bytes[3];
     uint64_t keeps_one_in; /* of so many calls, at the end; 0 or 1: all were kept */
     uint64_t processors[8]; /* that the rank may use, a bit each; all 0: not known, or no MPI process */
-    uint64_t reserved3[1];
+    uint64_t fault_device_bytes; /* … and bytes that it caused to be read from devices meanwhile */
     /* Rings (io_uring) that could not be followed, atomic; and where there are any, at the end, what the process moved to
      * and from devices. */
     uint64_t unseen_rings;
@@ -167,6 +167,8 @@ _Static_assert(offsetof(struct pio_header, command_length) == 224, "header");
 _Static_assert(offsetof(struct pio_header, command) == 400, "header");
 _Static_assert(sizeof(struct pio_chunk) == PIO_UNIT_BYTES, "chunk");
 _Static_assert(offsetof(struct pio_header, thinned_calls) == 240, "header");
+_Static_assert(offsetof(struct pio_header, major_faults) == 232, "header");
+_Static_assert(offsetof(struct pio_header, fault_device_bytes) == 360, "header");
 _Static_assert(offsetof(struct pio_header, unseen_rings) == 368, "header");
 _Static_assert(offsetof(struct pio_header, lost_calls) == 4064, "header");
 _Static_assert(sizeof(struct pio_record) == PIO_UNIT_BYTES, "record");

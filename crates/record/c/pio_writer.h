@@ -149,6 +149,7 @@ static __thread struct writer_thread self __attribute__((tls_model("initial-exec
 
 static void forget_descriptors(void);   /* pio_posix.c */
 static void forget_waiting(void);       /* pio_memory.c */
+static void forget_faults(void);        /* pio_memory.c */
 static void forget_names(void);         /* pio_paths.c */
 static void forget_iocbs(void);         /* pio_libaio.c */
 static void forget_rings(void);         /* pio_uring.c */
@@ -220,6 +221,7 @@ static __attribute__((noinline)) bool start(void) {
             spool.budget = NULL;
             forget_descriptors();
             forget_waiting();
+            forget_faults();
             forget_names();
             forget_iocbs();
             forget_rings();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use pio_trace::{
     Call, Calls, CallsByKind, Event, File, FileId, Flags, Handle, HandleId, LargeRequests, Layer, Losses, Op,
-    Process, ProcessId, Tables, Target, TraceWriter, Unseen,
+    PageFaults, Process, ProcessId, Tables, Target, TraceWriter, Unseen,
 };
 
 use crate::error::Error;
@@ -196,6 +196,8 @@ pub(crate) fn collect_from(
     if let Some(note) = processors::note(members.iter().map(|member| &member.spool.header)) {
         tables.notes.push(("processors".to_owned(), note));
     }
+    let faults = page_faults(&members);
+    tables.notes.extend(faults.iter().map(|faults| (PageFaults::NOTE.to_owned(), faults.to_string())));
     let mut interner = Interner::default();
     let epoch_ns = members.iter().map(Member::start_ns).min().unwrap_or(0);
     tables.epoch_ns = u64::try_from(epoch_ns).unwrap_or(0);
@@ -223,7 +225,9 @@ pub(crate) fn collect_from(
     summary.unknown_layouts = interner.invalid;
 
     let mut writer = TraceWriter::create(output, tables)?;
-    let small = write_events(&folders[0], members, lookup, epoch_ns, settings, &mut writer, &mut summary)?;
+    let mut small =
+        write_events(&folders[0], members, lookup, epoch_ns, settings, &mut writer, &mut summary)?;
+    small.add_faults(&faults);
     if settings.measure {
         let rates = small.measure(writer.tables(), &Cache(settings.cache.as_deref()));
         let notes = rates.iter().map(|rates| (LargeRequests::NOTE.to_owned(), rates.to_string()));
@@ -233,6 +237,16 @@ pub(crate) fn collect_from(
     writer.tables_mut().notes.extend(summary.losses().notes());
     writer.finish()?;
     Ok(summary)
+}
+
+/// Page faults of the processes that had any for which they waited.
+fn page_faults(members: &[Member]) -> Vec<PageFaults> {
+    let of = |(index, member): (usize, &Member)| PageFaults {
+        process: ProcessId(index as u32),
+        major: member.spool.header.major_faults,
+        device_bytes: member.spool.header.fault_device_bytes,
+    };
+    members.iter().enumerate().map(of).filter(|faults| faults.major > 0).collect()
 }
 
 /// A process of the job.

@@ -16,7 +16,9 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use pio_trace::{Event, FileId, Flags, LargeRequests, Layer, MeasuredRate, Op, Tables};
+use pio_trace::{
+    Call, Event, FileId, Flags, LargeRequests, Layer, MeasuredRate, Op, PageFaults, ProcessId, Tables,
+};
 
 /// From which size on a request is large, bytes: as in the findings.
 const LARGE: u64 = 1 << 20;
@@ -30,6 +32,10 @@ const WAITED_NS: u64 = 20_000;
 const REQUESTS: u64 = 32;
 /// … and of those that need the device: they take longest, and disturb others.
 const DEVICE_REQUESTS: u64 = 8;
+/// … and of single pages.
+const PAGE_REQUESTS: u64 = 64;
+/// A page of memory, bytes: the smallest of those in use.
+const PAGE: u64 = 4096;
 /// What is tried on all file systems ends after this long.
 const LONGEST: Duration = Duration::from_secs(1);
 /// How long a measurement is good for.
@@ -43,11 +49,23 @@ struct Small {
     small_ns: [u64; 2],
     large: [u64; 2],
     waited_ns: u64,
+    /// What page faults that waited took at least.
+    faults_ns: u64,
+}
+
+impl Small {
+    fn time_ns(&self) -> u64 {
+        self.small_ns[0].saturating_add(self.small_ns[1]).saturating_add(self.faults_ns)
+    }
 }
 
 /// What a job's requests took, by file.
 #[derive(Debug, Default)]
-pub(crate) struct SmallRequests(Vec<Small>);
+pub(crate) struct SmallRequests {
+    files: Vec<Small>,
+    /// Of each process, the file of its longest mapping.
+    mapped: BTreeMap<ProcessId, (u64, FileId)>,
+}
 
 impl SmallRequests {
     /// Takes note of a read or write that the program made.
@@ -55,15 +73,12 @@ impl SmallRequests {
         let direction = match event.op() {
             Op::Read => 0,
             Op::Write => 1,
-            _ => return,
+            _ => return self.add_mapping(event, tables),
         };
         let at_files = matches!(event.layer(), Layer::Posix | Layer::Stdio | Layer::MpiIo);
         let handle = event.handle.and_then(|handle| tables.handles.get(handle.index()));
         let Some(handle) = handle.filter(|_| at_files && event.result > 0) else { return };
-        if self.0.len() <= handle.file.index() {
-            self.0.resize(tables.files.len().max(handle.file.index() + 1), Small::default());
-        }
-        let sums = &mut self.0[handle.file.index()];
+        let sums = self.of_file(handle.file);
         if event.transferred() < LARGE {
             sums.small_ns[direction] = sums.small_ns[direction].saturating_add(event.elapsed_ns);
             if direction == 0 && event.elapsed_ns > WAITED_NS {
@@ -74,14 +89,40 @@ impl SmallRequests {
         }
     }
 
+    fn of_file(&mut self, file: FileId) -> &mut Small {
+        if self.files.len() <= file.index() {
+            self.files.resize(file.index() + 1, Small::default());
+        }
+        &mut self.files[file.index()]
+    }
+
+    fn add_mapping(&mut self, event: &Event, tables: &Tables) {
+        let handle = event.handle.and_then(|handle| tables.handles.get(handle.index()));
+        if let Some(handle) = handle.filter(|_| event.call == Call::Mmap && event.result >= 0) {
+            let longest = self.mapped.entry(event.process).or_insert((0, handle.file));
+            *longest = (*longest).max((event.size, handle.file));
+        }
+    }
+
+    /// Takes note of the page faults of processes that mapped files.
+    pub(crate) fn add_faults(&mut self, faults: &[PageFaults]) {
+        for faults in faults {
+            if let Some(&(_, file)) = self.mapped.get(&faults.process) {
+                let faults_ns = faults.major.saturating_mul(WAITED_NS);
+                let sums = self.of_file(file);
+                sums.faults_ns = sums.faults_ns.saturating_add(faults_ns);
+            }
+        }
+    }
+
     /// Measures what large requests reach on the file systems where the trace cannot tell, those of most time first.
     pub(crate) fn measure(&self, tables: &Tables, cache: &Cache) -> Vec<LargeRequests> {
         let deadline = Instant::now() + LONGEST;
         let mut places: Vec<_> = self.places(tables).into_iter().collect();
-        places.sort_by_key(|(mount, place)| (std::cmp::Reverse(place.small_ns()), mount.clone()));
+        places.sort_by_key(|(mount, place)| (std::cmp::Reverse(place.sums.time_ns()), mount.clone()));
         let silent = places.iter().filter(|(_, place)| place.needs_rates());
         let measured = silent.filter_map(|(mount, place)| {
-            let rates = cache.get(mount, place.sums.waited_ns >= LEAST_NS).or_else(|| {
+            let rates = cache.get(mount, place).or_else(|| {
                 let rates = measure(place, deadline)?;
                 cache.put(mount, &rates);
                 Some(rates)
@@ -108,7 +149,7 @@ impl SmallRequests {
         let mut known: BTreeMap<PathBuf, Option<(PathBuf, Mount)>> = BTreeMap::new();
         let mut places: BTreeMap<Mount, Place> = BTreeMap::new();
         for (index, sums) in
-            self.0.iter().enumerate().filter(|(index, _)| here.contains(&FileId(*index as u32)))
+            self.files.iter().enumerate().filter(|(index, _)| here.contains(&FileId(*index as u32)))
         {
             let Some(folder) = tables.files.get(index).and_then(|file| Path::new(&file.path).parent()) else {
                 continue;
@@ -167,19 +208,25 @@ impl Place {
             self.sums.large[direction] = self.sums.large[direction].saturating_add(sums.large[direction]);
         }
         self.sums.waited_ns = self.sums.waited_ns.saturating_add(sums.waited_ns);
-        let time_ns = sums.small_ns[0].saturating_add(sums.small_ns[1]);
+        self.sums.faults_ns = self.sums.faults_ns.saturating_add(sums.faults_ns);
+        let time_ns = sums.time_ns();
         if time_ns >= self.most_ns {
             (self.most_ns, self.folder) = (time_ns, folder.to_owned());
         }
     }
 
-    fn small_ns(&self) -> u64 {
-        self.sums.small_ns[0].saturating_add(self.sums.small_ns[1])
+    fn needs_rates(&self) -> bool {
+        let silent =
+            |direction| self.sums.small_ns[direction] >= LEAST_NS && self.sums.large[direction] < ENOUGH;
+        (0..2).any(silent) || self.needs_pages()
     }
 
-    fn needs_rates(&self) -> bool {
-        (0..2)
-            .any(|direction| self.sums.small_ns[direction] >= LEAST_NS && self.sums.large[direction] < ENOUGH)
+    fn needs_device(&self) -> bool {
+        self.sums.waited_ns >= LEAST_NS || self.needs_pages()
+    }
+
+    fn needs_pages(&self) -> bool {
+        self.sums.faults_ns >= LEAST_NS
     }
 }
 
@@ -209,7 +256,7 @@ fn measure(place: &Place, deadline: Instant) -> Option<LargeRequests> {
     let mut buffer = vec![b'x'; LARGE as usize];
     let write = || {
         file.set_len(0).ok()?;
-        rate_of(REQUESTS, deadline, |index| file.write_all_at(&buffer, index * LARGE))
+        rate_of(LARGE, REQUESTS, deadline, |index| file.write_all_at(&buffer, index * LARGE))
     };
     // The first time, the system may have to find memory for the file, and a virtual machine for the system.
     let (first, second) = (write(), write());
@@ -218,31 +265,44 @@ fn measure(place: &Place, deadline: Instant) -> Option<LargeRequests> {
         (first, second) => second.or(first),
     };
     let written = file.metadata().ok()?.len().min(REQUESTS * LARGE) / LARGE;
-    let cached_read = rate_of(written, deadline, |index| file.read_exact_at(&mut buffer, index * LARGE));
-    let mut device_read = None;
-    if place.sums.waited_ns >= LEAST_NS && Instant::now() < deadline {
-        let _ = file.set_len(written.min(DEVICE_REQUESTS) * LARGE);
+    let cached_read =
+        rate_of(LARGE, written, deadline, |index| file.read_exact_at(&mut buffer, index * LARGE));
+    let (mut device_read, mut page_read) = (None, None);
+    if place.needs_device() && Instant::now() < deadline {
+        let kept = written.min(DEVICE_REQUESTS);
+        let _ = file.set_len(kept * LARGE);
         if forget(&file).is_ok() {
-            device_read = rate_of(written.min(DEVICE_REQUESTS), deadline, |index| {
-                file.read_exact_at(&mut buffer, index * LARGE)
+            device_read =
+                rate_of(LARGE, kept, deadline, |index| file.read_exact_at(&mut buffer, index * LARGE));
+        }
+        if place.needs_pages() && forget(&file).is_ok() && advise(&file, libc::POSIX_FADV_RANDOM).is_ok() {
+            // Steps of a prime number of pages: none is next to the one before, and none comes twice.
+            let pages = (kept * LARGE / PAGE).max(1);
+            page_read = rate_of(PAGE, PAGE_REQUESTS.min(pages), deadline, |index| {
+                file.read_exact_at(&mut buffer[..PAGE as usize], index * 1009 % pages * PAGE)
             });
         }
     }
-    Some(LargeRequests { folder: String::new(), write, cached_read, device_read })
+    Some(LargeRequests { folder: String::new(), write, cached_read, device_read, page_read })
 }
 
 /// Brings a file to the device, and drops what the system has of it in memory.
 fn forget(file: &File) -> io::Result<()> {
     file.sync_data()?;
+    advise(file, libc::POSIX_FADV_DONTNEED)
+}
+
+fn advise(file: &File, advice: i32) -> io::Result<()> {
     // SAFETY: the descriptor is open; the call reads no memory of ours.
-    match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
+    match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) } {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),
     }
 }
 
-/// The rate of as many requests as the time allows; none if they fail or are too few.
+/// The rate of as many requests of `bytes` as the time allows; none if they fail or are too few.
 fn rate_of(
+    bytes: u64,
     requests: u64,
     deadline: Instant,
     mut request: impl FnMut(u64) -> io::Result<()>,
@@ -251,7 +311,7 @@ fn rate_of(
     for index in 0..requests {
         let start = Instant::now();
         request(index).ok()?;
-        rates.push(LARGE as f64 / start.elapsed().as_secs_f64().max(1e-9));
+        rates.push(bytes as f64 / start.elapsed().as_secs_f64().max(1e-9));
         if Instant::now() >= deadline {
             break;
         }
@@ -292,13 +352,14 @@ fn nameless(folder: &Path) -> io::Result<File> {
 pub(crate) struct Cache<'a>(pub(crate) Option<&'a Path>);
 
 impl Cache<'_> {
-    /// What was measured before; none if it is too old, or lacks the rate of the device.
-    fn get(&self, mount: &Mount, with_device: bool) -> Option<LargeRequests> {
+    /// What was measured before; none if it is too old, or lacks a rate that is needed of the device.
+    fn get(&self, mount: &Mount, place: &Place) -> Option<LargeRequests> {
         let text = fs::read_to_string(self.path(mount)?).ok()?;
         let (at_s, rates) = text.trim_end().split_once(' ')?;
         let age = now()?.checked_sub(Duration::from_secs(at_s.parse().ok()?))?;
         let rates: LargeRequests = rates.parse().ok()?;
-        let whole = rates.device_read.is_some() || !with_device;
+        let whole = (rates.device_read.is_some() || !place.needs_device())
+            && (rates.page_read.is_some() || !place.needs_pages());
         (age < GOOD_FOR && whole && rates.folder == mount.folder).then_some(rates)
     }
 
@@ -334,7 +395,7 @@ mod tests {
     use super::*;
 
     fn here(folder: &Path) -> Place {
-        let sums = Small { small_ns: [LEAST_NS; 2], large: [0; 2], waited_ns: LEAST_NS };
+        let sums = Small { small_ns: [LEAST_NS; 2], large: [0; 2], waited_ns: LEAST_NS, faults_ns: LEAST_NS };
         Place { sums, folder: folder.to_owned(), ..Place::default() }
     }
 
@@ -367,18 +428,25 @@ mod tests {
         let path = |mount: &Mount| cache.path(mount).expect("a path");
         let mount = Mount { folder: "/data".into(), device: 7 };
         let rate = Some(MeasuredRate { bytes_per_s: 2e9, low: 1e9, high: 3e9 });
-        let rates =
-            LargeRequests { folder: "/data".into(), write: rate, cached_read: rate, device_read: None };
-        assert_eq!(cache.get(&mount, false), None);
+        let rates = LargeRequests {
+            folder: "/data".into(),
+            write: rate,
+            cached_read: rate,
+            device_read: None,
+            page_read: None,
+        };
+        let cached = Place::default();
+        let device = Place { sums: Small { waited_ns: LEAST_NS, ..Small::default() }, ..Place::default() };
+        assert_eq!(cache.get(&mount, &cached), None);
         cache.put(&mount, &rates);
-        assert_eq!(cache.get(&mount, false), Some(rates.clone()));
-        assert_eq!(cache.get(&mount, true), None, "the device was not measured");
-        assert_eq!(cache.get(&Mount { folder: "/other".into(), device: 7 }, false), None);
+        assert_eq!(cache.get(&mount, &cached), Some(rates.clone()));
+        assert_eq!(cache.get(&mount, &device), None, "the device was not measured");
+        assert_eq!(cache.get(&Mount { folder: "/other".into(), device: 7 }, &cached), None);
         let old = now().expect("a clock").as_secs() - GOOD_FOR.as_secs() - 1;
         fs::write(path(&mount), format!("{old} {rates}\n")).expect("the file is written");
-        assert_eq!(cache.get(&mount, false), None);
+        assert_eq!(cache.get(&mount, &cached), None);
         fs::write(path(&mount), "no rates").expect("the file is written");
-        assert_eq!(cache.get(&mount, false), None);
+        assert_eq!(cache.get(&mount, &cached), None);
     }
 
     #[test]

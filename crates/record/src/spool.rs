@@ -81,6 +81,11 @@ pub struct Header {
     pub unseen_rings: u64,
     /// If there are any: bytes that the process read from devices and wrote to them, if it came to say so.
     pub device_bytes: Option<[u64; 2]>,
+    /// Page faults that waited for a device since the process first mapped a file, and bytes that it caused to be read from
+    /// devices meanwhile; 0 if it did not come to say so.
+    pub major_faults: u64,
+    /// See `major_faults`.
+    pub fault_device_bytes: u64,
     /// Processors that a rank may use, a bit each; none where that is not known.
     pub processors: [u64; 8],
     /// Both clocks, read together: wall clock since 1970 and the boot's own.
@@ -454,6 +459,8 @@ impl Header {
             keeps_one_in: u64_at(bytes, 288),
             unseen_rings: u64_at(bytes, 368),
             device_bytes: (u64_at(bytes, 376) != 0).then(|| [384, 392].map(|at| u64_at(bytes, at))),
+            major_faults: u64_at(bytes, 232),
+            fault_device_bytes: u64_at(bytes, 360),
             processors: std::array::from_fn(|word| u64_at(bytes, 296 + 8 * word)),
             realtime_ns: u64_at(bytes, 48),
             monotonic_ns: u64_at(bytes, 56),

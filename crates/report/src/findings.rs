@@ -156,6 +156,7 @@ fn calls(kind: Kind, cost: &Cost) -> String {
         Kind::MetadataStorm => ("call on a name", "calls on names"),
         Kind::SameNamesByAll => ("open, close or call on a name", "opens, closes and calls on names"),
         Kind::LockWaits => ("call on a lock", "calls on locks"),
+        Kind::RandomMapping => ("page fault", "page faults"),
         Kind::Seeks => ("seek", "seeks"),
         Kind::UnbufferedStream => ("call on a stream", "calls on streams"),
         Kind::LateRanks => ("wait in a collective call", "waits in collective calls"),
@@ -181,6 +182,11 @@ fn detail(found: &Explanation, finding: &Finding) -> Option<String> {
         Detail::Cycle { bytes, passes } => Some(format!(
             "From one pass to the next, of {}, a process moved {}: more than was kept anywhere.",
             units::count(passes),
+            units::bytes(bytes as f64)
+        )),
+        Detail::Mapped { bytes } => Some(format!(
+            "The program mapped {}; which of it was touched when is not known, but each of these faults waited for the \
+             device.",
             units::bytes(bytes as f64)
         )),
         Detail::Part(part) => Some(format!("That is {} of all that was written.", units::percent(part))),
@@ -221,6 +227,7 @@ fn comparison(finding: &Finding) -> Option<String> {
             | Kind::SmallReads
             | Kind::UnbufferedStream
             | Kind::RandomAccess
+            | Kind::RandomMapping
             | Kind::StridedAccess
             | Kind::UnalignedSharing
             | Kind::SharedAppend
@@ -415,6 +422,11 @@ fn of_kind(kind: Kind) -> (&'static str, &'static str) {
         Kind::StridedAccess => (
             "Small requests in equal steps",
             "read the whole range and pick the pieces (data sieving), or store what is used together side by side.",
+        ),
+        Kind::RandomMapping => (
+            "Pages of a mapped file touched here and there",
+            "read what is needed in large requests, or ask for it in advance (madvise with MADV_WILLNEED, or with \
+             MADV_SEQUENTIAL where it is gone through in order); sort what is looked up by its place in the file.",
         ),
         Kind::Seeks => ("A seek before every request", "use pread and pwrite, which take the offset along."),
         Kind::RedundantReads => {

@@ -7,7 +7,8 @@ use crate::tables::Tables;
 
 /// The rates of requests of 1 MiB on one file system, measured by the recorder where a job made small requests only.
 ///
-/// As a note's text: `write 1930 (1800-2010) MB/s, cached read 8100 (7900-8300) MB/s, in /home`.
+/// As a note's text: `write 1930 (1800-2010) MB/s, cached read 8100 (7900-8300) MB/s, in /home`. Where pages of mapped files
+/// were waited for, it also says what such pages take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LargeRequests {
     /// The folder below which it holds: where the file system is mounted.
@@ -18,6 +19,8 @@ pub struct LargeRequests {
     pub cached_read: Option<MeasuredRate>,
     /// Reads of bytes that it had to fetch from the device or server.
     pub device_read: Option<MeasuredRate>,
+    /// Reads of single pages of 4 KiB, here and there, that it had to fetch from there.
+    pub page_read: Option<MeasuredRate>,
 }
 
 /// A rate and its spread, bytes per second.
@@ -48,11 +51,12 @@ impl LargeRequests {
     }
 }
 
-const KINDS: [&str; 3] = ["write", "cached read", "device read"];
+const KINDS: [&str; 4] = ["write", "cached read", "device read", "page read"];
 
 impl fmt::Display for LargeRequests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (kind, rate) in KINDS.iter().zip([self.write, self.cached_read, self.device_read]) {
+        let rates = [self.write, self.cached_read, self.device_read, self.page_read];
+        for (kind, rate) in KINDS.iter().zip(rates) {
             if let Some(MeasuredRate { bytes_per_s, low, high }) = rate {
                 write!(f, "{kind} {:.1} ({:.1}-{:.1}) MB/s, ", bytes_per_s / 1e6, low / 1e6, high / 1e6)?;
             }
@@ -69,8 +73,13 @@ impl FromStr for LargeRequests {
     type Err = NoRates;
 
     fn from_str(text: &str) -> Result<LargeRequests, NoRates> {
-        let mut found =
-            LargeRequests { folder: String::new(), write: None, cached_read: None, device_read: None };
+        let mut found = LargeRequests {
+            folder: String::new(),
+            write: None,
+            cached_read: None,
+            device_read: None,
+            page_read: None,
+        };
         let mut rest = text;
         loop {
             if let Some(folder) = rest.strip_prefix("in ") {
@@ -83,7 +92,8 @@ impl FromStr for LargeRequests {
             match kind {
                 0 => found.write = rate,
                 1 => found.cached_read = rate,
-                _ => found.device_read = rate,
+                2 => found.device_read = rate,
+                _ => found.page_read = rate,
             }
             rest = behind;
         }
@@ -113,10 +123,13 @@ mod tests {
     #[test]
     fn a_note_says_what_it_was_written_from() {
         let rate = |mb: f64| Some(MeasuredRate { bytes_per_s: mb * 1e6, low: mb * 0.9e6, high: mb * 1.5e6 });
-        for (write, cached_read, device_read) in
-            [(rate(2000.0), rate(8000.0), None), (None, rate(10.0), rate(70.0)), (None, None, None)]
-        {
-            let rates = LargeRequests { folder: "/a, in (b)".into(), write, cached_read, device_read };
+        for [write, cached_read, device_read, page_read] in [
+            [rate(2000.0), rate(8000.0), None, None],
+            [None, rate(10.0), rate(70.0), rate(20.0)],
+            [None, None, None, None],
+        ] {
+            let rates =
+                LargeRequests { folder: "/a, in (b)".into(), write, cached_read, device_read, page_read };
             assert_eq!(rates.to_string().parse(), Ok(rates.clone()), "{rates}");
         }
     }
@@ -144,6 +157,7 @@ mod tests {
             write: None,
             cached_read: None,
             device_read: None,
+            page_read: None,
         };
         assert!(in_folder("/").holds_for("/data"));
         assert!(in_folder("/home").holds_for("/home/me/data"));

@@ -8,6 +8,7 @@ use super::class::{Charge, Class};
 use super::collectives::CollectiveData;
 use super::files::{self, FileState};
 use super::limits::{LARGE, SMALL, SOON, STREAM_BUFFER, SYNC};
+use super::mappings::Mapped;
 use super::processes::ProcessState;
 use super::ranges::Ranges;
 use super::rates::Rates;
@@ -118,6 +119,12 @@ impl<'a> Evidence<'a> {
             Op::Metadata if !matches!(event.call, Call::Dup | Call::Mmap) => self.charge_name(event),
             Op::Metadata | Op::View => {
                 let slot = self.slots.of_handle(self.tables, event.handle?, event.process)?;
+                if event.call == Call::Mmap && !event.failed {
+                    let before = self.slots.slots[slot].mapped;
+                    let mapped = before.unwrap_or(Mapped { bytes: 0, from_ns: event.start_ns });
+                    let bytes = mapped.bytes.saturating_add(event.size);
+                    self.slots.slots[slot].mapped = Some(Mapped { bytes, ..mapped });
+                }
                 Some(Charge { slot, class: None })
             }
             Op::Communicate => None,

@@ -26,6 +26,8 @@ pub enum Kind {
     RandomAccess,
     /// Small requests in equal steps, with what is between left out.
     StridedAccess,
+    /// Pages of mapped files touched here and there.
+    RandomMapping,
     /// A move of the file pointer before every request.
     Seeks,
     /// The same bytes read again by the same process.
@@ -78,12 +80,13 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 29] = [
+    pub const ALL: [Kind; 30] = [
         Kind::SmallWrites,
         Kind::SmallReads,
         Kind::UnbufferedStream,
         Kind::RandomAccess,
         Kind::StridedAccess,
+        Kind::RandomMapping,
         Kind::Seeks,
         Kind::RedundantReads,
         Kind::CyclicRereads,
@@ -194,6 +197,11 @@ pub enum Detail {
         bytes: u64,
         /// Times that reading began anew.
         passes: u64,
+    },
+    /// Of [`Kind::RandomMapping`]: what the processes mapped of the files.
+    Mapped {
+        /// Bytes of all mappings.
+        bytes: u64,
     },
     /// Of [`Kind::OneWriter`]: part of all bytes, 0 to 1.
     Part(f64),

@@ -4,7 +4,7 @@
 //! fits it, so that no second is counted twice. At the end, a module for each kind of evidence turns classes into
 //! findings, when it is known what all processes did with a file: [`requests`] (sizes and order), [`reuse`] (bytes
 //! moved again), [`sharing`] (several processes and one file), [`names`] (opens, names, syncs), [`balance`] (who does
-//! how much), [`waiting`] (I/O that could go on meanwhile), [`collectives`] (late ranks, the MPI library).
+//! how much), [`waiting`] (I/O that could go on meanwhile), [`collectives`] (late ranks, the MPI library), [`mappings`] (page faults).
 //!
 //! *What a finding costs* is an estimate that can be followed: the time that its calls took, less what the same bytes
 //! would take in large requests, at the rate that the trace itself or the recorder's measurement says ([`rates`]). Where
@@ -22,6 +22,7 @@ mod files;
 mod finding;
 mod limits;
 mod locks;
+mod mappings;
 mod names;
 mod processes;
 mod ranges;
@@ -84,6 +85,8 @@ impl<'a> Evidence<'a> {
         }
         findings.extend(balance);
         share_time(&mut findings, io_time.any_ns);
+        // What page faults take is in no call: it is not part of the time in I/O.
+        findings.extend(mappings::findings(&context));
         findings.sort_by(|a, b| b.weight_ns().total_cmp(&a.weight_ns()).then(a.kind.cmp(&b.kind)));
         findings
     }

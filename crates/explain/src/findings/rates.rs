@@ -7,7 +7,7 @@
 use pio_trace::{FileId, Flags, LargeRequests, Op, Tables};
 
 use super::cost::Cost;
-use super::limits::{CACHED_RATE, LARGE, RATE_CALLS, WAITED_NS};
+use super::limits::{CACHED_RATE, LARGE, PAGE, RATE_CALLS, WAITED_NS};
 use crate::tally::{Amount, Seen};
 
 /// Who serves requests.
@@ -120,6 +120,12 @@ impl Rates {
         });
         let other = if regime == Regime::Cached { Regime::Device } else { Regime::Cached };
         own[regime as usize].reference().or(measured).or_else(|| own[other as usize].reference())
+    }
+
+    /// What a page of a file takes that is read by itself and is not in memory, nanoseconds; none if it was not measured.
+    pub(crate) fn page_ns(&self, file: Option<FileId>) -> Option<f64> {
+        let measured = &self.measured[self.file_system(file)?];
+        measured.page_read.map(|rate| PAGE as f64 / rate.bytes_per_s * 1e9)
     }
 
     /// Time that the bytes of these calls would take in large requests on a file, nanoseconds, and the rates of reading

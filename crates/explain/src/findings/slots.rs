@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use pio_trace::{FileId, HandleId, ProcessId, Tables};
 
 use super::class::Costs;
+use super::mappings::Mapped;
 use super::ranges::Ranges;
 use super::streams::Streams;
 
@@ -23,6 +24,7 @@ pub(crate) struct Slot {
     pub(crate) span: Option<(u64, u64)>,
     /// First byte and end of its reads here and there.
     pub(crate) reach: Option<(u64, u64)>,
+    pub(crate) mapped: Option<Mapped>,
     pub(crate) read: bool,
     pub(crate) written: bool,
     pub(crate) reuse: Option<Box<Reuse>>,
@@ -115,6 +117,7 @@ impl Slots {
                 direct: false,
                 span: None,
                 reach: None,
+                mapped: None,
                 read: false,
                 written: false,
                 reuse: None,

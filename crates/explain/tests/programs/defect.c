@@ -160,6 +160,34 @@ static void random_access(int mended) {
     close(fd);
 }
 
+/* The data, mapped, and not in memory any more. */
+static char *mapped_cold(int *fd) {
+    *fd = open_file("data", O_RDONLY);
+    posix_fadvise(*fd, 0, 0, POSIX_FADV_DONTNEED);
+    char *data = mmap(NULL, 64 * MIB, PROT_READ, MAP_SHARED, *fd, 0);
+    check(data != MAP_FAILED, "mmap");
+    return data;
+}
+
+/* Numbers that lie here and there in a mapped file, of which the system brings in a page at a time, as it does by itself
+ * in a mapping that is touched like this for long; or in memory, where all of them fit. */
+static void mapping_at_random(int mended) {
+    int fd;
+    char *data = mapped_cold(&fd);
+    char *all = mended ? malloc(16 * MIB) : NULL;
+    for (int i = 0; mended && i < 16; i++)
+        check(pread(fd, all + (size_t)i * MIB, MIB, (off_t)i * MIB) == MIB, "pread");
+    check(madvise(data, 64 * MIB, MADV_RANDOM) == 0, "madvise");
+    volatile char sum = 0;
+    for (int i = 0; i < 6000; i++) {
+        unsigned at = next_random() % (16 * MIB);
+        sum += mended ? all[at] : data[at];
+    }
+    free(all);
+    munmap(data, 64 * MIB);
+    close(fd);
+}
+
 static void strided_access(int mended) {
     int fd = open_file("data", O_RDONLY);
     volatile char sum = 0;
@@ -523,6 +551,18 @@ static void clean_mapping(int mended) {
     close(fd);
 }
 
+/* The same, from the device. */
+static void clean_cold_mapping(int mended) {
+    (void)mended;
+    int fd;
+    char *data = mapped_cold(&fd);
+    volatile char sum = 0;
+    for (size_t at = 0; at < 64 * MIB; at += 64)
+        sum += data[at];
+    munmap(data, 64 * MIB);
+    close(fd);
+}
+
 static long long now_ns(clockid_t clock) {
     struct timespec now;
     clock_gettime(clock, &now);
@@ -541,6 +581,7 @@ int main(int argc, char **argv) {
         {"small-reads", small_reads},
         {"reads-of-160", reads_of_160},
         {"random-access", random_access},
+        {"mapping-at-random", mapping_at_random},
         {"strided-access", strided_access},
         {"redundant-reads", redundant_reads},
         {"table-read-again", table_read_again},
@@ -569,6 +610,7 @@ int main(int argc, char **argv) {
         {"clean-tiles", clean_tiles},
         {"clean-log", clean_log},
         {"clean-mapping", clean_mapping},
+        {"clean-cold-mapping", clean_cold_mapping},
     };
     int mended = argc == 3 && strcmp(argv[2], "mended") == 0;
     buffer = malloc(MIB);
