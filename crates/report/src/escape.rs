@@ -30,6 +30,22 @@ pub(crate) fn html(text: &str) -> String {
     safe
 }
 
+/// For text of HTML, with what stands between back ticks as code.
+pub(crate) fn html_with_code(text: &str) -> String {
+    let mut parts = text.split('`').map(html);
+    let mut safe = parts.next().unwrap_or_default();
+    let mut is_code = true;
+    for part in parts {
+        safe.push_str(if is_code { "<code>" } else { "</code>" });
+        safe.push_str(&part);
+        is_code = !is_code;
+    }
+    if !is_code {
+        safe.push_str("</code>");
+    }
+    safe
+}
+
 /// A string literal of JSON that may stand inside a `<script>` element: `<` is spelt out, so that neither `</script>`
 /// nor `<!--` can end or change it.
 pub(crate) fn json(text: &str) -> String {
@@ -90,6 +106,12 @@ mod tests {
         assert_eq!(terminal(name), "a</script><!--\"'&\\u{1b}[2J\\u{202e}\\n");
         assert_eq!(html(name), "a&lt;/script&gt;&lt;!--&quot;&#39;&amp;\\u{1b}[2J\\u{202e}\\n");
         assert_eq!(json(name), "\"a\\u003c/script\\u003e\\u003c!--\\\"'\\u0026\\u001b[2J\u{202e}\\u000a\"");
+    }
+
+    #[test]
+    fn what_stands_between_back_ticks_is_code() {
+        assert_eq!(html_with_code("try `apply <x>`, or"), "try <code>apply &lt;x&gt;</code>, or");
+        assert_eq!(html_with_code("a`b"), "a<code>b</code>");
     }
 
     #[test]

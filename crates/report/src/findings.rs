@@ -74,7 +74,7 @@ pub(crate) fn html(found: &Explanation) -> String {
             escape::html(&price(found, finding)),
             escape::html(&told.evidence),
             escape::html(&told.place),
-            escape::html(told.change)
+            escape::html_with_code(told.change)
         ));
         for gain in &told.gains {
             html.push_str(&format!("<p>{}</p>", escape::html(gain)));

@@ -155,7 +155,7 @@ fn head(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
 fn headline(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
     let items: String = headline::lines(found)
         .iter()
-        .map(|(about, line)| format!("<div><dt>{about}</dt><dd>{}</dd></div>", escape::html(line)))
+        .map(|(about, line)| format!("<div><dt>{about}</dt><dd>{}</dd></div>", escape::html_with_code(line)))
         .collect();
     writeln!(out, "<dl class=\"headline\" aria-label=\"What matters most\">{items}</dl>")
 }
