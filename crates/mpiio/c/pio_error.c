@@ -52,25 +52,56 @@ static int pio_class(int status) {
   }
 }
 
-/* A code of our own in a class, with a text that says more than the class. */
-static int pio_detailed(int class, const char *text, int *code) {
-  pthread_mutex_lock(&pio_lock);
-  if (*code == MPI_SUCCESS) {
-    int added = class;
-    if (pio.Add_error_code(class, &added) == MPI_SUCCESS) pio.Add_error_string(added, text);
-    *code = added;
-  }
-  pthread_mutex_unlock(&pio_lock);
-  return *code;
-}
+/* Errors of which there is more to say than the name of their class: each has a code of its own in that class. */
+static struct pio_detail {
+  int status;
+  const char *text;
+  int code; /* MPI_SUCCESS: not made yet */
+} pio_details[] = {
+    {PIO_DISPLACEMENT, "Invalid displacement argument of a file view", MPI_SUCCESS},
+    {PIO_UNREACHABLE, "The file's servers did not answer in time", MPI_SUCCESS},
+};
+#define PIO_DETAILS (sizeof pio_details / sizeof pio_details[0])
 
 int pio_code(int status) {
-  static int displacement = MPI_SUCCESS, unreachable = MPI_SUCCESS;
-  if (status == PIO_DISPLACEMENT)
-    return pio_detailed(pio_class(status), "Invalid displacement argument of a file view", &displacement);
-  if (status == PIO_UNREACHABLE)
-    return pio_detailed(pio_class(status), "The file's servers did not answer in time", &unreachable);
-  return pio_class(status);
+  int code = pio_class(status);
+  pthread_mutex_lock(&pio_lock);
+  for (size_t i = 0; i < PIO_DETAILS; i++) {
+    struct pio_detail *detail = &pio_details[i];
+    if (detail->status != status) continue;
+    if (detail->code == MPI_SUCCESS) {
+      int added = code;
+      if (pio.Add_error_code(code, &added) == MPI_SUCCESS) pio.Add_error_string(added, detail->text);
+      detail->code = added;
+    }
+    code = detail->code;
+  }
+  pthread_mutex_unlock(&pio_lock);
+  return code;
+}
+
+/* The text of a code of our own, or NULL. */
+static const char *pio_text_of(int code) {
+  const char *text = NULL;
+  pthread_mutex_lock(&pio_lock);
+  for (size_t i = 0; i < PIO_DETAILS && code != MPI_SUCCESS; i++)
+    if (pio_details[i].code == code && code != pio_class(pio_details[i].status)) text = pio_details[i].text;
+  pthread_mutex_unlock(&pio_lock);
+  return text;
+}
+
+static int pio_error_string(int code, char *string, int *length, int (*native)(int, char *, int *)) {
+  const char *text = pio_text_of(code);
+  if (text == NULL) return native(code, string, length);
+  *length = (int)strlen(text);
+  memcpy(string, text, (size_t)*length + 1);
+  return MPI_SUCCESS;
+}
+
+/* MPICH 4.0 says something else of codes that are added to its own classes. */
+int MPI_Error_string(int errorcode, char *string, int *resultlen) {
+  pio_find_mpi(PIO_CALLER);
+  return pio_error_string(errorcode, string, resultlen, PIO_NATIVE(MPI_Error_string));
 }
 
 /* --- Error handlers ------------------------------------------------------------------------------------------------ */
@@ -134,7 +165,7 @@ int pio_raise(struct pio_file *file, const char *function, int code) {
   } else if (handle == pio.errors_are_fatal || handle == pio.errors_abort) {
     char text[MPI_MAX_ERROR_STRING];
     int length = 0;
-    if (pio.Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
+    if (pio_error_string(code, text, &length, pio.Error_string) != MPI_SUCCESS) length = 0;
     fprintf(stderr, "pioscope: %s: %.*s: the file's error handler ends the program\n", function, length, text);
     pio_abort(file != NULL && handle == pio.errors_abort ? file->communicator->comm : pio.comm_world, code);
   }
@@ -218,6 +249,7 @@ int MPI_File_call_errhandler(MPI_File fh, int errorcode) {
   return MPI_SUCCESS;
 }
 
+PIO_PROFILING(MPI_Error_string)
 PIO_PROFILING(MPI_File_create_errhandler)
 PIO_PROFILING(MPI_Errhandler_free)
 PIO_PROFILING(MPI_File_set_errhandler)
