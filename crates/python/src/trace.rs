@@ -1,9 +1,9 @@
 //! A trace, and what is in it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use pio_trace::import;
+use pio_trace::{Splits, TraceError, import};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -16,6 +16,25 @@ use crate::prediction;
 #[pyclass(frozen)]
 pub struct Trace {
     trace: Arc<pio_trace::Trace>,
+    /// Found out when the first events are asked for: it takes a look at all of them.
+    splits: OnceLock<Splits>,
+}
+
+impl Trace {
+    fn splits(&self) -> Result<&Splits, TraceError> {
+        if let Some(known) = self.splits.get() {
+            return Ok(known);
+        }
+        let found = pio_explain::splits(&self.trace)?;
+        Ok(self.splits.get_or_init(|| found))
+    }
+
+    /// How many events a batch has, and their columns.
+    fn columns_of(&self, batch: usize) -> Result<(usize, Vec<Column>), TraceError> {
+        let walk = self.splits()?.walk_block(batch);
+        let events = self.trace.block(batch)?;
+        Ok((events.len(), columns::of(&events, walk, self.trace.tables())))
+    }
 }
 
 /// A column in Python: name, type, which values there are, values, names.
@@ -28,7 +47,7 @@ impl Trace {
     #[new]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
         let trace = py.detach(|| import::open(&path)).map_err(crate::error)?;
-        Ok(Trace { trace: Arc::new(trace) })
+        Ok(Trace { trace: Arc::new(trace), splits: OnceLock::new() })
     }
 
     #[getter]
@@ -70,10 +89,7 @@ impl Trace {
         if index >= self.batch_count() {
             return Err(PyIndexError::new_err(format!("batch {index} of {}", self.batch_count())));
         }
-        let tables = self.trace.tables();
-        let (count, columns) = py
-            .detach(|| self.trace.block(index).map(|events| (events.len(), columns::of(&events, tables))))
-            .map_err(crate::error)?;
+        let (count, columns) = py.detach(|| self.columns_of(index)).map_err(crate::error)?;
         Ok((count, columns.into_iter().map(|column| to_python(py, column)).collect()))
     }
 
