@@ -117,7 +117,13 @@ fn change_of(kind: Kind) -> Option<(Change, &'static str)> {
         | Kind::NoOverlap
         | Kind::LateRanks
         | Kind::InsideLibrary
-        | Kind::TooManyRanks => return None,
+        | Kind::TooManyRanks
+        | Kind::StreamedData
+        | Kind::UnalignedRequests
+        | Kind::FewStripes
+        | Kind::ManyStripes
+        | Kind::MetadataTime
+        | Kind::BeyondFiles => return None,
     })
 }
 

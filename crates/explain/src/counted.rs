@@ -4,12 +4,14 @@
 //! (HDF5 on MPI-IO on POSIX), so their rows do not add up; stdio stands beside POSIX.
 
 mod picks;
+mod profile;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use pio_trace::import::darshan::{Log, Module, Record};
 
 use self::picks::Picks;
+pub(crate) use self::profile::{Direction, Profile};
 
 /// The counters of a log, summed up.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +29,8 @@ pub struct Counted {
     pub ranks: Vec<CountedRank>,
     /// Bytes over time, interface by interface.
     pub activity: Vec<Activity>,
+    /// Where file systems were mounted.
+    pub mounts: Vec<String>,
 }
 
 /// Calls, bytes and times.
@@ -66,7 +70,7 @@ impl Counts {
         self.read_bytes.saturating_add(self.written_bytes)
     }
 
-    fn add(&mut self, other: &Counts) {
+    pub(crate) fn add(&mut self, other: &Counts) {
         for (sum, part) in [
             (&mut self.opens, other.opens),
             (&mut self.reads, other.reads),
@@ -145,6 +149,10 @@ pub struct CountedFile {
     pub fastest: Option<RankShare>,
     /// Size of a stripe (bytes) and number of stripes on Lustre, of its first component.
     pub striping: Option<(u64, u64)>,
+    /// Whether its layout has several components, of which `striping` is the first.
+    pub(crate) is_composite: bool,
+    /// How it was accessed.
+    pub(crate) profile: Profile,
 }
 
 /// The processes that used a file.
@@ -198,7 +206,8 @@ impl Counted {
         let (names, _) = log.names();
         let mut counted = Counted {
             processes: u64::try_from(job.processes).unwrap_or(0),
-            run_time_s: job.run_time_s,
+            run_time_s: if job.run_time_s.is_finite() { job.run_time_s.max(0.0) } else { 0.0 },
+            mounts: job.mounts.iter().map(|mount| mount.path.clone()).collect(),
             ..Counted::default()
         };
         let striping = striping(log);
@@ -212,11 +221,17 @@ impl Counted {
             counted.files.extend(files.into_iter().map(|(id, file)| CountedFile {
                 name: names.get(id).map_or_else(|| format!("record {id}"), str::to_owned),
                 module,
-                used_by: if file.shared { UsedBy::All } else { UsedBy::Some(file.ranks.len() as u64) },
+                used_by: if file.shared {
+                    UsedBy::All
+                } else {
+                    UsedBy::Some(file.profile.by_rank.len() as u64)
+                },
                 counts: file.counts,
-                slowest: file.slowest.filter(|_| file.shared || file.ranks.len() > 1),
-                fastest: file.fastest.filter(|_| file.shared || file.ranks.len() > 1),
-                striping: striping.get(&id).copied(),
+                slowest: file.slowest.filter(|_| file.shared || file.profile.by_rank.len() > 1),
+                fastest: file.fastest.filter(|_| file.shared || file.profile.by_rank.len() > 1),
+                striping: striping.get(&id).map(|layout| (layout.0, layout.1)),
+                is_composite: striping.get(&id).is_some_and(|layout| layout.2),
+                profile: file.profile,
             }));
         }
         counted
@@ -236,7 +251,7 @@ impl Counted {
 #[derive(Default)]
 struct FileSums {
     shared: bool,
-    ranks: BTreeSet<i64>,
+    profile: Profile,
     counts: Counts,
     slowest: Option<RankShare>,
     fastest: Option<RankShare>,
@@ -245,12 +260,12 @@ struct FileSums {
 impl FileSums {
     fn add(&mut self, record: &Record, counts: &Counts, picks: &Picks) {
         self.counts.add(counts);
+        self.profile.add(record, counts, picks.sizes(record), &picks.profile);
         if record.rank < 0 {
             self.shared = true;
             (self.fastest, self.slowest) = picks.rank_shares(record);
             return;
         }
-        self.ranks.insert(record.rank);
         let share = RankShare { rank: record.rank, time_s: counts.time_s(), bytes: counts.bytes() };
         if self.slowest.is_none_or(|slowest| share.time_s > slowest.time_s) {
             self.slowest = Some(share);
@@ -278,7 +293,7 @@ fn interface(
         files: 0,
         shared_files: 0,
         counts: Counts::default(),
-        sizes: picks.has_sizes().then(Default::default),
+        sizes: None,
         common_sizes: Vec::new(),
         consecutive: None,
         unaligned: None,
@@ -288,8 +303,11 @@ fn interface(
         let counts = picks.counts(&record);
         interface.records += 1;
         interface.counts.add(&counts);
-        if let Some(sizes) = &mut interface.sizes {
-            picks.add_sizes(&record, sizes);
+        if let Some(sizes) = picks.sizes(&record) {
+            for (sum, size) in interface.sizes.get_or_insert_default().iter_mut().zip(sizes) {
+                sum.reads = sum.reads.saturating_add(size.reads);
+                sum.writes = sum.writes.saturating_add(size.writes);
+            }
         }
         picks.add_common_sizes(&record, &mut common);
         for (sum, part) in [
@@ -316,12 +334,14 @@ fn interface(
     (Some(interface), files)
 }
 
-fn striping(log: &Log) -> BTreeMap<u64, (u64, u64)> {
+/// Size of a stripe, number of stripes, and whether there are more components.
+fn striping(log: &Log) -> BTreeMap<u64, (u64, u64, bool)> {
     let records = log.lustre().into_iter().flatten();
     let first = records.filter_map(|record| {
         let component = record.components.first()?;
         let size = u64::try_from(component.stripe_size).ok()?;
-        Some((record.id, (size, u64::try_from(component.stripe_count).ok()?)))
+        let count = u64::try_from(component.stripe_count).ok()?;
+        Some((record.id, (size, count, record.components.len() > 1)))
     });
     first.collect()
 }

@@ -1,12 +1,16 @@
 //! What a trace amounts to.
 
+use std::collections::{BTreeSet, HashMap};
+
 use pio_trace::{Call, Event, FileId, Layer, ProcessId, Tables, Trace, TraceError};
 
 use crate::accumulator::Accumulator;
 use crate::bandwidth::{Transfer, Transfers};
 use crate::classes::{ClassTotal, Purpose};
 use crate::collectives::MpiIoTime;
-use crate::findings::Finding;
+use crate::counted::Counted;
+use crate::findings::counters::{self, Covered, Names};
+use crate::findings::{self, Finding};
 use crate::operations::{OperationTable, OperationView};
 use crate::pass;
 use crate::pattern::Pattern;
@@ -66,6 +70,8 @@ pub struct Explanation {
     pub findings: Vec<Finding>,
     /// Findings whose change gains nothing by what was predicted: they are no advice.
     pub not_advised: Vec<Finding>,
+    /// Files that findings from counters name, and the trace does not have, in order of their ids.
+    pub counted_files: Vec<(FileId, String)>,
     /// Bursts, cycles and phases.
     pub rhythm: Rhythm,
     /// Why the job does its I/O: Miller and Katz's classes, those of most bytes first.
@@ -82,7 +88,8 @@ impl Explanation {
         accumulator.finish()
     }
 
-    /// The explanation of a whole trace file. What of it is damaged is told in [`Trouble::damage`]. `progress` is told the number of events that are done, now and then.
+    /// The explanation of a whole trace file. Blocks that are damaged are left out and told of in
+    /// [`Trouble::damage`]. `progress` is told the number of events that are done, now and then.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -91,8 +98,67 @@ impl Explanation {
         if let Some(damage) = trace.damage() {
             accumulator.add_damage(damage.to_string());
         }
-        pass::add_all(&mut accumulator, trace, progress)?;
+        for damage in pass::add_all(&mut accumulator, trace, progress)? {
+            accumulator.add_damage(damage);
+        }
         Ok(accumulator.finish())
+    }
+
+    /// Adds what the counters of the Darshan log tell that the trace was made of: what its events do not cover.
+    pub fn add_counters(&mut self, counted: &Counted) {
+        let covered = Covered {
+            files: self.traced(counted),
+            kinds: self.findings.iter().chain(&self.not_advised).map(|finding| finding.kind).collect(),
+        };
+        let mut ids: HashMap<&str, FileId> =
+            self.files.iter().map(|file| (file.path.as_str(), file.file)).collect();
+        let mut next = self.files.iter().map(|file| file.file.0.saturating_add(1)).max().unwrap_or(0);
+        let mut fresh: Vec<(FileId, String)> = Vec::new();
+        let by_rank: HashMap<i64, ProcessId> =
+            self.processes.iter().filter_map(|one| Some((i64::from(one.rank?), one.process))).collect();
+        let mut names = Names {
+            file: &mut |name| {
+                *ids.entry(name).or_insert_with(|| {
+                    let id = FileId(next);
+                    next = next.saturating_add(1);
+                    fresh.push((id, name.to_owned()));
+                    id
+                })
+            },
+            process: &|rank| by_rank.get(&rank).copied(),
+        };
+        let more = counters::findings(counted, &covered, &mut names);
+        self.findings.extend(more);
+        findings::sort(&mut self.findings);
+        self.counted_files = fresh;
+    }
+
+    /// Files whose reads and writes are events, all but a few.
+    fn traced(&self, counted: &Counted) -> BTreeSet<String> {
+        const MOST: f64 = 0.9;
+        let mut events: HashMap<&str, u64> = HashMap::new();
+        for file in &self.files {
+            let accesses = |traffic: &Traffic| traffic.read.count.saturating_add(traffic.write.count);
+            events.insert(&file.path, accesses(&file.program).max(accesses(&file.file_system)));
+        }
+        let mut counts: HashMap<&str, u64> = HashMap::new();
+        for file in counted.files.iter().filter(|file| file.counts.accesses() > 0) {
+            let most = counts.entry(&file.name).or_default();
+            *most = (*most).max(file.counts.accesses());
+        }
+        let is_traced = |(name, count): &(&str, u64)| {
+            events.get(name).is_some_and(|events| *events as f64 >= *count as f64 * MOST)
+        };
+        counts.into_iter().filter(is_traced).map(|(name, _)| name.to_owned()).collect()
+    }
+
+    /// The path of a file that a finding names.
+    pub fn path(&self, id: FileId) -> Option<&str> {
+        let of_trace =
+            || Some(self.files[self.files.binary_search_by_key(&id, |file| file.file).ok()?].path.as_str());
+        let counted =
+            || Some(&self.counted_files[self.counted_files.binary_search_by_key(&id, |file| file.0).ok()?].1);
+        of_trace().or_else(|| counted().map(String::as_str))
     }
 
     /// Duration of the job, seconds.

@@ -286,6 +286,7 @@ impl<'a> Totals<'a> {
             busy,
             findings: Vec::new(),
             not_advised: Vec::new(),
+            counted_files: Vec::new(),
             rhythm: Rhythm::default(),
             purposes: Vec::new(),
         }

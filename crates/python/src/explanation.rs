@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pio_explain::Traffic;
+use pio_explain::{Counted, Traffic};
 use pio_machine::Machine;
 use pio_report::{figure_pages, findings_in_words};
 use pio_trace::Trace;
@@ -16,16 +16,23 @@ use crate::error;
 pub struct Explanation {
     trace: Arc<Trace>,
     found: pio_explain::Explanation,
+    /// The counters of the Darshan log that the trace was made of.
+    counted: Option<Arc<Counted>>,
 }
 
 impl Explanation {
     /// `machines` are names or files: what the findings' changes would gain there.
-    pub fn of(trace: Arc<Trace>, machines: &[String]) -> PyResult<Explanation> {
+    pub fn of(
+        trace: Arc<Trace>,
+        counted: Option<Arc<Counted>>,
+        machines: &[String],
+    ) -> PyResult<Explanation> {
         let machines = machines.iter().map(|name| Machine::find(name)).collect::<Result<Vec<_>, _>>();
         let machines = machines.map_err(error)?;
         let mut found = pio_explain::Explanation::of_trace(&trace, &mut |_| ()).map_err(error)?;
         pio_cli::predict_gains(&trace, &mut found, &machines).map_err(error)?;
-        Ok(Explanation { trace, found })
+        counted.iter().for_each(|counted| found.add_counters(counted));
+        Ok(Explanation { trace, found, counted })
     }
 }
 
@@ -33,14 +40,21 @@ impl Explanation {
 impl Explanation {
     /// As the command prints it.
     fn text(&self, py: Python<'_>) -> String {
-        py.detach(|| pio_report::text(&self.found))
+        py.detach(|| match &self.counted {
+            Some(counted) => pio_report::text_with_counters(&self.found, counted),
+            None => pio_report::text(&self.found),
+        })
     }
 
     /// The report: a whole HTML page.
     fn html(&self, py: Python<'_>) -> PyResult<String> {
         let page = py.detach(|| {
             let mut page = Vec::new();
-            pio_report::html_of_trace(&self.trace, &self.found, &[], &mut page).map(|()| page)
+            let written = match &self.counted {
+                Some(counted) => pio_report::html_with_counters(&self.trace, &self.found, counted, &mut page),
+                None => pio_report::html_of_trace(&self.trace, &self.found, &[], &mut page),
+            };
+            written.map(|()| page)
         });
         String::from_utf8(page.map_err(error)?).map_err(error)
     }
@@ -123,24 +137,6 @@ impl Explanation {
             }
         }
         Ok(rows)
-    }
-
-    /// Where the time of MPI-IO calls went: a row for every operation. No time at the files where the trace saw nothing of
-    /// them.
-    fn mpi_io<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let seconds = |time_ns: u64| time_ns as f64 / 1e9;
-        let found = &self.found.mpi_io;
-        let rows = found.operations.iter().map(|(op, split)| {
-            let row = PyDict::new(py);
-            row.set_item("operation", op.name())?;
-            row.set_item("calls", split.calls)?;
-            row.set_item("late_s", seconds(split.late_ns))?;
-            row.set_item("library_s", seconds(split.library_ns))?;
-            row.set_item("files_s", found.files_seen.then(|| seconds(split.files_ns)))?;
-            row.set_item("unknown_s", seconds(split.unknown_ns))?;
-            Ok(row)
-        });
-        rows.collect()
     }
 
     /// A row for every file that was used.

@@ -1,9 +1,12 @@
 //! A trace, and what is in it.
 
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use pio_trace::{Splits, TraceError, import};
+use pio_explain::Counted;
+use pio_trace::TraceError;
+use pio_trace::import::darshan::Log;
+use pio_trace::import::{self, Format};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -16,25 +19,8 @@ use crate::prediction;
 #[pyclass(frozen)]
 pub struct Trace {
     trace: Arc<pio_trace::Trace>,
-    /// Found out when the first events are asked for: it takes a look at all of them.
-    splits: OnceLock<Splits>,
-}
-
-impl Trace {
-    fn splits(&self) -> Result<&Splits, TraceError> {
-        if let Some(known) = self.splits.get() {
-            return Ok(known);
-        }
-        let found = pio_explain::splits(&self.trace)?;
-        Ok(self.splits.get_or_init(|| found))
-    }
-
-    /// How many events a batch has, and their columns.
-    fn columns_of(&self, batch: usize) -> Result<(usize, Vec<Column>), TraceError> {
-        let walk = self.splits()?.walk_block(batch);
-        let events = self.trace.block(batch)?;
-        Ok((events.len(), columns::of(&events, walk, self.trace.tables())))
-    }
+    /// The counters of the Darshan log that it was made of.
+    counted: Option<Arc<Counted>>,
 }
 
 /// A column in Python: name, type, which values there are, values, names.
@@ -46,8 +32,7 @@ impl Trace {
     /// Opens a trace, or a log of another tool.
     #[new]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
-        let trace = py.detach(|| import::open(&path)).map_err(crate::error)?;
-        Ok(Trace { trace: Arc::new(trace), splits: OnceLock::new() })
+        py.detach(|| open(&path)).map_err(crate::error)
     }
 
     #[getter]
@@ -89,13 +74,16 @@ impl Trace {
         if index >= self.batch_count() {
             return Err(PyIndexError::new_err(format!("batch {index} of {}", self.batch_count())));
         }
-        let (count, columns) = py.detach(|| self.columns_of(index)).map_err(crate::error)?;
+        let tables = self.trace.tables();
+        let (count, columns) = py
+            .detach(|| self.trace.block(index).map(|events| (events.len(), columns::of(&events, tables))))
+            .map_err(crate::error)?;
         Ok((count, columns.into_iter().map(|column| to_python(py, column)).collect()))
     }
 
     /// The explanation, with what the findings' changes would gain on these machines (names or files).
     fn explain(&self, py: Python<'_>, machines: Vec<String>) -> PyResult<Explanation> {
-        py.detach(|| Explanation::of(self.trace.clone(), &machines))
+        py.detach(|| Explanation::of(self.trace.clone(), self.counted.clone(), &machines))
     }
 
     /// The prediction for a machine (a name or a file), as keys and values.
@@ -113,6 +101,15 @@ impl Trace {
         let found = py.detach(|| prediction::predict(&self.trace, machine, strategy, hints, &options))?;
         prediction::to_python(py, &found)
     }
+}
+
+fn open(path: &Path) -> Result<Trace, TraceError> {
+    if import::recognise(path)? == Some(Format::Darshan) {
+        let log = Log::open(path)?;
+        let trace = Arc::new(import::trace_of_log(&log)?);
+        return Ok(Trace { trace, counted: Some(Arc::new(Counted::of(&log))) });
+    }
+    Ok(Trace { trace: Arc::new(import::open(path)?), counted: None })
 }
 
 fn to_python<'py>(py: Python<'py>, column: Column) -> PyColumn<'py> {

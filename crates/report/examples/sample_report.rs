@@ -35,8 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(path) = arguments.next() {
         pio_report::html(
             &tables,
-            events.iter().cloned(),
-            &pio_explain::splits_of(&tables, &events),
+            events,
             &explanation,
             &predictions,
             &mut BufWriter::new(File::create(path)?),

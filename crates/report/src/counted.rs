@@ -1,12 +1,16 @@
 //! A Darshan log's counters in sentences and tables, as text and as HTML.
 
+mod evidence;
+
 use pio_explain::Explanation;
 use pio_explain::counted::{Activity, Counted, CountedFile, RankShare, SIZE_CLASSES, UsedBy};
 use pio_trace::import::darshan::Module;
 
 use crate::sections::Limits;
 use crate::table::{Table, wrap};
-use crate::{escape, figures, units};
+use crate::{escape, figures, findings, headline, units};
+
+pub(crate) use evidence::{NOT_SHOWN, evidence, is_whole};
 
 /// An explanation and the counters of the Darshan log that it is of, as text. Without traced accesses the counters are
 /// all that there is.
@@ -14,12 +18,14 @@ pub fn text_with_counters(found: &Explanation, counted: &Counted) -> String {
     if found.events > 0 {
         return crate::text::with_more(found, &body(counted));
     }
-    let mut text = crate::text::headline(found, &[]);
+    let mut text = crate::text::headline(found, &headline_lines(found, counted));
     text.push_str(&crate::text::title(found));
     text.push_str(&crate::text::attention(found));
-    for sentence in summary(counted) {
-        text.push_str(&wrap(&sentence, 98, ""));
+    for sentence in summary(found, counted) {
+        text.push_str(&wrap(&escape::terminal(&sentence), 98, ""));
     }
+    text.push_str(&findings::text(found));
+    text.push_str(&format!("\n{}", wrap(NOT_SHOWN, 98, "")));
     text.push_str(&body(counted));
     text.push_str(&crate::text::notes(found));
     text
@@ -37,8 +43,14 @@ fn body(counted: &Counted) -> String {
     text
 }
 
+/// What matters most.
+pub(crate) fn headline_lines(found: &Explanation, counted: &Counted) -> Vec<(&'static str, String)> {
+    headline::lines_or(found, &|| evidence::where_time_goes(found, counted))
+}
+
 /// What the counters say, in a few sentences.
-pub(crate) fn summary(counted: &Counted) -> Vec<String> {
+pub(crate) fn summary(found: &Explanation, counted: &Counted) -> Vec<String> {
+    let at_least = headline::at_least(found);
     let ranks = units::things(counted.processes, "rank", "ranks");
     let mut sentences = vec![format!(
         "{ranks} ran for {}. Darshan counted their calls, but traced none.",
@@ -57,7 +69,7 @@ pub(crate) fn summary(counted: &Counted) -> Vec<String> {
             String::new()
         };
         sentences.push(format!(
-            "By {} they read {} and wrote {} in {} of {} on average, on {}{part}.",
+            "By {} they read {at_least}{} and wrote {at_least}{} in {} of {} on average, on {}{part}.",
             interface.module,
             units::bytes(counts.read_bytes as f64),
             units::bytes(counts.written_bytes as f64),
@@ -66,6 +78,7 @@ pub(crate) fn summary(counted: &Counted) -> Vec<String> {
             units::things(interface.files, "file", "files"),
         ));
     }
+    sentences.extend(evidence::below_mpi_io(counted));
     sentences
 }
 

@@ -92,6 +92,10 @@ pub(crate) fn price(found: &Explanation, finding: &Finding) -> String {
         Some(lost_ns) => {
             format!("costs {at_least}{}, {} of the run", units::time_s(lost_ns / 1e9), share(lost_ns))
         }
+        None if finding.counters.is_some() && !crate::counted::is_whole(finding.kind) => format!(
+            "takes up to {} of the run; what of it can be saved is not known",
+            share(finding.time_ns())
+        ),
         None => {
             format!("takes {} of the run; what of it can be saved is not known", share(finding.time_ns()))
         }
@@ -119,6 +123,20 @@ fn gains(finding: &Finding) -> Vec<String> {
 }
 
 fn evidence(found: &Explanation, finding: &Finding) -> String {
+    let mut text = match &finding.counters {
+        Some(counters) => crate::counted::evidence(found, finding, counters),
+        None => evidence_of_events(finding),
+    };
+    if let Some(detail) = detail(found, finding) {
+        text.push_str(&format!(" {detail}"));
+    }
+    if let Some(comparison) = comparison(finding) {
+        text.push_str(&format!(" {comparison}"));
+    }
+    text
+}
+
+fn evidence_of_events(finding: &Finding) -> String {
     let cost = &finding.cost;
     let when = format!(
         "between {} and {}",
@@ -132,12 +150,6 @@ fn evidence(found: &Explanation, finding: &Finding) -> String {
             units::significant(round(finding.together)),
             if finding.cost.threads() >= 1.05 { "calls were under way" } else { "processes were in I/O" },
         ));
-    }
-    if let Some(detail) = detail(found, finding) {
-        text.push_str(&format!(" {detail}"));
-    }
-    if let Some(comparison) = comparison(finding) {
-        text.push_str(&format!(" {comparison}"));
     }
     text
 }
@@ -191,7 +203,8 @@ fn detail(found: &Explanation, finding: &Finding) -> Option<String> {
         )),
         Detail::Part(part) => Some(format!("That is {} of all that was written.", units::percent(part))),
         Detail::Against { largest, others } if finding.kind == Kind::Straggler => Some(format!(
-            "The median of the other ranks is {}, its own {} times that.",
+            "The {} is {}, its own {} times that.",
+            if finding.counters.is_some() { "mean of all ranks" } else { "median of the other ranks" },
             units::time_ns(others),
             units::significant(round(largest as f64 / others.max(1) as f64))
         )),
@@ -233,19 +246,22 @@ fn comparison(finding: &Finding) -> Option<String> {
             | Kind::SharedAppend
             | Kind::MissingCollective
             | Kind::NoView
-    );
+    ) || finding.counters.is_some() && finding.kind == Kind::InsideLibrary;
     if !by_rate {
         return None;
     }
     if finding.lost_ns.is_none() {
-        return Some(
-            "No request of 1 MiB or more was recorded or measured that tells what larger ones reach.".into(),
-        );
+        let counted =
+            "No file of the log was accessed in requests of 1 MiB or more that tell what larger ones reach.";
+        let recorded =
+            "No request of 1 MiB or more was recorded or measured that tells what larger ones reach.";
+        return Some(if finding.counters.is_some() { counted } else { recorded }.into());
     }
     let rate = |reference: Reference| {
         let whence = match reference.source {
             Source::Trace => "as others of this trace",
             Source::Recorder => "measured when it was recorded",
+            Source::Counters => "as other files of this log",
         };
         format!("{} ({whence})", units::rate(reference.bytes_per_s))
     };
@@ -275,8 +291,7 @@ fn place(found: &Explanation, finding: &Finding, path: usize) -> String {
         let named: Vec<_> = finding.files[..shown]
             .iter()
             .map(|one| {
-                let known = found.files.iter().find(|file| file.file == one.id);
-                let name = known.map_or("?".into(), |file| escape::shorten(&file.path, path));
+                let name = found.path(one.id).map_or("?".into(), |name| escape::shorten(name, path));
                 format!("{name} ({})", share(one.time_ns))
             })
             .collect();
@@ -307,15 +322,23 @@ pub(crate) fn process(found: &Explanation, id: ProcessId) -> String {
 
 /// Whether the folder says more than the names of the files in it.
 fn is_about_names(kind: Kind) -> bool {
-    matches!(kind, Kind::SameNamesByAll | Kind::MetadataStorm | Kind::ManySmallFiles | Kind::FilePerProcess)
+    matches!(
+        kind,
+        Kind::SameNamesByAll
+            | Kind::MetadataStorm
+            | Kind::ManySmallFiles
+            | Kind::FilePerProcess
+            | Kind::ManyStripes
+            | Kind::MetadataTime
+    )
 }
 
 /// `Folders: /scratch/run (98 %, 1,500 files), /home/me (2 %, 7 files).`
 fn folders(found: &Explanation, finding: &Finding, path: usize) -> String {
     let mut folders: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for one in &finding.files {
-        let known = found.files.iter().find(|file| file.file == one.id);
-        let folder = known.and_then(|file| file.path.rsplit_once('/')).map_or("?", |(folder, _)| folder);
+        let folder =
+            found.path(one.id).and_then(|path| path.rsplit_once('/')).map_or("?", |(folder, _)| folder);
         let sum = folders.entry(if folder.is_empty() { "/" } else { folder }).or_default();
         *sum = (sum.0.saturating_add(one.time_ns), sum.1 + 1);
     }
@@ -524,6 +547,34 @@ fn of_kind(kind: Kind) -> (&'static str, &'static str) {
         Kind::TooManyRanks => (
             "More ranks than processors",
             "start as many ranks as there are processors, or let the MPI yield the processor while it waits.",
+        ),
+        Kind::StreamedData => (
+            "Much data through streams",
+            "move it by read and write, or MPI-IO, a MiB or more at a time; or give the streams a larger buffer (setvbuf).",
+        ),
+        Kind::UnalignedRequests => (
+            "Requests on a shared file do not begin at its blocks",
+            "begin each rank's part at a multiple of the file system's block or stripe (in HDF5: H5Pset_alignment; in \
+             PnetCDF: nc_var_align_size), or write collectively with a striping_unit.",
+        ),
+        Kind::FewStripes => (
+            "A large file of several ranks on one target",
+            "spread it over more targets before it is written: `lfs setstripe -c` on its folder, or the hint \
+             striping_factor.",
+        ),
+        Kind::ManyStripes => (
+            "Small files on many targets",
+            "keep files that fill one stripe on one target: `lfs setstripe -c 1` on their folder.",
+        ),
+        Kind::BeyondFiles => (
+            "Time in collective calls, not at the files",
+            "record the run (`pioscope record`) to see whether ranks arrive late or the MPI library exchanges data: then \
+             spread the work, or give the library more aggregators and larger buffers (cb_nodes, cb_buffer_size).",
+        ),
+        Kind::MetadataTime => (
+            "Time goes to opens and names, not to data",
+            "open fewer files, and those once (collectively, if all ranks do); keep them in folders of their own; ask the \
+             site if its metadata server is slow.",
         ),
     }
 }

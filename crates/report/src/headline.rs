@@ -9,6 +9,14 @@ use crate::{escape, findings};
 
 /// The lines: what they are about, and what they say.
 pub(crate) fn lines(found: &Explanation) -> Vec<(&'static str, String)> {
+    lines_or(found, &|| where_time_goes(found))
+}
+
+/// The same; where there is no finding, `where_time_goes` says where the time goes.
+pub(crate) fn lines_or(
+    found: &Explanation,
+    where_time_goes: &dyn Fn() -> String,
+) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     match found.findings.first() {
         Some(finding) => {
@@ -16,7 +24,7 @@ pub(crate) fn lines(found: &Explanation) -> Vec<(&'static str, String)> {
             lines.push(("Change", findings::change_of(finding).to_owned()));
             lines.extend(finding.gains.iter().map(|gain| ("Gain", predicted(found, gain))));
         }
-        None => lines.push(("No finding", where_time_goes(found))),
+        None => lines.push(("No finding", where_time_goes())),
     }
     lines.extend(unseen(found).map(|unseen| ("Not seen", unseen)));
     lines
@@ -131,12 +139,11 @@ fn cause(found: &Explanation, finding: &Finding) -> String {
 }
 
 fn path_of(found: &Explanation, id: FileId) -> Option<String> {
-    let file = found.files.iter().find(|file| file.file == id)?;
-    Some(escape::shorten(&file.path, PATH_COLUMNS))
+    Some(escape::shorten(found.path(id)?, PATH_COLUMNS))
 }
 
 /// Columns of a path.
-const PATH_COLUMNS: usize = 40;
+pub(crate) const PATH_COLUMNS: usize = 40;
 
 /// A title within a sentence.
 fn begun_small(title: &str) -> String {
@@ -169,9 +176,15 @@ fn predicted(found: &Explanation, gain: &Gain) -> String {
 /// Times that differ by more are of different machines, and tell nothing of each other's predictions.
 const LIKE: f64 = 1.0;
 
+/// What the notes begin with that hold a log's counters.
+const COUNTED: &str = "counted by ";
+
 /// Where the time of a run without findings goes.
 fn where_time_goes(found: &Explanation) -> String {
     if found.events == 0 {
+        if found.notes.iter().any(|(name, _)| name.starts_with(COUNTED)) {
+            return "the trace holds no calls, only sums of a Darshan log's counters: explain the log itself.".to_owned();
+        }
         return "the trace holds no calls.".to_owned();
     }
     let run_ns = found.duration_ns.max(1) as f64;

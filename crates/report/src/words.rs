@@ -39,8 +39,7 @@ fn who(found: &Explanation) -> String {
         Some(part) => format!(" and spent {} of that in I/O on average", units::percent(part)),
         None => String::new(),
     };
-    let duration_s = (found.process_count > 0).then(|| found.duration_s());
-    format!("{processes}{hosts} ran for {}{share}.", units::if_known(duration_s, units::time_s))
+    format!("{processes}{hosts} ran for {}{share}.", units::time_ns(found.duration_ns))
 }
 
 fn data(found: &Explanation) -> Option<String> {

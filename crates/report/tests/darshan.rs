@@ -65,8 +65,9 @@ fn reports(writer: &LogWriter) -> (String, String, Counted) {
     let mut bytes = Vec::new();
     write_trace(&log, &mut bytes, "made.pio".as_ref()).unwrap();
     let trace = Trace::from_bytes(bytes, "made.pio").unwrap();
-    let found = Explanation::of_trace(&trace, &mut |_| {}).unwrap();
+    let mut found = Explanation::of_trace(&trace, &mut |_| {}).unwrap();
     let counted = Counted::of(&log);
+    found.add_counters(&counted);
     let mut page = Vec::new();
     html_with_counters(&trace, &found, &counted, &mut page).unwrap();
     (text_with_counters(&found, &counted), String::from_utf8(page).unwrap(), counted)
@@ -90,7 +91,7 @@ fn counters_alone() {
 
     assert!(text.contains("4 ranks ran for 9.25 s. Darshan counted their calls, but traced none."), "{text}");
     assert!(text.contains("read 416 KiB and wrote 24 MiB in 128 accesses"), "{text}");
-    let columns: Vec<_> = line(&text, "/scratch/shared").split_whitespace().collect();
+    let columns: Vec<_> = line(&text, "/scratch/shared  ").split_whitespace().collect();
     assert_eq!(columns[..5], ["/scratch/shared", "POSIX", "all", "4", "12"], "{text}");
     assert!(line(&text, "1 MiB – 4 MiB").contains("100 %"), "{text}");
     assert!(text.contains("Data rate of POSIX over 10 s"), "{text}");

@@ -9,6 +9,3 @@ pub use self::chrome::chrome;
 pub use self::fio::fio;
 #[cfg(feature = "parquet")]
 pub use self::parquet::parquet;
-
-/// Events after which progress is told.
-const STEP: u64 = 1 << 14;

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use pio_trace::import::darshan::{CounterNames, Module, Record};
 
+use super::profile::ProfilePicks;
 use super::{Counts, RankShare, SizeCount};
+
+/// No job lasts that long (in seconds), and no bytes vary so much: sums of it stay numbers.
+const MOST: f64 = 1e30;
 
 /// Indices of a module's counters. What a module does not count, or a record's version did not, is 0.
 pub(super) struct Picks {
@@ -23,6 +27,7 @@ pub(super) struct Picks {
     unaligned: Option<usize>,
     fastest: Option<RankPicks>,
     slowest: Option<RankPicks>,
+    pub(super) profile: ProfilePicks,
 }
 
 struct RankPicks {
@@ -91,10 +96,11 @@ impl Picks {
             unaligned: integer("FILE_NOT_ALIGNED"),
             fastest: rank("FASTEST"),
             slowest: rank("SLOWEST"),
+            profile: ProfilePicks::of(module, prefix),
         })
     }
 
-    pub(super) fn has_sizes(&self) -> bool {
+    fn has_sizes(&self) -> bool {
         self.size_reads.len() == 10 && self.size_writes.len() == 10
     }
 
@@ -105,17 +111,19 @@ impl Picks {
             writes: sum(record, &self.writes),
             read_bytes: integer(record, self.read_bytes),
             written_bytes: integer(record, self.written_bytes),
-            read_s: float(record, self.read_s),
-            write_s: float(record, self.write_s),
-            metadata_s: float(record, self.metadata_s),
+            read_s: seconds(record, self.read_s),
+            write_s: seconds(record, self.write_s),
+            metadata_s: seconds(record, self.metadata_s),
         }
     }
 
-    pub(super) fn add_sizes(&self, record: &Record, sizes: &mut [SizeCount; 10]) {
-        for (size, (&reads, &writes)) in sizes.iter_mut().zip(self.size_reads.iter().zip(&self.size_writes)) {
-            size.reads = size.reads.saturating_add(integer(record, Some(reads)));
-            size.writes = size.writes.saturating_add(integer(record, Some(writes)));
-        }
+    /// Reads and writes by size; none where the module does not count them.
+    pub(super) fn sizes(&self, record: &Record) -> Option<[SizeCount; 10]> {
+        let count = |index: usize| SizeCount {
+            reads: integer(record, Some(self.size_reads[index])),
+            writes: integer(record, Some(self.size_writes[index])),
+        };
+        self.has_sizes().then(|| std::array::from_fn(count))
     }
 
     pub(super) fn add_common_sizes(&self, record: &Record, common: &mut BTreeMap<u64, u64>) {
@@ -140,9 +148,10 @@ impl Picks {
     pub(super) fn rank_shares(&self, record: &Record) -> (Option<RankShare>, Option<RankShare>) {
         let share = |picks: &Option<RankPicks>| {
             let picks = picks.as_ref()?;
-            let (&rank, &time_s) = (record.integers.get(picks.rank)?, record.floats.get(picks.time)?);
+            let &rank = record.integers.get(picks.rank)?;
+            let time_s = seconds(record, Some(picks.time));
             let bytes = integer(record, Some(picks.bytes));
-            (rank >= 0 && time_s >= 0.0).then_some(RankShare { rank, time_s, bytes })
+            (rank >= 0).then_some(RankShare { rank, time_s, bytes })
         };
         let (fastest, slowest) = (share(&self.fastest), share(&self.slowest));
         // All zero: it was not measured.
@@ -159,16 +168,18 @@ fn common_sizes(names: &CounterNames, prefix: &str) -> Vec<(usize, usize)> {
     (1..=4).filter_map(pair).collect()
 }
 
-fn integer(record: &Record, index: Option<usize>) -> u64 {
+/// A count: what is negative was not counted.
+pub(super) fn integer(record: &Record, index: Option<usize>) -> u64 {
     let value = index.and_then(|index| record.integers.get(index)).copied().unwrap_or(0);
     u64::try_from(value).unwrap_or(0)
 }
 
-fn sum(record: &Record, indices: &[usize]) -> u64 {
+pub(super) fn sum(record: &Record, indices: &[usize]) -> u64 {
     indices.iter().map(|&index| integer(record, Some(index))).fold(0, u64::saturating_add)
 }
 
-fn float(record: &Record, index: Option<usize>) -> f64 {
+/// A time or a variance: nothing negative, and nothing that a job cannot last.
+pub(super) fn seconds(record: &Record, index: Option<usize>) -> f64 {
     let value = index.and_then(|index| record.floats.get(index)).copied().unwrap_or(0.0);
-    if value.is_finite() { value.max(0.0) } else { 0.0 }
+    if value.is_nan() { 0.0 } else { value.clamp(0.0, MOST) }
 }

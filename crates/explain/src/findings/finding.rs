@@ -76,11 +76,23 @@ pub enum Kind {
     InsideLibrary,
     /// A host runs more ranks than it gives them processors.
     TooManyRanks,
+    /// Much data through streams, in pieces that are not large.
+    StreamedData,
+    /// Requests on a file that several ranks write do not begin at its blocks or stripes.
+    UnalignedRequests,
+    /// A large file of several ranks lies on one target.
+    FewStripes,
+    /// Files that fill one stripe lie on many targets.
+    ManyStripes,
+    /// The job opens files and asks for names longer than it should.
+    MetadataTime,
+    /// Collective calls take longer than any rank is at the files; counters do not tell why.
+    BeyondFiles,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 30] = [
+    pub const ALL: [Kind; 36] = [
         Kind::SmallWrites,
         Kind::SmallReads,
         Kind::UnbufferedStream,
@@ -111,6 +123,12 @@ impl Kind {
         Kind::LateRanks,
         Kind::InsideLibrary,
         Kind::TooManyRanks,
+        Kind::StreamedData,
+        Kind::UnalignedRequests,
+        Kind::FewStripes,
+        Kind::ManyStripes,
+        Kind::MetadataTime,
+        Kind::BeyondFiles,
     ];
 }
 
@@ -142,6 +160,25 @@ pub struct Finding {
     pub opened: Flags,
     /// What a simulation made of it: empty unless machines were given, and for what no simulation can change.
     pub gains: Vec<Gain>,
+    /// What counters say, of a finding made from them; none of one made from events. Then times and bytes of `cost` are
+    /// sums over whole files and interfaces: what the calls took and moved at most.
+    pub counters: Option<ByCounters>,
+}
+
+/// What counters say of a finding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByCounters {
+    /// All calls of this sort on the same files; [`Cost::calls`] are those with which something is wrong.
+    pub of: u64,
+    /// Of these, calls on files that several ranks use.
+    pub on_shared: u64,
+    /// Alignment of [`Kind::UnalignedRequests`] (bytes), size of the file of [`Kind::FewStripes`] (bytes), stripes of
+    /// [`Kind::ManyStripes`]; the largest, if files differ.
+    pub measure: u64,
+    /// The most bytes that these calls can have moved, by their sizes; none where sizes do not matter.
+    pub most_bytes: Option<u64>,
+    /// Requests whose bytes in memory were not aligned either, of [`Kind::UnalignedRequests`].
+    pub in_memory: u64,
 }
 
 /// What a machine is predicted to take for the job's I/O, as recorded and with the change that would help.
@@ -229,7 +266,7 @@ pub enum Detail {
         /// Time in I/O of its own in between, nanoseconds.
         io_ns: u64,
     },
-    /// Of [`Kind::InsideLibrary`]: what the same calls did at the files.
+    /// Of [`Kind::InsideLibrary`] and [`Kind::BeyondFiles`]: what the same calls did at the files.
     AtFiles {
         /// Time that they spent there, the sum of all processes, nanoseconds.
         time_ns: u64,
@@ -312,6 +349,7 @@ impl Draft {
             detail: self.detail,
             opened,
             gains: Vec::new(),
+            counters: None,
         }
     }
 

@@ -58,3 +58,6 @@ pub(crate) const WAITED_NS: u64 = 20_000;
 pub(crate) const CACHED_RATE: f64 = 1e9;
 /// Large requests that make a rate.
 pub(crate) const RATE_CALLS: u64 = 4;
+/// A file of this many bytes that several ranks use should lie on several targets of a striped file system: sites that
+/// run Lustre advise so from 1 GB on (NERSC, "Lustre striping recommendations").
+pub(crate) const STRIPED: u64 = 1 << 30;

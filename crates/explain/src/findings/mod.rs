@@ -4,7 +4,8 @@
 //! fits it, so that no second is counted twice. At the end, a module for each kind of evidence turns classes into
 //! findings, when it is known what all processes did with a file: [`requests`] (sizes and order), [`reuse`] (bytes
 //! moved again), [`sharing`] (several processes and one file), [`names`] (opens, names, syncs), [`balance`] (who does
-//! how much), [`waiting`] (I/O that could go on meanwhile), [`collectives`] (late ranks, the MPI library), [`mappings`] (page faults).
+//! how much), [`waiting`] (I/O that could go on meanwhile), [`collectives`] (late ranks, the MPI library), [`mappings`]
+//! (page faults). Where there are no events, [`counters`] makes what can be made from sums.
 //!
 //! *What a finding costs* is an estimate that can be followed: the time that its calls took, less what the same bytes
 //! would take in large requests, at the rate that the trace itself or the recorder's measurement says ([`rates`]). Where
@@ -17,6 +18,7 @@ mod balance;
 mod class;
 mod collectives;
 mod cost;
+pub(crate) mod counters;
 mod evidence;
 mod files;
 mod finding;
@@ -35,7 +37,7 @@ mod streams;
 mod waiting;
 
 pub use cost::Cost;
-pub use finding::{Detail, Finding, Gain, Involved, Kind};
+pub use finding::{ByCounters, Detail, Finding, Gain, Involved, Kind};
 pub use rates::{Reference, References, Source};
 
 pub(crate) use class::Charge;
@@ -87,9 +89,14 @@ impl<'a> Evidence<'a> {
         share_time(&mut findings, io_time.any_ns);
         // What page faults take is in no call: it is not part of the time in I/O.
         findings.extend(mappings::findings(&context));
-        findings.sort_by(|a, b| b.weight_ns().total_cmp(&a.weight_ns()).then(a.kind.cmp(&b.kind)));
+        sort(&mut findings);
         findings
     }
+}
+
+/// Those that cost most first.
+pub(crate) fn sort(findings: &mut [Finding]) {
+    findings.sort_by(|a, b| b.weight_ns().total_cmp(&a.weight_ns()).then(a.kind.cmp(&b.kind)));
 }
 
 /// Some findings look at the same time from different sides, others at processes that go on side by side: where all

@@ -67,6 +67,8 @@ pub enum Source {
     Trace,
     /// The recorder measured it when the job was over.
     Recorder,
+    /// Other files of the same log, as its counters say.
+    Counters,
 }
 
 impl Rates {
