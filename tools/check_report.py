@@ -45,6 +45,32 @@ FILTER = """(async () => {
   button.click();
   return [without !== before, await drawn() === before];
 })()"""
+# Moves the pointer over the timeline until a collective call with parts is under it: what is said of it.
+HOVER = """(() => {
+  const canvas = document.getElementById('bars'), tip = document.getElementById('tip'), box = canvas.getBoundingClientRect();
+  for (let y = 30; y < box.height; y += 3) for (let x = 70; x < box.width; x += 3) {
+    canvas.dispatchEvent(new PointerEvent('pointermove', { clientX: box.left + x, clientY: box.top + y, pointerId: 1, bubbles: true }));
+    if (!tip.hidden && tip.textContent.includes('waiting for late ranks')) return [...tip.querySelectorAll('div')].map((div) => div.textContent);
+  }
+  return [];
+})()"""
+# The shades that a write's parts have on the page's ground, and that are drawn nowhere.
+SHADES = """(() => {
+  const canvas = document.getElementById('bars'), style = getComputedStyle(document.documentElement), drawn = new Set();
+  const copy = Object.assign(document.createElement('canvas'), { width: canvas.width, height: canvas.height });
+  const context = copy.getContext('2d', { willReadFrequently: true });
+  context.drawImage(canvas, 0, 0);
+  const pixels = context.getImageData(0, 0, copy.width, copy.height).data;
+  for (let i = 0; i < pixels.length; i += 4) drawn.add(pixels.slice(i, i + 3).join());
+  const rgb = (name) => [1, 3, 5].map((i) => parseInt(style.getPropertyValue('--' + name).trim().slice(i, i + 2), 16));
+  const write = rgb('write'), ground = rgb('panel');
+  const shades = [0.3, %s1].map((strength) => write.map((c, k) => Math.round(ground[k] + (c - ground[k]) * strength)).join());
+  return shades.filter((shade) => !drawn.has(shade));
+})()"""
+# How much wider than the window the page is, and the buttons and legends that reach out of it.
+OVERFLOW = """[document.scrollingElement.scrollWidth - innerWidth, ...[...document.querySelectorAll('.timeline button, .timeline li, #tip')]
+  .filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 80))]"""
+WIDTHS = [360, 800, 1280, 1920]
 UNNAMED = """[...document.querySelectorAll('canvas, svg, button')].filter(
   (e) => e.getAttribute('aria-hidden') !== 'true' && !e.getAttribute('aria-label') && !e.textContent.trim()).map((e) => e.outerHTML.slice(0, 80))"""
 
@@ -66,6 +92,8 @@ def main():
         screenshots.mkdir(parents=True, exist_ok=True)
         with Page(browser, Path(folder, "profile")) as page:
             check(page, report.resolve(), screenshots)
+            if not arguments.report:
+                check_parts(page, collective(arguments.profile, Path(folder)), screenshots)
 
 
 def generated(events, profile, folder):
@@ -80,6 +108,47 @@ def generated(events, profile, folder):
     report = folder / "many.html"
     run([command, "explain", simulated, "--html", report])
     return report
+
+
+def collective(profile, folder):
+    """The report of a run whose ranks write together, in two phases on a machine."""
+    run([pioscope(profile), "workload", "collapse", "-o", folder / "together.pio"])
+    run([pioscope(profile), "predict", folder / "together.pio", "--machine", "sp-argonne", "--strategy", "two-phase", "--output", folder])
+    report = folder / "together.html"
+    run([pioscope(profile), "explain", folder / "together-sp-argonne-two-phase.pio", "--html", report])
+    return report
+
+
+def check_parts(page, report, screenshots):
+    """Collective calls are drawn in three shades, and the pointer names them; at any width, light and dark."""
+    page.requests.clear()
+    page.open(report.as_uri())
+    parts = page.value("JSON.parse(document.getElementById('data').textContent).parts")
+    expect(len(parts) > 1, "a trace with collective calls has their parts")
+    legend = page.value("document.querySelector('.timeline ul.parts').textContent")
+    expect(all(part in legend for part in parts), f"the legend names {parts}: {legend}")
+    for width in WIDTHS:
+        page.call("Emulation.setDeviceMetricsOverride", width=width, height=1600, deviceScaleFactor=1, mobile=False)
+        page.settle()
+        said = page.value(HOVER)
+        for part in parts:
+            expect(any(line.startswith(part + " ") for line in said), f"the pointer names '{part}' at a width of {width}: {said}")
+        more, *out = page.value(OVERFLOW)
+        expect(more <= 0 and not out, f"all fits a width of {width}: {more} {out}")
+        page.value("document.getElementById('tip').hidden = true")
+        for theme in ["light", "dark"]:
+            set_theme(page, theme)
+            page.screenshot(screenshots / f"parts-{theme}-{width}.png")
+            missing = page.value(SHADES % ("0.62, " if len(parts) == 3 else ""))
+            expect(missing == [], f"each part has its own shade, {theme}, {width}: {missing}")
+    page.call("Emulation.clearDeviceMetricsOverride")
+    expect(page.complaints == [], f"the script does not complain: {page.complaints}")
+
+
+def set_theme(page, theme):
+    if (theme == "dark") != page.value("document.documentElement.classList.contains('dark')"):
+        page.value("document.getElementById('theme').click()")
+    page.settle()
 
 
 def check(page, report, screenshots):
@@ -105,8 +174,7 @@ def check(page, report, screenshots):
     expect(page.value("document.getElementById('bars').tabIndex") == 0, "the timeline can be reached by keyboard")
 
     for theme in ["light", "dark"]:
-        if (theme == "dark") != page.value("document.documentElement.classList.contains('dark')"):
-            page.value("document.getElementById('theme').click()")
+        set_theme(page, theme)
         page.screenshot(screenshots / f"{theme}.png")
     expect(page.requests == [report.as_uri()], f"nothing but the page is asked for: {page.requests}")
     expect(page.complaints == [], f"the script does not complain: {page.complaints}")

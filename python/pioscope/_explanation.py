@@ -63,6 +63,13 @@ class Explanation:
         return _table(self._native.operations(), "layer", "physical", "operation", "calls", "failed", "bytes", "time_s", "longest_s")
 
     @property
+    def mpi_io(self):
+        """Where the time of MPI-IO calls went, all processes together, a row for every operation: waiting for late ranks
+        (late_s), inside the MPI library (library_s), at the files (files_s; None where the trace saw nothing of them: that
+        time is in library_s then), and what is not known (unknown_s). The events have it call by call."""
+        return _table(self._native.mpi_io(), "operation", "calls", "late_s", "library_s", "files_s", "unknown_s")
+
+    @property
     def files(self):
         """A row for every file: what the program asked for, and what reached the file system."""
         return _table(self._native.files(), "path", "size_bytes", "processes", "imbalance", *_TRAFFIC)

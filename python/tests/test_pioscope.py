@@ -65,6 +65,36 @@ class Module(unittest.TestCase):
         self.assertEqual(explanation.processes.num_rows, 4)
         self.assertIn("write", str(explanation))
 
+    def test_collective_calls_say_where_their_time_went(self):
+        workload = self.folder / "collapse.pio"
+        run("workload", "collapse", "--param", "iterations=20", "-o", workload)
+        run("predict", workload, "--machine", "sp-argonne", "--strategy", "two-phase", "--output", self.folder)
+        trace = pioscope.open(self.folder / "collapse-sp-argonne-two-phase.pio")
+        run("convert", trace.path, "-o", self.folder / "collapse.parquet")
+        events = trace.events
+        self.assertEqual(events.num_rows, parquet.read_table(self.folder / "collapse.parquet").num_rows)
+        parts = ["late_ns", "library_ns", "files_ns"]
+        for name in parts:
+            exported = parquet.read_table(self.folder / "collapse.parquet", columns=[name])[name]
+            self.assertEqual(events[name].to_pylist(), exported.to_pylist(), name)
+        known = events.filter(compute.is_valid(events["late_ns"]))
+        self.assertGreater(known.num_rows, 0)
+        for row in known.select(["layer", "collective", "elapsed_ns", *parts]).to_pylist():
+            self.assertEqual((row["layer"], row["collective"]), ("mpi-io", True))
+            self.assertEqual(sum(row[name] for name in parts), row["elapsed_ns"])
+        # Those of every rank and call add up to the explanation's table, which has calls of one rank alone, too.
+        whole = 0
+        for row in trace.explain().mpi_io.to_pylist():
+            own = known.filter(compute.equal(known["op"], row["operation"]))
+            total = {part: (compute.sum(own[part + "_ns"]).as_py() or 0) / 1e9 for part in ["late", "library", "files"]}
+            self.assertEqual(row["unknown_s"], 0)
+            self.assertAlmostEqual(total["late"], row["late_s"], places=6)
+            if own.num_rows == row["calls"]:
+                whole += 1
+                self.assertAlmostEqual(total["library"], row["library_s"], places=6)
+                self.assertAlmostEqual(total["files"], row["files_s"], places=6)
+        self.assertGreater(whole, 1)
+
     def test_findings_are_those_of_the_text(self):
         run("predict", self.path, "--machine", "sp-argonne", "--strategy", "independent", "--output", self.folder)
         explanation = pioscope.open(self.folder / "checkpoint-sp-argonne-independent.pio").explain()

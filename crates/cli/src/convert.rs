@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use pio_trace::import::{self, Format};
-use pio_trace::{Trace, export};
+use pio_trace::{Splits, Trace, export};
 
+use crate::progress::{Progress, Working};
 use crate::record;
 use crate::whole_file::WholeFile;
 
@@ -70,11 +71,17 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let path = &arguments.output;
     let trace = crate::explain::open(&arguments.trace)?;
     let written = WholeFile::create(path)?;
+    let working = Working::new("looking at the collective calls");
+    let splits = if matches!(format, To::Fio) { Splits::default() } else { pio_explain::splits(&trace)? };
+    drop(working);
+    let progress = Progress::new("writing", trace.event_count());
+    let tell = &mut |done| progress.set(done);
     let requests = match format {
-        To::Parquet => export::parquet(&trace, written.file(), path).map(|()| None)?,
-        To::Chrome => export::chrome(&trace, written.file(), path).map(|()| None)?,
-        To::Fio => export::fio(&trace, written.file(), path).map(Some)?,
+        To::Parquet => export::parquet(&trace, &splits, written.file(), path, tell).map(|()| None)?,
+        To::Chrome => export::chrome(&trace, &splits, written.file(), path, tell).map(|()| None)?,
+        To::Fio => export::fio(&trace, written.file(), path, tell).map(Some)?,
     };
+    drop(progress);
     written.keep()?;
     if let Some(requests) = requests {
         eprintln!("pioscope: {}: {requests} requests", path.display());
@@ -90,7 +97,9 @@ fn is_trace(path: &Path) -> bool {
 fn from_log(arguments: &Arguments, format: Format) -> Result<ExitCode> {
     let path = &arguments.output;
     let trace = WholeFile::create(path)?;
+    let working = Working::new(&format!("reading {}", arguments.trace.display()));
     let events = import::write_trace(format, &arguments.trace, trace.file(), path)?;
+    drop(working);
     trace.keep()?;
     if events == 0 && format == Format::Darshan {
         eprintln!(
@@ -115,7 +124,9 @@ fn recover(arguments: &Arguments) -> Result<ExitCode> {
         bail!("{}: spools become a trace first (expected -o NAME.pio)", arguments.output.display());
     }
     let job = format!("recovered from {}", arguments.trace.display());
+    let working = Working::new("collecting what was recorded");
     let summary = pio_record::collect(&arguments.trace, &arguments.output, &job)?;
+    drop(working);
     record::tell(&arguments.output, &summary);
     Ok(ExitCode::SUCCESS)
 }

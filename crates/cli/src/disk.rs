@@ -12,6 +12,7 @@ use pio_report::Table;
 use pio_report::chart::{self, Figure, Point, Series};
 use pio_sim::disk::{Class, DiskTrace, Distribution, DriveModel, Replayed, replay};
 
+use crate::progress::Working;
 use crate::whole_file;
 
 #[derive(Debug, Args)]
@@ -44,8 +45,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     if let Some(Bus { read, write }) = bus {
         drive = drive.on_bus(read, write);
     }
+    let working = Working::new("replaying the requests");
     let trace = DiskTrace::load(&arguments.trace)?;
     let replayed = replay(&drive, &trace)?;
+    drop(working);
     crate::print(&text(&drive, assumed, &replayed))?;
     if assumed {
         eprintln!(

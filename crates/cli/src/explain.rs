@@ -15,7 +15,7 @@ use pio_trace::import::darshan::Log;
 use pio_trace::import::{self, Format};
 
 use crate::gain::predict_gains;
-use crate::progress::Progress;
+use crate::progress::{Progress, Working};
 use crate::whole_file::{self, WholeFile};
 
 #[derive(Debug, Args)]
@@ -55,8 +55,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
 
 /// The same for a Darshan log: its accesses as a trace, and its counters.
 fn explain_log(arguments: &Arguments, machines: &[Machine]) -> Result<ExitCode> {
+    let working = Working::new(&format!("reading {}", arguments.trace.display()));
     let log = Log::open(&arguments.trace)?;
     let trace = import::trace_of_log(&log)?;
+    drop(working);
     let mut explanation = explain(&trace)?;
     predict_gains(&trace, &mut explanation, machines)?;
     let counted = Counted::of(&log);
@@ -78,7 +80,9 @@ pub fn find_machines(names: &[String]) -> Result<Vec<Machine>> {
 /// # Errors
 /// If it cannot be read, or nothing is left of it.
 pub fn open(path: &Path) -> Result<Trace> {
+    let working = Working::new(&format!("reading {}", path.display()));
     let trace = import::open(path)?;
+    drop(working);
     let mut trouble = Trouble::of(trace.tables());
     if let Some(damage) = trace.damage() {
         if trace.event_count() == 0 {
@@ -86,8 +90,13 @@ pub fn open(path: &Path) -> Result<Trace> {
         }
         trouble.damage.push(damage.to_string());
     }
-    for loss in pio_report::losses(&trouble) {
-        eprintln!("pioscope: {}: incomplete: {loss}", path.display());
+    let losses = pio_report::losses(&trouble);
+    if !losses.is_empty() {
+        let losses = losses.join("; ");
+        eprintln!(
+            "pioscope: {}: incomplete: {losses}. Counts, bytes and times are at least so large.",
+            path.display()
+        );
     }
     Ok(trace)
 }
@@ -118,10 +127,12 @@ pub fn write_html(
 fn write(path: &Path, report: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
     let page = WholeFile::create(path)?;
     let mut out = BufWriter::new(page.file());
+    let working = Working::new("writing the report");
     report(&mut out)
         .and_then(|()| out.flush())
         .with_context(|| format!("{}: cannot write the report", path.display()))?;
     drop(out);
+    drop(working);
     page.keep()?;
     eprintln!("pioscope: wrote {}", path.display());
     Ok(())

@@ -3,16 +3,15 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use indicatif::ProgressBar;
 use pio_machine::{Computer, Machine, calibrate};
 use pio_sim::network::topology::Topology;
 use pio_store::client::Store;
 
 use crate::calibrate_store;
+use crate::progress::Working;
 use crate::whole_file;
 
 #[derive(Debug, Args)]
@@ -82,16 +81,15 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         }
         What::Calibrate { folder, store, output } => {
             whole_file::check(&output)?;
-            let spinner = ProgressBar::new_spinner();
-            spinner.enable_steady_tick(Duration::from_millis(100));
-            let mut machine = calibrate(&folder, &mut |what| spinner.set_message(what.to_owned()))?;
+            let working = Working::new("measuring");
+            let mut machine = calibrate(&folder, &mut |what| working.now(what))?;
             let mut how = Machine::how_measured().to_owned();
             if let Some(store) = store {
-                spinner.set_message("writing to and reading from the I/O servers");
+                working.now("writing to and reading from the I/O servers");
                 calibrate_store::measure(&mut machine, &Store::connect(&store)?)?;
                 how.push_str(calibrate_store::HOW_MEASURED);
             }
-            spinner.finish_and_clear();
+            drop(working);
             if let Some(name) = output.file_stem() {
                 machine.name = name.to_string_lossy().into_owned();
             }

@@ -13,11 +13,11 @@ use pio_machine::Machine;
 use pio_plan::{Hints, Strategy};
 use pio_report::Prediction;
 use pio_sim::{Options, Workload};
-use pio_trace::Op;
+use pio_trace::{Op, Trace};
 
 use crate::apply::HintArguments;
 use crate::explain;
-use crate::progress::Progress;
+use crate::progress::{Progress, Working};
 use crate::sweep::{self, Axis, Outputs, Request, Source};
 use crate::whole_file;
 use crate::workload::Named;
@@ -104,7 +104,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         (None, None) => bail!("expected a trace, or a workload with --workload"),
     };
     let trace = explain::open(&path)?;
-    let workload = Workload::from_trace(&trace)?;
+    let workload = workload_of(&trace)?;
     let output = arguments.output.as_deref().or(path.parent()).unwrap_or(Path::new("."));
     whole_file::check_folder(output)?;
     let stem = stem(&path);
@@ -157,7 +157,7 @@ fn sweep(arguments: Arguments, machines: Vec<Machine>, hints: Hints) -> Result<E
         bail!("--output and --measured do not go with a sweep, which keeps no simulated traces");
     }
     let (source, name) = match (&arguments.trace, arguments.workload) {
-        (Some(path), _) => (Source::Trace(Workload::from_trace(&explain::open(path)?)?), stem(path)),
+        (Some(path), _) => (Source::Trace(workload_of(&explain::open(path)?)?), stem(path)),
         (None, Some(named)) => {
             let name = named.name.clone();
             (if is_traffic(&named) { Source::Traffic(named) } else { Source::Generated(named) }, name)
@@ -187,10 +187,18 @@ fn generate(named: &Named, arguments: &Arguments) -> Result<PathBuf> {
     let output = arguments.output.as_deref().unwrap_or(Path::new("."));
     whole_file::check_folder(output)?;
     let path = output.join(format!("{}.pio", named.name));
+    let working = Working::new("writing the workload");
     let workload = named.build(&[], arguments.seed)?;
     pio_sim::workload::write_trace(&workload, &named.notes(arguments.seed), &path)?;
+    drop(working);
     eprintln!("pioscope: wrote {}", path.display());
     Ok(path)
+}
+
+/// The calls that a trace recorded, ready to be carried out again.
+fn workload_of(trace: &Trace) -> Result<Workload> {
+    let _working = Working::new("reading the calls");
+    Ok(Workload::from_trace(trace)?)
 }
 
 fn stem(path: &Path) -> String {

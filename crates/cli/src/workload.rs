@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use pio_sim::Workload;
 use pio_sim::workload::{self, Entry, Parameter};
 
+use crate::progress::Working;
 use crate::whole_file;
 use crate::workload_traffic;
 
@@ -159,7 +160,9 @@ fn write(arguments: WriteArguments) -> Result<()> {
     whole_file::check(&output)?;
     let named = Named { name, parameters: arguments.parameters };
     let workload = named.build(&[], arguments.seed)?;
+    let working = Working::new("writing the trace");
     workload::write_trace(&workload, &named.notes(arguments.seed), &output)?;
+    drop(working);
     eprintln!("pioscope: wrote {}", output.display());
     Ok(())
 }

@@ -20,7 +20,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use pio_trace::{Call, Flags, Layer, Op, ProcessId, Tables};
+use pio_trace::{Call, Event, Flags, Layer, Op, ProcessId, Splits, Tables, Trace, TraceError};
 
 use crate::findings::Charge;
 use crate::tally::{Amount, Seen};
@@ -86,6 +86,65 @@ impl MpiIoTime {
     }
 }
 
+/// Where the time of each rank's part in each collective call of a trace went, for its exports and its timeline. Looks at
+/// all events, unless the trace has no collective calls.
+///
+/// # Errors
+/// If the trace cannot be read.
+pub fn splits(trace: &Trace) -> Result<Splits, TraceError> {
+    let mut gathered = Gathered::new(trace.tables());
+    if trace.tables().handles.iter().any(|handle| handle.collective != 0) {
+        let mut events = Vec::new();
+        for block in 0..trace.blocks().len() {
+            trace.read_block(block, &mut events)?;
+            gathered.splits.begin_block();
+            events.iter().for_each(|event| gathered.add(event));
+        }
+    }
+    Ok(gathered.finish())
+}
+
+/// The same of events that are no trace file; they come in order of their start.
+pub fn splits_of<'e>(tables: &Tables, events: impl IntoIterator<Item = &'e Event>) -> Splits {
+    let mut gathered = Gathered::new(tables);
+    gathered.splits.begin_block();
+    events.into_iter().for_each(|event| gathered.add(event));
+    gathered.finish()
+}
+
+struct Gathered {
+    collectives: Collectives,
+    splits: Splits,
+}
+
+impl Gathered {
+    fn new(tables: &Tables) -> Gathered {
+        Gathered { collectives: Collectives::new(tables), splits: Splits::default() }
+    }
+
+    fn add(&mut self, event: &Event) {
+        self.splits.add(event);
+        self.collectives.add(&Seen::of(event), None);
+        self.collectives.waits.clear();
+        self.take();
+    }
+
+    fn finish(mut self) -> Splits {
+        self.collectives.end();
+        self.take();
+        self.splits.set_files_seen(self.collectives.files_seen);
+        self.splits
+    }
+
+    fn take(&mut self) {
+        for Settled { number, split, .. } in self.collectives.settled.drain(..) {
+            if let Some(number) = number.filter(|_| split.unknown_ns == 0) {
+                self.splits.set(number, [split.late_ns, split.library_ns, split.files_ns]);
+            }
+        }
+    }
+}
+
 /// A call whose parts are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settled {
@@ -96,6 +155,8 @@ pub(crate) struct Settled {
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) collective: bool,
+    /// If the call has a split in the exports, its number there.
+    pub(crate) number: Option<usize>,
     /// Of all ranks of the call: reads and writes at the files, and their bytes.
     pub(crate) requests: Amount,
     /// Of this one call.
@@ -121,6 +182,7 @@ struct Member {
     process: ProcessId,
     charge: Option<Charge>,
     op: Op,
+    number: Option<usize>,
     bytes: u64,
     start_ns: u64,
     end_ns: u64,
@@ -166,7 +228,7 @@ impl Member {
     }
 
     fn with(&self, split: TimeSplit, collective: bool) -> Settled {
-        let &Member { process, charge, op, bytes, start_ns, end_ns, .. } = self;
+        let &Member { process, charge, op, number, bytes, start_ns, end_ns, .. } = self;
         Settled {
             process,
             charge,
@@ -175,6 +237,7 @@ impl Member {
             start_ns,
             end_ns,
             collective,
+            number,
             requests: Amount::default(),
             split,
         }
@@ -316,6 +379,8 @@ pub(crate) struct Collectives {
     sums: [TimeSplit; Op::ALL.len()],
     /// Collective calls that all ranks came to.
     pub(crate) instances: u64,
+    /// Calls of ranks that have a split in the exports.
+    numbered: usize,
     settled: Vec<Settled>,
     waits: Vec<(ProcessId, u64)>,
     /// Whether Pioscope's own strategies carried out the calls: their messages are in the trace.
@@ -355,6 +420,7 @@ impl Collectives {
             opens_are_known,
             sums: [TimeSplit::default(); Op::ALL.len()],
             instances: 0,
+            numbered: 0,
             settled: Vec::new(),
             waits: Vec::new(),
             by_pioscope: false,
@@ -421,6 +487,8 @@ impl Collectives {
     }
 
     fn add_call(&mut self, event: &Seen<'_>, charge: Option<Charge>) {
+        let number = Splits::has_one(event).then_some(self.numbered);
+        self.numbered += usize::from(number.is_some());
         let Some(process) = self.processes.get_mut(event.process.index()) else { return };
         let start_ns = event.start_ns;
         let (sums, settled) = (&mut self.sums, &mut self.settled);
@@ -435,6 +503,7 @@ impl Collectives {
             process: event.process,
             charge,
             op: event.op(),
+            number,
             bytes: event.bytes,
             start_ns,
             end_ns: event.end_ns(),

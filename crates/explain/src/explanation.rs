@@ -88,8 +88,7 @@ impl Explanation {
         accumulator.finish()
     }
 
-    /// The explanation of a whole trace file. Blocks that are damaged are left out and told of in
-    /// [`Trouble::damage`]. `progress` is told the number of events that are done, now and then.
+    /// The explanation of a whole trace file. What of it is damaged is told in [`Trouble::damage`]. `progress` is told the number of events that are done, now and then.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -98,9 +97,7 @@ impl Explanation {
         if let Some(damage) = trace.damage() {
             accumulator.add_damage(damage.to_string());
         }
-        for damage in pass::add_all(&mut accumulator, trace, progress)? {
-            accumulator.add_damage(damage);
-        }
+        pass::add_all(&mut accumulator, trace, progress)?;
         Ok(accumulator.finish())
     }
 

@@ -35,7 +35,7 @@ mod workload;
 pub use accumulator::Accumulator;
 pub use bandwidth::{Transfer, Transfers};
 pub use classes::{ClassTotal, Purpose};
-pub use collectives::{MpiIoTime, TimeSplit};
+pub use collectives::{MpiIoTime, TimeSplit, splits, splits_of};
 pub use counted::Counted;
 pub use explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, IoTime, LayerTable, ProcessStatistics,

@@ -20,13 +20,12 @@ const BLOCKS: usize = WAITING + 2;
 
 type Events = Arc<Vec<Event>>;
 
-/// Adds all events. Gives what is damaged in the trace. `progress` is told the number of events that are done, now and
-/// then.
+/// Adds all events. `progress` is told the number of events that are done, now and then.
 pub(crate) fn add_all(
     accumulator: &mut Accumulator<'_>,
     trace: &Trace,
     progress: &mut dyn FnMut(u64),
-) -> Result<Vec<String>, TraceError> {
+) -> Result<(), TraceError> {
     let Accumulator { totals, evidence, activity } = accumulator;
     let (to_evidence, for_evidence): (_, Receiver<Events>) = sync_channel(WAITING);
     let (to_totals, for_totals): (_, Receiver<Events>) = sync_channel(WAITING);
@@ -51,21 +50,17 @@ pub(crate) fn add_all(
 }
 
 /// Reads and decodes block after block, into memory that is used again.
-fn decode(trace: &Trace, to: &[SyncSender<Events>]) -> Result<Vec<String>, TraceError> {
-    let mut damage = Vec::new();
+fn decode(trace: &Trace, to: &[SyncSender<Events>]) -> Result<(), TraceError> {
     let mut in_use: [Events; BLOCKS] = Default::default();
     for index in 0..trace.blocks().len() {
         let used = &mut in_use[index % BLOCKS];
         let mut events = Arc::into_inner(std::mem::take(used)).unwrap_or_default();
-        match trace.read_block(index, &mut events) {
-            Err(damaged @ TraceError::Damaged { .. }) => damage.push(damaged.to_string()),
-            read => read?,
-        }
+        trace.read_block(index, &mut events)?;
         *used = Arc::new(events);
         for thread in to {
             // Nobody is there to take them only if a thread panicked, which ends all.
             let _ = thread.send(Arc::clone(used));
         }
     }
-    Ok(damage)
+    Ok(())
 }

@@ -9,7 +9,7 @@ use pio_explain::findings::{Detail, Finding, Kind};
 use pio_explain::{Explanation, TimeSplit};
 use pio_record::{MPI_SHIM, Options, Settings, compile_shim, run};
 use pio_trace::{
-    Call, Event, File, FileId, Flags, Handle, HandleId, Op, Process, ProcessId, Tables, Target, Trace,
+    Call, Event, File, FileId, Flags, Handle, HandleId, Op, Process, ProcessId, Splits, Tables, Target, Trace,
 };
 use proptest::prelude::*;
 
@@ -92,6 +92,44 @@ fn a_collective_call_is_late_ranks_then_library_and_files() {
     // Rank 0: late 30 - 3, files 3 + 30, library 40. Rank 1: 20, 30, 40. Rank 2: 0, 30, 30.
     assert_eq!(split_of(&found, Op::Write), [3, 47, 110, 93, 0]);
     assert!(found.mpi_io.files_seen);
+}
+
+/// Late ranks, library and files of each collective call, in order of the events, milliseconds.
+fn splits_ms(tables: &Tables, mut events: Vec<Event>) -> Vec<Option<[u64; 3]>> {
+    events.sort_by_key(|event| event.start_ns);
+    let splits = pio_explain::splits_of(tables, &events);
+    let mut walk = splits.walk();
+    let of = |event: &Event| {
+        let split = walk.of(event)?;
+        Some([split.late_ns / MS, split.library_ns / MS, split.files_ns.unwrap_or_default() / MS])
+    };
+    let all: Vec<_> = events.iter().map(of).collect();
+    events.iter().zip(all).filter(|(event, _)| Splits::has_one(event)).map(|(_, split)| split).collect()
+}
+
+#[test]
+fn each_ranks_call_has_its_own_parts() {
+    let file = |rank, operation, start: u64, end: u64| at_files(3, rank, operation, start * MS, end * MS);
+    let mut alone = call(Call::MpiFileWriteAt, 0, 9, 120 * MS, 130 * MS);
+    alone.flags = Flags::NONE;
+    let events = vec![
+        write_all(0, 1, 0, 100),
+        write_all(1, 1, 10, 100),
+        write_all(2, 1, 30, 90),
+        file(0, 1, 5, 8),
+        file(0, 1, 40, 60),
+        file(1, 1, 50, 70),
+        alone,
+        write_all(2, 2, 150, 170),
+        write_all(0, 2, 160, 170),
+        write_all(1, 2, 165, 170),
+    ];
+    let first = [Some([27, 40, 33]), Some([20, 40, 30]), Some([0, 30, 30])];
+    let second = [Some([15, 5, 0]), Some([5, 5, 0]), Some([0, 5, 0])];
+    assert_eq!(splits_ms(&tables(3), events.clone()), [first, second].concat());
+    // What one rank alone does is known of nobody.
+    let lacking: Vec<Event> = events.into_iter().filter(|event| event.process != ProcessId(2)).collect();
+    assert_eq!(splits_ms(&tables(3), lacking), [None; 4]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use pio_trace::columns::{COLUMNS, Get, Row};
-use pio_trace::{Event, Tables};
+use pio_trace::{Event, Split, SplitWalk, Tables};
 
 /// A column of a batch of events.
 pub struct Column {
@@ -30,13 +30,20 @@ fn kind(get: &Get) -> &'static str {
     }
 }
 
-/// All columns of these events.
-pub fn of(events: &[Event], tables: &Tables) -> Vec<Column> {
-    COLUMNS.iter().map(|(name, get)| column(name, get, events, tables)).collect()
+/// All columns of these events. `walk` gives the splits of their collective calls.
+pub fn of(events: &[Event], mut walk: SplitWalk<'_>, tables: &Tables) -> Vec<Column> {
+    let splits: Vec<_> = events.iter().map(|event| walk.of(event)).collect();
+    COLUMNS.iter().map(|(name, get)| column(name, get, events, &splits, tables)).collect()
 }
 
-fn column(name: &'static str, get: &Get, events: &[Event], tables: &Tables) -> Column {
-    let rows = || events.iter().map(move |event| Row { event, tables });
+fn column(
+    name: &'static str,
+    get: &Get,
+    events: &[Event],
+    splits: &[Option<Split>],
+    tables: &Tables,
+) -> Column {
+    let rows = || events.iter().zip(splits).map(move |(event, &split)| Row { event, tables, split });
     let (valid, values, names) = match get {
         Get::Text(get) => {
             let mut names = Names::default();

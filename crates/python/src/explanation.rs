@@ -139,6 +139,24 @@ impl Explanation {
         Ok(rows)
     }
 
+    /// Where the time of MPI-IO calls went: a row for every operation. No time at the files where the trace saw nothing of
+    /// them.
+    fn mpi_io<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let seconds = |time_ns: u64| time_ns as f64 / 1e9;
+        let found = &self.found.mpi_io;
+        let rows = found.operations.iter().map(|(op, split)| {
+            let row = PyDict::new(py);
+            row.set_item("operation", op.name())?;
+            row.set_item("calls", split.calls)?;
+            row.set_item("late_s", seconds(split.late_ns))?;
+            row.set_item("library_s", seconds(split.library_ns))?;
+            row.set_item("files_s", found.files_seen.then(|| seconds(split.files_ns)))?;
+            row.set_item("unknown_s", seconds(split.unknown_ns))?;
+            Ok(row)
+        });
+        rows.collect()
+    }
+
     /// A row for every file that was used.
     fn files<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let rows = self.found.files.iter().map(|file| {

@@ -1,12 +1,12 @@
 //! A trace, and what is in it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pio_explain::Counted;
-use pio_trace::TraceError;
 use pio_trace::import::darshan::Log;
 use pio_trace::import::{self, Format};
+use pio_trace::{Splits, TraceError};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -21,6 +21,25 @@ pub struct Trace {
     trace: Arc<pio_trace::Trace>,
     /// The counters of the Darshan log that it was made of.
     counted: Option<Arc<Counted>>,
+    /// Found out when the first events are asked for: it takes a look at all of them.
+    splits: OnceLock<Splits>,
+}
+
+impl Trace {
+    fn splits(&self) -> Result<&Splits, TraceError> {
+        if let Some(known) = self.splits.get() {
+            return Ok(known);
+        }
+        let found = pio_explain::splits(&self.trace)?;
+        Ok(self.splits.get_or_init(|| found))
+    }
+
+    /// How many events a batch has, and their columns.
+    fn columns_of(&self, batch: usize) -> Result<(usize, Vec<Column>), TraceError> {
+        let walk = self.splits()?.walk_block(batch);
+        let events = self.trace.block(batch)?;
+        Ok((events.len(), columns::of(&events, walk, self.trace.tables())))
+    }
 }
 
 /// A column in Python: name, type, which values there are, values, names.
@@ -74,10 +93,7 @@ impl Trace {
         if index >= self.batch_count() {
             return Err(PyIndexError::new_err(format!("batch {index} of {}", self.batch_count())));
         }
-        let tables = self.trace.tables();
-        let (count, columns) = py
-            .detach(|| self.trace.block(index).map(|events| (events.len(), columns::of(&events, tables))))
-            .map_err(crate::error)?;
+        let (count, columns) = py.detach(|| self.columns_of(index)).map_err(crate::error)?;
         Ok((count, columns.into_iter().map(|column| to_python(py, column)).collect()))
     }
 
@@ -104,12 +120,14 @@ impl Trace {
 }
 
 fn open(path: &Path) -> Result<Trace, TraceError> {
-    if import::recognise(path)? == Some(Format::Darshan) {
+    let is_log = import::recognise(path)? == Some(Format::Darshan);
+    let (trace, counted) = if is_log {
         let log = Log::open(path)?;
-        let trace = Arc::new(import::trace_of_log(&log)?);
-        return Ok(Trace { trace, counted: Some(Arc::new(Counted::of(&log))) });
-    }
-    Ok(Trace { trace: Arc::new(import::open(path)?), counted: None })
+        (import::trace_of_log(&log)?, Some(Arc::new(Counted::of(&log))))
+    } else {
+        (import::open(path)?, None)
+    };
+    Ok(Trace { trace: Arc::new(trace), counted, splits: OnceLock::new() })
 }
 
 fn to_python<'py>(py: Python<'py>, column: Column) -> PyColumn<'py> {

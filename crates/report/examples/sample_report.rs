@@ -35,7 +35,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(path) = arguments.next() {
         pio_report::html(
             &tables,
-            events,
+            events.iter().cloned(),
+            &pio_explain::splits_of(&tables, &events),
             &explanation,
             &predictions,
             &mut BufWriter::new(File::create(path)?),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pio_trace::{Call, Event, HandleId, Target};
+use pio_trace::{Call, Event, HandleId, Split, Target};
 
 /// Most bars that a page holds: a quarter of a million makes a page of about 7 MB that stays fluid.
 pub(crate) const MOST_BARS: usize = 250_000;
@@ -20,13 +20,18 @@ pub(crate) struct Bar {
     pub(crate) result: i64,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
+    /// Of collective calls, where their time went if that is known: late ranks, library, files, nanoseconds.
+    pub(crate) parts_ns: [u64; 3],
     /// Events it stands for.
     pub(crate) events: u64,
 }
 
 impl Bar {
-    fn of(event: &Event) -> Bar {
+    fn of(event: &Event, split: Option<Split>) -> Bar {
+        let parts_ns = split
+            .map_or([0; 3], |split| [split.late_ns, split.library_ns, split.files_ns.unwrap_or_default()]);
         Bar {
+            parts_ns,
             process: event.process.0,
             call: event.call,
             flags: event.flags.bits(),
@@ -47,6 +52,9 @@ impl Bar {
         self.flags &= other.flags;
         self.target = Target::None;
         self.events += other.events;
+        for (part_ns, other_ns) in self.parts_ns.iter_mut().zip(other.parts_ns) {
+            *part_ns = part_ns.saturating_add(other_ns);
+        }
         if self.handle != other.handle {
             self.handle = None;
         }
@@ -69,8 +77,8 @@ impl Bars {
         Bars { most, duration_ns, span_ns: 0, bars: Vec::new(), latest: HashMap::new() }
     }
 
-    pub(crate) fn add(&mut self, event: &Event) {
-        self.place(Bar::of(event));
+    pub(crate) fn add(&mut self, event: &Event, split: Option<Split>) {
+        self.place(Bar::of(event, split));
         while self.bars.len() > self.most && self.span_ns <= self.duration_ns {
             // A first span far below a pixel of the whole: 2^-20 of the job.
             self.span_ns = (self.span_ns * 2).max(self.duration_ns >> 20).max(1);
@@ -136,23 +144,27 @@ mod tests {
     fn few_events_are_kept_as_they_are() {
         let mut bars = Bars::new(100, 3);
         for start in [0, 1, 2] {
-            bars.add(&event(0, start, 1));
+            bars.add(&event(0, start, 1), None);
         }
         let (bars, span_ns) = bars.finish();
         assert_eq!((bars.len(), span_ns), (3, 0));
-        assert_eq!(bars[1], Bar::of(&event(0, 1, 1)));
+        assert_eq!(bars[1], Bar::of(&event(0, 1, 1), None));
     }
 
     #[test]
     fn many_events_are_merged_and_none_is_lost() {
         let mut bars = Bars::new(100_000, 100);
+        let split = Split { late_ns: 3, library_ns: 2, files_ns: None };
         for index in 0..10_000 {
-            bars.add(&event(index % 2, u64::from(index) * 10, 5));
+            bars.add(&event(index % 2, u64::from(index) * 10, 5), Some(split));
         }
         let (bars, span_ns) = bars.finish();
         assert!(bars.len() <= 100 && bars.len() > 40, "{}", bars.len());
         assert_eq!(bars.iter().map(|bar| bar.events).sum::<u64>(), 10_000);
         assert_eq!(bars.iter().map(|bar| bar.size).sum::<u64>(), 100_000);
+        for (part, sum_ns) in [30_000, 20_000, 0].into_iter().enumerate() {
+            assert_eq!(bars.iter().map(|bar| bar.parts_ns[part]).sum::<u64>(), sum_ns);
+        }
         assert!(bars.iter().all(|bar| bar.end_ns - bar.start_ns <= span_ns));
         assert!(bars.windows(2).all(|pair| pair[0].start_ns <= pair[1].start_ns));
     }
@@ -160,9 +172,9 @@ mod tests {
     #[test]
     fn a_long_event_keeps_its_own_bar() {
         let mut bars = Bars::new(1000, 4);
-        bars.add(&event(0, 0, 900));
+        bars.add(&event(0, 0, 900), None);
         for start in 1..20 {
-            bars.add(&event(1, start, 1));
+            bars.add(&event(1, start, 1), None);
         }
         let (bars, _) = bars.finish();
         assert_eq!((bars[0].events, bars[0].end_ns), (1, 900));

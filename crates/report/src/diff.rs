@@ -73,9 +73,17 @@ fn io_s(found: &Explanation) -> f64 {
     found.io_time.process_ns as f64 / 1e9 / found.process_count.max(1) as f64
 }
 
-/// One number of each run, and how it changed.
-fn row(name: &str, a: f64, b: f64, unit: fn(f64) -> String) -> Option<Vec<String>> {
-    (a != 0.0 || b != 0.0).then(|| vec![name.to_string(), unit(a), unit(b), change(a, b)])
+/// One number of each run, if that was measured, and how it changed; no row if both have nothing of it.
+fn row(
+    name: &str,
+    a: impl Into<Option<f64>>,
+    b: impl Into<Option<f64>>,
+    unit: fn(f64) -> String,
+) -> Option<Vec<String>> {
+    let (a, b) = (a.into(), b.into());
+    let (from, to) = (a.unwrap_or(0.0), b.unwrap_or(0.0));
+    (from != 0.0 || to != 0.0)
+        .then(|| vec![name.to_string(), units::if_known(a, unit), units::if_known(b, unit), change(from, to)])
 }
 
 /// `+12 %`, `-40 %`, `3.2 ×`, `new`, `gone`.
@@ -99,10 +107,10 @@ fn number(value: f64) -> String {
 }
 
 fn totals(before: &Explanation, after: &Explanation) -> Table {
-    let imbalance = |found: &Explanation| found.imbalance.and_then(|one| one.io_time).unwrap_or(0.0);
-    let bandwidth = |transfer: Transfer| transfer.bandwidth_bytes_per_s().unwrap_or(0.0);
+    let imbalance = |found: &Explanation| found.imbalance.and_then(|one| one.io_time);
+    let bandwidth = |transfer: Transfer| transfer.bandwidth_bytes_per_s();
     let (old, new) = (before.transfers, after.transfers);
-    let sequential = |found: &Explanation| found.program_pattern.sequential_fraction().unwrap_or(0.0);
+    let sequential = |found: &Explanation| found.program_pattern.sequential_fraction();
     let (a, b) = (before, after);
     let (x, y) = (&a.workload, &b.workload);
     let rows = [
@@ -112,13 +120,13 @@ fn totals(before: &Explanation, after: &Explanation) -> Table {
         row("processes", a.process_count as f64, b.process_count as f64, number),
         row("files", x.files as f64, y.files as f64, number),
         row("requests", x.io_count() as f64, y.io_count() as f64, number),
-        row("mean request", x.mean_io_bytes().unwrap_or(0.0), y.mean_io_bytes().unwrap_or(0.0), units::bytes),
+        row("mean request", x.mean_io_bytes(), y.mean_io_bytes(), units::bytes),
         row("read", x.read.bytes as f64, y.read.bytes as f64, units::bytes),
         row("written", x.write.bytes as f64, y.write.bytes as f64, units::bytes),
         row("read bandwidth", bandwidth(old.read), bandwidth(new.read), units::rate),
         row("write bandwidth", bandwidth(old.write), bandwidth(new.write), units::rate),
         row("consecutive accesses", sequential(a), sequential(b), units::percent),
-        row("cycle", a.rhythm.period_s.unwrap_or(0.0), b.rhythm.period_s.unwrap_or(0.0), units::time_s),
+        row("cycle", a.rhythm.period_s, b.rhythm.period_s, units::time_s),
     ];
     Table {
         title: "Totals".into(),
@@ -140,6 +148,7 @@ fn operations(before: &Explanation, after: &Explanation) -> Table {
     }
     let mut all: Vec<_> = all.into_iter().collect();
     all.sort_by_key(|(key, [a, b])| (std::cmp::Reverse(a.time_ns.abs_diff(b.time_ns)), *key));
+    let time = |tally: &Tally| units::if_known((tally.count > 0).then(|| tally.time_s()), units::time_s);
     let rows = all.iter().map(|((layer, physical, op), [a, b])| {
         vec![
             if *physical { format!("{} (below)", layer.name()) } else { layer.name().to_string() },
@@ -147,8 +156,8 @@ fn operations(before: &Explanation, after: &Explanation) -> Table {
             units::count(a.count),
             units::count(b.count),
             change(a.count as f64, b.count as f64),
-            units::time_ns(a.time_ns),
-            units::time_ns(b.time_ns),
+            time(a),
+            time(b),
             change(a.time_s(), b.time_s()),
         ]
     });
@@ -169,7 +178,7 @@ fn findings(before: &Explanation, after: &Explanation) -> Table {
     }
     let mut all: Vec<_> = all.into_iter().collect();
     all.sort_by(|(_, a), (_, b)| (b[0] - b[1]).abs().total_cmp(&(a[0] - a[1]).abs()));
-    let cost = |seconds: f64| if seconds > 0.0 { units::time_s(seconds) } else { "–".into() };
+    let cost = |seconds: f64| units::if_known((seconds > 0.0).then_some(seconds), units::time_s);
     let rows = all
         .iter()
         .map(|(kind, [a, b])| vec![title_of(*kind).to_string(), cost(*a), cost(*b), change(*a, *b)]);
@@ -193,7 +202,8 @@ fn files(before: &Explanation, after: &Explanation) -> Table {
         }
     }
     let time = |one: &Option<(u64, u64)>| one.map_or(0, |(_, time_ns)| time_ns);
-    let bytes = |one: &Option<(u64, u64)>| one.map_or("–".into(), |(bytes, _)| units::bytes(bytes as f64));
+    let bytes = |one: &Option<(u64, u64)>| units::if_known(one.map(|(bytes, _)| bytes as f64), units::bytes);
+    let known = |one: &Option<(u64, u64)>| units::if_known(one.map(|(_, ns)| ns as f64 / 1e9), units::time_s);
     let mut all: Vec<_> = all.into_iter().collect();
     all.sort_by_key(|(path, [a, b])| (std::cmp::Reverse(time(a).abs_diff(time(b))), *path));
     let rest = all.len().saturating_sub(FILES);
@@ -202,8 +212,8 @@ fn files(before: &Explanation, after: &Explanation) -> Table {
             escape::shorten(path, 40),
             bytes(a),
             bytes(b),
-            units::time_ns(time(a)),
-            units::time_ns(time(b)),
+            known(a),
+            known(b),
             change(time(a) as f64, time(b) as f64),
         ]
     });

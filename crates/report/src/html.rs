@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use pio_explain::{Counted, Explanation, Transfers};
-use pio_trace::{Event, Tables, Trace};
+use pio_trace::{Event, Splits, Tables, Trace};
 
 use crate::bars::MOST_BARS;
 use crate::counted;
@@ -24,7 +24,8 @@ const POLICY: &str =
 
 /// Writes the report of a trace as one HTML file that needs nothing else: it can be mailed and opened offline.
 ///
-/// `events` are those of `tables`, in order of their start; `found` is their explanation. Beyond a quarter of a million
+/// `events` are those of `tables`, in order of their start; `splits` say where the time of their collective calls went
+/// ([`pio_explain::splits`]), and `found` is their explanation. Beyond a quarter of a million
 /// events the timeline draws neighbours as one, and says so. The same input gives the same bytes.
 ///
 /// # Errors
@@ -32,22 +33,24 @@ const POLICY: &str =
 pub fn html(
     tables: &Tables,
     events: impl IntoIterator<Item = Event>,
+    splits: &Splits,
     found: &Explanation,
     predictions: &[Prediction],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    page(tables, events, found, predictions, None, out)
+    page(tables, events, splits, found, predictions, None, out)
 }
 
 fn page(
     tables: &Tables,
     events: impl IntoIterator<Item = Event>,
+    splits: &Splits,
     found: &Explanation,
     predictions: &[Prediction],
     counted: Option<&Counted>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let timeline = Timeline::of(tables, events, found, MOST_BARS);
+    let timeline = Timeline::of(tables, events, splits, found, MOST_BARS);
     head(found, out)?;
     match counted.filter(|_| found.events == 0) {
         Some(counted) => {
@@ -105,30 +108,34 @@ fn sections_of_events(found: &Explanation, out: &mut impl Write) -> io::Result<(
     )
 }
 
-/// The same for a trace file; events in damaged blocks are left out, as in [`Explanation::of_trace`].
+/// The same for a trace file.
 ///
 /// # Errors
-/// If `out` cannot be written.
+/// If the trace cannot be read, or `out` cannot be written.
 pub fn html_of_trace(
     trace: &Trace,
     found: &Explanation,
     predictions: &[Prediction],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    html(trace.tables(), events(trace), found, predictions, out)
+    html(trace.tables(), events(trace), &splits(trace)?, found, predictions, out)
 }
 
 /// The same for a Darshan log: the trace made of it, and what its counters say.
 ///
 /// # Errors
-/// If `out` cannot be written.
+/// If the trace cannot be read, or `out` cannot be written.
 pub fn html_with_counters(
     trace: &Trace,
     found: &Explanation,
     counted: &Counted,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    page(trace.tables(), events(trace), found, &[], Some(counted), out)
+    page(trace.tables(), events(trace), &splits(trace)?, found, &[], Some(counted), out)
+}
+
+fn splits(trace: &Trace) -> io::Result<Splits> {
+    pio_explain::splits(trace).map_err(io::Error::other)
 }
 
 fn events(trace: &Trace) -> impl Iterator<Item = Event> {
@@ -237,6 +244,7 @@ fn timeline_figure(timeline: &Timeline) -> String {
         })
         .collect();
     let note = if timeline.note.is_empty() { String::new() } else { format!("<p>{}</p>", timeline.note) };
+    let parts = legend_of_parts(timeline.parts);
     format!(
         "<figure class=\"timeline\"><div class=\"bar\"><div class=\"group\" role=\"group\" aria-label=\"Layers\">{layers}</div>\
          <div class=\"group\" role=\"group\" aria-label=\"Operations\">{ops}</div>\
@@ -246,10 +254,30 @@ fn timeline_figure(timeline: &Timeline) -> String {
          <button type=\"button\" id=\"reset\">Reset</button></div></div>\
          <div class=\"stage\"><canvas id=\"bars\" tabindex=\"0\" role=\"img\" aria-label=\"Timeline: the calls of {rows} \
          processes over time, one row a process. The tables below hold the same data.\" aria-describedby=\"keys\"></canvas>\
-         <div id=\"tip\" role=\"status\" hidden></div></div>\
+         <div id=\"tip\" role=\"status\" hidden></div></div>{parts}\
          <figcaption id=\"keys\"><p>Drag to move. Ctrl + wheel or pinch to zoom; after a click on the timeline the wheel alone \
          does. Keys: arrows move, + and − zoom, 0 resets. Double-click zooms in.</p>{note}</figcaption></figure>",
         rows = timeline.rows,
+    )
+}
+
+fn legend_of_parts(parts: &[&str]) -> String {
+    if parts.is_empty() {
+        return String::new();
+    }
+    let keys: String = parts
+        .iter()
+        .enumerate()
+        .map(|(number, name)| {
+            // The last is the colour itself.
+            let strength = if number + 1 == parts.len() { 2 } else { number };
+            format!("<li><i class=\"key part-{strength}\"></i>{name}</li>")
+        })
+        .collect();
+    format!(
+        "<ul class=\"keys parts\" aria-label=\"Parts of a collective call\"><li>A collective call, in shades of its colour:</li>\
+         {keys}</ul><p class=\"parts\">The length of each part is right; library and files take turns, but are drawn one \
+         after the other. A call of which the parts are not known has one shade.</p>"
     )
 }
 

@@ -36,7 +36,7 @@
   const root = document.documentElement, themeButton = document.getElementById("theme");
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const redraws = [];
-  const NAMES = ["ink", "soft", "line", "grid", "stripe", "heat-0", "heat-1", "open", "close", "read", "write", "seek", "sync", "view",
+  const NAMES = ["ink", "soft", "panel", "line", "grid", "stripe", "heat-0", "heat-1", "open", "close", "read", "write", "seek", "sync", "view",
     "metadata", "communication", "acknowledgement"];
   let colours = {};
   const setTheme = (dark) => {
@@ -208,6 +208,15 @@
       }
     };
 
+    // Parts of a collective call: late ranks, library, files. The work at the files has the colour itself.
+    const parts = data.parts.map((_, part) => col["part" + part]), strengths = [0.3, 0.62, 1];
+    const partsOf = (i) => parts.map((part) => part[i]);
+    const shaded = (i) => col.events[i] === 1 && parts.some((part) => part[i] > 0);
+    const shade = (colour, strength) => {
+      const ground = rgb(colours.panel);
+      return "#" + rgb(colour).map((c, k) => Math.round(ground[k] + (c - ground[k]) * strength).toString(16).padStart(2, "0")).join("");
+    };
+
     const inPixel = new Float64Array(ops.length);
     const drawLane = (g, lane, place, rowY, x, scale) => {
       const y = rowY + place.y, h = place.h;
@@ -242,19 +251,37 @@
         }
         settle();
         flush();
-        const x0 = Math.max(left - 2, exact), x1 = Math.min(width + 2, exact + wide);
-        g.fillStyle = colours[ops[opOf[call]]];
-        g.fillRect(x0, y, x1 - x0 - (wide > 4 ? 0.75 : 0), h);
-        if (h >= 11 && x1 - x0 > 46) {
-          const text = calls[call].name.replace("MPI_File_", "");
-          if (g.measureText(text).width < x1 - x0 - 10) { g.fillStyle = labelColour(calls[call].op); g.fillText(text, Math.max(x0, left) + 5, y + h / 2 + 0.5); }
+        const end = exact + wide - (wide > 4 ? 0.75 : 0), colour = colours[ops[opOf[call]]];
+        // From where to where, and in which colour: the label goes into the longest of them.
+        const boxes = wide > 3 && shaded(i) ? partBoxes(i, exact, end, colour) : [[exact, end, colour]];
+        let longest = null;
+        for (const [from, to, colour] of boxes) {
+          const x0 = Math.max(left - 2, from), x1 = Math.min(width + 2, to);
+          if (x1 <= x0) continue;
+          g.fillStyle = colour;
+          g.fillRect(x0, y, x1 - x0, h);
+          if (!longest || x1 - x0 > longest.x1 - longest.x0) longest = { x0, x1, colour };
+        }
+        if (h >= 11 && longest && longest.x1 - longest.x0 > 46) {
+          const { x0, x1, colour } = longest, text = calls[call].name.replace("MPI_File_", "");
+          if (g.measureText(text).width < x1 - Math.max(x0, left) - 10) {
+            g.fillStyle = labelColour(colour);
+            g.fillText(text, Math.max(x0, left) + 5, y + h / 2 + 0.5);
+          }
         }
       }
       settle();
       flush();
     };
-    const labelColour = (op) => {
-      const [r, b, c] = rgb(colours[op]);
+    const partBoxes = (i, from, to, colour) => {
+      const times = partsOf(i), sum = times.reduce((all, ns) => all + ns, 0);
+      // Where the files were not seen, the rest is as strong as any other call.
+      const strength = (part) => (part === times.length - 1 ? 1 : strengths[part]);
+      let at = from;
+      return times.map((ns, part) => [at, (at += ((to - from) * ns) / sum), shade(colour, strength(part))]);
+    };
+    const labelColour = (colour) => {
+      const [r, b, c] = rgb(colour);
       return r * 0.299 + b * 0.587 + c * 0.114 > 135 ? "#15181b" : "#ffffff";
     };
 
@@ -374,6 +401,7 @@
       if (col.kind[i] === 3) lines.push(line("with rank", String(col.place[i])));
       if (col.size[i]) lines.push(line("size", `${bytes(col.size[i])} (${count(col.size[i])})`));
       lines.push(line("start", (startNs(i) / 1e9).toFixed(6) + " s"), line(many ? "from first to last" : "elapsed", time(col.elapsed[i])));
+      if (parts.some((part) => part[i] > 0)) data.parts.forEach((name, part) => lines.push(line(name, time(parts[part][i]))));
       const result = col.result[i];
       if (result < 0) lines.push(line("failed with error", String(-result)));
       else if (result > 0) lines.push(line("moved", bytes(result) + (result !== col.size[i] ? " (less than asked for)" : "")));

@@ -12,7 +12,8 @@ pub struct Prediction {
     pub strategy: String,
     /// Predicted I/O time, seconds.
     pub io_time_s: f64,
-    /// Predicted bandwidth: bytes over the time with a read or write of the program under way, bytes per second.
+    /// Predicted bandwidth: bytes over the time with a read or write of the program under way, bytes per second; 0 if it
+    /// moves none.
     pub bandwidth_bytes_per_s: f64,
     /// Parts of the predicted time, seconds, in the order to show.
     pub breakdown: Vec<(String, f64)>,
@@ -64,7 +65,7 @@ pub(crate) fn table(predictions: &[Prediction]) -> Table {
             units::rate(prediction.bandwidth_bytes_per_s),
         ];
         if measured {
-            row.push(prediction.measured_s.map_or("–".into(), units::time_s));
+            row.push(units::if_known(prediction.measured_s, units::time_s));
             row.push(prediction.error().map_or("–".into(), |error| format!("{:+.0} %", error * 100.0)));
         }
         if broken_down {

@@ -217,8 +217,9 @@ pub(crate) fn workload(found: &Explanation) -> Table {
             units::rate(rates.write_bytes_per_s),
             units::significant(rates.reads_per_s),
             units::significant(rates.writes_per_s),
-            units::bytes((read.bytes + write.bytes) as f64 / (read.count + write.count).max(1) as f64),
-            rates.read_write_ratio.map_or("–".into(), units::significant),
+            // Without a request there is no mean: 0 over 0.
+            units::bytes((read.bytes + write.bytes) as f64 / (read.count + write.count) as f64),
+            units::if_known(rates.read_write_ratio, units::significant),
         ])
     };
     let rows = [
@@ -246,12 +247,14 @@ pub(crate) fn workload(found: &Explanation) -> Table {
     Table {
         title: "What the program asked for, per second".into(),
         note: format!(
-            "{cpu}; {} of data in files, {} moved in {}, {} each on average (Miller and Katz 1991, Tables 1 and 2; \
+            "{cpu}; {} of data in files, {} moved in {}{} (Miller and Katz 1991, Tables 1 and 2; \
              large: 1 MB or more).",
             units::bytes(workload.data_size_bytes as f64),
             units::bytes(workload.io_bytes() as f64),
             units::things(workload.io_count(), "request", "requests"),
-            units::bytes(workload.mean_io_bytes().unwrap_or(0.0)),
+            workload
+                .mean_io_bytes()
+                .map_or(String::new(), |mean| format!(", {} each on average", units::bytes(mean))),
         ),
         columns: vec![
             "per second of",
@@ -324,7 +327,7 @@ pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
             |tally: Tally| if tally.count > 0 { units::bytes(tally.bytes as f64) } else { String::new() };
         let mut row = vec![
             crate::escape::shorten(&file.path, limits.path),
-            units::bytes(file.size_bytes as f64),
+            units::if_known((traffic.data().count > 0).then_some(file.size_bytes as f64), units::bytes),
             units::count(file.processes),
             units::count(traffic.data().count),
             amount(traffic.read),

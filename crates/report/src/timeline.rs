@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pio_explain::Explanation;
-use pio_trace::{Call, Event, FileId, Layer, ProcessId, Tables, Target};
+use pio_trace::{Call, Event, FileId, Layer, ProcessId, Splits, Tables, Target};
 
 use crate::bars::{Bar, Bars, op_name};
 use crate::columns::Column;
@@ -21,6 +21,8 @@ pub(crate) struct Timeline {
     pub(crate) ops: Vec<&'static str>,
     /// Layers that occur, top lane first.
     pub(crate) layers: Vec<Layer>,
+    /// The parts in which collective calls are drawn, in their order; none if there are no such calls.
+    pub(crate) parts: &'static [&'static str],
     /// What one must know of it, in words; may be empty.
     pub(crate) note: String,
     /// Number of rows.
@@ -28,19 +30,22 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Of all events, at most `most_bars` bars.
+    /// Of all events, at most `most_bars` bars. `splits` are those of the same events.
     pub(crate) fn of(
         tables: &Tables,
         events: impl IntoIterator<Item = Event>,
+        splits: &Splits,
         found: &Explanation,
         most_bars: usize,
     ) -> Timeline {
         let mut bars = Bars::new(found.duration_ns, most_bars);
+        let mut splits = splits.walk();
         for event in events {
-            bars.add(&event);
+            bars.add(&event, splits.of(&event));
         }
         let (bars, span_ns) = bars.finish();
         let rows = Rows::of(tables, found, &bars);
+        let parts = parts(&bars, found.mpi_io.files_seen);
         let calls = Index::of(bars.iter().map(|bar| bar.call));
         let files = Index::of(bars.iter().filter_map(|bar| file_of(tables, bar)));
         let mut unit_ns = 1;
@@ -55,10 +60,11 @@ impl Timeline {
         json.push_str(&format!("\"calls\":[{}],", join(calls.items().map(call))));
         let path = |file: &FileId| escape::json(tables.files.get(file.index()).map_or("", |file| &file.path));
         json.push_str(&format!("\"files\":[{}],", join(files.items().map(path))));
+        json.push_str(&format!("\"parts\":[{}],", join(parts.iter().map(|name| escape::json(name)))));
         json.push_str(&format!("\"rows\":[{}],", join(rows.names.iter().map(|name| escape::json(name)))));
         json.push_str(&format!(
             "\"columns\":{{{}}},",
-            columns(tables, &bars, &rows, &calls, &files, unit_ns)
+            columns(tables, &bars, &rows, &calls, &files, unit_ns, parts.len())
         ));
         json.push_str(&format!("\"busy\":{}}}", busy(found)));
 
@@ -81,6 +87,7 @@ impl Timeline {
                 .into_iter()
                 .filter(|layer| used.iter().any(|call| call.layer() == *layer))
                 .collect(),
+            parts,
             note,
             rows: rows.names.len(),
         }
@@ -151,6 +158,7 @@ fn columns(
     calls: &Index<Call>,
     files: &Index<FileId>,
     unit_ns: u64,
+    parts: usize,
 ) -> String {
     let unsigned = |of: &dyn Fn(&Bar) -> u64| Column::Unsigned(bars.iter().map(of).collect());
     let kind = |bar: &Bar| match bar.target {
@@ -186,7 +194,19 @@ fn columns(
         ("flags", unsigned(&|bar| u64::from(bar.flags))),
         ("events", unsigned(&|bar| bar.events)),
     ];
-    join(columns.iter().map(|(name, column)| format!("\"{name}\":{}", column.json())))
+    let columns = columns.map(|(name, column)| (name.to_owned(), column));
+    let part = |part: usize| Column::Float(bars.iter().map(|bar| bar.parts_ns[part] as f32).collect());
+    let parts = (0..parts).map(|number| (format!("part{number}"), part(number)));
+    join(columns.into_iter().chain(parts).map(|(name, column)| format!("\"{name}\":{}", column.json())))
+}
+
+/// The parts in which collective calls are drawn; none if there are no calls of which they are known.
+fn parts(bars: &[Bar], files_seen: bool) -> &'static [&'static str] {
+    match bars.iter().any(|bar| bar.parts_ns != [0; 3]) {
+        false => &[],
+        true if files_seen => &["waiting for late ranks", "library", "files"],
+        true => &["waiting for late ranks", "library and files"],
+    }
 }
 
 /// Who was in I/O when, in 256 steps.

@@ -18,6 +18,9 @@ pub fn significant(value: f64) -> String {
 /// Bytes: `24 B`, `128 KiB`, `1.953 MiB`.
 pub fn bytes(value: f64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if !value.is_finite() {
+        return NOTHING.into();
+    }
     let (mut value, mut unit) = (value, 0);
     // 1023.96 of one unit would round to 1024 of it.
     while value.abs() >= 1023.95 && unit + 1 < UNITS.len() {
@@ -27,9 +30,20 @@ pub fn bytes(value: f64) -> String {
     format!("{} {}", significant(value), UNITS[unit])
 }
 
-/// Bytes per second.
+/// Bytes per second. Where nothing was moved there is no rate: `–`.
 pub fn rate(bytes_per_s: f64) -> String {
+    if bytes_per_s == 0.0 || !bytes_per_s.is_finite() {
+        return NOTHING.into();
+    }
     format!("{}/s", bytes(bytes_per_s))
+}
+
+/// What stands where nothing was measured. A zero that was measured is a zero.
+pub const NOTHING: &str = "–";
+
+/// A number in its unit; `–` if it was not measured.
+pub fn if_known(value: Option<f64>, unit: impl Fn(f64) -> String) -> String {
+    value.map_or(NOTHING.into(), unit)
 }
 
 /// A time: `1.2 µs`, `31.35 s`, `12 min 5 s`, `3 h 4 min`.
@@ -78,6 +92,9 @@ pub fn count(value: u64) -> String {
 /// A part of one, as per cent: `34 %`, `0.2 %`, `100 %`, `< 0.1 %`.
 pub fn percent(part: f64) -> String {
     let value = part * 100.0;
+    if !value.is_finite() {
+        return NOTHING.into();
+    }
     if value > 0.0 && value < 0.05 {
         return "< 0.1 %".into();
     }
@@ -114,5 +131,15 @@ mod tests {
         assert_eq!(percent(0.0), "0 %");
         assert_eq!(significant(9.99996), "10");
         assert_eq!(significant(f64::NAN), "–");
+    }
+
+    #[test]
+    fn nothing_measured_is_no_zero() {
+        for nothing in [bytes(f64::NAN), time_s(f64::NAN), percent(0.0 / 0.0), rate(f64::NAN), rate(0.0)] {
+            assert_eq!(nothing, "–");
+        }
+        assert_eq!((if_known(None, bytes), if_known(Some(3.0), bytes)), ("–".into(), "3 B".into()));
+        // These were measured.
+        assert_eq!([bytes(0.0), time_s(0.0), percent(0.0), count(0)], ["0 B", "0 s", "0 %", "0"]);
     }
 }

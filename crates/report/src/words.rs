@@ -39,7 +39,8 @@ fn who(found: &Explanation) -> String {
         Some(part) => format!(" and spent {} of that in I/O on average", units::percent(part)),
         None => String::new(),
     };
-    format!("{processes}{hosts} ran for {}{share}.", units::time_ns(found.duration_ns))
+    let duration_s = (found.process_count > 0).then(|| found.duration_s());
+    format!("{processes}{hosts} ran for {}{share}.", units::if_known(duration_s, units::time_s))
 }
 
 fn data(found: &Explanation) -> Option<String> {

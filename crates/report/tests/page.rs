@@ -12,7 +12,9 @@ use pio_trace::{Call, Event, Tables};
 fn page(tables: &Tables, events: &[Event], predictions: &[Prediction]) -> String {
     let found = Explanation::of(tables, events.iter().cloned());
     let mut out = Vec::new();
-    pio_report::html(tables, events.iter().cloned(), &found, predictions, &mut out).expect("memory takes it");
+    let splits = pio_explain::splits_of(tables, events);
+    pio_report::html(tables, events.iter().cloned(), &splits, &found, predictions, &mut out)
+        .expect("memory takes it");
     String::from_utf8(out).expect("the page is UTF-8")
 }
 
@@ -144,7 +146,7 @@ fn harmless_errors_are_at_the_end() {
 #[test]
 fn an_empty_trace_makes_a_report() {
     let text = pio_report::text(&Explanation::of(&Tables::default(), []));
-    assert!(text.contains("0 processes ran for 0 s"), "{text}");
+    assert!(text.contains("0 processes ran for –"), "{text}");
     assert_eq!(data(&page(&Tables::default(), &[], &[]))["rows"].as_array().map(Vec::len), Some(0));
 }
 
@@ -221,6 +223,90 @@ fn every_event_is_a_bar_while_they_are_few() {
     assert_eq!(rows.trim_end_matches('=').len() * 3 / 4, events.len());
     assert_eq!(data["rows"][7], "rank 7");
     assert_eq!(data["duration_ns"].as_u64(), Explanation::of(&tables, events).duration_ns.into());
+}
+
+/// A run that moves nothing has no rate and no mean, and an operation that is not there took no time: none of that is 0.
+#[test]
+fn what_was_not_measured_is_no_zero() {
+    let (tables, events) = synthetic::copy();
+    let names = |event: &&Event| matches!(event.op(), pio_trace::Op::Open | pio_trace::Op::Close);
+    let empty: Vec<Event> = events.iter().filter(names).cloned().collect();
+    assert!(!empty.is_empty());
+    let (whole, empty) = (Explanation::of(&tables, events), Explanation::of(&tables, empty));
+
+    let cells = |text: &str, row: &str| -> Vec<String> {
+        let line = text.lines().find(|line| line.trim_start().starts_with(row));
+        let line = line.unwrap_or_else(|| panic!("no row '{row}' in {text}"));
+        line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
+    };
+    let told = pio_report::text(&empty);
+    assert_eq!(cells(&told, "wall-clock time")[2..], ["–", "–", "0", "0", "–", "–"]);
+    assert!(!told.contains("on average (Miller"), "no request has no mean size: {told}");
+
+    let compared = pio_report::diff_text(&empty, &whole);
+    for row in ["mean request", "read bandwidth", "write bandwidth", "consecutive accesses"] {
+        assert_eq!(cells(&compared, row)[1], "–", "{compared}");
+    }
+    assert_eq!(cells(&compared, "requests")[1], "0", "this was counted: {compared}");
+    assert!(compared.lines().any(|line| line.contains(" write ") && line.contains("  –  ")), "{compared}");
+    assert!(!compared.contains(" 0 s "), "{compared}");
+
+    let nothing = Prediction { bandwidth_bytes_per_s: 0.0, ..prediction("sp") };
+    assert!(!pio_report::predictions_text(&[nothing]).contains("0 B/s"));
+    assert!(pio_report::text(&Explanation::of(&Tables::default(), [])).contains("ran for –."));
+}
+
+/// The values of a column of numbers with a point, as the page's script decodes them.
+fn floats(column: &serde_json::Value) -> Vec<f32> {
+    assert_eq!(column[0], "f32");
+    let digit = |letter: u8| match letter {
+        b'A'..=b'Z' => letter - b'A',
+        b'a'..=b'z' => letter - b'a' + 26,
+        b'0'..=b'9' => letter - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let text = column[1].as_str().expect("base64").trim_end_matches('=');
+    let bits = text.bytes().fold((Vec::new(), 0_u32, 0), |(mut bytes, mut held, mut count), letter| {
+        (held, count) = (held << 6 | u32::from(digit(letter)), count + 6);
+        if count >= 8 {
+            count -= 8;
+            bytes.push((held >> count) as u8);
+            held &= (1 << count) - 1;
+        }
+        (bytes, held, count)
+    });
+    let number = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().expect("four bytes"));
+    bits.0.chunks_exact(4).map(number).collect()
+}
+
+#[test]
+fn the_timeline_has_the_parts_of_each_collective_call() {
+    let (tables, mut events) = synthetic::checkpoints(4, 3);
+    let split = Explanation::of(&tables, events.clone()).mpi_io.total();
+    let with_files = page(&tables, &events, &[]);
+    let columns = &data(&with_files)["columns"];
+    let expected = [split.late_ns, split.library_ns, split.files_ns];
+    for (part, expected_ns) in expected.into_iter().enumerate() {
+        let values = floats(&columns[format!("part{part}")]);
+        assert_eq!(values.len(), events.len());
+        let sum_ns: f64 = values.iter().map(|&value| f64::from(value)).sum();
+        assert!((sum_ns - expected_ns as f64).abs() < 1e-5 * expected_ns as f64, "{sum_ns} {expected_ns}");
+    }
+    for name in ["waiting for late ranks", "library", "files"] {
+        assert!(with_files.contains(&format!("</i>{name}</li>")), "the legend has {name}");
+    }
+
+    // Where the files were not seen, nobody knows what of the rest was theirs.
+    events.retain(|event| !event.is_physical());
+    let without = page(&tables, &events, &[]);
+    assert_eq!(data(&without)["parts"], serde_json::json!(["waiting for late ranks", "library and files"]));
+    assert!(without.contains("</i>library and files</li>"));
+
+    let (tables, events) = synthetic::copy();
+    let alone = page(&tables, &events, &[]);
+    assert_eq!(data(&alone)["parts"], serde_json::json!([]));
+    assert!(!alone.contains("class=\"keys parts\""), "no collective call, no legend");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Events as a table, one row an event: its columns, for whoever writes such a table.
 
 use crate::event::{Event, Flags, Target};
+use crate::splits::Split;
 use crate::tables::{Process, Tables};
 
 /// An event and what it refers to.
@@ -10,6 +11,8 @@ pub struct Row<'a> {
     pub event: &'a Event,
     /// Its trace's.
     pub tables: &'a Tables,
+    /// Where its time went, if it is a collective call of which that is known.
+    pub split: Option<Split>,
 }
 
 impl<'a> Row<'a> {
@@ -80,6 +83,9 @@ pub const COLUMNS: &[(&str, Get)] = &[
     ("start_ns", Get::Unsigned(|row| Some(row.event.start_ns))),
     ("elapsed_ns", Get::Unsigned(|row| Some(row.event.elapsed_ns))),
     ("think_ns", Get::Unsigned(|row| Some(row.event.think_ns))),
+    ("late_ns", Get::Unsigned(|row| row.split.map(|split| split.late_ns))),
+    ("library_ns", Get::Unsigned(|row| row.split.map(|split| split.library_ns))),
+    ("files_ns", Get::Unsigned(|row| row.split?.files_ns)),
     ("operation", Get::Unsigned(|row| Some(row.event.operation))),
     ("physical", Get::Flag(|row| row.flag(Flags::PHYSICAL))),
     ("collective", Get::Flag(|row| row.flag(Flags::COLLECTIVE))),

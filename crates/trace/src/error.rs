@@ -152,28 +152,36 @@ impl TraceError {
     }
 }
 
-/// Where a trace stops being readable, and what was saved.
+/// Where a trace is damaged, and what was saved.
 ///
-/// A damaged trace is still a trace: all that lies before the damage is read as usual.
+/// A damaged trace is still a trace: what is whole is read as usual.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Offset in the file of the header, block or trailer that is not whole.
+    /// Offset in the file of the header, block or trailer that is not whole; of several blocks, the first.
     pub offset: u64,
     /// What should have been there, and what was instead if that helps.
     pub expected: String,
-    /// Events in the whole blocks before.
+    /// Events in the blocks that are whole.
     pub events_saved: u64,
-    /// Bytes of the file from `offset` to its end.
+    /// Events in damaged blocks, where the index says how many those had. None if nothing behind `offset` can be found.
+    pub events_lost: Option<u64>,
+    /// Bytes of the file that are not used.
     pub bytes_lost: u64,
 }
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Damage { offset, expected, events_saved, bytes_lost } = self;
-        write!(
-            f,
-            "damaged at byte {offset}: expected {expected}; {events_saved} events before it are whole, \
-             {bytes_lost} bytes from there on are not used"
-        )
+        let Damage { offset, expected, events_saved, events_lost, bytes_lost } = self;
+        write!(f, "damaged at byte {offset}: expected {expected}; ")?;
+        match events_lost {
+            Some(lost) => write!(
+                f,
+                "{lost} events in damaged blocks ({bytes_lost} bytes) are lost, the other {events_saved} are whole"
+            ),
+            None => write!(
+                f,
+                "{events_saved} events before it are whole, {bytes_lost} bytes from there on are not used"
+            ),
+        }
     }
 }

@@ -9,3 +9,6 @@ pub use self::chrome::chrome;
 pub use self::fio::fio;
 #[cfg(feature = "parquet")]
 pub use self::parquet::parquet;
+
+/// Events after which progress is told.
+const STEP: u64 = 1 << 14;

@@ -21,9 +21,10 @@ use crate::tables::Tables;
 /// Holds the tables and a list of the blocks in memory; events are read and decoded a block at a time, from as many
 /// threads as wanted. All ids in the events that it gives are in the tables.
 ///
-/// A file that is cut or damaged opens too, if its header is whole: it then gives the events before the damage, and
-/// [`Trace::damage`] says what is missing. Damage inside a block of a file whose index is whole shows when that block
-/// is read.
+/// A file that is cut or damaged opens too, if its header is whole: it then gives the events that are whole, and
+/// [`Trace::damage`] says what is missing. All checksums are compared when the file is opened, so that everybody who uses
+/// the trace uses the same part of it: of a file whose index is whole all blocks but the damaged ones, of another those
+/// before the damage.
 pub struct Trace {
     source: Source,
     path: PathBuf,
@@ -178,7 +179,6 @@ impl Trace {
             Err(ReadError::System(error)) => Err(error),
         };
         let contents = found.map_err(TraceError::io(&path, "read"))?;
-        let Contents { blocks, damage } = contents;
         let mut trace = Trace {
             source,
             path,
@@ -188,22 +188,18 @@ impl Trace {
             duration_ns: 0,
             damage: None,
         };
-        let damage = trace.load(&blocks)?.or(damage);
-        trace.damage = damage.map(|(offset, expected)| Damage {
-            offset,
-            expected,
-            events_saved: trace.event_count,
-            bytes_lost: trace.source.len().saturating_sub(offset),
-        });
+        trace.load(contents)?;
         Ok(trace)
     }
 
-    /// Reads the tables and takes note of the blocks of events. Returns where it had to stop, and what it expected.
-    fn load(&mut self, blocks: &[Located]) -> Result<Option<(u64, String)>, TraceError> {
+    /// Reads the tables, and takes note of the blocks of events that are whole and of what is not.
+    fn load(&mut self, contents: Contents) -> Result<(), TraceError> {
+        let Contents { blocks, damage, is_checked } = contents;
         let mut definitions_len = 0;
         let mut last_start_ns = 0;
         let mut stop = None;
-        for block in blocks {
+        let mut lost = Lost::default();
+        for block in &blocks {
             let header = &block.header;
             match header.kind {
                 BlockKind::Events => {
@@ -212,14 +208,21 @@ impl Trace {
                         break;
                     }
                     last_start_ns = header.last_start_ns;
-                    self.event_count += u64::from(header.count);
                     self.duration_ns = self.duration_ns.max(header.end_ns);
-                    self.blocks.push(Block { located: *block });
+                    match if is_checked { Ok(()) } else { check_block(&self.source, block) } {
+                        Ok(()) => {
+                            self.event_count += u64::from(header.count);
+                            self.blocks.push(Block { located: *block });
+                        }
+                        Err(ReadError::Expected(expected)) => lost.add(block, expected),
+                        Err(error) => return Err(self.block_error(block, error)),
+                    }
                 }
                 BlockKind::Definitions | BlockKind::Index => {
                     definitions_len += u64::from(header.raw_len);
                     match self.load_definitions(block, definitions_len) {
                         Ok(()) => {}
+                        // What follows refers to what they would have defined.
                         Err(ReadError::Expected(expected)) => {
                             stop = Some((block.offset, expected));
                             break;
@@ -231,7 +234,24 @@ impl Trace {
         }
         let ends = self.tables.processes.iter().filter_map(|process| process.end_ns);
         self.duration_ns = ends.fold(self.duration_ns, u64::max);
-        Ok(stop)
+        self.damage = match (stop.or(damage), lost.first) {
+            (Some((offset, expected)), _) => Some(Damage {
+                offset,
+                expected,
+                events_saved: self.event_count,
+                events_lost: None,
+                bytes_lost: self.source.len().saturating_sub(offset),
+            }),
+            (None, Some((offset, expected))) => Some(Damage {
+                offset,
+                expected,
+                events_saved: self.event_count,
+                events_lost: Some(lost.events),
+                bytes_lost: lost.bytes,
+            }),
+            (None, None) => None,
+        };
+        Ok(())
     }
 
     fn load_definitions(&mut self, block: &Located, definitions_len: u64) -> Result<(), ReadError> {
@@ -301,6 +321,25 @@ fn describe(bytes: &[u8]) -> String {
 struct Contents {
     blocks: Vec<Located>,
     damage: Option<(u64, String)>,
+    /// Whether the blocks were compared with their checksums.
+    is_checked: bool,
+}
+
+/// Blocks of events that the index names and that are not whole.
+#[derive(Default)]
+struct Lost {
+    /// Offset of the first, and what was expected there.
+    first: Option<(u64, String)>,
+    events: u64,
+    bytes: u64,
+}
+
+impl Lost {
+    fn add(&mut self, block: &Located, expected: String) {
+        self.first.get_or_insert((block.offset, expected));
+        self.events += u64::from(block.header.count);
+        self.bytes = self.bytes.saturating_add(block.end() - block.offset);
+    }
 }
 
 impl Contents {
@@ -319,7 +358,8 @@ impl Contents {
             return Err(ReadError::Expected("an index between the blocks and the trailer".into()));
         }
         let raw = read_block(source, &index)?;
-        Ok(Contents { blocks: index::decode(&raw, index.header.count, index_offset)?, damage: None })
+        let blocks = index::decode(&raw, index.header.count, index_offset)?;
+        Ok(Contents { blocks, damage: None, is_checked: false })
     }
 
     /// What is there, whole block by whole block.
@@ -343,7 +383,7 @@ impl Contents {
                 Err(ReadError::System(error)) => return Err(error),
             }
         };
-        Ok(Contents { blocks, damage: Some((offset, expected)) })
+        Ok(Contents { blocks, damage: Some((offset, expected)), is_checked: true })
     }
 }
 
@@ -364,8 +404,19 @@ fn read_header(source: &Source, offset: u64) -> Result<BlockHeader, ReadError> {
     Ok(BlockHeader::from_bytes(bytes)?)
 }
 
-/// The decompressed payload of a block, whose header is as expected.
+/// The decompressed payload of a block that the index names.
 fn read_block(source: &Source, block: &Located) -> Result<Vec<u8>, ReadError> {
+    let bytes = stored(source, block)?;
+    Ok(block::unseal(&block.header, &bytes[BLOCK_HEADER_LEN..])?)
+}
+
+/// Whether a block that the index names is there and whole.
+fn check_block(source: &Source, block: &Located) -> Result<(), ReadError> {
+    stored(source, block).map(|_| ())
+}
+
+/// Header and payload of a block that the index names, both as expected.
+fn stored(source: &Source, block: &Located) -> Result<Vec<u8>, ReadError> {
     let len = BLOCK_HEADER_LEN + block.header.stored_len as usize;
     let bytes = source.read(block.offset, len).map_err(ReadError::System)?;
     let Some((header, stored)) = bytes.split_first_chunk() else {
@@ -375,5 +426,5 @@ fn read_block(source: &Source, block: &Located) -> Result<Vec<u8>, ReadError> {
         return Err(ReadError::Expected("the block that the index names".into()));
     }
     block::check_payload(&block.header, stored)?;
-    Ok(block::unseal(&block.header, stored)?)
+    Ok(bytes)
 }

@@ -1,4 +1,4 @@
-//! Whatever happens to a file, its reader gives a prefix of its events or a clear error. It never panics.
+//! Whatever happens to a file, its reader gives whole blocks of its events or a clear error. It never panics.
 
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
@@ -58,12 +58,45 @@ fn a_byte_changed_anywhere_is_noticed() {
             let mut bytes = whole.clone();
             bytes[at] ^= bit;
             let (found, failed, trace) = read(bytes);
-            assert_eq!(found, events[..found.len()], "byte {at}");
+            // All up to the damage, or all but one block.
+            let lacks = |from: usize| {
+                let behind = (from + 10).min(events.len());
+                found.iter().eq(events[..from].iter().chain(&events[behind..]))
+            };
+            let is_whole = found == events[..found.len()] || (0..events.len()).step_by(10).any(lacks);
+            assert!(is_whole && !failed, "byte {at}");
             let noticed = failed || trace.as_ref().map_or(true, |trace| trace.damage().is_some());
             assert!(noticed, "byte {at} changed by {bit:#x} went unnoticed");
             assert_eq!(trace.is_err(), at < 16, "only the file header is needed to open");
         }
     }
+}
+
+/// Some commands went on behind a damaged block, and others stopped there.
+#[test]
+fn a_damaged_block_costs_its_own_events() {
+    let events = small_job();
+    let whole = write(tables(), &events, 10);
+    let trace = Trace::from_bytes(whole.clone(), "whole.pio").unwrap();
+    let (first, second) = (trace.blocks()[0], trace.blocks()[1]);
+    let (behind, duration_ns) = (trace.blocks()[2..].to_vec(), trace.duration_ns());
+    // The blocks of events lie one behind the other, before the index.
+    let stored = whole.windows(4).enumerate().filter(|(_, word)| word == b"PBLK").map(|(at, _)| at);
+    let offsets: Vec<usize> = stored.collect();
+    let at = offsets[offsets.len() - 1 - trace.blocks().len() + 1];
+    let mut bytes = whole;
+    bytes[at + second.file_bytes() as usize - 1] ^= 1;
+    let (found, failed, trace) = read(bytes);
+    let trace = trace.unwrap();
+    assert!(!failed);
+    assert_eq!(found, [&events[..10], &events[20..]].concat());
+    assert_eq!(trace.blocks()[0], first);
+    assert_eq!(trace.blocks()[1..], behind);
+    assert_eq!((trace.event_count(), trace.duration_ns()), (found.len() as u64, duration_ns));
+    let damage = trace.damage().unwrap();
+    assert_eq!((damage.offset, damage.events_lost), (at as u64, Some(10)));
+    assert_eq!((damage.events_saved, damage.bytes_lost), (found.len() as u64, second.file_bytes()));
+    assert!(damage.to_string().contains("10 events in damaged blocks"), "{damage}");
 }
 
 #[test]

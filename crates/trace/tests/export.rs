@@ -6,7 +6,7 @@ mod support;
 
 use std::fs::File;
 
-use pio_trace::{Call, Event, FileId, Handle, Layer, Op, ProcessId, Target, Trace, export};
+use pio_trace::{Call, Event, FileId, Handle, Layer, Op, ProcessId, Splits, Target, Trace, export};
 use support::{small_job, tables, write};
 
 fn trace() -> Trace {
@@ -17,7 +17,7 @@ fn trace() -> Trace {
 fn chrome_json_has_every_event() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("job.json");
-    export::chrome(&trace(), &File::create(&path).unwrap(), &path).unwrap();
+    export::chrome(&trace(), &Splits::default(), &File::create(&path).unwrap(), &path, &mut |_| {}).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(json["otherData"]["job"], "mpiexec -n 2 venus --grid 64");
     let all = json["traceEvents"].as_array().unwrap();
@@ -42,14 +42,45 @@ fn chrome_json_has_every_event() {
     }
 }
 
+/// Parts for the first collective call of [`small_job`].
+fn splits(files_seen: bool) -> Splits {
+    let mut splits = Splits::default();
+    for block in small_job().chunks(10) {
+        splits.begin_block();
+        block.iter().for_each(|event| splits.add(event));
+    }
+    splits.set(0, [5, 3, 2]);
+    splits.set_files_seen(files_seen);
+    splits
+}
+
+#[test]
+fn chrome_json_has_the_parts_of_a_collective_call() {
+    let folder = tempfile::tempdir().unwrap();
+    for files_seen in [true, false] {
+        let path = folder.path().join("job.json");
+        export::chrome(&trace(), &splits(files_seen), &File::create(&path).unwrap(), &path, &mut |_| {})
+            .unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let calls = json["traceEvents"].as_array().unwrap().iter().filter(|entry| entry["ph"] == "X");
+        let with_parts: Vec<_> = calls.filter(|call| call["args"].get("late_ns").is_some()).collect();
+        assert_eq!(with_parts.len(), 1);
+        let arguments = &with_parts[0]["args"];
+        assert_eq!((&arguments["late_ns"], &arguments["library_ns"]), (&5.into(), &3.into()));
+        assert_eq!(arguments.get("files_ns").and_then(|part| part.as_u64()), files_seen.then_some(2));
+    }
+}
+
 #[test]
 fn chrome_json_of_nothing_is_valid() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("none.json");
     export::chrome(
         &Trace::from_bytes(write(Default::default(), &[], 1), "none.pio").unwrap(),
+        &Splits::default(),
         &File::create(&path).unwrap(),
         &path,
+        &mut |_| {},
     )
     .unwrap();
     let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
@@ -63,7 +94,7 @@ fn an_iolog_has_what_reached_the_files() {
     let mut events = small_job();
     events.retain(|event| event.op() != Op::Communicate);
     let trace = Trace::from_bytes(write(tables(), &events, 10), "job.pio").unwrap();
-    let requests = export::fio(&trace, &File::create(&path).unwrap(), &path).unwrap();
+    let requests = export::fio(&trace, &File::create(&path).unwrap(), &path, &mut |_| {}).unwrap();
     let log = std::fs::read_to_string(&path).unwrap();
     let mut lines = log.lines();
     assert_eq!(lines.next(), Some("fio version 3 iolog"));
@@ -107,7 +138,7 @@ fn fio_carries_out_an_iolog() {
     tables.files.remove(0);
     tables.handles = vec![Handle { file: FileId(0), process: ProcessId(0), ranks: 1, collective: 0 }; 3];
     let trace = Trace::from_bytes(write(tables, &events, 10), "job.pio").unwrap();
-    assert_eq!(export::fio(&trace, &File::create(&log).unwrap(), &log).unwrap(), 4);
+    assert_eq!(export::fio(&trace, &File::create(&log).unwrap(), &log, &mut |_| {}).unwrap(), 4);
     let fio = std::process::Command::new("fio")
         .args(["--name=job", "--ioengine=psync", "--output-format=json"])
         .arg(format!("--read_iolog={}", log.display()))
@@ -131,7 +162,7 @@ fn parquet_has_every_event() {
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("job.parquet");
-    export::parquet(&trace(), &File::create(&path).unwrap(), &path).unwrap();
+    export::parquet(&trace(), &splits(true), &File::create(&path).unwrap(), &path, &mut |_| {}).unwrap();
     let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
     let metadata = reader.metadata().file_metadata().key_value_metadata().unwrap();
     let value =
@@ -144,7 +175,8 @@ fn parquet_has_every_event() {
     let events: Vec<Event> = small_job();
     let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
     assert_eq!(rows.len(), events.len());
-    for (row, event) in rows.iter().zip(&events) {
+    let first = events.iter().position(Splits::has_one);
+    for (index, (row, event)) in rows.iter().zip(&events).enumerate() {
         let cell = |name: &str| row.get_column_iter().find(|(column, _)| *column == name).unwrap().1.clone();
         let text = |text: &str| Field::Str(text.into());
         let number = |number: Option<u64>| number.map_or(Field::Null, Field::ULong);
@@ -174,6 +206,9 @@ fn parquet_has_every_event() {
         assert_eq!(cell("elapsed_ns"), number(Some(event.elapsed_ns)));
         assert_eq!(cell("think_ns"), number(Some(event.think_ns)));
         assert_eq!(cell("operation"), number(Some(event.operation)));
+        for (name, part_ns) in [("late_ns", 5), ("library_ns", 3), ("files_ns", 2)] {
+            assert_eq!(cell(name), number((Some(index) == first).then_some(part_ns)), "{name}");
+        }
         assert_eq!(cell("physical"), Field::Bool(event.is_physical()));
         let flag = |flag| Field::Bool(event.flags.contains(flag));
         assert_eq!(cell("collective"), flag(pio_trace::Flags::COLLECTIVE));

@@ -9,6 +9,8 @@ use pio_machine::Machine;
 use pio_report::chart;
 use pio_sim::study::hong::{self, Options, Other};
 
+use crate::progress::Working;
+
 mod figures;
 mod measure;
 mod tables;
@@ -42,7 +44,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let other = other(&arguments)?;
     arguments.measure.check()?;
     let machine = Machine::find(&arguments.machine)?;
+    let working = Working::new("simulating");
     let study = hong::reproduce(&Options { machine, other })?;
+    drop(working);
     let mut text = tables::text(&study);
     text.push_str(&format!(
         "\n  machine {} · nothing is random · pioscope {}\n",
@@ -54,7 +58,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         write(folder, &study.tables.iter().map(figures::of_table).collect::<Vec<_>>())?;
     }
     if arguments.measure.is_wanted() {
+        let working = Working::new("running the benchmark");
         let measured = measure::run(&arguments.measure)?;
+        drop(working);
         crate::print(&format!("\n{}", measured.text()))?;
         if let Some(folder) = &arguments.output {
             write(folder, &measured.figures())?;

@@ -12,6 +12,8 @@ use pio_report::chart;
 use pio_report::units::significant;
 use pio_sim::study::miller_katz::{self, Basis, Claim, MEGAWORD, Sensitivity, Statement, Study};
 
+use crate::progress::Working;
+
 mod figures;
 mod tables;
 
@@ -103,6 +105,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     arguments.output.as_deref().map_or(Ok(()), crate::whole_file::check_folder)?;
     check(&arguments)?;
     let computer = computer(&arguments)?;
+    let working = Working::new("generating the applications");
     let everything = arguments.figures.is_empty();
     let wanted = if everything { &FIGURES[..] } else { &arguments.figures[..] };
     let study = if everything {
@@ -113,17 +116,18 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         Study::new(computer, &names)?
     };
     let mut text = String::new();
+    let mut off_table = false;
     if everything {
+        working.now("writing and explaining the traces of Tables 1 and 2");
         let (table, holds) = tables::tables()?;
         for table in table {
             text.push_str(&table.text());
             text.push('\n');
         }
-        if !holds {
-            eprintln!("pioscope: a generated trace is more than 2 % off its table");
-        }
+        off_table = !holds;
     }
     for number in wanted {
+        working.now(&format!("simulating Figure {number}"));
         for drawn in figures::draw(*number, &study, &arguments)? {
             text.push_str(&drawn.table.text());
             text.push('\n');
@@ -133,6 +137,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         }
     }
     if everything {
+        working.now("simulating what the paper states, and other values of what it leaves out");
         let (stated, kept_aside): (Vec<Statement>, Vec<Statement>) = miller_katz::statements(&study)?
             .into_iter()
             .partition(|statement| statement.claim != Claim::Unknown);
@@ -141,6 +146,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         text.push_str(&predictions_table(&kept_aside).text());
         text.push('\n');
         text.push_str(&sensitivities_table(&miller_katz::sensitivities(&study)?).text());
+    }
+    drop(working);
+    if off_table {
+        eprintln!("pioscope: a generated trace is more than 2 % off its table");
     }
     let computer = &study.computer;
     text.push_str(&format!(

@@ -15,6 +15,7 @@ use pio_trace::Op;
 
 use crate::apply::{self, How};
 use crate::explain;
+use crate::progress::Working;
 
 /// Processes of the small case.
 const PROCESSES: u32 = 8;
@@ -42,7 +43,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
         text.push_str(&checks_table(&checks).text());
         text.push('\n');
     }
-    text.push_str(&rows_table(&thakur::reproduce()?).text());
+    let working = Working::new("simulating");
+    let rows = thakur::reproduce()?;
+    drop(working);
+    text.push_str(&rows_table(&rows).text());
     crate::print(&text)?;
     if !equal {
         bail!("the run's counts are not the published ones");
@@ -75,9 +79,11 @@ fn run_small_case(arguments: &Arguments) -> Result<Explanation> {
     let words = launch(&[&mesh[..], &initial].concat());
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).stdout(Stdio::null()).envs(pio_mpi::any_ranks());
+    let working = Working::new("running");
     if !pio_record::run_to_end(&mut command)?.success() {
         bail!("{}: could not make the restart file", program.display());
     }
+    drop(working);
 
     eprintln!("pioscope: running 20 iterations on {PROCESSES} processes, which can take a minute or two");
     let (restart, output, trace) = (start.join("restart.dat"), folder.join("run"), folder.join("run.pio"));

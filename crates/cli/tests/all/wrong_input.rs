@@ -96,6 +96,56 @@ fn a_trace_of_which_nothing_is_left_is_an_error() {
     assert!(!place.join("report.html").exists() && !place.join("run.parquet").exists());
 }
 
+/// Some commands went on behind a damaged block, and others stopped there.
+#[test]
+fn every_command_goes_on_behind_a_damaged_block() {
+    let place = Place::new();
+    let workload =
+        ["workload", "ior-hard", "--param", "ranks=4", "--param", "segments=20000", "-o", "run.pio"];
+    place.pioscope(workload).succeeds();
+    let whole = fs::read(place.join("run.pio")).unwrap();
+    let starts = whole.windows(4).enumerate().filter(|(_, word)| word == b"PBLK").map(|(at, _)| at);
+    let starts: Vec<usize> = starts.collect();
+    // The definitions; the first events, with which the files are opened; more events.
+    for behind in &starts[2..4] {
+        let mut bytes = whole.clone();
+        bytes[behind - 1] ^= 0xff;
+        fs::write(place.join("hurt.pio"), bytes).unwrap();
+        let lost = "hurt.pio: incomplete: the trace is damaged at byte ";
+        let explained = place.pioscope(["explain", "hurt.pio"]).succeeds();
+        assert!(explained.out.starts_with("Incomplete: the trace is damaged at byte "), "{}", explained.out);
+        assert!(explained.out.contains(" events in damaged blocks "), "{}", explained.out);
+        for words in [
+            &["diff", "hurt.pio", "run.pio"][..],
+            &["predict", "hurt.pio", "-m", "sp-argonne", "--strategy", "independent"],
+            &["convert", "hurt.pio", "-o", "hurt.json"],
+            &["convert", "hurt.pio", "-o", "hurt.iolog"],
+        ] {
+            let done = place.pioscope(words).succeeds();
+            assert!(done.err.starts_with("pioscope: ") && done.err.contains(lost), "{words:?}: {}", done.err);
+            assert!(done.err.contains("at least so large"), "{words:?}: {}", done.err);
+        }
+    }
+}
+
+/// Who waited did not know whether anything was going on.
+#[test]
+fn long_work_shows_progress_on_a_terminal_alone() {
+    let place = Place::new();
+    let words = ["reproduce", "miller-katz", "--figure", "8"];
+    let typed = format!("{} {}", env!("CARGO_BIN_EXE_pioscope"), words.join(" "));
+    let terminal = Command::new("script").args(["-qec", &typed, "/dev/null"]).env("TERM", "xterm").output();
+    let Ok(seen) = terminal else {
+        eprintln!("skipped: no script (util-linux) here");
+        return;
+    };
+    let seen = String::from_utf8_lossy(&seen.stdout).into_owned();
+    assert!(seen.contains("simulating Figure 8"), "{seen}");
+    let quick = ["--policy", "lru", "--cache", "4MW"];
+    let quiet = place.pioscope(words.into_iter().chain(quick)).succeeds();
+    assert_eq!(quiet.err, "");
+}
+
 #[test]
 fn what_a_budget_left_out_is_said_first() {
     let place = Place::new();

@@ -11,24 +11,41 @@ use std::path::Path;
 use crate::error::TraceError;
 use crate::event::{Event, Target};
 use crate::reader::Trace;
+use crate::splits::{Split, Splits};
 use crate::tables::{Process, Tables};
 
 /// Writes `trace` to `file`, which is empty and has the name `path`, as Chrome trace-event JSON, in memory that does not
 /// grow with its length.
 ///
+/// A collective call whose split is known has its parts among its arguments.
+///
 /// Times are microseconds with three digits behind the point, so no nanosecond is lost.
-pub fn chrome(trace: &Trace, file: &File, path: &Path) -> Result<(), TraceError> {
+///
+/// `progress` is told the number of events that are done, now and then.
+///
+/// # Errors
+/// If the trace cannot be read, or the file cannot be written.
+pub fn chrome(
+    trace: &Trace,
+    splits: &Splits,
+    file: &File,
+    path: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), TraceError> {
     let mut out = BufWriter::new(file);
     let tables = trace.tables();
     write_start(&mut out, tables).map_err(TraceError::io(path, "write"))?;
-    let mut text = String::new();
-    for event in trace.events() {
+    let (mut text, mut splits) = (String::new(), splits.walk());
+    for (done, event) in (0..).zip(trace.events()) {
         let event = event?;
+        if done % super::STEP == 0 {
+            progress(done);
+        }
         text.clear();
         // An event has a process, so its name at least stands before.
         text.push_str(",\n");
         // Writing to a string cannot fail.
-        let _ = put_event(&mut text, &event, tables);
+        let _ = put_event(&mut text, &event, splits.of(&event), tables);
         out.write_all(text.as_bytes()).map_err(TraceError::io(path, "write"))?;
     }
     out.write_all(b"\n]}\n").and_then(|()| out.flush()).map_err(TraceError::io(path, "write"))
@@ -65,7 +82,7 @@ fn name_of(process: &Process) -> String {
     }
 }
 
-fn put_event(out: &mut String, event: &Event, tables: &Tables) -> fmt::Result {
+fn put_event(out: &mut String, event: &Event, split: Option<Split>, tables: &Tables) -> fmt::Result {
     write!(
         out,
         "{{\"ph\":\"X\",\"name\":\"{}\",\"cat\":\"{},{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{",
@@ -88,6 +105,12 @@ fn put_event(out: &mut String, event: &Event, tables: &Tables) -> fmt::Result {
     }
     if event.operation != 0 {
         write!(out, "\"operation\":{},", event.operation)?;
+    }
+    if let Some(Split { late_ns, library_ns, files_ns }) = split {
+        write!(out, "\"late_ns\":{late_ns},\"library_ns\":{library_ns},")?;
+        if let Some(files_ns) = files_ns {
+            write!(out, "\"files_ns\":{files_ns},")?;
+        }
     }
     write!(out, "\"size\":{},\"result\":{}}}}}", event.size, event.result)
 }

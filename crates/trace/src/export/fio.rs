@@ -19,13 +19,23 @@ use crate::tables::{FileId, Tables};
 /// Requests of all processes stand in one order, that of their starts, with times in microseconds. A noncontiguous access
 /// is a request for each of its extents. fio takes names without white space only: an underscore stands for it.
 ///
+/// `progress` is told the number of events that are done, now and then.
+///
 /// # Errors
 /// If the trace cannot be read, or the file cannot be written.
-pub fn fio(trace: &Trace, file: &File, path: &Path) -> Result<u64, TraceError> {
+pub fn fio(
+    trace: &Trace,
+    file: &File,
+    path: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<u64, TraceError> {
     let only_physical = has_physical(trace)?;
     let mut log = Log::begin(BufWriter::new(file), trace.tables()).map_err(TraceError::io(path, "write"))?;
-    for event in trace.events() {
+    for (done, event) in (0..).zip(trace.events()) {
         let event = event?;
+        if done % super::STEP == 0 {
+            progress(done);
+        }
         let counts = match event.layer() {
             Layer::Posix | Layer::Stdio => true,
             Layer::MpiIo => !only_physical,

@@ -19,22 +19,39 @@ use crate::columns::{COLUMNS, Get, Row};
 use crate::error::TraceError;
 use crate::event::Event;
 use crate::reader::Trace;
+use crate::splits::{Split, Splits};
 use crate::tables::Tables;
 
 /// Writes `trace` to `file`, which is empty and has the name `path`, as Parquet: zstd, a row group for each block of the
 /// trace (at most 65 536 rows).
 ///
 /// Names are resolved: `host`, `file`, `call` and the like are dictionary-coded strings. Values that an event does not
-/// have are null. The job's name, its start and its notes are in the file's key-value metadata as `pioscope.job`,
+/// have are null; so are the parts of a collective call's time, if `splits` does not know them. The job's name, its start and its notes are in the file's key-value metadata as `pioscope.job`,
 /// `pioscope.epoch_ns` and `pioscope.note.NAME`.
-pub fn parquet(trace: &Trace, file: &File, path: &Path) -> Result<(), TraceError> {
+///
+/// `progress` is told the number of events that are done, now and then.
+///
+/// # Errors
+/// If the trace cannot be read, or the file cannot be written.
+pub fn parquet(
+    trace: &Trace,
+    splits: &Splits,
+    file: &File,
+    path: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), TraceError> {
     let refused = |source| TraceError::Parquet { path: path.to_path_buf(), source };
     let properties = properties(trace.tables()).map_err(refused)?;
     let schema = schema().map_err(refused)?;
     let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(refused)?;
+    let mut done = 0;
     for block in 0..trace.blocks().len() {
         let events = trace.block(block)?;
-        write_group(&mut writer, &events, trace.tables()).map_err(refused)?;
+        let mut walk = splits.walk_block(block);
+        let splits: Vec<_> = events.iter().map(|event| walk.of(event)).collect();
+        write_group(&mut writer, &events, &splits, trace.tables()).map_err(refused)?;
+        done += events.len() as u64;
+        progress(done);
     }
     writer.close().map_err(refused)?;
     Ok(())
@@ -76,12 +93,14 @@ fn schema() -> Result<TypePtr, ParquetError> {
 fn write_group(
     writer: &mut SerializedFileWriter<&File>,
     events: &[Event],
+    splits: &[Option<Split>],
     tables: &Tables,
 ) -> Result<(), ParquetError> {
+    let rows = || events.iter().zip(splits).map(|(event, &split)| Row { event, tables, split });
     let mut group = writer.next_row_group()?;
     for (_, get) in COLUMNS {
         let Some(mut column) = group.next_column()? else { break };
-        write_column(&mut column, get, events.iter().map(|event| Row { event, tables }))?;
+        write_column(&mut column, get, rows())?;
         column.close()?;
     }
     group.close()?;

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use pio_machine::Duration;
 use pio_report::Table;
 use pio_report::chart::{Figure, Point, Series};
-use pio_report::units::significant;
+use pio_report::units::{self, significant};
 use pio_sim::buffers::Outcome;
 use pio_sim::study::miller_katz::figures::{Curve, Sizes, demand, idle_over_size, to_buffers, to_disk};
 use pio_sim::study::miller_katz::{Case, MEGAWORD, Study};
@@ -175,25 +175,34 @@ fn outcome_columns(size: &'static str) -> Vec<&'static str> {
 }
 
 fn outcome_cells(outcome: &Outcome) -> Vec<String> {
-    let ahead = outcome.buffers.ahead_bytes.max(1) as f64;
+    let per_cent = |part: f64, whole: u64| {
+        units::if_known((whole > 0).then_some(part), |part| format!("{:.1}", part * 100.0))
+    };
+    let buffers = &outcome.buffers;
+    let in_vain = buffers.ahead_wasted_bytes as f64 / buffers.ahead_bytes as f64;
     vec![
         format!("{:.1}", outcome.idle().seconds()),
         format!("{:.1}", outcome.elapsed.seconds()),
         format!("{:.1}", outcome.utilisation() * 100.0),
-        format!("{:.1}", outcome.hit_ratio() * 100.0),
-        format!("{:.1}", outcome.buffers.ahead_wasted_bytes as f64 / ahead * 100.0),
+        per_cent(outcome.hit_ratio(), buffers.read_bytes),
+        per_cent(in_vain, buffers.ahead_bytes),
         format!("{:.0}", outcome.flow.disk_read_bytes as f64 / 1e6),
         format!("{:.0}", outcome.flow.disk_written_bytes as f64 / 1e6),
     ]
 }
 
 fn in_words(outcome: &Outcome) -> String {
+    let hits = match outcome.buffers.read_bytes {
+        0 => "nothing is read".to_owned(),
+        _ => format!(
+            "{:.1} % of the bytes read are in the buffers or on their way there",
+            outcome.hit_ratio() * 100.0
+        ),
+    };
     format!(
-        "The whole run: {:.1} s, of which the processor is idle {:.1} s; {:.1} % of the bytes read are in the buffers or on \
-         their way there.",
+        "The whole run: {:.1} s, of which the processor is idle {:.1} s; {hits}.",
         outcome.elapsed.seconds(),
         outcome.idle().seconds(),
-        outcome.hit_ratio() * 100.0
     )
 }
 

@@ -1,14 +1,13 @@
 //! Tables 1 and 2: the generated applications are written as traces, read again and explained like any other.
 
 use anyhow::{Context, Result};
-use pio_explain::{Amount, Workload};
+use pio_explain::{Amount, Explanation, Workload};
 use pio_report::Table;
 use pio_report::units::significant;
 use pio_sim::study::miller_katz::{Measured, Printed, printed};
 use pio_sim::workload::miller_katz::{PUBLISHED, application};
 use pio_sim::workload::write_trace;
-
-use crate::explain;
+use pio_trace::Trace;
 
 /// Both tables, and whether every number agrees.
 pub(super) fn tables() -> Result<([Table; 2], bool)> {
@@ -17,7 +16,7 @@ pub(super) fn tables() -> Result<([Table; 2], bool)> {
     for published in &PUBLISHED {
         let path = folder.path().join(format!("{}.pio", published.name));
         write_trace(&application(published.name)?, &[], &path)?;
-        let found = explain::explain(&explain::open(&path)?)?;
+        let found = Explanation::of_trace(&Trace::open(&path)?, &mut |_| {})?;
         rows.extend(printed(published, &measured(&found.workload)));
     }
     let holds = rows.iter().all(Printed::agrees);
