@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
+use crate::servers::Servers;
 use crate::support::{Place, mpi, mpiexec};
 use pio_mpi::any_ranks;
 use pio_trace::{Op, Trace};
@@ -184,4 +185,55 @@ fn a_program_that_cannot_be_seen_runs_and_is_named_before_and_after() {
     assert!(ours[0].starts_with("pioscope: ./fixed: not seen: it is statically linked"), "{ours:?}");
     assert!(ours.iter().any(|line| line.contains("wrote 5 bytes")), "{ours:?}");
     place.pioscope(["explain", "run.pio"]).succeeds();
+}
+
+/// Opens a file with hints of its striping, and says what it is told of it.
+const STRIPED: &str = r#"
+#include <mpi.h>
+#include <stdio.h>
+int main(int count, char **words) {
+  int rank, flag;
+  char value[MPI_MAX_INFO_VAL];
+  MPI_File file;
+  MPI_Info info, used;
+  MPI_Init(&count, &words);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "striping_unit", words[2]);
+  MPI_Info_set(info, "striping_factor", words[3]);
+  if (MPI_File_open(MPI_COMM_WORLD, words[1], MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file)) MPI_Abort(MPI_COMM_WORLD, 3);
+  MPI_File_get_info(file, &used);
+  const char *keys[] = {"striping_unit", "striping_factor"};
+  for (int i = 0; rank == 0 && i < 2; i++) {
+    MPI_Info_get(used, keys[i], sizeof value - 1, value, &flag);
+    printf("%s=%s\n", keys[i], flag ? value : "none");
+  }
+  MPI_File_close(&file);
+  MPI_Finalize();
+  return 0;
+}
+"#;
+
+/// A factor that a program gave in its MPI_Info came back from MPI_File_get_info, and was never used.
+#[test]
+fn striping_from_mpi_info_is_used_or_not_told() {
+    let Some(mpi) = mpi() else { return };
+    let place = Place::new();
+    place.compile(&mpi.mpicc, "striped", STRIPED, &[]);
+    let description = place.join("store.toml");
+    let description = description.to_str().unwrap();
+    let _servers = Servers::start(&place.join("data"), &["--servers", "3", "--store-file", description]);
+    let told = |store: &[&str], words: [&str; 3]| {
+        let apply = [&["apply", "-s", "two-phase"][..], store, &["--"]].concat();
+        let job =
+            [&mpiexec(&mpi, 2)[..], &["./striped"].map(str::to_owned), &words.map(str::to_owned)].concat();
+        let all = apply.into_iter().map(str::to_owned).chain(job);
+        place.pioscope(all).succeeds().out
+    };
+    let on_store = ["--store", description];
+    assert_eq!(told(&on_store, ["new", "65536", "2"]), "striping_unit=65536\nstriping_factor=2\n");
+    // What is there keeps its own; what cannot be is left out.
+    assert_eq!(told(&on_store, ["new", "4096", "1"]), "striping_unit=65536\nstriping_factor=2\n");
+    assert!(told(&on_store, ["many", "4096", "1000"]).ends_with("striping_factor=3\n"));
+    assert_eq!(told(&[], ["plain", "65536", "2"]), "striping_unit=65536\nstriping_factor=none\n");
 }

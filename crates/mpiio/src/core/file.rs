@@ -265,9 +265,15 @@ impl File {
     }
 
     /// The hints in force, and those that are kept.
+    ///
+    /// Of the striping what is, not what was wished for: a file that was there keeps its own, and over how many servers a
+    /// plain file goes we neither choose nor know.
     pub fn hints(&self) -> (Hints, Kept) {
+        let striping = self.inner.storage.striping();
         let state = self.lock();
-        (state.hints.clone(), state.kept.clone())
+        let striping_factor = striping.map(|(_, factor)| factor);
+        let striping_unit = striping.map_or(state.hints.striping_unit, |(unit, _)| Some(unit));
+        (Hints { striping_factor, striping_unit, ..state.hints.clone() }, state.kept.clone())
     }
 
     /// Switches atomic mode. Collective.

@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use pio_plan::Hints;
+use pio_store::client::Striping;
 
 use super::cache::Cache;
 use super::channel::Channel;
@@ -60,7 +61,9 @@ impl Opened {
         wanted: &Hints,
     ) -> Result<Opened, Status> {
         let first = cache.is_first()?;
-        let attempt = Attempt { path, mode, permissions };
+        let dealt =
+            Striping { unit: wanted.striping_unit.unwrap_or(0), factor: wanted.striping_factor.unwrap_or(0) };
+        let attempt = Attempt { path, mode, permissions, wanted: dealt };
         let waits = mode.creates(true) == Creates::New || permissions.is_some();
         let opened = if waits { Err(Status::Internal) } else { attempt.open(true) };
         let outcome = if waits { WAITS } else { outcome_of(&opened) };
@@ -113,6 +116,7 @@ struct Attempt<'a> {
     path: &'a CStr,
     mode: Mode,
     permissions: Option<u32>,
+    wanted: Striping,
 }
 
 /// The file, and where pointers begin.
@@ -121,13 +125,13 @@ type Found = (Storage, u64);
 impl Attempt<'_> {
     /// Opens the file; makes it, if it is to be made and this rank is the one to do it.
     fn open(&self, makes: bool) -> Result<Found, Status> {
-        let Attempt { path, mode, permissions } = *self;
+        let Attempt { path, mode, permissions, wanted } = *self;
         if !mode.is_valid() || (mode.is_sequential() && mode.reads() && mode.writes()) {
             return Err(Status::Amode);
         }
         let name = Path::new(OsStr::from_bytes(without_driver(path).to_bytes()));
         let sets = makes && permissions.is_some() && !name.exists();
-        let storage = Storage::open(path, mode, makes)?;
+        let storage = Storage::open(path, mode, makes, wanted)?;
         if let (true, Some(permissions)) = (sets, permissions) {
             // A hint: if the file system will not have it, the file is there with the usual permissions.
             let permissions = std::os::unix::fs::PermissionsExt::from_mode(permissions);

@@ -101,12 +101,20 @@ pub struct RemoteFile {
     locks: Mutex<Vec<(Range<u64>, Lock)>>,
 }
 
+/// What of a wish the servers can fulfil: strips that no file can have are none. More servers than there are is all of
+/// them.
+fn possible(wanted: Striping, servers: u32) -> Striping {
+    let longest = i64::MAX as u64 / u64::from(servers.max(1));
+    Striping { unit: if wanted.unit <= longest { wanted.unit } else { 0 }, ..wanted }
+}
+
 impl RemoteFile {
-    /// Opens a file of the store.
-    pub fn open(name: &str, creates: Creates) -> Result<RemoteFile, IoError> {
+    /// Opens a file of the store. One that it makes is dealt out as `wanted` says, as far as the store can: it is a hint.
+    pub fn open(name: &str, creates: Creates, wanted: Striping) -> Result<RemoteFile, IoError> {
         UNSAID.take();
         let mode = Mode { create: creates != Creates::No, exclusive: creates == Creates::New };
-        let opened = connected().and_then(|store| Ok((store.open(name, mode, Striping::default())?, store)));
+        let opened = connected()
+            .and_then(|store| Ok((store.open(name, mode, possible(wanted, store.servers()))?, store)));
         let (file, store) = opened.map_err(|error| {
             let errno = error.errno();
             UNSAID.set((!is_an_answer(&error)).then_some(error));

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use pio_layout::View;
 use pio_plan::{Direction, IoError};
+use pio_store::client::Striping;
 
 use super::drivers;
 use super::memory::Memory;
@@ -95,10 +96,10 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// Opens the file. The `first` rank creates it, if it is to be created.
-    pub fn open(path: &CStr, mode: Mode, first: bool) -> Result<Storage, IoError> {
+    /// Opens the file. The `first` rank creates it, if it is to be created; on servers as `wanted` says.
+    pub fn open(path: &CStr, mode: Mode, first: bool, wanted: Striping) -> Result<Storage, IoError> {
         match remote::name_of(path) {
-            Some(name) => RemoteFile::open(&name, mode.creates(first)).map(Storage::Remote),
+            Some(name) => RemoteFile::open(&name, mode.creates(first), wanted).map(Storage::Remote),
             None => PlainFile::open(without_driver(path), mode, first).map(Storage::Plain),
         }
     }
