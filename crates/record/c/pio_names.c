@@ -16,6 +16,19 @@
         PATH_BODY(int, folder, path, call, size, next_call)                                                            \
     }
 
+/* A call on two names; `other_id` gives the id of the second. */
+#define HOOK_ON_TWO(name, parameters, call, folder, path, other_id, other_folder, other, next_call)                    \
+    DECLARE_NEXT(name)                                                                                                 \
+    EXPORT int name parameters {                                                                                       \
+        if (!recording() || !is_owner())                                                                               \
+            return next_call;                                                                                          \
+        struct pioscope_span span;                                                                                     \
+        span_begin(&span);                                                                                             \
+        int result = next_call;                                                                                        \
+        finish_names(&span, call, folder, path, other_id, other_folder, other, result);                                \
+        return result;                                                                                                 \
+    }
+
 HOOK_ON_PATH(truncate, (const char *path, off_t size), AT_FDCWD, path, PIO_CALL_TRUNCATE, size, NEXT(truncate)(path, size))
 HOOK_ON_PATH(truncate64, (const char *path, off64_t size), AT_FDCWD, path, PIO_CALL_TRUNCATE, size,
              NEXT(truncate64)(path, size))
@@ -23,17 +36,20 @@ HOOK_ON_PATH(unlink, (const char *path), AT_FDCWD, path, PIO_CALL_UNLINK, 0, NEX
 HOOK_ON_PATH(unlinkat, (int folder, const char *path, int flags), folder, path,
              flags &AT_REMOVEDIR ? PIO_CALL_RMDIR : PIO_CALL_UNLINK, 0, NEXT(unlinkat)(folder, path, flags))
 HOOK_ON_PATH(remove, (const char *path), AT_FDCWD, path, PIO_CALL_UNLINK, 0, NEXT(remove)(path))
-HOOK_ON_PATH(rename, (const char *from, const char *to), AT_FDCWD, from, PIO_CALL_RENAME, 0, NEXT(rename)(from, to))
-HOOK_ON_PATH(renameat, (int from_folder, const char *from, int to_folder, const char *to), from_folder, from, PIO_CALL_RENAME, 0,
-             NEXT(renameat)(from_folder, from, to_folder, to))
-HOOK_ON_PATH(renameat2, (int from_folder, const char *from, int to_folder, const char *to, unsigned flags), from_folder, from,
-             PIO_CALL_RENAME, 0, NEXT(renameat2)(from_folder, from, to_folder, to, flags))
-HOOK_ON_PATH(link, (const char *from, const char *to), AT_FDCWD, from, PIO_CALL_LINK, 0, NEXT(link)(from, to))
-HOOK_ON_PATH(linkat, (int from_folder, const char *from, int to_folder, const char *to, int flags), from_folder, from,
-             PIO_CALL_LINK, 0, NEXT(linkat)(from_folder, from, to_folder, to, flags))
-HOOK_ON_PATH(symlink, (const char *target, const char *path), AT_FDCWD, path, PIO_CALL_SYMLINK, 0, NEXT(symlink)(target, path))
-HOOK_ON_PATH(symlinkat, (const char *target, int folder, const char *path), folder, path, PIO_CALL_SYMLINK, 0,
-             NEXT(symlinkat)(target, folder, path))
+HOOK_ON_TWO(rename, (const char *from, const char *to), PIO_CALL_RENAME, AT_FDCWD, from, id_of_other, AT_FDCWD, to,
+            NEXT(rename)(from, to))
+HOOK_ON_TWO(renameat, (int from_folder, const char *from, int to_folder, const char *to), PIO_CALL_RENAME, from_folder, from,
+            id_of_other, to_folder, to, NEXT(renameat)(from_folder, from, to_folder, to))
+HOOK_ON_TWO(renameat2, (int from_folder, const char *from, int to_folder, const char *to, unsigned flags), PIO_CALL_RENAME,
+            from_folder, from, id_of_other, to_folder, to, NEXT(renameat2)(from_folder, from, to_folder, to, flags))
+HOOK_ON_TWO(link, (const char *from, const char *to), PIO_CALL_LINK, AT_FDCWD, from, id_of_other, AT_FDCWD, to,
+            NEXT(link)(from, to))
+HOOK_ON_TWO(linkat, (int from_folder, const char *from, int to_folder, const char *to, int flags), PIO_CALL_LINK, from_folder,
+            from, id_of_other, to_folder, to, NEXT(linkat)(from_folder, from, to_folder, to, flags))
+HOOK_ON_TWO(symlink, (const char *target, const char *path), PIO_CALL_SYMLINK, AT_FDCWD, path, id_of_linked, AT_FDCWD, target,
+            NEXT(symlink)(target, path))
+HOOK_ON_TWO(symlinkat, (const char *target, int folder, const char *path), PIO_CALL_SYMLINK, folder, path, id_of_linked, folder,
+            target, NEXT(symlinkat)(target, folder, path))
 HOOK_ON_PATH(mkdir, (const char *path, mode_t mode), AT_FDCWD, path, PIO_CALL_MKDIR, 0, NEXT(mkdir)(path, mode))
 HOOK_ON_PATH(mkdirat, (int folder, const char *path, mode_t mode), folder, path, PIO_CALL_MKDIR, 0,
              NEXT(mkdirat)(folder, path, mode))

@@ -162,6 +162,32 @@ static uint64_t id_of_name(const char *path) {
     return PIO_NO_OFFSET;
 }
 
+static bool is_name_kept(int folder, const char *name, uint64_t *id);
+
+/* The id of the second path of a call; 0 if it is not known, or not to be recorded. errno may change. */
+static uint64_t id_of_other(int folder, const char *name, const char *first) {
+    (void)first;
+    uint64_t id;
+    return is_name_kept(folder, name, &id) && id != PIO_NO_OFFSET ? id : 0;
+}
+
+/* The same of what a symbolic link stands for: it is meant from the link's own folder on. */
+static uint64_t id_of_linked(int folder, const char *target, const char *link) {
+    const char *end = strrchr(link, '/');
+    if (target[0] == '/' || end == NULL)
+        return id_of_other(folder, target, link);
+    size_t length = (size_t)(end + 1 - link), rest = strlen(target);
+    char *path = take_path_buffer();
+    uint64_t id = 0;
+    if (path != NULL && length + rest < PATH_MAX) {
+        memcpy(path, link, length);
+        memcpy(path + length, target, rest + 1);
+        id = id_of_other(folder, path, link);
+    }
+    give_path_buffer(path);
+    return id;
+}
+
 /* Whether a call on a name is to be recorded; *id says its path, or PIO_NO_OFFSET if that is not known. errno may
  * change. */
 static bool is_name_kept(int folder, const char *name, uint64_t *id) {

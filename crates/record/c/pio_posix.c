@@ -220,6 +220,18 @@ static __attribute__((noinline)) void finish_name(const struct pioscope_span *sp
     errno = saved;
 }
 
+/* The same after a call on two names. The second's id stands where others have a size; 0 if it is not known. */
+static __attribute__((noinline)) void finish_names(const struct pioscope_span *span, uint32_t call, int folder,
+                                                   const char *name, uint64_t (*other_id)(int, const char *, const char *),
+                                                   int other_folder, const char *other, int64_t result) {
+    int saved = errno;
+    bool is_readable = other != NULL && name != NULL && (result >= 0 || (saved != EFAULT && saved != ENAMETOOLONG));
+    bool is_recorded = is_readable && (LOAD(&spool.thinning) == 0 || spared(call, result));
+    uint64_t size = is_recorded ? other_id(other_folder, other, name) : 0;
+    errno = saved;
+    finish_name(span, call, 0, folder, name, size, result);
+}
+
 /* Open ----------------------------------------------------------------------------------------------------------- */
 
 /* After an open that returned `fd` (or failed). */

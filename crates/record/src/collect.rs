@@ -435,6 +435,11 @@ fn is_on_name(record: &Record, event: &Event) -> bool {
         && matches!(event.op(), Op::Open | Op::Metadata)
 }
 
+/// Whether a record of this call has the id of a second path where others have a size.
+fn has_two_names(call: Call) -> bool {
+    matches!(call, Call::Rename | Call::Link | Call::Symlink)
+}
+
 /// When each process ended by itself: by its own word, or because the same process went on as another program.
 fn process_ends(members: &[Member]) -> Vec<Option<i128>> {
     let mut images: BTreeMap<(&str, &str, u32), Vec<i128>> = BTreeMap::new();
@@ -481,6 +486,9 @@ fn write_events(
     while let Some((thread, start_ns, record)) = merge.next().map_err(Error::io(folder, "read a spool of"))? {
         let state = &mut lookup.states[thread.process];
         let Some(mut event) = event_of(&record, &surveys[thread.process], state) else { continue };
+        if has_two_names(event.call) {
+            event.size = 0;
+        }
         count(&event, &mut summary.recorded);
         if !settings.filter.keeps(&event, writer.tables()) {
             summary.filtered += 1;
@@ -489,7 +497,8 @@ fn write_events(
         if is_on_name(&record, &event)
             && let Some(file) = lookup.names.file(record.offset, writer)
         {
-            event.target = Target::Name { file };
+            let other = if has_two_names(event.call) { lookup.names.file(record.size, writer) } else { None };
+            event.target = Target::Name { file, other };
         }
         event.process = ProcessId(thread.process as u32);
         event.thread = thread.number;

@@ -191,7 +191,18 @@ fn what_is_done_to_names_and_behind_the_scenes_is_recorded() {
         names.map(|path| path.rsplit('/').next().unwrap_or("").to_owned()).collect()
     };
     assert_eq!(names_of("unlink")[..4], ["b2", "c2", "s2", "none"]);
-    assert_eq!(names_of("rename"), ["b", "c", "s"], "the first of both names");
+    assert_eq!(names_of("rename"), ["b", "c", "s"], "the old one of both names");
+    // The new name was lost: what a program wrote under a temporary one could not be found again.
+    let others_of = |call: &str| -> Vec<String> {
+        let of_call = named.iter().filter(|e| e.call.name() == call);
+        let others =
+            of_call.map(|e| job.trace.tables().other_file_of_event(e).expect("a second name").path.clone());
+        others.map(|path| path.rsplit('/').next().unwrap_or("").to_owned()).collect()
+    };
+    assert_eq!(others_of("rename"), ["b2", "c2", "s2"]);
+    assert_eq!(others_of("link"), ["b", "c"]);
+    assert_eq!(others_of("symlink"), ["a"]);
+    assert!(named.iter().filter(|e| e.call == Call::Rename).all(|e| e.size == 0));
     assert_eq!(names_of("stat"), ["a", "a", "a", "a", "none"]);
     assert_eq!(names_of("opendir"), ["d"]);
     assert_eq!(names_of("symlink"), ["s"]);

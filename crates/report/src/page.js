@@ -396,6 +396,7 @@
       const facts = [call.layer, flags & 1 && "caused by an upper layer", flags & 2 && "collective", flags & 4 && "asynchronous", flags & 16 && "never returned"];
       const lines = [title, line(data.rows[col.row[i]] + " ·", facts.filter(Boolean).join(", "))];
       if (col.file[i]) lines.push(line("file", data.files[col.file[i] - 1]));
+      if (col.other[i]) lines.push(line(call.name === "symlink" ? "stands for" : "to", data.files[col.other[i] - 1]));
       if (col.kind[i] === 1) lines.push(line("offset", `${bytes(col.place[i])} (${count(col.place[i])})`));
       if (col.kind[i] === 2) lines.push(line("position in view", count(col.place[i])));
       if (col.kind[i] === 3) lines.push(line("with rank", String(col.place[i])));

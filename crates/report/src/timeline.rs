@@ -47,7 +47,8 @@ impl Timeline {
         let rows = Rows::of(tables, found, &bars);
         let parts = parts(&bars, found.mpi_io.files_seen);
         let calls = Index::of(bars.iter().map(|bar| bar.call));
-        let files = Index::of(bars.iter().filter_map(|bar| file_of(tables, bar)));
+        let named = bars.iter().filter_map(|bar| file_of(tables, bar));
+        let files = Index::of(named.chain(bars.iter().filter_map(other_file_of)));
         let mut unit_ns = 1;
         while found.duration_ns / unit_ns > MOST_UNITS {
             unit_ns *= 10;
@@ -146,8 +147,16 @@ impl<T: Ord + Copy> Index<T> {
 
 fn file_of(tables: &Tables, bar: &Bar) -> Option<FileId> {
     match bar.target {
-        Target::Name { file } => Some(file),
+        Target::Name { file, .. } => Some(file),
         _ => bar.handle.and_then(|handle| tables.handles.get(handle.index())).map(|handle| handle.file),
+    }
+}
+
+/// The second path of a call with two.
+fn other_file_of(bar: &Bar) -> Option<FileId> {
+    match bar.target {
+        Target::Name { other, .. } => other,
+        _ => None,
     }
 }
 
@@ -173,7 +182,7 @@ fn columns(
         Target::Extent { offset } => offset,
         Target::View { position, .. } => position,
         Target::Peer { rank } => u64::from(rank),
-        Target::Name { file } => file.0.into(),
+        Target::Name { file, .. } => file.0.into(),
     };
     let columns = [
         ("row", unsigned(&|bar| rows.row_of.get(&ProcessId(bar.process)).copied().unwrap_or(0))),
@@ -186,6 +195,10 @@ fn columns(
             unsigned(&|bar| {
                 file_of(tables, bar).and_then(|file| files.place(file)).map_or(0, |file| file + 1)
             }),
+        ),
+        (
+            "other",
+            unsigned(&|bar| other_file_of(bar).and_then(|file| files.place(file)).map_or(0, |file| file + 1)),
         ),
         ("kind", unsigned(&kind)),
         ("place", unsigned(&place)),

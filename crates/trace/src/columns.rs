@@ -49,6 +49,7 @@ pub const COLUMNS: &[(&str, Get)] = &[
     ("thread", Get::Unsigned(|row| Some(row.event.thread.into()))),
     ("handle", Get::Unsigned(|row| row.event.handle.map(|handle| handle.0.into()))),
     ("file", Get::Text(|row| row.tables.file_of_event(row.event).map(|file| file.path.as_str()))),
+    ("other_file", Get::Text(|row| row.tables.other_file_of_event(row.event).map(|file| file.path.as_str()))),
     (
         "offset",
         Get::Unsigned(|row| match row.event.target {

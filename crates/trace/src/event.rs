@@ -111,10 +111,11 @@ pub enum Target {
         rank: u32,
     },
     /// A file or folder by its name, which need not be there: calls that open nothing (stat, unlink, a failed open).
-    /// Of two names (rename, link) the first.
     Name {
-        /// The file of this path.
+        /// The file of this path. Of calls with two paths the old one (rename, link), or that of the link (symlink).
         file: FileId,
+        /// Of calls with two paths the other one, if it is known: the new one, or what the symbolic link stands for.
+        other: Option<FileId>,
     },
 }
 

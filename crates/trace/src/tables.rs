@@ -113,8 +113,17 @@ impl Tables {
     pub fn file_of_event(&self, event: &Event) -> Option<&File> {
         match (event.handle, event.target) {
             (Some(handle), _) => self.file_of(handle),
-            (None, Target::Name { file }) => self.files.get(file.index()),
+            (None, Target::Name { file, .. }) => self.files.get(file.index()),
             (None, _) => None,
+        }
+    }
+
+    /// The second path of a call with two: the new one of rename and link, what a symlink stands for. None if there is no
+    /// such, or it is not known.
+    pub fn other_file_of_event(&self, event: &Event) -> Option<&File> {
+        match event.target {
+            Target::Name { other: Some(other), .. } => self.files.get(other.index()),
+            _ => None,
         }
     }
 }

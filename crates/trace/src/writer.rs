@@ -249,13 +249,14 @@ fn check_ids(event: &Event, tables: &Tables, path: &Path) -> Result<(), TraceErr
         Target::View { view, .. } => Some(view.0),
         _ => None,
     };
-    let named = match event.target {
-        Target::Name { file } => Some(file.0),
-        _ => None,
+    let (named, other) = match event.target {
+        Target::Name { file, other } => (Some(file.0), other.map(|other| other.0)),
+        _ => (None, None),
     };
     check("process", Some(event.process.0), tables.processes.len())?;
     check("handle", event.handle.map(|id| id.0), tables.handles.len())?;
     check("view", view, tables.views.len())?;
     check("file", named, tables.files.len())?;
+    check("file", other, tables.files.len())?;
     check("datatype", event.memory.map(|id| id.0), tables.datatypes.len())
 }

@@ -84,7 +84,7 @@ fn calls_of_version_4() -> Vec<Event> {
     events.extend([1, 0, 1].into_iter().zip(1..).map(|(file, i)| Event {
         call: Call::Stat,
         handle: None,
-        target: Target::Name { file: FileId(file) },
+        target: Target::Name { file: FileId(file), other: None },
         size: 0,
         result: 0,
         ..event(start_ns + 1000 * i)
@@ -104,12 +104,41 @@ fn make_version_4() {
     writer.finish().unwrap();
 }
 
+/// Calls with two names.
+fn calls_of_version_5() -> Vec<Event> {
+    let mut events = small_job();
+    let start_ns = events.last().map_or(0, |event| event.start_ns);
+    let names = [(Call::Rename, 0, Some(1)), (Call::Link, 1, Some(0)), (Call::Symlink, 1, None)];
+    events.extend(names.into_iter().cycle().take(6).zip(1..).map(|((call, file, other), i)| Event {
+        call,
+        handle: None,
+        target: Target::Name { file: FileId(file), other: other.map(FileId) },
+        size: 0,
+        result: 0,
+        ..event(start_ns + 1000 * i)
+    }));
+    events
+}
+
+/// As `make_version_1`.
+#[test]
+#[ignore = "writes the golden file"]
+fn make_version_5() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-5.pio");
+    let mut writer = TraceWriter::create(&path, tables()).unwrap();
+    for event in calls_of_version_5() {
+        writer.push(&event).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
 #[test]
 fn later_versions_are_read() {
     let versions = [
         ("version-2.pio", calls_of_version_2()),
         ("version-3.pio", calls_of_version_3()),
         ("version-4.pio", calls_of_version_4()),
+        ("version-5.pio", calls_of_version_5()),
     ];
     for (name, expected) in versions {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);

@@ -217,7 +217,7 @@ impl<'a> Evidence<'a> {
 
     fn charge_name(&mut self, event: &Seen<'_>) -> Option<Charge> {
         let named = match event.target {
-            Target::Name { file } => Some(file),
+            Target::Name { file, .. } => Some(file),
             _ => None,
         };
         let slot = self.slots.of_name(named, event.process);

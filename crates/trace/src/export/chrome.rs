@@ -97,6 +97,9 @@ fn put_event(out: &mut String, event: &Event, split: Option<Split>, tables: &Tab
     if let Some(file) = tables.file_of_event(event) {
         write!(out, "\"file\":{},", Json(&file.path))?;
     }
+    if let Some(file) = tables.other_file_of_event(event) {
+        write!(out, "\"other_file\":{},", Json(&file.path))?;
+    }
     match event.target {
         Target::None | Target::Name { .. } => {}
         Target::Extent { offset } => write!(out, "\"offset\":{offset},")?,

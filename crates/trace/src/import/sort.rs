@@ -39,7 +39,7 @@ impl From<Access> for Event {
             handle: access.handle,
             target: match (access.offset, access.name) {
                 (Some(offset), _) => Target::Extent { offset },
-                (None, Some(file)) => Target::Name { file },
+                (None, Some(file)) => Target::Name { file, other: None },
                 (None, None) => Target::None,
             },
             memory: None,

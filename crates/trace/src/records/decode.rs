@@ -166,9 +166,7 @@ fn target(kind: TargetKind, place: u64, tables: &Tables) -> Result<Target, &'sta
         TargetKind::Extent => Target::Extent { offset: place },
         TargetKind::View(view) => Target::View { view, position: place },
         TargetKind::Peer => Target::Peer { rank: u32::try_from(place).map_err(|_| "a rank of 32 bits")? },
-        TargetKind::Name => {
-            Target::Name { file: FileId(id_below(place, tables.files.len()).ok_or("a file of the tables")?) }
-        }
+        TargetKind::Name(other) => Target::Name { file: file(place, tables)?, other },
     })
 }
 
@@ -187,7 +185,8 @@ fn take_shape_definition(columns: &mut ColumnReader<'_>, tables: &Tables) -> Res
             id_below(take("a view")?, tables.views.len()).ok_or("a view of the tables")?,
         )),
         3 => TargetKind::Peer,
-        4 => TargetKind::Name,
+        4 => TargetKind::Name(None),
+        5 => TargetKind::Name(Some(file(take("a second name")?, tables)?)),
         _ => return Err("a known kind of target"),
     };
     let memory = match take("a memory datatype")? {
@@ -200,6 +199,10 @@ fn take_shape_definition(columns: &mut ColumnReader<'_>, tables: &Tables) -> Res
     let bits = u8::try_from(take("flags")?).ok();
     let flags = bits.and_then(Flags::from_bits).ok_or("known flags")?.bits();
     Ok(Shape { call, thread, handle, target, memory, flags })
+}
+
+fn file(id: u64, tables: &Tables) -> Result<FileId, &'static str> {
+    id_below(id, tables.files.len()).map(FileId).ok_or("a file of the tables")
 }
 
 /// The id, if the table of `len` entries has it.

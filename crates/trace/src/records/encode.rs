@@ -221,7 +221,11 @@ fn put_shape_definition(columns: &mut Columns, shape: &Shape) {
             put(u64::from(view.0));
         }
         TargetKind::Peer => put(3),
-        TargetKind::Name => put(4),
+        TargetKind::Name(None) => put(4),
+        TargetKind::Name(Some(other)) => {
+            put(5);
+            put(u64::from(other.0));
+        }
     }
     put(shape.memory.map_or(0, |memory| u64::from(memory.0) + 1));
     put(u64::from(shape.flags));

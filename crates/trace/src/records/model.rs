@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::call::{Call, Op};
 use crate::event::{Event, Flags, Target};
-use crate::tables::{DatatypeId, HandleId, ProcessId, ViewId};
+use crate::tables::{DatatypeId, FileId, HandleId, ProcessId, ViewId};
 
 /// Index of nothing.
 pub(super) const NONE: u32 = u32::MAX;
@@ -27,7 +27,8 @@ pub(super) enum TargetKind {
     Extent,
     View(ViewId),
     Peer,
-    Name,
+    /// With the second of two names.
+    Name(Option<FileId>),
 }
 
 impl Shape {
@@ -37,7 +38,7 @@ impl Shape {
             Target::Extent { .. } => TargetKind::Extent,
             Target::View { view, .. } => TargetKind::View(view),
             Target::Peer { .. } => TargetKind::Peer,
-            Target::Name { .. } => TargetKind::Name,
+            Target::Name { other, .. } => TargetKind::Name(other),
         };
         let Event { call, thread, handle, memory, flags, .. } = *event;
         Shape { call, thread, handle, target, memory, flags: flags.bits() }
@@ -60,7 +61,7 @@ pub(super) fn place_of(target: &Target) -> u64 {
         Target::Extent { offset } => offset,
         Target::View { position, .. } => position,
         Target::Peer { rank } => u64::from(rank),
-        Target::Name { file } => u64::from(file.0),
+        Target::Name { file, .. } => u64::from(file.0),
     }
 }
 
@@ -190,7 +191,7 @@ impl Model {
             TargetKind::Extent => 1,
             TargetKind::View(_) => 2,
             TargetKind::Peer => 3,
-            TargetKind::Name => 4,
+            TargetKind::Name(_) => 4,
         };
         let stream = *self.stream_of.entry((process, shape.handle, kind)).or_insert_with(|| {
             self.streams.push(Stream::default());
@@ -314,7 +315,7 @@ impl Model {
         stream.gap = numbers.place.wrapping_sub(stream.end);
         let moved = match state.shape.target {
             TargetKind::Extent | TargetKind::View(_) => u64::try_from(numbers.result).unwrap_or(0),
-            TargetKind::None | TargetKind::Peer | TargetKind::Name => 0,
+            TargetKind::None | TargetKind::Peer | TargetKind::Name(_) => 0,
         };
         stream.end = numbers.place.wrapping_add(moved);
 

@@ -201,7 +201,8 @@ pub fn any_events(tables: &Tables) -> impl Strategy<Value = Vec<Event>> + use<> 
         number().prop_map(|offset| Target::Extent { offset }),
         (0..views, number()).prop_map(|(view, position)| Target::View { view: ViewId(view), position }),
         any::<u32>().prop_map(|rank| Target::Peer { rank }),
-        (0..files).prop_map(|file| Target::Name { file: FileId(file) }),
+        (0..files, proptest::option::of(0..files))
+            .prop_map(|(file, other)| Target::Name { file: FileId(file), other: other.map(FileId) }),
     ];
     let who =
         (0..Call::ALL.len(), 0..processes, 0..3u32, option::of(0..handles), target, option::of(0..datatypes));
