@@ -55,7 +55,7 @@ pub use datatype::Datatype;
 pub use encoding::DecodeError;
 pub use error::LayoutError;
 pub use layout::{Layout, MAX_DEPTH};
-pub use mpi::DATATYPE_HEADER;
+pub use mpi::{DATATYPE_HEADER, OTHER_MPI_HEADER};
 pub use runs::{Extent, Extents, Run, Runs};
 pub use striping::{Strip, Striping, Strips};
 pub use view::View;

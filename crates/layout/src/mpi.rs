@@ -31,6 +31,11 @@ use crate::layout::MAX_DEPTH;
 /// It defines `static int pio_datatype_describe(MPI_Datatype, unsigned char **buffer, size_t *length)`.
 pub const DATATYPE_HEADER: &str = include_str!("../c/pio_datatype.h");
 
+/// The C header with which a library that was compiled for one MPI leaves a process of another, before the program begins.
+///
+/// It defines `static void pio_leave_other_mpi(char **arguments, const char *what)`, for a constructor of the library.
+pub const OTHER_MPI_HEADER: &str = include_str!("../c/pio_other_mpi.h");
+
 const INTEGER_BYTES: usize = 8;
 /// The index of MPI's pairs of a value and an index.
 const C_INT_BYTES: u64 = 4;

@@ -22,6 +22,7 @@ pub const SHIM: &[(&str, &str)] = &[
     ("pio_native.h", include_str!("../c/pio_native.h")),
     ("pio_shim.h", include_str!("../c/pio_shim.h")),
     ("pio_datatype.h", pio_layout::DATATYPE_HEADER),
+    ("pio_other_mpi.h", pio_layout::OTHER_MPI_HEADER),
 ];
 
 /// File name of the core.

@@ -34,6 +34,7 @@
 
 #include "pio_calls.h"
 #include "pio_datatype.h"
+#include "pio_other_mpi.h"
 #include "pio_path.h"
 #include "pio_recorder.h"
 #include "pio_spool.h"
@@ -138,7 +139,9 @@ SERVICE(aborted)
 
 static bool present; /* all services are there */
 
-__attribute__((constructor)) static void find_services(void) {
+__attribute__((constructor)) static void find_services(int count, char **arguments) {
+    (void)count;
+    pio_leave_other_mpi(arguments, "recorded");
 #define FIND(name) name = (__typeof__(name))dlsym(RTLD_DEFAULT, "pioscope_" #name)
     FIND(io_begin);
     FIND(io_end);

@@ -14,6 +14,7 @@ pub const MPI_SHIM: &[(&str, &str)] = &[
     ("pio_recorder.h", include_str!("../c/pio_recorder.h")),
     ("pio_spool.h", include_str!("../c/pio_spool.h")),
     ("pio_datatype.h", pio_layout::DATATYPE_HEADER),
+    ("pio_other_mpi.h", pio_layout::OTHER_MPI_HEADER),
 ];
 
 /// Compiles `sources` (file name and text; of an MPI library of ours, such as [`MPI_SHIM`]) with `mpicc` into `folder`,
