@@ -46,6 +46,7 @@ fn compile_posix_library(out: &Path) {
         .arg(out)
         .args(["-I", "c", "c/pio_posix.c", "-o"])
         .arg(out.join("libpio_posix.so"))
+        .arg("-Wl,--version-script=c/libaio.map")
         .args(["-Wl,-z,defs", "-Wl,-z,now", "-ldl", "-lpthread"])
         .status();
     match status {

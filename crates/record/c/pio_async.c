@@ -9,6 +9,7 @@ struct operation {
     struct pio_record *record, *second;
     uint32_t next; /* in its chain, + 1 */
     bool opens;
+    int32_t directly; /* of an open into a place that the kernel chooses: our number of the file */
 };
 
 /* A table of them, by key, in memory of its own. */

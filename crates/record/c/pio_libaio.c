@@ -166,6 +166,24 @@ EXPORT int io_cancel(aio_context_t context, struct iocb *control, struct io_even
     return result;
 }
 
+/* Programs that were linked long ago have these under the library's first version: io_getevents waits for one event at
+ * least, and io_cancel does not tell the event. The library has both on top of the later ones, as we have. */
+EXPORT int pio_libaio_getevents_0_1(aio_context_t context, long most, struct io_event *events,
+                                    const struct timespec *limit) {
+    struct timespec copied = limit == NULL ? (struct timespec){0, 0} : *limit;
+    LIBAIO_THEIRS(io_getevents)
+    LIBAIO_EVENTS(events, theirs(context, 1, most, events, limit == NULL ? NULL : &copied))
+}
+__asm__(".symver pio_libaio_getevents_0_1, io_getevents@LIBAIO_0.1");
+
+EXPORT int pio_libaio_cancel_0_1(aio_context_t context, struct iocb *control) {
+    struct io_event event;
+    return io_cancel(context, control, &event);
+}
+__asm__(".symver pio_libaio_cancel_0_1, io_cancel@LIBAIO_0.1");
+__asm__(".symver io_getevents, io_getevents@@@LIBAIO_0.4");
+__asm__(".symver io_cancel, io_cancel@@@LIBAIO_0.4");
+
 /* The same as system calls, which set errno. */
 static long libaio_syscall(long number, long a, long b, long c, long d, long e, long f) {
     struct pioscope_span span;

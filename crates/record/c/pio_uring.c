@@ -30,6 +30,7 @@ enum {
     RING_REGISTER_FILES_UPDATE2 = 14,
     RING_FSYNC_DATASYNC = 1,
 };
+#define RING_ANY_PLACE UINT32_MAX
 #define RING_OFFSET_SQ 0ll
 #define RING_OFFSET_CQ 0x8000000ll
 #define RING_OFFSET_SQES 0x10000000ll
@@ -44,6 +45,7 @@ enum {
     RING_OP_FALLOCATE = 17,
     RING_OP_OPENAT = 18,
     RING_OP_CLOSE = 19,
+    RING_OP_FILES_UPDATE = 20,
     RING_OP_STATX = 21,
     RING_OP_READ = 22,
     RING_OP_WRITE = 23,
@@ -337,6 +339,21 @@ static int32_t register_file(int fd) {
     return number;
 }
 
+/* The same for a file that is to be opened into a place: by its name, as it never has a descriptor. */
+static int32_t register_name(int folder, const char *name) {
+    int32_t number = -1;
+    char *path = name == NULL ? NULL : take_path_buffer();
+    if (path != NULL && absolute_name(folder, name, path) && path[0] == '/' && !is_foreign_path(path) && is_kept(path)) {
+        number = DESCRIPTORS + __atomic_add_fetch(&registered_files, 1, __ATOMIC_RELAXED);
+        size_t length = strlen(path);
+        struct pioscope_span now = {now_ns(), 0, 0};
+        record_call(&now, now.start_ns,
+                    (struct outcome){.call = PIO_RECORD_ADOPT, .fd = number, .offset = 0, .size = length}, path, length);
+    }
+    give_path_buffer(path);
+    return number;
+}
+
 static void unregister_files(struct ring *ring) {
     if (ring->fixed != NULL)
         KERNEL(SYS_munmap, ring->fixed, ring->fixed_count * sizeof *ring->fixed);
@@ -433,12 +450,18 @@ static struct pio_record *begin_close(struct ring *ring, struct pioscope_span *s
     return NULL;
 }
 
-/* The program opens a file, which gets a descriptor, or a place among the registered ones that we do not know. */
+/* The program opens a file, which gets a descriptor, or a place among the registered ones: that which it names, from now
+ * on, as what it submits next may use it; or one that the kernel chooses, and the completion tells. */
 static struct pio_record *begin_open(struct ring *ring, struct pioscope_span *span, const struct ring_sqe *sqe,
-                                     bool *opens) {
-    *opens = sqe->file_index == 0;
-    if (sqe->file_index != 0 && sqe->file_index - 1 < ring->fixed_count)
-        ring->fixed[sqe->file_index - 1] = 0;
+                                     struct operation *operation) {
+    operation->opens = sqe->file_index == 0;
+    if (sqe->file_index != 0) {
+        int32_t number = register_name(sqe->fd, (const char *)(uintptr_t)sqe->address);
+        if (sqe->file_index == RING_ANY_PLACE)
+            operation->directly = number;
+        else if (sqe->file_index - 1 < ring->fixed_count)
+            ring->fixed[sqe->file_index - 1] = number;
+    }
     return begin_on_name(span, PIO_CALL_OPEN, sqe->fd, sqe->address);
 }
 
@@ -502,7 +525,13 @@ static void begin_operation(struct ring *ring, struct pioscope_span *span, const
         break;
     case RING_OP_OPENAT:
     case RING_OP_OPENAT2:
-        operation->record = begin_open(ring, span, sqe, &operation->opens);
+        operation->record = begin_open(ring, span, sqe, operation);
+        break;
+    case RING_OP_FILES_UPDATE:
+        if (sqe->offset > UINT32_MAX)
+            ring_is_unseen(); /* the kernel chooses the places, and tells the program alone */
+        else
+            set_files(ring, (uint32_t)sqe->offset, (const int *)(uintptr_t)sqe->address, sqe->length);
         break;
     case RING_OP_STATX:
         operation->record = begin_on_name(span, PIO_CALL_STAT, sqe->fd, sqe->address);
@@ -593,6 +622,8 @@ static void see_completions(struct ring *ring) {
         struct operation operation;
         if (!take_operation(ring->in_flight, cqe->user_data, cqe->flags & RING_CQE_MORE, &operation))
             continue;
+        if (operation.directly != 0 && cqe->result >= 0 && (uint32_t)cqe->result < ring->fixed_count)
+            ring->fixed[cqe->result] = operation.directly;
         if (operation.opens && cqe->result >= 0 && operation.record != NULL)
             end_open(operation.record, cqe->result);
         else

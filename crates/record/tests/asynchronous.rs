@@ -67,6 +67,18 @@ fn libaio_is_recorded_from_submission_to_completion() {
     assert!(reads[1].start_ns < reads[0].end_ns() && reads[0].flags.contains(Flags::ASYNC));
 }
 
+/// Programs that were linked long ago call io_getevents with one argument less: they ended in the wrong function.
+#[test]
+fn the_first_libaio_is_recorded_too() {
+    if !has_library("libaio_old", "libaio.h") {
+        return;
+    }
+    let (job, numbers) = record_program("libaio_old", "-laio", &[]);
+    assert_eq!(numbers, [50 * 4096, 50 * 4096, 100]);
+    assert_eq!(told(&job, LIBAIO), numbers);
+    assert_eq!(job.outcome.summary.unfinished, 0);
+}
+
 fn has_rings() -> bool {
     let allowed = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
     let is_off = allowed.is_ok_and(|text| text.trim() != "0");
@@ -100,6 +112,28 @@ fn liburing_is_recorded_from_submission_to_completion() {
         let named: Vec<_> = job.events.iter().filter(|e| e.result == missing && e.handle.is_none()).collect();
         assert_eq!(counts(&named), [("open", 1), ("stat", 1)]);
     }
+}
+
+/// Files that are opened into a place of the ring never have a descriptor.
+#[test]
+fn files_that_are_opened_directly_are_told_apart() {
+    if !has_rings() {
+        return;
+    }
+    let folder = folder();
+    let program = compile("cc", "uring_direct", folder.path(), &["-O1", "-luring"]);
+    let work = folder.path().to_path_buf();
+    let job = record_in(folder, vec![program.into(), work.into()], |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    if told(&job, URING)[2] == 0 {
+        eprintln!("skipped: the kernel opens no files directly");
+        return;
+    }
+    assert_eq!(told(&job, URING), [0, 1111 + 2222 + 3333, 3]);
+    for (name, bytes) in [("/named", 1111), ("/chosen", 2222), ("/updated", 3333)] {
+        assert_eq!(job.bytes(name, Op::Write), bytes, "{name}");
+    }
+    assert_eq!(Losses::of(&job.trace).unseen, []);
 }
 
 #[test]
