@@ -322,8 +322,9 @@ static void look_at_close(void) {
 
 /* Registered files ------------------------------------------------------------------------------------------------- */
 
-/* Gives a file that is about to be used by its place in a ring's table a number of its own. */
-static int32_t register_file(int fd) {
+/* Gives a file that is about to be used by its place in a ring's table a number of its own, from a time on that is not
+ * after its use: records are read in the order of their times. */
+static int32_t register_file(int fd, uint64_t from_ns) {
     if (fd < 0 || !tracked(fd))
         return -1;
     int32_t number = -1;
@@ -331,8 +332,8 @@ static int32_t register_file(int fd) {
     size_t length = path_of_descriptor(fd, path);
     if (length > 0) {
         number = DESCRIPTORS + __atomic_add_fetch(&registered_files, 1, __ATOMIC_RELAXED);
-        struct pioscope_span now = {now_ns(), 0, 0};
-        record_call(&now, now.start_ns,
+        struct pioscope_span span = {from_ns, 0, 0};
+        record_call(&span, from_ns,
                     (struct outcome){.call = PIO_RECORD_ADOPT, .fd = number, .offset = 0, .size = length}, path, length);
     }
     give_path_buffer(path);
@@ -340,14 +341,14 @@ static int32_t register_file(int fd) {
 }
 
 /* The same for a file that is to be opened into a place: by its name, as it never has a descriptor. */
-static int32_t register_name(int folder, const char *name) {
+static int32_t register_name(int folder, const char *name, uint64_t from_ns) {
     int32_t number = -1;
     char *path = name == NULL ? NULL : take_path_buffer();
     if (path != NULL && absolute_name(folder, name, path) && path[0] == '/' && !is_foreign_path(path) && is_kept(path)) {
         number = DESCRIPTORS + __atomic_add_fetch(&registered_files, 1, __ATOMIC_RELAXED);
         size_t length = strlen(path);
-        struct pioscope_span now = {now_ns(), 0, 0};
-        record_call(&now, now.start_ns,
+        struct pioscope_span span = {from_ns, 0, 0};
+        record_call(&span, from_ns,
                     (struct outcome){.call = PIO_RECORD_ADOPT, .fd = number, .offset = 0, .size = length}, path, length);
     }
     give_path_buffer(path);
@@ -362,10 +363,10 @@ static void unregister_files(struct ring *ring) {
 }
 
 /* `files` is NULL for a table of empty places; -2 leaves a place alone. */
-static void set_files(struct ring *ring, uint32_t first, const int *files, uint32_t count) {
+static void set_files(struct ring *ring, uint32_t first, const int *files, uint32_t count, uint64_t from_ns) {
     for (uint32_t i = 0; i < count && first + i < ring->fixed_count; i++)
         if (files == NULL || files[i] != -2)
-            ring->fixed[first + i] = files == NULL ? -1 : register_file(files[i]);
+            ring->fixed[first + i] = files == NULL ? -1 : register_file(files[i], from_ns);
 }
 
 static void register_files(struct ring *ring, const int *files, uint32_t count) {
@@ -379,7 +380,7 @@ static void register_files(struct ring *ring, const int *files, uint32_t count) 
     madvise(memory, count * sizeof *ring->fixed, MADV_DONTFORK);
     ring->fixed = memory;
     ring->fixed_count = count;
-    set_files(ring, 0, files, count);
+    set_files(ring, 0, files, count, now_ns());
 }
 
 /* After a registration that succeeded. */
@@ -405,10 +406,10 @@ static void see_registration(int fd, uint32_t what, const void *argument, uint32
         register_files(ring, table->flags & 1 ? NULL : (const int *)(uintptr_t)table->files, table->count);
         break;
     case RING_REGISTER_FILES_UPDATE:
-        set_files(ring, update->first, (const int *)(uintptr_t)update->files, count);
+        set_files(ring, update->first, (const int *)(uintptr_t)update->files, count, now_ns());
         break;
     case RING_REGISTER_FILES_UPDATE2:
-        set_files(ring, update->first, (const int *)(uintptr_t)update->files, update->count);
+        set_files(ring, update->first, (const int *)(uintptr_t)update->files, update->count, now_ns());
         break;
     case RING_UNREGISTER_FILES:
         unregister_files(ring);
@@ -456,7 +457,7 @@ static struct pio_record *begin_open(struct ring *ring, struct pioscope_span *sp
                                      struct operation *operation) {
     operation->opens = sqe->file_index == 0;
     if (sqe->file_index != 0) {
-        int32_t number = register_name(sqe->fd, (const char *)(uintptr_t)sqe->address);
+        int32_t number = register_name(sqe->fd, (const char *)(uintptr_t)sqe->address, span->start_ns);
         if (sqe->file_index == RING_ANY_PLACE)
             operation->directly = number;
         else if (sqe->file_index - 1 < ring->fixed_count)
@@ -531,7 +532,7 @@ static void begin_operation(struct ring *ring, struct pioscope_span *span, const
         if (sqe->offset > UINT32_MAX)
             ring_is_unseen(); /* the kernel chooses the places, and tells the program alone */
         else
-            set_files(ring, (uint32_t)sqe->offset, (const int *)(uintptr_t)sqe->address, sqe->length);
+            set_files(ring, (uint32_t)sqe->offset, (const int *)(uintptr_t)sqe->address, sqe->length, span->start_ns);
         break;
     case RING_OP_STATX:
         operation->record = begin_on_name(span, PIO_CALL_STAT, sqe->fd, sqe->address);
@@ -868,10 +869,10 @@ HOOK_RING_FILES(io_uring_register_files_sparse, (struct io_uring * ring, unsigne
                 register_files(followed, NULL, count))
 HOOK_RING_FILES(io_uring_register_files_update,
                 (struct io_uring * ring, unsigned first, const int *files, unsigned count),
-                (ring, first, files, count), set_files(followed, first, files, count))
+                (ring, first, files, count), set_files(followed, first, files, count, now_ns()))
 HOOK_RING_FILES(io_uring_register_files_update_tag,
                 (struct io_uring * ring, unsigned first, const int *files, const uint64_t *tags, unsigned count),
-                (ring, first, files, tags, count), set_files(followed, first, files, count))
+                (ring, first, files, tags, count), set_files(followed, first, files, count, now_ns()))
 HOOK_RING_FILES(io_uring_unregister_files, (struct io_uring * ring), (ring), unregister_files(followed))
 
 /* liburing's names of the system calls, which return minus the error number. */
