@@ -28,27 +28,35 @@ static int pio_is_mpi_library(struct dl_phdr_info *object, size_t size, void *fo
     void *library = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
     if (library == NULL)
         return 0;
+    const char **name_of_other = found;
     /* Open MPI's predefined handles are data; no other's are. */
-    *(const char **)found = dlsym(library, "ompi_mpi_comm_world") != NULL ? "Open MPI" : "MPICH or a relative of it";
+    int is_open_mpi = dlsym(library, "ompi_mpi_comm_world") != NULL;
+#ifdef OPEN_MPI
+    int is_ours = is_open_mpi;
+#else
+    int is_ours = !is_open_mpi;
+#endif
+    /* One that is older than our header lacks functions that we need. This one may be called at any time. */
+    int version = 0, subversion = 0;
+    int (*get_version)(int *, int *) = (int (*)(int *, int *))dlsym(library, "PMPI_Get_version");
+    if (is_ours && get_version != NULL && get_version(&version, &subversion) == MPI_SUCCESS)
+        is_ours = version > MPI_VERSION || (version == MPI_VERSION && subversion >= MPI_SUBVERSION);
+    if (!is_ours)
+        *name_of_other = is_open_mpi ? "Open MPI" : "MPICH or a relative of it";
     dlclose(library);
     return 1;
 }
 
-/* The family of the process's MPI, if it is another than we were compiled for; NULL if it is ours, or there is none, or
- * we were compiled for the standard ABI, which all have. */
+/* The process's MPI, if it is another than we were compiled for; NULL if it is ours, or there is none, or we were compiled
+ * for the standard ABI, which all have. */
 static const char *pio_other_mpi(void) {
-    const char *family = NULL;
+    const char *other = NULL;
 #ifndef MPI_ABI_VERSION
-    dl_iterate_phdr(pio_is_mpi_library, &family);
-#ifdef OPEN_MPI
-    if (family != NULL && family[0] == 'O')
-        family = NULL;
+    dl_iterate_phdr(pio_is_mpi_library, &other);
 #else
-    if (family != NULL && family[0] == 'M')
-        family = NULL;
+    (void)pio_is_mpi_library;
 #endif
-#endif
-    return family;
+    return other;
 }
 
 /* Takes `own` out of a list of libraries; false if it is not there. */
@@ -86,7 +94,7 @@ static void pio_leave_other_mpi(char **arguments, const char *what) {
     for (size_t i = 0; rank == NULL && i < sizeof ranks / sizeof ranks[0]; i++)
         rank = getenv(ranks[i]);
     if (rank == NULL || strcmp(rank, "0") == 0)
-        fprintf(stderr, "pioscope: %s uses %s, another MPI than the one that was found for this job: its MPI calls are not %s "
+        fprintf(stderr, "pioscope: %s uses %s, another MPI or an older one than the one that was found for this job: its MPI calls are not %s "
                         "(name its compiler with --mpicc)\n", arguments[0], family, what);
     /* Its own name, which people look for in lists of processes. */
     static char program[4096];

@@ -96,22 +96,25 @@ fn a_program_of_another_mpi_than_was_found_runs_as_it_is() {
     for mpi in &mpis {
         let place = Place::new();
         place.compile(&mpi.mpicc, "program", PROGRAM, &[]);
-        fs::write(place.join("script"), format!("{} ./program 7\n", mpiexec(mpi, 2).join(" "))).unwrap();
+        fs::write(place.join("script"), format!("{} ./program 0\n", mpiexec(mpi, 2).join(" "))).unwrap();
         for verb in [&["record", "-o", "run.pio", "--"][..], &["apply", "-s", "two-phase", "--"]] {
-            let done = place.pioscope(verb.iter().chain(&["sh", "script"]));
-            assert_eq!(done.code, Some(7), "{}", done.err);
+            let done = place.pioscope(verb.iter().chain(&["sh", "script"])).succeeds();
             assert!(done.out.contains("the end"), "{}", done.err);
             assert_eq!(fs::read(place.join("data")).unwrap(), b"hellohello");
             fs::remove_file(place.join("data")).unwrap();
-            let told = done.err.lines().filter(|line| line.contains("another MPI")).collect::<Vec<_>>();
+            let told = done
+                .err
+                .lines()
+                .filter(|line| line.contains("another MPI or an older one"))
+                .collect::<Vec<_>>();
             assert!(told.len() <= 1 && told.iter().all(|line| line.contains("--mpicc")), "{}", done.err);
             left += told.len();
         }
         let recorded = writes_by_mpi(&place.join("run.pio"));
         assert!(recorded == 0 || recorded == 2, "{recorded}");
     }
-    // One of the two is the first on the PATH.
-    assert_eq!(left, 2, "for one MPI it was found, for the other it was not");
+    // At most one of the two is the first on the PATH.
+    assert!(left >= 2, "for one MPI at least it was not found");
 }
 
 /// With the compiler of the other MPI, a program would be given handles that it does not understand.
