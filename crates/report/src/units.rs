@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn nothing_measured_is_no_zero() {
-        for nothing in [bytes(f64::NAN), time_s(f64::NAN), percent(0.0 / 0.0), rate(f64::NAN), rate(0.0)] {
+        for nothing in [bytes(f64::NAN), time_s(f64::NAN), percent(f64::NAN), rate(f64::NAN), rate(0.0)] {
             assert_eq!(nothing, "–");
         }
         assert_eq!((if_known(None, bytes), if_known(Some(3.0), bytes)), ("–".into(), "3 B".into()));
