@@ -41,6 +41,15 @@ static int pio_is_mpi_library(struct dl_phdr_info *object, size_t size, void *fo
     int (*get_version)(int *, int *) = (int (*)(int *, int *))dlsym(library, "PMPI_Get_version");
     if (is_ours && get_version != NULL && get_version(&version, &subversion) == MPI_SUCCESS)
         is_ours = version > MPI_VERSION || (version == MPI_VERSION && subversion >= MPI_SUBVERSION);
+#ifdef OMPI_MAJOR_VERSION
+    /* Its major versions say the same of themselves there. "Open MPI v4.1.4, package: ...": also at any time. */
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0, major = 0;
+    int (*get_library_version)(char *, int *) = (int (*)(char *, int *))dlsym(library, "PMPI_Get_library_version");
+    if (is_ours && get_library_version != NULL && get_library_version(text, &length) == MPI_SUCCESS &&
+        sscanf(text, "Open MPI v%d", &major) == 1)
+        is_ours = major >= OMPI_MAJOR_VERSION;
+#endif
     if (!is_ours)
         *name_of_other = is_open_mpi ? "Open MPI" : "MPICH or a relative of it";
     dlclose(library);
