@@ -174,6 +174,11 @@ pub(crate) struct Lateness {
     pub(crate) think_ns: u64,
     /// Time of its other I/O before these calls, since its last collective one, nanoseconds.
     pub(crate) io_ns: u64,
+    /// Time before these calls in which it neither computed nor was in I/O, beyond that of who waited longest: it slept, or
+    /// waited for a processor or for something else.
+    pub(crate) idle_ns: u64,
+    /// What the others waited for no other reason than that.
+    pub(crate) waited_idle_ns: u64,
 }
 
 /// A rank's part in a call.
@@ -195,6 +200,8 @@ struct Member {
     files_before_ns: u64,
     think_ns: u64,
     io_ns: u64,
+    /// Time since its last collective call in which it neither computed nor was in I/O.
+    idle_ns: u64,
 }
 
 impl Member {
@@ -358,9 +365,10 @@ struct Process {
     calls: Vec<(u64, u64, UnderWay)>,
     /// Calls at the files of an operation that was not seen to begin yet: both may be told to begin at the same time.
     early: Option<(u64, u64, u64)>,
-    /// Since its last collective call.
+    /// Since its last collective call, which ended at `left_ns`.
     think_ns: u64,
     io_ns: u64,
+    left_ns: Option<u64>,
     late: Lateness,
 }
 
@@ -514,6 +522,12 @@ impl Collectives {
             files_before_ns: 0,
             think_ns: process.think_ns,
             io_ns: process.io_ns,
+            idle_ns: process.left_ns.map_or(0, |left_ns| {
+                start_ns
+                    .saturating_sub(left_ns)
+                    .saturating_sub(process.think_ns)
+                    .saturating_sub(process.io_ns)
+            }),
         };
         if let Some((_, from_ns, until_ns)) =
             process.early.take().filter(|early| early.0 == event.operation && event.operation != 0)
@@ -539,6 +553,7 @@ impl Collectives {
         process.calls.push((event.operation, event.end_ns(), call));
         if let UnderWay::Together { group, call } = call {
             (process.think_ns, process.io_ns) = (0, 0);
+            process.left_ns = Some(member.end_ns);
             self.join(group, call, event.call, member);
         }
     }
@@ -572,6 +587,11 @@ impl Collectives {
             let waits = self.waits[known..].iter().map(|(_, late_ns)| *late_ns);
             let waited_ns = waits.clone().fold(0, u64::saturating_add);
             let longest_ns = waits.max().unwrap_or(0);
+            let idle = |other: &Member| (other.late_ns, member.idle_ns.saturating_sub(other.idle_ns));
+            let waited_idle_ns =
+                instance.members.iter().map(idle).map(|(late_ns, idle_ns)| late_ns.min(idle_ns));
+            let waited_idle_ns = waited_idle_ns.fold(0, u64::saturating_add);
+            let idle_ns = instance.members.iter().map(idle).max().map_or(0, |(_, idle_ns)| idle_ns);
             if let Some(process) =
                 self.processes.get_mut(member.process.index()).filter(|_| longest_ns >= LATE_NS)
             {
@@ -580,6 +600,8 @@ impl Collectives {
                 late.waited_ns = late.waited_ns.saturating_add(waited_ns);
                 late.think_ns = late.think_ns.saturating_add(member.think_ns);
                 late.io_ns = late.io_ns.saturating_add(member.io_ns);
+                late.idle_ns = late.idle_ns.saturating_add(idle_ns);
+                late.waited_idle_ns = late.waited_idle_ns.saturating_add(waited_idle_ns);
             }
         }
         while let Some(instance) = group.pending.front().filter(|instance| instance.is_over(member.start_ns))

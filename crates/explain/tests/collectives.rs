@@ -204,10 +204,15 @@ fn nothing_is_guessed_where_ranks_or_calls_are_missing() {
 
 /// Ten rounds of 50 ms; rank 1 computes for 40 ms before each.
 fn late_trace() -> Vec<Event> {
-    let rounds = (0..10).flat_map(|i| {
+    late_by(40)
+}
+
+/// The same, but that it computes for so many ms of the 40.
+fn late_by(think_ms: u64) -> Vec<Event> {
+    let rounds = (0..10).flat_map(move |i| {
         let start = 100 * i;
         let mut late = write_all(1, i + 1, start + 40, start + 50);
-        late.think_ns = 40 * MS;
+        late.think_ns = think_ms * MS;
         let file = |rank: u32| at_files(2, rank, i + 1, (start + 41) * MS, (start + 50) * MS);
         [write_all(0, i + 1, start, start + 50), late, file(0), file(1)]
     });
@@ -263,18 +268,31 @@ fn waiting_for_late_ranks_is_charged_to_nothing_else() {
 
 #[test]
 fn time_inside_the_library_is_a_finding_of_its_own() {
-    let events = (0..10).flat_map(|i| {
-        let start = 100 * i;
-        let file = |rank: u32| at_files(2, rank, i + 1, (start + 70) * MS, (start + 80) * MS);
-        [write_all(0, i + 1, start, start + 80), write_all(1, i + 1, start, start + 80), file(0), file(1)]
-    });
-    let found = explained(&tables(2), events.collect());
+    let events = || {
+        let round = |i: u64| {
+            let start = 100 * i;
+            let file = |rank: u32| at_files(2, rank, i + 1, (start + 70) * MS, (start + 80) * MS);
+            [write_all(0, i + 1, start, start + 80), write_all(1, i + 1, start, start + 80), file(0), file(1)]
+        };
+        (0..10).flat_map(round).collect()
+    };
+    let found = explained(&tables(2), events());
     let [finding] = &found.findings[..] else { panic!("{:?}", found.findings) };
     assert_eq!(
         (finding.kind, finding.detail),
         (Kind::InsideLibrary, Detail::AtFiles { time_ns: 200 * MS, mean_request_bytes: 1 << 20 })
     );
     assert_eq!(finding.cost.time_ns, 1400 * MS);
+    assert_eq!(finding.lost_ns, None, "what an exchange would take is not assumed");
+    // The recorder measured what copies take: four of the 20 MiB, of two ranks side by side.
+    let mut measured = tables(2);
+    measured.notes.push(("large requests".into(), "cached read 4000 (3900-4100) MB/s, in /".into()));
+    let lost_ns = explained(&measured, events()).findings[0].lost_ns.expect("a cost");
+    let copies_ms = 4.0 * f64::from(20 << 20) / 4e9 * 1e3;
+    assert!((lost_ns / MS as f64 - (1400.0 - copies_ms) / 2.0).abs() < 0.01, "{lost_ns}");
+    measured.notes[0].1 = "cached read 100 (90-110) MB/s, in /".into();
+    let found = explained(&measured, events());
+    assert!(found.findings.is_empty(), "on such a machine, the library takes no longer than it must");
     // Where nobody saw the files, it cannot be told from their time.
     let unseen = (0..10)
         .flat_map(|i| [write_all(0, i, 100 * i, 100 * i + 80), write_all(1, i, 100 * i, 100 * i + 80)]);
@@ -282,18 +300,34 @@ fn time_inside_the_library_is_a_finding_of_its_own() {
     assert!(!found.mpi_io.files_seen && found.findings.is_empty(), "{:?}", found.findings);
 }
 
+/// A rank that comes late without having computed waited for a processor, if its host has too few, and the kernel does not
+/// say that it slept. No second is charged to both findings.
 #[test]
-fn more_ranks_than_processors_are_told_by_the_recorders_note() {
-    let crowded = |note: &str| {
+fn who_comes_late_for_want_of_a_processor_is_not_late_by_its_own_doing() {
+    let costs = |notes: &[(&str, &str)], think_ms| {
         let mut tables = tables(2);
-        tables.notes.push(("processors".into(), note.into()));
-        let found = explained(&tables, late_trace());
-        found.findings.into_iter().find(|finding| finding.kind == Kind::TooManyRanks)
+        tables.notes.extend(notes.iter().map(|(key, value)| (key.to_string(), value.to_string())));
+        let found = explained(&tables, late_by(think_ms));
+        let cost = |kind| {
+            let finding = found.findings.iter().find(|finding| finding.kind == kind)?;
+            Some((finding.lost_ns? / MS as f64).round())
+        };
+        (cost(Kind::LateRanks), cost(Kind::TooManyRanks))
     };
-    assert_eq!(crowded("node1 2"), None);
-    assert_eq!(crowded("node2 1"), None);
-    let finding = crowded("node1 1, node2 8").expect("two ranks on one processor");
-    assert_eq!(finding.detail, Detail::Crowded { ranks: 2, processors: 1 });
+    let (alone, crowded) = (("processors", "node1 2"), ("processors", "node1 1, node2 8"));
+    // Before the first round nobody knows what the rank did: 20 ms on average of both ranks.
+    assert_eq!(costs(&[alone], 0), (Some(200.0), None));
+    assert_eq!(costs(&[("processors", "node2 1")], 0), (Some(200.0), None));
+    assert_eq!(costs(&[crowded], 40), (Some(200.0), None));
+    assert_eq!(costs(&[crowded], 0), (None, Some(185.0)));
+    let waits = |text| ("waits for a processor", text);
+    assert_eq!(costs(&[crowded, waits("process 1: 400000000 ns")], 0), (None, Some(185.0)));
+    // It slept.
+    assert_eq!(costs(&[crowded, waits("process 1: 0 ns")], 0), (Some(200.0), None));
+    let mut tables = tables(2);
+    tables.notes.push((crowded.0.into(), crowded.1.into()));
+    let found = explained(&tables, late_by(0));
+    assert_eq!(found.findings[0].detail, Detail::Crowded { ranks: 2, processors: 1 });
 }
 
 /// One rank's call: pause before it, length, and calls at the files as permille of the length.

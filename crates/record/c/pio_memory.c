@@ -46,6 +46,17 @@ static void count_faults(void) {
     STORE(&spool.header->major_faults, (uint64_t)used.ru_majflt - LOAD(&faults_before));
 }
 
+/* What a rank's first thread waited for a processor, by the kernel's count: when the process ends. Its second number. */
+static void count_processor_waits(void) {
+    if (LOAD(alive) == 0 || !is_owner() || ACQUIRE(&spool.state) != SPOOL_OPEN || spool.header->rank < 0)
+        return;
+    char text[96];
+    text[read_small_file("/proc/self/schedstat", text, sizeof text - 1)] = 0;
+    const char *second = strchr(text, ' ');
+    if (second != NULL)
+        STORE(&spool.header->processor_waits_ns, (uint64_t)strtoull(second, NULL, 10) + 1);
+}
+
 /* In a forked child, whose faults the kernel counts from 0. */
 static void forget_faults(void) {
     faults_before = fault_blocks_before = 0;

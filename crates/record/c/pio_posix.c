@@ -650,6 +650,7 @@ HOOK_POSIX_FALLOCATE(posix_fallocate64, off64_t)
     EXPORT __attribute__((noreturn)) void name(int status) {                                                           \
         leave_rings();                                                                                                 \
         count_faults();                                                                                                \
+        count_processor_waits();                                                                                       \
         mark_ended(PIO_ENDED_NORMALLY);                                                                                \
         NEXT(name)(status);                                                                                            \
         __builtin_unreachable();                                                                                       \
@@ -666,6 +667,7 @@ __attribute__((constructor)) static void process_starts(void) {
 __attribute__((destructor)) static void process_ends(void) {
     leave_rings();
     count_faults();
+    count_processor_waits();
     mark_ended(PIO_ENDED_NORMALLY);
 }
 

@@ -33,7 +33,7 @@
 #define PIO_SHORT_CHUNK_BYTES 65536u /* of short ones, from the second on */
 #define PIO_MOST_SHORT_BYTES 56u
 #define PIO_UNIT_BYTES 64u
-#define PIO_COMMAND_BYTES 3664u
+#define PIO_COMMAND_BYTES 3656u
 
 /* Bits of pio_header.ended. */
 #define PIO_ENDED_NORMALLY 1u
@@ -109,6 +109,7 @@ struct pio_header {
     uint64_t device_read_bytes;
     uint64_t device_written_bytes;
     char command[PIO_COMMAND_BYTES];
+    uint64_t processor_waits_ns; /* of a rank: how long it could run and had no processor, and 1; 0: not known */
     /* Of the dropped records, those of reads and of writes, and the bytes that they moved, atomic. */
     uint64_t lost_calls[2];
     uint64_t lost_bytes[2];
@@ -170,6 +171,7 @@ _Static_assert(offsetof(struct pio_header, thinned_calls) == 240, "header");
 _Static_assert(offsetof(struct pio_header, major_faults) == 232, "header");
 _Static_assert(offsetof(struct pio_header, fault_device_bytes) == 360, "header");
 _Static_assert(offsetof(struct pio_header, unseen_rings) == 368, "header");
+_Static_assert(offsetof(struct pio_header, processor_waits_ns) == 4056, "header");
 _Static_assert(offsetof(struct pio_header, lost_calls) == 4064, "header");
 _Static_assert(sizeof(struct pio_record) == PIO_UNIT_BYTES, "record");
 _Static_assert(sizeof(struct pio_short_record) == 16, "short record");

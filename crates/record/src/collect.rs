@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use pio_trace::{
     Call, Calls, CallsByKind, Event, File, FileId, Flags, Handle, HandleId, LargeRequests, Layer, Losses, Op,
-    PageFaults, Process, ProcessId, Tables, Target, TraceWriter, Unseen,
+    PageFaults, Process, ProcessId, ProcessorWait, Tables, Target, TraceWriter, Unseen,
 };
 
 use crate::error::Error;
@@ -198,6 +198,8 @@ pub(crate) fn collect_from(
     }
     let faults = page_faults(&members);
     tables.notes.extend(faults.iter().map(|faults| (PageFaults::NOTE.to_owned(), faults.to_string())));
+    let waits = processor_waits(&members);
+    tables.notes.extend(waits.map(|wait| (ProcessorWait::NOTE.to_owned(), wait.to_string())));
     let mut interner = Interner::default();
     let epoch_ns = members.iter().map(Member::start_ns).min().unwrap_or(0);
     tables.epoch_ns = u64::try_from(epoch_ns).unwrap_or(0);
@@ -247,6 +249,14 @@ fn page_faults(members: &[Member]) -> Vec<PageFaults> {
         device_bytes: member.spool.header.fault_device_bytes,
     };
     members.iter().enumerate().map(of).filter(|faults| faults.major > 0).collect()
+}
+
+/// What ranks waited for processors, where that is known.
+fn processor_waits(members: &[Member]) -> impl Iterator<Item = ProcessorWait> {
+    members.iter().enumerate().filter_map(|(index, member)| {
+        let waited_ns = member.spool.header.processor_waits_ns?;
+        Some(ProcessorWait { process: ProcessId(index as u32), waited_ns })
+    })
 }
 
 /// A process of the job.

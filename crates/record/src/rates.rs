@@ -51,11 +51,14 @@ struct Small {
     waited_ns: u64,
     /// What page faults that waited took at least.
     faults_ns: u64,
+    /// What collective calls took: the MPI library may have copied their data.
+    collective_ns: u64,
 }
 
 impl Small {
     fn time_ns(&self) -> u64 {
-        self.small_ns[0].saturating_add(self.small_ns[1]).saturating_add(self.faults_ns)
+        let small_ns = self.small_ns[0].saturating_add(self.small_ns[1]);
+        small_ns.saturating_add(self.faults_ns).saturating_add(self.collective_ns)
     }
 }
 
@@ -79,12 +82,16 @@ impl SmallRequests {
         let handle = event.handle.and_then(|handle| tables.handles.get(handle.index()));
         let Some(handle) = handle.filter(|_| at_files && event.result > 0) else { return };
         let sums = self.of_file(handle.file);
+        let collective = event.flags.contains(Flags::COLLECTIVE);
+        if collective {
+            sums.collective_ns = sums.collective_ns.saturating_add(event.elapsed_ns);
+        }
         if event.transferred() < LARGE {
             sums.small_ns[direction] = sums.small_ns[direction].saturating_add(event.elapsed_ns);
             if direction == 0 && event.elapsed_ns > WAITED_NS {
                 sums.waited_ns = sums.waited_ns.saturating_add(event.elapsed_ns);
             }
-        } else if !event.flags.contains(Flags::COLLECTIVE) && !event.flags.contains(Flags::ASYNC) {
+        } else if !collective && !event.flags.contains(Flags::ASYNC) {
             sums.large[direction] += 1;
         }
     }
@@ -209,6 +216,7 @@ impl Place {
         }
         self.sums.waited_ns = self.sums.waited_ns.saturating_add(sums.waited_ns);
         self.sums.faults_ns = self.sums.faults_ns.saturating_add(sums.faults_ns);
+        self.sums.collective_ns = self.sums.collective_ns.saturating_add(sums.collective_ns);
         let time_ns = sums.time_ns();
         if time_ns >= self.most_ns {
             (self.most_ns, self.folder) = (time_ns, folder.to_owned());
@@ -218,11 +226,16 @@ impl Place {
     fn needs_rates(&self) -> bool {
         let silent =
             |direction| self.sums.small_ns[direction] >= LEAST_NS && self.sums.large[direction] < ENOUGH;
-        (0..2).any(silent) || self.needs_pages()
+        (0..2).any(silent) || self.needs_pages() || self.needs_copy()
     }
 
     fn needs_device(&self) -> bool {
         self.sums.waited_ns >= LEAST_NS || self.needs_pages()
+    }
+
+    /// Whether it matters what copying memory takes.
+    fn needs_copy(&self) -> bool {
+        self.sums.collective_ns >= LEAST_NS && self.sums.large[0] < ENOUGH
     }
 
     fn needs_pages(&self) -> bool {
@@ -395,7 +408,8 @@ mod tests {
     use super::*;
 
     fn here(folder: &Path) -> Place {
-        let sums = Small { small_ns: [LEAST_NS; 2], large: [0; 2], waited_ns: LEAST_NS, faults_ns: LEAST_NS };
+        let sums =
+            Small { small_ns: [LEAST_NS; 2], waited_ns: LEAST_NS, faults_ns: LEAST_NS, ..Small::default() };
         Place { sums, folder: folder.to_owned(), ..Place::default() }
     }
 

@@ -2,22 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pio_trace::{Op, Tables};
+use pio_trace::{Op, ProcessId, ProcessorWait, Tables};
 
 use super::class::Class;
 use super::finding::{Detail, Draft};
 use super::limits::{SMALL, TURNS, WAITING_SHARE};
 use super::rates::Regime;
 use super::{Context, Cost, Finding, Kind};
-use crate::collectives::Settled;
+use crate::collectives::{Lateness, Settled};
 use crate::tally::Amount;
 
 /// What ranks wait for each other at the start of a program, or once by chance, is no habit: but a second is worth telling,
 /// nanoseconds.
 const LONG_NS: f64 = 1e9;
-/// Exchanging data before they go to the files costs a copy, a message and another copy: at this rate for each process if all
-/// goes well, bytes per second. The slower of the memory of a node under load and its share of a network.
-const EXCHANGE_BYTES_PER_S: f64 = 1e9;
+/// To exchange data before they go to the files costs so many copies of them: they are packed, put into the memory that two
+/// processes share, or on a network, taken from there, and unpacked. What a copy takes, reads from the system's memory tell.
+const COPIES: f64 = 4.0;
 /// How many times that the library's time is before something is wrong.
 const TOO_LONG: f64 = 3.0;
 
@@ -63,14 +63,19 @@ impl CollectiveData {
 }
 
 /// If the work before the calls was the same for all ranks, they would come at their mean: what is saved is what they wait
-/// on average.
+/// on average, less what the rank that waits least does wait. That rank is the last on average, and waits where others come
+/// late by chance: so would all. Not what they wait because a rank had no processor: that is another matter ([`crowded`]).
 fn late(context: &Context<'_>) -> Option<Finding> {
     let collectives = &context.evidence.collectives;
     let late: Vec<_> = collectives.late().collect();
     let (process, last) = *late.iter().max_by_key(|(_, late)| late.waited_ns)?;
     let mut draft = Draft::of(Kind::LateRanks, context.charged(Class::Late));
     let ranks = ranks(context);
-    let lost_ns = draft.cost.time_ns as f64 / ranks;
+    let waits = draft.by_process.values().map(|(_, waited_ns)| *waited_ns);
+    let least_ns = if (draft.processes() as f64) < ranks { 0 } else { waits.min().unwrap_or(0) };
+    let by_chance_ns = least_ns as f64 * ranks;
+    draft.expected_ns = (starved_ns(context) + by_chance_ns).min(draft.cost.time_ns as f64);
+    let lost_ns = (draft.cost.time_ns as f64 - draft.expected_ns) / ranks;
     let calls: u64 = late.iter().map(|(_, late)| late.calls).sum();
     if lost_ns < context.least_ns(WAITING_SHARE) || (calls < TURNS && lost_ns < LONG_NS) {
         return None;
@@ -97,27 +102,57 @@ fn library(context: &Context<'_>) -> Option<Finding> {
     }
     let data = &context.evidence.collective_data;
     let mut draft = Draft::of(Kind::InsideLibrary, context.charged(Class::Library));
-    let exchange_ns = draft.cost.bytes() as f64 / EXCHANGE_BYTES_PER_S * 1e9;
     // Where nothing tells what large requests reach, those that were made are taken to be as good as any.
     let file = context.charged(Class::Library).find_map(|(slot, _)| slot.file);
     let moved = context.evidence.rates.time_ns(file, &data.in_small_requests, Regime::Device);
-    draft.expected_ns = exchange_ns + moved.map_or(data.files_ns as f64, |(time_ns, _)| time_ns);
+    let at_files_ns = moved.map_or(data.files_ns as f64, |(time_ns, _)| time_ns);
+    let copy = context.evidence.rates.copy(file);
+    let exchange_ns = copy.map(|rate| COPIES * draft.cost.bytes() as f64 / rate.bytes_per_s * 1e9);
+    let expected_ns = at_files_ns + exchange_ns.unwrap_or(0.0);
     let together = context.concurrency.min(draft.processes() as f64).max(1.0);
-    let lost_ns = (draft.cost.time_ns as f64 - draft.expected_ns) / together;
-    let too_long = draft.cost.time_ns as f64 >= TOO_LONG * draft.expected_ns;
+    let lost_ns = (draft.cost.time_ns as f64 - expected_ns) / together;
+    let too_long = draft.cost.time_ns as f64 >= TOO_LONG * expected_ns;
     draft.detail = Detail::AtFiles { time_ns: data.files_ns, mean_request_bytes: data.mean_request_bytes() };
-    (too_long && lost_ns >= context.least_ns(WAITING_SHARE)).then(|| draft.finish(lost_ns, together))
+    if !too_long || lost_ns < context.least_ns(WAITING_SHARE) {
+        return None;
+    }
+    if exchange_ns.is_none() {
+        return Some(draft.finish_unknown(together));
+    }
+    draft.expected_ns = expected_ns;
+    Some(draft.finish(lost_ns, together))
+}
+
+/// What ranks waited for others that came late because they had no processor, the sum of all ranks, nanoseconds: of a host
+/// with more ranks than processors. What a late rank was idle for longer than those who waited for it is taken for that, up
+/// to what the kernel says that it waited for a processor, where that is known.
+fn starved_ns(context: &Context<'_>) -> f64 {
+    let tables = context.evidence.tables;
+    let crowded = crowded_hosts(tables);
+    let waits = ProcessorWait::of(tables);
+    let of_late_rank = |(process, late): (ProcessId, Lateness)| {
+        let host = &tables.processes.get(process.index())?.host;
+        crowded.iter().find(|(name, _, _)| name == host)?;
+        let waited = waits.iter().find(|wait| wait.process == process);
+        let part = waited.map_or(1.0, |wait| wait.waited_ns as f64 / late.idle_ns.max(1) as f64);
+        Some(late.waited_idle_ns as f64 * part.min(1.0))
+    };
+    context.evidence.collectives.late().filter_map(of_late_rank).sum()
 }
 
 /// While ranks wait for each other, most MPIs keep their processors busy asking for messages: of a host with more ranks than
-/// processors that time goes to the others' work, and the part of it that there are processors too few is lost.
+/// processors that time goes to the others' work, and the part of it that there are processors too few is lost. So is what
+/// others wait for a rank that has no processor.
 fn crowded(context: &Context<'_>) -> Option<Finding> {
-    let (ranks_there, processors) = fullest_host(context.evidence.tables)?;
+    let hosts = crowded_hosts(context.evidence.tables);
+    let &(_, ranks_there, processors) = hosts.iter().max_by(|a, b| (a.1 * b.2).cmp(&(b.1 * a.2)))?;
     let split = context.evidence.collectives.time().total();
-    let waiting_ns = split.late_ns.saturating_add(split.library_ns);
     let too_few = 1.0 - processors as f64 / ranks_there as f64;
+    let starved_ns = starved_ns(context).min(split.late_ns as f64);
+    let waiting_ns = split.library_ns.saturating_add(starved_ns as u64);
     let ranks = ranks(context);
-    let lost_ns = waiting_ns as f64 / ranks * too_few;
+    let too_many_ns = starved_ns + split.library_ns as f64 * too_few;
+    let lost_ns = too_many_ns / ranks;
     if lost_ns < context.least_ns(WAITING_SHARE) {
         return None;
     }
@@ -130,7 +165,7 @@ fn crowded(context: &Context<'_>) -> Option<Finding> {
         until_ns: context.duration_ns,
         ..Cost::default()
     };
-    draft.expected_ns = waiting_ns as f64 * (1.0 - too_few);
+    draft.expected_ns = (waiting_ns as f64 - too_many_ns).max(0.0);
     draft.detail = Detail::Crowded { ranks: ranks_there, processors };
     Some(draft.finish(lost_ns, ranks))
 }
@@ -140,22 +175,22 @@ fn ranks(context: &Context<'_>) -> f64 {
     context.evidence.processes.iter().filter(|process| process.ranked).count().max(1) as f64
 }
 
-/// Ranks and processors of the host with most ranks a processor, if there are more ranks than processors; by the recorder's
-/// note: `node1 16, node2 16`.
-fn fullest_host(tables: &Tables) -> Option<(u64, u64)> {
-    let (_, note) = tables.notes.iter().find(|(key, _)| key == "processors")?;
+/// Hosts with more ranks than processors, with both numbers; by the recorder's note: `node1 16, node2 16`.
+fn crowded_hosts(tables: &Tables) -> Vec<(String, u64, u64)> {
+    let Some((_, note)) = tables.notes.iter().find(|(key, _)| key == "processors") else {
+        return Vec::new();
+    };
     let mut ranks: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for process in &tables.processes {
         if let Some(rank) = process.rank {
             ranks.entry(&process.host).or_default().insert(rank);
         }
     }
-    note.split(", ")
-        .filter_map(|host| {
-            let (host, processors) = host.rsplit_once(' ')?;
-            let processors: u64 = processors.parse().ok().filter(|processors| *processors > 0)?;
-            let ranks = ranks.get(host)?.len() as u64;
-            (ranks > processors).then_some((ranks, processors))
-        })
-        .max_by(|a, b| (a.0 * b.1).cmp(&(b.0 * a.1)))
+    let of_host = |host: &str| {
+        let (host, processors) = host.rsplit_once(' ')?;
+        let processors: u64 = processors.parse().ok().filter(|processors| *processors > 0)?;
+        let ranks = ranks.get(host)?.len() as u64;
+        (ranks > processors).then(|| (host.to_owned(), ranks, processors))
+    };
+    note.split(", ").filter_map(of_host).collect()
 }

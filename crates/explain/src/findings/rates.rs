@@ -130,6 +130,17 @@ impl Rates {
         measured.page_read.map(|rate| PAGE as f64 / rate.bytes_per_s * 1e9)
     }
 
+    /// What copying memory reaches: reads of what the system has in its own. None if none were made or measured.
+    pub(crate) fn copy(&self, file: Option<FileId>) -> Option<Reference> {
+        let file_system = self.file_system(file);
+        let own =
+            self.own[file_system.unwrap_or(self.measured.len())][0][Regime::Cached as usize].reference();
+        let measured = file_system.and_then(|index| self.measured[index].cached_read);
+        let measured =
+            measured.map(|rate| Reference { bytes_per_s: rate.bytes_per_s, source: Source::Recorder });
+        own.or(measured)
+    }
+
     /// Time that the bytes of these calls would take in large requests on a file, nanoseconds, and the rates of reading
     /// and writing; none if nothing is known.
     pub(crate) fn time_ns(

@@ -1,0 +1,62 @@
+//! How long a process waited for a processor, as a note of the trace.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::large_requests::NoRates;
+use crate::tables::{ProcessId, Tables};
+
+/// Time in which a rank could have run, but had no processor: of its first thread, by the kernel's count.
+///
+/// As a note's text: `process 3: 1250000 ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessorWait {
+    /// The process.
+    pub process: ProcessId,
+    /// How long it waited in all, nanoseconds.
+    pub waited_ns: u64,
+}
+
+impl ProcessorWait {
+    /// The name of such a note.
+    pub const NOTE: &str = "waits for a processor";
+
+    /// All that a trace's notes say; a note that is none is left out.
+    pub fn of(tables: &Tables) -> Vec<ProcessorWait> {
+        let notes = tables.notes.iter().filter(|(name, _)| name == ProcessorWait::NOTE);
+        notes.filter_map(|(_, value)| value.parse().ok()).collect()
+    }
+}
+
+impl fmt::Display for ProcessorWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}: {} ns", self.process.0, self.waited_ns)
+    }
+}
+
+impl FromStr for ProcessorWait {
+    type Err = NoRates;
+
+    fn from_str(text: &str) -> Result<ProcessorWait, NoRates> {
+        let rest = text.strip_prefix("process ").and_then(|rest| rest.strip_suffix(" ns"));
+        let (process, waited_ns) = rest.and_then(|rest| rest.split_once(": ")).ok_or(NoRates)?;
+        Ok(ProcessorWait {
+            process: ProcessId(process.parse().map_err(|_| NoRates)?),
+            waited_ns: waited_ns.parse().map_err(|_| NoRates)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_says_what_it_was_written_from() {
+        let wait = ProcessorWait { process: ProcessId(3), waited_ns: 1_250_000 };
+        assert_eq!(wait.to_string().parse(), Ok(wait));
+        for text in ["", "process 3", "process 3: 5", "process x: 5 ns"] {
+            assert_eq!(text.parse::<ProcessorWait>(), Err(NoRates), "{text}");
+        }
+    }
+}
