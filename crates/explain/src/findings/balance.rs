@@ -7,6 +7,8 @@ use super::limits::{BYTES, ONE_WRITER, SHARE, SLOWER, UNEVEN, WAITING_SHARE};
 use super::processes::ProcessState;
 use super::{Context, Finding, Kind};
 
+/// Requests of a rank whose median says how it usually is served.
+const HABIT: u64 = 10;
 /// Stalls may be longer than all else together; then one is enough. Part of the job's time.
 const STALL_SHARE: f64 = 0.25;
 
@@ -69,7 +71,7 @@ fn straggler(context: &Context<'_>, ranks: &[(ProcessId, &ProcessState)]) -> Opt
     let as_much = slowest.at_files.bytes() as f64 <= UNEVEN * median.at_files.bytes() as f64;
     let slower = slowest.at_files.time_ns as f64 >= SLOWER * median.at_files.time_ns as f64;
     // One call in which the system did something else makes no straggler, unless it is long.
-    let always = slowest.median_power() > median.median_power();
+    let always = slowest.at_files.calls >= HABIT && slowest.median_power() > median.median_power();
     let share = if always { WAITING_SHARE } else { STALL_SHARE };
     if !as_much || !slower || lost_ns < context.least_ns(share) {
         return None;
