@@ -12,9 +12,9 @@ use super::{Context, Cost, Finding, Kind};
 use crate::collectives::{Lateness, Settled};
 use crate::tally::Amount;
 
-/// What ranks wait for each other at the start of a program, or once by chance, is no habit: but a second is worth telling,
-/// nanoseconds.
-const LONG_NS: f64 = 1e9;
+/// What ranks wait for each other at the start of a program, or once by chance, is no habit. But this long, nanoseconds, is
+/// no chance: an MPI that lets ranks write without waiting for each other has all the waiting in one call, the close.
+const LONG_NS: f64 = 1e8;
 /// To exchange data before they go to the files costs so many copies of them: they are packed, put into the memory that two
 /// processes share, or on a network, taken from there, and unpacked. What a copy takes, reads from the system's memory tell.
 const COPIES: f64 = 4.0;
