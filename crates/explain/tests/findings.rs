@@ -84,6 +84,16 @@ impl Program {
         Some(Program { command: vec![serial_program().into(), name.into()], mpi_shim: None, data: data() })
     }
 
+    /// A program that needs a device; none (and a message) where files cannot be made to leave the memory.
+    fn cold(name: &str) -> Option<Program> {
+        static LEAVES: OnceLock<bool> = OnceLock::new();
+        if *LEAVES.get_or_init(|| leaves_memory(&data())) {
+            return Program::serial(name);
+        }
+        println!("skipped: files of the target folder do not leave the memory (posix_fadvise)");
+        None
+    }
+
     fn mpi(name: &str) -> Option<Program> {
         Program::of_ranks(4, name)
     }
@@ -159,6 +169,13 @@ fn data() -> PathBuf {
         folder
     });
     prepared.path().join("data")
+}
+
+/// Whether pages of a file are read from a device once the system was asked to forget them: not in a file system in memory.
+fn leaves_memory(path: &Path) -> bool {
+    let output = Command::new(serial_program()).arg("forget").arg(path).output().expect("the program starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout == b"forgotten"
 }
 
 fn median(values: &[f64]) -> f64 {
@@ -253,7 +270,9 @@ defects! {
     small_reads serial "small-reads" Timed SmallReads;
     reads_of_160 serial "reads-of-160" Timed SmallReads;
     random_access serial "random-access" Timed RandomAccess;
-    mapping_at_random serial "mapping-at-random" Timed RandomMapping;
+    mapping_at_random cold "mapping-at-random" Timed RandomMapping;
+    partial_pages cold "partial-pages" Timed UnalignedRequests;
+    partial_pages_at_random cold "partial-pages-at-random" Timed UnalignedRequests;
     strided_access serial "strided-access" Timed StridedAccess;
     redundant_reads serial "redundant-reads" Timed RedundantReads;
     table_read_again serial "table-read-again" Timed RedundantReads;
@@ -293,7 +312,9 @@ clean! {
     clean_tiles serial "clean-tiles";
     clean_log serial "clean-log";
     clean_mapping serial "clean-mapping";
-    clean_cold_mapping serial "clean-cold-mapping";
+    clean_records serial "clean-records";
+    clean_pages cold "clean-pages";
+    clean_cold_mapping cold "clean-cold-mapping";
     clean_locks serial "clean-locks";
     clean_collective mpi "clean-collective";
 }

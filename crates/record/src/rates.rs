@@ -6,7 +6,7 @@
 //! day ([`Cache`]), and is left out where nothing can be written.
 #![allow(unsafe_code)] // statvfs(3) and posix_fadvise(2) exist in C only.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pio_trace::{
-    Call, Event, FileId, Flags, LargeRequests, Layer, MeasuredRate, Op, PageFaults, ProcessId, Tables,
+    Call, Event, FileId, Flags, HandleId, LargeRequests, Layer, MeasuredRate, Op, PageFaults, ProcessId,
+    Tables, Target,
 };
 
 /// From which size on a request is large, bytes: as in the findings.
@@ -26,7 +27,7 @@ const LARGE: u64 = 1 << 20;
 const ENOUGH: u64 = 4;
 /// Small requests that took less in all cannot cost anything worth telling, nanoseconds.
 const LEAST_NS: u64 = 1_000_000;
-/// A small read that took longer waited for a device or server, nanoseconds.
+/// A small request that took longer waited for a device or server, nanoseconds.
 const WAITED_NS: u64 = 20_000;
 /// Requests of each kind that are tried.
 const REQUESTS: u64 = 32;
@@ -51,6 +52,8 @@ struct Small {
     waited_ns: u64,
     /// What page faults that waited took at least.
     faults_ns: u64,
+    /// What writes took that begin or end within a page, and waited: the system may have fetched the page first.
+    parts_ns: u64,
     /// What collective calls took: the MPI library may have copied their data.
     collective_ns: u64,
 }
@@ -68,6 +71,8 @@ pub(crate) struct SmallRequests {
     files: Vec<Small>,
     /// Of each process, the file of its longest mapping.
     mapped: BTreeMap<ProcessId, (u64, FileId)>,
+    /// Handles whose writes wait for other reasons than alignment.
+    apart: HashSet<HandleId>,
 }
 
 impl SmallRequests {
@@ -76,11 +81,13 @@ impl SmallRequests {
         let direction = match event.op() {
             Op::Read => 0,
             Op::Write => 1,
+            Op::Open => return self.add_open(event),
             _ => return self.add_mapping(event, tables),
         };
         let at_files = matches!(event.layer(), Layer::Posix | Layer::Stdio | Layer::MpiIo);
         let handle = event.handle.and_then(|handle| tables.handles.get(handle.index()));
         let Some(handle) = handle.filter(|_| at_files && event.result > 0) else { return };
+        let is_part = is_unaligned(event) && event.handle.is_some_and(|handle| !self.apart.contains(&handle));
         let sums = self.of_file(handle.file);
         let collective = event.flags.contains(Flags::COLLECTIVE);
         if collective {
@@ -91,8 +98,18 @@ impl SmallRequests {
             if direction == 0 && event.elapsed_ns > WAITED_NS {
                 sums.waited_ns = sums.waited_ns.saturating_add(event.elapsed_ns);
             }
+            if direction == 1 && event.elapsed_ns > WAITED_NS && is_part {
+                sums.parts_ns = sums.parts_ns.saturating_add(event.elapsed_ns);
+            }
         } else if !collective && !event.flags.contains(Flags::ASYNC) {
             sums.large[direction] += 1;
+        }
+    }
+
+    fn add_open(&mut self, event: &Event) {
+        let apart = [Flags::SYNC, Flags::DIRECT, Flags::APPEND];
+        if let Some(handle) = event.handle.filter(|_| apart.iter().any(|flag| event.flags.contains(*flag))) {
+            self.apart.insert(handle);
         }
     }
 
@@ -216,6 +233,7 @@ impl Place {
         }
         self.sums.waited_ns = self.sums.waited_ns.saturating_add(sums.waited_ns);
         self.sums.faults_ns = self.sums.faults_ns.saturating_add(sums.faults_ns);
+        self.sums.parts_ns = self.sums.parts_ns.saturating_add(sums.parts_ns);
         self.sums.collective_ns = self.sums.collective_ns.saturating_add(sums.collective_ns);
         let time_ns = sums.time_ns();
         if time_ns >= self.most_ns {
@@ -226,11 +244,15 @@ impl Place {
     fn needs_rates(&self) -> bool {
         let silent =
             |direction| self.sums.small_ns[direction] >= LEAST_NS && self.sums.large[direction] < ENOUGH;
-        (0..2).any(silent) || self.needs_pages() || self.needs_copy()
+        (0..2).any(silent) || self.needs_pages() || self.needs_parts() || self.needs_copy()
     }
 
     fn needs_device(&self) -> bool {
         self.sums.waited_ns >= LEAST_NS || self.needs_pages()
+    }
+
+    fn needs_parts(&self) -> bool {
+        self.sums.parts_ns >= LEAST_NS
     }
 
     /// Whether it matters what copying memory takes.
@@ -280,23 +302,44 @@ fn measure(place: &Place, deadline: Instant) -> Option<LargeRequests> {
     let written = file.metadata().ok()?.len().min(REQUESTS * LARGE) / LARGE;
     let cached_read =
         rate_of(LARGE, written, deadline, |index| file.read_exact_at(&mut buffer, index * LARGE));
-    let (mut device_read, mut page_read) = (None, None);
-    if place.needs_device() && Instant::now() < deadline {
-        let kept = written.min(DEVICE_REQUESTS);
+    let mut rates = LargeRequests { write, cached_read, ..LargeRequests::default() };
+    let kept = written.min(DEVICE_REQUESTS);
+    if (place.needs_device() || place.needs_parts()) && Instant::now() < deadline {
         let _ = file.set_len(kept * LARGE);
+    }
+    if place.needs_device() && kept > 0 && Instant::now() < deadline {
         if forget(&file).is_ok() {
-            device_read =
+            rates.device_read =
                 rate_of(LARGE, kept, deadline, |index| file.read_exact_at(&mut buffer, index * LARGE));
         }
         if place.needs_pages() && forget(&file).is_ok() && advise(&file, libc::POSIX_FADV_RANDOM).is_ok() {
-            // Steps of a prime number of pages: none is next to the one before, and none comes twice.
-            let pages = (kept * LARGE / PAGE).max(1);
-            page_read = rate_of(PAGE, PAGE_REQUESTS.min(pages), deadline, |index| {
-                file.read_exact_at(&mut buffer[..PAGE as usize], index * 1009 % pages * PAGE)
+            rates.page_read = rate_of(PAGE, PAGE_REQUESTS, deadline, |index| {
+                file.read_exact_at(&mut buffer[..PAGE as usize], page_at(index, kept))
             });
         }
     }
-    Some(LargeRequests { folder: String::new(), write, cached_read, device_read, page_read })
+    if place.needs_parts() && kept > 0 && Instant::now() < deadline && forget(&file).is_ok() {
+        let write_of = |bytes: u64, first: u64| {
+            rate_of(bytes, PAGE_REQUESTS, deadline, |index| {
+                file.write_all_at(&buffer[..bytes as usize], page_at(first + index, kept))
+            })
+        };
+        rates.page_write = write_of(PAGE, 0);
+        rates.part_write = write_of(LargeRequests::PART, PAGE_REQUESTS);
+    }
+    Some(rates)
+}
+
+/// Where the single page of an index is in a file of `kept` large requests: in steps of a prime number of pages, so that none
+/// is next to the one before, and none comes twice.
+fn page_at(index: u64, kept: u64) -> u64 {
+    index * 1009 % (kept * LARGE / PAGE) * PAGE
+}
+
+/// Whether a write begins or ends within a page.
+fn is_unaligned(event: &Event) -> bool {
+    let Target::Extent { offset } = event.target else { return false };
+    !offset.is_multiple_of(PAGE) || !offset.wrapping_add(event.transferred()).is_multiple_of(PAGE)
 }
 
 /// Brings a file to the device, and drops what the system has of it in memory.
@@ -372,7 +415,8 @@ impl Cache<'_> {
         let age = now()?.checked_sub(Duration::from_secs(at_s.parse().ok()?))?;
         let rates: LargeRequests = rates.parse().ok()?;
         let whole = (rates.device_read.is_some() || !place.needs_device())
-            && (rates.page_read.is_some() || !place.needs_pages());
+            && (rates.page_read.is_some() || !place.needs_pages())
+            && (rates.part_write.is_some() || !place.needs_parts());
         (age < GOOD_FOR && whole && rates.folder == mount.folder).then_some(rates)
     }
 
@@ -408,8 +452,13 @@ mod tests {
     use super::*;
 
     fn here(folder: &Path) -> Place {
-        let sums =
-            Small { small_ns: [LEAST_NS; 2], waited_ns: LEAST_NS, faults_ns: LEAST_NS, ..Small::default() };
+        let sums = Small {
+            small_ns: [LEAST_NS; 2],
+            waited_ns: LEAST_NS,
+            faults_ns: LEAST_NS,
+            parts_ns: LEAST_NS,
+            ..Small::default()
+        };
         Place { sums, folder: folder.to_owned(), ..Place::default() }
     }
 
@@ -424,6 +473,8 @@ mod tests {
         let write = rates.write.expect("a rate of writes");
         assert!(0.0 < write.low && write.low <= write.bytes_per_s && write.bytes_per_s <= write.high);
         assert!(rates.cached_read.is_some());
+        let [whole, part] = [rates.page_write, rates.part_write].map(|rate| rate.expect("a rate of pages"));
+        assert!(whole.bytes_per_s > 0.0 && part.bytes_per_s > 0.0);
         assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0);
     }
 
@@ -446,8 +497,7 @@ mod tests {
             folder: "/data".into(),
             write: rate,
             cached_read: rate,
-            device_read: None,
-            page_read: None,
+            ..LargeRequests::default()
         };
         let cached = Place::default();
         let device = Place { sums: Small { waited_ns: LEAST_NS, ..Small::default() }, ..Place::default() };
@@ -455,6 +505,8 @@ mod tests {
         cache.put(&mount, &rates);
         assert_eq!(cache.get(&mount, &cached), Some(rates.clone()));
         assert_eq!(cache.get(&mount, &device), None, "the device was not measured");
+        let parts = Place { sums: Small { parts_ns: LEAST_NS, ..Small::default() }, ..Place::default() };
+        assert_eq!(cache.get(&mount, &parts), None, "parts of pages were not measured");
         assert_eq!(cache.get(&Mount { folder: "/other".into(), device: 7 }, &cached), None);
         let old = now().expect("a clock").as_secs() - GOOD_FOR.as_secs() - 1;
         fs::write(path(&mount), format!("{old} {rates}\n")).expect("the file is written");

@@ -201,6 +201,11 @@ fn detail(found: &Explanation, finding: &Finding) -> Option<String> {
              device.",
             units::bytes(bytes as f64)
         )),
+        Detail::Fetched { pages } => Some(format!(
+            "They begin or end within {} that had to be fetched from the device first; writes of whole pages wait for \
+             nothing.",
+            things(pages, "page", "pages")
+        )),
         Detail::Part(part) => Some(format!("That is {} of all that was written.", units::percent(part))),
         Detail::Against { largest, others } if finding.kind == Kind::Straggler => Some(format!(
             "The {} is {}, its own {} times that.",
@@ -234,6 +239,12 @@ fn detail(found: &Explanation, finding: &Finding) -> Option<String> {
 
 /// What the calls are measured by.
 fn comparison(finding: &Finding) -> Option<String> {
+    if finding.kind == Kind::UnalignedRequests && finding.counters.is_none() {
+        return Some(format!(
+            "Aligned to pages, they would take {}.",
+            units::time_s(finding.expected_ns / 1e9)
+        ));
+    }
     let by_rate = matches!(
         finding.kind,
         Kind::SmallWrites
@@ -387,6 +398,10 @@ fn change_by_facts(finding: &Finding) -> Option<&'static str> {
     }
     let collective = cost.collective * 2 > cost.calls;
     match finding.kind {
+        Kind::UnalignedRequests if finding.counters.is_none() => Some(
+            "write whole pages: pad records to a multiple of 4 KiB and begin them at one, or gather neighbours in memory; or \
+             read the range in large requests before it is updated (posix_fadvise with POSIX_FADV_WILLNEED).",
+        ),
         Kind::NoView if collective => Some(
             "describe it as a file view (MPI_File_set_view), and move many pieces by each of the collective calls that are \
              there.",
@@ -553,7 +568,7 @@ fn of_kind(kind: Kind) -> (&'static str, &'static str) {
             "move it by read and write, or MPI-IO, a MiB or more at a time; or give the streams a larger buffer (setvbuf).",
         ),
         Kind::UnalignedRequests => (
-            "Requests on a shared file do not begin at its blocks",
+            "Requests are not aligned to the file's blocks",
             "begin each rank's part at a multiple of the file system's block or stripe (in HDF5: H5Pset_alignment; in \
              PnetCDF: nc_var_align_size), or write collectively with a striping_unit.",
         ),

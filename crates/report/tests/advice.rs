@@ -2,7 +2,9 @@
 
 use pio_explain::Explanation;
 use pio_report::{Told, findings_in_words, text};
-use pio_trace::{Call, Event, File, FileId, Flags, Handle, HandleId, Process, ProcessId, Tables, Target};
+use pio_trace::{
+    Call, Event, File, FileId, Flags, Handle, HandleId, LargeRequests, Process, ProcessId, Tables, Target,
+};
 
 const MS: u64 = 1_000_000;
 
@@ -69,6 +71,18 @@ fn sieving_of_reads_is_not_offered_for_writes() {
     let change = |call| only(told(&tables(1), requests(call, 0, 16384, Flags::NONE).collect())).change;
     assert!(change(Call::Pread).contains("sieving"));
     assert!(!change(Call::Pwrite).contains("sieving"));
+}
+
+#[test]
+fn writes_of_parts_of_pages_are_to_be_aligned() {
+    let mut tables = tables(1);
+    let rates = "write 2000.0 (1900.0-2100.0) MB/s, page write 1000.0 (900.0-1100.0) MB/s, part write 1.0 (0.9-1.1) MB/s, in /";
+    tables.notes.push((LargeRequests::NOTE.into(), rates.into()));
+    let told = only(told(&tables, requests(Call::Pwrite, 0, 5000, Flags::NONE).collect()));
+    assert_eq!(told.title, "Requests are not aligned to the file's blocks");
+    assert!(told.evidence.contains("that had to be fetched from the device first"), "{told:?}");
+    assert!(told.evidence.contains("Aligned to pages, they would take 2.044 ms"), "{told:?}");
+    assert!(told.change.contains("multiple of 4 KiB"), "{told:?}");
 }
 
 #[test]

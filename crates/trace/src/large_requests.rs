@@ -8,8 +8,8 @@ use crate::tables::Tables;
 /// The rates of requests of 1 MiB on one file system, measured by the recorder where a job made small requests only.
 ///
 /// As a note's text: `write 1930 (1800-2010) MB/s, cached read 8100 (7900-8300) MB/s, in /home`. Where pages of mapped files
-/// were waited for, it also says what such pages take.
-#[derive(Clone, Debug, PartialEq)]
+/// were waited for, or writes that were not aligned to pages, it also says what single pages take.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LargeRequests {
     /// The folder below which it holds: where the file system is mounted.
     pub folder: String,
@@ -21,6 +21,10 @@ pub struct LargeRequests {
     pub device_read: Option<MeasuredRate>,
     /// Reads of single pages of 4 KiB, here and there, that it had to fetch from there.
     pub page_read: Option<MeasuredRate>,
+    /// Writes of whole pages, here and there, that were in the file but not in memory.
+    pub page_write: Option<MeasuredRate>,
+    /// Writes of [`LargeRequests::PART`] bytes within such pages: the system fetches the rest of the page first.
+    pub part_write: Option<MeasuredRate>,
 }
 
 /// A rate and its spread, bytes per second.
@@ -37,6 +41,8 @@ pub struct MeasuredRate {
 impl LargeRequests {
     /// The name of such a note.
     pub const NOTE: &str = "large requests";
+    /// What is written of a page by a write of a part of one, bytes.
+    pub const PART: u64 = 2048;
 
     /// All that a trace's notes say; a note that is none is left out.
     pub fn of(tables: &Tables) -> Vec<LargeRequests> {
@@ -51,14 +57,18 @@ impl LargeRequests {
     }
 }
 
-const KINDS: [&str; 4] = ["write", "cached read", "device read", "page read"];
+const KINDS: [&str; 6] = ["write", "cached read", "device read", "page read", "page write", "part write"];
 
 impl fmt::Display for LargeRequests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rates = [self.write, self.cached_read, self.device_read, self.page_read];
+        let LargeRequests { write, cached_read, device_read, page_read, page_write, part_write, .. } = *self;
+        let rates = [write, cached_read, device_read, page_read, page_write, part_write];
         for (kind, rate) in KINDS.iter().zip(rates) {
             if let Some(MeasuredRate { bytes_per_s, low, high }) = rate {
-                write!(f, "{kind} {:.1} ({:.1}-{:.1}) MB/s, ", bytes_per_s / 1e6, low / 1e6, high / 1e6)?;
+                // Single pages of a slow device reach less than the decimal that is enough for others.
+                let digits = if low < 1e7 { 6 } else { 1 };
+                let [median, low, high] = [bytes_per_s, low, high].map(|rate| rate / 1e6);
+                write!(f, "{kind} {median:.digits$} ({low:.digits$}-{high:.digits$}) MB/s, ")?;
             }
         }
         write!(f, "in {}", self.folder)
@@ -73,13 +83,7 @@ impl FromStr for LargeRequests {
     type Err = NoRates;
 
     fn from_str(text: &str) -> Result<LargeRequests, NoRates> {
-        let mut found = LargeRequests {
-            folder: String::new(),
-            write: None,
-            cached_read: None,
-            device_read: None,
-            page_read: None,
-        };
+        let mut found = LargeRequests::default();
         let mut rest = text;
         loop {
             if let Some(folder) = rest.strip_prefix("in ") {
@@ -93,7 +97,9 @@ impl FromStr for LargeRequests {
                 0 => found.write = rate,
                 1 => found.cached_read = rate,
                 2 => found.device_read = rate,
-                _ => found.page_read = rate,
+                3 => found.page_read = rate,
+                4 => found.page_write = rate,
+                _ => found.part_write = rate,
             }
             rest = behind;
         }
@@ -123,15 +129,24 @@ mod tests {
     #[test]
     fn a_note_says_what_it_was_written_from() {
         let rate = |mb: f64| Some(MeasuredRate { bytes_per_s: mb * 1e6, low: mb * 0.9e6, high: mb * 1.5e6 });
-        for [write, cached_read, device_read, page_read] in [
-            [rate(2000.0), rate(8000.0), None, None],
-            [None, rate(10.0), rate(70.0), rate(20.0)],
-            [None, None, None, None],
+        for [write, cached_read, device_read, page_read, page_write, part_write] in [
+            [rate(2000.0), rate(8000.0), None, None, None, None],
+            [None, rate(10.0), rate(70.0), rate(20.0), rate(900.0), rate(30.0)],
+            [None, None, None, None, None, None],
         ] {
+            let folder = "/a, in (b)".into();
             let rates =
-                LargeRequests { folder: "/a, in (b)".into(), write, cached_read, device_read, page_read };
+                LargeRequests { folder, write, cached_read, device_read, page_read, page_write, part_write };
             assert_eq!(rates.to_string().parse(), Ok(rates.clone()), "{rates}");
         }
+    }
+
+    /// With one decimal it would have been 0.0, and the whole note nothing.
+    #[test]
+    fn pages_of_a_slow_device_are_told() {
+        let rate = Some(MeasuredRate { bytes_per_s: 40_960.0, low: 20_480.0, high: 81_920.0 });
+        let rates = LargeRequests { folder: "/tape".into(), page_read: rate, ..LargeRequests::default() };
+        assert_eq!(rates.to_string().parse(), Ok(rates));
     }
 
     #[test]
@@ -152,13 +167,7 @@ mod tests {
 
     #[test]
     fn a_folder_holds_what_lies_in_it() {
-        let in_folder = |folder: &str| LargeRequests {
-            folder: folder.into(),
-            write: None,
-            cached_read: None,
-            device_read: None,
-            page_read: None,
-        };
+        let in_folder = |folder: &str| LargeRequests { folder: folder.into(), ..LargeRequests::default() };
         assert!(in_folder("/").holds_for("/data"));
         assert!(in_folder("/home").holds_for("/home/me/data"));
         assert!(!in_folder("/home").holds_for("/homes/data"));

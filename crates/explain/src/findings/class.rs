@@ -25,6 +25,8 @@ pub(crate) enum Class {
     Append,
     /// Writes part of a page that another process had just written part of.
     SharedPage,
+    /// Writes part of a page that the system fetched first.
+    PartialPage,
     /// Reads less than large, after a jump.
     RandomRead,
     /// Writes less than large, after a jump.

@@ -7,11 +7,11 @@ use pio_trace::{Call, Flags, Layer, Op, ProcessId, Tables, Target, ViewId};
 use super::class::{Charge, Class};
 use super::collectives::CollectiveData;
 use super::files::{self, FileState};
-use super::limits::{LARGE, SMALL, SOON, STREAM_BUFFER, SYNC};
+use super::limits::{LARGE, PAGE, SMALL, SOON, STREAM_BUFFER, SYNC};
 use super::mappings::Mapped;
 use super::processes::ProcessState;
 use super::ranges::Ranges;
-use super::rates::Rates;
+use super::rates::{Rates, Regime};
 use super::slots::{Reuse, Slots};
 use super::streams::Order;
 use crate::collectives::Collectives;
@@ -346,6 +346,9 @@ impl<'a> Evidence<'a> {
             if self.shares_page(event.process, access) {
                 return Some(Class::SharedPage);
             }
+            if self.fetches_page(event, access) {
+                return Some(Class::PartialPage);
+            }
         }
         if jumps && length < LARGE {
             return Some(match (order == Order::Strided, event.op() == Op::Read) {
@@ -372,6 +375,21 @@ impl<'a> Evidence<'a> {
         let file = self.slots.slots[access.slot].file.and_then(|file| self.files.get_mut(file.index()));
         let Some((file, (start, end))) = file.zip(access.bytes) else { return false };
         file.shares_page(process, start, end)
+    }
+
+    /// Whether the system had to fetch a page of which the write has a part.
+    fn fetches_page(&mut self, event: &Seen<'_>, access: &Access) -> bool {
+        let slot = &mut self.slots.slots[access.slot];
+        let Some((start, end)) = access.bytes else { return false };
+        let waits_anyway = slot.appends || slot.synced || slot.direct || event.flags.contains(Flags::ASYNC);
+        if waits_anyway || (start.is_multiple_of(PAGE) && end.is_multiple_of(PAGE)) {
+            return false;
+        }
+        let Some(part_ns) = self.rates.part_ns(slot.file) else { return false };
+        let large = self.rates.reference(slot.file, true, Regime::Cached);
+        let bytes_ns = large.map_or(0.0, |rate| access.length as f64 / rate.bytes_per_s * 1e9);
+        let waited_ns = event.elapsed_ns as f64 - bytes_ns;
+        slot.edges.get_or_insert_default().add(start, end, waited_ns, part_ns)
     }
 }
 

@@ -25,11 +25,11 @@ pub(crate) struct FileState {
 /// The latest writer of each of a number of pages: a table by the page's number, which doubles as long as two pages want
 /// the same place, for most files have few.
 #[derive(Clone, Debug, Default)]
-struct Pages(Vec<Option<(u64, ProcessId)>>);
+pub(super) struct Pages(Vec<Option<(u64, ProcessId)>>);
 
 impl Pages {
     /// Takes note of a writer; says who was the one before, if that is still known.
-    fn replace(&mut self, page: u64, writer: ProcessId) -> Option<ProcessId> {
+    pub(super) fn replace(&mut self, page: u64, writer: ProcessId) -> Option<ProcessId> {
         if self.0.is_empty() {
             self.0 = vec![None; LEAST_PAGES];
         }

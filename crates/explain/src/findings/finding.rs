@@ -78,7 +78,8 @@ pub enum Kind {
     TooManyRanks,
     /// Much data through streams, in pieces that are not large.
     StreamedData,
-    /// Requests on a file that several ranks write do not begin at its blocks or stripes.
+    /// Requests do not begin or end at a file's pages, blocks or stripes: the system fetches the rest of pages that are
+    /// written in part, or locks what others write.
     UnalignedRequests,
     /// A large file of several ranks lies on one target.
     FewStripes,
@@ -239,6 +240,11 @@ pub enum Detail {
     Mapped {
         /// Bytes of all mappings.
         bytes: u64,
+    },
+    /// Of [`Kind::UnalignedRequests`]: what the system had to fetch.
+    Fetched {
+        /// Pages of which a part was written.
+        pages: u64,
     },
     /// Of [`Kind::OneWriter`]: part of all bytes, 0 to 1.
     Part(f64),

@@ -2,7 +2,7 @@
 //!
 //! In the pass ([`Evidence`]) every call of the program is charged to at most one [`class`]: the most specific that
 //! fits it, so that no second is counted twice. At the end, a module for each kind of evidence turns classes into
-//! findings, when it is known what all processes did with a file: [`requests`] (sizes and order), [`reuse`] (bytes
+//! findings, when it is known what all processes did with a file: [`requests`] (sizes and order), [`alignment`], [`reuse`] (bytes
 //! moved again), [`sharing`] (several processes and one file), [`names`] (opens, names, syncs), [`balance`] (who does
 //! how much), [`waiting`] (I/O that could go on meanwhile), [`collectives`] (late ranks, the MPI library), [`mappings`]
 //! (page faults). Where there are no events, [`counters`] makes what can be made from sums.
@@ -14,6 +14,7 @@
 //! in I/O together on average, so that costs are seconds of the job. No more is lost in all than the time with any
 //! process in I/O.
 
+mod alignment;
 mod balance;
 mod class;
 mod collectives;
@@ -75,6 +76,7 @@ impl<'a> Evidence<'a> {
         };
         let mut findings = Vec::new();
         findings.extend(requests::findings(&context));
+        findings.extend(alignment::finding(&context));
         findings.extend(reuse::findings(&context));
         findings.extend(sharing::findings(&context));
         findings.extend(names::findings(&context));

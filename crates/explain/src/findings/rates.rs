@@ -33,6 +33,8 @@ pub(crate) struct Rates {
     measured: Vec<LargeRequests>,
     /// Of each file, which of `measured` holds for it.
     file_systems: Vec<Option<usize>>,
+    /// Of each of `measured`: see [`Rates::part_ns`].
+    parts_ns: Vec<Option<f64>>,
     /// By file system (the last is that of all other files), direction, and regime.
     own: Vec<[[Sum; 2]; 2]>,
 }
@@ -84,7 +86,8 @@ impl Rates {
             tables.files.iter().map(|file| of(&file.path)).collect()
         };
         let own = vec![Default::default(); measured.len() + 1];
-        Rates { measured, file_systems, own }
+        let parts_ns = measured.iter().map(part_ns).collect();
+        Rates { measured, file_systems, parts_ns, own }
     }
 
     /// Takes note of a request of the program. A collective call waits for others, and an asynchronous one does not
@@ -130,6 +133,12 @@ impl Rates {
         measured.page_read.map(|rate| PAGE as f64 / rate.bytes_per_s * 1e9)
     }
 
+    /// How much longer it takes to write a part of a page of a file than the whole page, if it is not in memory, nanoseconds;
+    /// none if it was not measured, or takes no longer: there is no cache, or it keeps parts of pages.
+    pub(crate) fn part_ns(&self, file: Option<FileId>) -> Option<f64> {
+        self.parts_ns[self.file_system(file)?]
+    }
+
     /// What copying memory reaches: reads of what the system has in its own. None if none were made or measured.
     pub(crate) fn copy(&self, file: Option<FileId>) -> Option<Reference> {
         let file_system = self.file_system(file);
@@ -160,6 +169,13 @@ impl Rates {
         }
         Some((time_ns, references))
     }
+}
+
+/// A fetch that takes no longer than the write itself cannot be told from it.
+fn part_ns(measured: &LargeRequests) -> Option<f64> {
+    let whole_ns = PAGE as f64 / measured.page_write?.bytes_per_s * 1e9;
+    let part_ns = LargeRequests::PART as f64 / measured.part_write?.bytes_per_s * 1e9;
+    (part_ns >= 2.0 * whole_ns).then_some(part_ns - whole_ns)
 }
 
 /// The rates of reading and of writing that others are measured by, as far as they are needed and known.

@@ -60,6 +60,7 @@ fn requests(slot: &Slot) -> u64 {
         Class::RandomWrite,
         Class::StepsRead,
         Class::StepsWrite,
+        Class::PartialPage,
         Class::SmallRead,
         Class::SmallWrite,
         Class::Reread,

@@ -8,7 +8,7 @@ use super::class::Class;
 use super::{Context, Cost, Finding, Kind, Slot};
 
 /// What else the writes of a contended file are charged to: only the later of two writers is seen to share a page.
-const CONTENDING: [Class; 3] = [Class::SmallWrite, Class::RandomWrite, Class::StepsWrite];
+const CONTENDING: [Class; 4] = [Class::SmallWrite, Class::RandomWrite, Class::StepsWrite, Class::PartialPage];
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let appenders = appenders(context);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use pio_trace::{FileId, HandleId, ProcessId, Tables};
 
+use super::alignment::Edges;
 use super::class::Costs;
 use super::mappings::Mapped;
 use super::ranges::Ranges;
@@ -28,6 +29,8 @@ pub(crate) struct Slot {
     pub(crate) read: bool,
     pub(crate) written: bool,
     pub(crate) reuse: Option<Box<Reuse>>,
+    /// Of writes that begin or end within a page, where it is known what that takes.
+    pub(crate) edges: Option<Box<Edges>>,
 }
 
 /// Which bytes of a file a process has had, and when.
@@ -121,6 +124,7 @@ impl Slots {
                 read: false,
                 written: false,
                 reuse: None,
+                edges: None,
             });
         }
         slot as usize

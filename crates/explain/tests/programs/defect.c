@@ -18,6 +18,14 @@
 #define MIB (1 << 20)
 
 static char *buffer;
+/* When the program began: what it prepares before is not measured. */
+static long long started_ns;
+
+static long long now_ns(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
 
 static void check(int ok, const char *what) {
     if (!ok) {
@@ -186,6 +194,44 @@ static void mapping_at_random(int mended) {
     free(all);
     munmap(data, 64 * MIB);
     close(fd);
+}
+
+/* A file on the device, and not in memory. */
+static int cold_file(void) {
+    int fd = create("records");
+    for (int i = 0; i < 64; i++)
+        put(fd, MIB, (off_t)i * MIB);
+    check(fsync(fd) == 0, "fsync");
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    started_ns = now_ns(CLOCK_MONOTONIC);
+    return fd;
+}
+
+static void records_written(int fd, size_t bytes) {
+    for (size_t i = 0; i < 900; i++)
+        put(fd, bytes, (off_t)(i * bytes));
+    close(fd);
+}
+
+/* Records of an odd size are brought up to date: each begins and ends within a page; or padded to whole pages. */
+static void partial_pages(int mended) { records_written(cold_file(), mended ? 73728 : 70000); }
+
+/* The same here and there. */
+static void partial_pages_at_random(int mended) {
+    int fd = cold_file();
+    for (unsigned i = 0; i < 1000; i++)
+        put(fd, mended ? 8192 : 8000, (off_t)(i * 2654435761u % 8000) * (mended ? 8192 : 8000));
+    close(fd);
+}
+
+static void clean_records(int mended) {
+    (void)mended;
+    records_written(create("records"), 70000);
+}
+
+static void clean_pages(int mended) {
+    (void)mended;
+    records_written(cold_file(), 73728);
 }
 
 static void strided_access(int mended) {
@@ -563,10 +609,16 @@ static void clean_cold_mapping(int mended) {
     close(fd);
 }
 
-static long long now_ns(clockid_t clock) {
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return now.tv_sec * 1000000000ll + now.tv_nsec;
+/* Says whether the pages of a file are gone from memory when the system was asked to forget them. */
+static void forget(const char *path) {
+    int fd = open_file(path, O_RDONLY);
+    check(fsync(fd) == 0, "fsync");
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    void *data = mmap(NULL, MIB, PROT_READ, MAP_SHARED, fd, 0);
+    unsigned char in_memory[MIB / 4096] = {0};
+    check(data != MAP_FAILED && mincore(data, MIB, in_memory) == 0, "mincore");
+    printf(in_memory[0] & 1 || in_memory[200] & 1 ? "kept" : "forgotten");
+    close(fd);
 }
 
 int main(int argc, char **argv) {
@@ -582,6 +634,10 @@ int main(int argc, char **argv) {
         {"reads-of-160", reads_of_160},
         {"random-access", random_access},
         {"mapping-at-random", mapping_at_random},
+        {"partial-pages", partial_pages},
+        {"partial-pages-at-random", partial_pages_at_random},
+        {"clean-records", clean_records},
+        {"clean-pages", clean_pages},
         {"strided-access", strided_access},
         {"redundant-reads", redundant_reads},
         {"table-read-again", table_read_again},
@@ -618,12 +674,16 @@ int main(int argc, char **argv) {
     memset(buffer, 'x', MIB);
     /* If this is allowed: what else the machine does must not be measured. */
     sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
+    if (argc == 3 && strcmp(argv[1], "forget") == 0) {
+        forget(argv[2]);
+        return 0;
+    }
     for (size_t i = 0; argc >= 2 && i < sizeof programs / sizeof *programs; i++)
         if (strcmp(argv[1], programs[i].name) == 0) {
-            long long start = now_ns(CLOCK_MONOTONIC);
+            started_ns = now_ns(CLOCK_MONOTONIC);
             programs[i].run(mended);
             int fd = create("took");
-            check(dprintf(fd, "%lld", now_ns(CLOCK_MONOTONIC) - start) > 0, "took");
+            check(dprintf(fd, "%lld", now_ns(CLOCK_MONOTONIC) - started_ns) > 0, "took");
             close(fd);
             return 0;
         }
