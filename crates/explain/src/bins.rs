@@ -24,15 +24,25 @@ impl Bins {
     }
 
     /// Spreads `amount` evenly over `start_ns .. end_ns` (all at `start_ns` if that is empty) of row `row`.
+    #[inline(always)]
     pub(crate) fn spread(&mut self, row: usize, start_ns: u64, end_ns: u64, amount: f64) {
         self.widen(end_ns.max(start_ns));
+        let first = bin(start_ns, self.shift);
+        if first == bin(end_ns.saturating_sub(1).max(start_ns), self.shift) {
+            if let Some(bin) = self.rows.get_mut(row).and_then(|bins| bins.get_mut(first)) {
+                *bin += amount;
+            }
+        } else {
+            self.spread_over_many(row, start_ns, end_ns, amount);
+        }
+    }
+
+    /// The same, where the ends fall into different bins.
+    #[inline(never)]
+    fn spread_over_many(&mut self, row: usize, start_ns: u64, end_ns: u64, amount: f64) {
         let Some(bins) = self.rows.get_mut(row) else { return };
         let (shift, width) = (self.shift, 1_u64 << self.shift);
-        let (first, last) = (bin(start_ns, shift), bin(end_ns.saturating_sub(1).max(start_ns), shift));
-        if first == last {
-            bins[first] += amount;
-            return;
-        }
+        let (first, last) = (bin(start_ns, shift), bin(end_ns - 1, shift));
         let per_ns = amount / (end_ns - start_ns) as f64;
         let last_start = last as u64 * width;
         bins[first] += (first as u64 + 1).saturating_mul(width).saturating_sub(start_ns) as f64 * per_ns;

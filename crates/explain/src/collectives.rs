@@ -437,6 +437,7 @@ impl Collectives {
 
     /// Takes a call of any layer; they come in order of start. What a call of MPI-IO is charged to is given back with its
     /// parts.
+    #[inline]
     pub(crate) fn add(&mut self, event: &Seen<'_>, charge: Option<Charge>) {
         let at_files = matches!(event.layer(), Layer::Posix | Layer::Stdio);
         if !event.is_physical()
@@ -454,6 +455,12 @@ impl Collectives {
         } else if at_files && event.operation != 0 && event.is_physical() {
             self.add_at_files(event);
         }
+    }
+
+    /// Whether there is something to take: after most events there is not.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        !self.waits.is_empty() || !self.settled.is_empty()
     }
 
     /// Processes that have just been found to wait for late ranks, and how long; their calls have not ended.

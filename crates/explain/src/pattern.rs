@@ -140,6 +140,7 @@ pub(crate) struct Access {
 
 impl Patterns {
     /// Counts an access through the handle of `cursors`.
+    #[inline]
     pub(crate) fn add(&mut self, cursors: &mut Cursors, access: &Access) {
         let &Access { writes, view, start, length, program, file_system } = access;
         if program != file_system && self.file_system.is_none() {

@@ -137,6 +137,7 @@ pub(crate) struct Levels {
 
 impl Levels {
     /// Counts an event at the levels it belongs to.
+    #[inline]
     pub(crate) fn add(&mut self, event: &Seen<'_>, program: bool, file_system: bool) {
         match (program, file_system) {
             (true, true) => self.both.add(event),

@@ -50,13 +50,13 @@ pub(crate) struct Totals<'a> {
     busy_rows: Vec<Option<usize>>,
     busy: Bins,
     rate: Bins,
-    /// Whether there were data at one level alone: until then `rate` has both in the rows of the program.
+    /// Whether there were data at one level alone: until then `rate` and `moved` have both in what is the program's.
     levels_differ: bool,
     /// Calls of the program, and those at the file system.
     moved: [Moved; 2],
     /// POSIX calls on files that the program opened by MPI-IO.
     moved_on_mpi_files: Moved,
-    /// Calls of the program, by layer.
+    /// Calls of the program, by layer, of those above the file system.
     moved_by_layer: [Moved; Layer::ALL.len()],
     /// Calls of any process.
     any: Covered,
@@ -73,13 +73,9 @@ struct Moved {
 }
 
 impl Moved {
-    /// Counts a read or a write, and passes over all else.
-    fn add(&mut self, event: &Seen<'_>) {
-        let index = match event.op() {
-            Op::Read => 0,
-            Op::Write => 1,
-            _ => return,
-        };
+    /// Counts a read or a write.
+    fn add(&mut self, event: &Seen<'_>, writes: bool) {
+        let index = usize::from(writes);
         self.bytes[index] = self.bytes[index].saturating_add(event.bytes);
         self.covered[index].add(event.start_ns, event.end_ns());
         self.data.add(event.start_ns, event.end_ns());
@@ -103,8 +99,10 @@ struct FileCounters {
     program_write: Amount,
     patterns: Patterns,
     covered: Covered,
-    /// The program's reads and writes, and those at the file system.
-    data: [Covered; 2],
+    /// Whether any call on it was one at the file system.
+    at_file_system: bool,
+    /// Reads and writes: those at the file system if it saw any call, else the program's.
+    data: Covered,
     /// First and last starts of the program's reads, and of its writes.
     spans: [Option<(u64, u64)>; 2],
 }
@@ -224,6 +222,7 @@ impl<'a> Totals<'a> {
     /// What was counted.
     pub(crate) fn finish(mut self) -> Explanation {
         let calls = self.add_calls_to_layers();
+        self.tell_levels_apart();
         let duration_ns = self
             .tables
             .processes
@@ -244,7 +243,6 @@ impl<'a> Totals<'a> {
         let workload = self.workload(duration_ns);
         let (operations, asked_operations) = self.operations(process_count);
         let busy = self.take_busy(&measured, duration_ns);
-        self.tell_levels_apart();
         let rate = data_rate(std::mem::replace(&mut self.rate, Bins::new(0)), duration_ns);
         let merged = |pick: fn(&FileCounters) -> &Pattern| {
             self.files.iter().fold(Pattern::default(), |sum, file| sum.merged(pick(file)))
@@ -335,16 +333,8 @@ impl<'a> Totals<'a> {
     fn add_file_call(&mut self, event: &Seen<'_>) {
         let program = !event.is_physical();
         let file_system = matches!(event.layer(), Layer::Posix | Layer::Stdio);
-        self.add_rate(event, program, file_system);
+        self.add_data(event, program, file_system);
         self.add_io_time(event);
-        for (moved, level) in self.moved.iter_mut().zip([program, file_system]) {
-            if level {
-                moved.add(event);
-            }
-        }
-        if program {
-            self.moved_by_layer[event.layer() as usize].add(event);
-        }
         if let Some(process) = self.processes.get_mut(event.process.index()) {
             process.levels.add(event, program, file_system);
             if program && matches!(event.op(), Op::Read | Op::Write) {
@@ -358,20 +348,25 @@ impl<'a> Totals<'a> {
         self.add_to_file(event, program, file_system);
     }
 
-    fn add_rate(&mut self, event: &Seen<'_>, program: bool, file_system: bool) {
-        let rows = match event.op() {
-            Op::Read => [PROGRAM_READ, FILE_SYSTEM_READ],
-            Op::Write => [PROGRAM_WRITE, FILE_SYSTEM_WRITE],
-            _ => return,
+    /// Counts a read or a write, and passes over all else.
+    fn add_data(&mut self, event: &Seen<'_>, program: bool, file_system: bool) {
+        let Some(writes) = direction(event) else { return };
+        let rows = match writes {
+            false => [PROGRAM_READ, FILE_SYSTEM_READ],
+            true => [PROGRAM_WRITE, FILE_SYSTEM_WRITE],
         };
         if program != file_system {
             self.tell_levels_apart();
         }
         let bytes = event.bytes as f64;
-        for (row, level) in rows.into_iter().zip([program, file_system && self.levels_differ]) {
-            if level {
-                self.rate.spread(row, event.start_ns, event.end_ns(), bytes);
+        for (level, counts) in [program, file_system && self.levels_differ].into_iter().enumerate() {
+            if counts {
+                self.rate.spread(rows[level], event.start_ns, event.end_ns(), bytes);
+                self.moved[level].add(event, writes);
             }
+        }
+        if program && !file_system {
+            self.moved_by_layer[event.layer() as usize].add(event, writes);
         }
     }
 
@@ -380,6 +375,7 @@ impl<'a> Totals<'a> {
             self.levels_differ = true;
             self.rate.copy_row(PROGRAM_READ, FILE_SYSTEM_READ);
             self.rate.copy_row(PROGRAM_WRITE, FILE_SYSTEM_WRITE);
+            self.moved[1] = self.moved[0];
         }
     }
 
@@ -408,22 +404,22 @@ impl<'a> Totals<'a> {
             *noted = Some(event.process);
         }
         file.levels.add(event, program, file_system);
+        if file_system && !file.at_file_system {
+            file.at_file_system = true;
+            file.data = Covered::default();
+        }
         if program {
             file.covered.add(event.start_ns, event.end_ns());
         }
         if event.layer() == Layer::Posix && file.by_mpi_io {
             self.on_mpi_files.add(event);
-            self.moved_on_mpi_files.add(event);
         }
-        let writes = match event.op() {
-            Op::Read => false,
-            Op::Write => true,
-            _ => return,
-        };
-        for (covered, level) in file.data.iter_mut().zip([program, file_system]) {
-            if level {
-                covered.add(event.start_ns, event.end_ns());
-            }
+        let Some(writes) = direction(event) else { return };
+        if event.layer() == Layer::Posix && file.by_mpi_io {
+            self.moved_on_mpi_files.add(event, writes);
+        }
+        if file_system || !file.at_file_system {
+            file.data.add(event.start_ns, event.end_ns());
         }
         if program {
             let amount = if writes { &mut file.program_write } else { &mut file.program_read };
@@ -608,6 +604,15 @@ fn position(event: &Seen<'_>) -> Option<(Option<ViewId>, u64)> {
     }
 }
 
+/// Whether a read or write is a write; none of all else.
+fn direction(event: &Seen<'_>) -> Option<bool> {
+    match event.op() {
+        Op::Read => Some(false),
+        Op::Write => Some(true),
+        _ => None,
+    }
+}
+
 /// File offset behind the last byte of an access; none if it has no byte.
 fn end_offset(tables: &Tables, view: Option<ViewId>, start: u64, length: u64) -> Option<u64> {
     let last = start.checked_add(length.checked_sub(1)?)?;
@@ -667,12 +672,8 @@ fn file_statistics(
 
 /// Its reads and writes at the file system if it saw any call on it.
 fn transfer(file: &FileCounters) -> Transfer {
-    let [program, file_system] = file.data.map(|covered| covered.busy_ns);
-    if file.levels.file_system().all().count > 0 {
-        Transfer { bytes: file.levels.file_system().data().bytes, busy_ns: file_system }
-    } else {
-        Transfer { bytes: file.levels.program().data().bytes, busy_ns: program }
-    }
+    let counted = if file.at_file_system { file.levels.file_system() } else { file.levels.program() };
+    Transfer { bytes: counted.data().bytes, busy_ns: file.data.busy_ns }
 }
 
 /// Largest over mean of the bytes that each of a file's processes moved.

@@ -71,6 +71,7 @@ pub(crate) struct Charge {
 pub(crate) struct Costs(Vec<(Class, Cost)>);
 
 impl Costs {
+    #[inline]
     pub(crate) fn of(&mut self, class: Class) -> &mut Cost {
         let index = match self.0.iter().position(|(known, _)| *known == class) {
             Some(index) => index,

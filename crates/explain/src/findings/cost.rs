@@ -77,6 +77,7 @@ impl Cost {
         if self.waits * 2 > self.calls { Regime::Device } else { Regime::Cached }
     }
 
+    #[inline]
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
         self.calls += 1;
         self.collective += u64::from(event.flags.contains(Flags::COLLECTIVE));

@@ -59,17 +59,23 @@ impl<'a> Evidence<'a> {
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
         let charge = self.charge(event);
         self.collectives.add(event, charge);
-        for (process, time_ns) in self.collectives.take_waits() {
-            if let Some(process) = self.processes.get_mut(process.index()) {
-                process.waited_for_ranks(time_ns);
-            }
+        if self.collectives.has_news() {
+            self.take_news();
         }
-        self.charge_parts();
     }
 
     /// All events were seen.
     pub(crate) fn end(&mut self) {
         self.collectives.end();
+        self.charge_parts();
+    }
+
+    fn take_news(&mut self) {
+        for (process, time_ns) in self.collectives.take_waits() {
+            if let Some(process) = self.processes.get_mut(process.index()) {
+                process.waited_for_ranks(time_ns);
+            }
+        }
         self.charge_parts();
     }
 

@@ -54,8 +54,8 @@ pub(crate) const TURNS: u64 = 5;
 
 /// A request waited for a device or server if it took longer than a call to the kernel may, nanoseconds …
 pub(crate) const WAITED_NS: u64 = 20_000;
-/// … and its bytes would take from memory, bytes per second: slower than any memory, faster than most devices.
-pub(crate) const CACHED_RATE: f64 = 1e9;
+/// … and its bytes would take from memory, nanoseconds a byte: slower than any memory, faster than most devices.
+pub(crate) const CACHED_BYTE_NS: u64 = 1;
 /// Large requests that make a rate.
 pub(crate) const RATE_CALLS: u64 = 4;
 /// A file of this many bytes that several ranks use should lie on several targets of a striped file system: sites that

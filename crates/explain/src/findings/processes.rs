@@ -62,6 +62,7 @@ impl ProcessState {
     }
 
     /// Takes note of a read or write at the files, whoever caused it. Only ranks are compared.
+    #[inline]
     pub(crate) fn add_at_files(&mut self, event: &Seen<'_>) {
         if !self.ranked {
             return;
@@ -72,6 +73,7 @@ impl ProcessState {
     }
 
     /// Takes note of a read or write of the program.
+    #[inline]
     pub(crate) fn add_asked(&mut self, event: &Seen<'_>) {
         self.clock = self.clock.saturating_add(event.bytes);
         if self.ranked {

@@ -7,7 +7,7 @@
 use pio_trace::{FileId, Flags, LargeRequests, Op, Tables};
 
 use super::cost::Cost;
-use super::limits::{CACHED_RATE, LARGE, PAGE, RATE_CALLS, WAITED_NS};
+use super::limits::{CACHED_BYTE_NS, LARGE, PAGE, RATE_CALLS, WAITED_NS};
 use crate::tally::{Amount, Seen};
 
 /// Who serves requests.
@@ -22,7 +22,7 @@ pub(crate) enum Regime {
 impl Regime {
     /// That of one request: how long it took tells.
     pub(crate) fn of(event: &Seen<'_>) -> Regime {
-        let cached_ns = WAITED_NS + (event.bytes as f64 / CACHED_RATE * 1e9) as u64;
+        let cached_ns = WAITED_NS.saturating_add(event.bytes.saturating_mul(CACHED_BYTE_NS));
         if event.elapsed_ns > cached_ns { Regime::Device } else { Regime::Cached }
     }
 }
