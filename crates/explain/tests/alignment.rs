@@ -4,7 +4,7 @@ use pio_explain::Explanation;
 use pio_explain::findings::{Detail, Kind};
 use pio_trace::{
     Call, Event, File, FileId, Flags, Handle, HandleId, LargeRequests, MeasuredRate, Process, ProcessId,
-    Tables, Target,
+    Stripes, Tables, Target,
 };
 
 const US: u64 = 1000;
@@ -133,4 +133,64 @@ fn nothing_is_said_of_alignment_without_a_cause() {
     // Pages that were written a moment ago are in memory.
     let again: Vec<_> = (0..4).flat_map(|_| (0..300).map(|i| (i * 10_000, 10_000, QUICK))).collect();
     nothing(disk(), Flags::NONE, &again);
+}
+
+/// What is found in writes of processes on two hosts by turns, of `bytes` each, that take 10 ms; and in 8 large ones.
+fn by_turns(hosts: [&str; 2], note: Option<&str>, bytes: u64) -> Explanation {
+    let process = |host: &str| Process {
+        rank: None,
+        pid: 1,
+        host: host.into(),
+        command: "app".into(),
+        start_ns: 0,
+        end_ns: None,
+    };
+    let handle =
+        |file, process| Handle { file: FileId(file), process: ProcessId(process), ranks: 1, collective: 0 };
+    let tables = Tables {
+        processes: hosts.map(process).into(),
+        files: ["/scratch/shared", "/scratch/own"].map(|path| File { path: path.into() }).into(),
+        handles: vec![handle(0, 0), handle(0, 1), handle(1, 0)],
+        notes: note.into_iter().map(|note| (Stripes::NOTE.into(), note.into())).collect(),
+        ..Tables::default()
+    };
+    let write = |handle: u32, at: u64, offset, bytes: u64| {
+        let mut event = Event::new(Call::Pwrite, ProcessId(handle % 2), at * 10_100 * US);
+        event.handle = Some(HandleId(handle));
+        event.target = Target::Extent { offset };
+        (event.size, event.result, event.elapsed_ns) = (bytes, bytes as i64, 10_000 * US);
+        event.operation = at + 1;
+        event
+    };
+    let shared = (0..400).map(|i| write(i as u32 % 2, i, i * bytes, bytes));
+    let own = (0..8).map(|i| write(2, 400 + i, i * (16 << 20), 16 << 20));
+    Explanation::of(&tables, shared.chain(own))
+}
+
+#[test]
+fn hosts_that_write_parts_of_the_same_stripe_are_found_where_stripes_are_known() {
+    let hosts = ["a", "b"];
+    let mib = 1 << 20;
+    for note in ["4194304 bytes, file /scratch/shared", "4194304 bytes, files in /scratch"] {
+        // 256 KiB one behind the other are nothing remarkable by themselves, nor are 2 MiB.
+        for bytes in [mib / 4, 2 * mib] {
+            let found = by_turns(hosts, Some(note), bytes);
+            let first = found.findings.first().unwrap_or_else(|| panic!("{note}, {bytes}"));
+            assert_eq!(
+                (first.kind, first.detail),
+                (Kind::UnalignedSharing, Detail::Stripes { bytes: 4 * mib })
+            );
+        }
+        assert!(
+            !kinds(&by_turns(hosts, Some(note), 4 * mib)).contains(&Kind::UnalignedSharing),
+            "whole stripes"
+        );
+        // One host has the lock on what both processes write.
+        assert!(!kinds(&by_turns(["a"; 2], Some(note), mib / 4)).contains(&Kind::UnalignedSharing));
+    }
+    for note in
+        [None, Some("4194304 bytes, file /scratch/own"), Some("4194304 bytes, files in /other"), Some("?")]
+    {
+        assert!(!kinds(&by_turns(hosts, note, mib / 4)).contains(&Kind::UnalignedSharing), "{note:?}");
+    }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use pio_trace::{
     Call, Calls, CallsByKind, Event, File, FileId, Flags, Handle, HandleId, LargeRequests, Layer, Losses, Op,
-    PageFaults, Process, ProcessId, ProcessorWait, Tables, Target, TraceWriter, Unseen,
+    PageFaults, Process, ProcessId, ProcessorWait, Stripes, Tables, Target, TraceWriter, Unseen,
 };
 
 use crate::error::Error;
@@ -21,6 +21,7 @@ use crate::processors;
 use crate::rates::{Cache, SmallRequests};
 use crate::rings::unseen_rings;
 use crate::spool::{Header, NO_OFFSET, Record, Spool, Unusable};
+use crate::stripes;
 use crate::survey::Survey;
 use crate::times::Rounding;
 use crate::unseen::unseen;
@@ -235,6 +236,9 @@ pub(crate) fn collect_from(
         let notes = rates.iter().map(|rates| (LargeRequests::NOTE.to_owned(), rates.to_string()));
         writer.tables_mut().notes.extend(notes);
     }
+    let stripes = stripes::notes(writer.tables());
+    let notes = stripes.iter().map(|stripes| (Stripes::NOTE.to_owned(), stripes.to_string()));
+    writer.tables_mut().notes.extend(notes);
     // What is not there must not look as if it never was: reports show these notes first.
     writer.tables_mut().notes.extend(summary.losses().notes());
     writer.finish()?;

@@ -206,6 +206,12 @@ fn detail(found: &Explanation, finding: &Finding) -> Option<String> {
              nothing.",
             things(pages, "page", "pages")
         )),
+        Detail::Stripes { bytes } => {
+            let stripe = units::bytes(bytes as f64);
+            Some(format!(
+                "The file lies in stripes of {stripe}: writes that begin and end at multiples of {stripe} share none."
+            ))
+        }
         Detail::Part(part) => Some(format!("That is {} of all that was written.", units::percent(part))),
         Detail::Against { largest, others } if finding.kind == Kind::Straggler => Some(format!(
             "The {} is {}, its own {} times that.",
@@ -488,7 +494,7 @@ fn of_kind(kind: Kind) -> (&'static str, &'static str) {
             "keep them in memory: the program has just had them.",
         ),
         Kind::UnalignedSharing => (
-            "Several processes write parts of the same pages",
+            "Several processes write parts of the same pages or stripes",
             "give each writer whole blocks (align to 4 KiB, better to the file system's stripe), or write collectively.",
         ),
         Kind::SharedAppend => (

@@ -3,7 +3,8 @@
 use pio_explain::Explanation;
 use pio_report::{Told, findings_in_words, text};
 use pio_trace::{
-    Call, Event, File, FileId, Flags, Handle, HandleId, LargeRequests, Process, ProcessId, Tables, Target,
+    Call, Event, File, FileId, Flags, Handle, HandleId, LargeRequests, Process, ProcessId, Stripes, Tables,
+    Target,
 };
 
 const MS: u64 = 1_000_000;
@@ -83,6 +84,22 @@ fn writes_of_parts_of_pages_are_to_be_aligned() {
     assert!(told.evidence.contains("that had to be fetched from the device first"), "{told:?}");
     assert!(told.evidence.contains("Aligned to pages, they would take 2.044 ms"), "{told:?}");
     assert!(told.change.contains("multiple of 4 KiB"), "{told:?}");
+}
+
+#[test]
+fn who_shares_stripes_is_told_how_large_they_are() {
+    let mut tables = tables(2);
+    for (process, host) in tables.processes.iter_mut().zip(["node1", "node2"]) {
+        (process.rank, process.host) = (None, host.into());
+    }
+    tables.notes.push((Stripes::NOTE.into(), "1048576 bytes, file /data".into()));
+    let events = (0..2).flat_map(|process| requests(Call::Pwrite, process, 8192, Flags::NONE));
+    let told = only(told(&tables, events.collect()));
+    assert_eq!(told.title, "Several processes write parts of the same pages or stripes");
+    assert!(
+        told.evidence.contains("in stripes of 1 MiB: writes that begin and end at multiples of 1 MiB"),
+        "{told:?}"
+    );
 }
 
 #[test]

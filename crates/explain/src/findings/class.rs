@@ -23,7 +23,7 @@ pub(crate) enum Class {
     Stream,
     /// Writes at the end, wherever that is now.
     Append,
-    /// Writes part of a page that another process had just written part of.
+    /// Writes part of a page or stripe that another process had just written part of.
     SharedPage,
     /// Writes part of a page that the system fetched first.
     PartialPage,

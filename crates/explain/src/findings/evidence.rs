@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pio_trace::{Call, Flags, Layer, Op, ProcessId, Tables, Target, ViewId};
+use pio_trace::{Call, FileId, Flags, Layer, Op, ProcessId, Tables, Target, ViewId};
 
 use super::class::{Charge, Class};
 use super::collectives::CollectiveData;
@@ -23,6 +23,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) rates: Rates,
     pub(crate) slots: Slots,
     pub(crate) files: Vec<FileState>,
+    hosts: Vec<ProcessId>,
     pub(crate) processes: Vec<ProcessState>,
     /// Of each thread that calls HDF5 or PnetCDF: the last such call's operation, and its end.
     library_calls: HashMap<(ProcessId, u32), (u64, u64)>,
@@ -48,6 +49,7 @@ impl<'a> Evidence<'a> {
             rates: Rates::new(tables),
             slots: Slots::new(tables),
             files: files::files(tables),
+            hosts: files::hosts(tables),
             processes: ranked.map(ProcessState::new).collect(),
             library_calls: HashMap::new(),
             collectives: Collectives::new(tables),
@@ -242,7 +244,9 @@ impl<'a> Evidence<'a> {
         }
         let file =
             event.handle.and_then(|handle| self.tables.handles.get(handle.index())).map(|one| one.file);
-        self.rates.add(event, file);
+        if event.bytes >= LARGE && !self.may_share_stripe(event, file) {
+            self.rates.add(event, file);
+        }
         let ranked = self.processes.get_mut(event.process.index()).is_some_and(|process| {
             process.add_asked(event);
             process.ranked
@@ -345,14 +349,14 @@ impl<'a> Evidence<'a> {
         if event.layer() == Layer::MpiIo {
             return mpi_shape(event, access);
         }
-        if length < LARGE && event.op() == Op::Write {
-            if self.appends_with_others(access.slot) {
+        if event.op() == Op::Write {
+            if length < LARGE && self.appends_with_others(access.slot) {
                 return Some(Class::Append);
             }
-            if self.shares_page(event.process, access) {
+            if self.shares(event.process, access) {
                 return Some(Class::SharedPage);
             }
-            if self.fetches_page(event, access) {
+            if length < LARGE && self.fetches_page(event, access) {
                 return Some(Class::PartialPage);
             }
         }
@@ -377,10 +381,18 @@ impl<'a> Evidence<'a> {
         slot.appends && shared
     }
 
-    fn shares_page(&mut self, process: ProcessId, access: &Access) -> bool {
+    /// Whether a write, however large, may share a stripe with those of other processes: then it does not reach what others do.
+    fn may_share_stripe(&self, event: &Seen<'_>, file: Option<FileId>) -> bool {
+        let file = file.and_then(|file| self.files.get(file.index()));
+        event.op() == Op::Write
+            && file.is_some_and(|file| file.stripe.is_some_and(|stripe| event.bytes < stripe))
+    }
+
+    fn shares(&mut self, process: ProcessId, access: &Access) -> bool {
         let file = self.slots.slots[access.slot].file.and_then(|file| self.files.get_mut(file.index()));
         let Some((file, (start, end))) = file.zip(access.bytes) else { return false };
-        file.shares_page(process, start, end)
+        let host = self.hosts.get(process.index()).copied().unwrap_or(process);
+        file.shares(process, host, start, end)
     }
 
     /// Whether the system had to fetch a page of which the write has a part.

@@ -40,7 +40,7 @@ pub enum Kind {
     Overwrites,
     /// Bytes read back right after they were written.
     ReadAfterWrite,
-    /// Several processes write parts of the same pages.
+    /// Several processes write parts of the same pages or stripes.
     UnalignedSharing,
     /// Many processes append to one file.
     SharedAppend,
@@ -245,6 +245,11 @@ pub enum Detail {
     Fetched {
         /// Pages of which a part was written.
         pages: u64,
+    },
+    /// Of [`Kind::UnalignedSharing`]: how the file of most time lies on a parallel file system.
+    Stripes {
+        /// From one target to the next (Lustre), or of a block (GPFS).
+        bytes: u64,
     },
     /// Of [`Kind::OneWriter`]: part of all bytes, 0 to 1.
     Part(f64),

@@ -24,8 +24,8 @@ pub(crate) const LARGE: u64 = 1 << 20;
 /// What a stream's buffer holds (glibc's `BUFSIZ` is 8192, its buffers a file's `st_blksize`, 4096): a stream moves
 /// smaller pieces in memory, unless it was told not to.
 pub(crate) const STREAM_BUFFER: u64 = 4096;
-/// The unit of locks and of the page cache that two writers share, bytes: the smallest of those in use (a page; Lustre
-/// and GPFS widen it).
+/// The unit of locks and of the page cache that two writers share, bytes: the smallest of those in use (a page; on Lustre
+/// and GPFS the stripe or block, where the trace says it).
 pub(crate) const PAGE: u64 = 4096;
 /// Forcing less than this to the device at a time leaves it idle most of the time.
 pub(crate) const SYNC: u64 = 1 << 20;

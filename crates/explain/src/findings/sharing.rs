@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pio_trace::FileId;
 
 use super::class::Class;
+use super::finding::Detail;
 use super::{Context, Cost, Finding, Kind, Slot};
 
 /// What else the writes of a contended file are charged to: only the later of two writers is seen to share a page.
@@ -25,7 +26,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let independent = || context.charged(Class::Independent).chain(context.charged(Class::IndependentSteps));
     let alone = context.charged(Class::IndependentSteps).filter(|(slot, _)| !by_turns(slot));
     [
-        context.slow(Kind::UnalignedSharing, contending),
+        context.slow(Kind::UnalignedSharing, contending).map(|finding| with_unit(context, finding)),
         context.slow(Kind::SharedAppend, appended),
         context.slow(Kind::MissingCollective, independent().filter(|(slot, _)| by_turns(slot))),
         context.slow(Kind::NoView, alone.chain(context.charged(Class::CollectivePieces))),
@@ -35,7 +36,16 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     .collect()
 }
 
-/// Files in which a tenth of the remarkable writes share a page.
+/// Says the stripe of the file on which most time was spent, if it is known.
+fn with_unit(context: &Context<'_>, mut finding: Finding) -> Finding {
+    let file = finding.files.first().and_then(|file| context.evidence.files.get(file.id.index()));
+    if let Some(bytes) = file.and_then(|file| file.stripe) {
+        finding.detail = Detail::Stripes { bytes };
+    }
+    finding
+}
+
+/// Files in which a tenth of the remarkable writes share a page or stripe.
 pub(super) fn contended(slots: &[Slot]) -> BTreeSet<FileId> {
     let mut calls: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
     let of = |slot: &Slot, class| slot.costs.get(class).map_or(0, |cost| cost.calls);
