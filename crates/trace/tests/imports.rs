@@ -330,6 +330,46 @@ fn libaio_locks_and_names_are_read_from_strace() {
     assert_eq!(trace.tables().file_of_event(&events[5]).unwrap().path, "/d/none");
 }
 
+/// The second name was lost, and links were passed over.
+#[test]
+fn both_names_of_renames_and_links_are_read_from_strace() {
+    let log = r#"10 1700000000.000000 openat(AT_FDCWD, "/d", O_RDONLY|O_DIRECTORY) = 3</d> <0.000010>
+10 1700000000.001000 rename("/d/a.tmp", "/d/a") = 0 <0.000010>
+10 1700000000.002000 renameat(3</d>, "b.tmp", AT_FDCWD</w>, "b") = 0 <0.000010>
+10 1700000000.003000 renameat2(AT_FDCWD</w>, "c", 3</d>, "c", RENAME_NOREPLACE) = -1 EEXIST (File exists) <0.000010>
+10 1700000000.004000 link("/d/a", "/d/a2") = 0 <0.000010>
+10 1700000000.005000 linkat(AT_FDCWD</w>, "b", 3</d>, "b2", 0) = 0 <0.000010>
+10 1700000000.006000 symlink("../w/b", "/d/s") = 0 <0.000010>
+10 1700000000.007000 symlinkat("/d/a", 3</d>, "t") = 0 <0.000010>
+10 1700000000.008000 unlinkat(3</d>, "t", 0) = 0 <0.000010>
+"#;
+    let trace = trace_of(Tool::Strace, log.as_bytes());
+    let (tables, events) = (trace.tables(), events(&trace));
+    let path = |file: Option<&pio_trace::File>| file.map_or("-", |file| file.path.as_str()).to_owned();
+    let names: Vec<_> = events
+        .iter()
+        .filter(|event| event.handle.is_none())
+        .map(|event| {
+            let names = [tables.file_of_event(event), tables.other_file_of_event(event)].map(path);
+            (event.call, names, event.result)
+        })
+        .collect();
+    let named = |call, name: &str, other: &str, result| (call, [name.to_owned(), other.to_owned()], result);
+    assert_eq!(
+        names,
+        [
+            named(Call::Rename, "/d/a.tmp", "/d/a", 0),
+            named(Call::Rename, "/d/b.tmp", "/w/b", 0),
+            named(Call::Rename, "/w/c", "/d/c", -17),
+            named(Call::Link, "/d/a", "/d/a2", 0),
+            named(Call::Link, "/w/b", "/d/b2", 0),
+            named(Call::Symlink, "/d/s", "/d/../w/b", 0),
+            named(Call::Symlink, "/d/t", "/d/a", 0),
+            named(Call::Unlink, "/d/t", "-", 0),
+        ]
+    );
+}
+
 #[test]
 fn what_strace_does_not_show_of_rings_is_told() {
     let log = r#"10 1700000000.000000 execve("/bin/ring", ["/bin/ring", "x"], 0x7ff /* 3 vars */) = 0 <0.000500>

@@ -223,6 +223,7 @@ impl Reading {
             start_ns: issued.at_ns,
             elapsed_ns: end_ns - issued.at_ns,
             name: None,
+            other: None,
             operation: 0,
         })
     }

@@ -175,6 +175,7 @@ impl Reading {
             start_ns,
             elapsed_ns,
             name: None,
+            other: None,
             operation: 0,
         })
     }

@@ -119,6 +119,7 @@ impl Reading {
             start_ns: self.now_ns,
             elapsed_ns: 0,
             name: None,
+            other: None,
             operation: 0,
         })?;
         Ok(Some(()))

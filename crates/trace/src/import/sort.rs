@@ -20,6 +20,8 @@ pub(super) struct Access {
     pub(super) handle: Option<HandleId>,
     /// The file that it names, if it has no handle.
     pub(super) name: Option<FileId>,
+    /// The other file that it names, of calls on two paths.
+    pub(super) other: Option<FileId>,
     /// If it is known.
     pub(super) offset: Option<u64>,
     pub(super) size: u64,
@@ -39,7 +41,7 @@ impl From<Access> for Event {
             handle: access.handle,
             target: match (access.offset, access.name) {
                 (Some(offset), _) => Target::Extent { offset },
-                (None, Some(file)) => Target::Name { file, other: None },
+                (None, Some(file)) => Target::Name { file, other: access.other },
                 (None, None) => Target::None,
             },
             memory: None,
@@ -55,9 +57,9 @@ impl From<Access> for Event {
 }
 
 /// Bytes of an access in the temporary file.
-const LEN: usize = 64;
+const LEN: usize = 72;
 
-/// Accesses kept in memory: 72 MiB.
+/// Accesses kept in memory: 80 MiB.
 const MOST_IN_MEMORY: usize = 1 << 20;
 
 /// Accesses of a run that are read at once.
@@ -209,6 +211,7 @@ impl Access {
             pair(self.handle.map_or(NO_HANDLE, |handle| handle.0), self.process.0),
             pair(self.thread, u32::from(self.call.number()) << 8 | u32::from(self.flags.bits())),
             pair(self.name.map_or(NO_HANDLE, |file| file.0), self.operation),
+            self.other.map_or(NO_OFFSET, |file| file.0.into()),
         ];
         let (fields, _) = bytes.as_chunks_mut();
         for (field, word) in fields.iter_mut().zip(words) {
@@ -234,6 +237,7 @@ impl Access {
             flags: Flags::from_bits(word(6) as u8)?,
             name: Some((word(7) >> 32) as u32).filter(|&file| file != NO_HANDLE).map(FileId),
             operation: word(7) as u32,
+            other: u32::try_from(word(8)).ok().map(FileId),
         })
     }
 }
@@ -257,6 +261,7 @@ mod tests {
                     thread,
                     handle: (thread % 2 == 0).then_some(HandleId(7)),
                     name: (thread % 5 == 0).then_some(FileId(9)),
+                    other: (thread % 10 == 0).then_some(FileId(0)),
                     offset: (thread % 3 == 0).then_some(1 << 50),
                     size: 1 << 40,
                     result: -5,

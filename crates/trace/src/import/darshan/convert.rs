@@ -176,6 +176,7 @@ impl Reading {
                         start_ns,
                         elapsed_ns: end_ns.saturating_sub(start_ns),
                         name: None,
+                        other: None,
                         operation: 0,
                     };
                     let sorting = "sort accesses in a temporary file";

@@ -235,6 +235,7 @@ impl Process<'_> {
             start_ns,
             elapsed_ns: end_ns.saturating_sub(start_ns),
             name: None,
+            other: None,
             operation,
         };
         if above.gathers {

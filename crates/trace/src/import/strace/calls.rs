@@ -53,6 +53,8 @@ struct Done {
     handle: Option<HandleId>,
     /// The file that it names, if it has no handle.
     name: Option<FileId>,
+    /// The other file, of calls on two paths.
+    other: Option<FileId>,
     offset: Option<u64>,
     size: u64,
     appends: bool,
@@ -207,6 +209,7 @@ impl Reading {
             thread: made.thread,
             handle: done.handle,
             name: done.name,
+            other: done.other,
             offset: done.offset,
             size: done.size,
             result: if gives_descriptor { result.min(0) } else { result },
@@ -230,6 +233,7 @@ impl Reading {
                 thread: made.thread,
                 handle: Some(handle),
                 name: None,
+                other: None,
                 offset: submission.offset,
                 size: submission.size,
                 result: 0,
@@ -320,8 +324,12 @@ impl Reading {
             "truncate" | "truncate64" => self.on_path(made, Call::Truncate, 0, None, sized(size(1))),
             "unlink" => self.on_path(made, Call::Unlink, 0, None, 0),
             "unlinkat" => self.on_path(made, Call::Unlink, 1, Some(0), 0),
-            "rename" => self.on_path(made, Call::Rename, 0, None, 0),
-            "renameat" | "renameat2" => self.on_path(made, Call::Rename, 1, Some(0), 0),
+            "rename" => self.on_two_paths(made, Call::Rename, (0, None), (1, None)),
+            "renameat" | "renameat2" => self.on_two_paths(made, Call::Rename, (1, Some(0)), (3, Some(2))),
+            "link" => self.on_two_paths(made, Call::Link, (0, None), (1, None)),
+            "linkat" => self.on_two_paths(made, Call::Link, (1, Some(0)), (3, Some(2))),
+            "symlink" => self.on_link(made, 1, None),
+            "symlinkat" => self.on_link(made, 2, Some(1)),
             "stat" | "lstat" | "stat64" | "lstat64" => self.on_path(made, Call::Stat, 0, None, 0),
             "newfstatat" | "statx" | "fstatat64" => self.on_path(made, Call::Stat, 1, Some(0), 0),
             "execve" | "execveat" => {
@@ -487,7 +495,7 @@ impl Reading {
             file.position = offset.map(|offset| offset.saturating_add(moved));
         }
         let handle = self.handle(open, made.process);
-        Some((call, Done { handle, name: None, offset, size: size.unwrap_or(moved), appends }))
+        Some((call, Done { handle, name: None, other: None, offset, size: size.unwrap_or(moved), appends }))
     }
 
     fn seek(&mut self, made: &Made) -> Option<(Call, Done)> {
@@ -524,6 +532,32 @@ impl Reading {
     ) -> Option<(Call, Done)> {
         let path = self.path(made, path, folder)?;
         (!is_foreign(&path)).then(|| (call, Done { size, name: self.builder.name(&path), ..Done::default() }))
+    }
+
+    /// A call on a path and another one; each is an argument, and that of the folder's descriptor that it is relative to.
+    fn on_two_paths(
+        &mut self,
+        made: &Made,
+        call: Call,
+        (path, folder): (usize, Option<usize>),
+        (other, other_folder): (usize, Option<usize>),
+    ) -> Option<(Call, Done)> {
+        let (call, done) = self.on_path(made, call, path, folder, 0)?;
+        let other = self.path(made, other, other_folder).and_then(|path| self.builder.name(&path));
+        Some((call, Done { other, ..done }))
+    }
+
+    /// `symlink("TARGET", "PATH")`: a target is relative to the link's folder.
+    fn on_link(&mut self, made: &Made, path: usize, folder: Option<usize>) -> Option<(Call, Done)> {
+        let (call, done) = self.on_path(made, Call::Symlink, path, folder, 0)?;
+        let link = self.path(made, path, folder)?;
+        let target = line::unquoted(made.call.argument(0));
+        let other = target.map(|target| match link.rsplit_once('/').filter(|_| !target.starts_with('/')) {
+            Some((beside, _)) => format!("{beside}/{target}"),
+            None => target,
+        });
+        let other = other.and_then(|path| self.builder.name(&path));
+        Some((call, Done { other, ..done }))
     }
 
     /// `fcntl(3, F_SETLKW, {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=100, l_len=50})`
