@@ -13,6 +13,7 @@ use pio_report::units;
 use pio_trace::Layer;
 
 use crate::mpi::{self, Shim};
+use crate::progress::Working;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -212,7 +213,8 @@ pub fn record(options: &Options) -> Result<ExitStatus> {
             "pioscope: {reason}; it runs without being recorded (strace can record it: see docs/record.md)"
         );
     }
-    let Outcome { status, summary } = pio_record::run(options)?;
+    let collecting = || Working::new("collecting what was recorded");
+    let Outcome { status, summary } = pio_record::run_told(options, collecting)?;
     tell(&options.output, &summary);
     Ok(status)
 }

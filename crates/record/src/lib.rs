@@ -38,7 +38,7 @@ pub use filter::{Filter, PathRule, Ranks, absolute};
 pub use live::{Counts, Look, Watch};
 pub use preload::{can_be_preloaded, preload_folder};
 pub use program::check;
-pub use run::{Options, Outcome, cannot_see, run, run_to_end};
+pub use run::{Options, Outcome, cannot_see, run, run_to_end, run_told};
 pub use shim::{MPI_SHIM, compile_shim};
 
 /// The preload library that records POSIX calls and streams: a shared object for this machine, to be written to a file.

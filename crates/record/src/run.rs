@@ -68,6 +68,12 @@ pub struct Outcome {
 ///
 /// A program that cannot be seen runs as it is: the trace names it.
 pub fn run(options: &Options) -> Result<Outcome, Error> {
+    run_told(options, || ())
+}
+
+/// The same. `collecting` is called when the job has ended and its trace is about to be made, which takes a while after
+/// many calls; what it gives is dropped when the trace is written.
+pub fn run_told<Told>(options: &Options, collecting: impl FnOnce() -> Told) -> Result<Outcome, Error> {
     let program = Program::of(&options.command)?;
     check_output(&options.output)?;
     let spool = make_spool_folder(options)?;
@@ -92,12 +98,14 @@ pub fn run(options: &Options) -> Result<Outcome, Error> {
         }
     };
     let job = options.command.iter().map(|a| a.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    let told = collecting();
     let summary =
         collect_from(&folders, &options.output, &job, &options.settings).map_err(|error| Error::Collect {
             spool: others.map_or(spool.clone(), |others| others.keep(&spool)),
             source: Box::new(error),
         })?;
     fs::remove_dir_all(&spool).map_err(Error::io(&spool, "remove the folder of spools"))?;
+    drop(told);
     Ok(Outcome { status, summary })
 }
 

@@ -92,7 +92,9 @@ fn run_small_case(arguments: &Arguments) -> Result<Explanation> {
         &[&mesh[..], &rest, &[restart.as_os_str(), OsStr::new("--output"), output.as_os_str()]].concat(),
     );
     let hints = Hints { cb_nodes: Some(PROCESSES), ..Hints::default() };
+    let working = Working::new("running");
     apply::run_own(How { strategy: Strategy::TwoPhase, hints, store: None }, command, Some(trace.clone()))?;
+    drop(working);
     explain::explain(&explain::open(&trace)?)
 }
 

@@ -133,17 +133,35 @@ fn every_command_goes_on_behind_a_damaged_block() {
 fn long_work_shows_progress_on_a_terminal_alone() {
     let place = Place::new();
     let words = ["reproduce", "miller-katz", "--figure", "8"];
-    let typed = format!("{} {}", env!("CARGO_BIN_EXE_pioscope"), words.join(" "));
-    let terminal = Command::new("script").args(["-qec", &typed, "/dev/null"]).env("TERM", "xterm").output();
-    let Ok(seen) = terminal else {
-        eprintln!("skipped: no script (util-linux) here");
-        return;
-    };
-    let seen = String::from_utf8_lossy(&seen.stdout).into_owned();
+    let Some(seen) = on_a_terminal(&place, &words) else { return };
     assert!(seen.contains("simulating Figure 8"), "{seen}");
     let quick = ["--policy", "lru", "--cache", "4MW"];
     let quiet = place.pioscope(words.into_iter().chain(quick)).succeeds();
     assert_eq!(quiet.err, "");
+}
+
+/// A job's trace was made without a word, for as long as that took.
+#[test]
+fn making_a_large_trace_shows_progress_on_a_terminal_alone() {
+    let place = Place::new();
+    let copy = ["dd", "if=/dev/zero", "of=out.bin", "bs=1", "count=1000000", "status=none"];
+    let words = [&["record", "-o", "run.pio", "--"][..], &copy].concat();
+    let Some(seen) = on_a_terminal(&place, &words) else { return };
+    assert!(seen.contains("collecting what was recorded"), "{seen}");
+    let quiet = place.pioscope(words).succeeds();
+    assert_eq!(quiet.err.lines().count(), 1, "{}", quiet.err);
+}
+
+/// What a command shows on a terminal; none where there is nothing to make one with.
+fn on_a_terminal(place: &Place, words: &[&str]) -> Option<String> {
+    let typed = format!("{} {}", env!("CARGO_BIN_EXE_pioscope"), words.join(" "));
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &typed, "/dev/null"]).env("TERM", "xterm").current_dir(place.join(""));
+    let Ok(seen) = terminal.output() else {
+        eprintln!("skipped: no script (util-linux) here");
+        return None;
+    };
+    Some(String::from_utf8_lossy(&seen.stdout).into_owned())
 }
 
 #[test]
