@@ -16,7 +16,7 @@ use crate::transfer::{Kind, Transfer};
 /// An extent buffer cache, as a pure state machine: it says what has to be done, and is told what was done.
 ///
 /// It holds no data, knows no time and starts nothing: whoever drives it carries out the [`Action`]s that
-/// [`Cache::handle`] asks for. A simulator takes time for them, a server moves bytes.
+/// [`Cache::handle`] asks for. The simulator takes time for them; the tests move bytes.
 pub struct Cache {
     pub(crate) settings: Settings,
     pub(crate) runs: Runs,

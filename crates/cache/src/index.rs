@@ -2,7 +2,9 @@
 //!
 //! Only a run's first block is entered, so that a run costs the same whatever its length. The run that holds a block is
 //! the last one that begins at or before it. A tree is as high as its file is long (six bits a level), and bits tell
-//! which ways are taken: finding a neighbour is a matter of shifts, not of searching.
+//! which ways are taken: finding a neighbour is a matter of shifts, not of searching. A way leads to a run itself as
+//! long as there is no other below it (lazy expansion, as in Leis, Kemper and Neumann's adaptive radix tree, ICDE 2013):
+//! where runs are far apart, the nodes are few.
 
 /// Number of a run.
 pub(crate) type RunId = u32;
@@ -12,14 +14,17 @@ pub(crate) const NONE: RunId = u32::MAX;
 
 const WAYS: u32 = 6;
 
+/// In a way above the lowest level: leads to a run, not to a node. [`NONE`] has this bit too.
+const DIRECT: u32 = 1 << 31;
+
 /// Which ways of a node are taken. Kept apart from where they lead, so that all of these stay in the processor's cache:
 /// most questions need nothing else.
 #[derive(Clone, Copy, Default)]
 struct Taken {
     /// By a node, or by a run.
     all: u64,
-    /// At the lowest level: by a run that may have more than one block. The others need not be looked at to know that
-    /// they do not reach as far as a later block.
+    /// By a run that may have more than one block, or by a node below which there may be one. The others need not be
+    /// looked at to know that they do not reach as far as a later block.
     long: u64,
 }
 
@@ -38,149 +43,249 @@ pub(crate) struct Index {
     roots: Vec<Option<Root>>,
 }
 
+/// The nodes on the way to a block, from the highest level down to `lowest`.
+struct Path {
+    nodes: Nodes,
+    lowest: u32,
+    height: u32,
+    /// Where the way out of the last node leads, above the lowest level: to a run, or nowhere.
+    end: u32,
+}
+
+/// A node of each level. A tree that reaches every block has 11; a power of two needs no check of an index.
+struct Nodes([u32; 16]);
+
+impl Nodes {
+    #[inline]
+    fn at(&self, level: u32) -> usize {
+        self.0[level as usize & 15] as usize
+    }
+
+    #[inline]
+    fn put(&mut self, level: u32, node: u32) {
+        self.0[level as usize & 15] = node;
+    }
+}
+
+// `start` tells where a run begins: a run that is far from others is not where its first block would be.
 impl Index {
     /// The only run that may hold `block`: the last one that begins at or before it, if it may be long enough to.
     #[inline]
-    pub(crate) fn candidate(&self, file: u32, block: u64) -> Option<RunId> {
-        let Some(leaf) = self.leaf(file, block) else { return self.candidate_elsewhere(file, block) };
-        let taken = self.taken[leaf as usize];
-        let way = way(block, 0);
-        if taken.all & (1 << way) != 0 {
-            return Some(self.ways[leaf as usize][way]);
+    pub(crate) fn candidate(&self, file: u32, block: u64, start: impl Fn(RunId) -> u64) -> Option<RunId> {
+        let run = self.glance(file, block);
+        if run != NONE && start(run) == block {
+            return Some(run);
         }
-        match taken.all & below(way) {
-            0 => self.candidate_elsewhere(file, block),
-            before => {
-                let last = last_way(before);
-                (taken.long & (1 << last) != 0).then(|| self.ways[leaf as usize][last])
-            }
-        }
+        let root = self.root(file)?;
+        // Where no run is long, none that begins before the block holds it.
+        if self.taken[root.node as usize].long == 0 { None } else { self.last_if_before(root, block, start) }
     }
 
-    /// The node of the lowest level that `block` belongs to, if there is one.
-    #[inline]
-    fn leaf(&self, file: u32, block: u64) -> Option<u32> {
-        let root = self.root(file)?;
-        if above(block, root.height) != 0 {
-            return None;
-        }
-        let mut node = root.node;
-        for level in (1..root.height).rev() {
-            node = self.ways[node as usize][way(block, level)];
-            if node == NONE {
-                return None;
-            }
-        }
-        Some(node)
-    }
-
-    /// The last run that begins before the node of the lowest level that `block` belongs to, if it may be long.
-    fn candidate_elsewhere(&self, file: u32, block: u64) -> Option<RunId> {
-        let root = self.root(file)?;
+    /// The last run that begins before `block`, at which none does, if it may be long.
+    fn last_if_before(&self, root: Root, block: u64, start: impl Fn(RunId) -> u64) -> Option<RunId> {
         if above(block, root.height) != 0 {
             return self.last_if_long(root.node, root.height - 1);
         }
-        let mut node = root.node;
-        let mut aside = None;
-        for level in (1..root.height).rev() {
-            let way = way(block, level);
-            let before = self.taken[node as usize].all & below(way);
-            if before != 0 {
-                aside = Some((self.ways[node as usize][last_way(before)], level - 1));
-            }
-            node = self.ways[node as usize][way];
-            if node == NONE {
-                break;
+        let path = self.path(root, block);
+        if path.end != NONE && start(path.end & !DIRECT) < block {
+            let long = self.taken[path.nodes.at(path.lowest)].long & (1 << way(block, path.lowest)) != 0;
+            return long.then_some(path.end & !DIRECT);
+        }
+        self.last_before(&path, block)
+    }
+
+    /// What a look at `block` reads first: the run that begins there, or another that is no further from it.
+    #[inline]
+    pub(crate) fn glance(&self, file: u32, block: u64) -> RunId {
+        let Some(Root { mut node, height }) = self.root(file).filter(|root| above(block, root.height) == 0)
+        else {
+            return NONE;
+        };
+        for level in (1..height).rev() {
+            node = self.ways[node as usize][way(block, level)];
+            if node & DIRECT != 0 {
+                return if node == NONE { NONE } else { node & !DIRECT };
             }
         }
-        aside.and_then(|(node, level)| self.last_if_long(node, level))
+        let way = way(block, 0);
+        if self.taken[node as usize].all & (1 << way) != 0 { self.ways[node as usize][way] } else { NONE }
+    }
+
+    /// The last run that begins before what the last way of a path leads to, if it may be long.
+    #[inline]
+    fn last_before(&self, path: &Path, block: u64) -> Option<RunId> {
+        for level in path.lowest..path.height {
+            let node = path.nodes.at(level);
+            let taken = self.taken[node];
+            let before = taken.all & below(way(block, level));
+            if before != 0 {
+                let last = last_way(before);
+                if taken.long & (1 << last) == 0 {
+                    return None;
+                }
+                return self.last_if_long_of(self.ways[node][last], level);
+            }
+        }
+        None
+    }
+
+    /// The nodes on the way to a block that the tree reaches.
+    #[inline]
+    fn path(&self, root: Root, block: u64) -> Path {
+        let mut path =
+            Path { nodes: Nodes([NONE; 16]), lowest: root.height - 1, height: root.height, end: NONE };
+        let mut node = root.node;
+        path.nodes.put(path.lowest, node);
+        while path.lowest > 0 {
+            let to = self.ways[node as usize][way(block, path.lowest)];
+            if to & DIRECT != 0 {
+                path.end = to;
+                break;
+            }
+            node = to;
+            path.lowest -= 1;
+            path.nodes.put(path.lowest, node);
+        }
+        path
     }
 
     /// The first run that begins after `block`.
-    pub(crate) fn after(&self, file: u32, block: u64) -> Option<RunId> {
+    pub(crate) fn after(&self, file: u32, block: u64, start: impl Fn(RunId) -> u64) -> Option<RunId> {
         let root = self.root(file)?;
         if above(block, root.height) != 0 {
             return None;
         }
-        let mut node = root.node;
-        let mut aside = None;
-        for level in (0..root.height).rev() {
-            let taken = self.taken[node as usize].all;
-            let way = way(block, level);
-            let behind = taken & !below(way) & !(1 << way);
-            if behind != 0 {
-                aside = Some((self.ways[node as usize][behind.trailing_zeros() as usize], level));
-            }
-            node = self.ways[node as usize][way];
-            if taken & (1 << way) == 0 {
-                break;
+        let path = self.path(root, block);
+        if path.end != NONE {
+            let run = path.end & !DIRECT;
+            if start(run) > block {
+                return Some(run);
             }
         }
-        aside.map(|(node, level)| self.first(node, level))
+        for level in path.lowest..path.height {
+            let node = path.nodes.at(level);
+            let way = way(block, level);
+            let behind = self.taken[node].all & !below(way) & !(1 << way);
+            if behind != 0 {
+                return Some(self.first(self.ways[node][behind.trailing_zeros() as usize], level));
+            }
+        }
+        None
     }
 
     /// Enters a run that begins at `block`, in place of any other that does; whether it may have more than one block.
-    pub(crate) fn insert(&mut self, file: u32, block: u64, run: RunId, long: bool) {
-        let node = match self.leaf(file, block) {
-            Some(leaf) => leaf,
-            None => self.new_leaf(file, block),
-        };
-        let way = way(block, 0);
-        self.set(node, way, run);
-        let taken = &mut self.taken[node as usize];
-        taken.long = taken.long & !(1 << way) | u64::from(long) << way;
-    }
-
-    /// Takes out the run that begins at `block`.
-    pub(crate) fn remove(&mut self, file: u32, block: u64) {
-        let Some(leaf) = self.leaf(file, block) else { return };
-        let taken = &mut self.taken[leaf as usize];
-        taken.all &= !(1 << way(block, 0));
-        if taken.all == 0 {
-            self.remove_leaf(file, block);
-        }
-    }
-
-    /// Takes out a node of the lowest level that has become empty, and those above it that become so.
-    fn remove_leaf(&mut self, file: u32, block: u64) {
-        let Some(root) = self.root(file) else { return };
-        let mut path = [NONE; 11];
-        let mut node = root.node;
-        for level in (1..root.height).rev() {
-            path[level as usize] = node;
-            node = self.ways[node as usize][way(block, level)];
-        }
-        self.free.push(node);
-        for level in 1..root.height {
-            let node = path[level as usize];
+    pub(crate) fn insert(
+        &mut self,
+        file: u32,
+        block: u64,
+        run: RunId,
+        long: bool,
+        start: impl Fn(RunId) -> u64,
+    ) {
+        assert!(run < DIRECT, "more runs than their numbers can tell apart");
+        let Root { mut node, height } = self.root_for(file, block);
+        for level in (1..height).rev() {
             let way = way(block, level);
-            self.ways[node as usize][way] = NONE;
-            let taken = &mut self.taken[node as usize];
-            taken.all &= !(1 << way);
-            if taken.all != 0 {
+            let to = self.ways[node as usize][way];
+            let other = if to & DIRECT == 0 {
+                None
+            } else if to == NONE {
+                Some(block)
+            } else {
+                Some(start(to & !DIRECT))
+            };
+            if other == Some(block) {
+                self.set(node, way, DIRECT | run, long);
                 return;
             }
-            self.free.push(node);
+            let below = match other {
+                None => to,
+                Some(other) => self.expand(node, way, level - 1, other),
+            };
+            if long {
+                self.taken[node as usize].long |= 1 << way;
+            }
+            node = below;
         }
-        self.roots[file as usize] = None;
+        self.set(node, way(block, 0), run, long);
     }
 
-    /// Makes the node of the lowest level that `block` belongs to.
-    fn new_leaf(&mut self, file: u32, block: u64) -> u32 {
-        let root = self.root_for(file, block);
-        let mut node = root.node;
-        for level in (1..root.height).rev() {
-            let way = way(block, level);
-            let next = self.ways[node as usize][way];
-            node = if next != NONE {
-                next
-            } else {
-                let new = self.new_node();
-                self.set(node, way, new);
-                new
-            };
+    /// Enters the run that began at `from` as one that begins at `to`, before any other run, if that is done in one node;
+    /// gives whether it was. `long` says whether it may have more than one block
+    /// still.
+    pub(crate) fn move_start(&mut self, file: u32, from: u64, to: u64, long: bool) -> bool {
+        let Some(root) = self.root(file) else { return false };
+        let path = self.path(root, from);
+        if path.lowest > 0 || from >> WAYS != to >> WAYS {
+            return false;
         }
+        let node = path.nodes.at(0) as u32;
+        let run = self.ways[node as usize][way(from, 0)];
+        let taken = &mut self.taken[node as usize];
+        taken.all &= !(1 << way(from, 0));
+        taken.long &= !(1 << way(from, 0));
+        self.set(node, way(to, 0), run, long);
+        true
+    }
+
+    /// Makes a node of `level` between a way and the run that it leads to, which begins at `start`.
+    fn expand(&mut self, above: u32, way_above: usize, level: u32, start: u64) -> u32 {
+        let run = self.ways[above as usize][way_above];
+        let long = self.taken[above as usize].long & (1 << way_above) != 0;
+        let node = self.new_node(level);
+        self.ways[above as usize][way_above] = node;
+        self.set(node, way(start, level), if level == 0 { run & !DIRECT } else { run }, long);
         node
+    }
+
+    /// Takes out the run that begins at `block`, which there is.
+    pub(crate) fn remove(&mut self, file: u32, block: u64) {
+        let Some(root) = self.root(file) else { return };
+        let mut node = root.node;
+        let mut level = root.height - 1;
+        while level > 0 {
+            let to = self.ways[node as usize][way(block, level)];
+            if to & DIRECT != 0 {
+                break;
+            }
+            node = to;
+            level -= 1;
+        }
+        let way = way(block, level);
+        self.ways[node as usize][way] = NONE;
+        let taken = &mut self.taken[node as usize];
+        let was_long = taken.long & (1 << way) != 0;
+        taken.all &= !(1 << way);
+        taken.long &= !(1 << way);
+        if taken.all == 0 || was_long && taken.long == 0 {
+            self.tell_above(file, root, block);
+        }
+    }
+
+    /// Tells the nodes above one that has become empty, or without a run that may be long. Those that become empty go.
+    fn tell_above(&mut self, file: u32, root: Root, block: u64) {
+        let path = self.path(root, block);
+        for level in path.lowest..path.height {
+            let node = path.nodes.at(level);
+            let Taken { all, long } = self.taken[node];
+            if all == 0 {
+                self.free.push(node as u32);
+            } else if long != 0 {
+                return;
+            }
+            if level + 1 == path.height {
+                if all == 0 {
+                    self.roots[file as usize] = None;
+                }
+                return;
+            }
+            let (above, way) = (path.nodes.at(level + 1), way(block, level + 1));
+            self.taken[above].long &= !(1 << way);
+            if all == 0 {
+                self.taken[above].all &= !(1 << way);
+                self.ways[above][way] = NONE;
+            }
+        }
     }
 
     #[inline]
@@ -189,7 +294,16 @@ impl Index {
     }
 
     /// The root of a file's tree, after growing it to reach `block`.
+    #[inline]
     fn root_for(&mut self, file: u32, block: u64) -> Root {
+        match self.root(file) {
+            Some(root) if above(block, root.height) == 0 => root,
+            _ => self.higher_root(file, block),
+        }
+    }
+
+    #[cold]
+    fn higher_root(&mut self, file: u32, block: u64) -> Root {
         if self.roots.len() <= file as usize {
             self.roots.resize(file as usize + 1, None);
         }
@@ -197,51 +311,69 @@ impl Index {
             Some(root) => root,
             None => {
                 let height = (1..).find(|height| above(block, *height) == 0).unwrap_or(1);
-                Root { node: self.new_node(), height }
+                Root { node: self.new_node(height - 1), height }
             }
         };
         while above(block, root.height) != 0 {
-            let node = self.new_node();
-            self.set(node, 0, root.node);
+            let node = self.new_node(root.height);
+            self.set(node, 0, root.node, self.taken[root.node as usize].long != 0);
             root = Root { node, height: root.height + 1 };
         }
         self.roots[file as usize] = Some(root);
         root
     }
 
-    fn new_node(&mut self) -> u32 {
-        let node = self.free.pop().unwrap_or_else(|| {
+    fn new_node(&mut self, level: u32) -> u32 {
+        let Some(node) = self.free.pop() else {
             self.taken.push(Taken::default());
             self.ways.push([NONE; 64]);
-            (self.ways.len() - 1) as u32
-        });
+            return (self.ways.len() - 1) as u32;
+        };
         self.taken[node as usize] = Taken::default();
         // Ways that lead nowhere say so, above the lowest level; there the bits alone tell.
-        self.ways[node as usize] = [NONE; 64];
+        if level > 0 {
+            self.ways[node as usize] = [NONE; 64];
+        }
         node
     }
 
-    fn set(&mut self, node: u32, way: usize, to: u32) {
-        self.taken[node as usize].all |= 1 << way;
+    /// Makes a way lead somewhere; whether to a run that may have more than one block, or to a node above one.
+    #[inline]
+    fn set(&mut self, node: u32, way: usize, to: u32, long: bool) {
+        let taken = &mut self.taken[node as usize];
+        taken.all |= 1 << way;
+        taken.long = taken.long & !(1 << way) | u64::from(long) << way;
         self.ways[node as usize][way] = to;
     }
 
     /// The last run below a node, if it may have more than one block.
-    fn last_if_long(&self, mut node: u32, level: u32) -> Option<RunId> {
-        for _ in 0..level {
-            node = self.ways[node as usize][last_way(self.taken[node as usize].all)];
-        }
+    fn last_if_long(&self, node: u32, level: u32) -> Option<RunId> {
         let taken = self.taken[node as usize];
         let last = last_way(taken.all);
-        (taken.long & (1 << last) != 0).then(|| self.ways[node as usize][last])
+        if taken.long & (1 << last) == 0 {
+            return None;
+        }
+        self.last_if_long_of(self.ways[node as usize][last], level)
+    }
+
+    /// The last run below what a way of `level` leads to, if it may have more than one block.
+    fn last_if_long_of(&self, to: u32, level: u32) -> Option<RunId> {
+        match level {
+            0 => Some(to),
+            _ if to & DIRECT != 0 => Some(to & !DIRECT),
+            _ => self.last_if_long(to, level - 1),
+        }
     }
 
     /// The first run below what a way of `level` leads to.
-    fn first(&self, mut node: u32, level: u32) -> RunId {
+    fn first(&self, mut to: u32, level: u32) -> RunId {
         for _ in 0..level {
-            node = self.ways[node as usize][self.taken[node as usize].all.trailing_zeros() as usize];
+            if to & DIRECT != 0 {
+                break;
+            }
+            to = self.ways[to as usize][self.taken[to as usize].all.trailing_zeros() as usize];
         }
-        node
+        to & !DIRECT
     }
 }
 
@@ -270,6 +402,7 @@ fn above(block: u64, height: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::collections::BTreeMap;
 
     use proptest::prelude::*;
@@ -283,25 +416,36 @@ mod tests {
     proptest! {
         #[test]
         fn finds_what_an_ordered_map_finds(
-            steps in prop::collection::vec((block(), 0..2u32, any::<bool>(), any::<bool>()), 1..150),
+            steps in prop::collection::vec((block(), 0..2u32, any::<bool>(), any::<bool>()), 1..300),
         ) {
             let mut index = Index::default();
             let mut model = [BTreeMap::new(), BTreeMap::new()];
+            let starts: RefCell<Vec<u64>> = RefCell::new(steps.iter().map(|step| step.0).collect());
+            let start = |run: RunId| starts.borrow()[run as usize];
             for (number, (block, file, insert, long)) in (0u32..).zip(steps) {
                 let map = &mut model[file as usize];
                 if insert {
-                    index.insert(file, block, number, long);
+                    index.insert(file, block, number, long, start);
                     map.insert(block, (number, long));
-                } else if map.remove(&block).is_some() {
-                    index.remove(file, block);
+                } else if let Some((number, was_long)) = map.remove(&block) {
+                    let long = long && was_long;
+                    // A run that loses its first block begins at the next one, if there is none.
+                    let next = block.saturating_add(1);
+                    let is_free = next > block && !map.contains_key(&next);
+                    if is_free && index.move_start(file, block, next, long) {
+                        starts.borrow_mut()[number as usize] = next;
+                        map.insert(next, (number, long));
+                    } else {
+                        index.remove(file, block);
+                    }
                 }
                 for probe in [block, block.saturating_add(1), block.saturating_sub(1), block ^ 64] {
                     let map = &model[file as usize];
                     let last = map.range(..=probe).next_back();
                     let candidate = last.filter(|(start, (_, long))| **start == probe || *long);
-                    prop_assert_eq!(index.candidate(file, probe), candidate.map(|run| run.1.0));
+                    prop_assert_eq!(index.candidate(file, probe, start), candidate.map(|run| run.1.0));
                     let behind = probe.checked_add(1).and_then(|from| map.range(from..).next());
-                    prop_assert_eq!(index.after(file, probe), behind.map(|run| run.1.0));
+                    prop_assert_eq!(index.after(file, probe, start), behind.map(|run| run.1.0));
                 }
             }
         }

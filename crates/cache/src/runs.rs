@@ -12,6 +12,9 @@ use crate::index::{Index, NONE, RunId};
 /// Extents that are looked up together: more than the misses of its cache that a processor follows at once.
 pub(crate) const GROUP: usize = 32;
 
+/// Runs that stay in the processor's second cache, together with the index: they need no warming.
+const NEAR: usize = 4096;
+
 /// Most blocks in a run.
 const LONGEST: u64 = u32::MAX as u64;
 
@@ -146,16 +149,19 @@ impl Runs {
     /// The run that holds a block.
     #[inline]
     pub(crate) fn find(&self, file: u32, block: u64) -> Option<RunId> {
-        let run = self.index.candidate(file, block)?;
+        let run = self.index.candidate(file, block, |run| self.get(run).start)?;
         (block < self.get(run).end()).then_some(run)
     }
 
     /// Brings what touching these extents will look at first into the processor's cache: the index, then the runs, then
     /// their neighbours, each for all of the group before the next. Only time depends on it.
     pub(crate) fn warm(&self, file: u32, extents: &[Range<u64>]) {
+        if self.runs.len() <= NEAR {
+            return;
+        }
         let mut found = [NONE; GROUP];
         for (found, blocks) in found.iter_mut().zip(extents) {
-            *found = self.index.candidate(file, blocks.start).unwrap_or(NONE);
+            *found = self.index.glance(file, blocks.start);
         }
         let mut neighbours = [(NONE, NONE); GROUP];
         for (neighbours, run) in neighbours.iter_mut().zip(&found).filter(|(_, run)| **run != NONE) {
@@ -172,12 +178,12 @@ impl Runs {
         if block + 1 == end {
             return end;
         }
-        self.index.after(file, block).map_or(end, |run| self.get(run).start.min(end))
+        self.find_after(file, block).map_or(end, |run| self.get(run).start.min(end))
     }
 
     /// The first run that begins behind a block.
     pub(crate) fn find_after(&self, file: u32, block: u64) -> Option<RunId> {
-        self.index.after(file, block)
+        self.index.after(file, block, |run| self.get(run).start)
     }
 
     /// Whether the traits of any of some blocks are like that.
@@ -192,26 +198,9 @@ impl Runs {
         false
     }
 
-    /// Number of blocks that are known of, here or gone.
-    pub(crate) fn known(&self) -> u64 {
-        let main: u64 = self.lists[Rail::Main as usize].iter().map(|list| list.blocks).sum();
-        let second: u64 = self.lists[Rail::Second as usize].iter().map(|list| list.blocks).sum();
-        main.max(second)
-    }
-
     /// Number of blocks in a list.
     pub(crate) fn blocks(&self, rail: Rail, list: ListId) -> u64 {
         self.lists[rail as usize][list as usize].blocks
-    }
-
-    /// Number of lists on a rail.
-    pub(crate) fn lists(&self, rail: Rail) -> ListId {
-        self.lists[rail as usize].len() as ListId
-    }
-
-    /// The runs of a list, the coldest first.
-    pub(crate) fn in_list(&self, rail: Rail, list: ListId) -> impl Iterator<Item = RunId> {
-        std::iter::successors(self.first(rail, list), move |run| self.next(rail, *run))
     }
 
     /// Number of runs in a list.
@@ -245,8 +234,57 @@ impl Runs {
         let run =
             Run { start, file, length, previous: [NONE; 2], next: [NONE; 2], list: [NO_LIST; 2], traits };
         let id = self.store(run);
-        self.index.insert(file, start, id, length > 1);
+        self.enter(id);
         id
+    }
+
+    /// Adds at most `length` blocks at the hot end of a list of the main rail, to the run that is there if it goes up to
+    /// them and is alike; gives how many.
+    pub(crate) fn append(&mut self, list: ListId, file: u32, start: u64, length: u64, traits: Traits) -> u64 {
+        let length = length.min(LONGEST);
+        if !self.extend_last(list, file, start, length, traits) {
+            let run = self.add(file, start, length, traits);
+            self.push(Rail::Main, list, run);
+        }
+        length
+    }
+
+    /// Lengthens the run at the hot end of a list of the main rail by blocks that the index does not know, if it goes up
+    /// to them and is alike.
+    #[inline]
+    fn extend_last(&mut self, list: ListId, file: u32, start: u64, length: u64, traits: Traits) -> bool {
+        let last = self.lists[Rail::Main as usize][list as usize].last;
+        if last == NONE {
+            return false;
+        }
+        let run = &mut self.runs[last as usize];
+        let follows = run.end() == start && run.file == file && run.traits == traits;
+        if !follows || run.list[Rail::Second as usize] != NO_LIST || run.length() + length > LONGEST {
+            return false;
+        }
+        let was_single = run.length == 1;
+        run.length += length as u32;
+        self.lists[Rail::Main as usize][list as usize].blocks += length;
+        if was_single {
+            self.enter(last);
+        }
+        true
+    }
+
+    /// Moves the first blocks of a run, which is on the main rail only, to the hot end of a list there, and changes what
+    /// they have in common.
+    pub(crate) fn move_first(&mut self, list: ListId, run: RunId, length: u64, traits: Traits) {
+        let Run { file, start, .. } = *self.get(run);
+        // What the run loses, the other gains: the index hardly changes.
+        if self.lists[Rail::Main as usize][list as usize].last != run
+            && self.extend_last(list, file, start, length, traits)
+        {
+            self.remove_first(run, length);
+            return;
+        }
+        let first = self.first_blocks(run, length);
+        self.set_traits(first, traits);
+        self.move_to(Rail::Main, list, first);
     }
 
     /// Changes what the blocks of a run have in common.
@@ -290,7 +328,7 @@ impl Runs {
         };
         let right = self.store(behind);
         self.runs[left as usize].length = length as u32;
-        self.index.insert(whole.file, behind.start, right, behind.length > 1);
+        self.enter(right);
         for rail in 0..2 {
             if whole.list[rail] == NO_LIST {
                 continue;
@@ -385,24 +423,11 @@ impl Runs {
         }
         self.runs[left as usize].length += this.length;
         if before.length == 1 {
-            self.index.insert(before.file, before.start, left, true);
+            self.enter(left);
         }
         self.index.remove(this.file, this.start);
         self.free.push(run);
         left
-    }
-
-    /// Joins all runs that can be.
-    pub(crate) fn join_all(&mut self) {
-        for rail in [Rail::Main, Rail::Second] {
-            for list in 0..self.lists(rail) {
-                let mut next = self.first(rail, list);
-                while let Some(run) = next {
-                    next = self.next(rail, run);
-                    self.join(run);
-                }
-            }
-        }
     }
 
     /// Forgets a run altogether.
@@ -414,19 +439,49 @@ impl Runs {
         self.free.push(run);
     }
 
-    /// Notes that the data of a run leave the cache.
-    pub(crate) fn note_evicted(&mut self, run: RunId) {
+    /// Forgets the first blocks of a run altogether.
+    pub(crate) fn remove_first(&mut self, run: RunId, length: u64) {
+        let whole = &mut self.runs[run as usize];
+        if whole.length() == length {
+            self.remove(run);
+            return;
+        }
+        debug_assert!(length < whole.length());
+        let (file, start) = (whole.file, whole.start);
+        whole.start += length;
+        whole.length -= length as u32;
+        let is_long = whole.length > 1;
+        for (lists, list) in self.lists.iter_mut().zip(whole.list) {
+            if list != NO_LIST {
+                lists[list as usize].blocks -= length;
+            }
+        }
+        if !self.index.move_start(file, start, start + length, is_long) {
+            self.index.remove(file, start);
+            self.enter(run);
+        }
+    }
+
+    /// The first blocks of a run leave the cache, and nothing is remembered of them.
+    pub(crate) fn evict_first(&mut self, run: RunId, length: u64) {
+        self.note_evicted(run, length);
+        self.remove_first(run, length);
+    }
+
+    /// Notes that the data of the first blocks of a run leave the cache.
+    pub(crate) fn note_evicted(&mut self, run: RunId, length: u64) {
         if self.record_evicted {
             let run = *self.get(run);
             let Traits { ahead, owner, .. } = run.traits;
-            self.evicted.push(Evicted {
-                file: run.file,
-                start: run.start,
-                length: run.length(),
-                ahead,
-                owner,
-            });
+            self.evicted.push(Evicted { file: run.file, start: run.start, length, ahead, owner });
         }
+    }
+
+    /// Enters a run in the index, as long as it is now.
+    fn enter(&mut self, id: RunId) {
+        let runs = &self.runs;
+        let run = &runs[id as usize];
+        self.index.insert(run.file, run.start, id, run.length > 1, |run| runs[run as usize].start);
     }
 
     fn store(&mut self, run: Run) -> RunId {

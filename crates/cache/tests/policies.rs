@@ -1,10 +1,13 @@
-//! Every policy on runs of blocks, against the published one on single blocks.
+//! Every policy on runs of blocks, against the published one on single blocks: the replacement alone with extents and with
+//! blocks, and the whole cache with blocks.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
 
 mod naive;
 
-use pio_cache::{FileId, Policy, Replacement};
+use pio_cache::{
+    Action, Cache, Event, FileId, Policy, ProcessId, ReadAhead, Replacement, RequestId, Settings, Writes,
+};
 use proptest::prelude::*;
 
 use naive::Naive;
@@ -41,8 +44,60 @@ fn agrees(policy: Policy, capacity: u64, requests: &[(u64, u64, u64)]) -> Result
     Ok(())
 }
 
+/// Reads blocks of one byte through the whole cache, whose fetches end at once: it has the hits of the policy.
+fn cache_agrees(policy: Policy, capacity: u64, blocks: &[(u64, u64)]) -> Result<(), TestCaseError> {
+    let settings = Settings {
+        capacity_bytes: capacity,
+        block_bytes: 1,
+        policy,
+        read_ahead: ReadAhead::Off,
+        writes: Writes::Through,
+        process_limit_bytes: None,
+    };
+    let mut cache = Cache::new(settings).unwrap();
+    let mut slow = Naive::new(policy, capacity);
+    let mut actions = Vec::new();
+    for (number, &(file, offset)) in (0..).zip(blocks) {
+        let hits_before = cache.statistics().reads_hit;
+        let (request, process, file_id) = (RequestId(number), ProcessId(0), FileId(file));
+        cache.handle(Event::Read { request, process, file: file_id, offset, length: 1 }, &mut actions);
+        while let Some(action) = actions.pop() {
+            if let Action::Fetch { transfer, .. } = action {
+                cache.handle(Event::Fetched { transfer }, &mut actions);
+            }
+        }
+        let hit = cache.statistics().reads_hit > hits_before;
+        prop_assert_eq!(
+            hit,
+            slow.touch((file, offset)),
+            "read {} with {}, {} blocks",
+            number,
+            policy,
+            capacity
+        );
+        prop_assert_eq!(cache.resident_bytes(), slow.resident() as u64);
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Single blocks, some of them used often, some next to each other, some far apart.
+    #[test]
+    fn blocks(
+        capacity in 5..150u64,
+        policy in 0..Policy::ALL.len(),
+        blocks in prop::collection::vec(
+            (0..2u64, prop_oneof![0..12u64, 0..200u64, (0..300u64).prop_map(|far| far * 1000)]),
+            1..700,
+        ),
+    ) {
+        let policy = Policy::ALL[policy];
+        let requests: Vec<_> = blocks.iter().map(|&(file, block)| (file, block, 1)).collect();
+        agrees(policy, capacity, &requests)?;
+        cache_agrees(policy, capacity, &blocks)?;
+    }
 
     #[test]
     fn lru(capacity in 1..70u64, requests in requests()) {

@@ -25,16 +25,6 @@ impl Arc {
         Arc { capacity, p: 0.0 }
     }
 
-    /// The size that T1 should have.
-    pub(crate) fn p(&self) -> f64 {
-        self.p
-    }
-
-    /// Goes on where another stopped, whose lists it has taken over.
-    pub(crate) fn go_on(&mut self, p: f64) {
-        self.p = p;
-    }
-
     pub(crate) fn resident(&self, runs: &Runs) -> u64 {
         size(runs, T1) + size(runs, T2)
     }
@@ -74,12 +64,10 @@ impl Arc {
                 p = next;
                 length += 1;
             }
-            let first = runs.first_blocks(history, length);
-            runs.remove(first);
+            runs.remove_first(history, length);
             evict(runs, victim, length);
         } else {
-            let first = runs.first_blocks(history, length);
-            runs.remove(first);
+            runs.remove_first(history, length);
         }
         self.p = p;
         add(runs, T2, Incoming { length, ..incoming })
@@ -112,9 +100,7 @@ impl Arc {
                 return 0;
             };
             let length = incoming.length.min(runs.get(victim).length());
-            let victim = runs.first_blocks(victim, length);
-            runs.note_evicted(victim);
-            runs.remove(victim);
+            runs.evict_first(victim, length);
             return add(runs, T1, Incoming { length, ..incoming });
         }
         let from_t1 = Sizes::of(runs).replace_from_t1(self.p, false);
@@ -128,8 +114,7 @@ impl Arc {
         };
         let length = incoming.length.min(self.alike(runs, victim, forgotten, all));
         if let Some(oldest) = forgotten.and_then(|list| runs.first(Rail::Main, list)) {
-            let oldest = runs.first_blocks(oldest, length);
-            runs.remove(oldest);
+            runs.remove_first(oldest, length);
         }
         evict(runs, victim, length);
         add(runs, T1, Incoming { length, ..incoming })
@@ -202,18 +187,12 @@ fn size(runs: &Runs, list: ListId) -> u64 {
 
 /// The first blocks of a run leave; their history is remembered.
 fn evict(runs: &mut Runs, victim: RunId, length: u64) {
-    let victim = runs.first_blocks(victim, length);
-    runs.note_evicted(victim);
+    runs.note_evicted(victim, length);
     let history = if runs.get(victim).list(Rail::Main) == T1 { B1 } else { B2 };
-    runs.set_traits(victim, Traits { data: Data::Gone, owner: 0, transfer: NONE, ..Traits::CLEAN });
-    runs.move_to(Rail::Main, history, victim);
-    runs.join(victim);
+    let gone = Traits { data: Data::Gone, owner: 0, transfer: NONE, ..Traits::CLEAN };
+    runs.move_first(history, victim, length, gone);
 }
 
 fn add(runs: &mut Runs, list: ListId, incoming: Incoming) -> u64 {
-    let run = runs.add(incoming.file, incoming.start, incoming.length, incoming.traits);
-    let added = runs.get(run).length();
-    runs.push(Rail::Main, list, run);
-    runs.join(run);
-    added
+    runs.append(list, incoming.file, incoming.start, incoming.length, incoming.traits)
 }

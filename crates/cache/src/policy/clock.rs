@@ -26,16 +26,10 @@ impl Clock {
         } else {
             let Some(victim) = pass(runs, incoming.evict_from) else { return 0 };
             let length = incoming.length.min(runs.get(victim).length());
-            let victim = runs.first_blocks(victim, length);
-            runs.note_evicted(victim);
-            runs.remove(victim);
+            runs.evict_first(victim, length);
             length
         };
-        let run = runs.add(incoming.file, incoming.start, length, incoming.traits);
-        let added = runs.get(run).length();
-        runs.push(Rail::Main, 0, run);
-        runs.join(run);
-        added
+        runs.append(0, incoming.file, incoming.start, length, incoming.traits)
     }
 }
 

@@ -5,7 +5,6 @@
 //! is always LIR. Queue Q holds the HIR blocks that are here. The paper leaves open how many gone blocks S may hold: here
 //! S has at most twice as many blocks as the cache, and those that have been gone for longest are forgotten first.
 
-use crate::blocks;
 use crate::index::{NONE, RunId};
 use crate::policy::{Incoming, coldest};
 use crate::runs::{Data, ListId, NO_LIST, Rail, Runs, Traits};
@@ -26,18 +25,9 @@ pub(crate) struct Lirs {
 
 impl Lirs {
     pub(crate) fn new(capacity: u64) -> Lirs {
-        let hir_capacity = blocks::hir_capacity(capacity);
+        // 1 %, as in the paper, and at least one.
+        let hir_capacity = (capacity / 100).max(1);
         Lirs { lir_capacity: capacity - hir_capacity, hir_capacity, lir: 0, hir: 0 }
-    }
-
-    /// Number of LIR blocks.
-    pub(crate) fn lir(&self) -> u64 {
-        self.lir
-    }
-
-    /// Goes on where another stopped, whose lists it has taken over.
-    pub(crate) fn go_on(&mut self, lir: u64, hir: u64) {
-        (self.lir, self.hir) = (lir, hir);
     }
 
     pub(crate) fn resident(&self) -> u64 {
@@ -162,8 +152,7 @@ impl Lirs {
         let becomes_lir = lir_room > 0 || history.is_some();
         let mut length = incoming.length;
         if let Some(history) = history {
-            let history = runs.first_blocks(history, length);
-            runs.remove(history);
+            runs.remove_first(history, length);
         } else if becomes_lir {
             length = length.min(lir_room);
         }
@@ -187,8 +176,8 @@ impl Lirs {
     }
 
     fn evict(&mut self, runs: &mut Runs, victim: RunId) {
-        runs.note_evicted(victim);
         let length = runs.get(victim).length();
+        runs.note_evicted(victim, length);
         if is_lir(runs, victim) {
             self.lir -= length;
             runs.remove(victim);
@@ -223,8 +212,7 @@ impl Lirs {
         while let Some(excess) = runs.blocks(Rail::Main, S).checked_sub(limit).filter(|excess| *excess > 0) {
             let Some(oldest) = runs.first(Rail::Second, GONE) else { return };
             let length = excess.min(runs.get(oldest).length());
-            let oldest = runs.first_blocks(oldest, length);
-            runs.remove(oldest);
+            runs.remove_first(oldest, length);
         }
     }
 }

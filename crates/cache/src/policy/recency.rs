@@ -42,8 +42,7 @@ impl Recency {
 fn admit_for_least(runs: &mut Runs, incoming: Incoming) -> u64 {
     let Some(victim) = coldest(runs, Rail::Main, 0, incoming.evict_from) else { return 0 };
     let length = incoming.length.min(runs.get(victim).length());
-    let victim = runs.first_blocks(victim, length);
-    evict(runs, victim);
+    runs.evict_first(victim, length);
     add(runs, incoming, incoming.start, length)
 }
 
@@ -52,13 +51,13 @@ fn admit_for_most_recent(runs: &mut Runs, incoming: Incoming) -> u64 {
     if incoming.traits.data == Data::Clean {
         // Each of the new blocks makes room for the next: only the last one stays.
         let victim = runs.last_blocks(victim, 1);
-        evict(runs, victim);
+        runs.evict_first(victim, 1);
         add(runs, incoming, incoming.start + incoming.length - 1, 1);
         return incoming.length;
     }
     let length = incoming.length.min(runs.get(victim).length());
     let victim = runs.last_blocks(victim, length);
-    evict(runs, victim);
+    runs.evict_first(victim, length);
     add(runs, incoming, incoming.start, length)
 }
 
@@ -71,15 +70,6 @@ fn hottest(runs: &Runs, evict_from: Option<u32>) -> Option<RunId> {
     Some(run)
 }
 
-fn evict(runs: &mut Runs, victim: RunId) {
-    runs.note_evicted(victim);
-    runs.remove(victim);
-}
-
 fn add(runs: &mut Runs, incoming: Incoming, start: u64, length: u64) -> u64 {
-    let run = runs.add(incoming.file, start, length, incoming.traits);
-    let added = runs.get(run).length();
-    runs.push(Rail::Main, 0, run);
-    runs.join(run);
-    added
+    runs.append(0, incoming.file, start, length, incoming.traits)
 }

@@ -4,7 +4,6 @@
 //! falls out of a list goes to the hot end of the one below. The lists have the same size; what does not divide evenly
 //! is the lowest one's.
 
-use crate::blocks;
 use crate::index::RunId;
 use crate::policy::{Incoming, coldest};
 use crate::runs::{ListId, Rail, Runs};
@@ -17,12 +16,7 @@ pub(crate) struct Segmented {
 
 impl Segmented {
     pub(crate) fn new(capacity: u64, segments: u8) -> Segmented {
-        Segmented { sizes: blocks::segment_sizes(capacity, segments), capacity, resident: 0 }
-    }
-
-    /// Goes on where another stopped, whose lists it has taken over.
-    pub(crate) fn go_on(&mut self, resident: u64) {
-        self.resident = resident;
+        Segmented { sizes: segment_sizes(capacity, segments), capacity, resident: 0 }
     }
 
     pub(crate) fn resident(&self) -> u64 {
@@ -46,9 +40,8 @@ impl Segmented {
         runs.move_to(Rail::Main, above, run);
         runs.join(run);
         if let Some(falling) = falling {
-            let falling = runs.first_blocks(falling, length);
-            runs.move_to(Rail::Main, list, falling);
-            runs.join(falling);
+            let traits = runs.get(falling).traits;
+            runs.move_first(list, falling, length, traits);
         }
         length
     }
@@ -58,17 +51,13 @@ impl Segmented {
         if self.resident == self.capacity || incoming.evict_from.is_some() {
             let Some(victim) = self.victim(runs, incoming.evict_from) else { return 0 };
             length = length.min(runs.get(victim).length());
-            let victim = runs.first_blocks(victim, length);
-            runs.note_evicted(victim);
-            runs.remove(victim);
+            runs.evict_first(victim, length);
             self.resident -= length;
         }
         let room = |list: ListId| self.sizes[usize::from(list)] - runs.blocks(Rail::Main, list);
         let Some(list) = self.lists().find(|list| room(*list) > 0) else { return 0 };
-        let run = runs.add(incoming.file, incoming.start, length.min(room(list)), incoming.traits);
-        let added = runs.get(run).length();
-        runs.push(Rail::Main, list, run);
-        runs.join(run);
+        let length = length.min(room(list));
+        let added = runs.append(list, incoming.file, incoming.start, length, incoming.traits);
         self.resident += added;
         added
     }
@@ -86,4 +75,12 @@ impl Segmented {
     fn lists(&self) -> std::ops::Range<ListId> {
         0..self.sizes.len() as ListId
     }
+}
+
+/// Blocks of each list, the lowest first: equal, and what does not divide evenly is the lowest one's.
+fn segment_sizes(capacity: u64, segments: u8) -> Vec<u64> {
+    let size = capacity / u64::from(segments);
+    let mut sizes = vec![size; usize::from(segments)];
+    sizes[0] = capacity - size * (u64::from(segments) - 1);
+    sizes
 }
