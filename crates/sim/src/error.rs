@@ -111,7 +111,4 @@ pub enum SimError {
     /// An I/O node refuses a request.
     #[error("an I/O node: {0}")]
     IoNode(#[from] crate::io_node::IoNodeError),
-    /// The published numbers cannot be read.
-    #[error("papers/thakur-1996/published.toml: {0}")]
-    Published(#[from] toml::de::Error),
 }

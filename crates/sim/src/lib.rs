@@ -8,7 +8,6 @@
 //! random: same machine, workload, strategy and hints, same bytes out.
 
 mod advice;
-pub mod baylor;
 pub mod buffers;
 pub mod cpu;
 pub mod disk;
@@ -20,13 +19,10 @@ pub mod io_node;
 pub mod kernel;
 pub mod network;
 mod output;
-pub mod pios;
 mod prediction;
 mod process;
 pub mod queueing;
 mod server;
-pub mod study;
-pub mod thakur;
 pub mod workload;
 
 pub use advice::Change;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use pio_report::Table;
 use pio_report::chart::{self, Figure, Point, Series};
-use pio_sim::baylor::{self, Basis, Options, Plot, Statement, Verdict};
+use pio_studies::baylor::{self, Basis, Options, Plot, Statement, Verdict};
 
 use crate::progress::Progress;
 

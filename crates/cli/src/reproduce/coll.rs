@@ -10,11 +10,11 @@ use pio_machine::circuit::{Arbitration, Library, Memory};
 use pio_machine::{Duration, Machine, Switching};
 use pio_report::Table;
 use pio_report::chart::{self, Figure, Series};
-use pio_sim::study::coll::{
+use pio_studies::coll::{
     self, ApplicationMapping, Distribution, FIGURES, FirstHalf, IoMapping, MEGA, Most, Options, Plot,
     Published, Statement,
 };
-use pio_sim::thakur::Basis;
+use pio_studies::thakur::Basis;
 
 use crate::progress::Progress;
 

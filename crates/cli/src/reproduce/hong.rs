@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use pio_machine::Machine;
 use pio_report::chart;
-use pio_sim::study::hong::{self, Options, Other};
+use pio_studies::hong::{self, Options, Other};
 
 use crate::progress::Working;
 

@@ -10,7 +10,7 @@ use pio_machine::{Computer, Duration, parse_size};
 use pio_report::Table;
 use pio_report::chart;
 use pio_report::units::significant;
-use pio_sim::study::miller_katz::{self, Basis, Claim, MEGAWORD, Sensitivity, Statement, Study};
+use pio_studies::miller_katz::{self, Basis, Claim, MEGAWORD, Sensitivity, Statement, Study};
 
 use crate::progress::Working;
 

@@ -10,7 +10,7 @@ use pio_explain::{Explanation, OperationTable, Sizes};
 use pio_mpi::Commands;
 use pio_plan::{Hints, Strategy};
 use pio_report::Table;
-use pio_sim::thakur::{self, Basis, Row};
+use pio_studies::thakur::{self, Basis, Row};
 use pio_trace::Op;
 
 use crate::apply::{self, How};

@@ -4,11 +4,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod advice;
-mod baylor;
 mod buffers;
 mod central_queue;
 mod circuit;
-mod circuit_load;
 mod closed_forms;
 mod flow;
 mod flow_packets;
@@ -17,7 +15,6 @@ mod io_node;
 mod io_nodes;
 mod queueing;
 mod strategies;
-mod thakur_counts;
 mod topology;
 mod traffic;
 mod wormhole;

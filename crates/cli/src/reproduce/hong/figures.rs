@@ -2,7 +2,7 @@
 
 use pio_plan::Direction;
 use pio_report::chart::{Figure, Point, Series};
-use pio_sim::study::hong::{Cell, Row, Table};
+use pio_studies::hong::{Cell, Row, Table};
 
 /// A table's file name, and its figure.
 pub fn of_table(table: &Table) -> (String, Figure) {

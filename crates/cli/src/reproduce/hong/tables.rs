@@ -1,8 +1,8 @@
 //! The study's tables, published beside computed.
 
 use pio_report::Table;
-use pio_sim::study::hong::{self, Cell, Fit, Known, Row, Slope, Statement, Study};
-use pio_sim::thakur::Basis;
+use pio_studies::hong::{self, Cell, Fit, Known, Row, Slope, Statement, Study};
+use pio_studies::thakur::Basis;
 
 use super::figures::{direction, title};
 

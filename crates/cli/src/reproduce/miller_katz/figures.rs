@@ -6,8 +6,8 @@ use pio_report::Table;
 use pio_report::chart::{Figure, Point, Series};
 use pio_report::units::{self, significant};
 use pio_sim::buffers::Outcome;
-use pio_sim::study::miller_katz::figures::{Curve, Sizes, demand, idle_over_size, to_buffers, to_disk};
-use pio_sim::study::miller_katz::{Case, MEGAWORD, Study};
+use pio_studies::miller_katz::figures::{Curve, Sizes, demand, idle_over_size, to_buffers, to_disk};
+use pio_studies::miller_katz::{Case, MEGAWORD, Study};
 
 use super::{Arguments, shown};
 

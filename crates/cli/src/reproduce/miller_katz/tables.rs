@@ -4,9 +4,9 @@ use anyhow::{Context, Result};
 use pio_explain::{Amount, Explanation, Workload};
 use pio_report::Table;
 use pio_report::units::significant;
-use pio_sim::study::miller_katz::{Measured, Printed, printed};
 use pio_sim::workload::miller_katz::{PUBLISHED, application};
 use pio_sim::workload::write_trace;
+use pio_studies::miller_katz::{Measured, Printed, printed};
 use pio_trace::Trace;
 
 /// Both tables, and whether every number agrees.

@@ -1,0 +1,198 @@
+//! The paper's benchmark on the simulator: the same strategies that the library runs, on the paper's cluster.
+//!
+//! The cluster's description is fitted to Tables 1 and 3.
+
+use pio_layout::{Datatype, LayoutError, View};
+use pio_machine::{Duration, Machine, Storage};
+use pio_plan::{Direction, Hints, Strategy};
+use pio_trace::{Call, File, HandleId, ViewId};
+
+use super::HongError;
+use super::linear::closest_to_one;
+use super::model::{Experiment, Method};
+use super::published::{Measurement, Published};
+use pio_sim::SimError;
+use pio_sim::workload::{Open, Step, What, Workload};
+use pio_sim::{Options, simulate};
+
+/// The strategy of a column, if the simulator has it.
+pub fn strategy(method: Method) -> Option<Strategy> {
+    method.name().parse().ok()
+}
+
+/// Seconds of one execution in simulation; none if the simulator does not have the strategy. As many executions are
+/// simulated as asked for, one after the other, and what opening and closing takes is left out.
+///
+/// # Errors
+/// If the machine has no room for the clients.
+pub fn seconds(
+    machine: &Machine,
+    experiment: &Experiment,
+    executions: u32,
+) -> Result<Option<f64>, HongError> {
+    let Some(strategy) = strategy(experiment.method) else { return Ok(None) };
+    let mut machine = machine.clone();
+    if let Storage::Striped { io, .. } | Storage::IoNodes { io, .. } = &mut machine.storage {
+        io.count = experiment.servers;
+    }
+    machine.nodes.count = machine.nodes.count.max(experiment.clients);
+    // Clients that open one after the other would begin one after the other, too, and end earlier than that.
+    if let Storage::Striped { open, close, .. } = &mut machine.storage {
+        (*open, *close) = (Duration::ZERO, Duration::ZERO);
+    }
+    let makespan = |executions: u32| -> Result<f64, HongError> {
+        let workload = workload(experiment, executions)?;
+        let (hints, options) = (Hints::default(), Options::default());
+        let found = simulate(&machine, &workload, strategy, &hints, &options, None, &mut |_| {})?;
+        Ok(found.makespan.seconds())
+    };
+    Ok(Some((makespan(executions)? - makespan(0)?) / f64::from(executions)))
+}
+
+/// Every client opens the file, sees every m-th segment of it, and reads or writes its segments so many times.
+pub fn workload(experiment: &Experiment, executions: u32) -> Result<Workload, HongError> {
+    let Experiment { direction, pieces, piece_bytes, clients, .. } = *experiment;
+    let name = "hong".to_owned();
+    let wrong = |source: LayoutError| SimError::Layout { workload: name.clone(), source };
+    let view = |client: u32| -> Result<View, LayoutError> {
+        let segment = Datatype::bytes(piece_bytes);
+        let filetype = segment.resized(0, piece_bytes as i64 * i64::from(clients))?;
+        View::new(u64::from(client) * piece_bytes, piece_bytes, filetype)
+    };
+    let call = match direction {
+        Direction::Read => Call::MpiFileReadAtAll,
+        Direction::Write => Call::MpiFileWriteAtAll,
+    };
+    let program = |client: u32| {
+        // The first clients have one segment more if they cannot have equally many.
+        let own = pieces / u64::from(clients) + u64::from(u64::from(client) < pieces % u64::from(clients));
+        let (handle, view) = (HandleId(client), ViewId(client));
+        let positions = 0..own * piece_bytes;
+        let access = What::Access { handle, call, direction, view, positions, collective: true };
+        let calls = [What::Open(handle), What::SetView(handle, view)]
+            .into_iter()
+            .chain(std::iter::repeat_n(access, executions as usize))
+            .chain([What::Close(handle)]);
+        calls.map(|what| Step { think: Duration::ZERO, what }).collect()
+    };
+    let open = |rank| Open { file: 0, rank, group: Some(0), collective: 1 };
+    Ok(Workload {
+        views: (0..clients).map(view).collect::<Result<_, _>>().map_err(wrong)?,
+        files: vec![File { path: "/pvfs2/data".to_owned() }],
+        handles: (0..clients).map(open).collect(),
+        groups: vec![(0..clients).collect()],
+        programs: (0..clients).map(program).collect(),
+        name,
+    })
+}
+
+/// Fits what Tables 1 and 3 tell of the machine: the start-up of a read and of a write, the time for each segment under
+/// two-phase, and that of a client for each of its own that it reads and writes under ECIO. All else is taken as given. A
+/// simulated time is a sum of these and the rest, so they follow from least squares of the relative errors at once.
+///
+/// # Errors
+/// If the machine has no room for the clients or says nothing of pieces at its servers, or the tables do not determine the
+/// five.
+pub fn fit(machine: &Machine) -> Result<Machine, HongError> {
+    let mut bare = machine.clone();
+    set(&mut bare, [Duration::ZERO; 5])?;
+    let mut rows = Vec::new();
+    for Measurement { experiment, seconds: published } in Published::load()?.measurements() {
+        let Some(rest) = seconds(&bare, &experiment, 1)? else { continue };
+        // (start-up + piece · n/m) / (published − rest) is to come close to 1.
+        let relative = 1.0 / (published - rest);
+        let counts = |direction, method: Option<Method>, times: f64| {
+            let does = experiment.direction == direction && method.is_none_or(|one| one == experiment.method);
+            f64::from(u8::from(does)) * times * relative
+        };
+        let own = experiment.own_pieces();
+        rows.push(vec![
+            counts(Direction::Read, None, 1.0),
+            counts(Direction::Write, None, 1.0),
+            counts(experiment.direction, Some(Method::Collective), own),
+            counts(Direction::Read, Some(Method::Ecio), own),
+            counts(Direction::Write, Some(Method::Ecio), own),
+        ]);
+    }
+    let (found, _) = closest_to_one(&rows).ok_or(HongError::Undetermined)?;
+    // Three digits are more than the measurements have.
+    let rounded = |seconds: f64| {
+        let scale = 10_f64.powi(2 - seconds.log10().floor() as i32);
+        Duration::from_seconds((seconds * scale).round() / scale)
+    };
+    let mut machine = machine.clone();
+    set(&mut machine, std::array::from_fn(|index| rounded(found[index])))?;
+    Ok(machine)
+}
+
+/// Sets what is fitted, in the order of the rows of [`fit`].
+fn set(machine: &mut Machine, fitted: [Duration; 5]) -> Result<(), HongError> {
+    let Storage::Striped { pieces: Some(pieces), .. } = &mut machine.storage else {
+        return Err(HongError::NoPieces { machine: machine.name.clone() });
+    };
+    [
+        machine.calls.read.call,
+        machine.calls.write.call,
+        machine.nodes.copy.piece,
+        pieces.read,
+        pieces.write,
+    ] = fitted;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hong::{Fit, Server};
+
+    fn machine() -> Machine {
+        Machine::built_in("infiniband-nthu").unwrap()
+    }
+
+    #[test]
+    fn the_machine_file_is_what_the_fit_finds() {
+        let found = fit(&machine()).unwrap();
+        assert_eq!(found.nodes.copy, machine().nodes.copy);
+        assert_eq!(found.calls, machine().calls);
+        assert_eq!(found.storage, machine().storage);
+    }
+
+    /// What the tables with 2 clients cannot tell apart, simulation and model take alike: so they agree on other numbers, too.
+    #[test]
+    fn simulation_agrees_with_the_cost_model() {
+        let fit = Fit::of(&Published::load().unwrap().measurements()).unwrap();
+        let parameters = fit.parameters(Server::Concurrent).unwrap();
+        for (method, direction, clients) in [Method::Collective, Method::Ecio]
+            .into_iter()
+            .flat_map(|method| [Direction::Read, Direction::Write].map(|direction| (method, direction)))
+            .flat_map(|(method, direction)| [2, 4].map(|clients| (method, direction, clients)))
+        {
+            for pieces in [16_000, 1_024_000] {
+                let experiment =
+                    Experiment { method, direction, pieces, piece_bytes: 4, clients, servers: 1 };
+                let model = experiment.seconds(Server::Concurrent, &parameters);
+                let simulated = seconds(&machine(), &experiment, 1).unwrap().unwrap();
+                assert!((simulated / model - 1.0).abs() < 0.06, "{experiment:?}: {simulated} {model}");
+            }
+        }
+    }
+
+    #[test]
+    fn hundred_executions_take_hundred_times_one() {
+        let experiment = Published::load().unwrap().measurements()[0].experiment;
+        let [one, hundred] = [1, 100].map(|count| seconds(&machine(), &experiment, count).unwrap().unwrap());
+        assert!((hundred / one - 1.0).abs() < 1e-3, "{one} {hundred}");
+    }
+
+    #[test]
+    fn segments_that_cannot_be_dealt_out_evenly_are_all_there() {
+        let experiment =
+            Experiment { pieces: 10, clients: 4, ..Published::load().unwrap().measurements()[0].experiment };
+        let own = |steps: &Vec<Step>| match &steps[2].what {
+            What::Access { positions, .. } => positions.end,
+            _ => 0,
+        };
+        let workload = workload(&experiment, 1).unwrap();
+        assert_eq!(workload.programs.iter().map(own).collect::<Vec<_>>(), [12, 12, 8, 8]);
+    }
+}

@@ -1,0 +1,109 @@
+//! The paper's figures, as data.
+
+use pio_machine::Duration;
+use pio_plan::Direction;
+
+use super::{Case, Study};
+use pio_sim::SimError;
+use pio_sim::buffers::{Outcome, Program, Rates};
+use pio_sim::kernel::Time;
+
+/// A line of a figure: its name, and its points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// What tells it from the others.
+    pub name: String,
+    /// Its points.
+    pub points: Vec<(f64, f64)>,
+}
+
+const MB: f64 = 1e6;
+
+/// Figures 3 and 4: data that a program asks for in each CPU second, over CPU time. MB a second over seconds.
+pub fn demand(program: &Program, bin: Duration) -> Vec<Curve> {
+    let mut rates = [Rates::new(bin), Rates::new(bin)];
+    let mut now = Time::default();
+    for access in &program.accesses {
+        now = now + access.think;
+        rates[usize::from(access.direction == Direction::Write)].add(now, now, access.bytes);
+    }
+    let [read, written] = rates;
+    with_sum(&read, &written)
+}
+
+/// Figures 6 and 7: what disks read and wrote over the first `until` of wall-clock time. MB a second over seconds.
+pub fn to_disk(outcome: &Outcome, until: Duration) -> Vec<Curve> {
+    first(with_sum(&outcome.flow.disk_read, &outcome.flow.disk_written), until)
+}
+
+/// The same of what processes asked the buffers for.
+pub fn to_buffers(outcome: &Outcome, until: Duration) -> Vec<Curve> {
+    first(with_sum(&outcome.flow.read, &outcome.flow.written), until)
+}
+
+/// What Figure 8 varies.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    /// The application.
+    pub application: String,
+    /// How many copies of it.
+    pub copies: u32,
+    /// Sizes of the buffers, bytes.
+    pub caches: Vec<u64>,
+    /// Replacement policies.
+    pub policies: Vec<String>,
+}
+
+/// Figure 8: the processor's idle time over the size of the buffers, a line a policy; with every outcome, in order of
+/// policy, then size.
+///
+/// # Errors
+/// If the application or a policy is unknown, or a size cannot be.
+pub fn idle_over_size(study: &Study, sizes: &Sizes) -> Result<(Vec<Curve>, Vec<Outcome>), SimError> {
+    let case = |policy: &String, bytes: &u64| -> Case {
+        let mut case = study.case(&sizes.application, sizes.copies).cache(*bytes);
+        case.computer.buffers.policy.clone_from(policy);
+        case
+    };
+    let cases: Vec<Case> = sizes
+        .policies
+        .iter()
+        .flat_map(|policy| sizes.caches.iter().map(move |bytes| case(policy, bytes)))
+        .collect();
+    let outcomes = study.run(&cases)?;
+    let point = |(bytes, outcome): (&u64, &Outcome)| {
+        (*bytes as f64 / super::MEGAWORD as f64, outcome.idle().seconds())
+    };
+    let curves = sizes
+        .policies
+        .iter()
+        .zip(outcomes.chunks(sizes.caches.len().max(1)))
+        .map(|(policy, outcomes)| Curve {
+            name: policy.clone(),
+            points: sizes.caches.iter().zip(outcomes).map(point).collect(),
+        })
+        .collect();
+    Ok((curves, outcomes))
+}
+
+fn with_sum(read: &Rates, written: &Rates) -> Vec<Curve> {
+    let points = |rates: &Rates| rates.points().map(|(time, rate)| (time, rate / MB)).collect::<Vec<_>>();
+    let (mut read, mut written) = (points(read), points(written));
+    let width = if read.len() > written.len() { &read } else { &written };
+    let times: Vec<f64> = width.iter().map(|point| point.0).collect();
+    for curve in [&mut read, &mut written] {
+        let known = curve.len();
+        curve.extend(times[known..].iter().map(|time| (*time, 0.0)));
+    }
+    let both = read.iter().zip(&written).map(|(read, written)| (read.0, read.1 + written.1)).collect();
+    [("read", read), ("written", written), ("both", both)]
+        .map(|(name, points)| Curve { name: name.to_owned(), points })
+        .into()
+}
+
+fn first(mut curves: Vec<Curve>, until: Duration) -> Vec<Curve> {
+    for curve in &mut curves {
+        curve.points.retain(|point| point.0 < until.seconds());
+    }
+    curves
+}

@@ -1,0 +1,396 @@
+//! The study of Thakur, Gropp and Lusk (1996): their application on the IBM SP and the Intel Paragon.
+//!
+//! What the paper prints for its small case calibrates the two machines ([`fit`]); the numbers of calls follow from the
+//! strategy alone, and the large case is predicted. `papers/thakur-1996/README.md` says what rests on what.
+
+use pio_machine::{Bandwidth, Duration, Machine, MachineError, Storage};
+use pio_plan::{Hints, Strategy};
+use pio_sim::workload::{Collapse, collapse};
+use pio_sim::{Options, Prediction, SimError, simulate};
+use pio_trace::Op;
+use serde::Deserialize;
+use thiserror::Error;
+
+/// The machines of the study.
+pub const MACHINES: [&str; 2] = ["sp-argonne", "paragon-caltech"];
+
+/// Why the study cannot be run.
+#[derive(Debug, Error)]
+pub enum ThakurError {
+    /// The published numbers cannot be read.
+    #[error("papers/thakur-1996/published.toml: {0}")]
+    Published(#[from] toml::de::Error),
+    /// A machine of the study cannot be read.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// The application cannot be simulated.
+    #[error(transparent)]
+    Simulation(#[from] SimError),
+}
+
+/// One compared number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The machine, or `both`.
+    pub machine: &'static str,
+    /// `small` or `large`, or `both`.
+    pub case: &'static str,
+    /// What is compared.
+    pub what: String,
+    /// Its unit; empty for counts.
+    pub unit: &'static str,
+    /// What the paper prints, where we have it. Of the large case's bandwidths: the most that they can have been.
+    pub published: Option<f64>,
+    /// What we compute.
+    pub computed: f64,
+    /// What the comparison is worth.
+    pub basis: Basis,
+}
+
+/// How a computed number came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Follows from application and strategy: no parameter can change it.
+    Exact,
+    /// A parameter was fitted to the published number.
+    Calibrated,
+    /// Nothing was fitted to it.
+    Predicted,
+}
+
+impl Row {
+    /// How far the computed number is off, as a part of the published one.
+    pub fn error(&self) -> Option<f64> {
+        self.published.filter(|published| *published != 0.0).map(|published| self.computed / published - 1.0)
+    }
+}
+
+/// Where the time of a fitted quantity is put: the small case alone cannot tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seat {
+    /// With whom all processes share it: it grows with their number.
+    Server,
+    /// With each process for itself.
+    Caller,
+}
+
+/// The assumptions that a fit makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seats {
+    /// Of opens: the directory server, or the caller.
+    pub open: Seat,
+    /// Of the bytes of reads and writes: the I/O servers, or the caller.
+    pub data: Seat,
+}
+
+impl Seats {
+    /// What the machine files assume, for the reasons given in the README.
+    pub fn of(machine: &str) -> Seats {
+        match machine {
+            "sp-argonne" => Seats { open: Seat::Server, data: Seat::Server },
+            _ => Seats { open: Seat::Caller, data: Seat::Server },
+        }
+    }
+}
+
+/// The published numbers of one machine, as `published.toml` has them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Table {
+    /// Where in the paper.
+    pub tables: String,
+    open: Line,
+    close: Line,
+    read: Line,
+    write: Line,
+    seek: Line,
+    communication: Line,
+    read_bandwidth: f64,
+    write_bandwidth: f64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    count: u64,
+    seconds: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Published {
+    sp_argonne: Table,
+    paragon_caltech: Table,
+    highest: Highest,
+    sizes: Vec<Size>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Highest {
+    read: f64,
+    write: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Size {
+    operation: String,
+    bytes: u64,
+    count: u64,
+}
+
+impl Published {
+    fn load() -> Result<Published, ThakurError> {
+        Ok(toml::from_str(include_str!("../../../papers/thakur-1996/published.toml"))?)
+    }
+
+    fn table(&self, machine: &str) -> &Table {
+        if machine == "sp-argonne" { &self.sp_argonne } else { &self.paragon_caltech }
+    }
+}
+
+/// Every published number of the small case beside ours, and our prediction of the large case.
+///
+/// # Errors
+/// None that a caller could cause: the descriptions and numbers are built in.
+pub fn reproduce() -> Result<Vec<Row>, ThakurError> {
+    let published = Published::load()?;
+    let mut rows = Vec::new();
+    for machine in MACHINES {
+        let description = Machine::built_in(machine)?;
+        let small = run(&description, &Collapse::SMALL)?;
+        small_rows(machine, &small, &published, &mut rows);
+        let large = run(&description, &Collapse::LARGE)?;
+        large_rows(machine, &large, &published.highest, &mut rows);
+    }
+    for (what, published) in [("read", published.highest.read), ("write", published.highest.write)] {
+        let what = format!("aggregate {what} bandwidth");
+        let found = rows.iter().filter(|row| row.what.starts_with(&what)).map(|row| row.computed);
+        rows.push(Row {
+            machine: "both",
+            case: "both",
+            computed: found.fold(0.0, f64::max),
+            what: format!("highest {what}"),
+            unit: "MiB/s",
+            published: Some(published),
+            basis: Basis::Predicted,
+        });
+    }
+    Ok(rows)
+}
+
+/// The application on a machine, with two-phase I/O and default hints, as the paper ran it.
+///
+/// # Errors
+/// If the processes of `size` do not deal out its mesh evenly.
+pub fn run(machine: &Machine, size: &Collapse) -> Result<Prediction, ThakurError> {
+    let workload = collapse(size)?;
+    let (hints, options) = (Hints::default(), Options::default());
+    Ok(simulate(machine, &workload, Strategy::TwoPhase, &hints, &options, None, &mut |_| {})?)
+}
+
+fn small_rows(machine: &'static str, found: &Prediction, published: &Published, rows: &mut Vec<Row>) {
+    let table = published.table(machine);
+    let mut row = |what: String, unit, published: f64, computed: f64, basis| {
+        rows.push(Row { machine, case: "small", what, unit, published: Some(published), computed, basis });
+    };
+    let lines = [
+        (Op::Open, table.open),
+        (Op::Close, table.close),
+        (Op::Read, table.read),
+        (Op::Write, table.write),
+        (Op::Communicate, table.communication),
+    ];
+    for (op, line) in lines {
+        let total = found.operation(op);
+        row(format!("{} calls", op.name()), "", line.count as f64, total.count as f64, Basis::Exact);
+        row(
+            format!("{} time, all processes", op.name()),
+            "s",
+            line.seconds,
+            total.time.seconds(),
+            Basis::Calibrated,
+        );
+    }
+    for size in &published.sizes {
+        let op = if size.operation == "read" { Op::Read } else { Op::Write };
+        let count = found.sizes.get(&(op, size.bytes)).copied().unwrap_or(0);
+        let what = format!("{}s of {} B", size.operation, size.bytes);
+        row(what, "", size.count as f64, count as f64, Basis::Exact);
+    }
+    let bandwidths = [
+        (Op::Read, found.bytes_read, table.read_bandwidth),
+        (Op::Write, found.bytes_written, table.write_bandwidth),
+    ];
+    for (op, bytes, published) in bandwidths {
+        let computed = aggregate_bandwidth(found, op, bytes);
+        row(format!("aggregate {} bandwidth", op.name()), "MiB/s", published, computed, Basis::Calibrated);
+    }
+}
+
+fn large_rows(machine: &'static str, found: &Prediction, highest: &Highest, rows: &mut Vec<Row>) {
+    let mut row = |what: String, unit, published, computed: f64, basis| {
+        rows.push(Row { machine, case: "large", what, unit, published, computed, basis });
+    };
+    for op in [Op::Open, Op::Close, Op::Read, Op::Write, Op::Communicate] {
+        let total = found.operation(op);
+        row(format!("{} calls", op.name()), "", None, total.count as f64, Basis::Exact);
+        row(format!("{} time, all processes", op.name()), "s", None, total.time.seconds(), Basis::Predicted);
+    }
+    // The abstract gives the highest of all cases: a bound for each.
+    let bandwidths =
+        [(Op::Read, found.bytes_read, highest.read), (Op::Write, found.bytes_written, highest.write)];
+    for (op, bytes, bound) in bandwidths {
+        let computed = aggregate_bandwidth(found, op, bytes);
+        let what = format!("aggregate {} bandwidth (published: at most)", op.name());
+        row(what, "MiB/s", Some(bound), computed, Basis::Predicted);
+    }
+}
+
+/// As the paper computes it: all data over the average time a process, in 2^20 bytes a second.
+fn aggregate_bandwidth(found: &Prediction, op: Op, bytes: u64) -> f64 {
+    let seconds = found.operation(op).mean_seconds(found.ranks);
+    if seconds > 0.0 { bytes as f64 / seconds / f64::from(1 << 20) } else { 0.0 }
+}
+
+/// Fits what the paper does not say of `machine` to the times of its small case, the rest taken as given: the cost of
+/// an open, a close and a seek, the rates of reads and writes, and the rate of copying, which stands for all that
+/// communication costs a processor for each byte.
+///
+/// # Errors
+/// As [`run`].
+pub fn fit(machine: &Machine, seats: Seats) -> Result<Machine, ThakurError> {
+    let published = Published::load()?;
+    let table = published.table(&machine.name);
+    let mut machine = start(machine, seats);
+    let mean = |line: Line| Duration::from_seconds(round(line.seconds / line.count as f64));
+    machine.calls.close = mean(table.close);
+    machine.calls.seek = mean(table.seek);
+    if seats.open == Seat::Caller {
+        machine.calls.open = mean(table.open);
+    }
+    // What one parameter does to another's total is small: a few rounds settle it.
+    for _ in 0..3 {
+        if seats.open == Seat::Server {
+            fit_one(&mut machine, Op::Open, table.open.seconds, (1e-6, 1.0), |machine, seconds| {
+                if let Storage::Striped { open, .. } = &mut machine.storage {
+                    *open = Duration::from_seconds(seconds);
+                }
+            })?;
+        }
+        let slowest = 1.0 / 100e3;
+        fit_one(&mut machine, Op::Read, table.read.seconds, (1e-9, slowest), |machine, seconds| {
+            match (&mut machine.storage, seats.data) {
+                (Storage::Striped { read, .. }, Seat::Server) => read.bandwidth = rate(seconds),
+                _ => machine.calls.read.bandwidth = rate(seconds),
+            }
+        })?;
+        fit_one(&mut machine, Op::Write, table.write.seconds, (1e-9, slowest), |machine, seconds| {
+            match (&mut machine.storage, seats.data) {
+                (Storage::Striped { write, .. }, Seat::Server) => write.bandwidth = rate(seconds),
+                _ => machine.calls.write.bandwidth = rate(seconds),
+            }
+        })?;
+        let communication = table.communication.seconds;
+        fit_one(&mut machine, Op::Communicate, communication, (1e-9, slowest), |machine, seconds| {
+            machine.nodes.copy.bandwidth = rate(seconds);
+        })?;
+    }
+    Ok(machine)
+}
+
+/// The machine before a fit: what will be fitted has one and the same value wherever the fit starts. Where the bytes are
+/// not put where the machine file has them, the other side is made fast enough not to matter.
+fn start(machine: &Machine, seats: Seats) -> Machine {
+    let any = Bandwidth::from_bytes_per_second(10_000_000);
+    let fast = Bandwidth::from_bytes_per_second(20_000_000);
+    let adopted = Seats::of(&machine.name);
+    let mut machine = machine.clone();
+    machine.nodes.copy.bandwidth = any;
+    machine.calls.open = Duration::ZERO;
+    if let Storage::Striped { read, write, open, .. } = &mut machine.storage {
+        *open = Duration::ZERO;
+        if seats.data == Seat::Server || seats.data != adopted.data {
+            read.bandwidth = fast;
+            write.bandwidth = fast;
+        }
+    }
+    if seats.data == Seat::Caller || seats.data != adopted.data {
+        machine.calls.read.bandwidth = fast;
+        machine.calls.write.bandwidth = fast;
+    }
+    machine
+}
+
+/// Bisects one cost until the time of `op` in the small case is as published: more cost, more time.
+fn fit_one(
+    machine: &mut Machine,
+    op: Op,
+    published_seconds: f64,
+    (mut low, mut high): (f64, f64),
+    set: impl Fn(&mut Machine, f64),
+) -> Result<(), ThakurError> {
+    for _ in 0..STEPS {
+        let middle = (low * high).sqrt();
+        set(machine, round(middle));
+        if run(machine, &Collapse::SMALL)?.operation(op).time.seconds() < published_seconds {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    set(machine, round((low * high).sqrt()));
+    Ok(())
+}
+
+/// Halves four decades to less than a thousandth.
+const STEPS: u32 = 15;
+
+/// Three and a half digits are more than the measurements have.
+fn round(number: f64) -> f64 {
+    let scale = 10_f64.powi(3 - number.log10().floor() as i32);
+    (number * scale).round() / scale
+}
+
+fn rate(seconds_per_byte: f64) -> Bandwidth {
+    Bandwidth::from_bytes_per_second(round(1.0 / seconds_per_byte).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_files_are_what_the_fit_finds() {
+        for name in MACHINES {
+            let machine = Machine::built_in(name).unwrap();
+            assert_eq!(fit(&machine, Seats::of(name)).unwrap(), machine);
+        }
+    }
+
+    #[test]
+    fn the_small_case_comes_out_as_published() {
+        let rows = reproduce().unwrap();
+        assert_eq!(rows.iter().filter(|row| row.case == "small").count(), 2 * (5 * 2 + 5 + 2));
+        for row in rows.iter().filter(|row| row.case == "small") {
+            let error = row.error().unwrap();
+            match row.basis {
+                Basis::Exact => assert_eq!(error, 0.0, "{row:?}"),
+                // Four digits of a parameter, and the paper's own rounding.
+                _ => assert!(error.abs() < 0.005, "{row:?} is off by {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_highest_bandwidths_are_on_the_sp_and_the_paragon_keeps_the_bound() {
+        let rows = reproduce().unwrap();
+        let bound: Vec<&Row> = rows.iter().filter(|row| row.what.ends_with("(published: at most)")).collect();
+        let of = |machine| bound.iter().filter(move |row| row.machine == machine).map(|row| row.computed);
+        assert_eq!((of("sp-argonne").count(), of("paragon-caltech").count()), (2, 2));
+        assert!(of("sp-argonne").zip(of("paragon-caltech")).all(|(sp, paragon)| sp > paragon));
+        let paragon = bound.iter().filter(|row| row.machine == "paragon-caltech");
+        assert!(paragon.map(|row| row.error().unwrap()).all(|error| error <= 0.0), "{bound:?}");
+    }
+}
