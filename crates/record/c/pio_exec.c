@@ -38,11 +38,18 @@ static int open_notes(uint32_t pid, int flags) {
     return fd;
 }
 
-/* What a process has read and written, by /proc: false if that may not be known. */
-static bool moved_bytes(uint32_t pid, unsigned long long *read, unsigned long long *written) {
-    char path[40], text[256];
+/* The kernel's account of a process; -1 if it may not be known. */
+static int open_account(uint32_t pid) {
+    char path[40];
     snprintf(path, sizeof path, "/proc/%u/io", pid);
-    text[read_small_file(path, text, sizeof text - 1)] = 0;
+    return (int)KERNEL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+}
+
+/* What a process has read and written, by its account: false if that may not be known. */
+static bool moved_bytes(int account, unsigned long long *read, unsigned long long *written) {
+    char text[256];
+    long length = account < 0 ? -1 : KERNEL(SYS_pread64, account, text, sizeof text - 1, 0);
+    text[length < 0 ? 0 : length] = 0;
     return sscanf(text, "rchar: %llu wchar: %llu", read, written) == 2;
 }
 
@@ -59,8 +66,12 @@ static void note_unseen(uint32_t pid, const char *reason, const char *program) {
     unsigned long long read = 0, written = 0;
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     bool is_self = pid == (uint32_t)KERNEL(SYS_getpid);
-    if (is_self)
-        moved_bytes(pid, &read, &written);
+    if (is_self) {
+        int account = open_account(pid);
+        moved_bytes(account, &read, &written);
+        if (account >= 0)
+            KERNEL(SYS_close, account);
+    }
     char line[512 + 192];
     /* Twice: what the process itself writes here is none of what the program will. */
     for (int pass = 0; pass < 2; pass++) {
@@ -83,14 +94,70 @@ static void take_back_unseen(void) {
         append_line(fd, "failed\n");
 }
 
+/* Children that a thread waits for, and their accounts: newer kernels let only root open that of a process that has
+ * ended. */
+enum { ACCOUNTS = 16 };
+
+struct accounts {
+    int count;
+    uint32_t pids[ACCOUNTS];
+    int fds[ACCOUNTS];
+};
+
+static void keep_account(struct accounts *kept, uint32_t pid) {
+    int fd = kept->count < ACCOUNTS ? open_account(pid) : -1;
+    if (fd < 0)
+        return;
+    kept->pids[kept->count] = pid;
+    kept->fds[kept->count++] = fd;
+}
+
+/* Those of the child `pid`, or if that is 0 of all children that this thread has started: as many as there is room for. */
+static void keep_accounts(struct accounts *kept, pid_t pid) {
+    kept->count = 0;
+    if (pid > 0) {
+        keep_account(kept, (uint32_t)pid);
+        return;
+    }
+    char text[512];
+    size_t length = read_small_file("/proc/thread-self/children", text, sizeof text - 1);
+    /* A number that is cut off is none. */
+    while (length == sizeof text - 1 && length > 0 && text[length - 1] != ' ')
+        length--;
+    text[length] = 0;
+    for (char *at = text, *end; *at != 0; at = end) {
+        unsigned long child = strtoul(at, &end, 10);
+        if (end == at)
+            break;
+        keep_account(kept, (uint32_t)child);
+    }
+}
+
+static int account_of(const struct accounts *kept, uint32_t pid) {
+    for (int i = 0; i < kept->count; i++)
+        if (kept->pids[i] == pid)
+            return kept->fds[i];
+    return -1;
+}
+
+static void drop_accounts(struct accounts *kept) {
+    while (kept->count > 0)
+        KERNEL(SYS_close, kept->fds[--kept->count]);
+}
+
 /* A child has ended, and is still there: notes what it moved, if it was noted as not seen. */
-static void note_end(uint32_t pid) {
+static void note_end(uint32_t pid, struct accounts *kept) {
     int fd = open_notes(pid, 0);
     if (fd < 0)
         return;
+    int account = account_of(kept, pid);
+    if (account < 0) {
+        keep_account(kept, pid);
+        account = account_of(kept, pid);
+    }
     unsigned long long read, written;
     char line[64] = "end\n";
-    if (moved_bytes(pid, &read, &written))
+    if (moved_bytes(account, &read, &written))
         snprintf(line, sizeof line, "end %llu %llu\n", read, written);
     append_line(fd, line);
 }
@@ -495,24 +562,36 @@ static bool has_ended(const siginfo_t *child) {
     return child->si_code == CLD_EXITED || child->si_code == CLD_KILLED || child->si_code == CLD_DUMPED;
 }
 
-/* Looks which child the call would return, notes what it moved if it was not seen, and then takes that one. Options of
- * tracers are passed on as they are. */
+/* Looks which child a call would return, and notes what it moved if it was not seen. */
+static int look_for_child(idtype_t kind, id_t id, siginfo_t *child, int options) {
+    struct accounts kept = {.count = 0};
+    int saved = errno;
+    if ((options & WNOHANG) == 0)
+        keep_accounts(&kept, kind == P_PID ? (pid_t)id : 0);
+    errno = saved;
+    int looked = NEXT(waitid)(kind, id, child, options | WNOWAIT);
+    saved = errno;
+    if (looked == 0 && has_ended(child))
+        note_end((uint32_t)child->si_pid, &kept);
+    drop_accounts(&kept);
+    errno = saved;
+    return looked;
+}
+
+/* Takes the child that the call would return, once it has been looked at. Options of tracers are passed on as they are. */
 EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage) {
     if (!recording() || (options & ~(WNOHANG | WUNTRACED | WCONTINUED)) != 0)
         return NEXT(wait4)(pid, status, options, usage);
-    int looking = WEXITED | WNOWAIT | (options & WNOHANG) | (options & WUNTRACED ? WSTOPPED : 0) | (options & WCONTINUED);
+    int looking = WEXITED | (options & WNOHANG) | (options & WUNTRACED ? WSTOPPED : 0) | (options & WCONTINUED);
     for (;;) {
         siginfo_t child = {.si_signo = 0};
         idtype_t kind = pid > 0 ? P_PID : pid == -1 ? P_ALL : P_PGID;
         id_t id = pid > 0 ? (id_t)pid : pid == -1 ? 0 : pid == 0 ? (id_t)getpgrp() : (id_t)-pid;
         int saved = errno;
-        if (NEXT(waitid)(kind, id, &child, looking) != 0)
+        if (look_for_child(kind, id, &child, looking) != 0)
             return -1;
         if (child.si_pid == 0)
             return 0;
-        if (has_ended(&child))
-            note_end((uint32_t)child.si_pid);
-        errno = saved;
         pid_t taken = NEXT(wait4)(child.si_pid, status, options | WNOHANG, usage);
         if (taken > 0 || (taken < 0 && (errno != ECHILD || pid > 0)))
             return taken;
@@ -538,15 +617,12 @@ EXPORT int waitid(idtype_t kind, id_t id, siginfo_t *info, int options) {
     for (;;) {
         siginfo_t child = {.si_signo = 0};
         int saved = errno;
-        int looked = NEXT(waitid)(kind, id, &child, options | WNOWAIT);
+        int looked = look_for_child(kind, id, &child, options);
         if (looked != 0 || child.si_pid == 0) {
             if (looked == 0 && info != NULL)
                 *info = child;
             return looked;
         }
-        if (has_ended(&child))
-            note_end((uint32_t)child.si_pid);
-        errno = saved;
         siginfo_t taken = {.si_signo = 0};
         int result = NEXT(waitid)(P_PID, (id_t)child.si_pid, &taken, options | WNOHANG);
         if (result == 0 && taken.si_pid != 0) {

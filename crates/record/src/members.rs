@@ -5,9 +5,10 @@
 #![allow(unsafe_code)] // Clocks are read by the C library.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::spool::Spool;
@@ -21,11 +22,25 @@ pub struct Moved {
     pub written_bytes: u64,
 }
 
-/// What a process has moved, with the children that it waited for. None if it is gone, or is another user's.
-pub fn moved(pid: u32) -> Option<Moved> {
-    let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
-    let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-    Some(Moved { read_bytes: number("rchar:")?, written_bytes: number("wchar:")? })
+/// The kernel's account of a process. Open from its start on: of a process that has ended, newer kernels let only root
+/// open it.
+pub struct Account(Option<File>);
+
+impl Account {
+    /// That of a process which runs.
+    pub fn open(pid: u32) -> Account {
+        Account(File::open(format!("/proc/{pid}/io")).ok())
+    }
+
+    /// What the process has moved up to now, with the children that it waited for. None if it is gone, or is another
+    /// user's.
+    pub fn moved(&self) -> Option<Moved> {
+        let mut text = [0; 512];
+        let length = self.0.as_ref()?.read_at(&mut text, 0).ok()?;
+        let text = str::from_utf8(&text[..length]).ok()?;
+        let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        Some(Moved { read_bytes: number("rchar:")?, written_bytes: number("wchar:")? })
+    }
 }
 
 /// This host's name, as it is in the names of spools.

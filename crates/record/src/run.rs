@@ -16,7 +16,7 @@ use crate::POSIX_LIBRARY;
 use crate::collect::{Settings, Summary, collect_from};
 use crate::error::Error;
 use crate::live::{Look, Watch};
-use crate::members;
+use crate::members::{self, Account};
 use crate::preload::{can_be_preloaded, preload_folder};
 use crate::program::Program;
 use crate::signals::Forwarding;
@@ -296,11 +296,12 @@ fn run_recorded(
     wait: bool,
 ) -> Result<ExitStatus, Error> {
     let mut child = command.spawn().map_err(Error::io(&program.path, "start the program"))?;
+    let account = Account::open(child.id());
     let forwarding = Forwarding::to(child.id());
     // It runs already: what cannot be noted about it is not worth its life.
     let _ = folders.first().map(|folder| unseen::note_start(folder, child.id(), program));
     if wait_without_reaping(child.id()) {
-        unseen::note_end(folders, child.id());
+        unseen::note_end(folders, child.id(), &account);
     }
     let status = child.wait().map_err(Error::io(&program.path, "wait for the program"))?;
     forwarding.target_has_ended();

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use pio_trace::{Reason, Unseen};
 
-use crate::members::{self, Moved};
+use crate::members::{self, Account, Moved};
 use crate::program::Program;
 
 /// What one process did while it ran one unseen program.
@@ -51,12 +51,12 @@ pub fn note_start(folder: &Path, pid: u32, program: &Program) -> io::Result<()> 
 }
 
 /// Notes what a process has moved that has ended and is still there, if it has notes.
-pub fn note_end(folders: &[PathBuf], pid: u32) {
+pub fn note_end(folders: &[PathBuf], pid: u32, account: &Account) {
     for folder in folders {
         let notes =
             OpenOptions::new().append(true).custom_flags(libc::O_NOFOLLOW).open(notes_of(folder, pid));
         if let Ok(mut file) = notes {
-            let line = members::moved(pid).map_or_else(
+            let line = account.moved().map_or_else(
                 || "end\n".to_owned(),
                 |moved| format!("end {} {}\n", moved.read_bytes, moved.written_bytes),
             );
@@ -101,7 +101,7 @@ fn add(
     let after = match pid {
         Some(pid) if became(pid, run.start_ns) => None,
         // It runs on: what it has moved so far.
-        Some(pid) if !run.has_ended && members::is_alive(pid, run.start_ns) => members::moved(pid),
+        Some(pid) if !run.has_ended && members::is_alive(pid, run.start_ns) => Account::open(pid).moved(),
         _ => run.after,
     };
     let unseen = programs.entry((run.program.clone(), run.reason)).or_insert(Unseen {
