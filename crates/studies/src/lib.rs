@@ -8,4 +8,7 @@ pub mod coll;
 pub mod hong;
 pub mod miller_katz;
 pub mod pios;
+mod statement;
 pub mod thakur;
+
+pub use statement::{Basis, Computed, LOOKED_UP, Published, Statement, Verdict};

@@ -11,6 +11,8 @@ use pio_trace::Op;
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::{Basis, Computed, Published, Statement, Verdict};
+
 /// The machines of the study.
 pub const MACHINES: [&str; 2] = ["sp-argonne", "paragon-caltech"];
 
@@ -33,35 +35,14 @@ pub enum ThakurError {
 pub struct Row {
     /// The machine, or `both`.
     pub machine: &'static str,
-    /// `small` or `large`, or `both`.
-    pub case: &'static str,
-    /// What is compared.
-    pub what: String,
-    /// Its unit; empty for counts.
-    pub unit: &'static str,
-    /// What the paper prints, where we have it. Of the large case's bandwidths: the most that they can have been.
-    pub published: Option<f64>,
-    /// What we compute.
-    pub computed: f64,
-    /// What the comparison is worth.
-    pub basis: Basis,
-}
-
-/// How a computed number came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// Follows from application and strategy: no parameter can change it.
-    Exact,
-    /// A parameter was fitted to the published number.
-    Calibrated,
-    /// Nothing was fitted to it.
-    Predicted,
+    /// Its place is the case: `small`, `large` or `both`. Of the large case's bandwidths, the published number is the most
+    /// that they can have been.
+    pub statement: Statement,
 }
 
 impl Row {
-    /// How far the computed number is off, as a part of the published one.
-    pub fn error(&self) -> Option<f64> {
-        self.published.filter(|published| *published != 0.0).map(|published| self.computed / published - 1.0)
+    fn value(&self) -> f64 {
+        self.statement.computed.value().unwrap_or_default()
     }
 }
 
@@ -118,7 +99,7 @@ struct Line {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Published {
+struct Printed {
     sp_argonne: Table,
     paragon_caltech: Table,
     highest: Highest,
@@ -140,8 +121,8 @@ struct Size {
     count: u64,
 }
 
-impl Published {
-    fn load() -> Result<Published, ThakurError> {
+impl Printed {
+    fn load() -> Result<Printed, ThakurError> {
         Ok(toml::from_str(include_str!("../../../papers/thakur-1996/published.toml"))?)
     }
 
@@ -155,7 +136,7 @@ impl Published {
 /// # Errors
 /// None that a caller could cause: the descriptions and numbers are built in.
 pub fn reproduce() -> Result<Vec<Row>, ThakurError> {
-    let published = Published::load()?;
+    let published = Printed::load()?;
     let mut rows = Vec::new();
     for machine in MACHINES {
         let description = Machine::built_in(machine)?;
@@ -166,16 +147,10 @@ pub fn reproduce() -> Result<Vec<Row>, ThakurError> {
     }
     for (what, published) in [("read", published.highest.read), ("write", published.highest.write)] {
         let what = format!("aggregate {what} bandwidth");
-        let found = rows.iter().filter(|row| row.what.starts_with(&what)).map(|row| row.computed);
-        rows.push(Row {
-            machine: "both",
-            case: "both",
-            computed: found.fold(0.0, f64::max),
-            what: format!("highest {what}"),
-            unit: "MiB/s",
-            published: Some(published),
-            basis: Basis::Predicted,
-        });
+        let found = rows.iter().filter(|row| row.statement.what.starts_with(&what)).map(Row::value);
+        let (highest, what) = (found.fold(0.0, f64::max), format!("highest {what}"));
+        let statement = Statement::number("both", what, published, highest, "MiB/s", Basis::Predicted);
+        rows.push(Row { machine: "both", statement });
     }
     Ok(rows)
 }
@@ -190,10 +165,11 @@ pub fn run(machine: &Machine, size: &Collapse) -> Result<Prediction, ThakurError
     Ok(simulate(machine, &workload, Strategy::TwoPhase, &hints, &options, None, &mut |_| {})?)
 }
 
-fn small_rows(machine: &'static str, found: &Prediction, published: &Published, rows: &mut Vec<Row>) {
+fn small_rows(machine: &'static str, found: &Prediction, published: &Printed, rows: &mut Vec<Row>) {
     let table = published.table(machine);
     let mut row = |what: String, unit, published: f64, computed: f64, basis| {
-        rows.push(Row { machine, case: "small", what, unit, published: Some(published), computed, basis });
+        let statement = Statement::number("small", what, published, computed, unit, basis);
+        rows.push(Row { machine, statement });
     };
     let lines = [
         (Op::Open, table.open),
@@ -230,8 +206,19 @@ fn small_rows(machine: &'static str, found: &Prediction, published: &Published, 
 }
 
 fn large_rows(machine: &'static str, found: &Prediction, highest: &Highest, rows: &mut Vec<Row>) {
-    let mut row = |what: String, unit, published, computed: f64, basis| {
-        rows.push(Row { machine, case: "large", what, unit, published, computed, basis });
+    let mut row = |what: String, unit, published: Option<f64>, computed: f64, basis| {
+        let statement = match published {
+            Some(published) => Statement::number("large", what, published, computed, unit, basis),
+            None => Statement {
+                place: "large",
+                what,
+                published: Published::Nothing,
+                computed: Computed::Number(computed, unit),
+                verdict: Verdict::Open,
+                basis,
+            },
+        };
+        rows.push(Row { machine, statement });
     };
     for op in [Op::Open, Op::Close, Op::Read, Op::Write, Op::Communicate] {
         let total = found.operation(op);
@@ -261,7 +248,7 @@ fn aggregate_bandwidth(found: &Prediction, op: Op, bytes: u64) -> f64 {
 /// # Errors
 /// As [`run`].
 pub fn fit(machine: &Machine, seats: Seats) -> Result<Machine, ThakurError> {
-    let published = Published::load()?;
+    let published = Printed::load()?;
     let table = published.table(&machine.name);
     let mut machine = start(machine, seats);
     let mean = |line: Line| Duration::from_seconds(round(line.seconds / line.count as f64));
@@ -372,10 +359,10 @@ mod tests {
     #[test]
     fn the_small_case_comes_out_as_published() {
         let rows = reproduce().unwrap();
-        assert_eq!(rows.iter().filter(|row| row.case == "small").count(), 2 * (5 * 2 + 5 + 2));
-        for row in rows.iter().filter(|row| row.case == "small") {
-            let error = row.error().unwrap();
-            match row.basis {
+        assert_eq!(rows.iter().filter(|row| row.statement.place == "small").count(), 2 * (5 * 2 + 5 + 2));
+        for row in rows.iter().filter(|row| row.statement.place == "small") {
+            let error = row.statement.error().unwrap();
+            match row.statement.basis {
                 Basis::Exact => assert_eq!(error, 0.0, "{row:?}"),
                 // Four digits of a parameter, and the paper's own rounding.
                 _ => assert!(error.abs() < 0.005, "{row:?} is off by {error}"),
@@ -386,11 +373,12 @@ mod tests {
     #[test]
     fn the_highest_bandwidths_are_on_the_sp_and_the_paragon_keeps_the_bound() {
         let rows = reproduce().unwrap();
-        let bound: Vec<&Row> = rows.iter().filter(|row| row.what.ends_with("(published: at most)")).collect();
-        let of = |machine| bound.iter().filter(move |row| row.machine == machine).map(|row| row.computed);
+        let bound: Vec<&Row> =
+            rows.iter().filter(|row| row.statement.what.ends_with("(published: at most)")).collect();
+        let of = |machine| bound.iter().filter(move |row| row.machine == machine).map(|row| row.value());
         assert_eq!((of("sp-argonne").count(), of("paragon-caltech").count()), (2, 2));
         assert!(of("sp-argonne").zip(of("paragon-caltech")).all(|(sp, paragon)| sp > paragon));
         let paragon = bound.iter().filter(|row| row.machine == "paragon-caltech");
-        assert!(paragon.map(|row| row.error().unwrap()).all(|error| error <= 0.0), "{bound:?}");
+        assert!(paragon.map(|row| row.statement.error().unwrap()).all(|error| error <= 0.0), "{bound:?}");
     }
 }

@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use pio_report::Table;
 use pio_report::chart::{self, Figure, Point, Series};
-use pio_studies::baylor::{self, Basis, Options, Plot, Statement, Verdict};
+use pio_studies::baylor::{self, Options, Plot};
+use pio_studies::{Computed, LOOKED_UP, Published, Statement, Verdict};
 
 use crate::progress::Progress;
 
@@ -273,27 +274,28 @@ fn statements_table(statements: &[Statement]) -> Table {
         Verdict::Fails => "DOES NOT HOLD".to_owned(),
         Verdict::Open => "–".to_owned(),
     };
-    let basis = |statement: &Statement| match statement.basis {
-        Basis::Calibrated => "calibrated",
-        Basis::Predicted => "predicted",
-    };
     let row = |statement: &Statement| {
-        let published =
-            if statement.published.is_empty() { "(not known to us)" } else { statement.published };
+        let published = match statement.published {
+            Published::Words(words) => words.to_owned(),
+            _ => "(predicted before it was looked up)".to_owned(),
+        };
+        let computed = if let Computed::Words(words) = &statement.computed { words } else { "" };
         vec![
             statement.place.to_owned(),
-            statement.what.to_owned(),
-            published.to_owned(),
-            statement.computed.clone(),
+            statement.what.clone(),
+            published,
+            computed.to_owned(),
             verdict(statement),
-            basis(statement).to_owned(),
+            statement.basis.name().to_owned(),
         ]
     };
     Table {
         title: "What the text says, and what is computed".to_owned(),
-        note: "independent: varies by at most 10 %. slightly, small: by at most 25 %. calibrated: parameters of the I/O node \
-               were chosen for it. predicted: nothing was. papers/baylor-1995/README.md says what rests on what."
-            .to_owned(),
+        note: format!(
+            "independent: varies by at most 10 %. slightly, small: by at most 25 %. calibrated: parameters of the I/O node \
+             were chosen for it. predicted: nothing was. What was not known was looked up on {LOOKED_UP}. \
+             papers/baylor-1995/README.md says what rests on what."
+        ),
         columns: vec!["where", "what", "published", "computed", ">error", "basis"],
         rows: statements.iter().map(row).collect(),
     }

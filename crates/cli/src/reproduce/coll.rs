@@ -12,9 +12,8 @@ use pio_report::Table;
 use pio_report::chart::{self, Figure, Series};
 use pio_studies::coll::{
     self, ApplicationMapping, Distribution, FIGURES, FirstHalf, IoMapping, MEGA, Most, Options, Plot,
-    Published, Statement,
 };
-use pio_studies::thakur::Basis;
+use pio_studies::{Computed, LOOKED_UP, Published, Statement};
 
 use crate::progress::Progress;
 
@@ -308,7 +307,7 @@ fn most_table(most: &[Most]) -> Table {
     };
     Table {
         title: "Table 1: the most that I/O nodes accept, each".to_owned(),
-        note: "Predicted. The printed table is kept aside.".to_owned(),
+        note: format!("Predicted before the printed table was looked up, on {LOOKED_UP}."),
         columns: vec!["traffic", "application", ">accepted"],
         rows: most.iter().map(row).collect(),
     }
@@ -316,22 +315,22 @@ fn most_table(most: &[Most]) -> Table {
 
 fn statements_table(statements: &[Statement]) -> Table {
     let number = |value: f64, unit: &str| format!("{value:.3} {unit}").trim_end().to_owned();
-    let basis = |statement: &Statement| match statement.basis {
-        Basis::Exact => "exact",
-        Basis::Calibrated => "calibrated",
-        Basis::Predicted => "predicted",
-    };
     let row = |statement: &Statement| {
+        let (value, unit) = match &statement.computed {
+            Computed::Number(value, unit) => (number(*value, unit), *unit),
+            Computed::Words(words) => (words.clone(), ""),
+        };
         vec![
-            statement.section.to_owned(),
+            statement.place.to_owned(),
             statement.what.clone(),
             match statement.published {
-                Published::Number(published) => number(published, statement.unit),
+                Published::Number(published) | Published::AtLeast(published) => number(published, unit),
                 Published::Words(words) => format!("\"{words}\""),
+                Published::Nothing => "–".to_owned(),
             },
-            number(statement.computed, statement.unit),
+            value,
             statement.error().map_or("–".into(), |error| format!("{:+.1} %", error * 100.0)),
-            basis(statement).to_owned(),
+            statement.basis.name().to_owned(),
         ]
     };
     Table {

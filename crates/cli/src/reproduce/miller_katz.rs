@@ -10,7 +10,8 @@ use pio_machine::{Computer, Duration, parse_size};
 use pio_report::Table;
 use pio_report::chart;
 use pio_report::units::significant;
-use pio_studies::miller_katz::{self, Basis, Claim, MEGAWORD, Sensitivity, Statement, Study};
+use pio_studies::miller_katz::{self, MEGAWORD, Sensitivity, Study};
+use pio_studies::{Computed, LOOKED_UP, Published, Statement, Verdict};
 
 use crate::progress::Working;
 
@@ -138,12 +139,12 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
     }
     if everything {
         working.now("simulating what the paper states, and other values of what it leaves out");
-        let (stated, kept_aside): (Vec<Statement>, Vec<Statement>) = miller_katz::statements(&study)?
+        let (stated, unknown): (Vec<Statement>, Vec<Statement>) = miller_katz::statements(&study)?
             .into_iter()
-            .partition(|statement| statement.claim != Claim::Unknown);
+            .partition(|statement| statement.published != Published::Nothing);
         text.push_str(&statements_table(&stated).text());
         text.push('\n');
-        text.push_str(&predictions_table(&kept_aside).text());
+        text.push_str(&predictions_table(&unknown).text());
         text.push('\n');
         text.push_str(&sensitivities_table(&miller_katz::sensitivities(&study)?).text());
     }
@@ -205,28 +206,20 @@ fn write(folder: &Path, drawn: &Drawn) -> Result<()> {
 
 fn statements_table(statements: &[Statement]) -> Table {
     let cells = |one: &Statement| {
-        let (published, verdict) = match one.claim {
-            Claim::Is(number) => {
-                let error = one.error().map_or(String::new(), |error| format!("{:+.1} %", error * 100.0));
-                (format!("{} {}", significant(number), one.unit), error)
-            }
-            Claim::AtLeast(number) => {
-                (format!("at least {} {}", significant(number), one.unit), as_stated(one))
-            }
-            Claim::Words(words, _) => (words.to_owned(), as_stated(one)),
-            Claim::Unknown => (String::new(), String::new()),
-        };
-        let basis = match one.basis {
-            Basis::Calibrated => "calibrated",
-            Basis::Predicted => "predicted",
+        let unit = if let Computed::Number(_, unit) = one.computed { unit } else { "" };
+        let published = match one.published {
+            Published::Number(number) => format!("{} {unit}", significant(number)),
+            Published::AtLeast(number) => format!("at least {} {unit}", significant(number)),
+            Published::Words(words) => words.to_owned(),
+            Published::Nothing => String::new(),
         };
         vec![
             one.place.to_owned(),
             one.what.clone(),
             published.trim().to_owned(),
             computed(one),
-            verdict,
-            basis.to_owned(),
+            verdict(one),
+            one.basis.name().to_owned(),
         ]
     };
     Table {
@@ -240,11 +233,13 @@ fn statements_table(statements: &[Statement]) -> Table {
     }
 }
 
-/// What is not known to us of the paper: ours can be held against it.
+/// What the models were not given of the paper: ours can be held against it.
 fn predictions_table(statements: &[Statement]) -> Table {
     let cells = |one: &Statement| vec![one.place.to_owned(), one.what.clone(), computed(one)];
     Table {
-        title: "Predictions where the paper's numbers are not known to us".to_owned(),
+        title: format!(
+            "Predicted before the paper's numbers were looked up on {LOOKED_UP}, or never printed"
+        ),
         note: "Nothing was fitted to any of them.".to_owned(),
         columns: vec!["section", "what", ">predicted"],
         rows: statements.iter().map(cells).collect(),
@@ -252,14 +247,18 @@ fn predictions_table(statements: &[Statement]) -> Table {
 }
 
 fn computed(statement: &Statement) -> String {
-    format!("{} {}", significant(statement.computed), statement.unit).trim_end().to_owned()
+    match &statement.computed {
+        Computed::Number(value, unit) => format!("{} {unit}", significant(*value)).trim_end().to_owned(),
+        Computed::Words(words) => words.clone(),
+    }
 }
 
-fn as_stated(statement: &Statement) -> String {
-    match statement.holds() {
-        Some(true) => "as stated".to_owned(),
-        Some(false) => "NOT AS STATED".to_owned(),
-        None => String::new(),
+fn verdict(statement: &Statement) -> String {
+    match statement.verdict {
+        Verdict::Error(error) => format!("{:+.1} %", error * 100.0),
+        Verdict::Holds => "as stated".to_owned(),
+        Verdict::Fails => "NOT AS STATED".to_owned(),
+        Verdict::Open => String::new(),
     }
 }
 

@@ -10,7 +10,8 @@ use pio_explain::{Explanation, OperationTable, Sizes};
 use pio_mpi::Commands;
 use pio_plan::{Hints, Strategy};
 use pio_report::Table;
-use pio_studies::thakur::{self, Basis, Row};
+use pio_studies::thakur::{self, Row};
+use pio_studies::{Computed, Published, Statement};
 use pio_trace::Op;
 
 use crate::apply::{self, How};
@@ -169,24 +170,27 @@ fn checks_table(checks: &[Check]) -> Table {
 }
 
 fn rows_table(rows: &[Row]) -> Table {
-    let number = |row: &Row, value: f64| {
-        let digits = if row.unit.is_empty() { 0 } else { 3 };
-        format!("{value:.digits$} {}", row.unit).trim_end().to_owned()
+    let number = |value: f64, unit: &str| {
+        let digits = if unit.is_empty() { 0 } else { 3 };
+        format!("{value:.digits$} {unit}").trim_end().to_owned()
     };
-    let basis = |row: &Row| match row.basis {
-        Basis::Exact => "exact",
-        Basis::Calibrated => "calibrated",
-        Basis::Predicted => "predicted",
+    let numbers = |statement: &Statement| match (&statement.computed, statement.published) {
+        (Computed::Number(computed, unit), Published::Number(published)) => {
+            (number(published, unit), number(*computed, unit))
+        }
+        (Computed::Number(computed, unit), _) => ("–".to_owned(), number(*computed, unit)),
+        (Computed::Words(words), _) => ("–".to_owned(), words.clone()),
     };
-    let cells = |row: &Row| {
+    let cells = |Row { machine, statement }: &Row| {
+        let (published, computed) = numbers(statement);
         vec![
-            row.machine.to_owned(),
-            row.case.to_owned(),
-            row.what.clone(),
-            row.published.map_or("–".into(), |value| number(row, value)),
-            number(row, row.computed),
-            row.error().map_or("–".into(), |error| format!("{:+.1} %", error * 100.0)),
-            basis(row).to_owned(),
+            (*machine).to_owned(),
+            statement.place.to_owned(),
+            statement.what.clone(),
+            published,
+            computed,
+            statement.error().map_or("–".into(), |error| format!("{:+.1} %", error * 100.0)),
+            statement.basis.name().to_owned(),
         ]
     };
     Table {

@@ -26,7 +26,7 @@ use pio_sim::network::topology::{Topology, TopologyError};
 
 pub use io_node::{IoNodeTimes, io_node_times};
 pub use plots::{Line, Plot, plots};
-pub use statements::{Basis, Statement, Verdict, statements};
+pub use statements::statements;
 pub use table::{RATE_ROWS, RateRow, loads, rates};
 
 /// The machine of the study, built in.

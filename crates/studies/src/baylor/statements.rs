@@ -2,54 +2,15 @@
 //!
 //! Where the text says how much, the error is given. Where it says how (grows, is independent, ...), it is said by a number
 //! here, and holds or does not: `independent` is to vary by no more than [`SAME`], what `slightly` differs by no more than
-//! [`SLIGHTLY`]. Results that are kept aside to test the model have no published side; what is computed for them is a
-//! prediction.
+//! [`SLIGHTLY`]. Results that were predicted before they were looked up have no published side.
 
 mod io_node;
 mod io_only;
 mod with_messages;
 
 use super::{IoNodeTimes, Outcomes, Point};
+use crate::{Basis, Computed, Published, Statement, Verdict};
 use pio_sim::kernel::Estimate;
-
-/// A stated result.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Statement {
-    /// Where the paper shows it.
-    pub place: &'static str,
-    /// What it is of.
-    pub what: &'static str,
-    /// What the text says; empty if that is kept aside.
-    pub published: &'static str,
-    /// What is computed.
-    pub computed: String,
-    /// How the two compare.
-    pub verdict: Verdict,
-    /// What the comparison is worth.
-    pub basis: Basis,
-}
-
-/// How published and computed compare.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Verdict {
-    /// The computed number is off by this part of the published one.
-    Error(f64),
-    /// It is as the text says.
-    Holds,
-    /// It is not.
-    Fails,
-    /// Nothing is published to compare with.
-    Open,
-}
-
-/// How a computed result came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// Parameters of the I/O node were chosen so that it comes out.
-    Calibrated,
-    /// Nothing was chosen for it.
-    Predicted,
-}
 
 /// What varies by no more is independent.
 pub const SAME: f64 = 0.10;
@@ -82,10 +43,6 @@ fn point(nodes: u32, io_nodes: u32, label: f64, request_bytes: u64, load: f64) -
     Point { nodes, io_nodes, flops_per_byte: Some(label), request_bytes, load }
 }
 
-fn holds(it_does: bool) -> Verdict {
-    if it_does { Verdict::Holds } else { Verdict::Fails }
-}
-
 /// The greatest over the least, less one.
 fn spread(values: &[f64]) -> f64 {
     let most = values.iter().copied().fold(f64::MIN, f64::max);
@@ -116,6 +73,13 @@ impl Reader<'_> {
     }
 
     fn open(place: &'static str, what: &'static str, computed: String) -> Statement {
-        Statement { place, what, published: "", computed, verdict: Verdict::Open, basis: Basis::Predicted }
+        Statement {
+            place,
+            what: what.to_owned(),
+            published: Published::Nothing,
+            computed: Computed::Words(computed),
+            verdict: Verdict::Open,
+            basis: Basis::Predicted,
+        }
     }
 }

@@ -5,9 +5,8 @@ use crate::coll::multiple::{Pattern, clients};
 use crate::coll::options::{MEGA, Options, System};
 use crate::coll::placement::{ApplicationMapping, FirstHalf, IoMapping, Placement};
 use crate::coll::plan::{Curve, Plan, Plot, Point, Run, Watched};
-use crate::coll::statements::{Published, Statement};
 use crate::coll::traffic::{Destinations, Distribution, Process};
-use crate::thakur::Basis;
+use crate::{Basis, Computed, Published, Statement, Verdict};
 
 /// Figures 9 a to f: a plot for each application mapping and load of the I/O job.
 pub(super) fn plans(system: &System, options: &Options) -> Result<Vec<Plan>, CollError> {
@@ -77,11 +76,11 @@ pub(super) fn conclusions(options: &Options, summary: &Plot) -> Vec<Statement> {
         let alone = curve.points.first()?.y;
         let least = curve.points.iter().map(|point| point.y).fold(f64::INFINITY, f64::min);
         Some(Statement {
-            section: "5",
+            place: "5",
             what: format!("least of the compute job's bandwidth beside I/O, over that alone: {}", curve.name),
             published: Published::Words(if on_io_nodes { "can interfere" } else { "free to map" }),
-            computed: least / alone,
-            unit: "",
+            computed: Computed::Number(least / alone, ""),
+            verdict: Verdict::Open,
             basis: Basis::Predicted,
         })
     };

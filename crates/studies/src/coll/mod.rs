@@ -18,13 +18,13 @@ use thiserror::Error;
 use pio_sim::network::circuit::CircuitError;
 use pio_sim::network::topology::TopologyError;
 
+use crate::Statement;
 use multiple::Pattern;
 use plan::{Plan, carry_out};
 
 pub use options::{MEGA, Options, System};
 pub use placement::{ApplicationMapping, FirstHalf, IoMapping, Placement};
 pub use plan::{Curve, Plot, Point};
-pub use statements::{Published, Statement};
 pub use traffic::{Destinations, Distribution, Outcome, Process, Window, run};
 
 /// The figures of the paper that show results.
@@ -151,6 +151,7 @@ mod tests {
     use pio_machine::{Duration, Machine};
 
     use super::*;
+    use crate::Published;
 
     fn options() -> Options {
         let mut options = Options::new(Machine::built_in("qsnet-64").unwrap());

@@ -6,43 +6,7 @@ use crate::coll::options::{MEGA, Options, System};
 use crate::coll::placement::{ApplicationMapping, FirstHalf, IoMapping};
 use crate::coll::plan::{Curve, Plan, Plot, Run};
 use crate::coll::{CollError, combined, multiple, ping};
-use crate::thakur::Basis;
-
-/// A statement of the paper.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Statement {
-    /// Where in the paper.
-    pub section: &'static str,
-    /// Of what.
-    pub what: String,
-    /// What the paper says, as a number if it gives one, or in its words.
-    pub published: Published,
-    /// What we compute.
-    pub computed: f64,
-    /// Its unit; empty for ratios.
-    pub unit: &'static str,
-    /// What the comparison is worth.
-    pub basis: Basis,
-}
-
-/// What the paper says.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Published {
-    /// A number.
-    Number(f64),
-    /// No number.
-    Words(&'static str),
-}
-
-impl Statement {
-    /// How far the computed number is off, as a part of the published one.
-    pub fn error(&self) -> Option<f64> {
-        match self.published {
-            Published::Number(published) => Some(self.computed / published - 1.0),
-            Published::Words(_) => None,
-        }
-    }
-}
+use crate::{Basis, Computed, Published, Statement, Verdict};
 
 const LONG: u64 = 4_000_000;
 
@@ -50,13 +14,8 @@ const LONG: u64 = 4_000_000;
 pub(super) fn pings(system: &System, both_ways: bool) -> Vec<Statement> {
     let main = ping::sent_by(system, Memory::Main, Library::Direct);
     let mpi = ping::sent_by(system, Memory::Main, Library::Mpi);
-    let row = |section, what: &str, published, computed, unit, basis| Statement {
-        section,
-        what: what.to_owned(),
-        published: Published::Number(published),
-        computed,
-        unit,
-        basis,
+    let row = |place, what: &str, published, computed, unit, basis| {
+        Statement::number(place, what, published, computed, unit, basis)
     };
     let speed = |system: &System| ping::bandwidth(system, LONG, both_ways) / MEGA;
     let time = |system: &System, bytes| ping::latency(system, bytes, false) * 1e6;
@@ -91,14 +50,8 @@ pub(super) fn hot_spot(system: &System, by_node: &Plot) -> Vec<Statement> {
         let levels: Vec<u32> =
             (from..=to).filter(|node| *node < system.nodes()).map(|node| system.levels(node, 0)).collect();
         let mean = levels.iter().sum::<u32>() as f64 / levels.len().max(1) as f64;
-        statements.push(Statement {
-            section: "4.3",
-            what: format!("places of contention from nodes {from} to {to} to node 0"),
-            published: Published::Number(published),
-            computed: mean,
-            unit: "",
-            basis: Basis::Exact,
-        });
+        let what = format!("places of contention from nodes {from} to {to} to node 0");
+        statements.push(Statement::number("4.3", what, published, mean, "", Basis::Exact));
     }
     for curve in &by_node.curves {
         let mean = |from: f64, to: f64| {
@@ -107,11 +60,11 @@ pub(super) fn hot_spot(system: &System, by_node: &Plot) -> Vec<Statement> {
             sum / f64::max(count, 1.0)
         };
         statements.push(Statement {
-            section: "4.3",
+            place: "4.3",
             what: format!("bandwidth of nodes 1 to 3 over that of 16 to 63, if {}", curve.name),
             published: Published::Words("uneven"),
-            computed: mean(1.0, 3.0) / mean(16.0, 63.0),
-            unit: "",
+            computed: Computed::Number(mean(1.0, 3.0) / mean(16.0, 63.0), ""),
+            verdict: Verdict::Open,
             basis: Basis::Predicted,
         });
     }
@@ -148,11 +101,11 @@ pub(super) fn ratio(plot: &Plot) -> Vec<Statement> {
     let statement = |curve: &Curve| {
         let lowest = curve.points.iter().map(|point| point.y).fold(f64::INFINITY, f64::min);
         Statement {
-            section: "4.4",
+            place: "4.4",
             what: format!("highest over lowest accepted load of any share of writes, {}", curve.name),
             published: Published::Words("very little sensitivity"),
-            computed: curve.highest() / lowest,
-            unit: "",
+            computed: Computed::Number(curve.highest() / lowest, ""),
+            verdict: Verdict::Open,
             basis: Basis::Predicted,
         }
     };
@@ -182,13 +135,9 @@ pub(super) fn alone_plan(system: &System, options: &Options) -> Result<Plan, Col
 
 /// Section 4.5.
 pub(super) fn alone(plot: &Plot) -> Vec<Statement> {
-    let statement = |curve: &Curve| Statement {
-        section: "4.5",
-        what: format!("asymptotic bandwidth of the compute job alone, {} mapping", curve.name),
-        published: Published::Number(130.0),
-        computed: curve.highest(),
-        unit: "MB/s",
-        basis: Basis::Predicted,
+    let statement = |curve: &Curve| {
+        let what = format!("asymptotic bandwidth of the compute job alone, {} mapping", curve.name);
+        Statement::number("4.5", what, 130.0, curve.highest(), "MB/s", Basis::Predicted)
     };
     plot.curves.iter().map(statement).collect()
 }

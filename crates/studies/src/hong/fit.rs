@@ -234,10 +234,10 @@ fn per_segment(experiment: &Experiment, server: Server) -> Parameters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hong::published::Published;
+    use crate::hong::published::Printed;
 
     fn fit() -> (Vec<Measurement>, Fit) {
-        let measurements = Published::load().unwrap().measurements();
+        let measurements = Printed::load().unwrap().measurements();
         let fit = Fit::of(&measurements).unwrap();
         (measurements, fit)
     }

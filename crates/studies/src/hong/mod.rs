@@ -15,12 +15,12 @@ use pio_machine::Machine;
 use pio_plan::Direction;
 use thiserror::Error;
 
-use crate::thakur::Basis;
+use crate::{Basis, Published, Statement, Verdict};
 use pio_sim::SimError;
 
 pub use fit::{Estimated, Fit, Slope};
 pub use model::{Experiment, Method, Parameter, Parameters, Server};
-pub use published::{Measurement, PrintedTable, Published};
+pub use published::{Measurement, Printed, PrintedTable};
 
 /// Why the study cannot be run.
 #[derive(Debug, Error)]
@@ -165,21 +165,6 @@ impl Row {
     }
 }
 
-/// A statement of the paper.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Statement {
-    /// Where.
-    pub section: &'static str,
-    /// What it says.
-    pub what: &'static str,
-    /// What we compute.
-    pub computed: String,
-    /// Whether that is so.
-    pub holds: bool,
-    /// What the comparison is worth.
-    pub basis: Basis,
-}
-
 /// The median of the errors' sizes; none if there is no error to tell.
 pub fn median_error(errors: impl Iterator<Item = f64>) -> Option<f64> {
     let mut sizes: Vec<f64> = errors.map(f64::abs).collect();
@@ -197,7 +182,7 @@ pub fn median_error(errors: impl Iterator<Item = f64>) -> Option<f64> {
 /// # Errors
 /// If the clients or servers do not fit the machine's network.
 pub fn reproduce(options: &Options) -> Result<Study, HongError> {
-    let published = Published::load()?;
+    let published = Printed::load()?;
     let fit = Fit::of(&published.measurements())?;
     let cost = Cost { parameters: fit.parameters(Server::Concurrent)?, fit, options };
     let paper = published
@@ -229,7 +214,7 @@ struct Cost<'a> {
 impl Cost<'_> {
     fn table(
         &self,
-        published: &Published,
+        published: &Printed,
         printed: Option<&PrintedTable>,
         direction: Direction,
         other: Other,
@@ -291,26 +276,29 @@ fn statements(tables: &[Table]) -> Vec<Statement> {
             of().filter_map(|table| pick(&table.rows)).map(Row::saved).fold(0.0, f64::max)
         };
         found.push(Statement {
-            section: if clients == 2 { "5.1, Tables 1 and 3" } else { "5.1, Tables 2 and 4" },
-            what: "as the number of segments increases, ECIO saves more time",
+            place: if clients == 2 { "5.1, Tables 1 and 3" } else { "5.1, Tables 2 and 4" },
+            what: String::new(),
+            published: Published::Words("as the number of segments increases, ECIO saves more time"),
             computed: format!(
                 "from {:.2} s or less to {:.1} s or less",
                 saved(<[Row]>::first),
                 saved(<[Row]>::last)
-            ),
-            holds: of().all(grows),
+            )
+            .into(),
+            verdict: Verdict::of(of().all(grows)),
             basis,
         });
         found.push(Statement {
-            section: if clients == 2 { "6, Tables 1 and 3" } else { "6, Tables 2 and 4" },
-            what: "ECIO is better than collective I/O in all cases",
+            place: if clients == 2 { "6, Tables 1 and 3" } else { "6, Tables 2 and 4" },
+            what: String::new(),
+            published: Published::Words("ECIO is better than collective I/O in all cases"),
             computed: {
                 let gains = of().flat_map(|table| table.rows.iter().map(Row::improvement_percent));
                 let (low, high) =
                     gains.fold((f64::INFINITY, 0.0_f64), |(low, high), one| (low.min(one), high.max(one)));
-                format!("by {low:.1} to {high:.1} %")
+                format!("by {low:.1} to {high:.1} %").into()
             },
-            holds: of().all(|table| table.rows.iter().all(|row| row.saved() > 0.0)),
+            verdict: Verdict::of(of().all(|table| table.rows.iter().all(|row| row.saved() > 0.0))),
             basis,
         });
     }
@@ -320,14 +308,16 @@ fn statements(tables: &[Table]) -> Vec<Statement> {
     };
     let (two, four) = (last(2), last(4));
     found.push(Statement {
-        section: "4.3, Equations 1 and 2",
-        what: "with more clients, the difference becomes smaller",
+        place: "4.3, Equations 1 and 2",
+        what: String::new(),
+        published: Published::Words("with more clients, the difference becomes smaller"),
         computed: format!(
             "{} s with 2 clients, {} s with 4 (1024000 segments, write and read)",
             two.iter().map(|one| format!("{one:.1}")).collect::<Vec<_>>().join(" and "),
             four.iter().map(|one| format!("{one:.1}")).collect::<Vec<_>>().join(" and "),
-        ),
-        holds: two.iter().zip(&four).all(|(two, four)| four < two),
+        )
+        .into(),
+        verdict: Verdict::of(two.iter().zip(&four).all(|(two, four)| four < two)),
         basis: Basis::Predicted,
     });
     found
@@ -358,7 +348,11 @@ mod tests {
             }
             assert!(cells().all(|cell| cell.low < cell.computed && cell.computed < cell.high));
         }
-        assert!(study.statements.iter().all(|statement| statement.holds), "{:?}", study.statements);
+        assert!(
+            study.statements.iter().all(|statement| statement.verdict == Verdict::Holds),
+            "{:?}",
+            study.statements
+        );
     }
 
     #[test]

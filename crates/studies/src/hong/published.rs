@@ -9,7 +9,7 @@ use super::model::{Experiment, Method};
 /// What the paper prints.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Published {
+pub struct Printed {
     /// Data pieces of all clients together: the tables' first column.
     pub pieces: Vec<u64>,
     /// Bytes of each.
@@ -53,12 +53,12 @@ pub struct Measurement {
     pub seconds: f64,
 }
 
-impl Published {
+impl Printed {
     /// The file, which is built in.
     ///
     /// # Errors
     /// None that a caller could cause.
-    pub fn load() -> Result<Published, HongError> {
+    pub fn load() -> Result<Printed, HongError> {
         Ok(toml::from_str(include_str!("../../../../papers/hong-2006/published.toml"))?)
     }
 
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_tables_agree_with_their_own_arithmetic() {
-        let published = Published::load().unwrap();
+        let published = Printed::load().unwrap();
         assert_eq!(published.measurements().len(), 36);
         for table in &published.tables {
             for (row, pieces) in published.pieces.iter().enumerate() {

@@ -10,7 +10,7 @@ use pio_trace::{Call, File, HandleId, ViewId};
 use super::HongError;
 use super::linear::closest_to_one;
 use super::model::{Experiment, Method};
-use super::published::{Measurement, Published};
+use super::published::{Measurement, Printed};
 use pio_sim::SimError;
 use pio_sim::workload::{Open, Step, What, Workload};
 use pio_sim::{Options, simulate};
@@ -97,7 +97,7 @@ pub fn fit(machine: &Machine) -> Result<Machine, HongError> {
     let mut bare = machine.clone();
     set(&mut bare, [Duration::ZERO; 5])?;
     let mut rows = Vec::new();
-    for Measurement { experiment, seconds: published } in Published::load()?.measurements() {
+    for Measurement { experiment, seconds: published } in Printed::load()?.measurements() {
         let Some(rest) = seconds(&bare, &experiment, 1)? else { continue };
         // (start-up + piece · n/m) / (published − rest) is to come close to 1.
         let relative = 1.0 / (published - rest);
@@ -160,7 +160,7 @@ mod tests {
     /// What the tables with 2 clients cannot tell apart, simulation and model take alike: so they agree on other numbers, too.
     #[test]
     fn simulation_agrees_with_the_cost_model() {
-        let fit = Fit::of(&Published::load().unwrap().measurements()).unwrap();
+        let fit = Fit::of(&Printed::load().unwrap().measurements()).unwrap();
         let parameters = fit.parameters(Server::Concurrent).unwrap();
         for (method, direction, clients) in [Method::Collective, Method::Ecio]
             .into_iter()
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn hundred_executions_take_hundred_times_one() {
-        let experiment = Published::load().unwrap().measurements()[0].experiment;
+        let experiment = Printed::load().unwrap().measurements()[0].experiment;
         let [one, hundred] = [1, 100].map(|count| seconds(&machine(), &experiment, count).unwrap().unwrap());
         assert!((hundred / one - 1.0).abs() < 1e-3, "{one} {hundred}");
     }
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn segments_that_cannot_be_dealt_out_evenly_are_all_there() {
         let experiment =
-            Experiment { pieces: 10, clients: 4, ..Published::load().unwrap().measurements()[0].experiment };
+            Experiment { pieces: 10, clients: 4, ..Printed::load().unwrap().measurements()[0].experiment };
         let own = |steps: &Vec<Step>| match &steps[2].what {
             What::Access { positions, .. } => positions.end,
             _ => 0,

@@ -20,7 +20,7 @@ use pio_sim::buffers::{Options, Outcome, Process, Program, run};
 use pio_sim::workload::miller_katz::{PUBLISHED, application};
 
 pub use sensitivity::{Sensitivity, sensitivities};
-pub use statements::{Basis, Claim, Statement, statements};
+pub use statements::statements;
 pub use tables::{Measured, Printed, printed};
 
 /// Bytes of a megaword, the Cray's measure of memory: 2^20 words of 8 bytes.

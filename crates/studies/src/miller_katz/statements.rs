@@ -1,50 +1,12 @@
-//! What the paper states, beside what we compute; and what was kept aside, predicted.
+//! What the paper states, beside what we compute; and what was predicted before it was looked up.
 
 use pio_machine::Duration;
 
 use super::{Case, MEGAWORD, Study, figures};
+use crate::{Basis, Computed, Published, Statement, Verdict};
 use pio_sim::SimError;
 use pio_sim::buffers::Outcome;
 use pio_sim::workload::miller_katz::{Class, Profile, find};
-
-/// One compared number.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Statement {
-    /// Where in the paper.
-    pub place: &'static str,
-    /// What is compared.
-    pub what: String,
-    /// Unit of the numbers.
-    pub unit: &'static str,
-    /// What the paper says of it.
-    pub claim: Claim,
-    /// What we compute.
-    pub computed: f64,
-    /// What the comparison is worth.
-    pub basis: Basis,
-}
-
-/// What the paper says.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Claim {
-    /// A number.
-    Is(f64),
-    /// A bound from below.
-    AtLeast(f64),
-    /// Something in words, and whether it is so here.
-    Words(&'static str, bool),
-    /// Kept aside, or never printed: ours is a prediction that others can check.
-    Unknown,
-}
-
-/// How a computed number came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// A parameter was chosen by it.
-    Calibrated,
-    /// Nothing was fitted to it.
-    Predicted,
-}
 
 /// Buffers of one processor's share while others have I/O, too: 2 MW of the machine's 16 (section 6.2).
 const SHARE: u64 = 2 * MEGAWORD;
@@ -65,7 +27,7 @@ pub fn statements(study: &Study) -> Result<Vec<Statement>, SimError> {
     given(study, &mut found)?;
     main_memory(&runs, &mut found);
     solid_state(&runs, &mut found);
-    withheld(&runs, &mut found);
+    unknown(&runs, &mut found);
     Ok(found)
 }
 
@@ -149,23 +111,24 @@ fn staging(names: &[String]) -> Result<Vec<usize>, SimError> {
 
 /// What parameters were chosen by.
 fn given(study: &Study, found: &mut Vec<Statement>) -> Result<(), SimError> {
-    let mut row = |place, what: &str, unit, claim, computed| {
-        let what = what.to_owned();
-        found.push(Statement { place, what, unit, claim, computed, basis: Basis::Calibrated });
+    let mut row = |place, what: &str, unit, (published, verdict), computed| {
+        let (what, computed) = (what.to_owned(), Computed::Number(computed, unit));
+        found.push(Statement { place, what, published, computed, verdict, basis: Basis::Calibrated });
     };
     let mut peak: f64 = 0.0;
     for name in study.applications() {
         peak = peak.max(sustained(study.program(name)?));
     }
     let what = "highest request rate sustained over 2 CPU seconds, all applications";
-    row("5.1", what, "MB/s", Claim::AtLeast(200.0), peak);
+    row("5.1", what, "MB/s", at_least(200.0, peak), peak);
     let (ssd, disks) = (&study.computer.ssd, &study.computer.disks);
     let access = ssd.setup.seconds() + ssd.bandwidth.time_of(16 << 10).seconds();
-    row("5.2", "solid-state disk: 16 KB", "us", Claim::Is(16.0), access * 1e6);
+    row("5.2", "solid-state disk: 16 KB", "us", is(16.0, access * 1e6), access * 1e6);
     let large = venus_request(study)?;
     let transfer = disks.bandwidth.time_of(large).seconds() / f64::from(disks.stripe);
     let what = "large uncached transfer (venus), after another file";
-    row("6.2", what, "ms", Claim::Is(15.0), (disks.far.seconds() + transfer) * 1e3);
+    let long = (disks.far.seconds() + transfer) * 1e3;
+    row("6.2", what, "ms", is(15.0, long), long);
     Ok(())
 }
 
@@ -184,74 +147,75 @@ fn sustained(program: &pio_sim::buffers::Program) -> f64 {
 }
 
 fn main_memory(runs: &Runs, found: &mut Vec<Statement>) {
-    let mut row = |place, what: &str, unit, claim, computed| {
-        let what = what.to_owned();
-        found.push(Statement { place, what, unit, claim, computed, basis: Basis::Predicted });
+    let mut row = |place, what: &str, unit, (published, verdict), computed| {
+        let (what, computed) = (what.to_owned(), Computed::Number(computed, unit));
+        found.push(Statement { place, what, published, computed, verdict, basis: Basis::Predicted });
     };
     let les = runs.position("les");
     let fits = |one: usize| runs.data_bytes[one] <= SHARE;
     let used = |one: usize| runs.share[one].utilisation();
     let best = runs.staging.iter().all(|one| fits(*one) || used(*one) <= used(les));
     let words = "closest to fully using a CPU by itself, of those whose data do not fit";
-    row("6.2", "les alone, 2 MW: CPU used", "%", Claim::Words(words, best), used(les) * 100.0);
+    row("6.2", "les alone, 2 MW: CPU used", "%", in_words(words, best), used(les) * 100.0);
     for (megawords, [nothing, ahead, behind, _]) in runs.venus.iter().filter(|(size, _)| *size <= 4) {
         let saved = |outcome: &Outcome| nothing.idle().seconds() - outcome.idle().seconds();
         let words = "venus gains from write-behind, not as much from prefetching";
         let gain = saved(ahead) / saved(behind);
         let what =
             format!("two venus, {megawords} MW: idle time saved by read-ahead over that by write-behind");
-        row("6.2", &what, "", Claim::Words(words, gain < 1.0 && saved(behind) > 0.0), gain);
+        row("6.2", &what, "", in_words(words, gain < 1.0 && saved(behind) > 0.0), gain);
     }
     let two = runs.venus_both(2);
     let (asked, to_disk) = (unevenness(two, false), unevenness(two, true));
     let words = "read-ahead and write-behind do not make the rate constant";
     let what = "Figure 6: deviation of the rate to disk over its mean, in 1 s of the first 100";
-    row("6.2", what, "", Claim::Words(words, to_disk > 0.5 * asked), to_disk);
+    row("6.2", what, "", in_words(words, to_disk > 0.5 * asked), to_disk);
     let (without, with) = (two.idle().seconds(), runs.limited.idle().seconds());
     let words = "a limit on a process's buffers does not help";
     let what = "two venus, 2 MW: idle time with a limit of half the buffers, over that without";
-    row("6.2", what, "", Claim::Words(words, with >= without), with / without);
+    row("6.2", what, "", in_words(words, with >= without), with / without);
     let waiting = runs.staging.iter().filter(|one| !is_little(&runs.largest[**one])).count();
     let words = "most programs with much I/O still wait";
     let what = "alone, 4 MW: of the five with much I/O, those idle for more than 2 % of their time";
-    row("6.4", what, "", Claim::Words(words, 2 * waiting > runs.staging.len()), waiting as f64);
+    row("6.4", what, "", in_words(words, 2 * waiting > runs.staging.len()), waiting as f64);
 }
 
 fn solid_state(runs: &Runs, found: &mut Vec<Statement>) {
-    let mut row = |place, what: &str, unit, claim, computed| {
-        let what = what.to_owned();
-        found.push(Statement { place, what, unit, claim, computed, basis: Basis::Predicted });
+    let mut row = |place, what: &str, unit, (published, verdict), computed| {
+        let (what, computed) = (what.to_owned(), Computed::Number(computed, unit));
+        found.push(Statement { place, what, published, computed, verdict, basis: Basis::Predicted });
     };
     let most = runs.ssd.iter().map(idle_percent).fold(0.0, f64::max);
     let words = "little or no idle time for those that fit";
     let fits = runs.ssd.iter().all(is_little);
-    row("6.3", "alone, SSD of 32 MW: most idle time of any", "%", Claim::Words(words, fits), most);
+    row("6.3", "alone, SSD of 32 MW: most idle time of any", "%", in_words(words, fits), most);
     let sixteen = runs.venus_both(16);
     let words = "almost all reads are satisfied without a disk";
     let hit = sixteen.hit_ratio() * 100.0;
-    row(
-        "6.3",
-        "Figure 7, two venus, 16 MW: of read bytes, buffered",
-        "%",
-        Claim::Words(words, hit > 95.0),
-        hit,
-    );
+    row("6.3", "Figure 7, two venus, 16 MW: of read bytes, buffered", "%", in_words(words, hit > 95.0), hit);
     let words = "writes from cache to disk still come in bursts";
     let bursts = unevenness(sixteen, true);
     let what = "Figure 7: deviation of the rate to disk over its mean, in 1 s of the first 100";
-    row("6.3", what, "", Claim::Words(words, bursts > 0.5 * unevenness(sixteen, false)), bursts);
+    row("6.3", what, "", in_words(words, bursts > 0.5 * unevenness(sixteen, false)), bursts);
     let better = |(one, two): (&Outcome, &Outcome)| one.utilisation().max(two.utilisation());
     let least = runs.ssd.iter().zip(&runs.ssd_two).map(better).fold(1.0, f64::min) * 100.0;
     let words = "one or two processes keep a processor fully used";
     let what = "one or two copies, SSD of 32 MW: CPU used, least of the seven";
-    row("7", what, "%", Claim::Words(words, least > 98.0), least);
+    row("7", what, "%", in_words(words, least > 98.0), least);
 }
 
-/// What was kept aside: ours, plainly.
-fn withheld(runs: &Runs, found: &mut Vec<Statement>) {
+/// What was predicted before it was looked up, or was never printed: ours, plainly.
+fn unknown(runs: &Runs, found: &mut Vec<Statement>) {
     let mut row = |place, what: String, unit, computed| {
-        let (claim, basis) = (Claim::Unknown, Basis::Predicted);
-        found.push(Statement { place, what, unit, claim, computed, basis });
+        let (published, computed) = (Published::Nothing, Computed::Number(computed, unit));
+        found.push(Statement {
+            place,
+            what,
+            published,
+            computed,
+            verdict: Verdict::Open,
+            basis: Basis::Predicted,
+        });
     };
     for (megawords, [nothing, ahead, behind, both]) in &runs.venus {
         let how = ["neither", "read-ahead only", "write-behind only", "both"];
@@ -272,6 +236,21 @@ fn withheld(runs: &Runs, found: &mut Vec<Statement>) {
     }
 }
 
+/// The paper gives a number.
+fn is(published: f64, computed: f64) -> (Published, Verdict) {
+    (Published::Number(published), Verdict::error(published, computed))
+}
+
+/// The paper gives a bound from below.
+fn at_least(published: f64, computed: f64) -> (Published, Verdict) {
+    (Published::AtLeast(published), Verdict::of(computed >= published))
+}
+
+/// The paper says it in words, and it is so here or not.
+fn in_words(words: &'static str, it_holds: bool) -> (Published, Verdict) {
+    (Published::Words(words), Verdict::of(it_holds))
+}
+
 fn idle_percent(outcome: &Outcome) -> f64 {
     (1.0 - outcome.utilisation()) * 100.0
 }
@@ -289,23 +268,4 @@ fn unevenness(outcome: &Outcome, at_disk: bool) -> f64 {
     let mean = rates.iter().map(|point| point.1).sum::<f64>() / count;
     let variance = rates.iter().map(|point| (point.1 - mean).powi(2)).sum::<f64>() / count;
     if mean > 0.0 { variance.sqrt() / mean } else { 0.0 }
-}
-
-impl Statement {
-    /// How far the computed number is off a printed one, as a part of it.
-    pub fn error(&self) -> Option<f64> {
-        match self.claim {
-            Claim::Is(published) => Some(self.computed / published - 1.0),
-            _ => None,
-        }
-    }
-
-    /// Whether it is as the paper says; unknown where there is only a number, or nothing.
-    pub fn holds(&self) -> Option<bool> {
-        match self.claim {
-            Claim::AtLeast(least) => Some(self.computed >= least),
-            Claim::Words(_, holds) => Some(holds),
-            Claim::Is(_) | Claim::Unknown => None,
-        }
-    }
 }

@@ -1,7 +1,8 @@
 //! The study of Baylor et al. 1995: its traffic against closed forms, its results against the paper's text.
 
 use pio_machine::{Duration, IoNode, Machine};
-use pio_studies::baylor::{self, BaylorError, Options, Verdict};
+use pio_studies::Verdict;
+use pio_studies::baylor::{self, BaylorError, Options};
 use pio_studies::pios::{self, Length, MeanTimes, Mix, Placement, Scenario, WholeNodes};
 
 fn scenario(requests_per_s: f64, messages_per_s: f64) -> Scenario {
@@ -109,7 +110,7 @@ fn slow_the_text_of_the_paper_holds() {
     let outcomes = baylor::simulate(&options, &figures, &|_, _| {}).unwrap();
     let statements = baylor::statements(&outcomes);
     assert_eq!(statements.len(), 28);
-    for statement in statements.iter().filter(|statement| !ON_THE_LINE.contains(&statement.what)) {
+    for statement in statements.iter().filter(|statement| !ON_THE_LINE.contains(&statement.what.as_str())) {
         let is_met = match statement.verdict {
             Verdict::Error(error) => error.abs() < 0.10,
             Verdict::Holds | Verdict::Open => true,

@@ -1,8 +1,8 @@
 //! The study's tables, published beside computed.
 
 use pio_report::Table;
-use pio_studies::hong::{self, Cell, Fit, Known, Row, Slope, Statement, Study};
-use pio_studies::thakur::Basis;
+use pio_studies::hong::{self, Cell, Fit, Known, Row, Slope, Study};
+use pio_studies::{Basis, Computed, Published, Statement, Verdict};
 
 use super::figures::{direction, title};
 
@@ -164,13 +164,14 @@ pub fn thousands(pieces: u64) -> String {
 
 fn statements(statements: &[Statement]) -> Table {
     let row = |one: &Statement| {
-        let basis = if one.basis == Basis::Predicted { "predicted" } else { "calibrated" };
+        let stated = if let Published::Words(words) = one.published { words } else { "" };
+        let computed = if let Computed::Words(words) = &one.computed { words } else { "" };
         vec![
-            one.section.to_owned(),
-            one.what.to_owned(),
-            one.computed.clone(),
-            if one.holds { "holds" } else { "DOES NOT HOLD" }.to_owned(),
-            basis.to_owned(),
+            one.place.to_owned(),
+            stated.to_owned(),
+            computed.to_owned(),
+            if one.verdict == Verdict::Holds { "holds" } else { "DOES NOT HOLD" }.to_owned(),
+            one.basis.name().to_owned(),
         ]
     };
     Table {

@@ -1,8 +1,9 @@
 //! Figure 6: the I/O node by itself.
 
-use super::{Basis, Reader, SATURATES, SLIGHTLY, Statement, Verdict, holds, ms, percent, spread, us};
+use super::{Reader, SATURATES, SLIGHTLY, ms, percent, spread, us};
 use crate::baylor::IoNodeTimes;
 use crate::baylor::points::{IO_NODE_RATES, LARGE, SMALL};
+use crate::{Basis, Published, Statement, Verdict};
 
 impl Reader<'_> {
     pub(super) fn of_the_io_node(&self) -> [Option<Statement>; 8] {
@@ -35,10 +36,10 @@ impl Reader<'_> {
             (hits.iter().copied().fold(f64::MAX, f64::min), hits.iter().copied().fold(0.0, f64::max));
         Some(Statement {
             place: "Figure 6",
-            what: "hits of 4 KB, up to 650 requests/s",
-            published: "hundreds of us",
-            computed: format!("{} to {}", us(least), us(most)),
-            verdict: holds(least >= 100e-6 && most < 1e-3),
+            what: "hits of 4 KB, up to 650 requests/s".into(),
+            published: Published::Words("hundreds of us"),
+            computed: format!("{} to {}", us(least), us(most)).into(),
+            verdict: Verdict::of(least >= 100e-6 && most < 1e-3),
             basis: Basis::Calibrated,
         })
     }
@@ -50,9 +51,9 @@ impl Reader<'_> {
         let mean = hits.iter().sum::<f64>() / hits.len() as f64;
         Some(Statement {
             place: "Figure 6",
-            what: "hits of 32 KB, up to 650 requests/s, mean of all",
-            published: "3 ms",
-            computed: ms(mean),
+            what: "hits of 32 KB, up to 650 requests/s, mean of all".into(),
+            published: Published::Words("3 ms"),
+            computed: ms(mean).into(),
             verdict: Verdict::Error(mean / 3e-3 - 1.0),
             basis: Basis::Calibrated,
         })
@@ -69,9 +70,9 @@ impl Reader<'_> {
         let worst = (least / 14e-3 - 1.0, most / 25e-3 - 1.0);
         Some(Statement {
             place: "Figure 6",
-            what: "misses of 4 and 32 KB, up to 650 requests/s",
-            published: "14 to 25 ms",
-            computed: format!("{} to {}", ms(least), ms(most)),
+            what: "misses of 4 and 32 KB, up to 650 requests/s".into(),
+            published: Published::Words("14 to 25 ms"),
+            computed: format!("{} to {}", ms(least), ms(most)).into(),
             verdict: Verdict::Error(if worst.0.abs() > worst.1.abs() { worst.0 } else { worst.1 }),
             basis: Basis::Calibrated,
         })
@@ -88,10 +89,10 @@ impl Reader<'_> {
         }
         Some(Statement {
             place: "Figure 6",
-            what: "hits from 5 to 650 requests/s",
-            published: "independent of the rate",
-            computed: format!("vary by up to {}", percent(worst)),
-            verdict: holds(worst <= SLIGHTLY),
+            what: "hits from 5 to 650 requests/s".into(),
+            published: Published::Words("independent of the rate"),
+            computed: format!("vary by up to {}", percent(worst)).into(),
+            verdict: Verdict::of(worst <= SLIGHTLY),
             basis: Basis::Calibrated,
         })
     }
@@ -102,10 +103,10 @@ impl Reader<'_> {
         let by = times.last()?.read_miss.mean / times.first()?.read_miss.mean - 1.0;
         Some(Statement {
             place: "Figure 6",
-            what: "misses as the rate grows, 32 KB, 5 to 650 requests/s",
-            published: "increase, at a small rate",
-            computed: format!("increase by {}", percent(by)),
-            verdict: holds(grows && by > 0.0 && by < 1.0),
+            what: "misses as the rate grows, 32 KB, 5 to 650 requests/s".into(),
+            published: Published::Words("increase, at a small rate"),
+            computed: format!("increase by {}", percent(by)).into(),
+            verdict: Verdict::of(grows && by > 0.0 && by < 1.0),
             basis: Basis::Calibrated,
         })
     }
@@ -118,10 +119,10 @@ impl Reader<'_> {
         let (small, large): (f64, f64) = (ratio(SMALL)?, ratio(LARGE)?);
         Some(Statement {
             place: "Figure 6",
-            what: "read misses over hits, at 100 requests/s",
-            published: "an order of magnitude",
-            computed: format!("{small:.1} times (4 KB), {large:.1} times (32 KB)"),
-            verdict: holds(small > 5.0 && large > 5.0),
+            what: "read misses over hits, at 100 requests/s".into(),
+            published: Published::Words("an order of magnitude"),
+            computed: format!("{small:.1} times (4 KB), {large:.1} times (32 KB)").into(),
+            verdict: Verdict::of(small > 5.0 && large > 5.0),
             basis: Basis::Calibrated,
         })
     }
@@ -133,10 +134,10 @@ impl Reader<'_> {
         let mean = over.iter().sum::<f64>() / over.len() as f64;
         Some(Statement {
             place: "Figure 6",
-            what: "read misses over write misses, 32 KB",
-            published: "slightly larger",
-            computed: format!("larger by {} in the mean", percent(mean)),
-            verdict: holds(mean > 0.0 && mean <= SLIGHTLY),
+            what: "read misses over write misses, 32 KB".into(),
+            published: Published::Words("slightly larger"),
+            computed: format!("larger by {} in the mean", percent(mean)).into(),
+            verdict: Verdict::of(mean > 0.0 && mean <= SLIGHTLY),
             basis: Basis::Calibrated,
         })
     }
@@ -151,9 +152,9 @@ impl Reader<'_> {
                 let knee = before.0 + (now.0 - before.0) * (SATURATES - before.1) / (now.1 - before.1);
                 return Some(Statement {
                     place: "Figure 6",
-                    what: "begins to saturate, 32 KB (misses wait as long as they are served)",
-                    published: "850 requests/s",
-                    computed: format!("{knee:.0} requests/s"),
+                    what: "begins to saturate, 32 KB (misses wait as long as they are served)".into(),
+                    published: Published::Words("850 requests/s"),
+                    computed: format!("{knee:.0} requests/s").into(),
                     verdict: Verdict::Error(knee / 850.0 - 1.0),
                     basis: Basis::Calibrated,
                 });

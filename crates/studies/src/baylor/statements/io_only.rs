@@ -1,11 +1,9 @@
 //! Figures 7 to 10: I/O traffic only.
 
-use super::{
-    BELOW_SATURATION, Basis, IO_NODES, Quantity, Reader, SAME, SLIGHTLY, Statement, Verdict, holds, ms,
-    percent, point, spread, us,
-};
+use super::{BELOW_SATURATION, IO_NODES, Quantity, Reader, SAME, SLIGHTLY, ms, percent, point, spread, us};
 use crate::baylor::Outcomes;
 use crate::baylor::points::{EQUAL_DATA, FLOPS_PER_BYTE, LARGE, SMALL, SYSTEMS};
+use crate::{Basis, Published, Statement, Verdict};
 
 impl Reader<'_> {
     pub(super) fn of_io_only(&self) -> [Option<Statement>; 15] {
@@ -38,10 +36,10 @@ impl Reader<'_> {
         let worst = self.worst_spread(&FLOPS_PER_BYTE, Outcomes::read_request)?;
         Some(Statement {
             place: "Figure 7",
-            what: "read request time over 8 to 32 I/O nodes",
-            published: "relatively independent",
-            computed: format!("varies by up to {}", percent(worst)),
-            verdict: holds(worst <= SAME),
+            what: "read request time over 8 to 32 I/O nodes".into(),
+            published: Published::Words("relatively independent"),
+            computed: format!("varies by up to {}", percent(worst)).into(),
+            verdict: Verdict::of(worst <= SAME),
             basis: Basis::Predicted,
         })
     }
@@ -66,10 +64,10 @@ impl Reader<'_> {
             (falls.iter().copied().fold(f64::MAX, f64::min), falls.iter().copied().fold(f64::MIN, f64::max));
         Some(Statement {
             place: "Figure 7",
-            what: "read response time from 8 (or 16) to 32 I/O nodes",
-            published: "small decreases",
-            computed: format!("decreases by {} to {}", percent(least), percent(most)),
-            verdict: holds(least > 0.0 && most <= SLIGHTLY),
+            what: "read response time from 8 (or 16) to 32 I/O nodes".into(),
+            published: Published::Words("small decreases"),
+            computed: format!("decreases by {} to {}", percent(least), percent(most)).into(),
+            verdict: Verdict::of(least > 0.0 && most <= SLIGHTLY),
             basis: Basis::Predicted,
         })
     }
@@ -86,10 +84,11 @@ impl Reader<'_> {
         let by = |line: &[f64]| line[line.len() - 1] / line[0] - 1.0;
         Some(Statement {
             place: "Figure 7",
-            what: "read request and response times as F/B falls, 32 I/O nodes",
-            published: "increase",
-            computed: format!("increase by {} and {}", percent(by(&requests)), percent(by(&responses))),
-            verdict: holds(grows(&requests) && grows(&responses)),
+            what: "read request and response times as F/B falls, 32 I/O nodes".into(),
+            published: Published::Words("increase"),
+            computed: format!("increase by {} and {}", percent(by(&requests)), percent(by(&responses)))
+                .into(),
+            verdict: Verdict::of(grows(&requests) && grows(&responses)),
             basis: Basis::Predicted,
         })
     }
@@ -102,10 +101,10 @@ impl Reader<'_> {
         let ends = |steps: &[f64]| format!("{} to {}", us(steps[0]), us(steps[steps.len() - 1]));
         Some(Statement {
             place: "Figure 7",
-            what: "what each halving of F/B adds to them",
-            published: "increases, too",
-            computed: format!("from {} (request), {} (response)", ends(&requests), ends(&responses)),
-            verdict: holds(grows(&requests) && grows(&responses)),
+            what: "what each halving of F/B adds to them".into(),
+            published: Published::Words("increases, too"),
+            computed: format!("from {} (request), {} (response)", ends(&requests), ends(&responses)).into(),
+            verdict: Verdict::of(grows(&requests) && grows(&responses)),
             basis: Basis::Predicted,
         })
     }
@@ -116,10 +115,11 @@ impl Reader<'_> {
         let most = responses.iter().copied().fold(0.0, f64::max);
         Some(Statement {
             place: "Figures 7, 8",
-            what: "read request and response times, 32 I/O nodes",
-            published: "order of microseconds",
-            computed: format!("{} and {} at least, {} at most", us(requests[0]), us(responses[0]), us(most)),
-            verdict: holds(most < 1e-3),
+            what: "read request and response times, 32 I/O nodes".into(),
+            published: Published::Words("order of microseconds"),
+            computed: format!("{} and {} at least, {} at most", us(requests[0]), us(responses[0]), us(most))
+                .into(),
+            verdict: Verdict::of(most < 1e-3),
             basis: Basis::Predicted,
         })
     }
@@ -142,9 +142,9 @@ impl Reader<'_> {
     fn low_labels(&self, computed: String) -> Statement {
         Statement {
             place: "Figure 8",
-            what: "read processing time over I/O nodes, F/B 28.63, 14.32, 7.16",
-            published: "decreases",
-            computed,
+            what: "read processing time over I/O nodes, F/B 28.63, 14.32, 7.16".into(),
+            published: Published::Words("decreases"),
+            computed: computed.into(),
             verdict: Verdict::Holds,
             basis: Basis::Predicted,
         }
@@ -154,10 +154,10 @@ impl Reader<'_> {
         let worst = self.worst_spread(&[114.5, 57.25], Outcomes::read_processing)?;
         Some(Statement {
             place: "Figure 8",
-            what: "read processing time over I/O nodes, F/B 57.25, 114.5",
-            published: "relatively independent",
-            computed: format!("varies by up to {}", percent(worst)),
-            verdict: holds(worst <= SAME),
+            what: "read processing time over I/O nodes, F/B 57.25, 114.5".into(),
+            published: Published::Words("relatively independent"),
+            computed: format!("varies by up to {}", percent(worst)).into(),
+            verdict: Verdict::of(worst <= SAME),
             basis: Basis::Predicted,
         })
     }
@@ -173,10 +173,10 @@ impl Reader<'_> {
         }
         Some(Statement {
             place: "Figure 8",
-            what: "read processing time, and the I/O node's share in it",
-            published: "milliseconds, dominated by the I/O node",
-            computed: format!("at least {}, {}", ms(least.0), percent(least.1)),
-            verdict: holds(least.0 > 1e-3 && least.1 > 0.5),
+            what: "read processing time, and the I/O node's share in it".into(),
+            published: Published::Words("milliseconds, dominated by the I/O node"),
+            computed: format!("at least {}, {}", ms(least.0), percent(least.1)).into(),
+            verdict: Verdict::of(least.0 > 1e-3 && least.1 > 0.5),
             basis: Basis::Predicted,
         })
     }
@@ -186,10 +186,10 @@ impl Reader<'_> {
         let falls = line.windows(2).all(|pair| pair[1] < pair[0]);
         Some(Statement {
             place: "Figure 9",
-            what: "read processing time of 4 KB from 8 to 32 I/O nodes",
-            published: "decreases",
-            computed: format!("from {} to {}", ms(*line.first()?), ms(*line.last()?)),
-            verdict: holds(falls),
+            what: "read processing time of 4 KB from 8 to 32 I/O nodes".into(),
+            published: Published::Words("decreases"),
+            computed: format!("from {} to {}", ms(*line.first()?), ms(*line.last()?)).into(),
+            verdict: Verdict::of(falls),
             basis: Basis::Predicted,
         })
     }
@@ -199,10 +199,10 @@ impl Reader<'_> {
         let over = line.first()? / line.last()? - 1.0;
         Some(Statement {
             place: "Figure 9",
-            what: "8 I/O nodes with 4 KB requests (640 requests/s each)",
-            published: "begin to saturate",
-            computed: format!("{} above 32 I/O nodes", percent(over)),
-            verdict: holds(over > SLIGHTLY),
+            what: "8 I/O nodes with 4 KB requests (640 requests/s each)".into(),
+            published: Published::Words("begin to saturate"),
+            computed: format!("{} above 32 I/O nodes", percent(over)).into(),
+            verdict: Verdict::of(over > SLIGHTLY),
             basis: Basis::Predicted,
         })
     }
@@ -212,10 +212,10 @@ impl Reader<'_> {
         let by = 1.0 - line.get(1)? / line.first()?;
         Some(Statement {
             place: "Figure 9",
-            what: "read processing time of 32 KB from 8 to 16 I/O nodes",
-            published: "decreases slightly",
-            computed: format!("decreases by {}", percent(by)),
-            verdict: holds(by > 0.0 && by <= SLIGHTLY),
+            what: "read processing time of 32 KB from 8 to 16 I/O nodes".into(),
+            published: Published::Words("decreases slightly"),
+            computed: format!("decreases by {}", percent(by)).into(),
+            verdict: Verdict::of(by > 0.0 && by <= SLIGHTLY),
             basis: Basis::Predicted,
         })
     }
@@ -225,10 +225,10 @@ impl Reader<'_> {
         let varies = spread(line.get(1..)?);
         Some(Statement {
             place: "Figure 9",
-            what: "read processing time of 32 KB from 16 to 32 I/O nodes",
-            published: "independent",
-            computed: format!("varies by {}", percent(varies)),
-            verdict: holds(varies <= SAME),
+            what: "read processing time of 32 KB from 16 to 32 I/O nodes".into(),
+            published: Published::Words("independent"),
+            computed: format!("varies by {}", percent(varies)).into(),
+            verdict: Verdict::of(varies <= SAME),
             basis: Basis::Predicted,
         })
     }
@@ -252,10 +252,10 @@ impl Reader<'_> {
         }
         Some(Statement {
             place: "Figure 10",
-            what: "read and write processing times over 16 to 128 nodes",
-            published: "relatively independent",
-            computed: format!("vary by up to {}", percent(worst)),
-            verdict: holds(worst <= SAME),
+            what: "read and write processing times over 16 to 128 nodes".into(),
+            published: Published::Words("relatively independent"),
+            computed: format!("vary by up to {}", percent(worst)).into(),
+            verdict: Verdict::of(worst <= SAME),
             basis: Basis::Predicted,
         })
     }
@@ -276,10 +276,10 @@ impl Reader<'_> {
         }
         Some(Statement {
             place: "Figure 10",
-            what: "all processing times at a ratio of 4 over those at 1",
-            published: "larger",
-            computed: String::from(if longer { "larger" } else { "not all larger" }),
-            verdict: holds(longer),
+            what: "all processing times at a ratio of 4 over those at 1".into(),
+            published: Published::Words("larger"),
+            computed: String::from(if longer { "larger" } else { "not all larger" }).into(),
+            verdict: Verdict::of(longer),
             basis: Basis::Predicted,
         })
     }
@@ -288,10 +288,10 @@ impl Reader<'_> {
         let over = [self.over_ratio(57.25)?, self.over_ratio(28.63)?, self.over_ratio(14.32)?];
         Some(Statement {
             place: "Figure 10",
-            what: "by how much: reads, 64 nodes, F/B 57.25, 28.63, 14.32",
-            published: "visibly for small F/B",
-            computed: over.map(percent).join(", "),
-            verdict: holds(over.windows(2).all(|pair| pair[1] > pair[0]) && over[2] > SAME),
+            what: "by how much: reads, 64 nodes, F/B 57.25, 28.63, 14.32".into(),
+            published: Published::Words("visibly for small F/B"),
+            computed: over.map(percent).join(", ").into(),
+            verdict: Verdict::of(over.windows(2).all(|pair| pair[1] > pair[0]) && over[2] > SAME),
             basis: Basis::Predicted,
         })
     }

@@ -1,8 +1,9 @@
 //! Figures 11 to 13: I/O traffic and messages between compute nodes.
 
-use super::{Basis, Quantity, Reader, SAME, Statement, holds, percent, point, spread};
+use super::{Quantity, Reader, SAME, percent, point, spread};
 use crate::baylor::Outcomes;
 use crate::baylor::points::{FLOPS_PER_BYTE, LARGE};
+use crate::{Basis, Published, Statement, Verdict};
 
 impl Reader<'_> {
     pub(super) fn of_io_with_messages(&self) -> [Option<Statement>; 5] {
@@ -45,10 +46,10 @@ impl Reader<'_> {
         }
         Some(Statement {
             place: "Figure 11",
-            what: "read request time over 4 to 16 I/O nodes, loads 0 and 0.1",
-            published: "independent",
-            computed: format!("varies by up to {}", percent(worst)),
-            verdict: holds(worst <= SAME),
+            what: "read request time over 4 to 16 I/O nodes, loads 0 and 0.1".into(),
+            published: Published::Words("independent"),
+            computed: format!("varies by up to {}", percent(worst)).into(),
+            verdict: Verdict::of(worst <= SAME),
             basis: Basis::Predicted,
         })
     }
