@@ -42,6 +42,7 @@ pub fn measure(machine: &mut Machine, store: &Store) -> Result<()> {
         open,
         close,
         pieces: None,
+        takes_views: true,
     };
     Ok(())
 }

@@ -33,7 +33,7 @@ impl Machine {
             Storage::Local { exclusive_writes } => {
                 writeln!(out, "\n[storage]\nkind = \"local\"\nexclusive-writes = {exclusive_writes}")?;
             }
-            Storage::Striped { io, strip, read, write, open, close, pieces } => {
+            Storage::Striped { io, strip, read, write, open, close, pieces, takes_views } => {
                 writeln!(out, "\n[storage]\nkind = \"striped\"\n{}", io_text(io))?;
                 writeln!(out, "strip = \"{}\"", size_text(*strip))?;
                 for (name, service) in [("read", read), ("write", write)] {
@@ -47,6 +47,9 @@ impl Machine {
                         out,
                         "pieces = {{ read = \"{read}\", write = \"{write}\", server = {server} }}"
                     )?;
+                }
+                if *takes_views {
+                    writeln!(out, "takes-views = true")?;
                 }
             }
             Storage::IoNodes { io, strip, request, cache, open, close } => {

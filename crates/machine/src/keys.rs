@@ -92,6 +92,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "open",
             "close",
             "pieces",
+            "takes-views",
         ],
     ),
     (

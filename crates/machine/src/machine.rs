@@ -89,6 +89,8 @@ pub enum Storage {
         close: Duration,
         /// What pieces cost of requests that name many; if nothing is said, callers nothing, and servers as much as `nodes.copy`.
         pieces: Option<Pieces>,
+        /// Whether they are servers as Pioscope's own: they take requests by view, and say how a file is dealt out.
+        takes_views: bool,
     },
     /// The same, with what is inside an I/O node: as [`Machine::io_node`] describes it.
     IoNodes {
@@ -330,6 +332,7 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
             open: section.duration("open", "1000 s")?,
             close: section.duration("close", "1000 s")?,
             pieces: if section.has("pieces") { Some(pieces(section.section("pieces")?)?) } else { None },
+            takes_views: section.has("takes-views") && section.flag("takes-views")?,
         },
         Kind::IoNodes => Storage::IoNodes {
             io: io_nodes(section.section("io")?, nodes)?,

@@ -6,7 +6,6 @@ mod buffers;
 mod cache;
 mod caretaker;
 mod channel;
-mod common;
 mod communicator;
 mod companion;
 mod coroutine;

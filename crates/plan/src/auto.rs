@@ -86,9 +86,7 @@ impl Auto {
         let early = std::mem::take(&mut descriptions.early);
         let ranks = self.group.ranks;
         let operation = Operation::of(self.direction, ranks, descriptions.busy());
-        let processors = self.context.processors.unwrap_or(ranks).min(ranks);
-        let setting =
-            Setting { described: true, ..Setting::of(&self.context, self.direction, ranks, processors) };
+        let setting = Setting { described: true, ..Setting::of(&self.context, self.direction, ranks) };
         let choice = cost::choose(&operation, &setting, &Terms::MEASURED);
         let (access, hints) = (self.access.clone(), &self.context.hints);
         let mut machine: Box<dyn Machine + Send> =
@@ -113,7 +111,7 @@ impl Auto {
 /// Whether to read as all ranks know is best, whatever they access: a file in the memory of a node with more ranks than
 /// processors.
 fn reads_without_a_word(group: Group, direction: Direction, context: &Context) -> bool {
-    let Some(processors) = context.processors else { return false };
+    let processors = context.processors;
     let is_crowded =
         processors < group.ranks && group.ranks <= processors.saturating_mul(MOST_RANKS_OF_A_PROCESSOR);
     direction == Direction::Read && context.servers == 0 && context.shared_memory && is_crowded
@@ -147,11 +145,15 @@ mod tests {
     use pio_layout::{Datatype, View};
 
     use super::*;
+    use crate::hints::Hints;
+    use crate::site::{Gaps, Site, Via, Views};
 
-    fn first_actions(direction: Direction, ranks: u32, processors: Option<u32>) -> Vec<Action> {
+    fn first_actions(direction: Direction, ranks: u32, nodes: u32, processors: u32) -> Vec<Action> {
         let tile = Datatype::bytes(4).resized(0, i64::from(ranks) * 4).unwrap();
         let access = Access { view: View::new(0, 4, tile).unwrap(), positions: 0..400 };
-        let context = Context { shared_memory: true, processors, ..Context::default() };
+        let site = Site { ranks, nodes: Some(nodes), processors, via: Via::Kernel };
+        let views = Views { each: None, gaps: Gaps::of(&access.view) };
+        let context = site.context(&views, &Hints::default(), direction);
         let mut actions = Vec::new();
         Auto::new(Group { rank: Rank(0), ranks }, direction, access, &context)
             .handle(Event::Start, &mut actions);
@@ -160,20 +162,20 @@ mod tests {
 
     #[test]
     fn ranks_that_share_processors_read_without_a_word() {
-        let speaks = |direction, ranks, processors| {
-            first_actions(direction, ranks, processors)
+        let speaks = |direction, ranks, nodes, processors| {
+            first_actions(direction, ranks, nodes, processors)
                 .iter()
                 .any(|action| matches!(action, Action::Send { .. }))
         };
-        assert!(!speaks(Direction::Read, 4, Some(2)));
-        assert!(!speaks(Direction::Read, 8, Some(2)));
-        for (direction, ranks, processors) in [
-            (Direction::Write, 4, Some(2)),
-            (Direction::Read, 4, Some(4)),
-            (Direction::Read, 9, Some(2)),
-            (Direction::Read, 4, None),
+        assert!(!speaks(Direction::Read, 4, 1, 2));
+        assert!(!speaks(Direction::Read, 8, 1, 2));
+        for (direction, ranks, nodes, processors) in [
+            (Direction::Write, 4, 1, 2),
+            (Direction::Read, 4, 1, 4),
+            (Direction::Read, 9, 1, 2),
+            (Direction::Read, 4, 2, 2),
         ] {
-            assert!(speaks(direction, ranks, processors), "{direction:?} {ranks} {processors:?}");
+            assert!(speaks(direction, ranks, nodes, processors), "{direction:?} {ranks} {processors}");
         }
     }
 }

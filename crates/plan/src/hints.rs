@@ -54,6 +54,9 @@ const MAX_BUFFER: u64 = 1 << 34;
 const MAX_STRIP: u64 = 1 << 40;
 
 impl Hints {
+    /// The largest collective buffer, bytes: ranks of a node share it in memory.
+    pub const MOST_CB_BUFFER_SIZE: u64 = 1 << 30;
+
     /// Default size of an aggregator's collective buffer, bytes: ROMIO's.
     pub const DEFAULT_CB_BUFFER_SIZE: u64 = 16 << 20;
 
@@ -151,7 +154,7 @@ impl Hints {
 
     /// Bytes of a collective buffer.
     pub fn buffer_size(&self) -> u64 {
-        self.cb_buffer_size.unwrap_or(Self::DEFAULT_CB_BUFFER_SIZE)
+        self.cb_buffer_size.unwrap_or(Self::DEFAULT_CB_BUFFER_SIZE).min(Self::MOST_CB_BUFFER_SIZE)
     }
 
     /// Bytes of a buffer to sieve in.

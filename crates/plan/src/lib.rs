@@ -19,6 +19,7 @@ mod list;
 mod machine;
 mod message;
 mod sieving;
+mod site;
 mod two_phase;
 mod views;
 
@@ -33,5 +34,6 @@ pub use machine::{
 };
 pub use message::{Description, Message, MessageError};
 pub use sieving::Sieving;
-pub use two_phase::{TwoPhase, has_large_pieces};
+pub use site::{Gaps, Site, Via, Views};
+pub use two_phase::TwoPhase;
 pub use views::ViewExchange;

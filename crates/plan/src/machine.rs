@@ -308,10 +308,10 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// What an operation goes by, beside its access.
-#[derive(Clone, Debug, Default)]
+/// What an operation goes by, beside its access: made by [`Site::context`](crate::Site::context).
+#[derive(Clone, Debug)]
 pub struct Context {
-    /// What the user asks for. The same on all ranks.
+    /// What the user asks for, as it holds there. The same on all ranks.
     pub hints: Hints,
     /// The view of each rank, if they were exchanged when they were set: what view-based two-phase I/O needs.
     pub views: Option<Arc<[View]>>,
@@ -319,20 +319,13 @@ pub struct Context {
     pub servers: u32,
     /// Whether another rank may be sieving in the file, so that a write must lock what it writes.
     pub guarded: bool,
-    /// Whether no rank's view has gaps, so that each rank's data are always one contiguous run; or if it has, its pieces
-    /// are [large](crate::has_large_pieces). The same on all ranks.
+    /// Whether no rank's view has gaps, so that each rank's data are always one contiguous run; or if it has, they are
+    /// [between large pieces](crate::Gaps::BetweenLargePieces). The same on all ranks.
     pub contiguous: bool,
     /// Whether every rank can reach every other's collective buffer in memory. The same on all ranks.
     pub shared_memory: bool,
-    /// How many processors the ranks share, if it is not one each. The same on all ranks.
-    pub processors: Option<u32>,
-}
-
-impl From<Hints> for Context {
-    /// A plain file, and views that nobody exchanged.
-    fn from(hints: Hints) -> Context {
-        Context { hints, ..Context::default() }
-    }
+    /// How many processors the ranks share. The same on all ranks.
+    pub processors: u32,
 }
 
 /// The strategies by name.

@@ -44,7 +44,7 @@ const DIRECT_BYTES: u64 = 4 << 10;
 const DIRECT_PIECE_BYTES: u64 = 16 << 10;
 
 /// Whether a view shows the file in pieces that gain nothing, whichever part of them is accessed.
-pub fn has_large_pieces(view: &View) -> bool {
+pub(crate) fn has_large_pieces(view: &View) -> bool {
     let tile = Access { view: view.clone(), positions: 0..view.filetype().size() };
     tile.bytes() >= tile.pieces().saturating_mul(DIRECT_PIECE_BYTES)
 }

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use pio_layout::{Datatype, View};
 use pio_plan::{
-    Access, Action, Context, Direction, Event, Group, Hints, Io, IoError, Machine, Message, Piece, Rank,
-    Slot, Strategy, ViewExchange,
+    Access, Action, Context, Direction, Event, Gaps, Group, Hints, Io, IoError, Machine, Message, Piece,
+    Rank, Site, Slot, Strategy, Via, ViewExchange, Views,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -53,15 +53,15 @@ impl World {
         // All ranks' operations of strategies that need not work together are as if each rank made its own.
         let views =
             strategy.exchanges_views().then(|| accesses.iter().map(|access| access.view.clone()).collect());
-        let servers = if strategy == Strategy::Ecio { 3 } else { 0 };
+        let via = match strategy {
+            Strategy::Ecio => Via::Servers { factor: 3, unit: 64 },
+            _ => Via::Kernel,
+        };
+        let site = Site { ranks, nodes: None, processors: ranks, via };
         let context = Context {
-            hints: hints.clone(),
-            views,
-            servers,
+            // Whatever the accesses are: others may sieve beside them.
             guarded: true,
-            contiguous: false,
-            shared_memory: false,
-            processors: None,
+            ..site.context(&Views { each: views, gaps: Gaps::BetweenSmallPieces }, hints, direction)
         };
         let machine = |(rank, access): (usize, &Access)| {
             let group = Group { rank: Rank(rank as u32), ranks };
@@ -582,7 +582,9 @@ fn a_window_is_exchanged_while_the_one_before_is_written() {
     // One aggregator, two clients, eight windows: while the aggregator has a request for a window outstanding, the
     // client is granted the next one but that.
     let accesses = interleaved(2, 4, 0, 0, &[128; 2]);
-    let context = Context::from(hints(1, 128, None));
+    let site = Site { ranks: 2, nodes: None, processors: 2, via: Via::Kernel };
+    let views = Views { each: None, gaps: Gaps::BetweenSmallPieces };
+    let context = site.context(&views, &hints(1, 128, None), Direction::Write);
     let group = |rank| Group { rank: Rank(rank), ranks: 2 };
     let mut aggregator =
         Strategy::TwoPhase.collective(group(0), Direction::Write, accesses[0].clone(), &context);

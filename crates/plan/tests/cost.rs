@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
 
 use pio_plan::cost::{Estimate, Operation, Setting, Terms, choose, estimate, possible};
-use pio_plan::{Context, Description, Direction, Hints, Strategy};
+use pio_plan::{Description, Direction, Hints, Site, Strategy, Via, Views};
 use proptest::prelude::*;
 
 /// Ranks that own every P-th of `pieces` pieces each.
@@ -23,8 +23,14 @@ fn apart(direction: Direction, ranks: u64, bytes: u64) -> Operation {
 }
 
 fn setting(servers: u32, ranks: u32) -> Setting {
-    let context = Context { servers, ..Context::from(Hints::default()) };
-    Setting { views: true, ..Setting::of(&context, Direction::Write, ranks, ranks) }
+    let via = match servers {
+        0 => Via::Kernel,
+        _ => Via::Servers { factor: servers, unit: 64 << 10 },
+    };
+    // As on a cluster: each rank has its own processor, on a node of its own.
+    let site = Site { ranks, nodes: None, processors: ranks, via };
+    let context = site.context(&Views::WHOLE, &Hints::default(), Direction::Write);
+    Setting { views: true, ..Setting::of(&context, Direction::Write, ranks) }
 }
 
 fn best(operation: &Operation, servers: u32) -> Strategy {

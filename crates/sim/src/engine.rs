@@ -14,7 +14,7 @@ use std::path::Path;
 
 use pio_layout::Striping;
 use pio_machine::{Duration, Machine};
-use pio_plan::{Direction, Hints, Strategy};
+use pio_plan::{Direction, Hints, Site, Strategy, Views};
 use pio_trace::HandleId;
 
 mod locks;
@@ -24,10 +24,9 @@ mod operations;
 mod program;
 mod requests;
 mod scattered;
+mod sites;
 mod trace;
 mod views;
-
-use views::Views;
 
 use crate::error::SimError;
 use crate::hardware::Hardware;
@@ -113,12 +112,14 @@ struct Engine<'a> {
     /// Why the simulation cannot go on.
     failure: Option<SimError>,
     processes: Vec<Process>,
+    /// Of each group of ranks.
+    sites: Vec<Site>,
     files: Vec<FileState>,
     /// Messages under way or in a mailbox, and the places that are free.
     deliveries: Vec<Option<Delivery>>,
     free_deliveries: Vec<u32>,
     /// For each collective open: the views that its ranks set.
-    views: BTreeMap<u64, Views>,
+    views: BTreeMap<u64, Vec<Views>>,
     /// For each rank and collective open: how many views it has set.
     views_set: BTreeMap<(u32, u64), usize>,
     /// For each rank and collective open: operations begun.
@@ -194,9 +195,11 @@ impl<'a> Engine<'a> {
         }
         let hardware = Hardware::new(machine)?;
         let process = |rank| Process { node: hardware.compute_node(rank / per_node), ..Process::default() };
-        let processes = (0..ranks).map(process).collect();
+        let processes: Vec<_> = (0..ranks).map(process).collect();
+        let site = |members: &Vec<u32>| sites::of_group(machine, &processes, members);
+        let sites = workload.groups.iter().map(site).collect();
         let file = |index: usize| FileState {
-            striping: striping_of(machine, index),
+            striping: sites::striping_of(machine, strategy, hints, index),
             writer: None,
             waiting: VecDeque::new(),
             locks: locks::Locks::default(),
@@ -218,6 +221,7 @@ impl<'a> Engine<'a> {
             ranks_per_node: per_node.min(ranks),
             now: Time::default(),
             events: Events::new(),
+            sites,
             processes,
             files: (0..workload.files.len()).map(file).collect(),
             network: network::described(&machine.network, hardware.nodes(), SEED)?,
@@ -420,12 +424,4 @@ impl<'a> Engine<'a> {
         self.processes[rank as usize].then = then;
         self.events.add(done, Happening::Resume(rank));
     }
-}
-
-/// How a file is dealt out: file after file begins on the next server, so that the first strips of many small files are
-/// not all on one.
-fn striping_of(machine: &Machine, file: usize) -> Option<Striping> {
-    let (io, strip) = (machine.storage.io_nodes()?, machine.storage.strip()?);
-    let first = (file as u64 % u64::from(io.count)) as u32;
-    Striping::new(strip, io.count, first).ok()
 }

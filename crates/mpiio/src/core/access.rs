@@ -3,10 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::View;
-use pio_plan::{Access, Context, Direction, Group, Hints, Rank, Strategy};
+use pio_plan::{Access, Context, Direction, Group, Hints, Rank, Site, Strategy, Views};
 
 use super::channel::Channel;
-use super::common::Common;
 use super::companion::Companion;
 use super::driver::Driver;
 use super::file::{File, Whence};
@@ -24,6 +23,7 @@ pub struct Inner {
     pub mode: Mode,
     pub strategy: Strategy,
     pub rank: u32,
+    pub site: Site,
     pub storage: Storage,
     pub turns: Turns,
     pub companion: Mutex<Companion>,
@@ -50,7 +50,7 @@ pub struct State {
     pub hints: Hints,
     pub kept: Kept,
     /// What the ranks know of each other's views.
-    pub common: Common,
+    pub views: Views,
 }
 
 /// Where an operation begins.
@@ -181,9 +181,8 @@ impl Inner {
                 (start, Memory::none(), Some(status))
             }
         };
-        let State { view, hints, atomic, common, .. } = &*state;
-        let (view, context, atomic) =
-            (view.clone(), common.context(hints, &self.storage, direction), *atomic);
+        let State { view, hints, atomic, views, .. } = &*state;
+        let (view, context, atomic) = (view.clone(), self.site.context(views, hints, direction), *atomic);
         let overlapping = state.overlapping.clone();
         Operation { direction, view, overlapping, start, memory, context, atomic, error }
     }

@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use pio_layout::{Layout, LayoutError, coverage, pack};
-use pio_plan::{Access, Action, Direction, Event, Io, IoError, Machine, Message, Piece, Rank, Slot};
+use pio_plan::{Access, Action, Direction, Event, Io, IoError, Machine, Message, Piece, Rank, Slot, Via};
 
 use super::channel::Channel;
 use super::memory::Memory;
@@ -213,7 +213,7 @@ impl<'a> Driver<'a> {
 
     fn next_event(&mut self) -> Result<Event, IoError> {
         let mut patience =
-            if self.storage.servers() == 0 { Patience::without_servers() } else { Patience::new() };
+            if self.storage.via() == Via::Kernel { Patience::without_servers() } else { Patience::new() };
         loop {
             if let Some(arrived) = self.channel.communicator.probe(self.tag).map_err(|_| PROTOCOL_ERROR)? {
                 let from = Rank(arrived.from);

@@ -6,14 +6,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::{Datatype, View};
-use pio_plan::Hints;
+use pio_plan::{Direction, Gaps, Group, Hints, Rank, Site, Via, ViewExchange, Views};
 
 use super::access::{Inner, State};
 use super::cache::Cache;
 use super::channel::Channel;
-use super::common::{Common, Gaps};
 use super::companion::Companion;
+use super::driver::Driver;
 use super::hints::{self, Given, Kept};
+use super::memory::Memory;
 use super::opening::Opened;
 use super::remote;
 use super::settings::Settings;
@@ -70,13 +71,20 @@ impl File {
             atomic: false,
             hints: hints::in_force(hints),
             kept: given.kept.or(&site.kept),
-            common: Common::of_new_file(&channel),
+            views: Views::WHOLE,
         };
         let name = remote::name_of(path);
         let path = Path::new(OsStr::from_bytes(without_driver(path).to_bytes()));
+        let site = Site {
+            ranks: channel.communicator.ranks(),
+            nodes: channel.nodes,
+            processors: channel.processors,
+            via: storage.via(),
+        };
         let inner = Inner {
             mode,
             strategy: settings.strategy,
+            site,
             rank: channel.communicator.rank(),
             companion: Mutex::new(Companion::new(path, name.as_deref(), place, number)?),
             turns: Turns::new(channel),
@@ -155,9 +163,20 @@ impl File {
         }
         // A rank whose arguments are wrong still takes part.
         let gaps = all.iter().map(|[.., gaps]| Gaps::of_number(*gaps)).fold(gaps, Gaps::max);
-        let Inner { storage, strategy, .. } = &*self.inner;
-        state.common = Common::agree(&mut turn, storage, *strategy, &state.view, gaps)?;
+        state.views = Views { each: self.exchange_views(&mut turn, &state.view)?, gaps };
         view.map(drop)
+    }
+
+    /// The views of all ranks, this one's `own`, if the strategy wants to know them: then collective.
+    fn exchange_views(&self, channel: &mut Channel, own: &View) -> Result<Option<Arc<[View]>>, Status> {
+        let Inner { storage, strategy, site, .. } = &*self.inner;
+        if site.ranks == 1 || !strategy.exchanges_views() {
+            return Ok(None);
+        }
+        let group = Group { rank: Rank(channel.communicator.rank()), ranks: site.ranks };
+        let mut exchange = ViewExchange::new(group, own.clone());
+        Driver::new(channel, storage, &mut Memory::none(), Direction::Read, &mut exchange).run()?;
+        exchange.views().map(Some).ok_or(Status::Internal)
     }
 
     /// The view that a program sets; `current` is where rank 0 found the shared pointer, and what was wrong there.
@@ -269,10 +288,11 @@ impl File {
     /// Of the striping what is, not what was wished for: a file that was there keeps its own, and over how many servers a
     /// plain file goes we neither choose nor know.
     pub fn hints(&self) -> (Hints, Kept) {
-        let striping = self.inner.storage.striping();
         let state = self.lock();
-        let striping_factor = striping.map(|(_, factor)| factor);
-        let striping_unit = striping.map_or(state.hints.striping_unit, |(unit, _)| Some(unit));
+        let (striping_factor, striping_unit) = match self.inner.site.via {
+            Via::Kernel => (None, state.hints.striping_unit),
+            Via::Servers { factor, unit } => (Some(factor), Some(unit)),
+        };
         (Hints { striping_factor, striping_unit, ..state.hints.clone() }, state.kept.clone())
     }
 

@@ -4,8 +4,6 @@ use std::sync::OnceLock;
 
 use pio_plan::{Direction, Hints};
 
-use super::segment;
-
 /// Hints that MPI reserves (4.1, section 14.2.8) or ROMIO's users know, and that change nothing here: each rank keeps
 /// what its program says, and says it again when asked.
 const KEPT: [&str; 18] = [
@@ -164,10 +162,10 @@ pub fn of_words(words: &[u64]) -> Hints {
 }
 
 /// Completes hints with our own choices: a program that asks shall see the defaults, too. But not how many ranks
-/// aggregate, which is another number to write than to read: see [`super::common::Common::context`].
+/// aggregate, which is another number to write than to read: see [`pio_plan::Site::context`].
 pub fn in_force(hints: Hints) -> Hints {
     Hints {
-        cb_buffer_size: Some(hints.buffer_size().min(segment::MOST_BYTES)),
+        cb_buffer_size: Some(hints.buffer_size()),
         ind_rd_buffer_size: Some(hints.sieve_size(Direction::Read)),
         ind_wr_buffer_size: Some(hints.sieve_size(Direction::Write)),
         ..hints

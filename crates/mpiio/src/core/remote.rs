@@ -96,7 +96,6 @@ fn connected() -> Result<Store, StoreError> {
 /// An open file on servers.
 #[derive(Debug)]
 pub struct RemoteFile {
-    store: Store,
     file: StoreFile,
     locks: Mutex<Vec<(Range<u64>, Lock)>>,
 }
@@ -113,19 +112,13 @@ impl RemoteFile {
     pub fn open(name: &str, creates: Creates, wanted: Striping) -> Result<RemoteFile, IoError> {
         UNSAID.take();
         let mode = Mode { create: creates != Creates::No, exclusive: creates == Creates::New };
-        let opened = connected()
-            .and_then(|store| Ok((store.open(name, mode, possible(wanted, store.servers()))?, store)));
-        let (file, store) = opened.map_err(|error| {
+        let opened = connected().and_then(|store| store.open(name, mode, possible(wanted, store.servers())));
+        let file = opened.map_err(|error| {
             let errno = error.errno();
             UNSAID.set((!is_an_answer(&error)).then_some(error));
             IoError { errno }
         })?;
-        Ok(RemoteFile { store, file, locks: Mutex::default() })
-    }
-
-    /// The servers of the store.
-    pub fn servers(&self) -> u32 {
-        self.store.servers()
+        Ok(RemoteFile { file, locks: Mutex::default() })
     }
 
     /// Its number in the store.

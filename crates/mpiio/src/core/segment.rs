@@ -9,12 +9,12 @@
 
 use std::ffi::CString;
 
-use pio_plan::IoError;
+use pio_plan::{Hints, IoError};
 
 const PAGE_BYTES: usize = 4096;
 /// The kernel would try to reserve any length, and take all memory that there is before it fails. A buffer must also
 /// fit a message, should ranks not share memory.
-pub const MOST_BYTES: u64 = 1 << 30;
+pub const MOST_BYTES: u64 = Hints::MOST_CB_BUFFER_SIZE;
 /// Buffers grow in steps, so that operations of slowly growing size do not map anew each time.
 const STEP_BYTES: usize = 256 << 10;
 

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::ops::Range;
 
 use pio_layout::View;
-use pio_plan::{Direction, IoError};
+use pio_plan::{Direction, IoError, Via};
 use pio_store::client::Striping;
 
 use super::drivers;
@@ -120,19 +120,14 @@ impl Storage {
         }
     }
 
-    /// I/O servers that take requests by view; 0 for a plain file.
-    pub fn servers(&self) -> u32 {
+    /// How ranks reach the file.
+    pub fn via(&self) -> Via {
         match self {
-            Storage::Plain(_) => 0,
-            Storage::Remote(file) => file.servers(),
-        }
-    }
-
-    /// How the file is dealt out to servers, if that is known: bytes of a strip, and how many servers.
-    pub fn striping(&self) -> Option<(u64, u32)> {
-        match self {
-            Storage::Plain(_) => None,
-            Storage::Remote(file) => Some(file.striping()),
+            Storage::Plain(_) => Via::Kernel,
+            Storage::Remote(file) => {
+                let (unit, factor) = file.striping();
+                Via::Servers { factor, unit }
+            }
         }
     }
 

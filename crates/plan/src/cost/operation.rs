@@ -101,13 +101,13 @@ impl Setting {
     /// Strips, where nothing is said of them.
     const STRIP: u64 = 64 << 10;
 
-    /// As `context` has it, for so many ranks on so many processors; nothing described yet.
-    pub fn of(context: &Context, direction: Direction, ranks: u32, processors: u32) -> Setting {
+    /// As `context` has it, for so many ranks; nothing described yet.
+    pub fn of(context: &Context, direction: Direction, ranks: u32) -> Setting {
         let hints = &context.hints;
         Setting {
             servers: context.servers,
             strip: hints.striping_unit.unwrap_or(Setting::STRIP).max(1),
-            processors: processors.max(1),
+            processors: context.processors.max(1),
             aggregators: hints.aggregators(ranks),
             collective_buffer: hints.buffer_size().max(1),
             sieve_buffer: hints.sieve_size(direction).max(1),

@@ -3,12 +3,12 @@
 use pio_layout::View;
 use pio_machine::Duration;
 use pio_plan::{
-    Access, Action, Context, Direction, Event as PlanEvent, Group, Io, Message, Piece, Rank, Strategy,
-    ViewExchange,
+    Access, Action, Context, Direction, Event as PlanEvent, Group, Io, Message, Piece, Rank, Via,
+    ViewExchange, Views,
 };
 use pio_trace::{Call, HandleId};
 
-use super::Engine;
+use super::{Engine, sites};
 use crate::process::{Content, Delivery, Key, Naming, Requests, Running, Scattered, Then};
 use crate::workload::What;
 
@@ -26,7 +26,7 @@ impl Engine<'_> {
         let members = &self.workload.groups[group as usize];
         let number = members.binary_search(&rank).unwrap_or(0) as u32;
         let mut key = Key { of: open.collective, count: 0 };
-        let context = self.context(rank, key.of);
+        let context = self.context(rank, handle, direction);
         let machine: Box<dyn pio_plan::Machine + Send> = if collective {
             let count = self.operations.entry((rank, key.of)).or_insert(0);
             *count += 1;
@@ -39,22 +39,18 @@ impl Engine<'_> {
         self.run_machine(rank, machine, key, group, number);
     }
 
-    /// What an operation of a rank on a collective open goes by.
-    fn context(&self, rank: u32, collective: u64) -> Context {
-        // Servers that understand views are what this strategy takes for granted; others make do with any.
-        let servers = if self.strategy == Strategy::Ecio { self.hardware.servers.len() as u32 } else { 0 };
-        let number = self.views_set.get(&(rank, collective)).copied().unwrap_or(0);
-        let round = self.views.get(&collective).and_then(|views| views.round(number));
-        Context {
-            hints: self.hints.clone(),
-            views: round.and_then(|round| round.each.clone()),
-            servers,
-            guarded: round.is_some_and(|round| round.has_gaps && round.ranks > 1),
-            // Before the first view is set, every rank sees all bytes.
-            contiguous: round.is_none_or(|round| !round.has_gaps),
-            shared_memory: false,
-            processors: None,
+    /// What an operation of a rank goes by.
+    fn context(&self, rank: u32, handle: HandleId, direction: Direction) -> Context {
+        let open = &self.workload.handles[handle.index()];
+        let mut site = self.sites[open.group.unwrap_or(0) as usize];
+        let striping = self.files[open.file as usize].striping;
+        if let Some(striping) = striping.filter(|_| sites::take_views(&self.machine.storage, self.strategy)) {
+            site.via = Via::Servers { factor: striping.factor, unit: striping.unit };
         }
+        let number = self.views_set.get(&(rank, open.collective)).copied().unwrap_or(0);
+        let rounds = self.views.get(&open.collective);
+        let views = number.checked_sub(1).and_then(|number| rounds?.get(number));
+        site.context(views.unwrap_or(&Views::WHOLE), self.hints, direction)
     }
 
     /// Sets a rank's view, and tells the others if the strategy does that.
@@ -62,7 +58,7 @@ impl Engine<'_> {
         let open = &self.workload.handles[handle.index()];
         let Some(group) = open.group else { return self.compute(rank, Duration::ZERO, Then::End) };
         *self.views_set.entry((rank, open.collective)).or_insert(0) += 1;
-        if !self.strategy.exchanges_views() {
+        if self.workload.groups[group as usize].len() == 1 || !self.strategy.exchanges_views() {
             return self.compute(rank, Duration::ZERO, Then::End);
         }
         let members = &self.workload.groups[group as usize];

@@ -1,0 +1,197 @@
+//! Where an operation takes place, and what a strategy goes by there.
+//!
+//! The library fills in a [`Site`] from MPI and the open file, the simulator from a machine's description; what follows
+//! from it is decided here, once.
+
+use std::sync::Arc;
+
+use pio_layout::View;
+
+use crate::hints::Hints;
+use crate::machine::{Context, Direction};
+use crate::two_phase::has_large_pieces;
+
+/// Where the ranks of an open file are, and where the file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Ranks that opened the file together.
+    pub ranks: u32,
+    /// Nodes that they are on, if the ranks of a node share memory.
+    pub nodes: Option<u32>,
+    /// Processors that the ranks have, all nodes together; no more than one each.
+    pub processors: u32,
+    /// How they reach the file.
+    pub via: Via,
+}
+
+/// How ranks reach a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// By calls to the kernel of their node, whatever file system is behind it. Of that nothing is known.
+    Kernel,
+    /// By requests to I/O servers that understand views. The file is dealt out to them.
+    Servers {
+        /// How many servers have parts of the file.
+        factor: u32,
+        /// Bytes of a strip.
+        unit: u64,
+    },
+}
+
+/// What the ranks of a file know of the views in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Views {
+    /// All of them, if the strategy has them exchanged.
+    pub each: Option<Arc<[View]>>,
+    /// What gaps they have: the worst of any rank's.
+    pub gaps: Gaps,
+}
+
+impl Views {
+    /// Those of a file that was just opened: every rank sees all bytes.
+    pub const WHOLE: Views = Views { each: None, gaps: Gaps::None };
+}
+
+/// With what gaps a view shows the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gaps {
+    /// Without any.
+    None,
+    /// Between pieces that are worth a request each.
+    BetweenLargePieces,
+    /// Between others.
+    BetweenSmallPieces,
+}
+
+impl Gaps {
+    /// Those of a view.
+    pub fn of(view: &View) -> Gaps {
+        if view.is_contiguous_over(0..u64::MAX) {
+            Gaps::None
+        } else if has_large_pieces(view) {
+            Gaps::BetweenLargePieces
+        } else {
+            Gaps::BetweenSmallPieces
+        }
+    }
+
+    /// What another rank said as a number, `gaps as u64`.
+    pub fn of_number(number: u64) -> Gaps {
+        [Gaps::None, Gaps::BetweenLargePieces]
+            .into_iter()
+            .find(|gaps| *gaps as u64 == number)
+            .unwrap_or(Gaps::BetweenSmallPieces)
+    }
+}
+
+impl Site {
+    /// What an operation goes by: the same on all ranks.
+    pub fn context(&self, views: &Views, hints: &Hints, direction: Direction) -> Context {
+        let gaps = views.gaps;
+        Context {
+            hints: self.hints_in_force(hints, direction),
+            views: views.each.clone(),
+            servers: self.servers(),
+            guarded: gaps > Gaps::None && self.ranks > 1,
+            contiguous: gaps < Gaps::BetweenSmallPieces,
+            shared_memory: self.nodes == Some(1),
+            processors: self.processors.clamp(1, self.ranks.max(1)),
+        }
+    }
+
+    /// The hints as they hold for one direction here: completed by what follows from the site, and with the striping that
+    /// is, not the one that was wished for.
+    fn hints_in_force(&self, hints: &Hints, direction: Direction) -> Hints {
+        let mut hints = hints.clone();
+        match self.via {
+            Via::Servers { factor, unit } => {
+                (hints.striping_unit, hints.striping_factor) = (Some(unit), Some(factor));
+            }
+            Via::Kernel if direction == Direction::Write => {
+                hints.cb_nodes = hints.cb_nodes.or(self.writers());
+            }
+            Via::Kernel => {}
+        }
+        hints
+    }
+
+    fn servers(&self) -> u32 {
+        match self.via {
+            Via::Kernel => 0,
+            Via::Servers { factor, .. } => factor,
+        }
+    }
+
+    /// How many ranks aggregate what is written through the kernel, if not all of them.
+    ///
+    /// A node's kernel lets one process at a time write into a file; more only wait for each other. Yet if they all have
+    /// processors, they arrange the data side by side before.
+    fn writers(&self) -> Option<u32> {
+        self.nodes.filter(|nodes| *nodes > 1 || self.processors < self.ranks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pio_layout::Datatype;
+
+    use super::*;
+
+    const SITE: Site = Site { ranks: 8, nodes: Some(1), processors: 2, via: Via::Kernel };
+
+    fn context(site: Site, gaps: Gaps, direction: Direction) -> Context {
+        site.context(&Views { each: None, gaps }, &Hints::default(), direction)
+    }
+
+    #[test]
+    fn one_rank_of_a_node_writes_through_the_kernel() {
+        let writers =
+            |site, direction| context(site, Gaps::BetweenSmallPieces, direction).hints.aggregators(8);
+        assert_eq!(writers(SITE, Direction::Write), 1);
+        assert_eq!(writers(SITE, Direction::Read), 8);
+        assert_eq!(writers(Site { processors: 8, ..SITE }, Direction::Write), 8, "a processor each");
+        assert_eq!(writers(Site { nodes: Some(2), processors: 8, ..SITE }, Direction::Write), 2);
+        assert_eq!(writers(Site { nodes: None, ..SITE }, Direction::Write), 8, "nodes that are not known");
+        let hints = Hints { cb_nodes: Some(3), ..Hints::default() };
+        let asked = SITE.context(&Views::WHOLE, &hints, Direction::Write).hints;
+        assert_eq!(asked.aggregators(8), 3, "the user's word counts");
+    }
+
+    #[test]
+    fn the_striping_that_is_counts() {
+        let site = Site { via: Via::Servers { factor: 4, unit: 65536 }, ..SITE };
+        let wished = Hints { striping_unit: Some(4096), striping_factor: Some(9), ..Hints::default() };
+        let context = site.context(&Views::WHOLE, &wished, Direction::Write);
+        let Hints { striping_unit, striping_factor, cb_nodes, .. } = context.hints;
+        assert_eq!((striping_unit, striping_factor, cb_nodes), (Some(65536), Some(4), None));
+        assert_eq!(context.servers, 4);
+    }
+
+    #[test]
+    fn gaps_decide_on_locks_and_descriptions() {
+        let of = |gaps| {
+            let context = context(SITE, gaps, Direction::Write);
+            (context.guarded, context.contiguous)
+        };
+        assert_eq!(of(Gaps::None), (false, true));
+        assert_eq!(of(Gaps::BetweenLargePieces), (true, true));
+        assert_eq!(of(Gaps::BetweenSmallPieces), (true, false));
+        let alone = context(Site { ranks: 1, ..SITE }, Gaps::BetweenSmallPieces, Direction::Write);
+        assert!(!alone.guarded);
+    }
+
+    #[test]
+    fn gaps_of_views() {
+        let pieces = |bytes: u64| {
+            let tile = Datatype::bytes(bytes).resized(0, bytes as i64 * 2).unwrap();
+            Gaps::of(&View::new(0, 1, tile).unwrap())
+        };
+        assert_eq!(Gaps::of(&View::contiguous(3)), Gaps::None);
+        assert_eq!(pieces(16 << 10), Gaps::BetweenLargePieces);
+        assert_eq!(pieces((16 << 10) - 1), Gaps::BetweenSmallPieces);
+        for gaps in [Gaps::None, Gaps::BetweenLargePieces, Gaps::BetweenSmallPieces] {
+            assert_eq!(Gaps::of_number(gaps as u64), gaps);
+        }
+        assert_eq!(Gaps::of_number(99), Gaps::BetweenSmallPieces);
+    }
+}
