@@ -32,7 +32,7 @@ pub use machine::{
     Access, Action, Choice, Context, Direction, Event, Group, Io, IoError, Machine, Piece, Rank, Slot,
     Strategy,
 };
-pub use message::{Description, Message, MessageError};
+pub use message::{Description, Message, MessageError, Transfer};
 pub use sieving::Sieving;
 pub use site::{Gaps, Site, Via, Views};
 pub use two_phase::TwoPhase;

@@ -148,9 +148,31 @@ impl Message {
     }
 }
 
+/// How the data of a piece go to another rank. Its number is the first byte of the message that tells of them; a
+/// [`Message`] begins with a smaller one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transfer {
+    /// They are in their place in memory that both share, or are to be taken from there.
+    InPlace = 16,
+    /// In the message, behind the piece, in data order.
+    InMessage = 17,
+    /// In the sender's outbox, which both share; behind the piece is where: 8 bytes, little-endian.
+    InOutbox = 18,
+}
+
+impl Transfer {
+    const ALL: [Transfer; 3] = [Transfer::InPlace, Transfer::InMessage, Transfer::InOutbox];
+
+    /// That of a message, if it tells of data.
+    pub fn of(message: &[u8]) -> Option<Transfer> {
+        Transfer::ALL.into_iter().find(|transfer| message.first() == Some(&(*transfer as u8)))
+    }
+}
+
 impl Piece {
-    /// Appends the piece and what went wrong with it, as the head of a message that carries (or stands for) its data.
-    pub fn encode(&self, error: Option<IoError>, out: &mut Vec<u8>) {
+    /// Appends how its data go, the piece, and what went wrong with it, as the head of a message that tells of them.
+    pub fn encode(&self, transfer: Transfer, error: Option<IoError>, out: &mut Vec<u8>) {
+        out.push(transfer as u8);
         put(out, u64::from(self.client.0));
         put(out, self.index);
         put(out, self.window.start);
@@ -160,16 +182,19 @@ impl Piece {
         put(out, errno_of(error));
     }
 
-    /// Takes a piece off the front of `input`.
+    /// Takes such a head off the front of `input`.
     ///
     /// # Errors
     /// If there is none.
-    pub fn decode(input: &mut &[u8]) -> Result<(Piece, Option<IoError>), MessageError> {
+    pub fn decode(input: &mut &[u8]) -> Result<(Transfer, Piece, Option<IoError>), MessageError> {
+        let transfer = Transfer::of(input).ok_or(MessageError { expected: "a message of data" })?;
+        take_byte(input, "a message of data")?;
         let client = u32::try_from(take(input)?).map_err(|_| MessageError { expected: "a rank" })?;
         let index = take(input)?;
         let window = take_range(input)?;
         let positions = take_range(input)?;
-        Ok((Piece { client: Rank(client), index, window, positions }, take_error(input)?))
+        let piece = Piece { client: Rank(client), index, window, positions };
+        Ok((transfer, piece, take_error(input)?))
     }
 }
 
@@ -262,8 +287,8 @@ mod tests {
         }
         let piece = Piece { client: Rank(9), index: 3, window: 10..900, positions: 1..2 };
         let mut bytes = Vec::new();
-        piece.encode(error, &mut bytes);
-        assert_eq!(Piece::decode(&mut &bytes[..]), Ok((piece, error)));
+        piece.encode(Transfer::InOutbox, error, &mut bytes);
+        assert_eq!(Piece::decode(&mut &bytes[..]), Ok((Transfer::InOutbox, piece, error)));
     }
 
     proptest! {

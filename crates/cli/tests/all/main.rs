@@ -18,5 +18,6 @@ mod servers;
 mod store;
 mod support;
 mod sweep;
+mod twins;
 mod ucx;
 mod wrong_input;

@@ -3,14 +3,7 @@
 //! Data travel in one of three ways. Between ranks that share memory, a client copies its piece straight between the program's
 //! memory and its place in the aggregator's collective buffer, and the message only says that it is there; or the sender packs
 //! large pieces into its [outbox](super::buffers), if that [is faster](super::ways), and the message says where. Else the bytes
-//! go in the message. The strategy's protocol tells when a buffer may be used again.
-//!
-//! | message | bytes |
-//! |---|---|
-//! | said | `0`, a message of the strategy |
-//! | data in place | `1`, the piece |
-//! | data | `2`, the piece, its bytes in data order |
-//! | data in outbox | `3`, the piece, where its bytes begin in the sender's outbox: 8 bytes, little-endian |
+//! go in the message: [`Transfer`] tells which. The strategy's protocol tells when a buffer may be used again.
 
 mod data;
 
@@ -19,7 +12,9 @@ use std::ops::Range;
 use std::time::Instant;
 
 use pio_layout::{Layout, LayoutError, coverage, pack};
-use pio_plan::{Access, Action, Direction, Event, Io, IoError, Machine, Message, Piece, Rank, Slot, Via};
+use pio_plan::{
+    Access, Action, Direction, Event, Io, IoError, Machine, Message, Piece, Rank, Slot, Transfer, Via,
+};
 
 use super::channel::Channel;
 use super::memory::Memory;
@@ -28,11 +23,6 @@ use super::patience::Patience;
 use super::requests;
 use super::storage::Storage;
 use super::ways::Trial;
-
-const SAID: u8 = 0;
-const DATA_IN_PLACE: u8 = 1;
-const DATA: u8 = 2;
-const DATA_IN_OUTBOX: u8 = 3;
 
 /// More than the head of a message of data can have.
 const HEAD_BYTES: usize = 80;
@@ -169,8 +159,7 @@ impl<'a> Driver<'a> {
 
     fn say(&mut self, to: Rank, message: &Message) -> Result<(), IoError> {
         let start_ns = self.log.begin();
-        let mut bytes = vec![SAID];
-        bytes.append(&mut message.encode());
+        let bytes = message.encode();
         let (call, len) = (call_of(message), bytes.len() as u64);
         self.channel.tally.messages += len;
         self.send(to, bytes)?;
@@ -231,17 +220,14 @@ impl<'a> Driver<'a> {
     }
 
     fn understand(&mut self, from: Rank, bytes: &[u8]) -> Result<Event, IoError> {
-        let Some((kind, mut rest)) = bytes.split_first() else { return Err(PROTOCOL_ERROR) };
-        if *kind == SAID {
-            let message = Message::decode(rest).map_err(|_| PROTOCOL_ERROR)?;
+        if Transfer::of(bytes).is_none() {
+            let message = Message::decode(bytes).map_err(|_| PROTOCOL_ERROR)?;
             return Ok(Event::Received { from, message });
         }
-        let (piece, error) = Piece::decode(&mut rest).map_err(|_| PROTOCOL_ERROR)?;
+        let mut rest = bytes;
+        let (transfer, piece, error) = Piece::decode(&mut rest).map_err(|_| PROTOCOL_ERROR)?;
         if error.is_none() {
-            if !matches!(*kind, DATA_IN_PLACE | DATA | DATA_IN_OUTBOX) {
-                return Err(PROTOCOL_ERROR);
-            }
-            let placed = self.place(*kind, from, &piece, rest);
+            let placed = self.place(transfer, from, &piece, rest);
             self.note(placed);
         }
         Ok(Event::Data { from, piece, error })

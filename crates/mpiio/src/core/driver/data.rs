@@ -1,12 +1,9 @@
 //! How data go from rank to rank.
 
 use pio_layout::pack;
-use pio_plan::{Direction, IoError, Piece, Rank};
+use pio_plan::{Direction, IoError, Piece, Rank, Transfer};
 
-use super::{
-    DATA, DATA_IN_OUTBOX, DATA_IN_PLACE, Driver, HEAD_BYTES, PROTOCOL_ERROR, out_of_place, own_access,
-    start_in,
-};
+use super::{Driver, HEAD_BYTES, PROTOCOL_ERROR, out_of_place, own_access, start_in};
 use crate::core::detour;
 use crate::core::message_log::Call;
 use crate::core::streaming;
@@ -35,12 +32,12 @@ impl Driver<'_> {
                 Direction::Read => shares,
             };
         let mut bytes = Vec::with_capacity(HEAD_BYTES + if shares || in_place { 0 } else { len as usize });
-        bytes.push(match place {
-            Some(_) => DATA_IN_OUTBOX,
-            None if in_place => DATA_IN_PLACE,
-            None => DATA,
-        });
-        piece.encode(error, &mut bytes);
+        let transfer = match place {
+            Some(_) => Transfer::InOutbox,
+            None if in_place => Transfer::InPlace,
+            None => Transfer::InMessage,
+        };
+        piece.encode(transfer, error, &mut bytes);
         bytes.extend(place.iter().flat_map(|start| start.to_le_bytes()));
         self.channel.tally.messages += bytes.len() as u64;
         self.channel.tally.data += if error.is_some() { 0 } else { len };
@@ -70,14 +67,20 @@ impl Driver<'_> {
     }
 
     /// Data of a message came: puts them where they belong. `rest` is what follows the piece in the message.
-    pub(super) fn place(&mut self, kind: u8, from: Rank, piece: &Piece, rest: &[u8]) -> Result<(), IoError> {
-        match (kind, self.direction) {
+    pub(super) fn place(
+        &mut self,
+        transfer: Transfer,
+        from: Rank,
+        piece: &Piece,
+        rest: &[u8],
+    ) -> Result<(), IoError> {
+        match (transfer, self.direction) {
             // The client put them where they belong.
-            (DATA_IN_PLACE, Direction::Write) => Ok(()),
-            (DATA_IN_PLACE, Direction::Read) => self.take_in_place(from, piece),
-            (DATA_IN_OUTBOX, _) => self.take_from_outbox(from, piece, rest),
-            (_, Direction::Write) => self.put_into_own(from, piece, rest),
-            (_, Direction::Read) => self.put_into_memory(piece, rest),
+            (Transfer::InPlace, Direction::Write) => Ok(()),
+            (Transfer::InPlace, Direction::Read) => self.take_in_place(from, piece),
+            (Transfer::InOutbox, _) => self.take_from_outbox(from, piece, rest),
+            (Transfer::InMessage, Direction::Write) => self.put_into_own(from, piece, rest),
+            (Transfer::InMessage, Direction::Read) => self.put_into_memory(piece, rest),
         }
     }
 

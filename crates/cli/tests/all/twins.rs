@@ -1,0 +1,130 @@
+//! What is predicted is what is run: a real job under a strategy, recorded, and the same job predicted under that strategy,
+//! have the same messages and the same requests, rank by rank and call by call.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use pio_plan::Strategy;
+use pio_trace::{Call, Flags, Layer, Op, Target, Trace};
+
+use crate::support::{Place, mpi, mpiexec};
+
+const RANKS: [u32; 4] = [1, 2, 4, 8];
+/// Several windows for each aggregator, and several buffers of those that sieve.
+const HINTS: &str = "cb_buffer_size=32768,ind_rd_buffer_size=16384,ind_wr_buffer_size=16384";
+
+/// One node as the tests run on. Its times do not matter here.
+const MACHINE: &str = r#"
+name = "node"
+source = "made up"
+[nodes]
+count = 1
+cores = CORES
+switch = "1 us"
+copy = { bandwidth = "5 GB/s", piece = "10 ns" }
+[messages]
+send = "100 ns"
+receive = "100 ns"
+local-latency = "100 ns"
+[network]
+kind = "flat"
+link = { bandwidth = "5 GB/s", latency = "0 s" }
+[storage]
+kind = "local"
+exclusive-writes = true
+[calls]
+open = "5 us"
+close = "1 us"
+seek = "100 ns"
+read = { call = "1 us", bandwidth = "5 GB/s" }
+write = { call = "1 us", bandwidth = "2 GB/s" }
+"#;
+
+/// What a rank's call did: how often each message (what, to whom, bytes) and each request (write or read, offset, bytes).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Done {
+    messages: BTreeMap<(Call, u32, u64), u32>,
+    requests: BTreeMap<(bool, u64, u64), u32>,
+}
+
+/// A read or write by MPI-IO of a rank.
+type CallOfRank = (u32, String, Call);
+
+/// What each call of a trace did.
+fn done(trace: &Path) -> BTreeMap<CallOfRank, Done> {
+    let trace = Trace::open(trace).unwrap();
+    let tables = trace.tables().clone();
+    let (mut calls, mut done) = (BTreeMap::new(), BTreeMap::<_, Done>::new());
+    let mut short: BTreeMap<u32, Option<u64>> = BTreeMap::new();
+    for event in trace.events().map(|event| event.unwrap()) {
+        let Some(rank) = tables.processes[event.process.index()].rank else { continue };
+        let moves = matches!(event.op(), Op::Read | Op::Write);
+        if event.layer() == Layer::MpiIo && moves {
+            let path = &tables.file_of_event(&event).unwrap().path;
+            let name = path.rsplit('/').next().unwrap().to_owned();
+            calls.insert((rank, event.operation), (rank, name, event.call));
+        }
+        if !event.flags.contains(Flags::PHYSICAL) {
+            continue;
+        }
+        let of_call = done.entry((rank, event.operation)).or_default();
+        match event.target {
+            Target::Peer { rank: peer } => {
+                *of_call.messages.entry((event.call, peer, event.size)).or_default() += 1;
+            }
+            Target::Extent { offset } if moves => {
+                // Who was given less than asked for asks for the rest, to learn whether the file ends there.
+                let ended = short.insert(
+                    rank,
+                    (event.result > 0 && event.transferred() < event.size)
+                        .then(|| offset + event.transferred()),
+                );
+                if event.op() == Op::Read && ended == Some(Some(offset)) {
+                    continue;
+                }
+                *of_call.requests.entry((event.op() == Op::Write, offset, event.size)).or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+    calls.into_iter().map(|(id, call)| (call, done.remove(&id).unwrap_or_default())).collect()
+}
+
+/// Runs the program as `apply` is told to, predicts it as `predict` is told to, and compares.
+fn compare(place: &Place, name: &str, apply: &[String], predict: &[&str]) {
+    let trace = format!("{name}.pio");
+    let words = ["apply", "--hints", HINTS, "--record", &trace].map(str::to_owned);
+    place.pioscope(words.iter().chain(apply)).succeeds();
+    let folder = place.join(name);
+    fs::create_dir(&folder).unwrap();
+    let words = ["predict", &trace, "--hints", HINTS, "-o", name];
+    place.pioscope(words.iter().chain(predict)).succeeds();
+    let mut written = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let predicted = written.find(|path| path.extension().is_some_and(|extension| extension == "pio"));
+    let (real, predicted) = (done(&place.join(&trace)), done(&predicted.unwrap()));
+    assert!(!real.is_empty() && real.values().any(|done| !done.requests.is_empty()), "{name}");
+    assert_eq!(real.keys().collect::<Vec<_>>(), predicted.keys().collect::<Vec<_>>(), "{name}");
+    for (call, real) in &real {
+        assert_eq!(real, &predicted[call], "{name}, {call:?}: real and predicted");
+    }
+}
+
+#[test]
+fn on_files_the_same_messages_and_requests() {
+    let Some(mpi) = mpi() else { return };
+    let place = Place::new();
+    place.compile(&mpi.mpicc, "twins", include_str!("programs/twins.c"), &[]);
+    let cores = std::thread::available_parallelism().unwrap().get();
+    fs::write(place.join("node.toml"), MACHINE.replace("CORES", &cores.to_string())).unwrap();
+    for ranks in RANKS {
+        for strategy in Strategy::ALL {
+            let name = format!("{strategy}-{ranks}");
+            let mut apply = ["-s", strategy.name(), "--"].map(str::to_owned).to_vec();
+            apply.extend(mpiexec(&mpi, ranks));
+            fs::create_dir(place.join(&format!("{name}-data"))).unwrap();
+            apply.extend(["./twins".to_owned(), format!("{name}-data/")]);
+            compare(&place, &name, &apply, &["-m", "node.toml", "-s", strategy.name()]);
+        }
+    }
+}
