@@ -1,7 +1,8 @@
 //! The extent buffer cache: what is kept, read ahead and written behind, as a pure state machine.
 //!
-//! *Event in, actions out*: no clock, file, thread or random number inside. The simulator drives it, as the buffers of
-//! processes and as the memory of I/O nodes. Pioscope's own I/O servers have no cache: the kernel's page cache is theirs.
+//! *Event in, actions out*: no clock, file, thread or random number inside. The simulator drives it as the memory
+//! of I/O nodes, and the study of Miller and Katz as the buffers of processes. Pioscope's own I/O servers have no cache:
+//! the kernel's page cache is theirs.
 //! Two caches are stacked by handing what the upper one wants to fetch and write to the lower one as its requests.
 //!
 //! Blocks are kept as runs of consecutive ones that are alike, so that a large access costs what a small one does. The

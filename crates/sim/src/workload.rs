@@ -123,8 +123,11 @@ impl Workload {
         self.programs.len() as u32
     }
 
-    /// Whether all that the programs name is there, so that the simulator can take it for granted.
-    pub(crate) fn check(&self) -> Result<(), SimError> {
+    /// Whether all that the programs name is there, so that whoever runs them can take it for granted.
+    ///
+    /// # Errors
+    /// The first step that names a file, a handle or a view that is not there.
+    pub fn check(&self) -> Result<(), SimError> {
         if self.programs.is_empty() {
             return Err(SimError::NoProcess { workload: self.name.clone() });
         }

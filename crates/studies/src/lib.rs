@@ -4,6 +4,7 @@
 //! a paper in `papers/` says what rests on what.
 
 pub mod baylor;
+pub mod buffers;
 pub mod coll;
 pub mod hong;
 pub mod miller_katz;

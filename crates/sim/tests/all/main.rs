@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod advice;
-mod buffers;
 mod central_queue;
 mod circuit;
 mod closed_forms;

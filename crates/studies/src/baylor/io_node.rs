@@ -1,11 +1,11 @@
 //! The first step: the mean times of an I/O node by itself.
 
 use pio_machine::{Duration, Machine};
+use pio_sim::io_node::{Adapter, OpenLoad, Processing, Use};
+use pio_sim::kernel::{Estimate, Time};
 
 use super::{BaylorError, Options};
 use crate::pios::MeanTimes;
-use pio_sim::io_node::{Adapter, OpenLoad, Processing, Use};
-use pio_sim::kernel::{Estimate, Time};
 
 /// Mean times within an I/O node, in seconds, of each kind of request.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -15,14 +15,14 @@ mod table;
 use std::collections::BTreeMap;
 
 use pio_machine::{Machine, MachineError, Switching};
-use rayon::prelude::*;
-use thiserror::Error;
-
-use crate::pios::{self, Length, Measured, Mix, Placement, PlacementError, Scenario, WholeNodes};
 use pio_sim::io_node::IoNodeError;
 use pio_sim::kernel::Estimate;
 use pio_sim::network::central_queue::{CentralQueue, CentralQueueError};
 use pio_sim::network::topology::{Topology, TopologyError};
+use rayon::prelude::*;
+use thiserror::Error;
+
+use crate::pios::{self, Length, Measured, Mix, Placement, PlacementError, Scenario, WholeNodes};
 
 pub use io_node::{IoNodeTimes, io_node_times};
 pub use plots::{Line, Plot, plots};

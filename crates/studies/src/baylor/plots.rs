@@ -1,11 +1,12 @@
 //! Figures 6 to 13: what each shows of the simulations.
 
+use pio_sim::kernel::Estimate;
+
 use super::points::{
     LARGE, RATIOS, SYSTEMS, equal_data, io_node_rates, io_nodes, labels, labels_of_systems, loads, nodes,
     sizes,
 };
 use super::{Options, Outcomes, Point};
-use pio_sim::kernel::Estimate;
 
 /// A figure, or one panel of it. Times in seconds.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,9 +8,10 @@ mod io_node;
 mod io_only;
 mod with_messages;
 
+use pio_sim::kernel::Estimate;
+
 use super::{IoNodeTimes, Outcomes, Point};
 use crate::{Basis, Computed, Published, Statement, Verdict};
-use pio_sim::kernel::Estimate;
 
 /// What varies by no more is independent.
 pub const SAME: f64 = 0.10;

@@ -2,12 +2,12 @@
 
 use pio_machine::circuit::Circuit as Switches;
 use pio_machine::{Duration, Machine, Switching};
+use pio_sim::network::circuit::Circuit;
+use pio_sim::network::topology::Topology;
 
 use crate::coll::placement::{ApplicationMapping, FirstHalf, IoMapping};
 use crate::coll::traffic::{Distribution, Window};
 use crate::coll::{CollError, ping};
-use pio_sim::network::circuit::Circuit;
-use pio_sim::network::topology::Topology;
 
 /// The experiments' parameters. The default is what the paper says it ran.
 #[derive(Clone, Debug)]

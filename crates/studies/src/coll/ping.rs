@@ -1,11 +1,11 @@
 //! Pings (sections 4.1 and 4.2): what the adapters are calibrated on.
 
 use pio_machine::circuit::{Library, Memory};
+use pio_sim::kernel::Time;
+use pio_sim::network::{MessageId, Network};
 
 use crate::coll::options::{MEGA, System};
 use crate::coll::plan::{Curve, Plot, Point};
-use pio_sim::kernel::Time;
-use pio_sim::network::{MessageId, Network};
 
 /// The three ways to send that Figures 4 and 5 compare.
 const WAYS: [(&str, Memory, Library); 3] = [

@@ -13,10 +13,10 @@ pub mod simulated;
 
 use pio_machine::Machine;
 use pio_plan::Direction;
+use pio_sim::SimError;
 use thiserror::Error;
 
 use crate::{Basis, Published, Statement, Verdict};
-use pio_sim::SimError;
 
 pub use fit::{Estimated, Fit, Slope};
 pub use model::{Experiment, Method, Parameter, Parameters, Server};

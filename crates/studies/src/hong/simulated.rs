@@ -5,15 +5,15 @@
 use pio_layout::{Datatype, LayoutError, View};
 use pio_machine::{Duration, Machine, Storage};
 use pio_plan::{Direction, Hints, Strategy};
+use pio_sim::SimError;
+use pio_sim::workload::{Open, Step, What, Workload};
+use pio_sim::{Options, simulate};
 use pio_trace::{Call, File, HandleId, ViewId};
 
 use super::HongError;
 use super::linear::closest_to_one;
 use super::model::{Experiment, Method};
 use super::published::{Measurement, Printed};
-use pio_sim::SimError;
-use pio_sim::workload::{Open, Step, What, Workload};
-use pio_sim::{Options, simulate};
 
 /// The strategy of a column, if the simulator has it.
 pub fn strategy(method: Method) -> Option<Strategy> {

@@ -2,11 +2,11 @@
 
 use pio_machine::Duration;
 use pio_plan::Direction;
+use pio_sim::SimError;
+use pio_sim::kernel::Time;
 
 use super::{Case, Study};
-use pio_sim::SimError;
-use pio_sim::buffers::{Outcome, Program, Rates};
-use pio_sim::kernel::Time;
+use crate::buffers::{Outcome, Program, Rates};
 
 /// A line of a figure: its name, and its points.
 #[derive(Clone, Debug, PartialEq)]

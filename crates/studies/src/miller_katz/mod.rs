@@ -14,10 +14,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pio_machine::Computer;
-
 use pio_sim::SimError;
-use pio_sim::buffers::{Options, Outcome, Process, Program, run};
 use pio_sim::workload::miller_katz::{PUBLISHED, application};
+
+use crate::buffers::{Options, Outcome, Process, Program, run};
 
 pub use sensitivity::{Sensitivity, sensitivities};
 pub use statements::statements;

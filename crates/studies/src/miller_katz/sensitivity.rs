@@ -1,11 +1,11 @@
 //! What the results would be if a parameter that the paper does not print, or an assumption, were another.
 
 use pio_machine::{Bandwidth, Duration};
+use pio_sim::SimError;
+use pio_sim::workload::miller_katz::{Profile, application_with, find};
 
 use super::{Case, MEGAWORD, Study};
-use pio_sim::SimError;
-use pio_sim::buffers::Program;
-use pio_sim::workload::miller_katz::{Profile, application_with, find};
+use crate::buffers::Program;
 
 /// Idle time of two copies of venus, under one change.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,7 +95,7 @@ pub fn sensitivities(study: &Study) -> Result<Vec<Sensitivity>, SimError> {
     let (names, cases): (Vec<String>, Vec<Case>) = cases.into_iter().unzip();
     let outcomes = study.run(&cases)?;
     let rows = names.chunks(SIZES.len()).zip(outcomes.chunks(SIZES.len()));
-    let row = |(names, outcomes): (&[String], &[pio_sim::buffers::Outcome])| {
+    let row = |(names, outcomes): (&[String], &[crate::buffers::Outcome])| {
         let mut idle_s = [0.0; SIZES.len()];
         for (idle, outcome) in idle_s.iter_mut().zip(outcomes) {
             *idle = outcome.idle().seconds();

@@ -1,12 +1,12 @@
 //! What the paper states, beside what we compute; and what was predicted before it was looked up.
 
 use pio_machine::Duration;
+use pio_sim::SimError;
+use pio_sim::workload::miller_katz::{Class, Profile, find};
 
 use super::{Case, MEGAWORD, Study, figures};
+use crate::buffers::Outcome;
 use crate::{Basis, Computed, Published, Statement, Verdict};
-use pio_sim::SimError;
-use pio_sim::buffers::Outcome;
-use pio_sim::workload::miller_katz::{Class, Profile, find};
 
 /// Buffers of one processor's share while others have I/O, too: 2 MW of the machine's 16 (section 6.2).
 const SHARE: u64 = 2 * MEGAWORD;
@@ -139,7 +139,7 @@ fn venus_request(study: &Study) -> Result<u64, SimError> {
 }
 
 /// The most that a program asks for in two CPU seconds, MB a second.
-fn sustained(program: &pio_sim::buffers::Program) -> f64 {
+fn sustained(program: &crate::buffers::Program) -> f64 {
     let steps = 20;
     let curves = figures::demand(program, Duration::from_seconds(2.0 / steps as f64));
     let rates: Vec<f64> = curves[2].points.iter().map(|point| point.1).collect();

@@ -96,8 +96,8 @@ impl Printed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffers::Program;
     use pio_plan::Direction;
-    use pio_sim::buffers::Program;
     use pio_sim::workload::miller_katz::{PUBLISHED, application};
     use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ mod tests {
             *size = (one.offset + one.bytes).max(*size);
         }
         let sum = |way: Option<Direction>| {
-            let counted = |one: &&pio_sim::buffers::Access| {
+            let counted = |one: &&crate::buffers::Access| {
                 way.is_none_or(|way| one.direction == way && sizes[&one.file] >= 1_000_000)
             };
             let amounts = program.accesses.iter().filter(counted);

@@ -2,9 +2,10 @@
 //!
 //! Every node has its own streams for either, so that changing the load of one leaves what is drawn of the other as it is.
 
-use super::{Placement, Scenario};
 use pio_machine::Duration;
 use pio_sim::kernel::{Stream, Time};
+
+use super::{Placement, Scenario};
 
 /// What something on its way is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,5 +4,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod baylor;
+mod buffers;
 mod circuit_load;
 mod thakur_counts;

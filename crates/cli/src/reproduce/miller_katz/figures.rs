@@ -5,7 +5,7 @@ use pio_machine::Duration;
 use pio_report::Table;
 use pio_report::chart::{Figure, Point, Series};
 use pio_report::units::{self, significant};
-use pio_sim::buffers::Outcome;
+use pio_studies::buffers::Outcome;
 use pio_studies::miller_katz::figures::{Curve, Sizes, demand, idle_over_size, to_buffers, to_disk};
 use pio_studies::miller_katz::{Case, MEGAWORD, Study};
 

@@ -17,4 +17,3 @@ pub use program::{Access, Program};
 pub use rates::Rates;
 pub use run::{Options, Process, run};
 pub use storage::Flow;
-pub(crate) use storage::settings;

@@ -1,13 +1,13 @@
 //! The simulation: processes on processors, over buffers and disks.
 
 use pio_machine::{Computer, Duration};
+use pio_sim::SimError;
+use pio_sim::cpu::{Scheduler, Turn, Usage};
+use pio_sim::kernel::{Events, Time};
 
 use super::outcome::{Outcome, ProcessOutcome};
 use super::program::{Access, Program};
 use super::storage::{News, Storage, Transfer};
-use crate::cpu::{Scheduler, Turn, Usage};
-use crate::error::SimError;
-use crate::kernel::{Events, Time};
 
 /// One process that is to run.
 #[derive(Clone, Copy, Debug)]

@@ -5,16 +5,16 @@
 //! a solid-state disk, if it has one.
 
 use pio_cache::{
-    Action, Cache, Event, FileId, ProcessId, ReadAhead, RequestId, Settings, Statistics, TransferId, Writes,
+    Action, Cache, Event, FileId, ProcessId, ReadAhead, RequestId, Settings, Statistics, TransferId,
 };
-use pio_machine::{Buffers, Computer, Duration, Ssd};
+use pio_machine::{Computer, Duration, Ssd};
 use pio_plan::Direction;
+use pio_sim::SimError;
+use pio_sim::kernel::Time;
 
 use super::disk::DiskModel;
 use super::program::Access;
 use super::rates::Rates;
-use crate::error::SimError;
-use crate::kernel::Time;
 
 /// Buffers and disks.
 pub(super) struct Storage {
@@ -74,7 +74,7 @@ impl Storage {
     /// Empty buffers for so many processes.
     pub(super) fn new(computer: &Computer, processes: u32, bin: Duration) -> Result<Storage, SimError> {
         let buffers = &computer.buffers;
-        let tier = |size: u64| settings(buffers, size);
+        let tier = |size: u64| pio_sim::buffers::settings(buffers, size);
         let mut caches = Vec::new();
         let ssd_is_top = buffers.size == 0;
         let top = if ssd_is_top { computer.ssd.size } else { buffers.size };
@@ -233,20 +233,6 @@ impl Storage {
     fn below(&self, cache: u32) -> Option<u32> {
         (cache < self.tops && self.caches.len() as u32 > self.tops).then_some(self.tops)
     }
-}
-
-/// A cache of this size, otherwise as buffers are described.
-pub(crate) fn settings(buffers: &Buffers, size: u64) -> Result<Settings, SimError> {
-    let percent = |part: u32| (u128::from(size) * u128::from(part) / 100) as u64;
-    let dirty_limit_bytes = percent(buffers.dirty_limit).max(buffers.block);
-    Ok(Settings {
-        capacity_bytes: size,
-        block_bytes: buffers.block,
-        policy: buffers.policy.parse()?,
-        read_ahead: if buffers.read_ahead { ReadAhead::JustRead } else { ReadAhead::Off },
-        writes: if buffers.write_behind { Writes::Behind { dirty_limit_bytes } } else { Writes::Through },
-        process_limit_bytes: (buffers.process_limit < 100).then(|| percent(buffers.process_limit)),
-    })
 }
 
 /// What a process pays for a transfer from or to the solid-state disk: it keeps the processor meanwhile.

@@ -2,9 +2,9 @@
 
 use pio_cache::Statistics;
 use pio_machine::Duration;
+use pio_sim::cpu::Usage;
 
 use super::storage::Flow;
-use crate::cpu::Usage;
 
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,8 +2,8 @@
 
 use pio_machine::{Bandwidth, Computer, Duration};
 use pio_plan::Direction;
-use pio_sim::buffers::{Access, Options, Outcome, Process, Program, run};
 use pio_sim::kernel::Stream;
+use pio_studies::buffers::{Access, Options, Outcome, Process, Program, run};
 
 const US: u64 = 1_000_000;
 const MS: u64 = 1_000 * US;
@@ -61,7 +61,7 @@ fn conserved(programs: &[Program], outcome: &Outcome) {
     let think: u64 = programs.iter().map(|program| program.think().picoseconds()).sum();
     assert_eq!(outcome.think().picoseconds(), think);
     assert_eq!(outcome.usage.running, think + outcome.system().picoseconds());
-    let rates = |rates: &pio_sim::buffers::Rates| rates.bytes.iter().sum::<f64>().round() as u64;
+    let rates = |rates: &pio_studies::buffers::Rates| rates.bytes.iter().sum::<f64>().round() as u64;
     assert_eq!(rates(&outcome.flow.disk_written), outcome.flow.disk_written_bytes);
     assert_eq!(rates(&outcome.flow.disk_read), outcome.flow.disk_read_bytes);
 }

@@ -4,8 +4,8 @@ use pio_layout::View;
 use pio_machine::Duration;
 use pio_plan::Direction;
 
-use crate::error::SimError;
-use crate::workload::{Step, What, Workload};
+use pio_sim::SimError;
+use pio_sim::workload::{Step, What, Workload};
 
 /// One process.
 #[derive(Clone, Debug, Default, PartialEq)]

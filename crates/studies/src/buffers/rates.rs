@@ -2,7 +2,7 @@
 
 use pio_machine::Duration;
 
-use crate::kernel::Time;
+use pio_sim::kernel::Time;
 
 /// Bytes that moved in each bin. What takes time is spread evenly over it.
 #[derive(Clone, Debug, PartialEq)]

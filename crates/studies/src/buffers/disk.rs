@@ -8,7 +8,7 @@
 
 use pio_machine::{Disks, Duration};
 
-use crate::kernel::Time;
+use pio_sim::kernel::Time;
 
 /// All disks, in groups over which files are striped; file `f` is on group `f` modulo their number.
 #[derive(Debug)]
