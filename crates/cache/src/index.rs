@@ -72,26 +72,36 @@ impl Index {
     /// The only run that may hold `block`: the last one that begins at or before it, if it may be long enough to.
     #[inline]
     pub(crate) fn candidate(&self, file: u32, block: u64, start: impl Fn(RunId) -> u64) -> Option<RunId> {
-        let run = self.glance(file, block);
-        if run != NONE && start(run) == block {
-            return Some(run);
-        }
         let root = self.root(file)?;
-        // Where no run is long, none that begins before the block holds it.
-        if self.taken[root.node as usize].long == 0 { None } else { self.last_if_before(root, block, start) }
-    }
-
-    /// The last run that begins before `block`, at which none does, if it may be long.
-    fn last_if_before(&self, root: Root, block: u64, start: impl Fn(RunId) -> u64) -> Option<RunId> {
         if above(block, root.height) != 0 {
             return self.last_if_long(root.node, root.height - 1);
         }
-        let path = self.path(root, block);
-        if path.end != NONE && start(path.end & !DIRECT) < block {
-            let long = self.taken[path.nodes.at(path.lowest)].long & (1 << way(block, path.lowest)) != 0;
-            return long.then_some(path.end & !DIRECT);
+        let Root { mut node, height } = root;
+        let mut level = height - 1;
+        let mut to = self.ways[node as usize][way(block, level)];
+        while level > 0 && to & DIRECT == 0 {
+            node = to;
+            level -= 1;
+            to = self.ways[node as usize][way(block, level)];
         }
-        self.last_before(&path, block)
+        let (way, taken) = (way(block, level), self.taken[node as usize]);
+        if taken.all & (1 << way) != 0 {
+            let run = to & !DIRECT;
+            let first = if level == 0 { block } else { start(run) };
+            if first <= block {
+                return (first == block || taken.long & (1 << way) != 0).then_some(run);
+            }
+        }
+        match taken.all & below(way) {
+            // Where no run is long, none that begins before the block holds it.
+            0 if self.taken[root.node as usize].long == 0 => None,
+            0 => self.last_before(&self.path(root, block), block),
+            before => {
+                let last = last_way(before);
+                let is_long = taken.long & (1 << last) != 0;
+                if is_long { self.last_if_long_of(self.ways[node as usize][last], level) } else { None }
+            }
+        }
     }
 
     /// What a look at `block` reads first: the run that begins there, or another that is no further from it.

@@ -112,7 +112,10 @@ impl Arc {
         } else {
             None
         };
-        let length = incoming.length.min(self.alike(runs, victim, forgotten, all));
+        let length = match incoming.length {
+            1 => 1,
+            length => length.min(self.alike(runs, victim, forgotten, all)),
+        };
         if let Some(oldest) = forgotten.and_then(|list| runs.first(Rail::Main, list)) {
             runs.remove_first(oldest, length);
         }
