@@ -55,6 +55,10 @@ impl View {
         }
         let mut view = View { displacement, etype_size, filetype, unit, period, limit: u64::MAX };
         view.limit = view.position_at_or_after(i64::MAX as u64);
+        if view.offset_of(0) == Some(displacement) && view.is_contiguous_over(0..u64::MAX) {
+            // How long a tile is makes no difference: such views are all written the same.
+            view.filetype = Datatype::bytes(etype_size);
+        }
         Ok(view)
     }
 

@@ -119,7 +119,7 @@ impl Interner {
             return Some(*id);
         }
         let filetype = match description {
-            // Contiguous: how long a tile is makes no difference.
+            // Contiguous.
             [] => Ok(Datatype::bytes(etype_bytes)),
             description => Datatype::from_description(description),
         };

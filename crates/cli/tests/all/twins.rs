@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use pio_mpi::Commands;
 use pio_plan::Strategy;
 use pio_trace::{Call, Flags, Layer, Op, Target, Trace};
 
+use crate::servers::Servers;
 use crate::support::{Place, mpi, mpiexec};
 
 const RANKS: [u32; 4] = [1, 2, 4, 8];
+/// Of the program; of each, four calls.
+const PATTERNS: usize = 6;
 /// Several windows for each aggregator, and several buffers of those that sieve.
 const HINTS: &str = "cb_buffer_size=32768,ind_rd_buffer_size=16384,ind_wr_buffer_size=16384";
 
@@ -30,9 +34,6 @@ local-latency = "100 ns"
 [network]
 kind = "flat"
 link = { bandwidth = "5 GB/s", latency = "0 s" }
-[storage]
-kind = "local"
-exclusive-writes = true
 [calls]
 open = "5 us"
 close = "1 us"
@@ -40,6 +41,26 @@ seek = "100 ns"
 read = { call = "1 us", bandwidth = "5 GB/s" }
 write = { call = "1 us", bandwidth = "2 GB/s" }
 "#;
+
+const FILES: &str = r#"
+[storage]
+kind = "local"
+exclusive-writes = true
+"#;
+
+/// As `serve` deals files out by the words behind it.
+const SERVERS: &str = r#"
+[storage]
+kind = "striped"
+io = { count = 3, placement = "clustered", dedicated = true }
+strip = "8 KiB"
+read = { request = "5 us", bandwidth = "1 GB/s" }
+write = { request = "5 us", bandwidth = "1 GB/s" }
+open = "20 us"
+close = "20 us"
+takes-views = true
+"#;
+const SERVE: [&str; 4] = ["--servers", "3", "--strip", "8 KiB"];
 
 /// What a rank's call did: how often each message (what, to whom, bytes) and each request (write or read, offset, bytes).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,40 +112,75 @@ fn done(trace: &Path) -> BTreeMap<CallOfRank, Done> {
     calls.into_iter().map(|(id, call)| (call, done.remove(&id).unwrap_or_default())).collect()
 }
 
-/// Runs the program as `apply` is told to, predicts it as `predict` is told to, and compares.
-fn compare(place: &Place, name: &str, apply: &[String], predict: &[&str]) {
-    let trace = format!("{name}.pio");
-    let words = ["apply", "--hints", HINTS, "--record", &trace].map(str::to_owned);
-    place.pioscope(words.iter().chain(apply)).succeeds();
-    let folder = place.join(name);
-    fs::create_dir(&folder).unwrap();
-    let words = ["predict", &trace, "--hints", HINTS, "-o", name];
-    place.pioscope(words.iter().chain(predict)).succeeds();
-    let mut written = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+/// A folder with the program, and the machine with this storage.
+fn scene(mpi: &Commands, storage: &str) -> Place {
+    let place = Place::new();
+    place.compile(&mpi.mpicc, "twins", include_str!("programs/twins.c"), &[]);
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let machine = MACHINE.replace("CORES", &cores.to_string());
+    fs::write(place.join("node.toml"), format!("{machine}{storage}")).unwrap();
+    place
+}
+
+/// Runs the program under a strategy, and predicts it: what the calls of both did.
+fn twins(
+    place: &Place,
+    mpi: &Commands,
+    ranks: u32,
+    strategy: Strategy,
+    store: Option<&str>,
+) -> [BTreeMap<CallOfRank, Done>; 2] {
+    let name = format!("{strategy}-{ranks}");
+    let (trace, data) = (format!("{name}.pio"), format!("{name}-data/"));
+    fs::create_dir(place.join(&data)).unwrap();
+    let job = mpiexec(mpi, ranks);
+    let mut words = vec!["apply", "-s", strategy.name(), "--hints", HINTS, "--record", &trace];
+    words.extend(store.iter().flat_map(|store| ["--store", store]));
+    words.push("--");
+    words.extend(job.iter().map(String::as_str).chain(["./twins", &data]));
+    place.pioscope(words).succeeds();
+    fs::create_dir(place.join(&name)).unwrap();
+    let words = ["predict", &trace, "-m", "node.toml", "-s", strategy.name(), "--hints", HINTS, "-o", &name];
+    place.pioscope(words).succeeds();
+    let mut written = fs::read_dir(place.join(&name)).unwrap().map(|entry| entry.unwrap().path());
     let predicted = written.find(|path| path.extension().is_some_and(|extension| extension == "pio"));
     let (real, predicted) = (done(&place.join(&trace)), done(&predicted.unwrap()));
-    assert!(!real.is_empty() && real.values().any(|done| !done.requests.is_empty()), "{name}");
     assert_eq!(real.keys().collect::<Vec<_>>(), predicted.keys().collect::<Vec<_>>(), "{name}");
-    for (call, real) in &real {
-        assert_eq!(real, &predicted[call], "{name}, {call:?}: real and predicted");
-    }
+    assert_eq!(real.len(), ranks as usize * PATTERNS * 4, "{name}");
+    [real, predicted]
 }
 
 #[test]
 fn on_files_the_same_messages_and_requests() {
     let Some(mpi) = mpi() else { return };
-    let place = Place::new();
-    place.compile(&mpi.mpicc, "twins", include_str!("programs/twins.c"), &[]);
-    let cores = std::thread::available_parallelism().unwrap().get();
-    fs::write(place.join("node.toml"), MACHINE.replace("CORES", &cores.to_string())).unwrap();
+    let place = scene(&mpi, FILES);
     for ranks in RANKS {
         for strategy in Strategy::ALL {
-            let name = format!("{strategy}-{ranks}");
-            let mut apply = ["-s", strategy.name(), "--"].map(str::to_owned).to_vec();
-            apply.extend(mpiexec(&mpi, ranks));
-            fs::create_dir(place.join(&format!("{name}-data"))).unwrap();
-            apply.extend(["./twins".to_owned(), format!("{name}-data/")]);
-            compare(&place, &name, &apply, &["-m", "node.toml", "-s", strategy.name()]);
+            let [real, predicted] = twins(&place, &mpi, ranks, strategy, None);
+            for (call, real) in &real {
+                assert!(!real.requests.is_empty() || ranks > 1, "{strategy}, {call:?}");
+                assert_eq!(real, &predicted[call], "{strategy}, {ranks} ranks, {call:?}: real and predicted");
+            }
+        }
+    }
+}
+
+/// Requests to servers are not recorded.
+#[test]
+fn on_servers_the_same_messages() {
+    let Some(mpi) = mpi() else { return };
+    let place = scene(&mpi, SERVERS);
+    let _servers = Servers::start(&place.join("store"), &SERVE);
+    for ranks in RANKS {
+        for strategy in Strategy::ALL {
+            let [real, predicted] = twins(&place, &mpi, ranks, strategy, Some("store/store.toml"));
+            for (call, real) in real {
+                let predicted = &predicted[&call].messages;
+                assert_eq!(
+                    &real.messages, predicted,
+                    "{strategy}, {ranks} ranks, {call:?}: real and predicted"
+                );
+            }
         }
     }
 }
