@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pio_layout::{Datatype, View, pack};
-use pio_store::Limits;
+use pio_protocol::Limits;
 use pio_store::auth::Token;
 use pio_store::client::{Mode, Options, Store, StoreFile, Striping};
 use pio_store::config::{Description, Server};

@@ -9,10 +9,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use hmac::{Hmac, KeyInit, Mac};
+use pio_protocol::ClientId;
 use sha2::{Digest, Sha256};
 
 use crate::error::StoreError;
-use crate::protocol::ClientId;
 
 /// The secret of a store.
 #[derive(Clone)]

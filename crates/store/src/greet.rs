@@ -2,11 +2,11 @@
 
 use std::io::{self, ErrorKind};
 
+use pio_protocol::handshake::Greeting;
+use pio_protocol::{ClientId, Limits, Process, VERSION};
+
 use crate::auth::{Conversation, Role, Token, random};
-use crate::limits::Limits;
-use crate::process::Process;
-use crate::protocol::handshake::Greeting;
-use crate::protocol::{ClientId, VERSION};
+use crate::process;
 use crate::transport::Connection;
 
 /// What a server says of itself.
@@ -47,7 +47,7 @@ pub(crate) fn greet(
     };
     let conversation = Conversation { client, server, client_nonce, server_nonce };
     let mac = token.proof(Role::Client, &conversation);
-    say(connection, &Greeting::Proof { mac, process: Process::this() })?;
+    say(connection, &Greeting::Proof { mac, process: process::this() })?;
     match hear(connection)? {
         Greeting::Welcome { mac, epoch, data_bytes, head_bytes, .. } => {
             if !token.accepts(Role::Server, &conversation, &mac) {

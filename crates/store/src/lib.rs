@@ -5,9 +5,8 @@
 //! pieces, and each server works out its own (Hong, You and Chung, "Efficient Collective I/O", 2006, is where the idea of
 //! shipping the view to the server and scattering there comes from).
 //!
-//! [`protocol`] is what is said, as bytes; [`server::Server`] and [`client::Link`] are the two sides as state machines,
-//! without socket, file, thread or clock; [`disk`] keeps data and names; [`transport`] moves messages; and
-//! [`serve`] and [`client::Store`] drive it all.
+//! What is said, and what both sides decide, is in `pio_protocol`, without socket, file, thread or clock; here, [`disk`] keeps
+//! data and names, [`transport`] moves messages, and [`serve`] and [`client::Store`] drive it all.
 
 pub mod auth;
 pub mod client;
@@ -15,17 +14,10 @@ pub mod config;
 pub mod disk;
 mod error;
 mod greet;
-mod limits;
-mod placement;
 pub mod private;
 pub mod process;
-pub mod protocol;
 pub mod serve;
-pub mod server;
 pub mod stand_in;
 pub mod transport;
-mod wire;
 
-pub use error::{Expected, Failure, ProtocolError, StoreError};
-pub use limits::{Limits, PATH_BYTES};
-pub use placement::{Placement, Share, Shares, SlotStrips, StripRuns, StripShare, owner_of};
+pub use error::StoreError;

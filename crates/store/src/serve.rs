@@ -8,15 +8,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use pio_protocol::handshake::Greeting;
+use pio_protocol::server::{Action, ConnectionId, Event, Server, Task, Work};
+use pio_protocol::{Answer, ClientId, Limits, Process, ReplyBody, Request};
+
 use crate::auth::{Role, Token};
 use crate::disk::{Buffers, Disks, Past};
 use crate::error::StoreError;
 use crate::greet;
-use crate::limits::Limits;
-use crate::process::Process;
-use crate::protocol::handshake::Greeting;
-use crate::protocol::{Answer, ClientId, ReplyBody, Request};
-use crate::server::{Action, ConnectionId, Event, Server, Task, Work};
+use crate::process;
 use crate::transport::{Breaker, Connection, Listener, Summed};
 
 /// How long a stranger may take to show the token.
@@ -294,7 +294,7 @@ fn welcome(
     let Some((conversation, process)) = greet::receive(connection, token, *index)? else { return Ok(false) };
     let mut actions = Vec::new();
     let client = conversation.client;
-    *peer = Some(Peer { client, in_sight: process.is_in_sight(), process: process.clone() });
+    *peer = Some(Peer { client, in_sight: process::is_in_sight(&process), process: process.clone() });
     let event = Event::Connected { connection: id, client, process };
     lock(&shared.machine).handle(event, &mut actions);
     let mut welcome = false;
@@ -429,7 +429,7 @@ impl Shared {
         away.retain(|Peer { client, process, .. }| {
             let mut machine = lock(&self.machine);
             let waits = machine.is_away(*client);
-            if waits && process.is_over() {
+            if waits && process::is_over(process) {
                 machine.handle(Event::Died { client: *client }, &mut Vec::new());
                 return false;
             }

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::auth::Token;
 use crate::greet;
-use crate::protocol::handshake::{Greeting, REASON_BYTES};
 use crate::transport::{Connection, Listener};
+use pio_protocol::handshake::{Greeting, REASON_BYTES};
 
 /// How long a client may take to show the token.
 const PATIENCE: Duration = Duration::from_secs(10);

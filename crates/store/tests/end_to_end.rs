@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use common::Scene;
 use pio_layout::{Datatype, Layout, View};
+use pio_protocol::Failure;
+use pio_store::StoreError;
 use pio_store::client::{Layed, Mode, Striping};
-use pio_store::{Failure, StoreError};
 
 const CREATE: Mode = Mode { create: true, exclusive: false };
 const NEW: Mode = Mode { create: true, exclusive: true };

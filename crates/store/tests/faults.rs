@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 
 use common::Scene;
 use pio_layout::{Datatype, View};
+use pio_protocol::frame::Prefix;
+use pio_protocol::handshake::Greeting;
+use pio_protocol::{
+    Access, Body, ClientId, FileId, FileRef, Limits, Name, Placement, Process, Register, Reply, Request,
+    VERSION, ViewRef,
+};
+use pio_store::StoreError;
 use pio_store::auth::{Conversation, Role, Token, random};
 use pio_store::client::{Mode, Options, Store, StoreFile, Striping};
 use pio_store::config::{Description, Server};
-use pio_store::process::Process;
-use pio_store::protocol::frame::Prefix;
-use pio_store::protocol::handshake::Greeting;
-use pio_store::protocol::{
-    Access, Body, ClientId, FileId, FileRef, Name, Register, Reply, Request, VERSION, ViewRef,
-};
 use pio_store::transport::{Connection, Way};
-use pio_store::{Limits, Placement, StoreError};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 

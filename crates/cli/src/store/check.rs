@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use pio_protocol::Failure;
+use pio_store::StoreError;
 use pio_store::client::{Checked, Stat, Store, Unreferenced};
 use pio_store::disk::BLOCK_BYTES;
-use pio_store::{Failure, StoreError};
 
 use super::{inside, unfinished};
 use crate::progress::Progress;

@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use pio_protocol::Failure;
+use pio_store::StoreError;
 use pio_store::client::Store;
-use pio_store::{Failure, StoreError};
 
 use super::inside;
 use crate::progress::Progress;

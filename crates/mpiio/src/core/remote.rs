@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use pio_layout::View;
 use pio_plan::{Direction, IoError};
+use pio_protocol::Holder;
 use pio_store::StoreError;
 use pio_store::client::{Lock, Mode, Sink, Source, Store, StoreFile, Striping};
-use pio_store::protocol::Holder;
 use pio_store::transport::Traffic;
 
 use super::drivers;

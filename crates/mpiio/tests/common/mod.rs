@@ -12,11 +12,12 @@ use std::time::{Duration, Instant};
 use pio_mpi::{Commands, Family, any_ranks};
 use pio_mpiio::{Apply, SHIM, core_library};
 use pio_plan::{Hints, Strategy};
+use pio_protocol::Limits;
 use pio_store::auth::Token;
 use pio_store::client::{Mode, Store, Striping};
+use pio_store::config;
 use pio_store::serve::{self, Running};
 use pio_store::transport::{Listener, TcpListener};
-use pio_store::{Limits, config};
 
 /// What a job may take before we call it a deadlock.
 const LIMIT: Duration = Duration::from_secs(240);

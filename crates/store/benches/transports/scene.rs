@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pio_store::Limits;
+use pio_protocol::Limits;
 use pio_store::auth::Token;
 use pio_store::client::{Options, Store};
 use pio_store::config::{Description, STRIP_BYTES, Server};

@@ -1,23 +1,21 @@
 //! An open file of a store.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use pio_layout::View;
+use pio_protocol::client::{
+    Direction, Lost, MOST_STRIPS, OperationError, Split, Transfer, Unsynced, chunk_bytes, holes,
+};
+use pio_protocol::{Answer, Body, FileRef, Holder, Register};
 
 use super::lane::{Answered, Lane, Payload};
 use super::memory::{Sink, Source};
-use super::split::{Chunk, Split};
-use super::store::{Store, servers_of};
-use crate::error::{Failure, StoreError};
-use crate::limits::Limits;
-use crate::protocol::{Answer, Body, FileRef, Holder, Register};
+use super::store::Store;
+use crate::error::StoreError;
 
-/// Strips that one request goes through at most: far fewer than a server allows.
-const MOST_STRIPS: u64 = Limits::DEFAULT.strips as u64 / 16;
 /// First and longest time between two questions whether a lock is free.
 const LOCK_PAUSE: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(5));
 
@@ -31,16 +29,7 @@ pub struct StoreFile {
     store: Store,
     path: String,
     file: FileRef,
-    unsynced: Mutex<BTreeMap<u32, Unsynced>>,
-}
-
-/// What was written to a server and not synced since.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Unsynced {
-    /// The epoch in which the server took it.
-    epoch: u64,
-    /// How many times it took something.
-    writes: u64,
+    unsynced: Mutex<Unsynced>,
 }
 
 impl StoreFile {
@@ -65,8 +54,7 @@ impl StoreFile {
     /// If a server cannot write (its disk is full, say), or is not there. Some of the data may have been written.
     pub fn write(&self, view: &View, positions: Range<u64>, source: &dyn Source) -> Result<(), StoreError> {
         self.check_positions(view, &positions)?;
-        let mut transfer = Transfer::default();
-        self.transfer(view, positions, Payload::Out(source), &mut transfer)
+        self.transfer(view, positions, Payload::Out(source)).map(drop)
     }
 
     /// Reads `positions` of `view` into `sink`, in order; says how many bytes lie before the end of the file. What was never
@@ -76,20 +64,13 @@ impl StoreFile {
     /// If a server cannot read or finds its data damaged, or is not there.
     pub fn read(&self, view: &View, positions: Range<u64>, sink: &mut dyn Sink) -> Result<u64, StoreError> {
         self.check_positions(view, &positions)?;
-        let mut transfer = Transfer::default();
-        self.transfer(view, positions.clone(), Payload::In(&mut *sink), &mut transfer)?;
-        if transfer.missing.is_empty() {
+        let missing = self.transfer(view, positions.clone(), Payload::In(&mut *sink))?;
+        if missing.is_empty() {
             return Ok(positions.end - positions.start);
         }
         // A part that ends early may be a hole or the end of the file: only all parts together tell.
-        let end = view.position_at_or_after(self.size()?);
-        let len = end.clamp(positions.start, positions.end) - positions.start;
-        for missing in transfer.missing {
-            let hole = missing.start..missing.end.min(len);
-            if !hole.is_empty() {
-                sink.zero(hole);
-            }
-        }
+        let (len, holes) = holes(missing, view, &positions, self.size()?);
+        holes.for_each(|hole| sink.zero(hole));
         Ok(len)
     }
 
@@ -114,7 +95,7 @@ impl StoreFile {
     /// # Errors
     /// If a server is not there.
     pub fn size(&self) -> Result<u64, StoreError> {
-        let servers = servers_of(&self.file);
+        let servers = self.file.placement.servers_with_a_part();
         let calls = servers.iter().map(|server| (*server, Body::Length { file: self.file })).collect();
         let mut size = 0;
         for (server, answer) in servers.iter().zip(self.store.call_all(&self.path, calls)?) {
@@ -150,25 +131,16 @@ impl StoreFile {
     /// [`StoreError::Lost`] if a machine went down, or its disk failed, after this client wrote to it and before it
     /// synced: what was written must be written again. Else if a server cannot sync, or is not there.
     pub fn sync(&self) -> Result<(), StoreError> {
-        let servers = servers_of(&self.file);
-        let written = self.unsynced().clone();
+        let servers = self.file.placement.servers_with_a_part();
+        let syncing = self.unsynced().begin_sync();
         let calls = servers.iter().map(|server| (*server, Body::Sync { file: self.file })).collect();
         let answers = self.store.call_all(&self.path, calls)?;
-        let mut lost = None;
-        for (server, answer) in servers.iter().zip(answers) {
-            let Answer::Written { epoch } = answer else {
-                return Err(StoreError::Confused { server: *server });
-            };
-            if written.get(server).is_some_and(|written| written.epoch != epoch) {
-                lost = lost.or(Some(*server));
-            }
-        }
-        // What another thread wrote meanwhile may not be synced. A loss is told once.
-        self.unsynced().retain(|server, now| written.get(server) != Some(now));
-        match lost {
-            Some(server) => Err(StoreError::Lost { path: self.path.clone(), server }),
-            None => Ok(()),
-        }
+        let epochs = servers.iter().zip(answers).map(|(&server, answer)| match answer {
+            Answer::Written { epoch } => Ok((server, epoch)),
+            _ => Err(StoreError::Confused { server }),
+        });
+        let epochs: Vec<(u32, u64)> = epochs.collect::<Result<_, _>>()?;
+        self.unsynced().end_sync(syncing, epochs).map_err(|lost| self.lost(lost))
     }
 
     /// Syncs, and is done with the file.
@@ -281,7 +253,7 @@ impl StoreFile {
 
     /// Asks each server something of its part of a file of `size` bytes.
     fn each_part(&self, size: u64, body: impl Fn(u64) -> Option<Body>) -> Result<(), StoreError> {
-        let calls = servers_of(&self.file).into_iter().filter_map(|server| {
+        let calls = self.file.placement.servers_with_a_part().into_iter().filter_map(|server| {
             let slot = self.file.placement.slot_of_server(server)?;
             Some((server, body(self.file.placement.striping().len_of_server(slot, size))?))
         });
@@ -289,7 +261,7 @@ impl StoreFile {
         let servers: Vec<u32> = calls.iter().map(|(server, _)| *server).collect();
         for (server, answer) in servers.into_iter().zip(self.store.call_all(&self.path, calls)?) {
             let Answer::Written { epoch } = answer else { return Err(StoreError::Confused { server }) };
-            self.note_written(server, epoch)?;
+            self.unsynced().note_written(server, epoch).map_err(|lost| self.lost(lost))?;
         }
         Ok(())
     }
@@ -301,72 +273,51 @@ impl StoreFile {
         Err(StoreError::Invalid { path: self.path.clone(), expected: "offsets of at most 63 bits".into() })
     }
 
-    /// Moves data between memory and all servers that have some of them.
+    /// Moves data between memory and all servers that have some of them; says which data bytes parts ended before.
     fn transfer(
         &self,
         view: &View,
         positions: Range<u64>,
         mut payload: Payload,
-        transfer: &mut Transfer,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<Range<u64>>, StoreError> {
         if positions.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        let servers = self.servers_touched(view, &positions);
+        let direction = match payload {
+            Payload::Out(_) => Direction::Write,
+            _ => Direction::Read,
+        };
+        let mut transfer = Transfer::new(direction);
+        let placement = &self.file.placement;
+        let servers = placement.servers_touched(view, &positions);
         let mut lanes = self.store.lanes(&servers)?;
-        let mut chunk_bytes = self.store.options().chunk_bytes;
-        if matches!(payload, Payload::Out(_)) && *view == View::contiguous(view.displacement()) {
-            // A server has nothing to do with it but to pass it on to its file: what a message costs by itself, waking up
-            // threads, weighs more than that it outgrows the caches. Reads and pieces are slower so.
-            chunk_bytes *= 2;
-        }
+        let mut bytes = chunk_bytes(self.store.options().chunk_bytes, direction, view);
         for lane in &mut lanes.lanes {
-            chunk_bytes = chunk_bytes.min(u64::from(lane.ready()?));
+            bytes = bytes.min(u64::from(lane.ready()?));
         }
         let window = self.store.options().window.max(1);
-        let placement = &self.file.placement;
-        for chunk in Split::new(placement, view, positions, chunk_bytes, MOST_STRIPS) {
+        for chunk in Split::new(placement, view, positions, bytes, MOST_STRIPS) {
             let server = placement.server_of_slot(chunk.slot);
             let at = servers.partition_point(|other| *other < server);
             let lane = lanes.lanes.get_mut(at).ok_or(StoreError::Confused { server })?;
-            if lane.flying() >= window {
+            if lane.waiting_for() >= window {
                 // Several answers at a time: the server sends them so, and to wait costs more than to take them.
-                while lane.flying() > window / 2 {
-                    self.settle(lane, &mut payload, transfer)?;
+                while lane.waiting_for() > window / 2 {
+                    self.settle(lane, &mut payload, &mut transfer)?;
                 }
             }
-            if transfer.failed.is_some() {
+            if transfer.has_failed() {
                 break;
             }
             lane.move_chunk(self.file, view, chunk, &payload)?;
         }
         for lane in &mut lanes.lanes {
-            while lane.flying() > 0 {
-                self.settle(lane, &mut payload, transfer)?;
+            while lane.waiting_for() > 0 {
+                self.settle(lane, &mut payload, &mut transfer)?;
             }
-            self.check_epoch(lane.server(), lane.epoch())?;
         }
-        match transfer.failed.take() {
-            Some((server, failure)) => Err(StoreError::Failed { path: self.path.clone(), server, failure }),
-            None => Ok(()),
-        }
-    }
-
-    /// The servers that have some of the data, ascending; all of the file's if that takes long to find out.
-    fn servers_touched(&self, view: &View, positions: &Range<u64>) -> Vec<u32> {
-        let placement = &self.file.placement;
-        let all = servers_of(&self.file);
-        let mut touched = Vec::new();
-        let mut shares = placement.shares(view, positions.clone());
-        for _ in 0..4 * all.len() {
-            let Some(share) = shares.next() else {
-                touched.sort_unstable();
-                touched.dedup();
-                return touched;
-            };
-            touched.push(placement.server_of_slot(share.slot));
-        }
-        all
+        let epochs = lanes.lanes.iter().map(|lane| (lane.server(), lane.epoch()));
+        transfer.finish(&self.unsynced(), epochs).map_err(|error| StoreError::of(&self.path, error))
     }
 
     /// Takes the next answer of a lane.
@@ -378,40 +329,15 @@ impl StoreFile {
     ) -> Result<(), StoreError> {
         let server = lane.server();
         let Answered { chunk, body } = lane.answer(payload)?;
-        match (body, chunk, payload) {
-            (Ok(Answer::Written { epoch }), Some(_), Payload::Out(_)) => self.note_written(server, epoch),
-            (Ok(Answer::Data { bytes }), Some(chunk), Payload::In(_)) if bytes <= chunk.len => {
-                transfer.missing.extend(bytes_behind(&chunk, bytes));
-                Ok(())
-            }
-            (Err(failure), ..) => {
-                transfer.failed.get_or_insert((server, failure));
-                Ok(())
-            }
-            _ => Err(StoreError::Confused { server }),
-        }
+        let settled = transfer.settle(&mut self.unsynced(), server, chunk.as_ref(), body);
+        settled.map_err(|error| StoreError::of(&self.path, error))
     }
 
-    /// Notes in which epoch a server took data; an error if it lost some before.
-    fn note_written(&self, server: u32, epoch: u64) -> Result<(), StoreError> {
-        let mut unsynced = self.unsynced();
-        let entry = unsynced.entry(server).or_insert(Unsynced { epoch, writes: 0 });
-        let same = entry.epoch == epoch;
-        *entry = Unsynced { epoch, writes: entry.writes + 1 };
-        if same { Ok(()) } else { Err(StoreError::Lost { path: self.path.clone(), server }) }
+    fn lost(&self, lost: Lost) -> StoreError {
+        StoreError::of(&self.path, OperationError::Lost(lost))
     }
 
-    /// An error if a server lost what this client wrote: it must not read something else as if nothing had happened.
-    fn check_epoch(&self, server: u32, epoch: u64) -> Result<(), StoreError> {
-        match self.unsynced().get(&server) {
-            Some(written) if written.epoch != epoch => {
-                Err(StoreError::Lost { path: self.path.clone(), server })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn unsynced(&self) -> MutexGuard<'_, BTreeMap<u32, Unsynced>> {
+    fn unsynced(&self) -> MutexGuard<'_, Unsynced> {
         self.unsynced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -420,22 +346,3 @@ impl StoreFile {
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Lock(u64);
-
-/// What came of an operation so far.
-#[derive(Default)]
-struct Transfer {
-    /// Data bytes that a part ended before, counted from the first of the access.
-    missing: Vec<Range<u64>>,
-    failed: Option<(u32, Failure)>,
-}
-
-/// What lies behind the first `bytes` bytes of a chunk.
-fn bytes_behind(chunk: &Chunk, bytes: u64) -> impl Iterator<Item = Range<u64>> + '_ {
-    let mut left = bytes;
-    let behind = chunk.bytes.iter().map(move |range| {
-        let there = left.min(range.end - range.start);
-        left -= there;
-        range.start + there..range.end
-    });
-    behind.filter(|range| !range.is_empty())
-}

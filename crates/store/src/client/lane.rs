@@ -1,29 +1,23 @@
 //! A client's way to one server: a [`Link`] driven over a connection, which may break and be made again.
 
-use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use pio_layout::View;
+use pio_protocol::client::{Chunk, Direction, Heard, Link, Retry};
+use pio_protocol::{Answer, Body, ClientId, FileRef, Reply, ReplyBody, Request};
 
-use super::link::{Heard, Link};
 use super::memory::{GATHER_BYTES, Sink, Source};
-use super::split::Chunk;
 use super::store::Options;
 use crate::auth::Token;
 use crate::error::StoreError;
 use crate::greet::{Greeted, greet};
-use crate::protocol::{Answer, Body, ClientId, FileRef, Reply, ReplyBody, Request};
 use crate::transport::{Connection, Traffic, Way};
 
-/// First and longest time between two attempts to connect.
-const BACK_OFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(200));
 /// How long one attempt to connect may take: the next one may find a server that has started since.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// What is not worth waiting for.
-const SHORTEST: Duration = Duration::from_millis(10);
 
 /// How many times as long as usual to wait for what depends on how much is to be done.
 const PATIENT: u32 = 20;
@@ -61,18 +55,17 @@ pub(super) struct Lane {
     /// Bytes that went over connections that are no more.
     traffic: Traffic,
     data_bytes: u32,
-    epoch: u64,
-    /// What the present operation asked and was not answered yet.
-    flying: BTreeMap<u64, Option<Chunk>>,
     head: Vec<u8>,
     /// Whether the connection waits longer for an answer.
     patient: bool,
-    /// Since when nothing works.
-    stuck_since: Option<Instant>,
+    retry: Retry,
+    /// What the times of `retry` are counted from.
+    start: Instant,
 }
 
 impl Lane {
     pub(super) fn new(server: u32, address: String, identity: Arc<Identity>) -> Lane {
+        let retry = Retry::new(identity.options.timeout);
         Lane {
             server,
             address,
@@ -81,11 +74,10 @@ impl Lane {
             connection: None,
             traffic: Traffic::default(),
             data_bytes: 0,
-            epoch: 0,
-            flying: BTreeMap::new(),
             head: Vec::new(),
             patient: false,
-            stuck_since: None,
+            retry,
+            start: Instant::now(),
         }
     }
 
@@ -95,7 +87,7 @@ impl Lane {
 
     /// How often, by its own count, the server may have lost data not yet synced.
     pub(super) fn epoch(&self) -> u64 {
-        self.epoch
+        self.link.epoch()
     }
 
     /// Bytes that went to and from the server since the client began.
@@ -105,8 +97,8 @@ impl Lane {
     }
 
     /// How many requests of the present operation are not answered yet.
-    pub(super) fn flying(&self) -> usize {
-        self.flying.len()
+    pub(super) fn waiting_for(&self) -> usize {
+        self.link.outstanding()
     }
 
     /// Connects if need be; says how many bytes of data a message may have.
@@ -121,7 +113,6 @@ impl Lane {
     pub(super) fn ask(&mut self, body: Body) -> Result<(), StoreError> {
         self.ready()?;
         let request = self.link.ask(body);
-        self.flying.insert(request.number, None);
         self.transmit(&request, &Payload::None)
     }
 
@@ -133,12 +124,11 @@ impl Lane {
         chunk: Chunk,
         payload: &Payload,
     ) -> Result<(), StoreError> {
-        let access = self.link.access(view, chunk.positions.clone());
-        let request = self.link.ask(match payload {
-            Payload::Out(_) => Body::Write { file, access },
-            _ => Body::Read { file, access },
-        });
-        self.flying.insert(request.number, Some(chunk));
+        let direction = match payload {
+            Payload::Out(_) => Direction::Write,
+            _ => Direction::Read,
+        };
+        let request = self.link.ask_chunk(file, view, chunk, direction);
         self.transmit(&request, payload)
     }
 
@@ -147,7 +137,7 @@ impl Lane {
         loop {
             match self.hear(payload) {
                 Ok(Some(answered)) => {
-                    self.stuck_since = None;
+                    self.retry.over();
                     return Ok(answered);
                 }
                 Ok(None) => {}
@@ -162,13 +152,10 @@ impl Lane {
     /// Gives the present operation up. Its requests may be half done: the connection goes with them, so that nothing of
     /// them is done after what comes next.
     pub(super) fn abandon(&mut self) {
-        if !self.flying.is_empty() {
+        if self.link.abandon() {
             self.disconnect();
-            for number in std::mem::take(&mut self.flying).into_keys() {
-                self.link.forget(number);
-            }
         }
-        self.stuck_since = None;
+        self.retry.over();
     }
 
     /// Says goodbye, if anybody is there to hear it.
@@ -206,8 +193,8 @@ impl Lane {
                 .set_timeouts(Some(if patient { timeout * PATIENT } else { timeout }), Some(timeout))?;
             self.patient = patient;
         }
-        match (payload, self.flying.get(&request.number), &request.body) {
-            (Payload::Out(source), Some(Some(chunk)), Body::Write { .. }) => {
+        match (payload, self.link.chunk(request.number), &request.body) {
+            (Payload::Out(source), Some(chunk), Body::Write { .. }) => {
                 send_chunk(&mut **connection, &self.head, chunk, *source)
             }
             _ => connection.send(&self.head, &[]),
@@ -220,22 +207,17 @@ impl Lane {
         let data_len = connection.receive(&mut self.head)?;
         let reply = Reply::decode(&self.head)?;
         if data_len > 0 {
-            let chunk = self.flying.get(&reply.number);
+            let chunk = self.link.chunk(reply.number);
             let fits = matches!(reply.body, Ok(Answer::Data { bytes }) if bytes == data_len as u64);
-            if let (true, Some(Some(chunk)), Payload::In(sink)) = (fits, chunk, &mut *payload) {
+            if let (true, Some(chunk), Payload::In(sink)) = (fits, chunk, &mut *payload) {
                 receive_chunk(&mut **connection, chunk, data_len as u64, *sink)?;
             }
         }
         match self.link.hear(reply) {
             Heard::Nothing => Ok(None),
-            Heard::Answer { number, body } => {
-                Ok(self.flying.remove(&number).map(|chunk| Answered { chunk, body }))
-            }
-            Heard::Again { instead_of, request } => {
-                if let Some(chunk) = self.flying.remove(&instead_of) {
-                    self.flying.insert(request.number, chunk);
-                    self.put(&request, payload)?;
-                }
+            Heard::Answer { chunk, body, .. } => Ok(Some(Answered { chunk, body })),
+            Heard::Again { request, .. } => {
+                self.put(&request, payload)?;
                 Ok(None)
             }
         }
@@ -244,46 +226,37 @@ impl Lane {
     /// Notes that the connection broke; an error if nothing has worked for too long.
     fn broke(&mut self, error: io::Error) -> Result<(), StoreError> {
         self.disconnect();
-        let since = *self.stuck_since.get_or_insert_with(Instant::now);
-        let timeout = self.identity.options.timeout;
-        // Who waited in vain for an answer has waited long enough.
-        if since.elapsed() + SHORTEST < timeout && error.kind() != io::ErrorKind::TimedOut {
-            return Ok(());
-        }
-        let (server, address) = (self.server, self.address.clone());
-        Err(StoreError::Unreachable { server, address, seconds: timeout.as_secs(), source: error })
+        let waited = error.kind() == io::ErrorKind::TimedOut;
+        let again = self.retry.broke(self.start.elapsed(), waited);
+        if again { Ok(()) } else { Err(self.unreachable(error)) }
     }
 
-    /// Connects, and sends again what was not answered. All attempts together have the time that one answer has.
+    /// Connects, and sends again what was not answered.
     fn recover(&mut self, payload: &Payload) -> Result<(), StoreError> {
-        let since = self.stuck_since.unwrap_or_else(Instant::now);
-        let mut pause = BACK_OFF.0;
+        self.retry.begin(self.start.elapsed());
         loop {
-            match self.reconnect(payload, self.left(since)) {
+            let rejected = match self.reconnect(payload, self.retry.left(self.start.elapsed())) {
                 Ok(()) => return Ok(()),
-                Err(Rejected::Refused(reason)) => {
+                Err(rejected) => rejected,
+            };
+            self.disconnect();
+            let error = match rejected {
+                Rejected::Broke(error) => error,
+                Rejected::Refused(reason) => {
                     let (server, address) = (self.server, self.address.clone());
                     return Err(StoreError::Refused { server, address, reason });
                 }
-                Err(Rejected::Broke(error)) => {
-                    // Even a timeout: while nobody listens, the server may be starting again.
-                    let kind = if error.kind() == io::ErrorKind::TimedOut {
-                        io::ErrorKind::Other
-                    } else {
-                        error.kind()
-                    };
-                    self.stuck_since = Some(since);
-                    self.broke(io::Error::new(kind, error))?;
-                }
+            };
+            match self.retry.failed(self.start.elapsed()) {
+                Some(pause) => thread::sleep(pause),
+                None => return Err(self.unreachable(error)),
             }
-            thread::sleep(pause.min(self.left(since)));
-            pause = (pause * 2).min(BACK_OFF.1);
         }
     }
 
-    /// What is left of the timeout for who began then: never nothing, which sockets take for no limit.
-    fn left(&self, since: Instant) -> Duration {
-        self.identity.options.timeout.saturating_sub(since.elapsed()).max(SHORTEST)
+    fn unreachable(&self, source: io::Error) -> StoreError {
+        let (server, address) = (self.server, self.address.clone());
+        StoreError::Unreachable { server, address, seconds: self.retry.timeout().as_secs(), source }
     }
 
     /// Connects once; `left` is how long the server may take to say who it is.
@@ -292,23 +265,20 @@ impl Lane {
         let Identity { token, way, .. } = &*self.identity;
         let mut connection = way.connect(&self.address, token, left.min(CONNECTING))?;
         connection.set_timeouts(Some(left), Some(left))?;
-        let rejected = match greet(&mut *connection, token, self.identity.client, self.server) {
+        let epoch = match greet(&mut *connection, token, self.identity.client, self.server) {
             Ok(Greeted::Welcome(welcome)) => {
-                (self.data_bytes, self.epoch) = (welcome.data_bytes, welcome.epoch);
-                None
+                self.data_bytes = welcome.data_bytes;
+                Ok(welcome.epoch)
             }
-            Ok(Greeted::Busy) => Some(Rejected::Broke(io::ErrorKind::ResourceBusy.into())),
-            Ok(Greeted::Refused(reason)) => Some(Rejected::Refused(reason)),
-            Err(error) => Some(Rejected::Broke(error)),
+            Ok(Greeted::Busy) => Err(Rejected::Broke(io::ErrorKind::ResourceBusy.into())),
+            Ok(Greeted::Refused(reason)) => Err(Rejected::Refused(reason)),
+            Err(error) => Err(Rejected::Broke(error)),
         };
-        if let Some(rejected) = rejected {
-            self.traffic = self.traffic + connection.traffic();
-            return Err(rejected);
-        }
+        let epoch = epoch.inspect_err(|_| self.traffic = self.traffic + connection.traffic())?;
         connection.set_timeouts(Some(timeout), Some(timeout))?;
         self.connection = Some(connection);
         self.patient = false;
-        for request in self.link.again() {
+        for request in self.link.connected(epoch) {
             self.put(&request, payload)?;
         }
         Ok(())

@@ -7,13 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pio_protocol::{
+    Answer, Body, ClientId, Failure, FileId, FileRecord, FileRef, Name, Placement, Usage, owner_of,
+};
+
 use super::file::StoreFile;
 use super::lane::{Identity, Lane, Payload};
 use crate::auth::{Token, random};
 use crate::config::{Description, STRIP_BYTES};
-use crate::error::{Failure, StoreError};
-use crate::placement::{Placement, owner_of};
-use crate::protocol::{Answer, Body, ClientId, FileId, FileRecord, FileRef, Name, Usage};
+use crate::error::StoreError;
 use crate::transport::{Traffic, Way};
 
 /// How a client behaves.
@@ -322,7 +324,7 @@ impl Store {
     pub fn check(&self, path: &str) -> Result<Vec<Checked>, StoreError> {
         let name = self.name(path)?;
         let file = self.file(&name)?;
-        let servers = servers_of(&file);
+        let servers = file.placement.servers_with_a_part();
         let calls = servers.iter().map(|server| (*server, Body::Check { file })).collect();
         let answers = self.call_all(name.as_str(), calls)?;
         servers
@@ -476,7 +478,8 @@ impl Store {
     /// Removes the parts of a file that has no name any more, then its record.
     fn drop_data(&self, path: &str, id: FileId) -> Result<(), StoreError> {
         let file = self.describe(path, id)?;
-        let calls = servers_of(&file).into_iter().map(|server| (server, Body::RemovePart { file })).collect();
+        let servers = file.placement.servers_with_a_part();
+        let calls = servers.into_iter().map(|server| (server, Body::RemovePart { file })).collect();
         self.call_all(path, calls)?;
         self.call(path, id.home(), Body::Forget { file: id }).map(drop)
     }
@@ -484,11 +487,6 @@ impl Store {
 
 fn hold(lane: &Mutex<Lane>) -> MutexGuard<'_, Lane> {
     lane.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The servers that have a part of a file, ascending.
-pub(super) fn servers_of(file: &FileRef) -> Vec<u32> {
-    (0..file.placement.servers()).filter(|server| file.placement.slot_of_server(*server).is_some()).collect()
 }
 
 /// Ways to servers, held for one operation. What it leaves unanswered is given up.

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use super::Trouble;
 use super::part::Paths;
-use crate::error::Failure;
+use pio_protocol::Failure;
 
 /// File systems give room in blocks of so many bytes.
 const GRAIN_BYTES: u64 = 4096;

@@ -22,11 +22,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::error::{Expected, Failure, StoreError};
-use crate::placement::Placement;
+use pio_protocol::server::{Task, Work};
+use pio_protocol::{
+    Answer, Expected, Failure, FileId, FileRef, MOST_BLOCKS, MOST_NAMES, Placement, ReplyBody, Usage,
+};
+
+use crate::error::StoreError;
 use crate::private;
-use crate::protocol::{Answer, FileId, FileRef, MOST_BLOCKS, MOST_NAMES, ReplyBody, Usage};
-use crate::server::{Task, Work};
 use crate::transport::Summed;
 pub use allowance::Allowance;
 use allowance::Reserved;

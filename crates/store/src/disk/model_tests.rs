@@ -1,13 +1,11 @@
 //! A part against a vector of bytes.
 
 use pio_layout::{Datatype, View};
+use pio_protocol::{Failure, FileId, Placement};
 use proptest::prelude::*;
 
 use super::part::{Part, Paths};
 use super::sums::BLOCK_BYTES;
-use crate::error::Failure;
-use crate::placement::Placement;
-use crate::protocol::FileId;
 use crate::transport::Summed;
 
 const BOOT: u128 = 1;

@@ -14,17 +14,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use pio_protocol::server::{Task, Work};
+use pio_protocol::wire::{Input, put};
+use pio_protocol::{
+    Answer, ClientId, Expected, Failure, FileId, FileRecord, MOST_NAMES, Name, Placement, Register, Reply,
+    ReplyBody,
+};
 use redb::backends::FileBackend;
 use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 use rustix::io::Errno;
 
 use super::room::Reserve;
-use crate::error::{Expected, Failure};
-use crate::placement::Placement;
 use crate::private;
-use crate::protocol::{Answer, ClientId, FileId, FileRecord, MOST_NAMES, Name, Register, Reply, ReplyBody};
-use crate::server::{Task, Work};
-use crate::wire::{Input, put};
 
 const NAMES: TableDefinition<&str, u64> = TableDefinition::new("names");
 const FILES: TableDefinition<u64, &[u8]> = TableDefinition::new("files");
@@ -414,7 +415,7 @@ impl Record {
         let mut input = Input::new(bytes);
         let mut take = || {
             let placement = Placement::decode(&mut input)?;
-            Ok::<_, crate::ProtocolError>(Record {
+            Ok::<_, pio_protocol::ProtocolError>(Record {
                 placement,
                 pointer: input.number("a pointer")?,
                 end: input.number("an end")?,

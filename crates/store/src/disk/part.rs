@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use pio_layout::pack;
+use pio_protocol::{Expected, Failure, FileId, Placement, SlotStrips};
 use rustix::fs::FallocateFlags;
 
 use super::allowance::{Allowance, Reserved, holes, taken_by};
@@ -22,10 +23,7 @@ use super::ranges::Ranges;
 use super::shared_sync::SharedSync;
 use super::sums::{self, BLOCK_BYTES, Entry, Header};
 use super::{Trouble, read_up_to};
-use crate::error::{Expected, Failure};
-use crate::placement::{Placement, SlotStrips};
 use crate::private;
-use crate::protocol::FileId;
 use crate::transport::Summed;
 
 /// Bytes that are read at once to compare them with their checksums.

@@ -23,7 +23,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use crate::placement::Placement;
+use pio_protocol::Placement;
 
 /// Bytes of a block.
 pub const BLOCK_BYTES: u64 = 64 << 10;

@@ -6,7 +6,7 @@ use std::io::{self, IoSlice};
 use std::ops::Add;
 use std::time::Duration;
 
-use crate::limits::Limits;
+use pio_protocol::Limits;
 
 mod address;
 mod follow;

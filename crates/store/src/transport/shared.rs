@@ -1,6 +1,6 @@
 //! Messages between processes of one machine: heads over a Unix socket, data through [shared memory](super::segment).
 //!
-//! A message is a packed [frame](crate::protocol::frame) whose head begins with two numbers (LEB128). The first says where its
+//! A message is a packed [frame](pio_protocol::frame) whose head begins with two numbers (LEB128). The first says where its
 //! data are: 0, behind the head, as over TCP; else its upper bits are an offset in the sender's segment, and its lowest bit
 //! says that this message brings the segment. The second is the processor that the sender runs on, for a server to
 //! [follow](super::follow).
@@ -21,11 +21,11 @@ use super::follow::Follower;
 use super::segment::{Incoming, Outgoing};
 use super::stream::Stream;
 use super::{Breaker, Connection, Listener, Traffic};
-use crate::limits::Limits;
-use crate::protocol::VERSION;
-use crate::protocol::frame::Prefix;
-use crate::protocol::handshake::GREETING_BYTES;
-use crate::wire::{Input, put};
+use pio_protocol::Limits;
+use pio_protocol::VERSION;
+use pio_protocol::frame::Prefix;
+use pio_protocol::handshake::GREETING_BYTES;
+use pio_protocol::wire::{Input, put};
 
 /// Fewer bytes of data go behind their head: they are in the same system call.
 const SEGMENT_FROM_BYTES: usize = 2048;

@@ -17,8 +17,8 @@ use rustix::net::{
 
 use super::{Breaker, Traffic};
 use crate::disk::BLOCK_BYTES;
-use crate::limits::Limits;
-use crate::protocol::frame::Prefix;
+use pio_protocol::Limits;
+use pio_protocol::frame::Prefix;
 
 /// Bytes read ahead of a message: enough for prefix and head of nearly all, and little to copy of the data behind.
 const READ_AHEAD_BYTES: usize = 4096;

@@ -1,4 +1,4 @@
-//! Messages over TCP: [frames](crate::protocol::frame) on a stream.
+//! Messages over TCP: [frames](pio_protocol::frame) on a stream.
 
 use std::io::{self, IoSlice};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -8,9 +8,9 @@ use rustix::net::sockopt;
 
 use super::stream::Stream;
 use super::{Breaker, Connection, Listener, Summed, Traffic};
-use crate::limits::Limits;
-use crate::protocol::frame::Prefix;
-use crate::protocol::handshake::GREETING_BYTES;
+use pio_protocol::Limits;
+use pio_protocol::frame::Prefix;
+use pio_protocol::handshake::GREETING_BYTES;
 
 /// A connection over TCP.
 #[derive(Debug)]

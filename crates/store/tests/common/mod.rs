@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pio_store::Limits;
+use pio_protocol::Limits;
 use pio_store::auth::Token;
 use pio_store::client::{Options, Store};
 use pio_store::config::{Description, STRIP_BYTES, Server};

@@ -5,7 +5,7 @@
 //! | offset | bytes | what |
 //! |---|---|---|
 //! | 0 | 8 | the number of the message, from 0, little endian: messages may overtake each other |
-//! | 8 | 16 | the prefix of a [frame](crate::protocol::frame) |
+//! | 8 | 16 | the prefix of a [frame](pio_protocol::frame) |
 //! | 24 | | the head |
 //!
 //! and whose data are the data: gathered from where they lie; from 8 KiB up by rendezvous, that is taken from the sender's
@@ -32,10 +32,10 @@ use self::inbox::{Arrived, Body, NUMBER_BYTES};
 use self::worker::{Worker, malformed};
 use super::address::Address;
 use super::{Breaker, Connection, Traffic};
-use crate::error::ProtocolError;
-use crate::limits::Limits;
-use crate::protocol::frame::{PREFIX_BYTES, Prefix};
-use crate::protocol::handshake::GREETING_BYTES;
+use pio_protocol::Limits;
+use pio_protocol::ProtocolError;
+use pio_protocol::frame::{PREFIX_BYTES, Prefix};
+use pio_protocol::handshake::GREETING_BYTES;
 
 /// More bytes of data stay with their sender until they are fetched; fewer go with their message.
 const RENDEZVOUS_FROM_BYTES: usize = 8 << 10;

@@ -4,7 +4,21 @@ use std::ops::Range;
 
 use pio_layout::View;
 
-use crate::placement::{Placement, Shares};
+use super::Direction;
+use crate::{Limits, Placement, Shares};
+
+/// Strips that one request goes through at most: far fewer than a server allows.
+pub const MOST_STRIPS: u64 = Limits::DEFAULT.strips as u64 / 16;
+
+/// Bytes of data of one request of an access through `view`, where `wanted` is what the client was told to use.
+pub fn chunk_bytes(wanted: u64, direction: Direction, view: &View) -> u64 {
+    if direction == Direction::Write && *view == View::contiguous(view.displacement()) {
+        // A server has nothing to do with it but to pass it on to its file: what a message costs by itself, waking up
+        // threads, weighs more than that it outgrows the caches. Reads and pieces are slower so.
+        return wanted.saturating_mul(2);
+    }
+    wanted
+}
 
 /// What one request of an access moves.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,39 +4,50 @@
 
 use std::ops::Range;
 
-pub(crate) use pio_layout::number::put;
+pub use pio_layout::number::put;
 use pio_layout::number::{self, NumberError};
 
-use crate::error::ProtocolError;
+use crate::ProtocolError;
 
 pub(crate) fn put_range(out: &mut Vec<u8>, range: &Range<u64>) {
     put(out, range.start);
     put(out, range.end.saturating_sub(range.start));
 }
 
-pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+/// Appends the length of some bytes, and them.
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
 /// Bytes from outside, taken from the front.
 #[derive(Debug)]
-pub(crate) struct Input<'a> {
-    pub(crate) rest: &'a [u8],
+pub struct Input<'a> {
+    /// What was not taken yet.
+    pub rest: &'a [u8],
 }
 
 impl<'a> Input<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Input<'a> {
+    /// Input that begins with the first of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Input<'a> {
         Input { rest: bytes }
     }
 
-    pub(crate) fn byte(&mut self, expected: &'static str) -> Result<u8, ProtocolError> {
+    /// A byte. The error of this and the others says what was `expected`.
+    ///
+    /// # Errors
+    /// If there is none left.
+    pub fn byte(&mut self, expected: &'static str) -> Result<u8, ProtocolError> {
         let (first, rest) = self.rest.split_first().ok_or(ProtocolError::Malformed { expected })?;
         self.rest = rest;
         Ok(*first)
     }
 
-    pub(crate) fn number(&mut self, expected: &'static str) -> Result<u64, ProtocolError> {
+    /// A number (LEB128).
+    ///
+    /// # Errors
+    /// If there is none, or it has more than 64 bits.
+    pub fn number(&mut self, expected: &'static str) -> Result<u64, ProtocolError> {
         number::take(&mut self.rest).map_err(|error| ProtocolError::Malformed {
             expected: match error {
                 NumberError::Cut => expected,
@@ -45,7 +56,11 @@ impl<'a> Input<'a> {
         })
     }
 
-    pub(crate) fn small(&mut self, expected: &'static str) -> Result<u32, ProtocolError> {
+    /// A number of at most 32 bits.
+    ///
+    /// # Errors
+    /// As [`Input::number`], and if it has more.
+    pub fn small(&mut self, expected: &'static str) -> Result<u32, ProtocolError> {
         u32::try_from(self.number(expected)?).map_err(|_| ProtocolError::Malformed { expected })
     }
 
@@ -66,7 +81,11 @@ impl<'a> Input<'a> {
         }
     }
 
-    pub(crate) fn bytes(&mut self, most: usize, expected: &'static str) -> Result<&'a [u8], ProtocolError> {
+    /// Bytes with their length before them, `most` of them at most.
+    ///
+    /// # Errors
+    /// If there are fewer than the length says, or it is too large.
+    pub fn bytes(&mut self, most: usize, expected: &'static str) -> Result<&'a [u8], ProtocolError> {
         let len = usize::try_from(self.number(expected)?)
             .ok()
             .filter(|len| *len <= most && *len <= self.rest.len())
@@ -76,7 +95,11 @@ impl<'a> Input<'a> {
         Ok(now)
     }
 
-    pub(crate) fn string(&mut self, most: usize, expected: &'static str) -> Result<String, ProtocolError> {
+    /// The same as text.
+    ///
+    /// # Errors
+    /// As [`Input::bytes`], and if they are no UTF-8.
+    pub fn string(&mut self, most: usize, expected: &'static str) -> Result<String, ProtocolError> {
         let bytes = self.bytes(most, expected)?;
         match std::str::from_utf8(bytes) {
             Ok(string) => Ok(string.to_owned()),
@@ -90,7 +113,11 @@ impl<'a> Input<'a> {
         Ok(*now)
     }
 
-    pub(crate) fn end(&self) -> Result<(), ProtocolError> {
+    /// Checks that nothing is left.
+    ///
+    /// # Errors
+    /// If something is.
+    pub fn end(&self) -> Result<(), ProtocolError> {
         if self.rest.is_empty() { Ok(()) } else { Err(ProtocolError::Malformed { expected: "the end" }) }
     }
 }

@@ -9,10 +9,8 @@
 //! | instead of 2 or 4 | refused | `5`, reason (string) |
 //! | instead of 4 | busy | `6`: work of the client's last connection is not over yet; come again soon |
 
-use super::ClientId;
-use crate::error::ProtocolError;
-use crate::process::Process;
 use crate::wire::{Input, put, put_bytes};
+use crate::{ClientId, Process, ProtocolError};
 
 /// A message before a session exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +65,7 @@ pub enum Greeting {
 /// Bytes that a greeting has at most: nobody has shown a token yet.
 pub const GREETING_BYTES: u32 = 512;
 /// Bytes of the reason of a refusal at most.
-pub(crate) const REASON_BYTES: usize = 256;
+pub const REASON_BYTES: usize = 256;
 
 impl Greeting {
     /// The greeting as bytes.
@@ -150,7 +148,16 @@ mod tests {
         for greeting in [
             Greeting::Hello { version: 1, store: 7, client: ClientId(u128::MAX), server: 3, nonce: [5; 32] },
             Greeting::Challenge { nonce: [6; 32] },
-            Greeting::Proof { mac: [7; 32], process: Process { host: "h".repeat(64), ..Process::this() } },
+            Greeting::Proof {
+                mac: [7; 32],
+                process: Process {
+                    host: "h".repeat(64),
+                    pid: u32::MAX,
+                    began: u64::MAX,
+                    boot: u128::MAX,
+                    namespace: u64::MAX,
+                },
+            },
             Greeting::Welcome { mac: [8; 32], epoch: 1, instance: 300, data_bytes: 4 << 20, head_bytes: 9 },
             Greeting::Refused { reason: "another store".into() },
             Greeting::Busy,

@@ -6,13 +6,12 @@
 use std::collections::BTreeMap;
 
 use pio_layout::{Datatype, View};
-use pio_store::client::{Chunk, Heard, Link, Split};
-use pio_store::process::Process;
-use pio_store::protocol::{
-    Access, Answer, Body, ClientId, FileId, FileRef, Register, Reply, ReplyBody, Request, ViewRef,
+use pio_protocol::client::{Direction, Heard, Link, Split};
+use pio_protocol::server::{Action, CLOSED_GRACE_MS, ConnectionId, Event, GRACE_MS, Server, Task, Work};
+use pio_protocol::{
+    Access, Answer, Body, ClientId, FileId, FileRef, Limits, Placement, Process, Register, Reply, ReplyBody,
+    Request, ViewRef,
 };
-use pio_store::server::{Action, CLOSED_GRACE_MS, ConnectionId, Event, GRACE_MS, Server, Task, Work};
-use pio_store::{Limits, Placement};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -36,7 +35,7 @@ struct Client {
     steps: Vec<Step>,
     last: Option<(View, std::ops::Range<u64>, Vec<u8>)>,
     /// Requests of the present step, with their data or what is expected.
-    flying: BTreeMap<u64, (Chunk, Vec<u8>)>,
+    flying: BTreeMap<u64, Vec<u8>>,
     adding: Option<u64>,
     added: Vec<u64>,
 }
@@ -163,13 +162,11 @@ impl World {
         let chunk_bytes = self.random.random_range(1..300);
         for chunk in Split::new(&self.placement, &view, positions, chunk_bytes, 1000) {
             let client = &mut self.clients[at];
-            let access = client.link.access(&view, chunk.positions.clone());
-            let request = client.link.ask(match write {
-                true => Body::Write { file, access },
-                false => Body::Read { file, access },
-            });
             let bytes = chunk.bytes.iter().flat_map(|range| &data[range.start as usize..range.end as usize]);
-            client.flying.insert(request.number, (chunk.clone(), bytes.copied().collect()));
+            let bytes = bytes.copied().collect();
+            let direction = if write { Direction::Write } else { Direction::Read };
+            let request = client.link.ask_chunk(file, &view, chunk, direction);
+            client.flying.insert(request.number, bytes);
             self.send(at, request);
         }
     }
@@ -184,7 +181,7 @@ impl World {
         });
         if actions.contains(&Action::Welcome { connection }) {
             self.clients[at].connection = Some(connection);
-            for request in self.clients[at].link.again() {
+            for request in self.clients[at].link.connected(1) {
                 self.send(at, request);
             }
         } else {
@@ -195,7 +192,7 @@ impl World {
     fn send(&mut self, at: usize, request: Request) {
         let client = &self.clients[at];
         let data = match (&request.body, client.flying.get(&request.number)) {
-            (Body::Write { .. }, Some((_, data))) => data.clone(),
+            (Body::Write { .. }, Some(data)) => data.clone(),
             _ => Vec::new(),
         };
         self.to_server.push((client.connection.unwrap(), request, data));
@@ -275,8 +272,8 @@ impl World {
         let client = &mut self.clients[at];
         match client.link.hear(reply) {
             Heard::Nothing => {}
-            Heard::Answer { number, body } => match client.flying.remove(&number) {
-                Some((_, expected)) => match body.unwrap() {
+            Heard::Answer { number, body, .. } => match client.flying.remove(&number) {
+                Some(expected) => match body.unwrap() {
                     Answer::Data { .. } => assert!(data == expected, "read something else than was written"),
                     answer => assert_eq!(answer, Answer::Written { epoch: 1 }),
                 },
@@ -357,7 +354,7 @@ fn steps(rank: u64, random: &mut Pcg64Mcg) -> Vec<Step> {
     steps
 }
 
-fn places(mut strips: pio_store::SlotStrips) -> impl Iterator<Item = usize> {
+fn places(mut strips: pio_protocol::SlotStrips) -> impl Iterator<Item = usize> {
     let mut places = Vec::new();
     while let Some(strip) = strips.next() {
         for piece in strips.runs(&strip).flat_map(|run| run.pieces()) {

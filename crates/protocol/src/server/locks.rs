@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::error::Failure;
-use crate::protocol::{ClientId, FileId};
+use crate::{ClientId, Failure, FileId};
 
 #[derive(Debug)]
 struct Lock {

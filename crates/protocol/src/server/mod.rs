@@ -13,12 +13,9 @@ mod work;
 
 use std::collections::BTreeMap;
 
-use crate::error::{Expected, Failure};
-use crate::limits::Limits;
-use crate::placement::{SlotStrips, owner_of};
-use crate::process::Process;
-use crate::protocol::{
-    Access, Answer, Body, ClientId, FileId, FileRef, Holder, Name, Reply, ReplyBody, Request, ViewRef,
+use crate::{
+    Access, Answer, Body, ClientId, Expected, Failure, FileId, FileRef, Holder, Limits, Name, Process, Reply,
+    ReplyBody, Request, SlotStrips, ViewRef, owner_of,
 };
 use locks::{Locks, Queued};
 use session::{Heard, Session};

@@ -20,12 +20,9 @@
 
 use std::fmt::{self, Display};
 
-use super::request::{FileId, FileRef};
-use crate::error::{Expected, Failure, ProtocolError};
-use crate::limits::PATH_BYTES;
-use crate::placement::Placement;
 use crate::process::HOST_BYTES;
 use crate::wire::{Input, put, put_bytes};
+use crate::{Expected, Failure, FileId, FileRef, PATH_BYTES, Placement, ProtocolError};
 
 /// What a file's home knows of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +96,7 @@ pub enum Answer {
     },
     /// It is written (or durable).
     Written {
-        /// The server's epoch: see [`super::handshake::Greeting::Welcome`].
+        /// The server's epoch: see [`crate::handshake::Greeting::Welcome`].
         epoch: u64,
     },
     /// Data follow.
@@ -141,9 +138,10 @@ pub struct Reply {
     pub body: ReplyBody,
 }
 
-/// Names (or parts) in an answer and damaged blocks in an answer: so many at most.
-pub(crate) const MOST_NAMES: u32 = 512;
-pub(crate) const MOST_BLOCKS: usize = 1024;
+/// Names (or parts) in an answer: so many at most.
+pub const MOST_NAMES: u32 = 512;
+/// Damaged blocks in an answer: so many at most.
+pub const MOST_BLOCKS: usize = 1024;
 
 impl Reply {
     /// Appends the reply's bytes.

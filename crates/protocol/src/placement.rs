@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use pio_layout::{Run, Striping, View};
 
-use crate::error::ProtocolError;
+use crate::ProtocolError;
 use crate::wire::{Input, put};
 
 /// How a file is dealt out to the servers of a store.
@@ -61,6 +61,27 @@ impl Placement {
         (slot < u64::from(self.striping.factor)).then_some(slot as u32)
     }
 
+    /// The servers that have a part of the file, ascending.
+    pub fn servers_with_a_part(&self) -> Vec<u32> {
+        (0..self.servers).filter(|server| self.slot_of_server(*server).is_some()).collect()
+    }
+
+    /// The servers that have some of the data of an access, ascending; all of the file's if that takes long to find out.
+    pub fn servers_touched(&self, view: &View, positions: &Range<u64>) -> Vec<u32> {
+        let all = self.servers_with_a_part();
+        let mut touched = Vec::new();
+        let mut shares = self.shares(view, positions.clone());
+        for _ in 0..4 * all.len() {
+            let Some(share) = shares.next() else {
+                touched.sort_unstable();
+                touched.dedup();
+                return touched;
+            };
+            touched.push(self.server_of_slot(share.slot));
+        }
+        all
+    }
+
     /// Bytes of the file up to the end of a part of `len` bytes of slot `slot`: 0 if the part is empty.
     pub fn file_len(&self, slot: u32, len: u64) -> u64 {
         match len.checked_sub(1) {
@@ -90,14 +111,19 @@ impl Placement {
         Shares { striping: self.striping, view: view.clone(), positions: positions.start.min(end)..end }
     }
 
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+    /// Appends the placement's bytes: strip, factor, base, servers.
+    pub fn encode(&self, out: &mut Vec<u8>) {
         put(out, self.striping.unit);
         put(out, u64::from(self.striping.factor));
         put(out, u64::from(self.base));
         put(out, u64::from(self.servers));
     }
 
-    pub(crate) fn decode(input: &mut Input) -> Result<Placement, ProtocolError> {
+    /// The placement that comes next.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn decode(input: &mut Input) -> Result<Placement, ProtocolError> {
         let unit = input.number("a strip")?;
         let factor = input.small("a number of servers")?;
         let base = input.small("a server")?;

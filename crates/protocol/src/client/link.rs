@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use pio_layout::View;
 
-use crate::error::Failure;
-use crate::protocol::{Access, Body, Reply, ReplyBody, Request, ViewRef};
+use super::{Chunk, Direction};
+use crate::{Access, Body, Failure, FileRef, Reply, ReplyBody, Request, ViewRef};
 
 /// Views whose numbers are remembered.
 const MOST_VIEWS: usize = 64;
@@ -14,9 +14,18 @@ const MOST_VIEWS: usize = 64;
 #[derive(Debug)]
 pub struct Link {
     next: u64,
-    outstanding: BTreeMap<u64, Body>,
+    outstanding: BTreeMap<u64, Asked>,
     views: BTreeMap<u64, Known>,
     next_view: u64,
+    epoch: u64,
+}
+
+/// A request that was not answered yet.
+#[derive(Debug)]
+struct Asked {
+    body: Body,
+    /// What it moves, if it moves data.
+    chunk: Option<Chunk>,
 }
 
 /// A view, by its number.
@@ -36,8 +45,10 @@ pub enum Heard {
     Nothing,
     /// The answer of a request.
     Answer {
-        /// Which.
+        /// Its number.
         number: u64,
+        /// What it moved, if it moved data.
+        chunk: Option<Chunk>,
         /// What is answered.
         body: ReplyBody,
     },
@@ -59,20 +70,50 @@ impl Default for Link {
 impl Link {
     /// The beginning.
     pub fn new() -> Link {
-        Link { next: 1, outstanding: BTreeMap::new(), views: BTreeMap::new(), next_view: 1 }
+        Link { next: 1, outstanding: BTreeMap::new(), views: BTreeMap::new(), next_view: 1, epoch: 0 }
+    }
+
+    /// A connection was made, to a server of this epoch: all that has to be sent over it, in order.
+    pub fn connected(&mut self, epoch: u64) -> Vec<Request> {
+        self.epoch = epoch;
+        // The server may be another one by now, which knows of no view.
+        self.views.values_mut().for_each(|known| known.told = false);
+        let answered = self.answered();
+        let repeat =
+            |(&number, asked): (&u64, &Asked)| Request { number, answered, body: asked.body.clone() };
+        self.outstanding.iter().map(repeat).collect()
+    }
+
+    /// How often, by its own count, the server may have lost data not yet synced: as it last said.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// Asks; the request is to be sent.
     pub fn ask(&mut self, body: Body) -> Request {
+        self.ask_for(body, None)
+    }
+
+    /// Asks for a chunk of a view of a file to be moved; the request is to be sent, with the chunk's data if they are written.
+    pub fn ask_chunk(&mut self, file: FileRef, view: &View, chunk: Chunk, direction: Direction) -> Request {
+        let access = self.access(view, chunk.positions.clone());
+        let body = match direction {
+            Direction::Write => Body::Write { file, access },
+            Direction::Read => Body::Read { file, access },
+        };
+        self.ask_for(body, Some(chunk))
+    }
+
+    fn ask_for(&mut self, body: Body, chunk: Option<Chunk>) -> Request {
         let number = self.next;
         self.next += 1;
-        self.outstanding.insert(number, body.clone());
+        self.outstanding.insert(number, Asked { body: body.clone(), chunk });
         Request { number, answered: self.answered(), body }
     }
 
     /// How to speak of `positions` of a view, in a request that is asked next: with the view, if the server does not know it
     /// yet.
-    pub fn access(&mut self, view: &View, positions: std::ops::Range<u64>) -> Access {
+    fn access(&mut self, view: &View, positions: std::ops::Range<u64>) -> Access {
         let displacement = view.displacement();
         if *view == View::contiguous(displacement) {
             let positions = positions.start + displacement..positions.end + displacement;
@@ -101,25 +142,18 @@ impl Link {
 
     /// Takes a reply.
     pub fn hear(&mut self, reply: Reply) -> Heard {
-        let Some(body) = self.outstanding.remove(&reply.number) else { return Heard::Nothing };
+        let Some(Asked { body, chunk }) = self.outstanding.remove(&reply.number) else {
+            return Heard::Nothing;
+        };
         match (body, reply.body) {
             (Body::Write { file, access }, Err(Failure::UnknownView)) => {
-                self.spelled_out(reply.number, access, |access| Body::Write { file, access })
+                self.spelled_out(reply.number, access, chunk, |access| Body::Write { file, access })
             }
             (Body::Read { file, access }, Err(Failure::UnknownView)) => {
-                self.spelled_out(reply.number, access, |access| Body::Read { file, access })
+                self.spelled_out(reply.number, access, chunk, |access| Body::Read { file, access })
             }
-            (_, body) => Heard::Answer { number: reply.number, body },
+            (_, body) => Heard::Answer { number: reply.number, chunk, body },
         }
-    }
-
-    /// All that has to be sent again over a new connection, in order.
-    pub fn again(&mut self) -> Vec<Request> {
-        // The server may be another one by now, which knows of no view.
-        self.views.values_mut().for_each(|known| known.told = false);
-        let answered = self.answered();
-        let repeat = |(&number, body): (&u64, &Body)| Request { number, answered, body: body.clone() };
-        self.outstanding.iter().map(repeat).collect()
     }
 
     /// How many requests are not answered yet.
@@ -129,13 +163,20 @@ impl Link {
 
     /// The request as it is to be sent now, if it is not answered yet.
     pub fn request(&self, number: u64) -> Option<Request> {
-        let body = self.outstanding.get(&number)?.clone();
+        let body = self.outstanding.get(&number)?.body.clone();
         Some(Request { number, answered: self.answered(), body })
     }
 
-    /// Gives up a request: whatever is answered means nothing.
-    pub fn forget(&mut self, number: u64) {
-        self.outstanding.remove(&number);
+    /// What a request that is not answered yet moves, if it moves data.
+    pub fn chunk(&self, number: u64) -> Option<&Chunk> {
+        self.outstanding.get(&number)?.chunk.as_ref()
+    }
+
+    /// Gives up all that is not answered; whatever is answered means nothing. True if there was something: it may be half
+    /// done, so the connection must go with it, that nothing of it is done after what comes next.
+    #[must_use]
+    pub fn abandon(&mut self) -> bool {
+        !std::mem::take(&mut self.outstanding).is_empty()
     }
 
     /// All below have been answered.
@@ -144,23 +185,29 @@ impl Link {
     }
 
     /// The same access with the view in full: the server does not know the number.
-    fn spelled_out(&mut self, number: u64, access: Access, body: impl FnOnce(Access) -> Body) -> Heard {
+    fn spelled_out(
+        &mut self,
+        number: u64,
+        access: Access,
+        chunk: Option<Chunk>,
+        body: impl FnOnce(Access) -> Body,
+    ) -> Heard {
         let known = match access.view {
             ViewRef::Numbered(view) => self.views.get_mut(&view).map(|known| (view, known)),
             _ => None,
         };
         let Some((view, known)) = known else {
-            return Heard::Answer { number, body: Err(Failure::UnknownView) };
+            return Heard::Answer { number, chunk, body: Err(Failure::UnknownView) };
         };
         known.told = true;
         let access = Access { view: ViewRef::New(view, known.view.clone()), positions: access.positions };
-        Heard::Again { instead_of: number, request: self.ask(body(access)) }
+        Heard::Again { instead_of: number, request: self.ask_for(body(access), chunk) }
     }
 
     /// Forgets the view that was not used for longest, if there are many, unless something that was asked still means it.
     fn make_room(&mut self) {
         if self.views.len() >= MOST_VIEWS {
-            let meant = |number: u64| self.outstanding.values().any(|body| means(body, number));
+            let meant = |number: u64| self.outstanding.values().any(|asked| means(&asked.body, number));
             let free = self.views.iter().filter(|(number, _)| !meant(**number));
             let oldest = free.min_by_key(|(_, known)| known.used).map(|(number, _)| *number);
             oldest.and_then(|number| self.views.remove(&number));

@@ -5,10 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pio_layout::View;
 
 use super::{ConnectionId, GRACE_MS};
-use crate::error::Failure;
-use crate::limits::Limits;
-use crate::process::Process;
-use crate::protocol::{Answer, ReplyBody, Request};
+use crate::{Answer, Failure, Limits, Process, ReplyBody, Request};
 
 /// A client's session: lasts over connections that break.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! What takes a disk.
 
-use crate::placement::{Placement, SlotStrips};
-use crate::protocol::{ClientId, FileId, FileRef, Name, Register};
+use crate::{ClientId, FileId, FileRef, Name, Placement, Register, SlotStrips};
 
 /// Something to do with files, names or records, for a client's request.
 #[derive(Clone, Debug)]
@@ -31,7 +30,7 @@ impl PartialEq for Work {
     }
 }
 
-/// What is to be done; see [`crate::protocol::Body`], which it was checked from.
+/// What is to be done; see [`crate::Body`], which it was checked from.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the fields are those of the request")]
 pub enum Task {

@@ -1,0 +1,107 @@
+//! How long a client tries to reach a server, and when it tries again.
+
+use std::time::Duration;
+
+/// First and longest time between two attempts to connect.
+const BACK_OFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(200));
+/// What is not worth waiting for.
+pub const SHORTEST: Duration = Duration::from_millis(10);
+
+/// A client's attempts to reach a server: all of them together have the time that one answer has.
+///
+/// Times are since whenever; they must not go back.
+#[derive(Clone, Copy, Debug)]
+pub struct Retry {
+    timeout: Duration,
+    /// Since when nothing works.
+    since: Option<Duration>,
+    /// Since when the client connects, or nothing works.
+    begun: Duration,
+    pause: Duration,
+}
+
+impl Retry {
+    /// Gives up when nothing has worked for `timeout`.
+    pub fn new(timeout: Duration) -> Retry {
+        Retry { timeout, since: None, begun: Duration::ZERO, pause: BACK_OFF.0 }
+    }
+
+    /// How long it is tried.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// The server answered, or nobody waits for it any more.
+    pub fn over(&mut self) {
+        self.since = None;
+    }
+
+    /// The client begins to connect.
+    pub fn begin(&mut self, now: Duration) {
+        self.begun = self.since.unwrap_or(now);
+        self.pause = BACK_OFF.0;
+    }
+
+    /// How long an attempt to connect may take: never nothing, which sockets take for no limit.
+    pub fn left(&self, now: Duration) -> Duration {
+        self.timeout.saturating_sub(now.saturating_sub(self.begun)).max(SHORTEST)
+    }
+
+    /// The connection broke while the client used it; `waited` if the server did not answer in time. False if it is time
+    /// to give up.
+    #[must_use]
+    pub fn broke(&mut self, now: Duration, waited: bool) -> bool {
+        let since = *self.since.get_or_insert(now);
+        // Who waited in vain for an answer has waited long enough.
+        now.saturating_sub(since) + SHORTEST < self.timeout && !waited
+    }
+
+    /// An attempt to connect failed: how long to wait before the next. `None` if it is time to give up.
+    pub fn failed(&mut self, now: Duration) -> Option<Duration> {
+        self.since = Some(self.begun);
+        // Even a timeout is worth another attempt: while nobody listens, the server may be starting again.
+        if !self.broke(now, false) {
+            return None;
+        }
+        let pause = self.pause.min(self.left(now));
+        self.pause = (self.pause * 2).min(BACK_OFF.1);
+        Some(pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn all_attempts_share_the_time_of_one_answer() {
+        let mut retry = Retry::new(ms(1000));
+        // A connection that was made leaves nothing behind.
+        retry.begin(ms(0));
+        assert_eq!(retry.left(ms(400)), ms(600));
+        assert!(retry.broke(ms(100), false));
+        retry.begin(ms(150));
+        let mut now = ms(150);
+        let mut pauses = Vec::new();
+        while let Some(pause) = retry.failed(now) {
+            pauses.push(pause.as_millis());
+            now += pause;
+        }
+        assert_eq!(pauses[..10], [1, 2, 4, 8, 16, 32, 64, 128, 200, 200]);
+        assert!(now >= ms(1090) && now <= ms(1110), "{now:?}");
+        assert_eq!(retry.left(now), SHORTEST);
+        retry.over();
+        retry.begin(now);
+        assert_eq!(retry.left(now), ms(1000));
+        assert!(retry.broke(now, false));
+    }
+
+    #[test]
+    fn who_waited_in_vain_gives_up() {
+        assert!(!Retry::new(ms(1000)).broke(ms(0), true));
+    }
+}
