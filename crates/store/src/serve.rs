@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use pio_protocol::handshake::Greeting;
 use pio_protocol::server::{Action, ConnectionId, Event, Server, Task, Work};
-use pio_protocol::{Answer, ClientId, Limits, Process, ReplyBody, Request};
+use pio_protocol::{Answer, ClientId, Limits, Process, Reply, Request};
 
-use crate::auth::{Role, Token};
+use crate::auth::{Conversation, Role, Token};
 use crate::disk::{Buffers, Disks, Past};
 use crate::error::StoreError;
 use crate::greet;
@@ -241,7 +241,7 @@ fn tick(shared: &Shared) {
         thread::sleep(if idle { Duration::from_millis(100) } else { Duration::from_millis(10) });
         shared.look_for_the_dead();
         let now_ms = start.elapsed().as_millis() as u64;
-        lock(&shared.machine).handle(Event::Time { now_ms }, &mut Vec::new());
+        shared.tell(Event::Time { now_ms });
     }
 }
 
@@ -249,177 +249,242 @@ fn tick(shared: &Shared) {
 fn serve(
     shared: &Shared,
     id: ConnectionId,
-    mut connection: Box<dyn Connection>,
+    connection: Box<dyn Connection>,
     peer: &mut Option<Peer>,
 ) -> io::Result<()> {
-    connection.set_timeouts(Some(GREETING_PATIENCE), Some(GREETING_PATIENCE))?;
-    if !welcome(shared, id, &mut *connection, peer)? {
-        return Ok(());
-    }
-    connection.set_timeouts(Some(PATIENCE), Some(PATIENCE))?;
-    connection.set_limits(&shared.settings.limits);
-    let (mut head, mut buffers) = (Vec::new(), Buffers::default());
-    let mut written = Vec::new();
-    loop {
-        if !written.is_empty() && (written.len() >= MOST_TOGETHER || !connection.has_come()) {
-            connection.send_heads(&written)?;
-            written.clear();
-        }
-        let data_len = match connection.receive(&mut head) {
+    let mut serving = Serving::new(shared, id, connection);
+    serving.greet(peer)?;
+    let mut head = Vec::new();
+    while serving.has_session {
+        serving.send_acknowledgements()?;
+        let data_len = match serving.connection.receive(&mut head) {
             // A program may compute for days between two requests.
             Err(error) if error.kind() == io::ErrorKind::TimedOut => continue,
             result => result?,
         };
         let request = Request::decode(&head)?;
         let _taken = shared.budget.take(data_len as u64);
-        let event = Event::Received { connection: id, request, data_bytes: data_len as u64 };
-        if !carry_out(shared, id, &mut *connection, event, &mut buffers, &mut written)? {
-            return connection.send_heads(&written);
-        }
+        serving.tell(Event::Received { connection: id, request, data_bytes: data_len as u64 })?;
         if head.capacity() > 64 << 10 || lock(&shared.connections).len() > MOST_WITH_MEMORY {
-            (head, buffers) = (Vec::new(), Buffers::default());
-            connection.trim();
+            head = Vec::new();
+            serving.trim();
         }
     }
+    if serving.written.is_empty() { Ok(()) } else { serving.connection.send_heads(&serving.written) }
 }
 
-/// The greeting; false if there will be no session.
-fn welcome(
-    shared: &Shared,
+/// A connection, and what its thread works with.
+struct Serving<'a> {
+    shared: &'a Shared,
     id: ConnectionId,
-    connection: &mut dyn Connection,
-    peer: &mut Option<Peer>,
-) -> io::Result<bool> {
-    let Settings { index, token, limits, .. } = &shared.settings;
-    let Some((conversation, process)) = greet::receive(connection, token, *index)? else { return Ok(false) };
-    let mut actions = Vec::new();
-    let client = conversation.client;
-    *peer = Some(Peer { client, in_sight: process::is_in_sight(&process), process: process.clone() });
-    let event = Event::Connected { connection: id, client, process };
-    lock(&shared.machine).handle(event, &mut actions);
-    let mut welcome = false;
-    for action in actions {
-        let greeting = match action {
-            Action::Disconnect { connection } => {
-                shared.disconnect(connection);
-                continue;
-            }
-            Action::Welcome { .. } => {
-                welcome = true;
-                Greeting::Welcome {
-                    mac: token.proof(Role::Server, &conversation),
-                    epoch: shared.disks.epoch(),
-                    instance: shared.past.instance,
-                    data_bytes: limits.data_bytes,
-                    head_bytes: limits.head_bytes,
-                }
-            }
-            Action::Busy { .. } => Greeting::Busy,
-            _ => Greeting::Refused { reason: "too many clients".into() },
-        };
-        greet::say(connection, &greeting)?;
-    }
-    Ok(welcome)
-}
-
-/// Does what follows from an event of a connection; false if it is over. Acknowledgements of writes are put into `written`.
-fn carry_out(
-    shared: &Shared,
-    id: ConnectionId,
-    connection: &mut dyn Connection,
-    event: Event,
-    buffers: &mut Buffers,
-    written: &mut Vec<Vec<u8>>,
-) -> io::Result<bool> {
-    let mut actions = Vec::new();
-    lock(&shared.machine).handle(event, &mut actions);
-    // The work of a request is done here and now: so requests of a connection are done in order.
-    let (mut working, mut lent) = (None, false);
-    if let Some(Action::Work(work)) = actions.first() {
-        working = Some(shared.budget.take(work.reads()));
-        let event = work_on(shared, work, connection, buffers, &mut lent)?;
-        actions.clear();
-        lock(&shared.machine).handle(event, &mut actions);
-    }
-    let mut going_on = true;
-    for action in actions {
-        match action {
-            // The client may have a newer connection by now: then it asks again there.
-            Action::Send { connection: to, reply } if to == id => {
-                let mut head = Vec::with_capacity(32);
-                reply.encode(&mut head);
-                match reply.body {
-                    Ok(Answer::Written { .. }) => written.push(head),
-                    body => send(connection, &head, &body, buffers, lent)?,
-                }
-            }
-            Action::Disconnect { connection } => {
-                going_on &= connection != id;
-                shared.disconnect(connection);
-            }
-            _ => {}
-        }
-    }
-    drop(working);
-    Ok(going_on)
-}
-
-/// Does work; what breaks the connection meanwhile does not leave the work undone for ever. What was read is in memory
-/// that the connection lent, if it did.
-fn work_on(
-    shared: &Shared,
-    work: &Work,
-    connection: &mut dyn Connection,
-    buffers: &mut Buffers,
-    lent: &mut bool,
-) -> io::Result<Event> {
-    let Work { client, number, .. } = *work;
-    let data = match work.task {
-        Task::Write { .. } => connection.receive_summed(),
-        Task::Read { bytes, .. } => {
-            let room = connection.lend(bytes as usize);
-            *lent = room.is_some();
-            let outcome = shared.disks.perform(work, Summed::default(), room, buffers);
-            return Ok(Event::Done { client, number, outcome });
-        }
-        _ => Ok(Summed::default()),
-    };
-    match data {
-        Ok(data) => {
-            let outcome = shared.disks.perform(work, data, None, buffers);
-            connection.release();
-            Ok(Event::Done { client, number, outcome })
-        }
-        Err(error) => {
-            let event = Event::Abandoned { client, number };
-            lock(&shared.machine).handle(event, &mut Vec::new());
-            Err(error)
-        }
-    }
-}
-
-fn send(
-    connection: &mut dyn Connection,
-    head: &[u8],
-    body: &ReplyBody,
-    buffers: &Buffers,
+    connection: Box<dyn Connection>,
+    /// What was said in the greeting: the proof is of it.
+    conversation: Option<Conversation>,
+    /// Whether requests may come.
+    has_session: bool,
+    /// What broke the connection.
+    broken: Option<io::Error>,
+    buffers: Buffers,
+    /// Whether the data of the last read are in memory that the connection lent.
     lent: bool,
-) -> io::Result<()> {
-    match *body {
-        Ok(Answer::Data { bytes }) if lent => connection.send_lent(head, bytes as usize),
-        Ok(Answer::Data { bytes }) => connection.send(head, &[IoSlice::new(&buffers.data[..bytes as usize])]),
-        _ => connection.send(head, &[]),
+    /// Acknowledgements of writes that wait to be sent.
+    written: Vec<Vec<u8>>,
+    /// What is to be done, the next last.
+    todo: Vec<Action>,
+    /// What follows from an event.
+    actions: Vec<Action>,
+}
+
+impl Serving<'_> {
+    fn new(shared: &Shared, id: ConnectionId, connection: Box<dyn Connection>) -> Serving<'_> {
+        Serving {
+            shared,
+            id,
+            connection,
+            conversation: None,
+            has_session: false,
+            broken: None,
+            buffers: Buffers::default(),
+            lent: false,
+            written: Vec::new(),
+            todo: Vec::new(),
+            actions: Vec::new(),
+        }
+    }
+
+    /// The greeting; after it, there is a session or there will be none.
+    fn greet(&mut self, peer: &mut Option<Peer>) -> io::Result<()> {
+        let Settings { index, token, limits, .. } = &self.shared.settings;
+        self.connection.set_timeouts(Some(GREETING_PATIENCE), Some(GREETING_PATIENCE))?;
+        let Some((conversation, process)) = greet::receive(&mut *self.connection, token, *index)? else {
+            return Ok(());
+        };
+        let client = conversation.client;
+        *peer = Some(Peer { client, in_sight: process::is_in_sight(&process), process: process.clone() });
+        self.conversation = Some(conversation);
+        self.tell(Event::Connected { connection: self.id, client, process })?;
+        self.connection.set_timeouts(Some(PATIENCE), Some(PATIENCE))?;
+        self.connection.set_limits(limits);
+        Ok(())
+    }
+
+    /// Sends the acknowledgements that wait, unless more of them may come to be sent together.
+    fn send_acknowledgements(&mut self) -> io::Result<()> {
+        if !self.written.is_empty() && (self.written.len() >= MOST_TOGETHER || !self.connection.has_come()) {
+            self.connection.send_heads(&self.written)?;
+            self.written.clear();
+        }
+        Ok(())
+    }
+
+    fn trim(&mut self) {
+        self.buffers = Buffers::default();
+        self.connection.trim();
+    }
+
+    /// Tells the machine what happened on this connection, and does all that follows.
+    fn tell(&mut self, event: Event) -> io::Result<()> {
+        self.decide(event);
+        self.carry_out()
+    }
+
+    fn decide(&mut self, event: Event) {
+        lock(&self.shared.machine).handle(event, &mut self.actions);
+        self.todo.extend(self.actions.drain(..).rev());
+    }
+
+    /// Does all that is to be done, in order; what follows from it comes before what comes behind it. A connection that
+    /// breaks meanwhile keeps nothing else from being done.
+    fn carry_out(&mut self) -> io::Result<()> {
+        let mut working = None;
+        while let Some(action) = self.todo.pop() {
+            match action {
+                Action::Work(work) => {
+                    // The work of a request is done here and now: so requests of a connection are done in order.
+                    drop(working.take());
+                    working = Some(self.shared.budget.take(work.reads()));
+                    let event = self.work_on(&work);
+                    self.decide(event);
+                }
+                Action::Send { connection, reply } if connection == self.id => {
+                    let sent = self.answer(reply);
+                    self.note(sent);
+                }
+                Action::Welcome { connection } if connection == self.id => {
+                    self.has_session = true;
+                    let greeting = self.welcome();
+                    self.say(greeting);
+                }
+                Action::Busy { connection } if connection == self.id => self.say(Some(Greeting::Busy)),
+                Action::Full { connection } if connection == self.id => {
+                    self.say(Some(Greeting::Refused { reason: "too many clients".into() }));
+                }
+                Action::Disconnect { connection } if connection == self.id => {
+                    self.has_session = false;
+                    self.shared.disconnect(connection);
+                }
+                of_another => self.shared.carry_out(of_another),
+            }
+        }
+        drop(working);
+        self.broken.take().map_or(Ok(()), Err)
+    }
+
+    fn note(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.broken.get_or_insert(error);
+        }
+    }
+
+    fn say(&mut self, greeting: Option<Greeting>) {
+        let said = greeting.map_or(Ok(()), |greeting| greet::say(&mut *self.connection, &greeting));
+        self.note(said);
+    }
+
+    fn welcome(&self) -> Option<Greeting> {
+        let Settings { token, limits, .. } = &self.shared.settings;
+        Some(Greeting::Welcome {
+            mac: token.proof(Role::Server, self.conversation.as_ref()?),
+            epoch: self.shared.disks.epoch(),
+            instance: self.shared.past.instance,
+            data_bytes: limits.data_bytes,
+            head_bytes: limits.head_bytes,
+        })
+    }
+
+    /// Does work; what breaks the connection meanwhile does not leave the work undone for ever.
+    fn work_on(&mut self, work: &Work) -> Event {
+        let Work { client, number, .. } = *work;
+        let data = match work.task {
+            Task::Write { .. } => self.connection.receive_summed(),
+            Task::Read { bytes, .. } => {
+                let room = self.connection.lend(bytes as usize);
+                self.lent = room.is_some();
+                let outcome = self.shared.disks.perform(work, Summed::default(), room, &mut self.buffers);
+                return Event::Done { client, number, outcome };
+            }
+            _ => Ok(Summed::default()),
+        };
+        match data {
+            Ok(data) => {
+                let outcome = self.shared.disks.perform(work, data, None, &mut self.buffers);
+                self.connection.release();
+                Event::Done { client, number, outcome }
+            }
+            Err(error) => {
+                self.broken.get_or_insert(error);
+                Event::Abandoned { client, number }
+            }
+        }
+    }
+
+    /// Sends an answer over this connection, or keeps it to be sent with others.
+    fn answer(&mut self, reply: Reply) -> io::Result<()> {
+        let mut head = Vec::with_capacity(32);
+        reply.encode(&mut head);
+        match reply.body {
+            Ok(Answer::Written { .. }) => {
+                self.written.push(head);
+                Ok(())
+            }
+            Ok(Answer::Data { bytes }) if self.lent => self.connection.send_lent(&head, bytes as usize),
+            Ok(Answer::Data { bytes }) => {
+                let data = &self.buffers.data[..bytes as usize];
+                self.connection.send(&head, &[IoSlice::new(data)])
+            }
+            _ => self.connection.send(&head, &[]),
+        }
     }
 }
 
 impl Shared {
+    /// Tells the machine what happened on no connection of this thread, and does all that follows.
+    fn tell(&self, event: Event) {
+        let mut actions = Vec::new();
+        lock(&self.machine).handle(event, &mut actions);
+        actions.into_iter().for_each(|action| self.carry_out(action));
+    }
+
+    /// Does what concerns a connection that another thread serves: nobody else can send over it. So it is broken; its client
+    /// comes again, repeats what was not answered, and is answered then.
+    fn carry_out(&self, action: Action) {
+        match action {
+            Action::Work(Work { client, number, .. }) => self.tell(Event::Abandoned { client, number }),
+            Action::Welcome { connection }
+            | Action::Busy { connection }
+            | Action::Full { connection }
+            | Action::Send { connection, .. }
+            | Action::Disconnect { connection } => self.disconnect(connection),
+        }
+    }
+
     /// A connection ended: with this error, if it was not we who ended it.
     fn left(&self, connection: ConnectionId, peer: Option<Peer>, error: Option<io::Error>) {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
         let by_peer = [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof];
         let watched = peer.filter(|peer| peer.in_sight);
         let closed = watched.is_none() && error.is_some_and(|error| by_peer.contains(&error.kind()));
-        lock(&self.machine).handle(Event::Disconnected { connection, closed }, &mut Vec::new());
+        self.tell(Event::Disconnected { connection, closed });
         lock(&self.away).extend(watched);
     }
 
@@ -427,10 +492,10 @@ impl Shared {
     fn look_for_the_dead(&self) {
         let mut away = std::mem::take(&mut *lock(&self.away));
         away.retain(|Peer { client, process, .. }| {
-            let mut machine = lock(&self.machine);
-            let waits = machine.is_away(*client);
+            let waits = lock(&self.machine).is_away(*client);
             if waits && process::is_over(process) {
-                machine.handle(Event::Died { client: *client }, &mut Vec::new());
+                // It cannot come back in between: it is dead.
+                self.tell(Event::Died { client: *client });
                 return false;
             }
             waits
@@ -447,4 +512,83 @@ impl Shared {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
+mod tests {
+    use pio_protocol::{FileId, FileRef, Placement};
+
+    use super::*;
+    use crate::transport::{TcpListener, Way};
+
+    fn shared(folder: &std::path::Path) -> Shared {
+        let settings = Settings {
+            index: 0,
+            servers: 1,
+            folders: vec![folder.join("server")],
+            token: Token::load_or_create(&folder.join("token")).unwrap(),
+            limits: Limits::DEFAULT,
+        };
+        let (disks, past) = Disks::open(&settings.folders, 0, 1, None).unwrap();
+        Shared {
+            machine: Mutex::new(Server::new(0, 1, Limits::DEFAULT)),
+            disks,
+            past,
+            settings,
+            connections: Mutex::default(),
+            away: Mutex::default(),
+            next: AtomicU64::new(1),
+            stopping: AtomicBool::new(false),
+            budget: Budget { free: Mutex::new(BUDGET_BYTES), more: Condvar::new() },
+        }
+    }
+
+    /// Whatever the machine asks for, in whatever order: work behind an answer, answers for connections of other threads.
+    #[test]
+    fn every_action_is_carried_out_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = shared(folder.path());
+        let mut listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.address().to_owned();
+        let mut client = Way::Tcp.connect(&address, &shared.settings.token, Duration::from_secs(10)).unwrap();
+        client.set_timeouts(Some(Duration::from_secs(10)), None).unwrap();
+        let (own, other) = (ConnectionId(1), ConnectionId(2));
+        let broken = Arc::new(AtomicU64::new(0));
+        let count = broken.clone();
+        let breaker: Breaker = Box::new(move || {
+            count.fetch_add(1, Ordering::SeqCst);
+        });
+        lock(&shared.connections).insert(other, Served { breaker, thread: thread::spawn(|| ()) });
+        let mut serving = Serving::new(&shared, own, listener.accept().unwrap());
+        let process = Process::default();
+        let connected = Event::Connected { connection: own, client: ClientId(7), process };
+        lock(&shared.machine).handle(connected, &mut Vec::new());
+        let reply = |number| Reply { number, body: Ok(Answer::Done) };
+        let file = FileRef { id: FileId::new(0, 1), placement: Placement::new(64, 1, 0, 1).unwrap() };
+        let work = Work { client: ClientId(7), number: 8, task: Task::Length { file } };
+        serving.todo = vec![
+            Action::Disconnect { connection: other },
+            Action::Send { connection: own, reply: reply(9) },
+            Action::Work(work),
+            Action::Send { connection: other, reply: reply(1) },
+            Action::Send { connection: own, reply: reply(7) },
+        ];
+        serving.carry_out().unwrap();
+        let mut head = Vec::new();
+        for expected in [reply(7), Reply { number: 8, body: Ok(Answer::Length(0)) }, reply(9)] {
+            client.receive(&mut head).unwrap();
+            assert_eq!(Reply::decode(&head).unwrap(), expected);
+        }
+        assert_eq!(broken.load(Ordering::SeqCst), 2);
+        // Work that no thread has the data of is not under way for ever: the client comes in again.
+        let number = 10;
+        let length = Request { number, answered: number, body: pio_protocol::Body::Length { file } };
+        serving.decide(Event::Received { connection: own, request: length, data_bytes: 0 });
+        shared.carry_out(serving.todo.pop().unwrap());
+        serving
+            .tell(Event::Connected { connection: own, client: ClientId(7), process: Process::default() })
+            .unwrap();
+        assert!(serving.has_session);
+    }
 }
