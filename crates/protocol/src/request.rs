@@ -206,6 +206,18 @@ impl Body {
         }
     }
 
+    /// Whether a server may need minutes for it.
+    pub fn takes_long(&self) -> bool {
+        matches!(
+            self,
+            Body::Sync { .. }
+                | Body::Preallocate { .. }
+                | Body::SetLength { .. }
+                | Body::RemovePart { .. }
+                | Body::Check { .. }
+        )
+    }
+
     fn kind(&self) -> u8 {
         match self {
             Body::LookUp { .. } => 1,

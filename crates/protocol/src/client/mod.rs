@@ -10,7 +10,7 @@ mod transfer;
 mod unsynced;
 
 pub use link::{Heard, Link};
-pub use retry::{Retry, SHORTEST};
+pub use retry::Retry;
 pub use split::{Chunk, MOST_STRIPS, Split, chunk_bytes};
 pub use transfer::{Direction, OperationError, Transfer, holes};
 pub use unsynced::{Lost, Syncing, Unsynced};

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
+use crate::Body;
+
 /// First and longest time between two attempts to connect.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(200));
+/// How many times as long as usual to wait for what depends on how much is to be done.
+const LONG_WORK: u32 = 20;
 /// What is not worth waiting for.
-pub const SHORTEST: Duration = Duration::from_millis(10);
+const SHORTEST: Duration = Duration::from_millis(10);
 
 /// A client's attempts to reach a server: all of them together have the time that one answer has.
 ///
@@ -29,6 +33,11 @@ impl Retry {
     /// How long it is tried.
     pub fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    /// How long an answer to this request may take.
+    pub fn answer_timeout(&self, body: &Body) -> Duration {
+        if body.takes_long() { self.timeout * LONG_WORK } else { self.timeout }
     }
 
     /// The server answered, or nobody waits for it any more.

@@ -19,9 +19,6 @@ use crate::transport::{Connection, Traffic, Way};
 /// How long one attempt to connect may take: the next one may find a server that has started since.
 const CONNECTING: Duration = Duration::from_secs(5);
 
-/// How many times as long as usual to wait for what depends on how much is to be done.
-const PATIENT: u32 = 20;
-
 /// Who connects, and how.
 #[derive(Debug)]
 pub(super) struct Identity {
@@ -56,8 +53,8 @@ pub(super) struct Lane {
     traffic: Traffic,
     data_bytes: u32,
     head: Vec<u8>,
-    /// Whether the connection waits longer for an answer.
-    patient: bool,
+    /// How long the connection waits for an answer.
+    answer_timeout: Duration,
     retry: Retry,
     /// What the times of `retry` are counted from.
     start: Instant,
@@ -75,7 +72,7 @@ impl Lane {
             traffic: Traffic::default(),
             data_bytes: 0,
             head: Vec::new(),
-            patient: false,
+            answer_timeout: Duration::ZERO,
             retry,
             start: Instant::now(),
         }
@@ -186,12 +183,10 @@ impl Lane {
         self.head.clear();
         request.encode(&mut self.head);
         let connection = self.connection.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-        let patient = takes_long(&request.body);
-        if patient != self.patient {
-            let timeout = self.identity.options.timeout;
-            connection
-                .set_timeouts(Some(if patient { timeout * PATIENT } else { timeout }), Some(timeout))?;
-            self.patient = patient;
+        let timeout = self.retry.answer_timeout(&request.body);
+        if timeout != self.answer_timeout {
+            connection.set_timeouts(Some(timeout), Some(self.retry.timeout()))?;
+            self.answer_timeout = timeout;
         }
         match (payload, self.link.chunk(request.number), &request.body) {
             (Payload::Out(source), Some(chunk), Body::Write { .. }) => {
@@ -261,7 +256,6 @@ impl Lane {
 
     /// Connects once; `left` is how long the server may take to say who it is.
     fn reconnect(&mut self, payload: &Payload, left: Duration) -> Result<(), Rejected> {
-        let timeout = self.identity.options.timeout;
         let Identity { token, way, .. } = &*self.identity;
         let mut connection = way.connect(&self.address, token, left.min(CONNECTING))?;
         connection.set_timeouts(Some(left), Some(left))?;
@@ -275,26 +269,14 @@ impl Lane {
             Err(error) => Err(Rejected::Broke(error)),
         };
         let epoch = epoch.inspect_err(|_| self.traffic = self.traffic + connection.traffic())?;
-        connection.set_timeouts(Some(timeout), Some(timeout))?;
+        connection.set_timeouts(Some(self.retry.timeout()), Some(self.retry.timeout()))?;
         self.connection = Some(connection);
-        self.patient = false;
+        self.answer_timeout = self.retry.timeout();
         for request in self.link.connected(epoch) {
             self.put(&request, payload)?;
         }
         Ok(())
     }
-}
-
-/// Whether a server may need minutes for it.
-fn takes_long(body: &Body) -> bool {
-    matches!(
-        body,
-        Body::Sync { .. }
-            | Body::Preallocate { .. }
-            | Body::SetLength { .. }
-            | Body::RemovePart { .. }
-            | Body::Check { .. }
-    )
 }
 
 enum Rejected {
