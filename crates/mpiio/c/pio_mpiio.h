@@ -1,7 +1,7 @@
 /* The boundary between the shim (C, compiled by the user's own mpicc) and the core (Rust, knows no MPI).
  *
  * Everything that crosses it has a fixed size: handles of MPI are numbers in one MPI and addresses in another, so
- * they stay in the shim. Functions return 0 or one of the numbers of `pio_status`. src/boundary.rs is the other side.
+ * they stay in the shim. Functions return 0 or one of the numbers of `pio_status`. src/core/boundary.rs is the other side.
  */
 #ifndef PIO_MPIIO_H
 #define PIO_MPIIO_H

@@ -1,34 +1,11 @@
-//! What runs inside the program.
+//! What runs inside the program, in rooms. Each may use those before it:
+//!
+//! ```text
+//! mpi ◀── storage ◀── run ◀── file ◀── boundary (what the shim calls)
+//! ```
 
-mod access;
 mod boundary;
-mod buffers;
-mod cache;
-mod caretaker;
-mod channel;
-mod communicator;
-mod companion;
-mod coroutine;
-mod detour;
-mod driver;
-mod drivers;
 mod file;
-mod hints;
-mod mailbox;
-mod memory;
-mod message_log;
-mod opening;
-mod patience;
-mod pieces;
-mod plain;
-mod processors;
-mod remote;
-mod requests;
-mod segment;
-mod settings;
-mod status;
+mod mpi;
+mod run;
 mod storage;
-mod streaming;
-mod turns;
-mod views;
-mod ways;

@@ -10,38 +10,22 @@ use std::sync::{Arc, OnceLock};
 use pio_layout::Datatype;
 use pio_plan::Direction;
 
-use super::access::Place;
-use super::cache::Cache;
-use super::file::{Displacement, File, Whence};
-use super::hints::Given;
-use super::memory::Memory;
-use super::settings::Settings;
-use super::status::Status;
-use super::storage::{self, Mode};
-use super::turns::{self, Completion};
+use crate::core::file::access::Positioning;
+use crate::core::file::access::Whence;
+use crate::core::file::handle::{Displacement, File};
+use crate::core::file::hints::Given;
+use crate::core::file::settings::Settings;
+use crate::core::mpi::memory::Memory;
+use crate::core::mpi::progress;
+use crate::core::mpi::status::Status;
+use crate::core::mpi::table::MpiTable;
+use crate::core::run::channel_pool::ChannelPool;
+use crate::core::run::queue::Completion;
+use crate::core::storage::backend;
+use crate::core::storage::mode::Mode;
 
 /// `PIO_VERSION`.
 const VERSION: u32 = 3;
-
-/// `struct pio_mpi`: what the shim does for us.
-#[derive(Debug)]
-#[repr(C)]
-pub struct MpiTable {
-    pub duplicate: unsafe extern "C" fn(*const c_void, *mut *mut c_void) -> c_int,
-    pub release: unsafe extern "C" fn(*mut c_void, c_int),
-    pub size: unsafe extern "C" fn(*const c_void, *mut c_int, *mut c_int) -> c_int,
-    pub node: unsafe extern "C" fn(*const c_void, *mut c_int) -> c_int,
-    pub send: unsafe extern "C" fn(*const c_void, c_int, c_int, *const c_void, u64, *mut u64) -> c_int,
-    pub test: unsafe extern "C" fn(*mut u64, *mut c_int) -> c_int,
-    pub probe:
-        unsafe extern "C" fn(*const c_void, c_int, *mut c_int, *mut c_int, *mut u64, *mut u64) -> c_int,
-    pub receive: unsafe extern "C" fn(*mut u64, *mut c_void, u64) -> c_int,
-    pub broadcast: unsafe extern "C" fn(*const c_void, *mut c_void, u64, c_int, *mut u64) -> c_int,
-    pub barrier: unsafe extern "C" fn(*const c_void, *mut u64) -> c_int,
-    pub gather: unsafe extern "C" fn(*const c_void, *const c_void, *mut c_void, u64, *mut u64) -> c_int,
-    pub for_threads: unsafe extern "C" fn() -> c_int,
-    pub complete: unsafe extern "C" fn(*mut c_void, c_int, u64),
-}
 
 const KEY_BYTES: usize = 32;
 const VALUE_BYTES: usize = 256;
@@ -68,7 +52,7 @@ struct MemoryGiven {
 struct CoreTable {
     open: unsafe extern "C" fn(
         *const c_void,
-        *mut *const Cache,
+        *mut *const ChannelPool,
         *const c_char,
         c_int,
         *const Hint,
@@ -78,7 +62,7 @@ struct CoreTable {
     ) -> c_int,
     close: unsafe extern "C" fn(*mut File) -> c_int,
     remove: unsafe extern "C" fn(*const c_char) -> c_int,
-    forget: unsafe extern "C" fn(*const Cache, c_int),
+    forget: unsafe extern "C" fn(*const ChannelPool, c_int),
     type_create: unsafe extern "C" fn(*const u8, u64) -> *mut Datatype,
     type_free: unsafe extern "C" fn(*mut Datatype),
     type_size: unsafe extern "C" fn(*const Datatype) -> i64,
@@ -183,7 +167,7 @@ fn guarded(work: impl FnOnce() -> Result<(), Status>) -> c_int {
 
 unsafe extern "C" fn open(
     communicator: *const c_void,
-    cache: *mut *const Cache,
+    cache: *mut *const ChannelPool,
     path: *const c_char,
     mode: c_int,
     hints: *const Hint,
@@ -196,7 +180,7 @@ unsafe extern "C" fn open(
         // SAFETY: the shim's pointers are valid; `cache` is null or what we left there at an earlier open.
         unsafe {
             if (*cache).is_null() {
-                *cache = Arc::into_raw(Cache::new(mpi, communicator, settings.shared_memory)?);
+                *cache = Arc::into_raw(ChannelPool::new(mpi, communicator, settings.shared_memory)?);
             }
             Arc::increment_strong_count(*cache);
             let kept = Arc::from_raw(*cache);
@@ -221,10 +205,10 @@ unsafe extern "C" fn close(file: *mut File) -> c_int {
 
 unsafe extern "C" fn remove(path: *const c_char) -> c_int {
     // SAFETY: the program's path is a C string.
-    guarded(|| Ok(storage::remove(unsafe { CStr::from_ptr(path) })?))
+    guarded(|| Ok(backend::remove(unsafe { CStr::from_ptr(path) })?))
 }
 
-unsafe extern "C" fn forget(cache: *const Cache, communicate: c_int) {
+unsafe extern "C" fn forget(cache: *const ChannelPool, communicate: c_int) {
     guarded(|| {
         // SAFETY: from `open`; the communicator's reference to it ends here.
         unsafe { Arc::from_raw(cache) }.forget(communicate != 0);
@@ -296,7 +280,7 @@ unsafe fn asked(
     offset: i64,
     given: *const MemoryGiven,
     error: c_int,
-) -> (Direction, Place, Result<Memory, Status>) {
+) -> (Direction, Positioning, Result<Memory, Status>) {
     // SAFETY: by contract.
     let memory = Status::check(error).and_then(|()| unsafe {
         let MemoryGiven { address, count, datatype } = &*given;
@@ -304,12 +288,12 @@ unsafe fn asked(
         Memory::new(address.cast(), *count, datatype).map_err(|_| Status::Argument)
     });
     let direction = if how & WRITE != 0 { Direction::Write } else { Direction::Read };
-    let place = match how & (EXPLICIT_OFFSET | SHARED) {
-        0 => Place::Pointer,
-        SHARED => Place::Shared,
-        _ => Place::Explicit(offset),
+    let positioning = match how & (EXPLICIT_OFFSET | SHARED) {
+        0 => Positioning::Individual,
+        SHARED => Positioning::Shared,
+        _ => Positioning::Explicit(offset),
     };
-    (direction, place, memory)
+    (direction, positioning, memory)
 }
 
 unsafe extern "C" fn transfer(
@@ -323,8 +307,8 @@ unsafe extern "C" fn transfer(
     guarded(|| {
         // SAFETY: as `asked` needs it; the file is from `open`.
         unsafe {
-            let (direction, place, memory) = asked(how, offset, given, error);
-            *moved = (*file).transfer(direction, how & COLLECTIVE != 0, place, memory)?;
+            let (direction, positioning, memory) = asked(how, offset, given, error);
+            *moved = (*file).transfer(direction, how & COLLECTIVE != 0, positioning, memory)?;
         }
         Ok(())
     })
@@ -342,15 +326,15 @@ unsafe extern "C" fn start(
         let mpi = ATTACHED.get().ok_or(Status::Internal)?.mpi;
         // SAFETY: as `asked` needs it; the file is from `open`.
         unsafe {
-            let (direction, place, memory) = asked(how, offset, given, error);
-            (*file).start(direction, place, memory, Completion { mpi, token })
+            let (direction, positioning, memory) = asked(how, offset, given, error);
+            (*file).start(direction, positioning, memory, Completion { mpi, token })
         }
     })
 }
 
 unsafe extern "C" fn progress() {
     guarded(|| {
-        turns::progress();
+        progress::progress();
         Ok(())
     });
 }

@@ -1,0 +1,376 @@
+//! An open file: view, positions, hints, and what changes them. Reading and writing is in [`crate::core::file::access`].
+
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pio_layout::{Datatype, View};
+use pio_plan::{Direction, Gaps, Group, Hints, Rank, Site, Via, ViewExchange, Views};
+
+use crate::core::file::access::{Inner, Positioning, State, Whence};
+use crate::core::file::hints::{self, Given, Kept};
+use crate::core::file::open::Opened;
+use crate::core::file::settings::Settings;
+use crate::core::file::views::FileView;
+use crate::core::mpi::memory::Memory;
+use crate::core::mpi::status::Status;
+use crate::core::run::channel::Channel;
+use crate::core::run::channel_pool::ChannelPool;
+use crate::core::run::driver::Driver;
+use crate::core::run::queue::{Completion, Queue};
+use crate::core::storage::backend::{Storage, without_driver};
+use crate::core::storage::mode::Mode;
+use crate::core::storage::servers;
+use crate::core::storage::sidecar::Sidecar;
+
+/// One open file of one rank.
+#[derive(Debug)]
+pub struct File {
+    pool: Arc<ChannelPool>,
+    communicator: *const std::ffi::c_void,
+    inner: Arc<Inner>,
+}
+
+/// Where a view is to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Displacement {
+    /// At this byte.
+    Byte(i64),
+    /// Where the shared file pointer is: sequential files know nothing else.
+    Current,
+}
+
+impl File {
+    /// Opens a file. Collective: all ranks get it, or all an error.
+    pub fn open(
+        pool: &Arc<ChannelPool>,
+        settings: &Settings,
+        path: &CStr,
+        mode: Mode,
+        given: &Given,
+    ) -> Result<File, Status> {
+        let site = Given::of_site();
+        let wanted = given.followed.or(&settings.hints).or(&site.followed);
+        let Opened { channel, storage, end, hints, place, number } =
+            Opened::new(pool, path, mode, given.kept.permissions(), &wanted)?;
+        let communicator = channel.communicator.handle();
+        let state = State {
+            view: View::contiguous(0),
+            overlapping: None,
+            view_number: 0,
+            position: end,
+            shared_start: end,
+            atomic: false,
+            hints: hints::in_force(hints),
+            kept: given.kept.or(&site.kept),
+            views: Views::WHOLE,
+        };
+        let name = servers::name_of(path);
+        let path = Path::new(OsStr::from_bytes(without_driver(path).to_bytes()));
+        let site = Site {
+            ranks: channel.communicator.ranks(),
+            nodes: channel.nodes,
+            processors: channel.processors,
+            via: storage.via(),
+        };
+        let inner = Inner {
+            mode,
+            strategy: settings.strategy,
+            site,
+            rank: channel.communicator.rank(),
+            sidecar: Mutex::new(Sidecar::new(path, name.as_deref(), place, number)?),
+            queue: Queue::new(channel),
+            storage,
+            state: Mutex::new(state),
+            block: Mutex::default(),
+        };
+        Ok(File { pool: pool.clone(), communicator, inner: Arc::new(inner) })
+    }
+
+    /// Closes the file. Collective: what any rank wrote before is in the file when any rank is through, and a rank that
+    /// is through may delete it.
+    pub fn close(self) -> Result<(), Status> {
+        drop(self.inner.queue.take()?);
+        let Inner { mode, rank, storage, queue, sidecar, .. } =
+            Arc::into_inner(self.inner).ok_or(Status::Internal)?;
+        let channel = queue.into_channel().ok_or(Status::Internal)?;
+        let mut result = Ok(());
+        if mode.deletes_on_close() && rank == 0 {
+            // When all others have closed it.
+            result = channel.communicator.barrier();
+            result = result.and(storage.remove().map_err(Status::from));
+        } else if mode.writes() && !mode.deletes_on_close() {
+            result = storage.settle().map_err(Status::from);
+        }
+        result = result.and(storage.close().map_err(Status::from));
+        result = channel.communicator.barrier().and(result);
+        // Nobody needs it any more.
+        sidecar.into_inner().unwrap_or_else(PoisonError::into_inner).remove(rank == 0);
+        if mode.deletes_on_close() && rank > 0 {
+            // Else this rank might open the file anew before rank 0 has deleted it.
+            result = channel.communicator.barrier().and(result);
+        }
+        self.pool.put_back(channel);
+        result
+    }
+
+    /// Reads or writes: see [`Inner::transfer`].
+    pub fn transfer(
+        &self,
+        direction: Direction,
+        collective: bool,
+        positioning: Positioning,
+        memory: Result<Memory, Status>,
+    ) -> Result<u64, Status> {
+        self.inner.transfer(direction, collective, positioning, memory)
+    }
+
+    /// Begins a collective operation: see [`Inner::start`].
+    pub fn start(
+        &self,
+        direction: Direction,
+        positioning: Positioning,
+        memory: Result<Memory, Status>,
+        completion: Completion,
+    ) -> Result<(), Status> {
+        self.inner.start(direction, positioning, memory, completion)
+    }
+
+    /// The shim's pointer to the file's communicator.
+    pub fn communicator(&self) -> *const std::ffi::c_void {
+        self.communicator
+    }
+
+    /// Changes the view; the file pointers go to its beginning. Collective.
+    pub fn set_view(
+        &self,
+        displacement: Displacement,
+        types: Option<(&Datatype, &Datatype)>,
+        given: &Given,
+    ) -> Result<(), Status> {
+        let mut channel = self.inner.queue.take()?;
+        let mut state = self.lock();
+        let mut current = [0; 2];
+        if displacement == Displacement::Current && channel.communicator.rank() == 0 {
+            let byte = self.inner.shared_position(&state).and_then(|position| state.byte_of(position));
+            current = [Status::number(byte.map(drop)) as u64, byte.unwrap_or(0)];
+        }
+        // All that is to be agreed on goes in one call: each costs every rank a channel where they outnumber processors.
+        let expected = self.view_of(displacement, types, [0, 0]);
+        let gaps = Gaps::of(expected.as_ref().map_or(&state.view, |view| &view.regular));
+        let [current_status, current_byte] = current;
+        let [a, b, c, d, e, f] = hints::words_of(&given.followed);
+        let all =
+            channel.communicator.gather([a, b, c, d, e, f, current_status, current_byte, gaps as u64])?;
+        let [hint_words @ .., current_status, current_byte, _] = all[0];
+        state.follow(&hint_words, given);
+        Status::check(current_status as i32)?;
+        let view = match displacement {
+            Displacement::Current => self.view_of(displacement, types, [current_status, current_byte]),
+            Displacement::Byte(_) => expected,
+        };
+        if let Ok(view) = &view {
+            state.view = view.regular.clone();
+            state.overlapping = view.overlapping.clone();
+            state.view_number += 1;
+            state.position = 0;
+            state.shared_start = 0;
+        }
+        // A rank whose arguments are wrong still takes part.
+        let gaps = all.iter().map(|[.., gaps]| Gaps::of_number(*gaps)).fold(gaps, Gaps::max);
+        state.views = Views { each: self.exchange_views(&mut channel, &state.view)?, gaps };
+        view.map(drop)
+    }
+
+    /// The views of all ranks, this one's `own`, if the strategy wants to know them: then collective.
+    fn exchange_views(&self, channel: &mut Channel, own: &View) -> Result<Option<Arc<[View]>>, Status> {
+        let Inner { storage, strategy, site, .. } = &*self.inner;
+        if site.ranks == 1 || !strategy.exchanges_views() {
+            return Ok(None);
+        }
+        let group = Group { rank: Rank(channel.communicator.rank()), ranks: site.ranks };
+        let mut exchange = ViewExchange::new(group, own.clone());
+        Driver::new(channel, storage, &mut Memory::none(), Direction::Read, &mut exchange).run()?;
+        exchange.views().map(Some).ok_or(Status::Internal)
+    }
+
+    /// The view that a program sets; `current` is where rank 0 found the shared pointer, and what was wrong there.
+    fn view_of(
+        &self,
+        displacement: Displacement,
+        types: Option<(&Datatype, &Datatype)>,
+        current: [u64; 2],
+    ) -> Result<FileView, Status> {
+        let (etype, filetype) = types.ok_or(Status::Type)?;
+        let sequential = self.inner.mode.is_sequential();
+        let displacement = match displacement {
+            Displacement::Byte(byte) if !sequential => {
+                u64::try_from(byte).map_err(|_| Status::Displacement)?
+            }
+            Displacement::Current if sequential => {
+                Status::check(current[0] as i32)?;
+                current[1]
+            }
+            _ => return Err(Status::Displacement),
+        };
+        FileView::new(displacement, etype.size(), filetype, self.inner.mode.writes())
+    }
+
+    /// Where the view begins, in bytes.
+    pub fn displacement(&self) -> u64 {
+        self.lock().view.displacement()
+    }
+
+    /// Moves the file pointer.
+    pub fn seek(&self, offset: i64, whence: Whence) -> Result<(), Status> {
+        self.inner.not_sequential()?;
+        let mut state = self.lock();
+        let position = state.position;
+        state.position = self.inner.target_of(&state, offset, whence, || Ok(position))?;
+        Ok(())
+    }
+
+    /// The file pointer, in etypes.
+    pub fn position(&self) -> Result<u64, Status> {
+        self.inner.not_sequential()?;
+        Ok(self.lock().position)
+    }
+
+    /// Moves the shared file pointer. Collective.
+    pub fn seek_shared(&self, offset: i64, whence: Result<Whence, Status>) -> Result<(), Status> {
+        let channel = self.inner.queue.take()?;
+        // When all are here, nobody is still moving it.
+        let mine = [offset as u64, whence.map_or(u64::MAX, |whence| whence as u64)];
+        let same = channel.communicator.gather(mine)?.into_iter().all(|other| other == mine);
+        let mut outcome = [0_u8; 4];
+        if channel.communicator.rank() == 0 && same {
+            let state = self.lock();
+            let moved = self.inner.not_sequential().and_then(|()| {
+                let current = || self.inner.shared_position(&state);
+                let target = self.inner.target_of(&state, offset, whence?, current)?;
+                self.inner.sidecar().set(state.view_number, target.wrapping_sub(state.shared_start))
+            });
+            outcome = Status::number(moved).to_ne_bytes();
+        }
+        channel.communicator.broadcast(&mut outcome)?;
+        if same { Status::check(i32::from_ne_bytes(outcome)) } else { Err(Status::NotSame) }
+    }
+
+    /// The shared file pointer, in etypes.
+    pub fn position_shared(&self) -> Result<u64, Status> {
+        self.inner.not_sequential()?;
+        self.inner.shared_position(&self.lock())
+    }
+
+    /// Where in the file a position of the view (in etypes) is.
+    pub fn byte_offset(&self, offset: i64) -> Result<u64, Status> {
+        self.inner.not_sequential()?;
+        self.lock().byte_of(u64::try_from(offset).map_err(|_| Status::Argument)?)
+    }
+
+    /// Makes what this rank wrote durable.
+    pub fn sync(&self) -> Result<(), Status> {
+        if !self.inner.mode.writes() {
+            return Ok(());
+        }
+        drop(self.inner.queue.take()?);
+        Ok(self.inner.storage.sync()?)
+    }
+
+    /// Bytes in the file.
+    pub fn size(&self) -> Result<u64, Status> {
+        Ok(self.inner.storage.size()?)
+    }
+
+    /// Cuts or extends the file. Collective.
+    pub fn set_size(&self, size: i64) -> Result<(), Status> {
+        self.once_for_all(size, Storage::set_size)
+    }
+
+    /// Reserves room for the file. Collective.
+    pub fn preallocate(&self, size: i64) -> Result<(), Status> {
+        self.once_for_all(size, Storage::preallocate)
+    }
+
+    /// Adds hints. Collective.
+    pub fn set_hints(&self, given: &Given) -> Result<(), Status> {
+        let channel = self.inner.queue.take()?;
+        self.lock().agree_on_hints(given, &channel)
+    }
+
+    /// The hints in force, and those that are kept.
+    ///
+    /// Of the striping what is, not what was wished for: a file that was there keeps its own, and over how many servers a
+    /// plain file goes we neither choose nor know.
+    pub fn hints(&self) -> (Hints, Kept) {
+        let state = self.lock();
+        let (striping_factor, striping_unit) = match self.inner.site.via {
+            Via::Kernel => (None, state.hints.striping_unit),
+            Via::Servers { factor, unit } => (Some(factor), Some(unit)),
+        };
+        (Hints { striping_factor, striping_unit, ..state.hints.clone() }, state.kept.clone())
+    }
+
+    /// Switches atomic mode. Collective.
+    pub fn set_atomic(&self, atomic: bool) -> Result<(), Status> {
+        let channel = self.inner.queue.take()?;
+        let mine = [u64::from(atomic)];
+        if channel.communicator.gather(mine)?.into_iter().any(|other| other != mine) {
+            return Err(Status::NotSame);
+        }
+        self.lock().atomic = atomic;
+        Ok(())
+    }
+
+    /// Whether the file is in atomic mode.
+    pub fn is_atomic(&self) -> bool {
+        self.lock().atomic
+    }
+
+    /// Lets rank 0 change the file; all ranks learn what came of it.
+    fn once_for_all(
+        &self,
+        size: i64,
+        change: fn(&Storage, u64) -> Result<(), pio_plan::IoError>,
+    ) -> Result<(), Status> {
+        let mut channel = self.inner.queue.take()?;
+        // When rank 0 knows that all are here, what they wrote before is in the file. Nobody may go on and write
+        // before it is cut; so the others wait once, for what rank 0 says.
+        let mut said = [0_u8; 4];
+        if let Some(all) = channel.collect([size as u64])? {
+            let result = match u64::try_from(size) {
+                _ if all.iter().any(|other| *other != [size as u64]) => Err(Status::NotSame),
+                Err(_) => Err(Status::Argument),
+                Ok(_) if !self.inner.mode.writes() => Err(Status::ReadOnly),
+                Ok(size) => self
+                    .inner
+                    .not_sequential()
+                    .and_then(|()| change(&self.inner.storage, size).map_err(Status::from)),
+            };
+            said = Status::number(result).to_ne_bytes();
+        }
+        channel.communicator.broadcast(&mut said)?;
+        Status::check(i32::from_ne_bytes(said))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.inner.state()
+    }
+}
+
+impl State {
+    /// Adds rank 0's hints on all ranks: with different ones they could not work together.
+    fn agree_on_hints(&mut self, given: &Given, channel: &Channel) -> Result<(), Status> {
+        let mut bytes = hints::words_of(&given.followed).map(u64::to_ne_bytes);
+        channel.communicator.broadcast(bytes.as_flattened_mut())?;
+        self.follow(&bytes.map(u64::from_ne_bytes), given);
+        Ok(())
+    }
+
+    /// Adds the hints that rank 0 said, and keeps those that this rank was given only to keep.
+    fn follow(&mut self, words: &[u64], given: &Given) {
+        self.hints = hints::in_force(hints::of_words(words).or(&self.hints));
+        self.kept.add(&given.kept);
+    }
+}

@@ -1,0 +1,169 @@
+//! Views as MPI allows them: beside those that tile the file in order, two that are odd.
+//!
+//! A filetype may be longer than its extent: the bounds of a subarray inside a structure are the structure's, whatever
+//! is before it (MPI 4.1, section 5.1.6). Programs use it once, not as tiles: that is what such a view allows.
+//!
+//! A filetype may overlap itself if the file is only read. Its data are read piece by piece.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use pio_layout::{Datatype, Layout, LayoutError, View};
+
+use crate::core::mpi::memory::Memory;
+use crate::core::mpi::status::Status;
+use crate::core::storage::backend::Storage;
+
+/// What a program set.
+#[derive(Clone, Debug)]
+pub struct FileView {
+    /// What counts for positions, and for all access unless the filetype overlaps itself.
+    pub regular: View,
+    /// The filetype, if it overlaps itself.
+    pub overlapping: Option<Arc<Overlapping>>,
+}
+
+impl FileView {
+    /// # Errors
+    /// If it is no view for a file that is written (if `writes`) or read. MPI names no class for filetypes that are no
+    /// filetypes; programs know ROMIO's.
+    pub fn new(displacement: u64, etype: u64, filetype: &Datatype, writes: bool) -> Result<FileView, Status> {
+        let layout = filetype.layout();
+        let in_order = layout.is_monotone();
+        let too_short = in_order && filetype.extent() < layout.upper_bound() - layout.lower_bound();
+        let regular = if too_short { once(displacement, filetype)? } else { filetype.clone() };
+        match View::new(displacement, etype, regular) {
+            Ok(regular) => Ok(FileView { regular, overlapping: None }),
+            Err(LayoutError::NotMonotone { .. }) if !writes => {
+                let overlapping = Overlapping::new(displacement, filetype)?;
+                // For counting only: as many data bytes, one after the other.
+                let regular = View::new(displacement, etype, Datatype::bytes(filetype.size()));
+                Ok(FileView {
+                    regular: regular.map_err(|_| Status::Argument)?,
+                    overlapping: Some(Arc::new(overlapping)),
+                })
+            }
+            Err(LayoutError::NotMonotone { .. } | LayoutError::BeforeFile { .. }) => Err(Status::Io),
+            Err(_) => Err(Status::Argument),
+        }
+    }
+}
+
+/// The filetype with an extent that puts a second tile beyond any file.
+fn once(displacement: u64, filetype: &Datatype) -> Result<Datatype, Status> {
+    let displacement = i64::try_from(displacement).map_err(|_| Status::Displacement)?;
+    // Where tiles begin depends on their extent alone; the lower bound may be anywhere.
+    let lower = filetype.layout().lower_bound();
+    let rest = i64::MAX.checked_sub(displacement).and_then(|rest| rest.checked_sub(lower));
+    rest.and_then(|rest| filetype.resized(lower, rest).ok()).ok_or(Status::Io)
+}
+
+/// A filetype whose pieces may overlap, but begin in order.
+#[derive(Debug)]
+pub struct Overlapping {
+    displacement: i64,
+    layout: Layout,
+    extent: i64,
+}
+
+impl Overlapping {
+    fn new(displacement: u64, filetype: &Datatype) -> Result<Overlapping, Status> {
+        let displacement = i64::try_from(displacement).map_err(|_| Status::Displacement)?;
+        let (layout, extent) = (filetype.layout().clone(), filetype.extent());
+        let first = displacement.checked_add(layout.lower_bound()).ok_or(Status::Argument)?;
+        let mut last = i64::MIN;
+        for piece in layout.extents(0..layout.size()) {
+            if piece.offset < last {
+                return Err(Status::Io);
+            }
+            last = piece.offset;
+        }
+        if first < 0 || extent < 0 || layout.is_empty() {
+            return Err(Status::Io);
+        }
+        Ok(Overlapping { displacement, layout, extent })
+    }
+
+    /// Where in the file a data byte is.
+    pub fn offset_of(&self, position: u64) -> Option<u64> {
+        let inside = self.layout.offset_of(position % self.layout.size())?;
+        self.tile(position / self.layout.size())?.checked_add(inside)?.try_into().ok()
+    }
+
+    /// Reads the data bytes `positions`; bytes read, fewer only if the file ends.
+    pub fn read(&self, storage: &Storage, positions: Range<u64>, memory: &mut Memory) -> Result<u64, Status> {
+        let size = self.layout.size();
+        let mut buffer = Vec::new();
+        let mut at = positions.start;
+        while at < positions.end {
+            let (tile, inside) = (at / size, at % size);
+            let end = size.min(inside + (positions.end - at));
+            let start = self.tile(tile).ok_or(Status::Argument)?;
+            for piece in self.layout.extents(inside..end) {
+                buffer.resize(piece.len as usize, 0);
+                let offset = start.checked_add(piece.offset).ok_or(Status::Argument)?;
+                let read = storage.read(offset as u64, &mut buffer)?;
+                let done = at - positions.start;
+                memory.unpack(done..done + read, &buffer[..read as usize]).map_err(|_| Status::Internal)?;
+                at += read;
+                if read < piece.len {
+                    return Ok(at - positions.start);
+                }
+            }
+        }
+        Ok(at - positions.start)
+    }
+
+    fn tile(&self, tile: u64) -> Option<i64> {
+        i64::try_from(tile).ok()?.checked_mul(self.extent)?.checked_add(self.displacement)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn indexed(blocks: &[(u64, i64)]) -> Datatype {
+        Datatype::indexed(blocks, &Datatype::bytes(4)).unwrap()
+    }
+
+    #[test]
+    fn what_is_out_of_order_is_refused() {
+        for writes in [true, false] {
+            let view = |blocks: &[(u64, i64)]| FileView::new(0, 4, &indexed(blocks), writes).map(drop);
+            assert_eq!(view(&[(1, -2), (1, 2)]), Err(Status::Io));
+            assert_eq!(view(&[(1, 3), (1, 0)]), Err(Status::Io));
+            assert_eq!(view(&[(3, 0), (1, 1)]), if writes { Err(Status::Io) } else { Ok(()) });
+            assert_eq!(view(&[(1, 0), (1, 2)]), Ok(()));
+        }
+        let odd = FileView::new(0, 3, &indexed(&[(1, 0)]), false).map(drop);
+        assert_eq!(odd, Err(Status::Argument));
+    }
+
+    #[test]
+    fn a_filetype_longer_than_its_extent_is_used_once() {
+        let filetype = indexed(&[(2, 0), (3, 10)]).resized(40, 12).unwrap();
+        let view = FileView::new(100, 4, &filetype, true).unwrap().regular;
+        assert_eq!(view.offset_of(0), Some(100));
+        assert_eq!(view.offset_of(19), Some(100 + 51));
+        assert_eq!(view.offset_of(20), None);
+    }
+
+    /// PnetCDF's: a header, and behind it a subarray that sets the bounds.
+    #[test]
+    fn a_filetype_may_begin_before_its_bounds() {
+        let filetype = indexed(&[(128, 0), (10, 128), (10, 148)]).resized(512, 160).unwrap();
+        let view = FileView::new(0, 1, &filetype, true).unwrap().regular;
+        assert_eq!(view.offset_of(0), Some(0));
+        assert_eq!(view.offset_of(512 + 40), Some(592));
+    }
+
+    #[test]
+    fn overlapping_pieces_have_their_offsets() {
+        let view = FileView::new(8, 4, &indexed(&[(3, 0), (1, 1)]), false).unwrap();
+        let overlapping = view.overlapping.unwrap();
+        assert_eq!(overlapping.offset_of(8), Some(8 + 8));
+        assert_eq!(overlapping.offset_of(12), Some(8 + 4));
+        assert_eq!(overlapping.offset_of(16), Some(8 + 12));
+    }
+}

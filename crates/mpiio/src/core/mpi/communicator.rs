@@ -1,0 +1,350 @@
+//! Messages and collective calls: through the ranks' [mailboxes](crate::core::mpi::mailbox) if all are on one node, else through the
+//! shim's table of functions.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::core::mpi::backoff::{self, Backoff};
+use crate::core::mpi::mailbox::{Letter, Mailbox, WaitingRoom};
+use crate::core::mpi::status::Status;
+use crate::core::mpi::table::MpiTable;
+
+/// Tags of collective calls through mailboxes: below those of operations, and so many until they are used again.
+const COLLECTIVE_TAGS: u32 = 32768;
+/// A tag of no message: to look for it only lets MPI go on.
+const NO_TAG: c_int = 32767;
+
+/// A communicator, by the shim's pointer to it; of all ranks that opened a file.
+#[derive(Debug)]
+pub struct Communicator {
+    mpi: &'static MpiTable,
+    handle: NonNull<c_void>,
+    rank: u32,
+    ranks: u32,
+    local: Option<Mutex<Local>>,
+}
+
+/// Ranks of one node.
+#[derive(Debug)]
+struct Local {
+    mailbox: Mailbox,
+    collectives: u32,
+}
+
+// SAFETY: the handle is the shim's, which uses it from any thread. MPI itself must have been started for threads by a
+// program that has several of them in MPI.
+unsafe impl Send for Communicator {}
+
+/// A message that arrived.
+pub struct Arrived {
+    /// Who sent it.
+    pub from: u32,
+    /// Its bytes.
+    pub size: usize,
+    content: Content,
+}
+
+enum Content {
+    /// MPI still has it.
+    Matched(u64),
+    Here(Vec<u8>),
+}
+
+/// A started send.
+#[derive(Debug)]
+pub enum Sending {
+    /// With the bytes that must stay until it is complete.
+    Request { request: u64, _bytes: Vec<u8> },
+    /// The mailbox keeps the bytes.
+    Mail,
+}
+
+impl Communicator {
+    /// A duplicate of the communicator that the shim points to. Collective.
+    ///
+    /// # Safety
+    /// `original` must be the shim's pointer to a communicator.
+    pub unsafe fn duplicate_of(
+        mpi: &'static MpiTable,
+        original: *const c_void,
+    ) -> Result<Communicator, Status> {
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the pointer is the shim's, by contract.
+        Status::check(unsafe { (mpi.duplicate)(original, &mut handle) })?;
+        let handle = NonNull::new(handle).ok_or(Status::Communicator)?;
+        let (mut rank, mut ranks) = (0, 0);
+        // SAFETY: the handle is the shim's.
+        Status::check(unsafe { (mpi.size)(handle.as_ptr(), &mut rank, &mut ranks) })?;
+        Ok(Communicator { mpi, handle, rank: rank as u32, ranks: ranks as u32, local: None })
+    }
+
+    /// A duplicate. Collective.
+    pub fn duplicate(&self) -> Result<Communicator, Status> {
+        // SAFETY: the handle is the shim's.
+        unsafe { Communicator::duplicate_of(self.mpi, self.handle.as_ptr()) }
+    }
+
+    /// From now on, messages and collective calls go through this mailbox. All ranks say so, with nothing under way.
+    pub fn connect(&mut self, mailbox: Mailbox) {
+        self.local = Some(Mutex::new(Local { mailbox, collectives: 0 }));
+    }
+
+    /// Whether messages need no MPI: then any thread may send and take them.
+    pub fn is_local(&self) -> bool {
+        self.local.is_some()
+    }
+
+    /// Whether MPI may be called by any thread.
+    pub fn is_for_threads(&self) -> bool {
+        // SAFETY: the shim's function.
+        unsafe { (self.mpi.for_threads)() != 0 }
+    }
+
+    /// Lets MPI carry on with what the program has under way; others may wait for that.
+    fn poke(&self) {
+        let (mut found, mut from, mut size, mut message) = (0, 0, 0, 0);
+        // SAFETY: the handle is the shim's, the others are ours; nothing is found, as nobody sends with this tag. An error
+        // will come again where it matters.
+        unsafe {
+            (self.mpi.probe)(self.handle.as_ptr(), NO_TAG, &mut found, &mut from, &mut size, &mut message)
+        };
+    }
+
+    /// Where to sleep until a message comes, if there is such a place; and whether something is still to be sent.
+    fn waiting_room(&self) -> Option<(WaitingRoom, bool)> {
+        let mut local = Communicator::lock(self.local.as_ref()?);
+        let all_sent = local.mailbox.flush();
+        Some((local.mailbox.waiting_room(), !all_sent))
+    }
+
+    /// After a look that found nothing: sleeps until a message comes if `backoff` says that it is time to.
+    pub fn wait(&self, backoff: &mut Backoff) {
+        let Some(waited) = backoff.next(self.is_local()) else { return };
+        let Some((room, must_send)) = self.waiting_room() else { return backoff::doze(waited) };
+        if !room.sleep(if must_send { backoff::SLEEP_BEFORE_SENDING } else { backoff::LONGEST_SLEEP }) {
+            self.poke();
+        }
+    }
+
+    fn lock(local: &Mutex<Local>) -> MutexGuard<'_, Local> {
+        local.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Frees the communicator; not told to MPI if MPI is about to end. Collective.
+    pub fn release(self, communicate: bool) {
+        // SAFETY: the handle is the shim's, and is not used again.
+        unsafe { (self.mpi.release)(self.handle.as_ptr(), c_int::from(communicate)) }
+    }
+
+    /// The shim's pointer.
+    pub fn handle(&self) -> *const c_void {
+        self.handle.as_ptr()
+    }
+
+    /// This rank.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// How many ranks there are.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// The least rank of those that share memory with this one. Collective.
+    pub fn node(&self) -> Result<u32, Status> {
+        let mut leader = 0;
+        // SAFETY: the handle is the shim's.
+        Status::check(unsafe { (self.mpi.node)(self.handle.as_ptr(), &mut leader) })?;
+        Ok(leader as u32)
+    }
+
+    /// Starts to send.
+    pub fn send(&self, to: u32, tag: i32, bytes: Vec<u8>) -> Result<Sending, Status> {
+        if let Some(local) = &self.local {
+            Communicator::lock(local).mailbox.send(to, tag, bytes)?;
+            return Ok(Sending::Mail);
+        }
+        let mut request = 0;
+        // SAFETY: the bytes live as long as the request, in `Sending`.
+        Status::check(unsafe {
+            (self.mpi.send)(
+                self.handle.as_ptr(),
+                to as c_int,
+                tag,
+                bytes.as_ptr().cast(),
+                bytes.len() as u64,
+                &mut request,
+            )
+        })?;
+        Ok(Sending::Request { request, _bytes: bytes })
+    }
+
+    /// Whether a send is complete.
+    pub fn is_sent(&self, sending: &mut Sending) -> Result<bool, Status> {
+        match (sending, &self.local) {
+            (Sending::Request { request, .. }, _) => self.test(request),
+            (Sending::Mail, local) => {
+                Ok(local.as_ref().is_none_or(|local| Communicator::lock(local).mailbox.flush()))
+            }
+        }
+    }
+
+    /// A message with this tag that has arrived, if any.
+    pub fn probe(&self, tag: i32) -> Result<Option<Arrived>, Status> {
+        if let Some(local) = &self.local {
+            let letter = Communicator::lock(local).mailbox.take(tag)?;
+            return Ok(letter.map(|letter| Arrived {
+                from: letter.from,
+                size: letter.bytes.len(),
+                content: Content::Here(letter.bytes),
+            }));
+        }
+        let (mut found, mut from, mut size, mut message) = (0, 0, 0, 0);
+        // SAFETY: the handle is the shim's, the others are ours.
+        Status::check(unsafe {
+            (self.mpi.probe)(self.handle.as_ptr(), tag, &mut found, &mut from, &mut size, &mut message)
+        })?;
+        Ok((found != 0).then_some(Arrived {
+            from: from as u32,
+            size: size as usize,
+            content: Content::Matched(message),
+        }))
+    }
+
+    /// Takes the bytes of a message that has arrived.
+    pub fn receive(&self, arrived: Arrived, bytes: &mut Vec<u8>) -> Result<(), Status> {
+        let mut message = match arrived.content {
+            Content::Here(content) => {
+                *bytes = content;
+                return Ok(());
+            }
+            Content::Matched(message) => message,
+        };
+        bytes.resize(arrived.size, 0);
+        // SAFETY: there is room for the message's size.
+        Status::check(unsafe {
+            (self.mpi.receive)(&mut message, bytes.as_mut_ptr().cast(), arrived.size as u64)
+        })
+    }
+
+    /// Rank 0's bytes for every rank. Collective.
+    pub fn broadcast(&self, bytes: &mut [u8]) -> Result<(), Status> {
+        if self.ranks == 1 {
+            return Ok(());
+        }
+        if let Some(local) = &self.local {
+            let tag = Communicator::next_collective(local);
+            if self.rank == 0 {
+                return self.mail_to_all(local, tag, bytes);
+            }
+            let letter = self.mail(local, tag)?;
+            if letter.bytes.len() != bytes.len() {
+                return Err(Status::Internal);
+            }
+            bytes.copy_from_slice(&letter.bytes);
+            return Ok(());
+        }
+        let mut request = 0;
+        // SAFETY: the bytes stay borrowed until the request is complete.
+        Status::check(unsafe {
+            (self.mpi.broadcast)(
+                self.handle.as_ptr(),
+                bytes.as_mut_ptr().cast(),
+                bytes.len() as u64,
+                0,
+                &mut request,
+            )
+        })?;
+        self.complete(request)
+    }
+
+    /// Waits until every rank is here. Collective.
+    pub fn barrier(&self) -> Result<(), Status> {
+        if self.ranks == 1 {
+            return Ok(());
+        }
+        if self.is_local() {
+            return self.gather([]).map(drop);
+        }
+        let mut request = 0;
+        // SAFETY: the handle is the shim's.
+        Status::check(unsafe { (self.mpi.barrier)(self.handle.as_ptr(), &mut request) })?;
+        self.complete(request)
+    }
+
+    /// Every rank's words, for every rank. Collective.
+    pub fn gather<const N: usize>(&self, mine: [u64; N]) -> Result<Vec<[u64; N]>, Status> {
+        let mut all = vec![mine; self.ranks as usize];
+        if self.ranks == 1 {
+            return Ok(all);
+        }
+        if let Some(local) = &self.local {
+            let tag = Communicator::next_collective(local);
+            self.mail_to_all(local, tag, mine.map(u64::to_ne_bytes).as_flattened())?;
+            for _ in 1..self.ranks {
+                let letter = self.mail(local, tag)?;
+                let words = letter.bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+                all[letter.from as usize].iter_mut().zip(words).for_each(|(word, said)| *word = said);
+            }
+            return Ok(all);
+        }
+        let mut request = 0;
+        // SAFETY: both arrays stay until the request is complete; the second has room for one of each rank.
+        Status::check(unsafe {
+            (self.mpi.gather)(
+                self.handle.as_ptr(),
+                mine.as_ptr().cast(),
+                all.as_mut_ptr().cast(),
+                size_of::<[u64; N]>() as u64,
+                &mut request,
+            )
+        })?;
+        self.complete(request)?;
+        Ok(all)
+    }
+
+    fn next_collective(local: &Mutex<Local>) -> i32 {
+        let mut local = Communicator::lock(local);
+        local.collectives = (local.collectives + 1) % COLLECTIVE_TAGS;
+        -1 - local.collectives as i32
+    }
+
+    fn mail_to_all(&self, local: &Mutex<Local>, tag: i32, bytes: &[u8]) -> Result<(), Status> {
+        for to in (0..self.ranks).filter(|rank| *rank != self.rank) {
+            Communicator::lock(local).mailbox.send(to, tag, bytes.to_vec())?;
+        }
+        let mut backoff = Backoff::new();
+        while !Communicator::lock(local).mailbox.flush() {
+            self.wait(&mut backoff);
+        }
+        Ok(())
+    }
+
+    /// The next message with this tag.
+    fn mail(&self, local: &Mutex<Local>, tag: i32) -> Result<Letter, Status> {
+        let mut backoff = Backoff::new();
+        loop {
+            if let Some(letter) = Communicator::lock(local).mailbox.take(tag)? {
+                return Ok(letter);
+            }
+            self.wait(&mut backoff);
+        }
+    }
+
+    fn test(&self, request: &mut u64) -> Result<bool, Status> {
+        let mut done = 0;
+        // SAFETY: the request is the shim's.
+        Status::check(unsafe { (self.mpi.test)(request, &mut done) })?;
+        Ok(done != 0)
+    }
+
+    fn complete(&self, mut request: u64) -> Result<(), Status> {
+        let mut backoff = Backoff::new();
+        while !self.test(&mut request)? {
+            self.wait(&mut backoff);
+        }
+        Ok(())
+    }
+}

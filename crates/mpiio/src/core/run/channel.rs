@@ -1,0 +1,229 @@
+//! What the ranks of one open file talk through: a communicator of their own, and shared memory.
+//!
+//! A channel outlives the file: the next file on the same communicator takes it over, with its buffers mapped and warm.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::ops::Range;
+
+use pio_plan::{Choice, IoError, Slot, Strategy};
+use pio_store::transport::Traffic;
+
+use crate::core::mpi::backoff::Backoff;
+use crate::core::mpi::communicator::{Communicator, Sending};
+use crate::core::mpi::mailbox::Mailbox;
+use crate::core::mpi::shared_memory::Address;
+use crate::core::mpi::status::Status;
+use crate::core::run::buffers::{self, Buffers};
+use crate::core::run::transfer_path::PathTuner;
+use crate::core::storage::servers;
+
+/// Message tags go round: operations of one file that are so far apart are never under way together. MPI promises tags
+/// up to 32767.
+const TAGS: u32 = 32768;
+
+/// What an operation's machines moved between ranks, bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Of messages, less the data that they carry.
+    pub messages: u64,
+    /// Of data that went to another rank, in messages or through its memory.
+    pub data: u64,
+    /// Of the program's own data, read and written by this rank.
+    pub program: u64,
+}
+
+/// A communicator, the collective buffers of its ranks, and scratch memory.
+#[derive(Debug)]
+pub struct Channel {
+    /// Which of the channels of its communicator; the same on all ranks.
+    pub id: u64,
+    /// For messages.
+    pub communicator: Communicator,
+    /// This rank's.
+    own: Buffers,
+    /// Those of the ranks that share memory with this one (itself not among them).
+    others: Vec<Option<Buffers>>,
+    /// The paths of data to those.
+    pub paths: PathTuner,
+    /// Nodes that the ranks are on, if ranks of a node share memory.
+    pub nodes: Option<u32>,
+    /// How many processors the ranks have: one each at most.
+    pub processors: u32,
+    operations: u32,
+    /// Sends that are not yet complete.
+    pub sending: Vec<Sending>,
+    /// For requests to the file that do not go straight to or from memory.
+    pub block: Vec<u8>,
+    /// For messages that carry data.
+    pub received: Vec<u8>,
+    /// What this rank sent since the file was opened.
+    pub tally: Tally,
+    /// What was chosen last, of what people were told.
+    told: Option<Strategy>,
+}
+
+impl Channel {
+    /// A new channel of the same ranks that `control` has, by which they agree. `node` tells for each rank the least rank
+    /// that shares memory with it; none if none does. Collective.
+    pub fn new(
+        id: u64,
+        mut communicator: Communicator,
+        control: &Communicator,
+        node: Option<&[u32]>,
+        processors: u32,
+    ) -> Result<Channel, Status> {
+        let (own, others) = match node {
+            None => (Buffers::private(), (0..communicator.ranks()).map(|_| None).collect()),
+            Some(node) => buffers::share(control, node)?,
+        };
+        let nodes = node.map(|node| node.iter().collect::<BTreeSet<_>>().len() as u32);
+        if nodes == Some(1) {
+            connect(&mut communicator, control)?;
+        }
+        let (sending, block, received, tally, told) = Default::default();
+        Ok(Channel {
+            id,
+            communicator,
+            own,
+            others,
+            paths: PathTuner::default(),
+            nodes,
+            processors,
+            operations: 0,
+            sending,
+            block,
+            received,
+            tally,
+            told,
+        })
+    }
+
+    /// The tag of the next operation. What was sent in the one before has been taken by then.
+    pub fn next_tag(&mut self) -> i32 {
+        self.operations = (self.operations + 1) % TAGS;
+        self.own.empty_outbox();
+        self.operations as i32
+    }
+
+    /// Every rank's words, for rank 0; nothing for the others. Collective.
+    pub fn collect<const N: usize>(&mut self, mine: [u64; N]) -> Result<Option<Vec<[u64; N]>>, Status> {
+        let (tag, communicator) = (self.next_tag(), &self.communicator);
+        let mut backoff = Backoff::new();
+        if communicator.rank() > 0 {
+            let mut sending =
+                communicator.send(0, tag, mine.iter().flat_map(|word| word.to_ne_bytes()).collect())?;
+            while !communicator.is_sent(&mut sending)? {
+                communicator.wait(&mut backoff);
+            }
+            return Ok(None);
+        }
+        let mut all = vec![mine; communicator.ranks() as usize];
+        let mut missing = communicator.ranks() - 1;
+        while missing > 0 {
+            let Some(arrived) = communicator.probe(tag)? else {
+                communicator.wait(&mut backoff);
+                continue;
+            };
+            let from = arrived.from as usize;
+            communicator.receive(arrived, &mut self.received)?;
+            let words = self.received.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+            all[from].iter_mut().zip(words).for_each(|(word, said)| *word = said);
+            missing -= 1;
+            backoff = Backoff::new();
+        }
+        Ok(Some(all))
+    }
+
+    /// Tells people what was chosen and why, if `PIOSCOPE_VERBOSE` is set and it is another choice than the last.
+    pub fn tell(&mut self, choice: &Choice) {
+        let strategy = Some(choice.strategy);
+        if self.told != strategy && std::env::var_os("PIOSCOPE_VERBOSE").is_some() {
+            say(format!("pioscope: auto chose {}: {}\n", choice.strategy, choice.reason));
+        }
+        self.told = strategy;
+    }
+
+    /// Tells people what this rank sent, if `PIOSCOPE_VERBOSE` is set; then counts anew.
+    pub fn tell_tally(&mut self) {
+        let Tally { messages, data, program } = std::mem::take(&mut self.tally);
+        if program > 0 && std::env::var_os("PIOSCOPE_VERBOSE").is_some() {
+            let Traffic { sent, received } = servers::traffic_since_asked();
+            let rank = self.communicator.rank();
+            say(format!(
+                "pioscope: rank {rank} moved {program} bytes in collective operations, \
+                 sent other ranks {data} bytes of data and {messages} bytes of messages, \
+                 sent servers {sent} bytes and received {received} from them\n"
+            ));
+        }
+    }
+
+    /// Whether this rank shares memory with another.
+    pub fn shares_with(&self, rank: u32) -> bool {
+        self.others.get(rank as usize).is_some_and(Option::is_some)
+    }
+
+    /// The first bytes of one of this rank's own collective buffers.
+    pub fn own(&mut self, slot: Slot, len: u64) -> Result<&mut [u8], IoError> {
+        self.own.collective(slot, len)
+    }
+
+    /// The same, and the block, with room for so many bytes.
+    pub fn own_and_block(
+        &mut self,
+        slot: Slot,
+        len: u64,
+        block_len: usize,
+    ) -> Result<(&mut [u8], &mut [u8]), IoError> {
+        if self.block.len() < block_len {
+            self.block.resize(block_len, 0);
+        }
+        Ok((self.own.collective(slot, len)?, &mut self.block[..block_len]))
+    }
+
+    /// See [`Buffers::room`].
+    pub fn room(&mut self, len: u64, slot: Slot, own_len: u64) -> Option<(u64, &mut [u8], &mut [u8])> {
+        self.own.room(len, slot, own_len)
+    }
+
+    /// What is at this place of another rank's outbox, and the first bytes of one of this rank's own collective buffers.
+    pub fn sent_and_own(
+        &mut self,
+        from: u32,
+        place: Range<u64>,
+        slot: Slot,
+        own_len: u64,
+    ) -> Result<(&[u8], &mut [u8]), IoError> {
+        match self.others.get_mut(from as usize) {
+            Some(Some(buffers)) => Ok((buffers.sent(place)?, self.own.collective(slot, own_len)?)),
+            _ => Err(IoError { errno: libc::EPROTO }),
+        }
+    }
+
+    /// The first bytes of another rank's collective buffer.
+    pub fn buffer_of(&mut self, rank: u32, slot: Slot, len: u64) -> Result<&mut [u8], IoError> {
+        match self.others.get_mut(rank as usize) {
+            Some(Some(buffers)) => buffers.collective(slot, len),
+            _ => Err(IoError { errno: libc::EPROTO }),
+        }
+    }
+}
+
+/// In one write, so that the lines of several ranks do not mix: `eprintln!` makes one for each part of a line.
+fn say(line: String) {
+    // Nobody may be listening.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// Gives the ranks mailboxes, if all of them can have one. Collective.
+fn connect(communicator: &mut Communicator, control: &Communicator) -> Result<(), Status> {
+    let inbox = Mailbox::new_inbox();
+    let all = control.gather(inbox.as_ref().map_or([0; 3], |(_, address)| address.words()))?;
+    let addresses: Vec<Address> = all.into_iter().map(Address::of_words).collect();
+    let mailbox = inbox.and_then(|(own, _)| Mailbox::new(communicator.rank(), own, &addresses));
+    let all_work = control.gather([u64::from(mailbox.is_ok())])?.into_iter().all(|[works]| works == 1);
+    if let (Ok(mailbox), true) = (mailbox, all_work) {
+        communicator.connect(mailbox);
+    }
+    Ok(())
+}

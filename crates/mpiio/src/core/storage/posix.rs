@@ -1,0 +1,214 @@
+//! A plain file: one descriptor a rank, whole requests.
+
+use std::ffi::{CStr, CString};
+use std::ops::Range;
+
+use pio_plan::IoError;
+
+use crate::core::storage::bounce_buffer;
+use crate::core::storage::mode::{Creates, Mode};
+
+/// An open file.
+#[derive(Debug)]
+pub struct PlainFile {
+    fd: i32,
+    /// False if the file could only be opened for writing.
+    readable: bool,
+    path: CString,
+}
+
+/// No descriptor.
+const CLOSED: i32 = -1;
+
+impl Drop for PlainFile {
+    fn drop(&mut self) {
+        if self.fd != CLOSED {
+            // SAFETY: the descriptor is ours and not used again.
+            unsafe { libc::close(self.fd) };
+        }
+    }
+}
+
+impl PlainFile {
+    /// Opens the file. The `first` rank creates it, if it is to be created: it alone can tell whether it is new.
+    pub fn open(path: &CStr, mode: Mode, first: bool) -> Result<PlainFile, IoError> {
+        let path = path.to_owned();
+        let create = match mode.creates(first) {
+            Creates::No => 0,
+            Creates::IfMissing => libc::O_CREAT,
+            Creates::New => libc::O_CREAT | libc::O_EXCL,
+        };
+        let flags = create | libc::O_CLOEXEC;
+        if !mode.writes() {
+            return Ok(PlainFile { fd: open(&path, flags | libc::O_RDONLY)?, readable: true, path });
+        }
+        // To fill gaps, one must read them first: even a file that is only written is opened for both if possible.
+        match open(&path, flags | libc::O_RDWR) {
+            Err(error) if error.errno == libc::EACCES && !mode.reads() => {
+                Ok(PlainFile { fd: open(&path, flags | libc::O_WRONLY)?, readable: false, path })
+            }
+            Ok(fd) => Ok(PlainFile { fd, readable: true, path }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the descriptor can be read from.
+    pub fn is_readable(&self) -> bool {
+        self.readable
+    }
+
+    /// Closes the descriptor.
+    pub fn close(mut self) -> Result<(), IoError> {
+        let fd = std::mem::replace(&mut self.fd, CLOSED);
+        // SAFETY: the descriptor is ours and not used again.
+        check(unsafe { libc::close(fd) }.into()).map(drop)
+    }
+
+    /// Removes the file.
+    pub fn remove(&self) -> Result<(), IoError> {
+        // SAFETY: the path is a C string.
+        check(unsafe { libc::unlink(self.path.as_ptr()) }.into()).map(drop)
+    }
+
+    /// Reads until the buffer is full or the file ends; returns the bytes read.
+    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<u64, IoError> {
+        let mut done = 0;
+        while done < buffer.len() {
+            let (at, rest) = (offset + done as u64, &mut buffer[done..]);
+            let moved = if bounce_buffer::is_quicker(at, rest) {
+                bounce_buffer::through(at, rest, |block| self.read_once(at, block))
+            } else {
+                self.read_once(at, rest)
+            };
+            match moved {
+                Ok(0) => break,
+                Ok(moved) => done += moved,
+                Err(error) if error.errno == libc::EINTR => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done as u64)
+    }
+
+    fn read_once(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, IoError> {
+        // SAFETY: the buffer is ours and so long.
+        let moved =
+            unsafe { libc::pread(self.fd, buffer.as_mut_ptr().cast(), buffer.len(), offset as libc::off_t) };
+        check(moved as i64).map(|moved| moved as usize)
+    }
+
+    /// Writes the whole buffer.
+    pub fn write(&self, offset: u64, buffer: &[u8]) -> Result<u64, IoError> {
+        let mut done = 0;
+        while done < buffer.len() {
+            let rest = &buffer[done..];
+            // SAFETY: the buffer is ours and so long.
+            let moved = unsafe {
+                libc::pwrite(self.fd, rest.as_ptr().cast(), rest.len(), (offset + done as u64) as libc::off_t)
+            };
+            match check(moved as i64) {
+                Ok(0) => return Err(IoError { errno: libc::EIO }),
+                Ok(moved) => done += moved as usize,
+                Err(error) if error.errno == libc::EINTR => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done as u64)
+    }
+
+    /// Waits until nobody else has a lock on any of these bytes, and locks them. Others are all other open files: of
+    /// other processes, and of this one.
+    pub fn lock(&self, file: Range<u64>) -> Result<(), IoError> {
+        self.set_lock(libc::F_WRLCK, file)
+    }
+
+    /// Gives the bytes free again.
+    pub fn unlock(&self, file: Range<u64>) -> Result<(), IoError> {
+        self.set_lock(libc::F_UNLCK, file)
+    }
+
+    fn set_lock(&self, kind: libc::c_int, file: Range<u64>) -> Result<(), IoError> {
+        // SAFETY: all zeros is a valid lock: of no process, as locks of open files must be.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = kind as libc::c_short;
+        lock.l_whence = libc::SEEK_SET as libc::c_short;
+        lock.l_start = file.start as libc::off_t;
+        lock.l_len = (file.end - file.start) as libc::off_t;
+        loop {
+            // SAFETY: the descriptor is ours and the lock is on the stack.
+            match check(unsafe { libc::fcntl(self.fd, libc::F_OFD_SETLKW, &lock) }.into()) {
+                Err(error) if error.errno == libc::EINTR => {}
+                result => return result.map(drop),
+            }
+        }
+    }
+
+    /// Bytes in the file.
+    pub fn size(&self) -> Result<u64, IoError> {
+        Ok(self.stat()?.st_size as u64)
+    }
+
+    /// Its inode: nodes may count devices differently, but not these.
+    pub fn identity(&self) -> u64 {
+        self.stat().map_or(0, |stat| stat.st_ino)
+    }
+
+    fn stat(&self) -> Result<libc::stat, IoError> {
+        // SAFETY: all zeros is a valid stat, and the kernel fills in no more than one.
+        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+        check(unsafe { libc::fstat(self.fd, &mut stat) }.into())?;
+        Ok(stat)
+    }
+
+    /// Cuts or extends the file.
+    pub fn set_size(&self, size: u64) -> Result<(), IoError> {
+        // SAFETY: numbers only.
+        check(unsafe { libc::ftruncate(self.fd, size as libc::off_t) }.into()).map(drop)
+    }
+
+    /// Makes sure that there is room for so many bytes; the file is at least so long then.
+    pub fn preallocate(&self, size: u64) -> Result<(), IoError> {
+        if size == 0 {
+            return Ok(());
+        }
+        // SAFETY: numbers only. It returns the error number.
+        match unsafe { libc::posix_fallocate(self.fd, 0, size as libc::off_t) } {
+            0 => Ok(()),
+            errno => Err(IoError { errno }),
+        }
+    }
+
+    /// Makes the data durable.
+    pub fn sync(&self) -> Result<(), IoError> {
+        // SAFETY: numbers only.
+        match check(unsafe { libc::fsync(self.fd) }.into()) {
+            // Pipes and devices need no syncing.
+            Err(error) if error.errno == libc::EINVAL => Ok(()),
+            result => result.map(drop),
+        }
+    }
+}
+
+/// Removes a file by name.
+pub fn remove(path: &CStr) -> Result<(), IoError> {
+    // SAFETY: the path is a C string.
+    check(unsafe { libc::unlink(path.as_ptr()) }.into()).map(drop)
+}
+
+fn open(path: &CStr, flags: i32) -> Result<i32, IoError> {
+    loop {
+        // SAFETY: the path is a C string. The mode is cut by the program's umask.
+        let fd = unsafe { libc::open(path.as_ptr(), flags, 0o666) };
+        match check(fd.into()) {
+            Err(error) if error.errno == libc::EINTR => {}
+            result => return result.map(|fd| fd as i32),
+        }
+    }
+}
+
+fn check(result: i64) -> Result<i64, IoError> {
+    if result >= 0 {
+        return Ok(result);
+    }
+    Err(IoError { errno: std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) })
+}

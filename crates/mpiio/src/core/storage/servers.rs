@@ -1,0 +1,288 @@
+//! A file on I/O servers.
+//!
+//! Which files: those whose path begins with `pioscope:`, and all if `PIOSCOPE_STORE` is set. That variable names the
+//! store's description. A process has one connection to each server, whatever files it opens.
+
+use std::cell::Cell;
+use std::ffi::CStr;
+use std::io::IoSlice;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pio_layout::View;
+use pio_plan::{Direction, IoError};
+use pio_protocol::Holder;
+use pio_store::StoreError;
+use pio_store::client::{Lock, Mode, Sink, Source, Store, StoreFile, Striping};
+use pio_store::transport::Traffic;
+
+use crate::core::mpi::memory::Memory;
+use crate::core::storage::mode::Creates;
+use crate::core::storage::path_prefix;
+
+/// Names the store's description.
+const STORE: &str = "PIOSCOPE_STORE";
+/// Begins the path of a file on servers.
+const PREFIX: &str = "pioscope:";
+/// How long to wait for a lock before it is an error: nobody holds one for longer than a request takes.
+pub const LOCK_TIMEOUT: Duration = Duration::from_secs(600);
+/// Below this mean size of pieces in memory, packing is cheaper than telling the kernel of each.
+const GATHER_BYTES: u64 = 256;
+
+thread_local! {
+    /// What the thread's last opening of a file failed with, as long as nobody has said it.
+    static UNSAID: Cell<Option<StoreError>> = const { Cell::new(None) };
+}
+static CONNECTED: Mutex<Option<Store>> = Mutex::new(None);
+/// What the servers' traffic was when somebody asked last.
+static ASKED: Mutex<Traffic> = Mutex::new(Traffic { sent: 0, received: 0 });
+
+/// The name in the store of the file that a program names `path`; none if it is not to be there.
+pub fn name_of(path: &CStr) -> Option<String> {
+    name_in_store(path.to_str().ok()?, std::env::var_os(STORE).is_some())
+}
+
+fn name_in_store(path: &str, all: bool) -> Option<String> {
+    let (path, explicit) = match path.strip_prefix(PREFIX) {
+        Some(rest) => (rest, true),
+        None => (&path[path_prefix::prefix_len(path.as_bytes())..], false),
+    };
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    (explicit || all).then(|| parts.join("/"))
+}
+
+/// Removes a file by name.
+pub fn remove(name: &str) -> Result<(), IoError> {
+    let removed = connected().and_then(|store| store.remove(name));
+    removed
+        .map_err(|error| if is_an_answer(&error) { IoError { errno: error.errno() } } else { refused(error) })
+}
+
+/// Says why this thread's last opening of a file failed, if MPI has no class that does. All ranks open, and one says it.
+pub fn say_why() {
+    if let Some(error) = UNSAID.take() {
+        eprintln!("pioscope: {error}");
+    }
+}
+
+/// Bytes that went between this process and the servers since this was asked last, for whatever files.
+pub fn traffic_since_asked() -> Traffic {
+    let connected = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let now = connected.map_or(Traffic::default(), |store| store.traffic());
+    let before = std::mem::replace(&mut *ASKED.lock().unwrap_or_else(PoisonError::into_inner), now);
+    Traffic { sent: now.sent - before.sent, received: now.received - before.received }
+}
+
+/// The store; connects to it first, if need be.
+pub fn store() -> Result<Store, IoError> {
+    connected().map_err(refused)
+}
+
+fn connected() -> Result<Store, StoreError> {
+    let mut connected = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(store) = &*connected {
+        return Ok(store.clone());
+    }
+    let description = std::env::var_os(STORE).ok_or_else(|| StoreError::Config {
+        path: STORE.into(),
+        what: format!("not set: {PREFIX} paths need the description that `pioscope serve` wrote"),
+    })?;
+    let store = Store::connect(Path::new(&description))?;
+    Ok(connected.insert(store).clone())
+}
+
+/// An open file on servers.
+#[derive(Debug)]
+pub struct RemoteFile {
+    file: StoreFile,
+    locks: Mutex<Vec<(Range<u64>, Lock)>>,
+}
+
+/// What of a wish the servers can fulfil: strips that no file can have are none. More servers than there are is all of
+/// them.
+fn possible(wanted: Striping, servers: u32) -> Striping {
+    let longest = i64::MAX as u64 / u64::from(servers.max(1));
+    Striping { unit: if wanted.unit <= longest { wanted.unit } else { 0 }, ..wanted }
+}
+
+impl RemoteFile {
+    /// Opens a file of the store. One that it makes is dealt out as `wanted` says, as far as the store can: it is a hint.
+    pub fn open(name: &str, creates: Creates, wanted: Striping) -> Result<RemoteFile, IoError> {
+        UNSAID.take();
+        let mode = Mode { create: creates != Creates::No, exclusive: creates == Creates::New };
+        let opened = connected().and_then(|store| store.open(name, mode, possible(wanted, store.servers())));
+        let file = opened.map_err(|error| {
+            let errno = error.errno();
+            UNSAID.set((!is_an_answer(&error)).then_some(error));
+            IoError { errno }
+        })?;
+        Ok(RemoteFile { file, locks: Mutex::default() })
+    }
+
+    /// Its number in the store.
+    pub fn identity(&self) -> u64 {
+        self.file.file().id.0
+    }
+
+    /// Bytes of a strip, and how many servers have parts of the file.
+    pub fn striping(&self) -> (u64, u32) {
+        let striping = self.file.file().placement.striping();
+        (striping.unit, striping.factor)
+    }
+
+    /// Removes the file.
+    pub fn remove(&self) -> Result<(), IoError> {
+        remove(self.file.path())
+    }
+
+    /// Reads until the buffer is full or the file ends; returns the bytes read.
+    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<u64, IoError> {
+        self.file.read_at(offset, buffer).map_err(refused)
+    }
+
+    /// Writes the whole buffer.
+    pub fn write(&self, offset: u64, buffer: &[u8]) -> Result<u64, IoError> {
+        self.file.write_at(offset, buffer).map(|()| buffer.len() as u64).map_err(refused)
+    }
+
+    /// See [`crate::core::storage::backend::Storage::ship`].
+    pub fn ship(
+        &self,
+        direction: Direction,
+        view: &View,
+        positions: Range<u64>,
+        start: u64,
+        memory: &mut Memory,
+    ) -> Result<u64, IoError> {
+        let bytes = positions.end - positions.start;
+        let mut data = Data { memory, start };
+        match direction {
+            Direction::Write => self.file.write(view, positions, &data).map(|()| bytes),
+            Direction::Read => self.file.read(view, positions, &mut data),
+        }
+        .map_err(refused)
+    }
+
+    /// Locks an interval of the file.
+    pub fn lock(&self, range: Range<u64>) -> Result<(), IoError> {
+        let path = self.file.path();
+        let mut waiting = |holder: &Holder| eprintln!("pioscope: {path}: waiting for a lock of {holder}");
+        let lock =
+            self.file.lock_telling(range.clone(), false, LOCK_TIMEOUT, &mut waiting).map_err(refused)?;
+        self.locks().push((range, lock));
+        Ok(())
+    }
+
+    /// Gives it free again.
+    pub fn unlock(&self, range: &Range<u64>) -> Result<(), IoError> {
+        let mut locks = self.locks();
+        let held = locks.iter().position(|(held, _)| held == range);
+        let held = held.map(|index| locks.swap_remove(index)).ok_or(IoError { errno: libc::ENOLCK })?;
+        drop(locks);
+        self.file.unlock(held.1).map_err(refused)
+    }
+
+    /// Bytes in the file.
+    pub fn size(&self) -> Result<u64, IoError> {
+        self.file.size().map_err(refused)
+    }
+
+    /// Cuts or extends the file.
+    pub fn set_size(&self, size: u64) -> Result<(), IoError> {
+        self.file.set_size(size).map_err(refused)
+    }
+
+    /// Makes sure that there is room for so many bytes.
+    pub fn preallocate(&self, size: u64) -> Result<(), IoError> {
+        self.file.preallocate(size).map_err(refused)
+    }
+
+    /// Makes the data durable on every server.
+    pub fn sync(&self) -> Result<(), IoError> {
+        self.file.sync().map_err(refused)
+    }
+
+    fn locks(&self) -> MutexGuard<'_, Vec<(Range<u64>, Lock)>> {
+        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a store said no with. MPI has only a class for it: the rest goes to the standard error output.
+pub fn refused(error: StoreError) -> IoError {
+    eprintln!("pioscope: {error}");
+    IoError { errno: error.errno() }
+}
+
+/// Whether it is a server's answer to a file's name, as that there is none, or one already: MPI has classes for it, and every
+/// rank may ask.
+fn is_an_answer(error: &StoreError) -> bool {
+    matches!(error, StoreError::Failed { .. })
+}
+
+/// The program's memory from a data byte on.
+struct Data<'a> {
+    memory: &'a mut Memory,
+    start: u64,
+}
+
+impl Data<'_> {
+    fn place(&self, bytes: &Range<u64>) -> Range<u64> {
+        self.start + bytes.start..self.start + bytes.end
+    }
+}
+
+// What lies outside the memory cannot be asked for: the positions are as many as it has bytes.
+impl Source for Data<'_> {
+    fn gather<'a>(&'a self, bytes: Range<u64>, pieces: &mut Vec<IoSlice<'a>>) -> bool {
+        let place = self.place(&bytes);
+        let Some(found) = self.memory.slices(place, GATHER_BYTES) else { return false };
+        pieces.extend(found.map(IoSlice::new));
+        true
+    }
+
+    fn pack(&self, bytes: Range<u64>, out: &mut [u8]) {
+        let _ = self.memory.pack(self.place(&bytes), out);
+    }
+}
+
+impl Sink for Data<'_> {
+    fn slice(&mut self, bytes: Range<u64>) -> Option<&mut [u8]> {
+        let place = self.place(&bytes);
+        self.memory.contiguous(place)
+    }
+
+    fn unpack(&mut self, bytes: Range<u64>, data: &[u8]) {
+        let place = self.place(&bytes);
+        let _ = self.memory.unpack(place, data);
+    }
+
+    fn zero(&mut self, bytes: Range<u64>) {
+        const ZEROS: [u8; 4096] = [0; 4096];
+        let mut place = self.place(&bytes);
+        while !place.is_empty() {
+            let end = place.end.min(place.start + ZEROS.len() as u64);
+            let len = (end - place.start) as usize;
+            let _ = self.memory.unpack(place.start..end, &ZEROS[..len]);
+            place.start = end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_name_files_of_the_store() {
+        assert_eq!(name_in_store("/tmp//a/./b", false), None);
+        assert_eq!(name_in_store("/tmp//a/./b", true).as_deref(), Some("tmp/a/b"));
+        assert_eq!(name_in_store("ufs:/tmp/a", true).as_deref(), Some("tmp/a"));
+        assert_eq!(name_in_store("run:a", true).as_deref(), Some("run:a"));
+        assert_eq!(name_in_store("ufs:/tmp/a", false), None);
+        assert_eq!(name_in_store("pioscope:run/a", false).as_deref(), Some("run/a"));
+        // The store refuses it.
+        assert_eq!(name_in_store("pioscope:../a", false).as_deref(), Some("../a"));
+    }
+}
