@@ -330,7 +330,7 @@ def shipped_logs():
 
 
 def main():
-    subprocess.run(["cargo", "build", "-q", "-p", "pio-trace", "--no-default-features", "--example", "darshan"], cwd=ROOT, check=True)
+    subprocess.run(["cargo", "build", "-q", "-p", "pio-import", "--example", "darshan"], cwd=ROOT, check=True)
     program = ROOT / "target/debug/examples/darshan"
     with tempfile.TemporaryDirectory() as folder:
         logs = [(Path(name), False) for name in sys.argv[1:]]

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use pio_trace::import::darshan::{Log, write_trace};
+use pio_import::darshan::{Log, write_trace};
 
 /// More than it takes to see every module.
 const MOST_BYTES: usize = 1 << 14;

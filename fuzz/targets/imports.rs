@@ -9,15 +9,15 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use libfuzzer_sys::fuzz_target;
 use pio_trace::TraceError;
-use pio_trace::import::recorder::{self, Folder};
-use pio_trace::import::{self, Tool};
+use pio_import::recorder::{self, Folder};
+use pio_import::{self, Tool};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&which, log)) = bytes.split_first() else { return };
     let path = Path::new("trace");
     match [Tool::Strace, Tool::Fio, Tool::Blktrace, Tool::Csv].get(usize::from(which % 8)) {
         Some(&tool) => {
-            import::write_trace_from(tool, log, Path::new("log"), sink(), path).expect("a sink takes everything");
+            pio_import::write_trace_from(tool, log, Path::new("log"), sink(), path).expect("a sink takes everything");
         }
         None => match recorder::write_trace(&Folder::in_memory(files(which, log), "folder"), sink(), path) {
             Ok(_) | Err(TraceError::Damaged { .. } | TraceError::UnknownRecorderVersion { .. }) => {}

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use pio_trace::import::{self, Format};
+use pio_import::Format;
 use pio_trace::{Splits, Trace, export};
 
 use crate::progress::{Progress, Working};
@@ -44,7 +44,7 @@ enum To {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
-    let format = import::recognise(&arguments.trace)?;
+    let format = pio_import::recognise(&arguments.trace)?;
     if arguments.trace.is_dir() && format.is_none() {
         return recover(&arguments);
     }
@@ -98,7 +98,7 @@ fn from_log(arguments: &Arguments, format: Format) -> Result<ExitCode> {
     let path = &arguments.output;
     let trace = WholeFile::create(path)?;
     let working = Working::new(&format!("reading {}", arguments.trace.display()));
-    let events = import::write_trace(format, &arguments.trace, trace.file(), path)?;
+    let events = pio_import::write_trace(format, &arguments.trace, trace.file(), path)?;
     drop(working);
     trace.keep()?;
     if events == 0 && format == Format::Darshan {

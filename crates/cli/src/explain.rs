@@ -8,11 +8,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use pio_explain::{Counted, Explanation, Trouble};
+use pio_import::Format;
+use pio_import::darshan::Log;
 use pio_machine::Machine;
 use pio_report::Prediction;
 use pio_trace::Trace;
-use pio_trace::import::darshan::Log;
-use pio_trace::import::{self, Format};
 
 use crate::gain::predict_gains;
 use crate::progress::{Progress, Working};
@@ -40,7 +40,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<ExitCode> {
     let machines = find_machines(&arguments.machine)?;
     arguments.html.as_deref().map_or(Ok(()), whole_file::check)?;
-    if import::recognise(&arguments.trace)? == Some(Format::Darshan) {
+    if pio_import::recognise(&arguments.trace)? == Some(Format::Darshan) {
         return explain_log(&arguments, &machines);
     }
     let trace = open(&arguments.trace)?;
@@ -57,7 +57,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
 fn explain_log(arguments: &Arguments, machines: &[Machine]) -> Result<ExitCode> {
     let working = Working::new(&format!("reading {}", arguments.trace.display()));
     let log = Log::open(&arguments.trace)?;
-    let trace = import::trace_of_log(&log)?;
+    let trace = pio_import::trace_of_log(&log)?;
     drop(working);
     let mut explanation = explain(&trace)?;
     predict_gains(&trace, &mut explanation, machines)?;
@@ -81,7 +81,7 @@ pub fn find_machines(names: &[String]) -> Result<Vec<Machine>> {
 /// If it cannot be read, or nothing is left of it.
 pub fn open(path: &Path) -> Result<Trace> {
     let working = Working::new(&format!("reading {}", path.display()));
-    let trace = import::open(path)?;
+    let trace = pio_import::open(path)?;
     drop(working);
     let mut trouble = Trouble::of(trace.tables());
     if let Some(damage) = trace.damage() {

@@ -8,7 +8,7 @@ mod profile;
 
 use std::collections::BTreeMap;
 
-use pio_trace::import::darshan::{Log, Module, Record};
+use pio_import::darshan::{Log, Module, Record};
 
 use self::picks::Picks;
 pub(crate) use self::profile::{Direction, Profile};

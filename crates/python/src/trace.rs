@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use pio_explain::Counted;
-use pio_trace::import::darshan::Log;
-use pio_trace::import::{self, Format};
+use pio_import::darshan::Log;
+use pio_import::{Format, ImportError};
 use pio_trace::{Splits, TraceError};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -119,13 +119,13 @@ impl Trace {
     }
 }
 
-fn open(path: &Path) -> Result<Trace, TraceError> {
-    let is_log = import::recognise(path)? == Some(Format::Darshan);
+fn open(path: &Path) -> Result<Trace, ImportError> {
+    let is_log = pio_import::recognise(path)? == Some(Format::Darshan);
     let (trace, counted) = if is_log {
         let log = Log::open(path)?;
-        (import::trace_of_log(&log)?, Some(Arc::new(Counted::of(&log))))
+        (pio_import::trace_of_log(&log)?, Some(Arc::new(Counted::of(&log))))
     } else {
-        (import::open(path)?, None)
+        (pio_import::open(path)?, None)
     };
     Ok(Trace { trace: Arc::new(trace), counted, splits: OnceLock::new() })
 }

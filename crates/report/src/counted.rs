@@ -4,7 +4,7 @@ mod evidence;
 
 use pio_explain::Explanation;
 use pio_explain::counted::{Activity, Counted, CountedFile, RankShare, SIZE_CLASSES, UsedBy};
-use pio_trace::import::darshan::Module;
+use pio_import::darshan::Module;
 
 use crate::sections::Limits;
 use crate::table::{Table, wrap};

@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene fails there")]
 
 #[allow(dead_code, reason = "another test uses the rest")]
-#[path = "../../trace/tests/support/darshan.rs"]
+#[path = "../../import/tests/support/darshan.rs"]
 mod writer;
 
 use pio_explain::{Counted, Explanation};
+use pio_import::darshan::{Log, Module, write_trace};
 use pio_report::{html_with_counters, text_with_counters};
 use pio_trace::Trace;
-use pio_trace::import::darshan::{Log, Module, write_trace};
 use writer::{Compression, LogWriter};
 
 const POSIX: usize = 1;

@@ -36,41 +36,6 @@ pub enum TraceError {
         /// The newest version that this program reads.
         known: u16,
     },
-    /// The file is no Darshan log.
-    #[error("{path}: not a Darshan log (expected a version and the number 6567223 at 8, found '{found}')")]
-    NotALog {
-        /// The file.
-        path: PathBuf,
-        /// Its first bytes, for people.
-        found: String,
-    },
-    /// A Darshan log of another time.
-    #[error(
-        "{path}: Darshan log of version {version} (expected 3.00 to 3.41; darshan-convert makes 3.x of 2.x)"
-    )]
-    UnknownLogVersion {
-        /// The file.
-        path: PathBuf,
-        /// What it says.
-        version: String,
-    },
-    /// A folder that is nothing that is read.
-    #[error(
-        "{path}: a folder with no log of Recorder (expected a trace, a log, or such a folder; spools of a job become a \
-         trace with pioscope convert)"
-    )]
-    NotAFolderOfRecorder {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// A trace of Recorder of another time.
-    #[error("{path}: trace of Recorder, version {version} (expected 2.3 to 3.0 in the file VERSION)")]
-    UnknownRecorderVersion {
-        /// The folder.
-        path: PathBuf,
-        /// What it says.
-        version: String,
-    },
     /// The bytes at an offset are not what they must be.
     #[error("{path}: damaged at byte {offset}: expected {expected}")]
     Damaged {

@@ -1,30 +1,50 @@
-//! Where a trace is read from: a file, read a block at a time, or memory.
+//! Where a trace or a log is read from: a file, read a block at a time, or memory.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
 /// Bytes at offsets, from any thread.
-pub(crate) enum Source {
-    File { file: File, len: u64 },
+pub enum Source {
+    /// A file.
+    File {
+        /// Opened for reading.
+        file: File,
+        /// Its bytes when it was opened.
+        len: u64,
+    },
+    /// What was read already.
     Memory(Vec<u8>),
 }
 
 impl Source {
-    pub(crate) fn file(file: File) -> io::Result<Source> {
+    /// A file that is open for reading.
+    ///
+    /// # Errors
+    /// If the system does not tell its length.
+    pub fn file(file: File) -> io::Result<Source> {
         let len = file.metadata()?.len();
         Ok(Source::File { file, len })
     }
 
-    pub(crate) fn len(&self) -> u64 {
+    /// Bytes in all.
+    pub fn len(&self) -> u64 {
         match self {
             Source::File { len, .. } => *len,
             Source::Memory(bytes) => bytes.len() as u64,
         }
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The bytes from `offset`, `len` of them or up to the end. Takes no more memory than there are bytes.
-    pub(crate) fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
         let available = self.len().saturating_sub(offset);
         let len = len.min(usize::try_from(available).unwrap_or(usize::MAX));
         match self {

@@ -50,8 +50,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// The program that it runs: the first word of its command.
-    pub(crate) fn program(&self) -> &str {
+    /// The program that it runs, with its folder if the command has one: the first word of the command.
+    pub fn program(&self) -> &str {
         self.command.split(' ').next().unwrap_or("")
     }
 

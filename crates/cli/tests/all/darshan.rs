@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use pio_trace::import::darshan::Module;
+use pio_import::darshan::Module;
 
 use super::support::Place;
 use writer::{Compression, LogWriter};
 
 #[allow(dead_code, reason = "another test uses the rest")]
-#[path = "../../../trace/tests/support/darshan.rs"]
+#[path = "../../../import/tests/support/darshan.rs"]
 mod writer;
 
 /// A file of all 4 ranks, of which rank 2 spends 8 of 9.25 s on it, the others 1 s.

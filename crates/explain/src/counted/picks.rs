@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pio_trace::import::darshan::{CounterNames, Module, Record};
+use pio_import::darshan::{CounterNames, Module, Record};
 
 use super::profile::ProfilePicks;
 use super::{Counts, RankShare, SizeCount};

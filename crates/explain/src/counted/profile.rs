@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pio_trace::import::darshan::{Module, Record};
+use pio_import::darshan::{Module, Record};
 
 use super::picks::{integer, seconds, sum};
 use super::{Counts, SizeCount};

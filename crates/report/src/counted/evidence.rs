@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use pio_explain::Explanation;
 use pio_explain::counted::{Counted, CountedFile};
 use pio_explain::findings::{ByCounters, Finding, Kind};
-use pio_trace::import::darshan::Module;
+use pio_import::darshan::Module;
 
 use crate::escape;
 use crate::headline::{PATH_COLUMNS, at_least};

@@ -22,7 +22,7 @@ mod stripes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pio_trace::import::darshan::Module;
+use pio_import::darshan::Module;
 
 use super::limits::LOST_NS;
 use super::{Finding, Kind};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pio_trace::import::darshan::Module;
+use pio_import::darshan::Module;
 
 use super::super::limits::RATE_CALLS;
 use super::super::rates::{Reference, References, Source};

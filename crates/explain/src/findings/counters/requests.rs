@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pio_trace::import::darshan::Module;
+use pio_import::darshan::Module;
 
 use super::super::finding::Detail;
 use super::super::limits::{BYTES, CALLS, LARGE, PAGE, SYNC, SYNCS, WAITING_SHARE};

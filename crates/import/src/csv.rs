@@ -1,0 +1,201 @@
+//! Tables of calls with a column a field: what any program can write.
+//!
+//! The first line names the columns, in any order. A call is a row:
+//!
+//! | column | |
+//! |---|---|
+//! | `start_s` | when it began, seconds from anywhere; needed |
+//! | `call` | its name (`pread`, `MPI_File_write_at`, …), or `read`, `write`; needed |
+//! | `file` | the file's path |
+//! | `offset`, `size` | which bytes |
+//! | `elapsed_s` | how long it took, seconds |
+//! | `result` | bytes moved, or minus the error number; `size` if it is not there |
+//! | `rank`, `pid`, `host` | who made it |
+//! | `thread` | which thread of that process |
+//!
+//! Other columns are left alone.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::path::Path;
+
+use crate::builder::Builder;
+use crate::error::ImportError;
+use crate::lines::seconds_ns;
+use crate::sort::Access;
+use pio_trace::Flags;
+use pio_trace::{Call, Op};
+use pio_trace::{FileId, HandleId, ProcessId};
+
+/// Later than this nothing can have happened.
+const LATEST_S: f64 = 1e10;
+
+/// Whether a file that starts so is such a table: its first line names the columns that are needed.
+pub(super) fn is_table(start: &[u8]) -> bool {
+    let first = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let first = String::from_utf8_lossy(first);
+    let has = |name: &str| first.split(',').any(|column| column.trim().trim_matches('"') == name);
+    has("start_s") && has("call")
+}
+
+/// Writes what a table holds as a trace to `out`; `name` stands for its path in errors. Returns the number of events.
+pub(super) fn write_trace(
+    log: impl BufRead,
+    path: &Path,
+    out: impl Write,
+    name: &Path,
+) -> Result<u64, ImportError> {
+    let mut table = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(log);
+    let columns = Columns::of(table.byte_headers().map_err(|error| unreadable(path, error))?);
+    let mut reading =
+        Reading { builder: Builder::new(path, "CSV"), processes: HashMap::new(), handles: HashMap::new() };
+    let mut row = csv::ByteRecord::new();
+    while table.read_byte_record(&mut row).map_err(|error| unreadable(path, error))? {
+        let line = row.position().map_or(0, |position| position.line());
+        if let Err(reason) = reading.read(&columns, &row)? {
+            reading.builder.skip(|| format!("line {line} ({reason})"));
+        }
+    }
+    let end_ns = reading.builder.last_end_ns();
+    for process in reading.processes.values() {
+        if let Some(process) = reading.builder.process(*process) {
+            process.end_ns = Some(end_ns);
+        }
+    }
+    reading.builder.begin_with_first_call();
+    reading.builder.write(out, name)
+}
+
+fn unreadable(path: &Path, error: csv::Error) -> ImportError {
+    ImportError::io(path, "read")(std::io::Error::other(error))
+}
+
+/// Where each field stands.
+struct Columns {
+    start: Option<usize>,
+    elapsed: Option<usize>,
+    call: Option<usize>,
+    file: Option<usize>,
+    offset: Option<usize>,
+    size: Option<usize>,
+    result: Option<usize>,
+    rank: Option<usize>,
+    pid: Option<usize>,
+    host: Option<usize>,
+    thread: Option<usize>,
+}
+
+impl Columns {
+    fn of(names: &csv::ByteRecord) -> Columns {
+        let column = |name: &str| names.iter().position(|known| known == name.as_bytes());
+        Columns {
+            start: column("start_s"),
+            elapsed: column("elapsed_s"),
+            call: column("call"),
+            file: column("file"),
+            offset: column("offset"),
+            size: column("size"),
+            result: column("result"),
+            rank: column("rank"),
+            pid: column("pid"),
+            host: column("host"),
+            thread: column("thread"),
+        }
+    }
+}
+
+/// Who made a call: rank, process number, host.
+type Maker = (Option<u32>, u32, String);
+
+struct Reading {
+    builder: Builder,
+    processes: HashMap<Maker, ProcessId>,
+    handles: HashMap<(FileId, ProcessId), HandleId>,
+}
+
+impl Reading {
+    /// Or the column that cannot be understood.
+    fn read(
+        &mut self,
+        columns: &Columns,
+        row: &csv::ByteRecord,
+    ) -> Result<Result<(), &'static str>, ImportError> {
+        Ok(match self.access(columns, row) {
+            Ok(access) => {
+                self.builder.push(access)?;
+                Ok(())
+            }
+            Err(column) => Err(column),
+        })
+    }
+
+    fn access(&mut self, columns: &Columns, row: &csv::ByteRecord) -> Result<Access, &'static str> {
+        let text = |column: Option<usize>| {
+            column.and_then(|column| row.get(column)).and_then(|bytes| std::str::from_utf8(bytes).ok())
+        };
+        let given = |column| text(column).filter(|text| !text.is_empty());
+        let start_ns = given(columns.start).and_then(time_ns).ok_or("start_s")?;
+        let elapsed_ns = given(columns.elapsed).map_or(Some(0), time_ns).ok_or("elapsed_s")?;
+        let call = given(columns.call).and_then(call_of).ok_or("call")?;
+        let number = |column, name| match given(column) {
+            Some(text) => text.parse::<u64>().map(Some).map_err(|_| name),
+            None => Ok(None),
+        };
+        let small = |column, name| match number(column, name)? {
+            Some(value) => u32::try_from(value).map(Some).map_err(|_| name),
+            None => Ok(None),
+        };
+        let offset = number(columns.offset, "offset")?;
+        let size = number(columns.size, "size")?.unwrap_or(0);
+        let moves = matches!(call.op(), Op::Read | Op::Write);
+        let result = match given(columns.result) {
+            Some(text) => text.parse().map_err(|_| "result")?,
+            None if moves => i64::try_from(size).unwrap_or(i64::MAX),
+            None => 0,
+        };
+        let rank = small(columns.rank, "rank")?;
+        let pid = small(columns.pid, "pid")?.unwrap_or(0);
+        let thread = small(columns.thread, "thread")?.unwrap_or(0);
+        let process = self.process((rank, pid, given(columns.host).unwrap_or_default().to_owned()));
+        let handle = given(columns.file).map(|path| {
+            let file = self.builder.file(path);
+            let builder = &mut self.builder;
+            *self.handles.entry((file, process)).or_insert_with(|| builder.add_handle(file, process))
+        });
+        let flags = Flags::NONE;
+        Ok(Access {
+            call,
+            flags,
+            process,
+            thread,
+            handle,
+            offset,
+            size,
+            result,
+            start_ns,
+            elapsed_ns,
+            name: None,
+            other: None,
+            operation: 0,
+        })
+    }
+
+    fn process(&mut self, maker: Maker) -> ProcessId {
+        let builder = &mut self.builder;
+        *self
+            .processes
+            .entry(maker)
+            .or_insert_with_key(|(rank, pid, host)| builder.add_process(*pid, *rank, host, 0))
+    }
+}
+
+fn time_ns(text: &str) -> Option<u64> {
+    seconds_ns(text).or_else(|| {
+        let seconds: f64 = text.parse().ok()?;
+        (0.0..LATEST_S).contains(&seconds).then(|| (seconds * 1e9).round() as u64)
+    })
+}
+
+fn call_of(name: &str) -> Option<Call> {
+    Call::ALL.iter().copied().find(|call| call.name() == name)
+}
