@@ -73,9 +73,11 @@ test-slow: build ## the long random tests
 fuzz: preflight ## every decoder, FUZZ_SECONDS=30 each
 	python3 tools/fuzz.py
 
-lint: preflight ## formatting, clippy, forbidden words
+lint: preflight ## formatting, clippy, the fuzz targets, forbidden words
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo check --manifest-path fuzz/Cargo.toml
 	python3 tools/lint.py
 
 bench: release .venv-libcachesim/.ready ## ratios: two-phase against the MPI's own, recording against not recording, models against a bare loop, I/O servers against their transport, cache against libCacheSim

@@ -8,19 +8,20 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use libfuzzer_sys::fuzz_target;
-use pio_trace::TraceError;
+
 use pio_import::recorder::{self, Folder};
-use pio_import::{self, Tool};
+use pio_import::{ImportError, Tool};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&which, log)) = bytes.split_first() else { return };
     let path = Path::new("trace");
     match [Tool::Strace, Tool::Fio, Tool::Blktrace, Tool::Csv].get(usize::from(which % 8)) {
         Some(&tool) => {
-            pio_import::write_trace_from(tool, log, Path::new("log"), sink(), path).expect("a sink takes everything");
+            pio_import::write_trace_from(tool, log, Path::new("log"), sink(), path)
+                .expect("a sink takes everything");
         }
         None => match recorder::write_trace(&Folder::in_memory(files(which, log), "folder"), sink(), path) {
-            Ok(_) | Err(TraceError::Damaged { .. } | TraceError::UnknownRecorderVersion { .. }) => {}
+            Ok(_) | Err(ImportError::Damaged { .. } | ImportError::UnknownRecorderVersion { .. }) => {}
             Err(error) => panic!("a sink takes everything: {error}"),
         },
     }
@@ -30,7 +31,17 @@ fuzz_target!(|bytes: &[u8]| {
 /// for the length, the bytes.
 fn files(which: u8, mut input: &[u8]) -> BTreeMap<String, Vec<u8>> {
     const NAMES: [&str; 12] = [
-        "0.cst", "0.cfg", "0.ts", "1.cst", "1.cfg", "1.ts", "recorder.cst", "ug.cfg", "ug.mt", "recorder.ts", "recorder.mt",
+        "0.cst",
+        "0.cfg",
+        "0.ts",
+        "1.cst",
+        "1.cfg",
+        "1.ts",
+        "recorder.cst",
+        "ug.cfg",
+        "ug.mt",
+        "recorder.ts",
+        "recorder.mt",
         "VERSION",
     ];
     let is_new = which & 64 != 0;
@@ -47,7 +58,10 @@ fn files(which: u8, mut input: &[u8]) -> BTreeMap<String, Vec<u8>> {
             let stored = encoder.finish().expect("memory takes everything");
             bytes = [&(stored.len() as u64).to_le_bytes(), &(len as u64).to_le_bytes(), &stored[..]].concat();
         }
-        files.entry(NAMES[usize::from(name & 127) % NAMES.len()].to_owned()).or_insert_with(Vec::new).extend(bytes);
+        files
+            .entry(NAMES[usize::from(name & 127) % NAMES.len()].to_owned())
+            .or_insert_with(Vec::new)
+            .extend(bytes);
         input = behind;
     }
     files
@@ -75,8 +89,19 @@ fn metadata(is_new: bool, merged: bool) -> Vec<u8> {
         }
     }
     for name in [
-        "open64", "write", "pread", "lseek", "fwrite", "close", "MPI_File_open", "MPI_File_write_at_all", "MPI_File_seek",
-        "MPI_File_set_view", "MPI_File_read", "MPI_Bcast", "umask",
+        "open64",
+        "write",
+        "pread",
+        "lseek",
+        "fwrite",
+        "close",
+        "MPI_File_open",
+        "MPI_File_write_at_all",
+        "MPI_File_seek",
+        "MPI_File_set_view",
+        "MPI_File_read",
+        "MPI_Bcast",
+        "umask",
     ] {
         bytes.extend(name.as_bytes());
         bytes.push(b'\n');
