@@ -4,13 +4,14 @@
 //! and bounds. From these each makes the same choice, by the [cost model](crate::cost), and goes on as the chosen
 //! strategy.
 
+use crate::access::{Access, Direction, Group, IoError, Rank};
 use crate::cost::{self, Operation, Setting, Terms};
 use crate::descriptions::Descriptions;
 use crate::domain::Domains;
-use crate::machine::{
-    Access, Action, Choice, Context, Direction, Event, Group, IoError, Machine, Rank, Strategy,
-};
+use crate::machine::{Action, Choice, Event, Machine};
 use crate::message::Message;
+use crate::site::Context;
+use crate::strategy::Strategy;
 use crate::two_phase::TwoPhase;
 
 /// Where so many ranks share a processor at most, they read without a word.

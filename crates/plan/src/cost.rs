@@ -13,10 +13,11 @@
 
 mod choose;
 mod estimate;
-mod operation;
+mod setting;
 mod terms;
 
+pub use crate::operation::Operation;
 pub use choose::{choose, possible};
 pub use estimate::{Estimate, Part, estimate};
-pub use operation::{Operation, Setting};
+pub use setting::Setting;
 pub use terms::Terms;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use pio_layout::View;
 
-use crate::machine::{Access, Action, Event, Group, Rank};
+use crate::access::{Access, Group, Rank};
+use crate::machine::{Action, Event};
 use crate::message::{Description, Message};
 
 /// Ranks, and which of their data bytes.

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use crate::access::Rank;
 use crate::hints::Hints;
-use crate::machine::Rank;
 
 /// Who aggregates, and how large a part at a time.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,8 @@
 //! The servers are told the view and the positions, tens of bytes however many pieces there are, and put the pieces in
 //! place in their own memory.
 
-use crate::machine::{Access, Action, Direction, Event, Io, Machine, Rank};
+use crate::access::{Access, Direction, Rank};
+use crate::machine::{Action, Event, Io, Machine};
 
 /// One operation of one rank on I/O servers.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use thiserror::Error;
 
-use crate::machine::Direction;
+use crate::access::Direction;
 
 /// Hints for collective I/O and file layout. Those that are not set leave the choice to us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Independent I/O: every rank for itself, one request a contiguous piece.
 
-use crate::machine::{Access, Action, Direction, Event, Io, Machine, Rank};
+use crate::access::{Access, Direction, Rank};
+use crate::machine::{Action, Event, Io, Machine};
 
 /// One request for each contiguous piece of the rank's own access; no message to anyone.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ impl Machine for Independent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::IoError;
+    use crate::access::IoError;
     use pio_layout::View;
 
     fn machine(positions: std::ops::Range<u64>) -> Independent {

@@ -8,9 +8,11 @@
 //! A driver makes one [`Machine`] for each operation and rank, hands it [`Event::Start`], carries out the [`Action`]s it
 //! asks for, and hands back what happened, until [`Action::Finish`].
 
+mod access;
 mod auto;
 pub mod cost;
 mod descriptions;
+mod direct;
 mod domain;
 mod ecio;
 mod hints;
@@ -18,22 +20,24 @@ mod independent;
 mod list;
 mod machine;
 mod message;
+mod operation;
+mod registry;
 mod sieving;
 mod site;
+mod strategy;
 mod two_phase;
 mod views;
 
+pub use access::{Access, Direction, Group, IoError, Piece, Rank, Slot};
 pub use auto::Auto;
 pub use ecio::Ecio;
 pub use hints::{HintError, Hints};
 pub use independent::Independent;
 pub use list::List;
-pub use machine::{
-    Access, Action, Choice, Context, Direction, Event, Group, Io, IoError, Machine, Piece, Rank, Slot,
-    Strategy,
-};
+pub use machine::{Action, Choice, Event, Io, Machine};
 pub use message::{Description, Message, MessageError, Transfer};
 pub use sieving::Sieving;
-pub use site::{Gaps, Site, Via, Views};
+pub use site::{Context, Gaps, Site, Via, Views};
+pub use strategy::Strategy;
 pub use two_phase::TwoPhase;
 pub use views::ViewExchange;

@@ -3,7 +3,8 @@
 //! A request names at most [`EXTENTS`] contiguous pieces, as in PVFS, whose list shares one packet with the start of
 //! the data.
 
-use crate::machine::{Access, Action, Direction, Event, Io, IoError, Machine, Rank};
+use crate::access::{Access, Direction, IoError, Rank};
+use crate::machine::{Action, Event, Io, Machine};
 
 /// Most pieces that a request lists.
 pub const EXTENTS: usize = 64;

@@ -1,101 +1,12 @@
 //! What every strategy is: a machine that takes events and asks for actions.
 
-use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
-use std::sync::Arc;
 
-use pio_layout::{Layout, View};
+use pio_layout::Layout;
 
-use crate::auto::Auto;
-use crate::ecio::Ecio;
-use crate::hints::Hints;
-use crate::independent::Independent;
-use crate::list::List;
+use crate::access::{Access, Direction, IoError, Piece, Rank, Slot};
 use crate::message::Message;
-use crate::sieving::Sieving;
-use crate::two_phase::TwoPhase;
-
-/// After so many runs, the pieces of an access are estimated instead of counted.
-const COUNTED_RUNS: usize = 256;
-
-/// A rank of the communicator that opened the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Rank(pub u32);
-
-impl Rank {
-    /// As an index into a table with one entry a rank.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// Who takes part: this rank, of so many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Group {
-    /// The rank whose machine this is.
-    pub rank: Rank,
-    /// How many ranks the communicator has.
-    pub ranks: u32,
-}
-
-/// Which way the data go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From the file to memory.
-    Read,
-    /// From memory to the file.
-    Write,
-}
-
-/// The part of a file that one rank reads or writes in one operation, symbolic: data bytes `positions` of `view`.
-///
-/// Data byte `positions.start` is the first byte of the rank's (packed) memory.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Access {
-    /// The file view in force.
-    pub view: View,
-    /// Which data bytes of the view.
-    pub positions: Range<u64>,
-}
-
-impl Access {
-    /// Number of data bytes.
-    pub fn bytes(&self) -> u64 {
-        self.positions.end.saturating_sub(self.positions.start)
-    }
-
-    /// The smallest interval of the file that holds every byte; empty if there is none.
-    pub fn bounds(&self) -> Range<u64> {
-        if self.bytes() == 0 {
-            return 0..0;
-        }
-        match (self.view.offset_of(self.positions.start), self.view.offset_of(self.positions.end - 1)) {
-            (Some(first), Some(last)) => first..last + 1,
-            _ => 0..0,
-        }
-    }
-
-    /// How many contiguous pieces of the file the data are; where they are many and irregular, as the first of them
-    /// suggest.
-    pub fn pieces(&self) -> u64 {
-        let (mut pieces, mut seen) = (0_u64, 0_u64);
-        for run in self.view.runs(self.positions.clone()).take(COUNTED_RUNS) {
-            pieces = pieces.saturating_add(run.count);
-            seen = seen.saturating_add(run.size());
-        }
-        if seen == 0 || seen >= self.bytes() {
-            return pieces;
-        }
-        let estimate = u128::from(pieces) * u128::from(self.bytes()) / u128::from(seen);
-        u64::try_from(estimate).unwrap_or(u64::MAX)
-    }
-
-    /// The data bytes that lie in an interval of the file.
-    pub fn within(&self, file: Range<u64>) -> Range<u64> {
-        self.view.positions_within(self.positions.clone(), file)
-    }
-}
+use crate::strategy::Strategy;
 
 /// What happened, told to a machine by its driver.
 #[derive(Clone, Debug, PartialEq)]
@@ -158,48 +69,6 @@ pub enum Action {
         /// What the program is told.
         result: Result<u64, IoError>,
     },
-}
-
-/// Data of one client that lie in one window of an aggregator's file domain.
-///
-/// The collective buffer holds the window: file offset `window.start` is its first byte.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// The rank in whose memory the data are (or go).
-    pub client: Rank,
-    /// The number of the window in the aggregator's file domain.
-    pub index: u64,
-    /// The interval of the file that the collective buffer holds.
-    pub window: Range<u64>,
-    /// Which data bytes of the client's view. Reads: only those before the end of the file.
-    pub positions: Range<u64>,
-}
-
-impl Piece {
-    /// Which of the aggregator's two collective buffers holds the window.
-    pub fn slot(&self) -> Slot {
-        Slot::of(self.index)
-    }
-}
-
-/// One of the two collective buffers of a rank: while the file is accessed from one, data are exchanged through the
-/// other. Windows take turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(usize);
-
-impl Slot {
-    /// How many there are.
-    pub const COUNT: usize = 2;
-
-    /// The buffer of the window with this number.
-    pub fn of(index: u64) -> Slot {
-        Slot((index % Slot::COUNT as u64) as usize)
-    }
-
-    /// As an index into an array of [`Slot::COUNT`].
-    pub fn index(self) -> usize {
-        self.0
-    }
 }
 
 /// A request to the file system.
@@ -273,13 +142,6 @@ pub enum Io {
     },
 }
 
-/// Why a request failed: the operating system's error number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct IoError {
-    /// `errno`, positive.
-    pub errno: i32,
-}
-
 /// One operation of one rank under one strategy.
 pub trait Machine {
     /// Takes an event and appends the actions it leads to.
@@ -306,140 +168,4 @@ pub struct Choice {
     pub strategy: Strategy,
     /// Why, for people to read.
     pub reason: String,
-}
-
-/// What an operation goes by, beside its access: made by [`Site::context`](crate::Site::context).
-#[derive(Clone, Debug)]
-pub struct Context {
-    /// What the user asks for, as it holds there. The same on all ranks.
-    pub hints: Hints,
-    /// The view of each rank, if they were exchanged when they were set: what view-based two-phase I/O needs.
-    pub views: Option<Arc<[View]>>,
-    /// I/O servers that take requests by view; 0 for a plain file.
-    pub servers: u32,
-    /// Whether another rank may be sieving in the file, so that a write must lock what it writes.
-    pub guarded: bool,
-    /// Whether no rank's view has gaps, so that each rank's data are always one contiguous run; or if it has, they are
-    /// [between large pieces](crate::Gaps::BetweenLargePieces). The same on all ranks.
-    pub contiguous: bool,
-    /// Whether every rank can reach every other's collective buffer in memory. The same on all ranks.
-    pub shared_memory: bool,
-    /// How many processors the ranks share. The same on all ranks.
-    pub processors: u32,
-}
-
-/// The strategies by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Strategy {
-    /// Every rank makes one request for each contiguous piece of its own access.
-    Independent,
-    /// Every rank reads (and for a write, writes back) large intervals, and picks its pieces out of them in memory.
-    Sieving,
-    /// Every rank makes requests that each list many pieces.
-    List,
-    /// Ranks exchange data so that a few aggregators make few, large, contiguous requests.
-    TwoPhase,
-    /// Two-phase, the views exchanged once, when they are set.
-    ViewBased,
-    /// Every rank sends its data and its view to the I/O servers, which put the pieces in place.
-    Ecio,
-    /// The cheapest of the others, operation by operation.
-    Auto,
-}
-
-impl Strategy {
-    /// Every strategy.
-    pub const ALL: [Strategy; 7] = [
-        Strategy::Independent,
-        Strategy::Sieving,
-        Strategy::List,
-        Strategy::TwoPhase,
-        Strategy::ViewBased,
-        Strategy::Ecio,
-        Strategy::Auto,
-    ];
-
-    /// The name users type and see.
-    pub fn name(self) -> &'static str {
-        match self {
-            Strategy::Independent => "independent",
-            Strategy::Sieving => "sieving",
-            Strategy::List => "list",
-            Strategy::TwoPhase => "two-phase",
-            Strategy::ViewBased => "view-based",
-            Strategy::Ecio => "ecio",
-            Strategy::Auto => "auto",
-        }
-    }
-
-    /// Whether the ranks tell each other their views when these are set.
-    pub fn exchanges_views(self) -> bool {
-        self == Strategy::ViewBased
-    }
-
-    /// The machine for a collective operation.
-    pub fn collective(
-        self,
-        group: Group,
-        direction: Direction,
-        access: Access,
-        context: &Context,
-    ) -> Box<dyn Machine + Send> {
-        // Known without a word: aggregators would help only where a strip has data of many ranks.
-        let is_direct = context.contiguous && context.servers == 0 && context.hints.striping_unit.is_none();
-        match self {
-            Strategy::TwoPhase | Strategy::ViewBased | Strategy::Auto if is_direct => {
-                Box::new(Independent::new(group.rank, direction, access))
-            }
-            Strategy::TwoPhase => Box::new(TwoPhase::new(group, direction, access, &context.hints)),
-            Strategy::ViewBased => match &context.views {
-                Some(views) => {
-                    let views = views.clone();
-                    Box::new(TwoPhase::with_views(group, direction, access, &context.hints, views))
-                }
-                None => Box::new(TwoPhase::new(group, direction, access, &context.hints)),
-            },
-            Strategy::Auto => Box::new(Auto::new(group, direction, access, context)),
-            _ => self.alone(group.rank, direction, access, context),
-        }
-    }
-
-    /// The machine for an operation of one rank: one that the program makes without the others, or in which they need
-    /// not work together.
-    pub fn alone(
-        self,
-        rank: Rank,
-        direction: Direction,
-        access: Access,
-        context: &Context,
-    ) -> Box<dyn Machine + Send> {
-        let guarded = context.guarded && direction == Direction::Write;
-        match self {
-            Strategy::Independent => Box::new(Independent::new(rank, direction, access)),
-            Strategy::List => Box::new(List::new(rank, direction, access, guarded)),
-            Strategy::TwoPhase | Strategy::ViewBased | Strategy::Ecio | Strategy::Auto
-                if context.servers > 0 =>
-            {
-                Box::new(Ecio::new(rank, direction, access))
-            }
-            _ => Box::new(Sieving::new(rank, direction, access, &context.hints, guarded)),
-        }
-    }
-}
-
-impl fmt::Display for Strategy {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.name())
-    }
-}
-
-impl FromStr for Strategy {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Strategy, String> {
-        Strategy::ALL.into_iter().find(|strategy| strategy.name() == name).ok_or_else(|| {
-            let known: Vec<&str> = Strategy::ALL.iter().map(|strategy| strategy.name()).collect();
-            format!("unknown strategy '{name}' (expected one of {})", known.join(", "))
-        })
-    }
 }

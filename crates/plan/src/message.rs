@@ -18,7 +18,7 @@ use pio_layout::View;
 use pio_layout::number::{self, NumberError, put};
 use thiserror::Error;
 
-use crate::machine::{Access, IoError, Piece, Rank};
+use crate::access::{Access, IoError, Piece, Rank};
 
 /// What a rank says of its part in the operation.
 #[derive(Clone, Debug, PartialEq)]

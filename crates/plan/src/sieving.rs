@@ -7,8 +7,9 @@
 
 use std::ops::Range;
 
+use crate::access::{Access, Direction, IoError, Piece, Rank, Slot};
 use crate::hints::Hints;
-use crate::machine::{Access, Action, Direction, Event, Io, IoError, Machine, Piece, Rank, Slot};
+use crate::machine::{Action, Event, Io, Machine};
 
 /// What a request costs beside its bytes, in bytes: a window of fewer pieces than it has multiples of this is not
 /// sieved. In the time of a call, 5 KB of a file in memory can be read and 22 KB written

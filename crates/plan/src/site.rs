@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use pio_layout::View;
 
+use crate::access::Direction;
+use crate::direct::has_large_pieces;
 use crate::hints::Hints;
-use crate::machine::{Context, Direction};
-use crate::two_phase::has_large_pieces;
 
 /// Where the ranks of an open file are, and where the file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +129,26 @@ impl Site {
     fn writers(&self) -> Option<u32> {
         self.nodes.filter(|nodes| *nodes > 1 || self.processors < self.ranks)
     }
+}
+
+/// What an operation goes by, beside its access: made by [`Site::context`].
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// What the user asks for, as it holds there. The same on all ranks.
+    pub hints: Hints,
+    /// The view of each rank, if they were exchanged when they were set: what view-based two-phase I/O needs.
+    pub views: Option<Arc<[View]>>,
+    /// I/O servers that take requests by view; 0 for a plain file.
+    pub servers: u32,
+    /// Whether another rank may be sieving in the file, so that a write must lock what it writes.
+    pub guarded: bool,
+    /// Whether no rank's view has gaps, so that each rank's data are always one contiguous run; or if it has, they are
+    /// [between large pieces](Gaps::BetweenLargePieces). The same on all ranks.
+    pub contiguous: bool,
+    /// Whether every rank can reach every other's collective buffer in memory. The same on all ranks.
+    pub shared_memory: bool,
+    /// How many processors the ranks share. The same on all ranks.
+    pub processors: u32,
 }
 
 #[cfg(test)]

@@ -29,25 +29,14 @@ use std::sync::Arc;
 
 use pio_layout::{View, coverage};
 
+use crate::access::{Access, Direction, Group, IoError, Piece, Rank, Slot};
 use crate::descriptions::{Clients, Descriptions};
+use crate::direct::is_direct;
 use crate::domain::{Domain, Domains};
 use crate::hints::Hints;
-use crate::machine::{Access, Action, Direction, Event, Group, Io, IoError, Machine, Piece, Rank, Slot};
+use crate::machine::{Action, Event, Io, Machine};
 use crate::message::Message;
-
-/// Contiguous accesses of at least this mean size, that do not touch each other's bytes, gain nothing from a detour over
-/// an aggregator's buffer: each rank then makes its own request. A page: with less, ranks would share pages.
-const DIRECT_BYTES: u64 = 4 << 10;
-
-/// Nor do interleaved accesses whose pieces are at least so large in the mean: a request for each costs less than to
-/// copy it once more. Where strips are known they come first: the borders of such pieces would make servers share them.
-const DIRECT_PIECE_BYTES: u64 = 16 << 10;
-
-/// Whether a view shows the file in pieces that gain nothing, whichever part of them is accessed.
-pub(crate) fn has_large_pieces(view: &View) -> bool {
-    let tile = Access { view: view.clone(), positions: 0..view.filetype().size() };
-    tile.bytes() >= tile.pieces().saturating_mul(DIRECT_PIECE_BYTES)
-}
+use crate::operation::Operation;
 
 /// Where data have gaps between them, parts of at least this mean size are written one by one; smaller ones cost more
 /// than reading the window, completing it and writing it back.
@@ -176,7 +165,8 @@ impl TwoPhase {
 
     /// All descriptions are known: decide who moves which bytes, and begin.
     pub(crate) fn exchange(&mut self, actions: &mut Vec<Action>) {
-        if self.is_direct() {
+        let operation = Operation::of(self.direction, self.group.ranks, self.descriptions.busy());
+        if is_direct(&operation, self.domains.are_aligned()) {
             self.phase = Phase::Direct;
             if self.access.bytes() == 0 {
                 self.finish(actions);
@@ -503,20 +493,6 @@ impl TwoPhase {
     fn fail(&mut self, actions: &mut Vec<Action>) {
         self.error = Some(PROTOCOL_ERROR);
         self.finish(actions);
-    }
-
-    /// Whether every rank's data are contiguous, large enough, and apart from each other's; or all pieces are large.
-    fn is_direct(&self) -> bool {
-        let mut busy: Vec<_> = self.descriptions.busy().collect();
-        let bytes = self.descriptions.bytes();
-        let pieces = busy.iter().map(|description| description.pieces).fold(0, u64::saturating_add);
-        if !self.domains.are_aligned() && bytes >= pieces.saturating_mul(DIRECT_PIECE_BYTES) {
-            return true;
-        }
-        busy.sort_by_key(|description| description.bounds.start);
-        busy.iter().all(|description| description.is_dense())
-            && busy.windows(2).all(|pair| pair[0].bounds.end <= pair[1].bounds.start)
-            && (busy.len() <= 1 || bytes / busy.len() as u64 >= DIRECT_BYTES)
     }
 }
 

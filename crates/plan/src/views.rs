@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use pio_layout::View;
 
-use crate::machine::{Access, Action, Event, Group, IoError, Machine, Rank};
+use crate::access::{Access, Group, IoError, Rank};
+use crate::machine::{Action, Event, Machine};
 use crate::message::Message;
 
 /// A message that the protocol does not allow at this point.

@@ -1,9 +1,11 @@
 //! Which strategy, and why.
 
 use crate::cost::estimate::{Estimate, estimate};
-use crate::cost::operation::{Operation, Setting};
+use crate::cost::setting::Setting;
 use crate::cost::terms::Terms;
-use crate::machine::{Choice, Strategy};
+use crate::machine::Choice;
+use crate::operation::Operation;
+use crate::strategy::Strategy;
 
 /// What each strategy would take that can be used there, in the order of [`Strategy::ALL`].
 pub fn possible(operation: &Operation, setting: &Setting, terms: &Terms) -> Vec<Estimate> {

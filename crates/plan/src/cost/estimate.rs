@@ -1,8 +1,11 @@
 //! The closed form of each strategy.
 
-use crate::cost::operation::{Operation, Setting};
+use crate::access::Direction;
+use crate::cost::setting::Setting;
 use crate::cost::terms::Terms;
-use crate::machine::{Direction, Strategy};
+use crate::direct::is_direct;
+use crate::operation::Operation;
+use crate::strategy::Strategy;
 
 /// A step of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,9 +92,6 @@ pub fn estimate(
     }
     Some(Estimate { strategy, parts: sum.parts, wire_bytes: sum.wire_bytes })
 }
-
-/// Contiguous accesses of at least this mean size that are apart are not exchanged by two-phase I/O.
-const DIRECT_BYTES: u64 = 64 << 10;
 
 /// Bytes of an extent in a list: offset and length.
 const EXTENT_BYTES: u64 = 16;
@@ -196,11 +196,7 @@ impl Sum<'_> {
             self.add(Part::Describe, (ranks - 1) as f64 * self.terms.message_s);
             self.wire(ranks.saturating_mul(ranks - 1).saturating_mul(REQUEST_BYTES));
         }
-        let mean = operation.bytes / u64::from(operation.busy.max(1));
-        if operation.is_contiguous()
-            && !operation.is_interleaved
-            && (operation.busy == 1 || mean >= DIRECT_BYTES)
-        {
+        if is_direct(operation, self.setting.strips_are_known) {
             return self.independent();
         }
         let aggregators = u64::from(self.setting.aggregators.max(1));

@@ -1,0 +1,135 @@
+//! Who takes part in an operation, and with which bytes.
+
+use std::ops::Range;
+
+use pio_layout::View;
+
+/// After so many runs, the pieces of an access are estimated instead of counted.
+const COUNTED_RUNS: usize = 256;
+
+/// A rank of the communicator that opened the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rank(pub u32);
+
+impl Rank {
+    /// As an index into a table with one entry a rank.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Who takes part: this rank, of so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The rank whose machine this is.
+    pub rank: Rank,
+    /// How many ranks the communicator has.
+    pub ranks: u32,
+}
+
+/// Which way the data go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the file to memory.
+    Read,
+    /// From memory to the file.
+    Write,
+}
+
+/// The part of a file that one rank reads or writes in one operation, symbolic: data bytes `positions` of `view`.
+///
+/// Data byte `positions.start` is the first byte of the rank's (packed) memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Access {
+    /// The file view in force.
+    pub view: View,
+    /// Which data bytes of the view.
+    pub positions: Range<u64>,
+}
+
+impl Access {
+    /// Number of data bytes.
+    pub fn bytes(&self) -> u64 {
+        self.positions.end.saturating_sub(self.positions.start)
+    }
+
+    /// The smallest interval of the file that holds every byte; empty if there is none.
+    pub fn bounds(&self) -> Range<u64> {
+        if self.bytes() == 0 {
+            return 0..0;
+        }
+        match (self.view.offset_of(self.positions.start), self.view.offset_of(self.positions.end - 1)) {
+            (Some(first), Some(last)) => first..last + 1,
+            _ => 0..0,
+        }
+    }
+
+    /// How many contiguous pieces of the file the data are; where they are many and irregular, as the first of them
+    /// suggest.
+    pub fn pieces(&self) -> u64 {
+        let (mut pieces, mut seen) = (0_u64, 0_u64);
+        for run in self.view.runs(self.positions.clone()).take(COUNTED_RUNS) {
+            pieces = pieces.saturating_add(run.count);
+            seen = seen.saturating_add(run.size());
+        }
+        if seen == 0 || seen >= self.bytes() {
+            return pieces;
+        }
+        let estimate = u128::from(pieces) * u128::from(self.bytes()) / u128::from(seen);
+        u64::try_from(estimate).unwrap_or(u64::MAX)
+    }
+
+    /// The data bytes that lie in an interval of the file.
+    pub fn within(&self, file: Range<u64>) -> Range<u64> {
+        self.view.positions_within(self.positions.clone(), file)
+    }
+}
+
+/// Data of one client that lie in one window of an aggregator's file domain.
+///
+/// The collective buffer holds the window: file offset `window.start` is its first byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The rank in whose memory the data are (or go).
+    pub client: Rank,
+    /// The number of the window in the aggregator's file domain.
+    pub index: u64,
+    /// The interval of the file that the collective buffer holds.
+    pub window: Range<u64>,
+    /// Which data bytes of the client's view. Reads: only those before the end of the file.
+    pub positions: Range<u64>,
+}
+
+impl Piece {
+    /// Which of the aggregator's two collective buffers holds the window.
+    pub fn slot(&self) -> Slot {
+        Slot::of(self.index)
+    }
+}
+
+/// One of the two collective buffers of a rank: while the file is accessed from one, data are exchanged through the
+/// other. Windows take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(usize);
+
+impl Slot {
+    /// How many there are.
+    pub const COUNT: usize = 2;
+
+    /// The buffer of the window with this number.
+    pub fn of(index: u64) -> Slot {
+        Slot((index % Slot::COUNT as u64) as usize)
+    }
+
+    /// As an index into an array of [`Slot::COUNT`].
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// Why a request failed: the operating system's error number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IoError {
+    /// `errno`, positive.
+    pub errno: i32,
+}

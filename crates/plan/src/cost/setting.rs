@@ -1,0 +1,56 @@
+//! Where an operation goes, and what the strategies were told.
+
+use crate::access::Direction;
+use crate::domain::Domains;
+use crate::list::EXTENTS;
+use crate::site::Context;
+
+/// Where an operation goes, and what the strategies were told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// I/O servers; 0 for a file that every rank reaches by its own calls.
+    pub servers: u32,
+    /// Bytes of a strip on the servers.
+    pub strip: u64,
+    /// Whether that is known, so that file domains begin where strips do.
+    pub strips_are_known: bool,
+    /// Processors that the ranks share.
+    pub processors: u32,
+    /// Ranks that aggregate.
+    pub aggregators: u32,
+    /// Bytes of an aggregator's collective buffer.
+    pub collective_buffer: u64,
+    /// Bytes of a rank's buffer to sieve in.
+    pub sieve_buffer: u64,
+    /// Extents that a request lists at most.
+    pub list_extents: u64,
+    /// Whether the ranks know each other's views.
+    pub views: bool,
+    /// Whether the ranks put their pieces straight into each other's collective buffers.
+    pub shared_memory: bool,
+    /// Whether the ranks have described their accesses to each other already: to choose, for example.
+    pub described: bool,
+}
+
+impl Setting {
+    /// Strips, where nothing is said of them.
+    const STRIP: u64 = 64 << 10;
+
+    /// As `context` has it, for so many ranks; nothing described yet.
+    pub fn of(context: &Context, direction: Direction, ranks: u32) -> Setting {
+        let hints = &context.hints;
+        Setting {
+            servers: context.servers,
+            strip: hints.striping_unit.unwrap_or(Setting::STRIP).max(1),
+            strips_are_known: Domains::new(hints, ranks).are_aligned(),
+            processors: context.processors.max(1),
+            aggregators: hints.aggregators(ranks),
+            collective_buffer: hints.buffer_size().max(1),
+            sieve_buffer: hints.sieve_size(direction).max(1),
+            list_extents: EXTENTS as u64,
+            views: context.views.is_some(),
+            shared_memory: context.shared_memory,
+            described: false,
+        }
+    }
+}

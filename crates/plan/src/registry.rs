@@ -1,0 +1,63 @@
+//! Which machine each strategy makes of an operation. A new strategy is entered here, and by name in [`Strategy`].
+
+use crate::access::{Access, Direction, Group, Rank};
+use crate::auto::Auto;
+use crate::ecio::Ecio;
+use crate::independent::Independent;
+use crate::list::List;
+use crate::machine::Machine;
+use crate::sieving::Sieving;
+use crate::site::Context;
+use crate::strategy::Strategy;
+use crate::two_phase::TwoPhase;
+
+impl Strategy {
+    /// The machine for a collective operation.
+    pub fn collective(
+        self,
+        group: Group,
+        direction: Direction,
+        access: Access,
+        context: &Context,
+    ) -> Box<dyn Machine + Send> {
+        // Known without a word: aggregators would help only where a strip has data of many ranks.
+        let is_direct = context.contiguous && context.servers == 0 && context.hints.striping_unit.is_none();
+        match self {
+            Strategy::TwoPhase | Strategy::ViewBased | Strategy::Auto if is_direct => {
+                Box::new(Independent::new(group.rank, direction, access))
+            }
+            Strategy::TwoPhase => Box::new(TwoPhase::new(group, direction, access, &context.hints)),
+            Strategy::ViewBased => match &context.views {
+                Some(views) => {
+                    let views = views.clone();
+                    Box::new(TwoPhase::with_views(group, direction, access, &context.hints, views))
+                }
+                None => Box::new(TwoPhase::new(group, direction, access, &context.hints)),
+            },
+            Strategy::Auto => Box::new(Auto::new(group, direction, access, context)),
+            _ => self.alone(group.rank, direction, access, context),
+        }
+    }
+
+    /// The machine for an operation of one rank: one that the program makes without the others, or in which they need
+    /// not work together.
+    pub fn alone(
+        self,
+        rank: Rank,
+        direction: Direction,
+        access: Access,
+        context: &Context,
+    ) -> Box<dyn Machine + Send> {
+        let guarded = context.guarded && direction == Direction::Write;
+        match self {
+            Strategy::Independent => Box::new(Independent::new(rank, direction, access)),
+            Strategy::List => Box::new(List::new(rank, direction, access, guarded)),
+            Strategy::TwoPhase | Strategy::ViewBased | Strategy::Ecio | Strategy::Auto
+                if context.servers > 0 =>
+            {
+                Box::new(Ecio::new(rank, direction, access))
+            }
+            _ => Box::new(Sieving::new(rank, direction, access, &context.hints, guarded)),
+        }
+    }
+}
