@@ -45,6 +45,7 @@ int main(int count, char **words) {
       fputs(text, error);
       fclose(error);
       MPI_Abort(MPI_COMM_WORLD, 4);
+      for (;;) pause(); /* MPICH's may come back before the rank is ended. */
     }
   }
   if (wait) {
