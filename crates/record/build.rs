@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 // The table alone: the trace crate's reader and writer are not needed to build C.
-#[allow(dead_code, missing_docs)]
+#[allow(dead_code, missing_docs, unreachable_pub)]
 #[path = "../trace/src/call.rs"]
 mod call;
 

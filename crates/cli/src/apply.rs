@@ -26,7 +26,7 @@ Examples:
 
 Files come out the same, byte for byte. The exit code is the program's own. If the program never opened a file through
 MPI-IO, nothing was applied; that is said on standard error.")]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// How reads and writes are carried out: independent, sieving, list, two-phase, view-based, ecio or auto
     #[arg(short, long)]
     strategy: Strategy,
@@ -44,7 +44,7 @@ pub struct Arguments {
 
 /// Hints from the command line.
 #[derive(Debug, Args)]
-pub struct HintArguments {
+pub(crate) struct HintArguments {
     /// Hints, as key=value,…: cb_nodes, cb_buffer_size, ind_rd_buffer_size, ind_wr_buffer_size, striping_unit
     #[arg(long, value_name = "HINTS")]
     hints: Option<String>,
@@ -55,7 +55,7 @@ pub struct HintArguments {
 
 impl HintArguments {
     /// The hints of the command line, completed by those of the file.
-    pub fn read(&self) -> Result<Hints> {
+    pub(crate) fn read(&self) -> Result<Hints> {
         let on_command_line = self.hints.as_deref().unwrap_or_default();
         let given = Hints::parse(on_command_line)?;
         refuse_twice(on_command_line).context("--hints")?;
@@ -78,7 +78,7 @@ fn refuse_twice(text: &str) -> Result<()> {
     Ok(())
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let hints = arguments.hints.read()?;
     ensure!(
         hints.striping_factor.is_none(),
@@ -105,7 +105,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode> {
 ///
 /// # Errors
 /// If it fails, or opens no file by MPI-IO.
-pub fn run_own(how: How, command: Vec<OsString>, trace: Option<PathBuf>) -> Result<()> {
+pub(crate) fn run_own(how: How, command: Vec<OsString>, trace: Option<PathBuf>) -> Result<()> {
     let environment = pio_mpi::any_ranks().map(|(name, value)| (name.into(), value.into())).collect();
     let strategy = how.strategy;
     let job = Job { mpicc: None, verbose: false, environment, spool: None, command };
@@ -120,7 +120,7 @@ pub fn run_own(how: How, command: Vec<OsString>, trace: Option<PathBuf>) -> Resu
 }
 
 /// How a job's MPI-IO is to be carried out.
-pub struct How {
+pub(crate) struct How {
     /// By which strategy.
     pub strategy: Strategy,
     /// With which hints.

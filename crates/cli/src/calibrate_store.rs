@@ -14,7 +14,7 @@ const LARGE_REQUESTS: Range<u64> = 0..32;
 const OPENS: usize = 20;
 
 /// Above the numbers in the file, behind what is said of the machine itself.
-pub const HOW_MEASURED: &str = "\n\
+pub(crate) const HOW_MEASURED: &str = "\n\
     storage: 8-byte and 1 MiB requests of one client to one server of the store, there and back. The way to the server is\n\
     part of its time; that servers and ranks take processors from each other is not measured.";
 
@@ -22,7 +22,7 @@ pub const HOW_MEASURED: &str = "\n\
 ///
 /// # Errors
 /// If a server cannot be reached, or does not do what it is asked.
-pub fn measure(machine: &mut Machine, store: &Store) -> Result<()> {
+pub(crate) fn measure(machine: &mut Machine, store: &Store) -> Result<()> {
     let path = format!(".pioscope-calibrate-{}", std::process::id());
     let mode = Mode { create: true, exclusive: true };
     // On one server, so that a request is one server's.

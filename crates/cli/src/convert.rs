@@ -22,7 +22,7 @@ Examples:
   pioscope convert run.strace -o run.pio        (what strace -f -ttt -T wrote; so for fio, blktrace and CSV)
   pioscope convert recorder-logs -o run.pio     (a folder that Recorder wrote)
   pioscope convert .run.pio.4711.spool -o run.pio       (what `pioscope record` left when it was killed itself)")]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// The trace; a log of Darshan, strace, fio or blktrace; a folder of Recorder; a table of calls (CSV); or the folder of spools of a job whose recorder was killed
     trace: PathBuf,
     /// The file to write
@@ -43,7 +43,7 @@ enum To {
     Fio,
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let format = pio_import::recognise(&arguments.trace)?;
     if arguments.trace.is_dir() && format.is_none() {
         return recover(&arguments);

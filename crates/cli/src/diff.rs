@@ -13,14 +13,14 @@ use crate::explain;
 Examples:
   pioscope diff before.pio after.pio
   pioscope diff run.darshan run.pio")]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// The trace of the first run, or another tool's log
     before: PathBuf,
     /// That of the second
     after: PathBuf,
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let before = explain::explain(&explain::open(&arguments.before)?)?;
     let after = explain::explain(&explain::open(&arguments.after)?)?;
     crate::print(&pio_report::diff_text(&before, &after))?;

@@ -21,7 +21,7 @@ Examples:
   pioscope disk --specs cheetah9LP.diskspecs --trace cheetah9LP.trace
   pioscope disk --specs cheetah9LP.diskspecs --trace cheetah9LP.trace --svg cheetah.svg
   pioscope disk --specs hp_c2247a.diskspecs --trace hp_c2247a.trace --bus 'read=3.01 MB/s,write=2.74 MB/s'")]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// The drive: a DiskSim 4.0 specification (it names its .model file, and that its .seek file)
     #[arg(long, value_name = "FILE")]
     specs: PathBuf,
@@ -37,7 +37,7 @@ pub struct Arguments {
     svg: Option<PathBuf>,
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     arguments.svg.as_deref().map_or(Ok(()), whole_file::check)?;
     let mut drive = diskspecs::load(&arguments.specs)?;
     let assumed = arguments.bus.is_none() && drive.bus_block == BusBlock::both(Duration::ZERO);

@@ -26,7 +26,7 @@ Examples:
   pioscope explain run.pio --machine sp-argonne,here.toml      (what each finding's change would gain there)
   pioscope explain run.darshan      (a log of Darshan, with DXT or without)
   strace -f -ttt -T -o run.strace ./program; pioscope explain run.strace")]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// The trace, or a log of Darshan, strace, fio or blktrace, a folder of Recorder, or a table of calls (CSV)
     trace: PathBuf,
     /// Also write the report as one HTML file that opens offline
@@ -37,7 +37,7 @@ pub struct Arguments {
     machine: Vec<String>,
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let machines = find_machines(&arguments.machine)?;
     arguments.html.as_deref().map_or(Ok(()), whole_file::check)?;
     if pio_import::recognise(&arguments.trace)? == Some(Format::Darshan) {
@@ -71,7 +71,7 @@ fn explain_log(arguments: &Arguments, machines: &[Machine]) -> Result<ExitCode> 
 }
 
 /// The machines of these names or files.
-pub fn find_machines(names: &[String]) -> Result<Vec<Machine>> {
+pub(crate) fn find_machines(names: &[String]) -> Result<Vec<Machine>> {
     names.iter().map(|name| Ok(Machine::find(name)?)).collect()
 }
 
@@ -79,7 +79,7 @@ pub fn find_machines(names: &[String]) -> Result<Vec<Machine>> {
 ///
 /// # Errors
 /// If it cannot be read, or nothing is left of it.
-pub fn open(path: &Path) -> Result<Trace> {
+pub(crate) fn open(path: &Path) -> Result<Trace> {
     let working = Working::new(&format!("reading {}", path.display()));
     let trace = pio_import::open(path)?;
     drop(working);
@@ -105,7 +105,7 @@ pub fn open(path: &Path) -> Result<Trace> {
 ///
 /// # Errors
 /// If it cannot be read, or all that it holds is damaged.
-pub fn explain(trace: &Trace) -> Result<Explanation> {
+pub(crate) fn explain(trace: &Trace) -> Result<Explanation> {
     let progress = Progress::new("explaining", trace.event_count());
     let found = Explanation::of_trace(trace, &mut |done| progress.set(done))?;
     if let Some(damage) = found.trouble.damage.first().filter(|_| found.events == 0) {
@@ -115,7 +115,7 @@ pub fn explain(trace: &Trace) -> Result<Explanation> {
 }
 
 /// Writes the HTML report.
-pub fn write_html(
+pub(crate) fn write_html(
     path: &Path,
     trace: &Trace,
     explanation: &Explanation,

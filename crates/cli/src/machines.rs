@@ -22,7 +22,7 @@ Examples:
   pioscope machines show my-machine.toml --picture network.svg
   pioscope machines calibrate --folder /scratch/me -o here.toml
   pioscope machines calibrate --store /scratch/me/store/store.toml -o servers.toml")]
-pub struct Arguments {
+pub(crate) struct Arguments {
     #[command(subcommand)]
     what: What,
 }
@@ -53,7 +53,7 @@ enum What {
     },
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     match arguments.what {
         What::List => {
             let mut text = String::new();

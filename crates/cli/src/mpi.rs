@@ -14,7 +14,7 @@ use pio_record::{can_be_preloaded, preload_folder};
 use tempfile::TempDir;
 
 /// A library to preload into a job. It must be kept until the job is over: it may lie in a folder that goes with it.
-pub struct Shim {
+pub(crate) struct Shim {
     /// The library, where `LD_PRELOAD` can name it.
     pub path: PathBuf,
     _temporary: Option<TempDir>,
@@ -27,7 +27,7 @@ pub struct Shim {
 ///
 /// # Errors
 /// If the compiler cannot be run, or does not accept the sources; with what it said. If there is no folder for the library.
-pub fn build(mpicc: &Path, name: &str, sources: &[(&str, &str)]) -> Result<Shim> {
+pub(crate) fn build(mpicc: &Path, name: &str, sources: &[(&str, &str)]) -> Result<Shim> {
     let file = format!("{name}-{:016x}.so", fingerprint(mpicc, sources)?);
     let elsewhere = || preload_folder().context("no folder for a library to preload");
     let Some(cache) = writable_cache() else {
@@ -73,7 +73,7 @@ fn writable_cache() -> Option<PathBuf> {
 }
 
 /// Where what was found out for this user is kept; none without a home.
-pub fn user_cache() -> Option<PathBuf> {
+pub(crate) fn user_cache() -> Option<PathBuf> {
     user_caches().next()
 }
 
@@ -87,7 +87,7 @@ fn user_caches() -> impl Iterator<Item = PathBuf> {
 }
 
 /// The exit code that says how a program ended: its own, or 128 + the signal that killed it, as shells have it.
-pub fn exit_code(status: ExitStatus) -> ExitCode {
+pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     ExitCode::from(u8::try_from(code).unwrap_or(1))
 }

@@ -32,7 +32,7 @@ Examples:
   pioscope predict run.pio --machine sp-argonne --sweep storage.io.count=4,8,16 --html sweep.html
   pioscope predict --workload ior-easy,ranks=64 --machine sp-argonne
   pioscope predict --workload uniform --machine tree-64 --sweep load=0.1,0.3,0.5,0.7 --svg curve.svg")]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// The recorded program
     #[arg(required_unless_present = "workload", conflicts_with = "workload")]
     trace: Option<PathBuf>,
@@ -87,7 +87,7 @@ impl FromStr for Measured {
     }
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let hints = arguments.hints.read()?;
     let machines = explain::find_machines(&arguments.machine)?;
     check(&arguments, &machines, &hints)?;

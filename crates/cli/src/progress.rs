@@ -11,14 +11,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A bar that appears when the work takes longer than a second.
 #[derive(Debug)]
-pub struct Progress {
+pub(crate) struct Progress {
     bar: ProgressBar,
     started: Instant,
 }
 
 impl Progress {
     /// For work of `total` steps.
-    pub fn new(what: &str, total: u64) -> Progress {
+    pub(crate) fn new(what: &str, total: u64) -> Progress {
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} %  {eta} left");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -27,7 +27,7 @@ impl Progress {
     }
 
     /// `done` steps are done.
-    pub fn set(&self, done: u64) {
+    pub(crate) fn set(&self, done: u64) {
         if self.bar.is_hidden() && self.started.elapsed() >= PATIENCE {
             self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
         }
@@ -43,7 +43,7 @@ impl Drop for Progress {
 
 /// Work of which nobody knows how much is left: says what is being done and for how long, once it takes longer than a second.
 #[derive(Debug)]
-pub struct Working {
+pub(crate) struct Working {
     bar: ProgressBar,
     /// Dropped first, which ends the thread that waits for the second to pass.
     running: Option<Sender<()>>,
@@ -52,7 +52,7 @@ pub struct Working {
 
 impl Working {
     /// Begins with `what`.
-    pub fn new(what: &str) -> Working {
+    pub(crate) fn new(what: &str) -> Working {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
@@ -70,7 +70,7 @@ impl Working {
     }
 
     /// Goes on with something else.
-    pub fn now(&self, what: &str) {
+    pub(crate) fn now(&self, what: &str) {
         self.bar.set_message(what.to_owned());
     }
 }

@@ -23,7 +23,7 @@ Examples:
   pioscope record -o run.pio --live --ranks 0-3 --path '/scratch/*' --budget '1 GiB' -- mpiexec -n 64 ./yours
 
 The exit code is the program's own.")]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// The trace to write
     #[arg(short, long, value_name = "TRACE")]
     output: PathBuf,
@@ -94,7 +94,7 @@ fn size(text: &str) -> Result<u64> {
 
 /// What is common to all verbs that run a program.
 #[derive(Debug, Args)]
-pub struct Job {
+pub(crate) struct Job {
     /// The MPI compiler of the program's MPI [default: that of the MPI library that the program loads, else the launcher's,
     /// else the first on the PATH]
     #[arg(long, value_name = "PATH")]
@@ -115,7 +115,7 @@ pub struct Job {
 
 impl Job {
     /// How to record it, with the part that fits the program's MPI, if there is one.
-    pub fn options(&self, output: PathBuf, mpi: Option<&Shim>) -> Options {
+    pub(crate) fn options(&self, output: PathBuf, mpi: Option<&Shim>) -> Options {
         Options {
             command: self.command.clone(),
             output,
@@ -131,7 +131,7 @@ impl Job {
     ///
     /// # Errors
     /// If the program is known to need one, and none that fits is found.
-    pub fn compiler(&self) -> Result<Option<PathBuf>> {
+    pub(crate) fn compiler(&self) -> Result<Option<PathBuf>> {
         let chosen = pio_mpi::compiler_for(self.mpicc.as_deref(), &self.command)?;
         if self.verbose {
             match &chosen {
@@ -163,14 +163,14 @@ impl Job {
     }
 
     /// After a job failed: says what its launcher must be told to start it, if it cannot have started it.
-    pub fn explain_refusal(&self) {
+    pub(crate) fn explain_refusal(&self) {
         if let Some(refusal) = pio_mpi::refusal(&self.command) {
             eprintln!("pioscope: {refusal}");
         }
     }
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let recorder = arguments.job.mpi_recorder()?;
     let mut options = arguments.job.options(arguments.output, recorder.as_ref());
     options.settings = Settings {
@@ -206,7 +206,7 @@ fn show(look: &Look) {
 }
 
 /// Runs and records a job, and says on standard error what came of it.
-pub fn record(options: &Options) -> Result<ExitStatus> {
+pub(crate) fn record(options: &Options) -> Result<ExitStatus> {
     if let Some(reason) = pio_record::cannot_see(&options.command) {
         // Now, rather than after hours: who wants its calls can stop it.
         eprintln!(
@@ -220,7 +220,7 @@ pub fn record(options: &Options) -> Result<ExitStatus> {
 }
 
 /// Says what a trace holds and what is missing in it.
-pub fn tell(output: &Path, summary: &Summary) {
+pub(crate) fn tell(output: &Path, summary: &Summary) {
     let output = output.display();
     eprintln!("pioscope: {output}: {} events of {} processes", summary.events, summary.processes);
     for problem in summary.problems() {

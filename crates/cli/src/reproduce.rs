@@ -23,7 +23,7 @@ Examples:
   pioscope reproduce hong --measure --measure-segments 4000,64000,1024000
   pioscope reproduce thakur
   pioscope reproduce thakur --run ./collapse       (also runs the small case for real, on 8 processes)")]
-pub struct Arguments {
+pub(crate) struct Arguments {
     #[command(subcommand)]
     study: Study,
 }
@@ -42,7 +42,7 @@ enum Study {
     Thakur(thakur::Arguments),
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     match arguments.study {
         Study::Baylor(arguments) => baylor::run(arguments),
         Study::MillerKatz(arguments) => miller_katz::run(arguments),

@@ -28,7 +28,7 @@ Examples:
       --listen $(hostname) --dir /local/me --store-file $HOME/store.toml'
 
 Clients find the servers by the store's description: PIOSCOPE_STORE=/scratch/me/store/store.toml")]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// Servers of the store
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     servers: u32,
@@ -53,7 +53,7 @@ pub struct Arguments {
     limit: Option<u64>,
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let servers = arguments.servers;
     let indices = match arguments.server_index {
         Some(index) => index..index + 1,
@@ -200,7 +200,7 @@ fn limit(text: &str) -> Result<u64> {
 }
 
 /// Bytes of a strip, from a text such as `64 KiB`.
-pub fn strip(text: &str) -> Result<u64> {
+pub(crate) fn strip(text: &str) -> Result<u64> {
     let bytes = parse_size(text).filter(|bytes| (1..=1 << 40).contains(bytes));
     bytes.ok_or_else(|| anyhow!("expected a size from 1 B to 1 TiB, such as `64 KiB`"))
 }

@@ -27,7 +27,7 @@ Examples:
   pioscope store rm --recursive run
   pioscope store check
   pioscope store df")]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// The store's description [default: what PIOSCOPE_STORE says]
     #[arg(long, value_name = "FILE", global = true)]
     store: Option<PathBuf>,
@@ -65,7 +65,7 @@ enum Verb {
     Check(check::Arguments),
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let description = description(arguments.store)?;
     let options = Options { timeout: Duration::from_secs(arguments.timeout), ..Options::default() };
     let store = Store::connect_with(&description, options)?;

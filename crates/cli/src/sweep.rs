@@ -19,11 +19,11 @@ use crate::whole_file;
 use crate::workload::{Named, Setting};
 use crate::workload_traffic;
 
-pub use axis::Axis;
+pub(crate) use axis::Axis;
 use axis::{Kind, place};
 
 /// What is predicted at every point.
-pub enum Source {
+pub(crate) enum Source {
     /// A recorded program.
     Trace(Workload),
     /// A generated one.
@@ -33,7 +33,7 @@ pub enum Source {
 }
 
 /// A sweep, as the command line says it.
-pub struct Request {
+pub(crate) struct Request {
     pub source: Source,
     /// The name of the workload.
     pub name: String,
@@ -48,7 +48,7 @@ pub struct Request {
 
 /// Where the results go, besides the terminal.
 #[derive(Debug, Default, clap::Args)]
-pub struct Outputs {
+pub(crate) struct Outputs {
     /// Sweep: write the figures as SVG; of several, each to FILE with what it shows in its name
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -59,7 +59,7 @@ pub struct Outputs {
 
 impl Outputs {
     /// Whether any was asked for.
-    pub fn is_any(&self) -> bool {
+    pub(crate) fn is_any(&self) -> bool {
         self.svg.is_some() || self.table.is_some()
     }
 
@@ -83,7 +83,7 @@ struct Point<'r> {
 }
 
 /// Carries a sweep out, and writes what comes of it.
-pub fn run(request: &Request, outputs: &Outputs, html: Option<&Path>) -> Result<ExitCode> {
+pub(crate) fn run(request: &Request, outputs: &Outputs, html: Option<&Path>) -> Result<ExitCode> {
     outputs.check()?;
     html.map_or(Ok(()), whole_file::check)?;
     let kinds = kinds(request)?;

@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 ///
 /// Dropped before, it leaves what was there as it was. A device or a pipe is written to at once: there is nothing to
 /// replace.
-pub struct WholeFile {
+pub(crate) struct WholeFile {
     path: PathBuf,
     writes_to: WritesTo,
 }
@@ -23,7 +23,7 @@ enum WritesTo {
 
 impl WholeFile {
     /// Begins to write `path`.
-    pub fn create(path: &Path) -> Result<WholeFile> {
+    pub(crate) fn create(path: &Path) -> Result<WholeFile> {
         let context = || format!("{}: cannot create", path.display());
         // Of a link, what it names is replaced, not the link.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -39,7 +39,7 @@ impl WholeFile {
     }
 
     /// What is written to.
-    pub fn file(&self) -> &File {
+    pub(crate) fn file(&self) -> &File {
         match &self.writes_to {
             WritesTo::Replacement(file) => file.as_file(),
             WritesTo::Device(file) => file,
@@ -47,7 +47,7 @@ impl WholeFile {
     }
 
     /// It is complete.
-    pub fn keep(self) -> Result<()> {
+    pub(crate) fn keep(self) -> Result<()> {
         let context = || format!("{}: cannot write", self.path.display());
         if let WritesTo::Replacement(file) = self.writes_to {
             file.as_file().set_permissions(usual_permissions()).with_context(context)?;
@@ -58,12 +58,12 @@ impl WholeFile {
 }
 
 /// Makes sure that a file can be written, before the work whose result it is to hold; changes nothing.
-pub fn check(path: &Path) -> Result<()> {
+pub(crate) fn check(path: &Path) -> Result<()> {
     WholeFile::create(path).map(drop)
 }
 
 /// Makes a folder for results unless it is there, and makes sure that files can be written in it.
-pub fn check_folder(path: &Path) -> Result<()> {
+pub(crate) fn check_folder(path: &Path) -> Result<()> {
     let context = || format!("{}: cannot write in this folder", path.display());
     std::fs::create_dir_all(path).with_context(context)?;
     tempfile::tempfile_in(path).map(drop).with_context(context)

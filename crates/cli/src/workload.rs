@@ -20,7 +20,7 @@ Examples:
   pioscope workload list
   pioscope workload show ior-easy
   pioscope workload ior-easy -o ior.pio --param ranks=64")]
-pub struct Arguments {
+pub(crate) struct Arguments {
     #[command(subcommand)]
     what: Option<What>,
     #[command(flatten)]
@@ -56,7 +56,7 @@ struct WriteArguments {
 
 /// A name and its value, from the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub(crate) struct Setting {
     pub name: String,
     pub value: String,
 }
@@ -76,7 +76,7 @@ impl FromStr for Setting {
 
 /// A generated workload, as `NAME[,PARAMETER=VALUE…]`.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub(crate) struct Named {
     pub name: String,
     pub parameters: Vec<Setting>,
 }
@@ -104,7 +104,7 @@ fn twice(parameters: &[Setting]) -> Option<&str> {
 
 impl Named {
     /// Its entry in the catalogue.
-    pub fn entry(&self) -> Result<&'static Entry> {
+    pub(crate) fn entry(&self) -> Result<&'static Entry> {
         if let Ok(entry) = workload::find(&self.name) {
             return Ok(entry);
         }
@@ -119,7 +119,7 @@ impl Named {
     }
 
     /// Builds it, with these parameters besides its own.
-    pub fn build(&self, more: &[Setting], seed: u64) -> Result<Workload> {
+    pub(crate) fn build(&self, more: &[Setting], seed: u64) -> Result<Workload> {
         let given: Vec<(String, String)> = self
             .parameters
             .iter()
@@ -130,7 +130,7 @@ impl Named {
     }
 
     /// What was chosen, as notes for a trace.
-    pub fn notes(&self, seed: u64) -> Vec<(String, String)> {
+    pub(crate) fn notes(&self, seed: u64) -> Vec<(String, String)> {
         let mut notes =
             vec![("workload".to_owned(), self.name.clone()), ("seed".to_owned(), seed.to_string())];
         notes.extend(self.parameters.iter().map(|setting| (setting.name.clone(), setting.value.clone())));
@@ -138,7 +138,7 @@ impl Named {
     }
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     match arguments.what {
         Some(What::List) => crate::print(&list())?,
         Some(What::Show { name }) => crate::print(&show(&name)?)?,

@@ -19,7 +19,7 @@ const PERMUTATIONS: [Permutation; 6] = [
 ];
 
 /// The patterns by name, and what they are.
-pub const PATTERNS: &[(&str, &str)] = &[
+pub(crate) const PATTERNS: &[(&str, &str)] = &[
     ("uniform", "every message to any node, each as likely"),
     ("hot-spot", "a share of the messages to some nodes, the others to any"),
     ("transpose", "upper and lower half of the bits of the node's number exchanged"),
@@ -31,7 +31,7 @@ pub const PATTERNS: &[(&str, &str)] = &[
 ];
 
 /// What can be chosen: name, what it means and can be, default.
-pub const PARAMETERS: &[(&str, &str, &str)] = &[
+pub(crate) const PARAMETERS: &[(&str, &str, &str)] = &[
     ("load", "share of a node's link that its packets take, their headers included: above 0", "0.1"),
     ("bytes", "size of a message, with its unit", "what one packet carries, or 4 KiB"),
     ("sizes", "fixed, or exponential with this mean", "fixed"),
@@ -48,17 +48,17 @@ pub const PARAMETERS: &[(&str, &str, &str)] = &[
 ];
 
 /// The names of the patterns.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     PATTERNS.iter().map(|(name, _)| *name)
 }
 
 /// Whether a workload is traffic.
-pub fn is_known(name: &str) -> bool {
+pub(crate) fn is_known(name: &str) -> bool {
     names().any(|known| known == name)
 }
 
 /// What a network does at a load.
-pub struct Found {
+pub(crate) struct Found {
     /// As the network measured it.
     pub point: LoadPoint,
     /// Offered and accepted as shares of a node's link.
@@ -67,7 +67,7 @@ pub struct Found {
 }
 
 /// Sends the traffic of this name through a machine's network; of parameters given twice the last counts.
-pub fn run(name: &str, parameters: &[Setting], machine: &Machine, seed: u64) -> Result<Found> {
+pub(crate) fn run(name: &str, parameters: &[Setting], machine: &Machine, seed: u64) -> Result<Found> {
     let given = Given { traffic: name, parameters };
     given.check_names()?;
     let nodes = machine.nodes.count;

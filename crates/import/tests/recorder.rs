@@ -22,7 +22,7 @@ fn trace_of(files: Files) -> Result<Trace, ImportError> {
     recorder::write_trace(&Folder::in_memory(files, "folder"), &mut bytes, Path::new("trace"))?;
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), bytes).unwrap();
-    Trace::open(file.path())
+    Ok(Trace::open(file.path())?)
 }
 
 fn events(trace: &Trace) -> Vec<Event> {

@@ -163,7 +163,7 @@ pub(crate) fn launcher_family(launcher: &Path) -> Option<Family> {
 ///
 /// Links are followed one by one, and the last name that still says what the command is counts: `/usr/bin/mpicc` may be a
 /// link to `mpicc.openmpi`, and that one to a program that serves all of Open MPI's compilers.
-pub fn beside(command: &Path, wanted: &str) -> Option<PathBuf> {
+pub(crate) fn beside(command: &Path, wanted: &str) -> Option<PathBuf> {
     let names = links(command);
     let named = |name: &Path, suffix: &OsStr| {
         let mut sibling = OsString::from(wanted);

@@ -14,7 +14,7 @@ use crate::machine::{Action, Event, Io, Machine};
 /// What a request costs beside its bytes, in bytes: a window of fewer pieces than it has multiples of this is not
 /// sieved. In the time of a call, 5 KB of a file in memory can be read and 22 KB written
 /// ([`crate::cost::Terms::MEASURED`]); disks and servers put the border higher.
-pub const PIECE_BYTES: u64 = 8 << 10;
+pub(crate) const PIECE_BYTES: u64 = 8 << 10;
 
 /// One operation of one rank, sieved.
 #[derive(Debug)]

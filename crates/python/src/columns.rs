@@ -6,7 +6,7 @@ use pio_trace::columns::{COLUMNS, Get, Row};
 use pio_trace::{Event, Split, SplitWalk, Tables};
 
 /// A column of a batch of events.
-pub struct Column {
+pub(crate) struct Column {
     pub name: &'static str,
     /// Arrow's name of the type; of text, the names are in `names` and their numbers in `values`.
     pub kind: &'static str,
@@ -17,7 +17,7 @@ pub struct Column {
 }
 
 /// Name and type of every column.
-pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     COLUMNS.iter().map(|(name, get)| (*name, kind(get)))
 }
 
@@ -31,7 +31,7 @@ fn kind(get: &Get) -> &'static str {
 }
 
 /// All columns of these events. `walk` gives the splits of their collective calls.
-pub fn of(events: &[Event], mut walk: SplitWalk<'_>, tables: &Tables) -> Vec<Column> {
+pub(crate) fn of(events: &[Event], mut walk: SplitWalk<'_>, tables: &Tables) -> Vec<Column> {
     let splits: Vec<_> = events.iter().map(|event| walk.of(event)).collect();
     COLUMNS.iter().map(|(name, get)| column(name, get, events, &splits, tables)).collect()
 }

@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 
 use crate::error;
 
-pub fn predict(
+pub(crate) fn predict(
     trace: &Trace,
     machine: &str,
     strategy: &str,
@@ -25,7 +25,7 @@ pub fn predict(
 }
 
 /// Times in seconds, sizes in bytes.
-pub fn to_python<'py>(py: Python<'py>, found: &Prediction) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn to_python<'py>(py: Python<'py>, found: &Prediction) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     row.set_item("workload", &found.workload)?;
     row.set_item("machine", &found.machine)?;

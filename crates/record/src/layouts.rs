@@ -9,7 +9,7 @@ use crate::spool::PLAIN;
 
 /// What one process defined. Contents are kept until [`Interner::intern`] takes them.
 #[derive(Debug, Default)]
-pub struct Layouts {
+pub(crate) struct Layouts {
     descriptions: HashMap<u64, Vec<u8>>,
     /// Those of which not every piece has been seen, by the thread that writes them.
     partial: HashMap<(u32, u64), Vec<u8>>,
@@ -20,7 +20,7 @@ pub struct Layouts {
 
 impl Layouts {
     /// A piece of a description, `total` bytes long in all. Pieces of one thread come in order.
-    pub fn add_piece(&mut self, thread: u32, id: u64, total: u64, start: u64, piece: &[u8]) {
+    pub(crate) fn add_piece(&mut self, thread: u32, id: u64, total: u64, start: u64, piece: &[u8]) {
         let partial = self.partial.entry((thread, id)).or_default();
         if start != partial.len() as u64 {
             return;
@@ -33,7 +33,7 @@ impl Layouts {
     }
 
     /// An MPI-IO call uses this view, and this datatype for memory.
-    pub fn uses(&mut self, view: u64, memory: u64) {
+    pub(crate) fn uses(&mut self, view: u64, memory: u64) {
         if view == PLAIN {
             self.views.insert(PLAIN, (0, 1, PLAIN));
         }
@@ -43,33 +43,33 @@ impl Layouts {
     }
 
     /// A view of a filetype.
-    pub fn add_view(&mut self, id: u64, displacement: u64, etype_bytes: u64, filetype: u64) {
+    pub(crate) fn add_view(&mut self, id: u64, displacement: u64, etype_bytes: u64, filetype: u64) {
         self.views.entry(id).or_insert((displacement, etype_bytes, filetype));
     }
 }
 
 /// The ids in the trace of what one process defined.
 #[derive(Debug, Default)]
-pub struct Known {
+pub(crate) struct Known {
     datatypes: HashMap<u64, DatatypeId>,
     views: HashMap<u64, ViewId>,
 }
 
 impl Known {
     /// The memory datatype of a process's id; none for plain bytes.
-    pub fn datatype(&self, id: u64) -> Option<DatatypeId> {
+    pub(crate) fn datatype(&self, id: u64) -> Option<DatatypeId> {
         self.datatypes.get(&id).copied()
     }
 
     /// The view of a process's id; none if it cannot be.
-    pub fn view(&self, id: u64) -> Option<ViewId> {
+    pub(crate) fn view(&self, id: u64) -> Option<ViewId> {
         self.views.get(&id).copied()
     }
 }
 
 /// Gives equal contents one id in the trace.
 #[derive(Debug, Default)]
-pub struct Interner {
+pub(crate) struct Interner {
     datatypes: HashMap<Vec<u8>, DatatypeId>,
     views: HashMap<(u64, u64, Vec<u8>), ViewId>,
     /// Contents that describe no datatype or no view.
@@ -78,7 +78,7 @@ pub struct Interner {
 
 impl Interner {
     /// Puts what a process defined into the tables, where it is not there yet.
-    pub fn intern(&mut self, layouts: Layouts, tables: &mut Tables) -> Known {
+    pub(crate) fn intern(&mut self, layouts: Layouts, tables: &mut Tables) -> Known {
         let mut known = Known::default();
         let mut views: Vec<_> = layouts.views.into_iter().collect();
         views.sort_unstable();

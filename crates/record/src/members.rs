@@ -15,7 +15,7 @@ use crate::spool::Spool;
 
 /// Bytes of system calls, by `/proc/PID/io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
+pub(crate) struct Moved {
     /// `rchar`.
     pub read_bytes: u64,
     /// `wchar`.
@@ -24,17 +24,17 @@ pub struct Moved {
 
 /// The kernel's account of a process. Open from its start on: of a process that has ended, newer kernels let only root
 /// open it.
-pub struct Account(Option<File>);
+pub(crate) struct Account(Option<File>);
 
 impl Account {
     /// That of a process which runs.
-    pub fn open(pid: u32) -> Account {
+    pub(crate) fn open(pid: u32) -> Account {
         Account(File::open(format!("/proc/{pid}/io")).ok())
     }
 
     /// What the process has moved up to now, with the children that it waited for. None if it is gone, or is another
     /// user's.
-    pub fn moved(&self) -> Option<Moved> {
+    pub(crate) fn moved(&self) -> Option<Moved> {
         let mut text = [0; 512];
         let length = self.0.as_ref()?.read_at(&mut text, 0).ok()?;
         let text = str::from_utf8(&text[..length]).ok()?;
@@ -44,13 +44,13 @@ impl Account {
 }
 
 /// This host's name, as it is in the names of spools.
-pub fn host() -> String {
+pub(crate) fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim_end_matches('\n').chars().take(63).collect::<String>().replace('/', "_")
 }
 
 /// The boot's clock (`CLOCK_MONOTONIC`), which spools tell times by.
-pub fn monotonic_ns() -> u64 {
+pub(crate) fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC)
 }
 
@@ -62,7 +62,7 @@ fn clock_ns(clock: libc::clockid_t) -> u64 {
 }
 
 /// Whether the process that had the id `pid` at a moment of the boot's clock still runs: another may have it by now.
-pub fn is_alive(pid: u32, at_ns: u64) -> bool {
+pub(crate) fn is_alive(pid: u32, at_ns: u64) -> bool {
     /// The kernel tells starts in hundredths of a second.
     const SLACK_NS: u64 = 20_000_000;
     let Ok(text) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
@@ -83,7 +83,7 @@ pub fn is_alive(pid: u32, at_ns: u64) -> bool {
 }
 
 /// Processes of the job on this host that run now.
-pub fn running(folders: &[PathBuf]) -> BTreeSet<u32> {
+pub(crate) fn running(folders: &[PathBuf]) -> BTreeSet<u32> {
     let mut pids = BTreeSet::new();
     let names: Vec<Vec<u8>> =
         folders.iter().map(|folder| [b"PIOSCOPE_SPOOL=", folder.as_os_str().as_bytes()].concat()).collect();
@@ -113,7 +113,7 @@ pub fn running(folders: &[PathBuf]) -> BTreeSet<u32> {
 }
 
 /// Files of a folder with this extension, in order. Only regular ones: others may write to one of the folders.
-pub fn files_of(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn files_of(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

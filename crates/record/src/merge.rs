@@ -16,7 +16,7 @@ const WINDOW: usize = 256;
 
 /// A thread to merge.
 #[derive(Debug)]
-pub struct Thread {
+pub(crate) struct Thread {
     /// Index of its process, for the caller.
     pub process: usize,
     /// Its number in the process.
@@ -30,7 +30,7 @@ pub struct Thread {
 
 impl Thread {
     /// A thread with these chunks.
-    pub fn new(process: usize, number: u32, shift_ns: i128, chunks: Vec<Chunk>) -> Thread {
+    pub(crate) fn new(process: usize, number: u32, shift_ns: i128, chunks: Vec<Chunk>) -> Thread {
         Thread { process, number, shift_ns, chunks: chunks.into(), window: VecDeque::new() }
     }
 
@@ -53,7 +53,7 @@ impl Thread {
 }
 
 /// The merge.
-pub struct Merge<'a> {
+pub(crate) struct Merge<'a> {
     spools: &'a [Spool],
     threads: Vec<Thread>,
     /// Wall clock of the next record, thread.
@@ -63,7 +63,7 @@ pub struct Merge<'a> {
 impl<'a> Merge<'a> {
     /// Merges `threads`, each with the time of its first call by its own clock. `spools` are those of the processes that
     /// the threads name.
-    pub fn new(spools: &'a [Spool], threads: Vec<(u64, Thread)>) -> Merge<'a> {
+    pub(crate) fn new(spools: &'a [Spool], threads: Vec<(u64, Thread)>) -> Merge<'a> {
         let mut heads = BinaryHeap::new();
         let mut all = Vec::new();
         for (first_ns, thread) in threads {
@@ -74,7 +74,7 @@ impl<'a> Merge<'a> {
     }
 
     /// The next record, with its thread and its start by the wall clock.
-    pub fn next(&mut self) -> io::Result<Option<(&Thread, i128, Record)>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<(&Thread, i128, Record)>> {
         while let Some(Reverse((_, index))) = self.heads.pop() {
             let thread = &mut self.threads[index];
             thread.fill(&self.spools[thread.process])?;

@@ -18,7 +18,7 @@ use crate::error::Error;
 
 /// A program file, looked at.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub(crate) struct Program {
     /// The file that the system would run.
     pub path: PathBuf,
     /// Why its calls cannot be seen; none if they can.
@@ -46,7 +46,7 @@ impl Program {
     ///
     /// # Errors
     /// If there is no such program.
-    pub fn of(command: &[impl AsRef<OsStr>]) -> Result<Program, Error> {
+    pub(crate) fn of(command: &[impl AsRef<OsStr>]) -> Result<Program, Error> {
         let Some(name) = command.first().map(AsRef::as_ref) else { return Err(Error::NoCommand) };
         let path = find(name)?;
         let mut verdict = Verdict { reason: std::ptr::null(), is_harmed: false, sanitizer: [0; 512] };

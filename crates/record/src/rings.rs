@@ -8,7 +8,7 @@ use crate::spool::Header;
 
 /// A program each, with the bytes of all its processes: those that the kernel counts at the devices, as it does not count
 /// what goes through rings among the bytes of system calls.
-pub fn unseen_rings<'a>(processes: impl Iterator<Item = &'a Header>) -> Vec<Unseen> {
+pub(crate) fn unseen_rings<'a>(processes: impl Iterator<Item = &'a Header>) -> Vec<Unseen> {
     let mut programs: BTreeMap<&str, Unseen> = BTreeMap::new();
     for header in processes.filter(|header| header.unseen_rings > 0) {
         let program = header.command.split(' ').next().unwrap_or("");

@@ -13,13 +13,13 @@ static HAS_COME: AtomicBool = AtomicBool::new(false);
 const FORWARDED: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 
 /// While it lives, SIGINT and SIGTERM go to another process.
-pub struct Forwarding {
+pub(crate) struct Forwarding {
     previous: Vec<(libc::c_int, libc::sigaction)>,
 }
 
 impl Forwarding {
     /// To the process `pid`.
-    pub fn to(pid: u32) -> Forwarding {
+    pub(crate) fn to(pid: u32) -> Forwarding {
         TARGET.store(pid as i32, Ordering::SeqCst);
         HAS_COME.store(false, Ordering::SeqCst);
         Forwarding { previous: FORWARDED.iter().filter_map(|&signal| install(signal)).collect() }
@@ -28,13 +28,13 @@ impl Forwarding {
 
 impl Forwarding {
     /// The process has ended: signals are only remembered from now on.
-    pub fn target_has_ended(&self) {
+    pub(crate) fn target_has_ended(&self) {
         TARGET.store(0, Ordering::SeqCst);
         HAS_COME.store(false, Ordering::SeqCst);
     }
 
     /// Whether a signal has come since.
-    pub fn has_come(&self) -> bool {
+    pub(crate) fn has_come(&self) -> bool {
         HAS_COME.load(Ordering::SeqCst)
     }
 }

@@ -12,20 +12,20 @@ use std::path::{Path, PathBuf};
 use pio_trace::Layer;
 
 /// Where the recorder's own records begin; below are the numbers of [`pio_trace::Call`].
-pub const ADOPT: u16 = 0xf001;
+pub(crate) const ADOPT: u16 = 0xf001;
 /// A piece of the description of a datatype.
-pub const DATATYPE: u16 = 0xf002;
+pub(crate) const DATATYPE: u16 = 0xf002;
 /// A view.
-pub const VIEW: u16 = 0xf003;
+pub(crate) const VIEW: u16 = 0xf003;
 /// A path that calls name.
-pub const NAME: u16 = 0xf004;
+pub(crate) const NAME: u16 = 0xf004;
 /// A record that was taken back.
-pub const NOTHING: u16 = 0xf005;
+pub(crate) const NOTHING: u16 = 0xf005;
 
 /// No offset was given: the call worked at the descriptor's own position, or on a name that is not known.
-pub const NO_OFFSET: u64 = u64::MAX;
+pub(crate) const NO_OFFSET: u64 = u64::MAX;
 /// The id of plain contiguous bytes.
-pub const PLAIN: u64 = 0;
+pub(crate) const PLAIN: u64 = 0;
 
 const MAGIC: &[u8; 8] = b"PIOSPOOL";
 const VERSION: u32 = 2;
@@ -60,7 +60,7 @@ const ENDED_BY_MPI_ABORT: u32 = 2;
 
 /// What a process said of itself.
 #[derive(Clone, Debug)]
-pub struct Header {
+pub(crate) struct Header {
     /// Its id on its host.
     pub pid: u32,
     /// In `MPI_COMM_WORLD`, if it is an MPI process.
@@ -112,7 +112,7 @@ pub struct Header {
 
 /// One record, as the process wrote it.
 #[derive(Clone, Debug)]
-pub struct Record {
+pub(crate) struct Record {
     /// Number of the call, or one of the recorder's own.
     pub call: u16,
     /// Bits of [`pio_trace::Flags`].
@@ -141,7 +141,7 @@ pub struct Record {
 
 /// A chunk: records of one thread, in the order in which their room was taken.
 #[derive(Clone, Copy, Debug)]
-pub struct Chunk {
+pub(crate) struct Chunk {
     /// Where in the file.
     pub offset: u64,
     /// In order of first record.
@@ -155,7 +155,7 @@ pub struct Chunk {
 
 /// A spool file, opened anew for each read: a job may have more processes than a process may have files.
 #[derive(Clone, Debug)]
-pub struct Spool {
+pub(crate) struct Spool {
     path: PathBuf,
     /// What the process said of itself.
     pub header: Header,
@@ -164,7 +164,7 @@ pub struct Spool {
 
 /// Where chunks are.
 #[derive(Debug, Default)]
-pub struct Places {
+pub(crate) struct Places {
     /// Their offsets.
     pub chunks: Vec<u64>,
     /// Where there is none, or none yet.
@@ -175,7 +175,7 @@ pub struct Places {
 
 /// Why a file is not used.
 #[derive(Debug)]
-pub enum Unusable {
+pub(crate) enum Unusable {
     /// It is no spool, or one whose process had no room for even the header.
     NotASpool,
     /// The system refused.
@@ -184,7 +184,7 @@ pub enum Unusable {
 
 impl Spool {
     /// Reads the header of the spool `path`.
-    pub fn open(path: &Path) -> Result<Spool, Unusable> {
+    pub(crate) fn open(path: &Path) -> Result<Spool, Unusable> {
         let file = File::open(path).map_err(Unusable::System)?;
         let length = file.metadata().map_err(Unusable::System)?.len();
         let mut bytes = vec![0; HEADER_BYTES];
@@ -199,7 +199,7 @@ impl Spool {
     }
 
     /// Every chunk, with its records. Returns how many places were damaged.
-    pub fn scan(&self, mut visit: impl FnMut(Chunk, &[u8])) -> io::Result<u64> {
+    pub(crate) fn scan(&self, mut visit: impl FnMut(Chunk, &[u8])) -> io::Result<u64> {
         let file = File::open(&self.path)?;
         let end = self.header.next.min(self.length);
         let mut buffer = vec![0; MAX_CHUNK_BYTES];
@@ -223,7 +223,7 @@ impl Spool {
     }
 
     /// Where chunks begin from `start` on, which is 0 or the end of the places found before.
-    pub fn places(&self, start: u64) -> io::Result<Places> {
+    pub(crate) fn places(&self, start: u64) -> io::Result<Places> {
         let end = self.header.next.min(self.length);
         let mut places = Places { end: start.max(HEADER_BYTES as u64), ..Places::default() };
         while places.end < end {
@@ -243,7 +243,7 @@ impl Spool {
     }
 
     /// The chunk that begins at `offset`, if one does.
-    pub fn chunk(&self, offset: u64) -> io::Result<Option<Chunk>> {
+    pub(crate) fn chunk(&self, offset: u64) -> io::Result<Option<Chunk>> {
         let mut head = [0; UNIT_BYTES];
         let filled = read_up_to(&File::open(&self.path)?, &mut head, offset)?;
         let room = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
@@ -252,7 +252,7 @@ impl Spool {
 
     /// The records of one chunk that `scan` found, though its process may still run, and may have gone on: then the chunk
     /// was copied behind what was there when it was found, and holds others by now.
-    pub fn read_found(&self, chunk: Chunk) -> io::Result<Vec<u8>> {
+    pub(crate) fn read_found(&self, chunk: Chunk) -> io::Result<Vec<u8>> {
         let bytes = self.read_chunk(chunk)?;
         let is_same = |found: Chunk| {
             (found.thread, found.sequence, found.is_short) == (chunk.thread, chunk.sequence, chunk.is_short)
@@ -275,7 +275,7 @@ impl Spool {
     }
 
     /// The records of one chunk as it is now.
-    pub fn read_chunk(&self, chunk: Chunk) -> io::Result<Vec<u8>> {
+    pub(crate) fn read_chunk(&self, chunk: Chunk) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; chunk.bytes - UNIT_BYTES];
         File::open(&self.path)?.read_exact_at(&mut bytes, chunk.offset + UNIT_BYTES as u64)?;
         Ok(bytes)
@@ -283,12 +283,12 @@ impl Spool {
 }
 
 /// The records in the bytes of a chunk, each with what follows it. Ends before the first that is not whole.
-pub fn records(bytes: &[u8]) -> Records<'_> {
+pub(crate) fn records(bytes: &[u8]) -> Records<'_> {
     Records { bytes, damaged: false, previous: Previous::default() }
 }
 
 /// Iterator of [`records`].
-pub struct Records<'a> {
+pub(crate) struct Records<'a> {
     bytes: &'a [u8],
     /// Whether it ended because of something that cannot be.
     pub damaged: bool,
@@ -414,12 +414,12 @@ fn layer_of(number: u16) -> Option<Layer> {
 
 impl Record {
     /// Whether it is an MPI-IO call.
-    pub fn is_mpi_io(&self) -> bool {
+    pub(crate) fn is_mpi_io(&self) -> bool {
         layer_of(self.call) == Some(Layer::MpiIo)
     }
 
     /// The path after the record of an open, an adoption or a name.
-    pub fn path(&self, payload: &[u8]) -> Option<String> {
+    pub(crate) fn path(&self, payload: &[u8]) -> Option<String> {
         let (text, length) = match is_operation(self.call) {
             true if payload.len() >= UNIT_BYTES => (&payload[UNIT_BYTES..], u32_at(payload, 20) as usize),
             true => return None,
@@ -430,18 +430,18 @@ impl Record {
     }
 
     /// Ranks of the communicator that opened a file by MPI-IO.
-    pub fn ranks(&self, payload: &[u8]) -> u32 {
+    pub(crate) fn ranks(&self, payload: &[u8]) -> u32 {
         if payload.len() >= UNIT_BYTES { u32_at(payload, 16).max(1) } else { 1 }
     }
 
     /// The piece of a description: where it starts, and its bytes.
-    pub fn datatype_piece<'a>(&self, payload: &'a [u8]) -> Option<(u64, &'a [u8])> {
+    pub(crate) fn datatype_piece<'a>(&self, payload: &'a [u8]) -> Option<(u64, &'a [u8])> {
         let start = u64::try_from(self.result).ok()?;
         Some((start, payload.get(..usize::try_from(self.think_ns).ok()?)?))
     }
 
     /// Displacement, bytes of the etype, id of the filetype.
-    pub fn view_parts(&self, payload: &[u8]) -> Option<(u64, u64, u64)> {
+    pub(crate) fn view_parts(&self, payload: &[u8]) -> Option<(u64, u64, u64)> {
         (payload.len() >= UNIT_BYTES).then(|| (u64_at(payload, 0), u64_at(payload, 8), u64_at(payload, 16)))
     }
 }

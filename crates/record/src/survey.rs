@@ -14,7 +14,7 @@ use crate::spool::{self, Chunk, Record, Spool};
 
 /// One open of one file by a descriptor, whatever its numbers.
 #[derive(Clone, Debug)]
-pub struct OpenFile {
+pub(crate) struct OpenFile {
     /// Absolute path.
     pub path: String,
     /// Where the descriptor stood at first.
@@ -23,7 +23,7 @@ pub struct OpenFile {
 
 /// One open of one file by MPI-IO or a library above it.
 #[derive(Clone, Debug)]
-pub struct LibraryFile {
+pub(crate) struct LibraryFile {
     /// Absolute path.
     pub path: String,
     /// Size of the communicator.
@@ -32,7 +32,7 @@ pub struct LibraryFile {
 
 /// What a process's events refer to.
 #[derive(Debug, Default)]
-pub struct Survey {
+pub(crate) struct Survey {
     /// Opens, in order of time.
     pub open_files: Vec<OpenFile>,
     /// By descriptor: from when on it stood for which of `open_files`, in order of time.
@@ -65,7 +65,7 @@ enum Meaning {
 
 impl Survey {
     /// Reads the whole spool.
-    pub fn of(spool: &Spool) -> io::Result<Survey> {
+    pub(crate) fn of(spool: &Spool) -> io::Result<Survey> {
         let mut survey = Survey::default();
         let mut changes = Vec::new();
         let mut damaged_chunks = 0;
@@ -109,14 +109,14 @@ impl Survey {
     }
 
     /// Which of `open_files` a descriptor stands for at a moment.
-    pub fn open_file_at(&self, fd: i32, at_ns: u64) -> Option<usize> {
+    pub(crate) fn open_file_at(&self, fd: i32, at_ns: u64) -> Option<usize> {
         let timeline = self.timelines.get(&fd)?;
         let later = timeline.partition_point(|&(from_ns, _)| from_ns <= at_ns);
         Some(timeline.get(later.checked_sub(1)?)?.1)
     }
 
     /// Whether the process worked on any file: to look for names (as shells do for programs) is not enough.
-    pub fn has_files(&self) -> bool {
+    pub(crate) fn has_files(&self) -> bool {
         !self.open_files.is_empty() || !self.library_files.is_empty() || self.changed_names
     }
 

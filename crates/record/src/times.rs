@@ -20,7 +20,7 @@ const MOST_OFF_NS: u64 = 4096;
 
 /// Rounds the times of events that come in order of their start.
 #[derive(Debug, Default)]
-pub struct Rounding {
+pub(crate) struct Rounding {
     threads: HashMap<(ProcessId, u32), Thread>,
 }
 
@@ -35,7 +35,7 @@ struct Thread {
 
 impl Rounding {
     /// Rounds the times of the next event.
-    pub fn apply(&mut self, event: &mut Event) {
+    pub(crate) fn apply(&mut self, event: &mut Event) {
         if event.layer() == Layer::Posix && event.flags.contains(Flags::ASYNC) {
             return; // goes on while its thread does other things
         }

@@ -37,7 +37,7 @@ fn notes_of(folder: &Path, pid: u32) -> PathBuf {
 }
 
 /// Notes that the job's own command cannot be seen, right after its start.
-pub fn note_start(folder: &Path, pid: u32, program: &Program) -> io::Result<()> {
+pub(crate) fn note_start(folder: &Path, pid: u32, program: &Program) -> io::Result<()> {
     let Some(reason) = program.unseen else { return Ok(()) };
     let path = program.path.to_string_lossy().replace('\n', "?");
     let mut file = OpenOptions::new()
@@ -51,7 +51,7 @@ pub fn note_start(folder: &Path, pid: u32, program: &Program) -> io::Result<()> 
 }
 
 /// Notes what a process has moved that has ended and is still there, if it has notes.
-pub fn note_end(folders: &[PathBuf], pid: u32, account: &Account) {
+pub(crate) fn note_end(folders: &[PathBuf], pid: u32, account: &Account) {
     for folder in folders {
         let notes =
             OpenOptions::new().append(true).custom_flags(libc::O_NOFOLLOW).open(notes_of(folder, pid));
@@ -70,7 +70,7 @@ pub fn note_end(folders: &[PathBuf], pid: u32, account: &Account) {
 ///
 /// `became` says whether the process went on as a program that was recorded, after a moment of the boot's clock: what it
 /// moved from then on is in the trace.
-pub fn unseen(folders: &[PathBuf], became: impl Fn(u32, u64) -> bool) -> io::Result<Vec<Unseen>> {
+pub(crate) fn unseen(folders: &[PathBuf], became: impl Fn(u32, u64) -> bool) -> io::Result<Vec<Unseen>> {
     let mut programs: BTreeMap<(String, Reason), Unseen> = BTreeMap::new();
     for folder in folders {
         for path in members::files_of(folder, "unseen")? {

@@ -18,7 +18,7 @@ const MOST_NODES: u32 = 1024;
 const FIGURES: std::ops::RangeInclusive<u32> = 6..=13;
 
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Only these figures [default: 6 to 13]
     #[arg(long = "figure", value_name = "NUMBER", value_delimiter = ',')]
     figures: Vec<u32>,
@@ -57,7 +57,7 @@ pub struct Arguments {
     output: Option<PathBuf>,
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(super) fn run(arguments: Arguments) -> Result<ExitCode> {
     arguments.output.as_deref().map_or(Ok(()), crate::whole_file::check_folder)?;
     check(&arguments)?;
     let figures = if arguments.figures.is_empty() { FIGURES.collect() } else { arguments.figures.clone() };

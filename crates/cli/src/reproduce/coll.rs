@@ -18,7 +18,7 @@ use pio_studies::{Computed, LOOKED_UP, Published, Statement};
 use crate::progress::Progress;
 
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Only these figures [default: 4 to 10; Table 1 comes with 7 and 8]
     #[arg(long = "figure", value_name = "NUMBER", value_delimiter = ',')]
     figures: Vec<u32>,
@@ -106,7 +106,7 @@ enum Rule {
     SwitchAge,
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(super) fn run(arguments: Arguments) -> Result<ExitCode> {
     arguments.output.as_deref().map_or(Ok(()), crate::whole_file::check_folder)?;
     check(&arguments)?;
     let figures: Vec<u32> =

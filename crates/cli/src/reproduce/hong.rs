@@ -16,7 +16,7 @@ mod measure;
 mod tables;
 
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Clients, of an experiment that the paper did not make [default: 4]
     #[arg(long, value_name = "COUNT")]
     clients: Option<u32>,
@@ -39,7 +39,7 @@ pub struct Arguments {
 const MOST_CLIENTS: u32 = 4096;
 const MOST_PIECE_BYTES: u64 = 1 << 20;
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(super) fn run(arguments: Arguments) -> Result<ExitCode> {
     arguments.output.as_deref().map_or(Ok(()), crate::whole_file::check_folder)?;
     let other = other(&arguments)?;
     arguments.measure.check()?;

@@ -33,7 +33,7 @@ Examples:
   pioscope reproduce miller-katz --figure 8 --set disks.far=\"12 ms\" --set buffers.read-ahead=false
 
 1 MW, a megaword, is 8 MiB. Keys for --set: docs/buffers.md.")]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Only these figures: 3, 4, 6, 7 or 8 [default: all, tables, statements and sensitivities]
     #[arg(long = "figure", value_name = "NUMBER", value_delimiter = ',')]
     figures: Vec<u32>,
@@ -102,7 +102,7 @@ impl FromStr for Change {
     }
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(super) fn run(arguments: Arguments) -> Result<ExitCode> {
     arguments.output.as_deref().map_or(Ok(()), crate::whole_file::check_folder)?;
     check(&arguments)?;
     let computer = computer(&arguments)?;

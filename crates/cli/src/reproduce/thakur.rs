@@ -22,7 +22,7 @@ use crate::progress::Working;
 const PROCESSES: u32 = 8;
 
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// The application [default: apps/collapse, if it is built]
     #[arg(long, value_name = "COLLAPSE")]
     program: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub struct Arguments {
     folder: Option<PathBuf>,
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode> {
+pub(super) fn run(arguments: Arguments) -> Result<ExitCode> {
     let mut text = String::new();
     let mut equal = true;
     if !arguments.simulate_only {

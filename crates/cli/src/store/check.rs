@@ -22,7 +22,7 @@ Examples:
 
 Without files named, it also finds what belongs to no file: parts whose removal was cut short, and what copies that
 were killed left behind. --repair removes these, and nothing else: damaged files stay as they are.")]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Files of the store [default: all]
     paths: Vec<String>,
     /// Remove what belongs to no file; nobody may be renaming files meanwhile
@@ -44,7 +44,7 @@ struct Found {
 }
 
 /// Says what is damaged, one line a block; an exit code that is not 0 if anything is.
-pub fn run(store: &Store, arguments: &Arguments) -> Result<ExitCode> {
+pub(super) fn run(store: &Store, arguments: &Arguments) -> Result<ExitCode> {
     let mut found = Found::default();
     let paths = match &arguments.paths[..] {
         [] => named(store, &mut found)?,

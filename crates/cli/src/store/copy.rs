@@ -14,7 +14,7 @@ use crate::serve::strip;
 use crate::whole_file::WholeFile;
 
 /// What tells a path of the store from one of the file system.
-pub const MARK: &str = "pioscope:";
+pub(super) const MARK: &str = "pioscope:";
 
 /// Bytes that are copied at a time.
 const CHUNK_BYTES: usize = 8 << 20;
@@ -27,7 +27,7 @@ Examples:
   pioscope store cp pioscope:run/a.nc pioscope:run/b.nc
 
 The target is there whole or not at all: until the copy is complete it has another name.")]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// What to copy: a file, or pioscope:PATH in the store
     source: String,
     /// Where to: a file or folder, or pioscope:PATH in the store
@@ -40,7 +40,7 @@ pub struct Arguments {
     servers: Option<u32>,
 }
 
-pub fn run(store: &Store, arguments: &Arguments) -> Result<()> {
+pub(super) fn run(store: &Store, arguments: &Arguments) -> Result<()> {
     let Arguments { source, target, strip, servers } = arguments;
     let striping = Striping { unit: strip.unwrap_or(0), factor: servers.unwrap_or(0) };
     if let Some(factor) = servers {

@@ -19,7 +19,7 @@ Examples:
   pioscope store rm --force run/mesh.nc
 
 As rm of files: what can be removed is removed, and the exit code is not 0 if something could not be.")]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Files of the store; with --recursive, also folders
     #[arg(required = true)]
     paths: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Arguments {
 }
 
 /// Removes what it can, and says a line for each path that it cannot remove.
-pub fn run(store: &Store, arguments: &Arguments) -> Result<ExitCode> {
+pub(super) fn run(store: &Store, arguments: &Arguments) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for path in &arguments.paths {
         if let Err(error) = remove(store, inside(path), arguments) {

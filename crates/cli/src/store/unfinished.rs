@@ -14,25 +14,25 @@ const END: &str = ".part";
 const DIGITS: usize = 8;
 
 /// A name that no other copy has.
-pub fn name(path: &str) -> Result<String> {
+pub(super) fn name(path: &str) -> Result<String> {
     let number = u32::from_le_bytes(random().context("no random numbers")?);
     Ok(format!("{path}.{number:0DIGITS$x}{END}"))
 }
 
 /// The path that the copy was to get; `None` if the name is not one of an unfinished copy.
-pub fn target(name: &str) -> Option<&str> {
+pub(super) fn target(name: &str) -> Option<&str> {
     let (path, number) = name.strip_suffix(END)?.rsplit_once('.')?;
     let digits = |digit: char| digit.is_ascii_digit() || ('a'..='f').contains(&digit);
     (number.len() == DIGITS && number.chars().all(digits)).then_some(path)
 }
 
 /// Says to others that this copy is going on, until the process ends or has not been heard of for a while.
-pub fn mark(file: &StoreFile) -> Result<Lock> {
+pub(super) fn mark(file: &StoreFile) -> Result<Lock> {
     Ok(file.lock(0..1, false, Duration::ZERO)?)
 }
 
 /// Those of the names that are unfinished copies nobody works on any more.
-pub fn abandoned(store: &Store, names: &[String]) -> Result<Vec<String>> {
+pub(super) fn abandoned(store: &Store, names: &[String]) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for name in names.iter().filter(|name| target(name).is_some()) {
         let file = match store.open(name, Mode::default(), Striping::default()) {

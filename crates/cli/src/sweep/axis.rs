@@ -11,14 +11,14 @@ use crate::workload_traffic;
 
 /// A key and the values that it takes one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Axis {
+pub(crate) struct Axis {
     pub key: String,
     pub values: Vec<String>,
 }
 
 /// What a key is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// The machine's description.
     Machine,
     /// The hints.
@@ -72,7 +72,7 @@ fn split(values: &str) -> Vec<String> {
 
 impl Axis {
     /// What the key is of, where this is predicted.
-    pub fn kind(&self, source: &Source) -> Result<Kind> {
+    pub(crate) fn kind(&self, source: &Source) -> Result<Kind> {
         let key = self.key.as_str();
         let parameters: Vec<&str> = match source {
             Source::Trace(_) => Vec::new(),
@@ -108,7 +108,7 @@ impl Axis {
 }
 
 /// A value as a number, in its basic unit, if it is one.
-pub fn place(value: &str) -> Option<f64> {
+pub(super) fn place(value: &str) -> Option<f64> {
     let number = f64::from_str(value).ok().filter(|number| number.is_finite());
     let size = || parse_size(value).map(|bytes| bytes as f64);
     let time = || Duration::parse(value).map(Duration::seconds);

@@ -21,7 +21,7 @@ enum Column {
 
 /// Writes a sweep. Settings that are numbers at every point are columns of numbers in their basic unit (bytes, seconds,
 /// bytes a second), the others of texts.
-pub fn write(sweep: &Sweep, path: &Path) -> Result<(), ParquetError> {
+pub(super) fn write(sweep: &Sweep, path: &Path) -> Result<(), ParquetError> {
     let columns = columns(sweep);
     let mut fields = Vec::new();
     for (name, column) in &columns {

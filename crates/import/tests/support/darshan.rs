@@ -3,7 +3,7 @@
 use std::io::Write;
 
 /// A log to be.
-pub struct LogWriter {
+pub(super) struct LogWriter {
     pub version: &'static str,
     pub big_endian: bool,
     pub compression: Compression,
@@ -15,19 +15,19 @@ pub struct LogWriter {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub enum Compression {
+pub(super) enum Compression {
     Zlib,
     Bzip2,
     None,
 }
 
 impl LogWriter {
-    pub fn new(version: &'static str, big_endian: bool, compression: Compression) -> LogWriter {
+    pub(super) fn new(version: &'static str, big_endian: bool, compression: Compression) -> LogWriter {
         LogWriter { version, big_endian, compression, partial: 0, names: Vec::new(), modules: Vec::new() }
     }
 
     /// Bytes of words in the byte order of the log.
-    pub fn words(&self) -> Words {
+    pub(super) fn words(&self) -> Words {
         Words { bytes: Vec::new(), big_endian: self.big_endian }
     }
 
@@ -35,7 +35,7 @@ impl LogWriter {
         self.version == "3.41"
     }
 
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(super) fn bytes(&self) -> Vec<u8> {
         let count = if self.is_wide() { 64 } else { 16 };
         let header_len = if self.is_wide() { 1328 } else { 360 };
         let mut body = self.compress(&self.job());
@@ -125,32 +125,32 @@ impl LogWriter {
 }
 
 /// Words, one behind the other.
-pub struct Words {
+pub(super) struct Words {
     pub bytes: Vec<u8>,
     big_endian: bool,
 }
 
 impl Words {
-    pub fn u64(&mut self, value: u64) -> &mut Words {
+    pub(super) fn u64(&mut self, value: u64) -> &mut Words {
         self.bytes.extend(if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() });
         self
     }
 
-    pub fn u32(&mut self, value: u32) -> &mut Words {
+    pub(super) fn u32(&mut self, value: u32) -> &mut Words {
         self.bytes.extend(if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() });
         self
     }
 
-    pub fn i64(&mut self, value: i64) -> &mut Words {
+    pub(super) fn i64(&mut self, value: i64) -> &mut Words {
         self.u64(value as u64)
     }
 
-    pub fn f64(&mut self, value: f64) -> &mut Words {
+    pub(super) fn f64(&mut self, value: f64) -> &mut Words {
         self.u64(value.to_bits())
     }
 
     /// `count` whole numbers: 1000, 1001, …
-    pub fn integers(&mut self, count: i64) -> &mut Words {
+    pub(super) fn integers(&mut self, count: i64) -> &mut Words {
         for value in 1000..1000 + count {
             self.i64(value);
         }
@@ -158,7 +158,7 @@ impl Words {
     }
 
     /// `count` times: 0.5, 1.5, …
-    pub fn floats(&mut self, count: u32) -> &mut Words {
+    pub(super) fn floats(&mut self, count: u32) -> &mut Words {
         for value in 0..count {
             self.f64(f64::from(value) + 0.5);
         }
@@ -166,7 +166,12 @@ impl Words {
     }
 
     /// A DXT record: id, rank, and for each access whether it is a write, offset, length, start and end. Writes first.
-    pub fn accesses(&mut self, id: u64, rank: i64, accesses: &[(bool, i64, i64, f64, f64)]) -> &mut Words {
+    pub(super) fn accesses(
+        &mut self,
+        id: u64,
+        rank: i64,
+        accesses: &[(bool, i64, i64, f64, f64)],
+    ) -> &mut Words {
         let writes = accesses.iter().filter(|access| access.0).count();
         self.u64(id).i64(rank).i64(0);
         let mut host = format!("node{rank}").into_bytes();

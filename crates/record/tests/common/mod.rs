@@ -1,7 +1,7 @@
 //! Compiles small programs, records them, and counts what the trace says.
 #![allow(dead_code)] // Each test file uses its own part.
 
-pub mod strace;
+pub(crate) mod strace;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use pio_record::{Options, Outcome, run};
 use pio_trace::{Call, Event, Trace};
 
 /// A job's folder, trace and outcome.
-pub struct Job {
+pub(crate) struct Job {
     pub folder: tempfile::TempDir,
     pub outcome: Outcome,
     pub trace: Trace,
@@ -19,16 +19,16 @@ pub struct Job {
 }
 
 /// A folder outside `/tmp` is not needed: regular files anywhere are recorded.
-pub fn folder() -> tempfile::TempDir {
+pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
-pub fn program_source(name: &str) -> PathBuf {
+pub(crate) fn program_source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
 }
 
 /// Compiles `tests/programs/NAME.c` into `folder`.
-pub fn compile(compiler: &str, name: &str, folder: &Path, extra: &[&str]) -> PathBuf {
+pub(crate) fn compile(compiler: &str, name: &str, folder: &Path, extra: &[&str]) -> PathBuf {
     let program = folder.join(name);
     let output = Command::new(compiler)
         .args(["-std=gnu11", "-g", "-Wall"])
@@ -43,12 +43,12 @@ pub fn compile(compiler: &str, name: &str, folder: &Path, extra: &[&str]) -> Pat
     program
 }
 
-pub fn command(words: &[&str]) -> Vec<OsString> {
+pub(crate) fn command(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
 /// Records a command whose trace goes into `folder`.
-pub fn record_in(
+pub(crate) fn record_in(
     folder: tempfile::TempDir,
     command: Vec<OsString>,
     change: impl FnOnce(&mut Options),
@@ -71,7 +71,7 @@ pub fn record_in(
 
 impl Job {
     /// The events on files whose path ends so.
-    pub fn on<'a>(&'a self, suffix: &str) -> Vec<&'a Event> {
+    pub(crate) fn on<'a>(&'a self, suffix: &str) -> Vec<&'a Event> {
         let tables = self.trace.tables();
         let ends = |event: &&Event| {
             event.handle.and_then(|h| tables.file_of(h)).is_some_and(|file| file.path.ends_with(suffix))
@@ -80,13 +80,13 @@ impl Job {
     }
 
     /// Bytes that these calls moved to or from files whose path ends so.
-    pub fn bytes(&self, suffix: &str, op: pio_trace::Op) -> u64 {
+    pub(crate) fn bytes(&self, suffix: &str, op: pio_trace::Op) -> u64 {
         self.on(suffix).iter().filter(|e| e.op() == op).map(|e| e.transferred()).sum()
     }
 }
 
 /// How many of each call.
-pub fn counts(events: &[&Event]) -> Vec<(&'static str, usize)> {
+pub(crate) fn counts(events: &[&Event]) -> Vec<(&'static str, usize)> {
     let mut counts = Vec::new();
     for call in Call::ALL {
         let n = events.iter().filter(|e| e.call == *call).count();

@@ -28,11 +28,11 @@ const NAMES: [(&str, &[&str]); 6] = [
 ];
 
 /// Calls that returned well, and bytes that they moved.
-pub type Tally = BTreeMap<&'static str, (u64, u64)>;
+pub(crate) type Tally = BTreeMap<&'static str, (u64, u64)>;
 
 /// Of each file below a folder; and of all calls that name a path, under the empty name.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     pub files: BTreeMap<String, Tally>,
     /// Files that somebody worked on through streams: their reads and writes are those of the C library.
     pub streams: Vec<String>,
@@ -49,7 +49,7 @@ impl Seen {
 }
 
 /// The options that make strace say what we read.
-pub fn options(log: &Path) -> Vec<String> {
+pub(crate) fn options(log: &Path) -> Vec<String> {
     let mut calls: Vec<&str> = COPIES.to_vec();
     calls.extend(FAMILIES.iter().chain(&NAMES).flat_map(|(_, calls)| calls.iter().copied()));
     let words = ["strace", "-f", "-y", "-s", "0", "-qq", "-e", "signal=none", "-e"];
@@ -60,7 +60,7 @@ pub fn options(log: &Path) -> Vec<String> {
 }
 
 /// What strace saw on files below `folder`.
-pub fn seen_by_strace(log: &Path, folder: &str) -> Seen {
+pub(crate) fn seen_by_strace(log: &Path, folder: &str) -> Seen {
     let mut seen = Seen::default();
     let mut unfinished: BTreeMap<String, String> = BTreeMap::new();
     let text = fs::read(log).expect("strace's log");
@@ -128,7 +128,7 @@ fn count_line(line: &str, folder: &str, seen: &mut Seen) {
 }
 
 /// What the recorder saw on files below `folder`. Folders are none of its files.
-pub fn seen_by_recorder(trace: &Trace, events: &[Event], folder: &str) -> Seen {
+pub(crate) fn seen_by_recorder(trace: &Trace, events: &[Event], folder: &str) -> Seen {
     let mut seen = Seen::default();
     let tables = trace.tables();
     for event in events {

@@ -52,7 +52,7 @@ fn processes(count: usize, hosts: usize, ranked: bool, end_ns: u64) -> Vec<Proce
 
 /// `ranks` processes write `files` files, each together: every rank sends each other rank its part, then writes a
 /// contiguous 1/ranks of the file.
-pub fn checkpoints(ranks: usize, files: usize) -> (Tables, Vec<Event>) {
+pub(crate) fn checkpoints(ranks: usize, files: usize) -> (Tables, Vec<Event>) {
     let mut jitter = Jitter(1);
     let file_bytes = (128 * 128 * 64 * 8) as u64;
     let share = file_bytes / ranks as u64;
@@ -195,7 +195,7 @@ pub fn checkpoints(ranks: usize, files: usize) -> (Tables, Vec<Event>) {
 }
 
 /// One process copies a file in blocks, then reads some records at random; one open fails.
-pub fn copy() -> (Tables, Vec<Event>) {
+pub(crate) fn copy() -> (Tables, Vec<Event>) {
     let mut jitter = Jitter(2);
     let mut events = vec![Event { result: -2, ..event(Call::Open, 0, None, MS, 8 * US) }];
     let mut now = 2 * MS;
@@ -247,7 +247,7 @@ pub fn copy() -> (Tables, Vec<Event>) {
 }
 
 /// `count` small writes by `ranks` processes, each to its own file, in bursts.
-pub fn long_run(ranks: usize, count: usize) -> (Tables, Vec<Event>) {
+pub(crate) fn long_run(ranks: usize, count: usize) -> (Tables, Vec<Event>) {
     let mut jitter = Jitter(3);
     let each = count / ranks;
     let mut events = Vec::with_capacity(count);

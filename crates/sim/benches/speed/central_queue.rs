@@ -8,7 +8,7 @@ use pio_sim::network::{MessageId, Network};
 
 use crate::measure::{Part, against_bare_loop};
 
-pub const PART: Part = Part { name: "central-queue", run };
+pub(crate) const PART: Part = Part { name: "central-queue", run };
 
 const MESSAGES: u64 = 300_000;
 const PACKET: u32 = 512;

@@ -9,7 +9,7 @@ use pio_sim::network::{Delivery, MessageId, Network};
 
 use crate::measure::{Part, against_bare_loop};
 
-pub const PART: Part = Part { name: "circuit", run };
+pub(crate) const PART: Part = Part { name: "circuit", run };
 
 /// Data of a packet; a node can inject one in so much time.
 const PACKET_BYTES: u64 = 320;

@@ -14,7 +14,7 @@ use pio_sim::kernel::{Stream, Time};
 
 use crate::measure::{Part, against_bare_loop};
 
-pub const PART: Part = Part { name: "disks", run };
+pub(crate) const PART: Part = Part { name: "disks", run };
 
 const REQUESTS: u64 = 1_000_000;
 

@@ -7,7 +7,7 @@ use pio_sim::kernel::{Events, Stream, Time};
 
 use crate::measure::{Part, ROUNDS, distances, millions, rate};
 
-pub const PART: Part = Part { name: "events", run };
+pub(crate) const PART: Part = Part { name: "events", run };
 
 const EVENTS: u64 = 2_000_000;
 

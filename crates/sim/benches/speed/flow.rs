@@ -11,7 +11,7 @@ use pio_sim::network::{MessageId, Network};
 
 use crate::measure::{Part, ROUNDS, Watch, bare_loop, distances, millions, rate};
 
-pub const PART: Part = Part { name: "flow", run };
+pub(crate) const PART: Part = Part { name: "flow", run };
 
 /// Arity and levels of the tree, and messages under way.
 const CASES: [(u32, u32, u32); 6] =

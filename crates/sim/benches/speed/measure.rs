@@ -6,7 +6,7 @@ use std::time::Instant;
 use pio_sim::kernel::{Events, Stream, Time};
 
 /// Runs of each side.
-pub const ROUNDS: usize = 5;
+pub(crate) const ROUNDS: usize = 5;
 
 /// Events that wait in the bare loop.
 const PENDING: u64 = 1_000;
@@ -16,7 +16,7 @@ const EVENTS: u64 = 4_000_000;
 const MEAN_PS: f64 = 1e6;
 
 /// A part of the simulator that can be measured.
-pub struct Part {
+pub(crate) struct Part {
     /// Its name on the command line.
     pub name: &'static str,
     /// Measures and prints.
@@ -24,7 +24,7 @@ pub struct Part {
 }
 
 /// Measures `work`, which gives how many of `unit` it did, in turn with the bare loop, and prints both.
-pub fn against_bare_loop(what: &str, unit: &str, mut work: impl FnMut() -> u64) {
+pub(crate) fn against_bare_loop(what: &str, unit: &str, mut work: impl FnMut() -> u64) {
     let distances = distances();
     let (mut best, mut bare) = (0.0_f64, 0.0_f64);
     let mut slowest = f64::INFINITY;
@@ -44,26 +44,26 @@ pub fn against_bare_loop(what: &str, unit: &str, mut work: impl FnMut() -> u64) 
 }
 
 /// How often in a second of processor time `work` does what it counts.
-pub fn rate(work: impl FnOnce() -> u64) -> f64 {
+pub(crate) fn rate(work: impl FnOnce() -> u64) -> f64 {
     let watch = Watch::start();
     let count = black_box(work());
     count as f64 / watch.seconds()
 }
 
 /// Takes the processor time of this thread: others on the machine do not disturb it as they do the clock.
-pub struct Watch {
+pub(crate) struct Watch {
     begin: Instant,
     begin_ns: Option<u64>,
 }
 
 impl Watch {
     /// From now on.
-    pub fn start() -> Watch {
+    pub(crate) fn start() -> Watch {
         Watch { begin_ns: processor_ns(), begin: Instant::now() }
     }
 
     /// Since then; of the clock, where the system does not tell the processor's.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         match (self.begin_ns, processor_ns()) {
             (Some(begin), Some(end)) if end > begin => (end - begin) as f64 / 1e9,
             _ => self.begin.elapsed().as_secs_f64(),
@@ -78,18 +78,18 @@ fn processor_ns() -> Option<u64> {
 }
 
 /// A rate in millions.
-pub fn millions(rate: f64) -> String {
+pub(crate) fn millions(rate: f64) -> String {
     format!("{:.3} M", rate / 1e6)
 }
 
 /// Exponential distances in time, drawn beforehand.
-pub fn distances() -> Vec<u64> {
+pub(crate) fn distances() -> Vec<u64> {
     let mut stream = Stream::named(1, "distances");
     (0..1 << 16).map(|_| stream.exponential(MEAN_PS) as u64).collect()
 }
 
 /// Takes out events and adds as many, `pending` waiting all the time.
-pub fn bare_loop(pending: u64, count: u64, distances: &[u64]) -> u64 {
+pub(crate) fn bare_loop(pending: u64, count: u64, distances: &[u64]) -> u64 {
     let mut events = Events::new();
     let distance = |index: u64| distances[index as usize % distances.len()];
     (0..pending).for_each(|index| events.add(Time(distance(index)), index as u32));

@@ -9,7 +9,7 @@ use pio_sim::network::wormhole::Wormhole;
 
 use crate::measure::{Part, against_bare_loop};
 
-pub const PART: Part = Part { name: "network", run };
+pub(crate) const PART: Part = Part { name: "network", run };
 
 /// Bytes of a flit, and a second: a cycle is 1 ns.
 const FLIT: u64 = 8;

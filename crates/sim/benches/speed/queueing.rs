@@ -6,7 +6,7 @@ use pio_sim::queueing::{Class, Model, Options, Place, Service, Source, Visit, ru
 
 use crate::measure::{Part, against_bare_loop};
 
-pub const PART: Part = Part { name: "queueing", run: measure };
+pub(crate) const PART: Part = Part { name: "queueing", run: measure };
 
 const JOBS: u64 = 500_000;
 

@@ -14,10 +14,10 @@ use super::{IoNodeTimes, Outcomes, Point};
 use crate::{Basis, Computed, Published, Statement, Verdict};
 
 /// What varies by no more is independent.
-pub const SAME: f64 = 0.10;
+pub(super) const SAME: f64 = 0.10;
 
 /// What differs by no more differs slightly.
-pub const SLIGHTLY: f64 = 0.25;
+pub(super) const SLIGHTLY: f64 = 0.25;
 
 /// A mean this many times that without load: waiting takes as long as service. So an I/O node "begins to saturate".
 const SATURATES: f64 = 2.0;

@@ -103,7 +103,7 @@ impl Window {
 }
 
 /// The window is cut into so many parts of the same length, for the confidence interval.
-pub const PARTS: usize = 10;
+pub(super) const PARTS: usize = 10;
 
 impl Outcome {
     /// Bytes a second that these processes moved together.

@@ -1,7 +1,7 @@
 //! Small systems of linear equations.
 
 /// Solves `rows · x = right`, square; none if it has no one solution.
-pub fn solve(mut rows: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
+pub(super) fn solve(mut rows: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let size = right.len();
     // Parameters differ by many decades: each row is measured against its own largest entry.
     for (row, right) in rows.iter_mut().zip(&mut right) {
@@ -33,7 +33,7 @@ pub fn solve(mut rows: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
 
 /// Least squares: the `x` for which `rows · x` comes closest to 1 everywhere, and the covariance of `x` for a variance
 /// of 1. None if the rows do not determine it.
-pub fn closest_to_one(rows: &[Vec<f64>]) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
+pub(super) fn closest_to_one(rows: &[Vec<f64>]) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
     let size = rows.first()?.len();
     let sum = |one: usize, two: usize| rows.iter().map(|row| row[one] * row[two]).sum::<f64>();
     // Columns in units of their own length: the equations are as well behaved as they can be.

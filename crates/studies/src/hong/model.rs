@@ -56,7 +56,7 @@ pub struct Experiment {
 }
 
 /// Number of parameters.
-pub const COUNT: usize = 9;
+pub(super) const COUNT: usize = 9;
 
 /// The parameters, in the order of [`Parameters`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

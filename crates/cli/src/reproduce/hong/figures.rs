@@ -5,7 +5,7 @@ use pio_report::chart::{Figure, Point, Series};
 use pio_studies::hong::{Cell, Row, Table};
 
 /// A table's file name, and its figure.
-pub fn of_table(table: &Table) -> (String, Figure) {
+pub(super) fn of_table(table: &Table) -> (String, Figure) {
     let series = |name: &str, point: &dyn Fn(&Row) -> Option<Point>| Series {
         name: name.to_owned(),
         points: table.rows.iter().filter_map(point).collect(),
@@ -51,7 +51,7 @@ pub fn of_table(table: &Table) -> (String, Figure) {
 }
 
 /// What a table shows.
-pub fn title(table: &Table) -> String {
+pub(super) fn title(table: &Table) -> String {
     let number = table.number.map(|number| format!("Table {number}: ")).unwrap_or_default();
     let plural = if table.servers == 1 { "" } else { "s" };
     format!(
@@ -63,7 +63,7 @@ pub fn title(table: &Table) -> String {
     )
 }
 
-pub fn direction(direction: Direction) -> &'static str {
+pub(super) fn direction(direction: Direction) -> &'static str {
     match direction {
         Direction::Read => "read",
         Direction::Write => "write",

@@ -20,7 +20,7 @@ use crate::apply::{self, How};
 const BENCHMARK: &str = include_str!("../../../../../papers/hong-2006/benchmark.c");
 
 #[derive(Debug, Args)]
-pub struct Measuring {
+pub(super) struct Measuring {
     /// Also run the paper's benchmark here, for real, in the same table layout
     #[arg(long)]
     measure: bool,
@@ -91,12 +91,12 @@ const PIECE_BYTES: std::ops::RangeInclusive<u64> = 1..=1 << 20;
 
 impl Measuring {
     /// Whether anything is to be measured.
-    pub fn is_wanted(&self) -> bool {
+    pub(super) fn is_wanted(&self) -> bool {
         self.measure
     }
 
     /// Refuses what cannot be, before anything is run.
-    pub fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         if let Some(clients) = self.measure_clients.iter().find(|count| !(1..=MOST_CLIENTS).contains(*count))
         {
             bail!("--measure-clients {clients}: expected 1 to {MOST_CLIENTS}");
@@ -122,7 +122,7 @@ impl Measuring {
 }
 
 /// What was measured.
-pub struct Measured {
+pub(super) struct Measured {
     mpi: String,
     carriers: Vec<Carrier>,
     piece_bytes: u64,
@@ -143,7 +143,7 @@ struct Case {
 const WAYS: [&str; 2] = ["write", "read"];
 
 /// Compiles the benchmark and runs it. The carriers take turns, so that what disturbs the machine disturbs all of them.
-pub fn run(arguments: &Measuring) -> Result<Measured> {
+pub(super) fn run(arguments: &Measuring) -> Result<Measured> {
     let Commands { mpicc, mpiexec } = Commands::first().context("--measure needs an MPI")?;
     let temporary = match &arguments.folder {
         Some(folder) => {
@@ -295,12 +295,12 @@ fn median(ascending: &[f64]) -> f64 {
 
 impl Measured {
     /// The tables, laid out as the paper's.
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         self.each().map(|(clients, way)| self.table(clients, way).text()).collect::<Vec<_>>().join("\n")
     }
 
     /// The same as figures, each with its file's name.
-    pub fn figures(&self) -> Vec<(String, Figure)> {
+    pub(super) fn figures(&self) -> Vec<(String, Figure)> {
         self.each()
             .map(|(clients, way)| (format!("measured-{}-{clients}", WAYS[way]), self.figure(clients, way)))
             .collect()

@@ -7,7 +7,7 @@ use pio_studies::{Basis, Computed, Published, Statement, Verdict};
 use super::figures::{direction, title};
 
 /// All of the study.
-pub fn text(study: &Study) -> String {
+pub(super) fn text(study: &Study) -> String {
     let mut tables = vec![parameters(study), sums(&study.fit)];
     tables.extend(study.tables.iter().map(times));
     tables.push(statements(&study.statements));
@@ -158,7 +158,7 @@ fn note(table: &hong::Table, is_known: bool) -> String {
 }
 
 /// Segments as the paper counts them, in thousands.
-pub fn thousands(pieces: u64) -> String {
+pub(super) fn thousands(pieces: u64) -> String {
     (pieces as f64 / 1e3).to_string()
 }
 

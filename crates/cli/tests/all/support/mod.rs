@@ -9,7 +9,7 @@ use pio_mpi::{Commands, any_ranks};
 use tempfile::TempDir;
 
 /// What a command printed, and how it ended.
-pub struct Transcript {
+pub(crate) struct Transcript {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
@@ -18,7 +18,7 @@ pub struct Transcript {
 impl Transcript {
     /// It failed with one line that begins with the command's name and contains `expected`.
     #[track_caller]
-    pub fn fails_with(&self, expected: &str) {
+    pub(crate) fn fails_with(&self, expected: &str) {
         assert_ne!(self.code, Some(0), "it succeeded: {}", self.err);
         let ours: Vec<&str> = self.err.lines().filter(|line| line.starts_with("pioscope:")).collect();
         assert!(
@@ -30,36 +30,36 @@ impl Transcript {
 
     /// It succeeded.
     #[track_caller]
-    pub fn succeeds(self) -> Transcript {
+    pub(crate) fn succeeds(self) -> Transcript {
         assert_eq!(self.code, Some(0), "{}\n{}", self.out, self.err);
         self
     }
 }
 
 /// A folder to run commands in.
-pub struct Place {
+pub(crate) struct Place {
     folder: TempDir,
 }
 
 impl Place {
-    pub fn new() -> Place {
+    pub(crate) fn new() -> Place {
         Place { folder: tempfile::tempdir().expect("a temporary folder") }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    pub fn join(&self, name: &str) -> PathBuf {
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.path().join(name)
     }
 
     /// Runs `pioscope` with these words.
-    pub fn pioscope<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Transcript {
+    pub(crate) fn pioscope<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Transcript {
         self.run(Command::new(env!("CARGO_BIN_EXE_pioscope")).args(words))
     }
 
-    pub fn run(&self, command: &mut Command) -> Transcript {
+    pub(crate) fn run(&self, command: &mut Command) -> Transcript {
         command.envs(any_ranks());
         let output = command.current_dir(self.path()).env("XDG_CACHE_HOME", cache()).output();
         let Output { status, stdout, stderr } = output.expect("the command starts");
@@ -68,7 +68,13 @@ impl Place {
     }
 
     /// Compiles a C program with `compiler`.
-    pub fn compile(&self, compiler: impl AsRef<OsStr>, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+    pub(crate) fn compile(
+        &self,
+        compiler: impl AsRef<OsStr>,
+        name: &str,
+        source: &str,
+        flags: &[&str],
+    ) -> PathBuf {
         let (program, file) = (self.join(name), self.join(&format!("{name}.c")));
         fs::write(&file, source).expect("the folder is writable");
         let mut command = Command::new(compiler);
@@ -83,11 +89,11 @@ fn cache() -> PathBuf {
 }
 
 /// The MPI to test with; none, and a word why, if there is none.
-pub fn mpi() -> Option<Commands> {
+pub(crate) fn mpi() -> Option<Commands> {
     Commands::first().map_err(|missing| eprintln!("skipped: {missing}")).ok()
 }
 
 /// The words that start a job of so many ranks.
-pub fn mpiexec(mpi: &Commands, ranks: u32) -> [String; 3] {
+pub(crate) fn mpiexec(mpi: &Commands, ranks: u32) -> [String; 3] {
     [mpi.mpiexec.display().to_string(), "-n".to_owned(), ranks.to_string()]
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 /// `pioscope serve`, killed when the test is over.
-pub struct Servers {
+pub(crate) struct Servers {
     child: Child,
     folder: PathBuf,
     arguments: Vec<String>,
@@ -16,19 +16,19 @@ pub struct Servers {
 
 impl Servers {
     /// Starts servers in a folder, and waits until the store is ready.
-    pub fn start(folder: &Path, arguments: &[&str]) -> Servers {
+    pub(crate) fn start(folder: &Path, arguments: &[&str]) -> Servers {
         Servers::start_through("", folder, arguments)
     }
 
     /// The same, with a transport of their choice.
-    pub fn start_through(transport: &'static str, folder: &Path, arguments: &[&str]) -> Servers {
+    pub(crate) fn start_through(transport: &'static str, folder: &Path, arguments: &[&str]) -> Servers {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.into()).collect();
         let child = start(folder, &arguments, transport);
         Servers { child, folder: folder.to_owned(), arguments, transport }
     }
 
     /// Starts one server of a store of several; the others are to be started, too.
-    pub fn start_one(folder: &Path, index: u32, servers: u32, arguments: &[&str]) -> Servers {
+    pub(crate) fn start_one(folder: &Path, index: u32, servers: u32, arguments: &[&str]) -> Servers {
         let numbers = [index, servers].map(|number| number.to_string());
         let one = ["--server-index", &numbers[0], "--servers", &numbers[1]];
         Servers::start(folder, &[&one, arguments].concat())
@@ -36,7 +36,7 @@ impl Servers {
 
     /// Starts them in a namespace where `folder` is a file system in memory of so many bytes; `None` if this machine does
     /// not let an ordinary user do that.
-    pub fn start_on_small_disk(folder: &Path, bytes: u64) -> Option<Servers> {
+    pub(crate) fn start_on_small_disk(folder: &Path, bytes: u64) -> Option<Servers> {
         let mount = format!("mount -t tmpfs -o size={bytes} none '{}'", folder.display());
         let own = |script: &str| {
             let mut command = Command::new("unshare");
@@ -57,24 +57,24 @@ impl Servers {
     }
 
     /// SIGKILL.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
     /// Starts them again after they were killed.
-    pub fn start_again(&mut self) {
+    pub(crate) fn start_again(&mut self) {
         self.child = start(&self.folder, &self.arguments, self.transport);
     }
 
     /// Kills them, and starts them again where they were.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.kill();
         self.start_again();
     }
 
     /// Sends a signal, by name.
-    pub fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
         assert!(sent.unwrap().success());
         // On a busy machine, threads go on until the kernel comes to them.

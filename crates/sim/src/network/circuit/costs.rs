@@ -43,7 +43,7 @@ pub(super) struct BusCosts {
 }
 
 impl Costs {
-    pub fn new(link: &Link, description: &Circuit) -> Costs {
+    pub(super) fn new(link: &Link, description: &Circuit) -> Costs {
         let (packet, adapter) = (&description.packet, &description.adapter);
         let flit_time = link.bandwidth.time_of(packet.flit);
         let bus = || BusCosts {
@@ -78,12 +78,12 @@ impl Costs {
     }
 
     /// Transactions of a packet of so much data; one without data tells the receiver that the message is there.
-    pub fn transactions(&self, payload: u64) -> u64 {
+    pub(super) fn transactions(&self, payload: u64) -> u64 {
         payload.div_ceil(self.transaction).max(1)
     }
 
     /// How long a packet of so much data takes on a link.
-    pub fn body(&self, payload: u64) -> Duration {
+    pub(super) fn body(&self, payload: u64) -> Duration {
         let overhead = self.packet_overhead + self.transactions(payload) * self.transaction_overhead;
         times(self.flit_time, (payload + overhead).div_ceil(self.flit))
     }

@@ -34,7 +34,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    pub fn new(id: MessageId, from: u32, to: u32, bytes: u64, priority: Priority) -> Message {
+    pub(super) fn new(id: MessageId, from: u32, to: u32, bytes: u64, priority: Priority) -> Message {
         Message {
             id,
             from,

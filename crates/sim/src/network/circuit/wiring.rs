@@ -28,7 +28,7 @@ pub(super) struct Wiring {
 const MOST_ENTRIES: u64 = 1 << 22;
 
 impl Wiring {
-    pub fn new(topology: &Topology) -> Wiring {
+    pub(super) fn new(topology: &Topology) -> Wiring {
         let channels = topology.channels();
         let switch = |device| match device {
             Device::Switch(switch) => Some(switch),
@@ -57,40 +57,40 @@ impl Wiring {
         wiring
     }
 
-    pub fn nodes(&self) -> u32 {
+    pub(super) fn nodes(&self) -> u32 {
         self.topology.nodes()
     }
 
-    pub fn switches(&self) -> usize {
+    pub(super) fn switches(&self) -> usize {
         self.outgoing.len()
     }
 
-    pub fn channels(&self) -> usize {
+    pub(super) fn channels(&self) -> usize {
         self.ends.len()
     }
 
     /// The channel out of a node.
-    pub fn injection(&self, node: u32) -> u32 {
+    pub(super) fn injection(&self, node: u32) -> u32 {
         self.injection[node as usize]
     }
 
     /// The channel that leaves a switch by a port.
-    pub fn channel(&self, switch: u32, port: u16) -> u32 {
+    pub(super) fn channel(&self, switch: u32, port: u16) -> u32 {
         self.outgoing[switch as usize][usize::from(port)]
     }
 
     /// The switch and port that a channel leaves; nothing if it leaves a node.
-    pub fn start(&self, channel: u32) -> Option<(u32, u16)> {
+    pub(super) fn start(&self, channel: u32) -> Option<(u32, u16)> {
         self.starts[channel as usize]
     }
 
     /// The switch that a channel leads to; nothing if it leads to a node.
-    pub fn end(&self, channel: u32) -> Option<u32> {
+    pub(super) fn end(&self, channel: u32) -> Option<u32> {
         self.ends[channel as usize]
     }
 
     /// The ports of a switch by which a packet for this node can leave: where they are not adjacent, the first that are.
-    pub fn ports(&mut self, switch: u32, destination: u32) -> Ports {
+    pub(super) fn ports(&mut self, switch: u32, destination: u32) -> Ports {
         let index = switch as usize * self.injection.len() + destination as usize;
         let (first, end) =
             self.table.get(index).copied().unwrap_or_else(|| self.look_up(switch, destination));
