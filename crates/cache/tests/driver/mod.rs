@@ -9,7 +9,7 @@ use pio_cache::{Action, Cache, Event, FileId, ProcessId, RequestId, Settings, Tr
 type Byte = (FileId, u64);
 
 /// A cache, the memory that it manages and what is below; the content of a byte is a version, 0 at first.
-pub struct Driver {
+pub(crate) struct Driver {
     pub cache: Cache,
     settings: Settings,
     memory: BTreeMap<Byte, u64>,
@@ -31,7 +31,7 @@ struct Open {
 }
 
 impl Driver {
-    pub fn new(settings: Settings) -> Driver {
+    pub(crate) fn new(settings: Settings) -> Driver {
         Driver {
             cache: Cache::new(settings).unwrap(),
             settings,
@@ -47,33 +47,33 @@ impl Driver {
         }
     }
 
-    pub fn read(&mut self, process: u32, file: u64, bytes: Range<u64>) {
+    pub(crate) fn read(&mut self, process: u32, file: u64, bytes: Range<u64>) {
         let (request, file) = self.open(FileId(file), false, &bytes);
         let (offset, length) = (bytes.start, bytes.end - bytes.start);
         self.handle(Event::Read { request, process: ProcessId(process), file, offset, length });
     }
 
-    pub fn write(&mut self, process: u32, file: u64, bytes: Range<u64>) {
+    pub(crate) fn write(&mut self, process: u32, file: u64, bytes: Range<u64>) {
         let (request, file) = self.open(FileId(file), true, &bytes);
         let (offset, length) = (bytes.start, bytes.end - bytes.start);
         self.handle(Event::Write { request, process: ProcessId(process), file, offset, length });
     }
 
     /// A flush, before which what was accepted so far has to be below.
-    pub fn flush(&mut self, file: u64) {
+    pub(crate) fn flush(&mut self, file: u64) {
         let (request, file) = self.open(FileId(file), false, &(0..0));
         self.handle(Event::Flush { request, file });
     }
 
     /// The size of a file is known, and is at least so many bytes.
-    pub fn grow(&mut self, file: u64, bytes: u64) {
+    pub(crate) fn grow(&mut self, file: u64, bytes: u64) {
         let file = FileId(file);
         let written = self.truth.keys().filter(|byte| byte.0 == file).map(|byte| byte.1 + 1).max();
         self.handle(Event::Size { file, bytes: bytes.max(written.unwrap_or(0)) });
     }
 
     /// A file is gone, if nobody is using it.
-    pub fn forget(&mut self, file: u64) {
+    pub(crate) fn forget(&mut self, file: u64) {
         let file = FileId(file);
         if self.requests.values().any(|request| request.file == file) {
             return;
@@ -94,7 +94,7 @@ impl Driver {
     }
 
     /// One of the transfers under way ends; whether there was any.
-    pub fn end_transfer(&mut self, choice: usize) -> bool {
+    pub(crate) fn end_transfer(&mut self, choice: usize) -> bool {
         let under_way: Vec<u32> = self.fetches.keys().chain(self.writes.keys()).copied().collect();
         if under_way.is_empty() {
             return false;
@@ -117,7 +117,7 @@ impl Driver {
     }
 
     /// Lets everything end; what is dirty may stay so.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         let mut choice = 0;
         while self.end_transfer(choice) {
             choice += 7;
@@ -127,7 +127,7 @@ impl Driver {
     }
 
     /// Nothing is lost: after a flush, below is what was written.
-    pub fn check_below(&self) {
+    pub(crate) fn check_below(&self) {
         assert_eq!(self.cache.dirty_bytes(), 0);
         for (byte, version) in &self.truth {
             assert_eq!(self.below.get(byte), Some(version), "{byte:?} below");

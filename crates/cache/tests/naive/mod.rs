@@ -3,10 +3,10 @@
 use pio_cache::Policy;
 
 /// A block: file and number.
-pub type Block = (u64, u64);
+pub(crate) type Block = (u64, u64);
 
 /// A policy on lists of single blocks; the coldest block of a list is the first.
-pub struct Naive {
+pub(crate) struct Naive {
     policy: Policy,
     capacity: usize,
     lists: Vec<Vec<Block>>,
@@ -15,13 +15,13 @@ pub struct Naive {
 }
 
 impl Naive {
-    pub fn new(policy: Policy, capacity: u64) -> Naive {
+    pub(crate) fn new(policy: Policy, capacity: u64) -> Naive {
         let capacity = capacity as usize;
         Naive { policy, capacity, lists: vec![Vec::new(); 8], marked: Vec::new(), p: 0.0 }
     }
 
     /// Touches a block; whether it was here.
-    pub fn touch(&mut self, block: Block) -> bool {
+    pub(crate) fn touch(&mut self, block: Block) -> bool {
         match self.policy {
             Policy::Lru | Policy::Mru => self.recency(block),
             Policy::Clock => self.clock(block),
@@ -31,7 +31,7 @@ impl Naive {
         }
     }
 
-    pub fn resident(&self) -> usize {
+    pub(crate) fn resident(&self) -> usize {
         match self.policy {
             Policy::Arc => self.lists[T1].len() + self.lists[T2].len(),
             Policy::Lirs => self.marked.len() + self.lists[Q].len(),

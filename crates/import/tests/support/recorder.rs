@@ -8,7 +8,7 @@ use flate2::write::ZlibEncoder;
 
 /// Which of its forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// 2.3: plain files, a table a process.
     Plain23,
     /// 2.5 as first published: plain files, a table a process.
@@ -22,7 +22,8 @@ pub enum Form {
 }
 
 impl Form {
-    pub const ALL: [Form; 5] = [Form::Plain23, Form::Plain25, Form::Merged25, Form::Packed30, Form::Merged30];
+    pub(crate) const ALL: [Form; 5] =
+        [Form::Plain23, Form::Plain25, Form::Merged25, Form::Packed30, Form::Merged30];
 
     fn is_merged(self) -> bool {
         matches!(self, Form::Merged25 | Form::Merged30)
@@ -35,7 +36,7 @@ impl Form {
 
 /// A call: start and end in units of time since the process began.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Called {
+pub(crate) struct Called {
     pub thread: u64,
     pub function: &'static str,
     pub depth: u8,
@@ -45,7 +46,7 @@ pub struct Called {
 }
 
 /// The functions that the tables of the tests name.
-pub const FUNCTIONS: [&str; 29] = [
+pub(crate) const FUNCTIONS: [&str; 29] = [
     "creat",
     "creat64",
     "open",
@@ -79,7 +80,12 @@ pub const FUNCTIONS: [&str; 29] = [
 
 /// The files of a job: for each rank the calls that it made. `unit_s` is the unit of times. Sequences that repeat become
 /// rules; `nesting` says how long they may be.
-pub fn folder(form: Form, ranks: &[Vec<Called>], unit_s: f64, nesting: usize) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn folder(
+    form: Form,
+    ranks: &[Vec<Called>],
+    unit_s: f64,
+    nesting: usize,
+) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     files.insert(
         "VERSION".to_owned(),

@@ -6,18 +6,18 @@ use pio_layout::{Datatype, Layout, View};
 use proptest::prelude::*;
 
 /// A layout and its bytes in data order.
-pub type Modelled = (Layout, Vec<i64>);
+pub(crate) type Modelled = (Layout, Vec<i64>);
 
 /// No more bytes than this in a model.
 const MODEL_BYTES: usize = 400;
 
 /// Every byte of a layout, in data order, one at a time.
-pub fn offsets(layout: &Layout) -> Vec<i64> {
+pub(crate) fn offsets(layout: &Layout) -> Vec<i64> {
     (0..layout.size()).map(|position| layout.offset_of(position).unwrap()).collect()
 }
 
 /// Any layout: also overlapping, backward, negative.
-pub fn any_layout() -> impl Strategy<Value = Modelled> {
+pub(crate) fn any_layout() -> impl Strategy<Value = Modelled> {
     let leaf = (0u64..6).prop_map(|len| (Layout::bytes(len), (0..len as i64).collect()));
     leaf.prop_recursive(4, 256, 4, |inner| {
         prop_oneof![
@@ -50,7 +50,7 @@ pub fn any_layout() -> impl Strategy<Value = Modelled> {
 }
 
 /// A layout that could be a filetype: offsets strictly increase.
-pub fn monotone_layout() -> impl Strategy<Value = Modelled> {
+pub(crate) fn monotone_layout() -> impl Strategy<Value = Modelled> {
     let leaf = (1u64..6).prop_map(|len| (Layout::bytes(len), (0..len as i64).collect()));
     leaf.prop_recursive(4, 256, 4, |inner| {
         prop_oneof![
@@ -123,7 +123,7 @@ fn sequence(list: Vec<(i64, Modelled)>) -> Modelled {
 }
 
 /// A view, and the absolute offsets of its first bytes: a few tiles.
-pub fn view() -> impl Strategy<Value = (View, Vec<u64>)> {
+pub(crate) fn view() -> impl Strategy<Value = (View, Vec<u64>)> {
     let etype = |(layout, bytes): Modelled| {
         if bytes.len().is_multiple_of(2) { (layout, bytes, 2) } else { (layout, bytes, 1) }
     };
@@ -152,6 +152,6 @@ fn dense_parts(layout: &Layout) -> Datatype {
 }
 
 /// Two positions, the smaller first.
-pub fn range(most: u64) -> impl Strategy<Value = std::ops::Range<u64>> {
+pub(crate) fn range(most: u64) -> impl Strategy<Value = std::ops::Range<u64>> {
     (0..=most, 0..=most).prop_map(|(a, b)| a.min(b)..a.max(b))
 }

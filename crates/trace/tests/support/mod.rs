@@ -13,7 +13,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 /// Two ranks, two files, three handles, a view and a datatype.
-pub fn tables() -> Tables {
+pub(crate) fn tables() -> Tables {
     let process = |rank| Process {
         rank: Some(rank),
         pid: 4891 + rank,
@@ -42,7 +42,7 @@ pub fn tables() -> Tables {
 }
 
 /// An event of process 0, to be varied.
-pub fn event(start_ns: u64) -> Event {
+pub(crate) fn event(start_ns: u64) -> Event {
     Event {
         call: Call::Pread,
         process: ProcessId(0),
@@ -61,7 +61,7 @@ pub fn event(start_ns: u64) -> Event {
 }
 
 /// A small job with every kind of event: views, messages, physical calls below MPI-IO, errors, an unfinished call.
-pub fn small_job() -> Vec<Event> {
+pub(crate) fn small_job() -> Vec<Event> {
     let mut events = Vec::new();
     for step in 0..12u64 {
         for rank in 0..2u32 {
@@ -121,7 +121,7 @@ pub fn small_job() -> Vec<Event> {
 }
 
 /// The file of a trace with a block for every `block` events.
-pub fn write(tables: Tables, events: &[Event], block: usize) -> Vec<u8> {
+pub(crate) fn write(tables: Tables, events: &[Event], block: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = TraceWriter::new(&mut bytes, tables).unwrap();
     for chunk in events.chunks(block) {
@@ -135,12 +135,12 @@ pub fn write(tables: Tables, events: &[Event], block: usize) -> Vec<u8> {
 }
 
 /// All events, which must be readable.
-pub fn all_events(trace: &Trace) -> Vec<Event> {
+pub(crate) fn all_events(trace: &Trace) -> Vec<Event> {
     trace.events().collect::<Result<_, _>>().unwrap()
 }
 
 /// Any tables.
-pub fn any_tables() -> impl Strategy<Value = Tables> {
+pub(crate) fn any_tables() -> impl Strategy<Value = Tables> {
     let text = "\\PC{0,12}";
     let process =
         (option::of(any::<u32>()), any::<u32>(), text, text, any::<u64>(), option::of(any::<u64>()))
@@ -192,7 +192,7 @@ fn number() -> impl Strategy<Value = u64> {
 }
 
 /// Any events that fit the tables, in order of start.
-pub fn any_events(tables: &Tables) -> impl Strategy<Value = Vec<Event>> + use<> {
+pub(crate) fn any_events(tables: &Tables) -> impl Strategy<Value = Vec<Event>> + use<> {
     let (processes, handles) = (tables.processes.len() as u32, tables.handles.len() as u32);
     let files = tables.files.len() as u32;
     let (views, datatypes) = (tables.views.len() as u32, tables.datatypes.len() as u32);
