@@ -33,7 +33,7 @@ pub use reply::{Answer, FileRecord, Holder, MOST_BLOCKS, MOST_NAMES, Reply, Repl
 pub use request::{Access, Body, FileId, FileRef, Name, Register, Request, ViewRef};
 
 /// The version of the protocol: both sides must have the same.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// A client, by a random number that it keeps through all its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

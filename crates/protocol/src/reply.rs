@@ -12,8 +12,8 @@
 //! | 5 | value | number |
 //! | 6 | wait | how many are before; who holds the lock: host (string), process, milliseconds |
 //! | 7 | written | epoch |
-//! | 8 | data | how many of the positions lie before the end of the part; that many data bytes |
-//! | 9 | length | bytes of the part |
+//! | 8 | data | how many of the positions lie before the end of the part, epoch; that many data bytes |
+//! | 9 | length | bytes of the part, epoch |
 //! | 10 | usage | bytes in the folders, of them free, files, bytes of files |
 //! | 11 | damage | blocks looked at, how many are damaged, the first of them |
 //! | 12 | parts | `1` if there are more, how many, and each: file id, placement, bytes |
@@ -103,9 +103,16 @@ pub enum Answer {
     Data {
         /// How many bytes follow; positions behind them lie behind the end of the part.
         bytes: u64,
+        /// The server's epoch after it had read them.
+        epoch: u64,
     },
     /// The part's length.
-    Length(u64),
+    Length {
+        /// Its bytes.
+        bytes: u64,
+        /// The server's epoch after it had looked.
+        epoch: u64,
+    },
     /// What is in use.
     Usage(Usage),
     /// What a check found.
@@ -156,7 +163,7 @@ impl Reply {
             Ok(Answer::Wait { .. }) => 6,
             Ok(Answer::Written { .. }) => 7,
             Ok(Answer::Data { .. }) => 8,
-            Ok(Answer::Length(_)) => 9,
+            Ok(Answer::Length { .. }) => 9,
             Ok(Answer::Usage(_)) => 10,
             Ok(Answer::Damage { .. }) => 11,
             Ok(Answer::Parts { .. }) => 12,
@@ -190,12 +197,11 @@ impl Reply {
                 put(out, u64::from(holder.pid));
                 put(out, holder.held_ms);
             }
-            Ok(
-                Answer::Value(value)
-                | Answer::Written { epoch: value }
-                | Answer::Data { bytes: value }
-                | Answer::Length(value),
-            ) => put(out, *value),
+            Ok(Answer::Value(value) | Answer::Written { epoch: value }) => put(out, *value),
+            Ok(Answer::Data { bytes, epoch } | Answer::Length { bytes, epoch }) => {
+                put(out, *bytes);
+                put(out, *epoch);
+            }
             Ok(Answer::Usage(usage)) => {
                 for value in [usage.total_bytes, usage.free_bytes, usage.files, usage.used_bytes] {
                     put(out, value);
@@ -264,8 +270,8 @@ fn decode_body(kind: u8, input: &mut Input) -> Result<ReplyBody, ProtocolError> 
             },
         },
         7 => Answer::Written { epoch: input.number("an epoch")? },
-        8 => Answer::Data { bytes: input.number("a length")? },
-        9 => Answer::Length(input.number("a length")?),
+        8 => Answer::Data { bytes: input.number("a length")?, epoch: input.number("an epoch")? },
+        9 => Answer::Length { bytes: input.number("a length")?, epoch: input.number("an epoch")? },
         10 => Answer::Usage(Usage {
             total_bytes: input.number("bytes")?,
             free_bytes: input.number("bytes")?,
@@ -370,8 +376,8 @@ mod tests {
             Ok(Answer::Value(9)),
             Ok(Answer::Wait { before: 2, holder: Holder { host: "node1".into(), pid: 7, held_ms: 300 } }),
             Ok(Answer::Written { epoch: 1 }),
-            Ok(Answer::Data { bytes: 77 }),
-            Ok(Answer::Length(1 << 40)),
+            Ok(Answer::Data { bytes: 77, epoch: 300 }),
+            Ok(Answer::Length { bytes: 1 << 40, epoch: 2 }),
             Ok(Answer::Usage(Usage { total_bytes: 9, free_bytes: 8, files: 7, used_bytes: 6 })),
             Ok(Answer::Damage { checked: 100, damaged: 2, blocks: vec![4, 60] }),
             Ok(Answer::Parts {

@@ -181,7 +181,7 @@ impl World {
         });
         if actions.contains(&Action::Welcome { connection }) {
             self.clients[at].connection = Some(connection);
-            for request in self.clients[at].link.connected(1) {
+            for request in self.clients[at].link.connected() {
                 self.send(at, request);
             }
         } else {
@@ -247,7 +247,7 @@ impl World {
             }
             Task::Read { strips, bytes, .. } => {
                 let data = places(strips.clone()).map(|place| self.part[place]).collect();
-                (Ok(Answer::Data { bytes: *bytes }), data)
+                (Ok(Answer::Data { bytes: *bytes, epoch: 1 }), data)
             }
             Task::FetchAdd { by, .. } => {
                 let answer = match self.answers.get(&work.client) {

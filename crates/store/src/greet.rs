@@ -9,20 +9,14 @@ use crate::auth::{Conversation, Role, Token, random};
 use crate::process;
 use crate::transport::Connection;
 
-/// What a server says of itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Welcome {
-    /// Counts how often data not yet synced may have been lost.
-    pub(crate) epoch: u64,
-    /// Bytes of data that a message may have.
-    pub(crate) data_bytes: u32,
-}
-
 /// How a client was received.
 #[derive(Debug)]
 pub(crate) enum Greeted {
     /// The session may begin.
-    Welcome(Welcome),
+    Welcome {
+        /// Bytes of data that a message may have.
+        data_bytes: u32,
+    },
     /// Come again soon.
     Busy,
     /// Never.
@@ -49,12 +43,12 @@ pub(crate) fn greet(
     let mac = token.proof(Role::Client, &conversation);
     say(connection, &Greeting::Proof { mac, process: process::this() })?;
     match hear(connection)? {
-        Greeting::Welcome { mac, epoch, data_bytes, head_bytes, .. } => {
+        Greeting::Welcome { mac, data_bytes, head_bytes, .. } => {
             if !token.accepts(Role::Server, &conversation, &mac) {
                 return Ok(Greeted::Refused("it does not know the store's token".into()));
             }
             connection.set_limits(&Limits { head_bytes, data_bytes, ..Limits::DEFAULT });
-            Ok(Greeted::Welcome(Welcome { epoch, data_bytes }))
+            Ok(Greeted::Welcome { data_bytes })
         }
         Greeting::Busy => Ok(Greeted::Busy),
         Greeting::Refused { reason } => Ok(Greeted::Refused(reason)),

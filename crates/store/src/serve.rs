@@ -447,8 +447,8 @@ impl Serving<'_> {
                 self.written.push(head);
                 Ok(())
             }
-            Ok(Answer::Data { bytes }) if self.lent => self.connection.send_lent(&head, bytes as usize),
-            Ok(Answer::Data { bytes }) => {
+            Ok(Answer::Data { bytes, .. }) if self.lent => self.connection.send_lent(&head, bytes as usize),
+            Ok(Answer::Data { bytes, .. }) => {
                 let data = &self.buffers.data[..bytes as usize];
                 self.connection.send(&head, &[IoSlice::new(data)])
             }
@@ -576,7 +576,9 @@ mod tests {
         ];
         serving.carry_out().unwrap();
         let mut head = Vec::new();
-        for expected in [reply(7), Reply { number: 8, body: Ok(Answer::Length(0)) }, reply(9)] {
+        for expected in
+            [reply(7), Reply { number: 8, body: Ok(Answer::Length { bytes: 0, epoch: 1 }) }, reply(9)]
+        {
             client.receive(&mut head).unwrap();
             assert_eq!(Reply::decode(&head).unwrap(), expected);
         }

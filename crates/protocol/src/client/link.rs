@@ -15,9 +15,10 @@ const MOST_VIEWS: usize = 64;
 pub struct Link {
     next: u64,
     outstanding: BTreeMap<u64, Asked>,
+    /// Locks to be given back, as nobody waits for them any more.
+    releases: BTreeMap<u64, Body>,
     views: BTreeMap<u64, Known>,
     next_view: u64,
-    epoch: u64,
 }
 
 /// A request that was not answered yet.
@@ -70,23 +71,28 @@ impl Default for Link {
 impl Link {
     /// The beginning.
     pub fn new() -> Link {
-        Link { next: 1, outstanding: BTreeMap::new(), views: BTreeMap::new(), next_view: 1, epoch: 0 }
+        Link {
+            next: 1,
+            outstanding: BTreeMap::new(),
+            releases: BTreeMap::new(),
+            views: BTreeMap::new(),
+            next_view: 1,
+        }
     }
 
-    /// A connection was made, to a server of this epoch: all that has to be sent over it, in order.
-    pub fn connected(&mut self, epoch: u64) -> Vec<Request> {
-        self.epoch = epoch;
+    /// A connection was made: all that has to be sent over it, in order.
+    pub fn connected(&mut self) -> Vec<Request> {
         // The server may be another one by now, which knows of no view.
         self.views.values_mut().for_each(|known| known.told = false);
         let answered = self.answered();
-        let repeat =
-            |(&number, asked): (&u64, &Asked)| Request { number, answered, body: asked.body.clone() };
-        self.outstanding.iter().map(repeat).collect()
-    }
-
-    /// How often, by its own count, the server may have lost data not yet synced: as it last said.
-    pub fn epoch(&self) -> u64 {
-        self.epoch
+        let outstanding = self.outstanding.iter().map(|(number, asked)| (*number, &asked.body));
+        let releases = self.releases.iter().map(|(number, body)| (*number, body));
+        let mut all: Vec<Request> = outstanding
+            .chain(releases)
+            .map(|(number, body)| Request { number, answered, body: body.clone() })
+            .collect();
+        all.sort_unstable_by_key(|request| request.number);
+        all
     }
 
     /// Asks; the request is to be sent.
@@ -143,6 +149,8 @@ impl Link {
     /// Takes a reply.
     pub fn hear(&mut self, reply: Reply) -> Heard {
         let Some(Asked { body, chunk }) = self.outstanding.remove(&reply.number) else {
+            // Whoever waited for the lock was told long ago: even that it is lost is no news.
+            self.releases.remove(&reply.number);
             return Heard::Nothing;
         };
         match (body, reply.body) {
@@ -174,14 +182,25 @@ impl Link {
 
     /// Gives up all that is not answered; whatever is answered means nothing. True if there was something: it may be half
     /// done, so the connection must go with it, that nothing of it is done after what comes next.
+    ///
+    /// A lock that was asked for, or was to be given back, may be held all the same: over the next connection it is given
+    /// back, or this client would keep it from all, itself included, for as long as it lives.
     #[must_use]
     pub fn abandon(&mut self) -> bool {
-        !std::mem::take(&mut self.outstanding).is_empty()
+        let abandoned = std::mem::take(&mut self.outstanding);
+        for Asked { body, .. } in abandoned.values() {
+            if let Body::Lock { file, lock, .. } | Body::Unlock { file, lock } = *body {
+                self.releases.insert(self.next, Body::Unlock { file, lock });
+                self.next += 1;
+            }
+        }
+        !abandoned.is_empty()
     }
 
     /// All below have been answered.
     fn answered(&self) -> u64 {
-        self.outstanding.keys().next().copied().unwrap_or(self.next)
+        let first = |number: Option<&u64>| number.copied().unwrap_or(self.next);
+        first(self.outstanding.keys().next()).min(first(self.releases.keys().next()))
     }
 
     /// The same access with the view in full: the server does not know the number.
@@ -219,4 +238,33 @@ impl Link {
 fn means(body: &Body, number: u64) -> bool {
     let (Body::Write { access, .. } | Body::Read { access, .. }) = body else { return false };
     access.view == ViewRef::Numbered(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Answer, FileId};
+
+    /// Its program was told that the lock was not had, and knows of nothing to give back.
+    #[test]
+    fn a_lock_that_nobody_waits_for_is_given_back() {
+        let (file, lock) = (FileId::new(0, 1), 7);
+        let mut link = Link::new();
+        let asked = link.ask(Body::Lock { file, lock, shared: false, range: 0..9 });
+        assert!(link.abandon());
+        assert!(!link.abandon());
+        assert_eq!(link.outstanding(), 0);
+        let next = link.ask(Body::Usage);
+        let number = asked.number + 1;
+        // The server must remember what it answers to the release.
+        let release = Request { number, answered: number, body: Body::Unlock { file, lock } };
+        assert_eq!(next.answered, number);
+        assert_eq!(link.connected(), [release.clone(), next.clone()]);
+        // The connection broke again before both were answered.
+        assert_eq!(link.connected(), [release, next.clone()]);
+        let reply = |number| Reply { number, body: Ok(Answer::Done) };
+        assert_eq!(link.hear(reply(number)), Heard::Nothing);
+        assert!(matches!(link.hear(reply(next.number)), Heard::Answer { .. }));
+        assert_eq!(link.connected(), []);
+    }
 }

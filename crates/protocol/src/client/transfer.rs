@@ -6,7 +6,7 @@ use pio_layout::View;
 use thiserror::Error;
 
 use super::{Chunk, Lost, Unsynced};
-use crate::{Answer, Failure, ReplyBody};
+use crate::{Answer, Failure, Placement, ReplyBody};
 
 /// Which way data go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,8 @@ impl Transfer {
             (Direction::Write, Ok(Answer::Written { epoch }), Some(_)) => {
                 Ok(unsynced.note_written(server, epoch)?)
             }
-            (Direction::Read, Ok(Answer::Data { bytes }), Some(chunk)) if bytes <= chunk.len => {
+            (Direction::Read, Ok(Answer::Data { bytes, epoch }), Some(chunk)) if bytes <= chunk.len => {
+                unsynced.check(server, epoch)?;
                 self.missing.extend(bytes_behind(chunk, bytes));
                 Ok(())
             }
@@ -92,17 +93,12 @@ impl Transfer {
         }
     }
 
-    /// All is answered, by servers that are in these epochs: data bytes (counted from the first of the access) that parts
-    /// ended before. They are holes, or behind the end of the file: see [`holes`].
+    /// All is answered: data bytes (counted from the first of the access) that parts ended before. They are holes, or behind
+    /// the end of the file: see [`holes`].
     ///
     /// # Errors
-    /// If a server said no, or lost what was written before.
-    pub fn finish(
-        self,
-        unsynced: &Unsynced,
-        epochs: impl IntoIterator<Item = (u32, u64)>,
-    ) -> Result<Vec<Range<u64>>, OperationError> {
-        epochs.into_iter().try_for_each(|(server, epoch)| unsynced.check(server, epoch))?;
+    /// If a server said no.
+    pub fn finish(self) -> Result<Vec<Range<u64>>, OperationError> {
         match self.failed {
             Some((server, failure)) => Err(OperationError::Failed { server, failure }),
             None => Ok(self.missing),
@@ -124,6 +120,26 @@ pub fn holes(
     (len, holes.filter(|hole| !hole.is_empty()))
 }
 
+/// Bytes of a file, out of what the servers that have a part of it answered.
+///
+/// # Errors
+/// If a server lost what this client wrote, which may have made the file longer; or one answered something else.
+pub fn size(
+    placement: &Placement,
+    unsynced: &Unsynced,
+    answers: impl IntoIterator<Item = (u32, Answer)>,
+) -> Result<u64, OperationError> {
+    let mut size = 0;
+    for (server, answer) in answers {
+        let (Answer::Length { bytes, epoch }, Some(slot)) = (answer, placement.slot_of_server(server)) else {
+            return Err(OperationError::Confused { server });
+        };
+        unsynced.check(server, epoch)?;
+        size = size.max(placement.file_len(slot, bytes));
+    }
+    Ok(size)
+}
+
 /// What lies behind the first `bytes` bytes of a chunk.
 fn bytes_behind(chunk: &Chunk, bytes: u64) -> impl Iterator<Item = Range<u64>> + '_ {
     let mut left = bytes;
@@ -133,4 +149,36 @@ fn bytes_behind(chunk: &Chunk, bytes: u64) -> impl Iterator<Item = Range<u64>> +
         range.start + there..range.end
     });
     behind.filter(|range| !range.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server whose disk failed goes on in the next epoch, over the same connection.
+    #[test]
+    fn a_read_does_not_hide_that_the_server_lost_what_was_written() {
+        let mut unsynced = Unsynced::default();
+        let chunk = Chunk { slot: 0, positions: 0..8, bytes: vec![0..3, 5..10], len: 8 };
+        let settle = |unsynced: &mut Unsynced, direction, answer| {
+            let mut transfer = Transfer::new(direction);
+            transfer.settle(unsynced, 2, Some(&chunk), Ok(answer))?;
+            transfer.finish()
+        };
+        let written = settle(&mut unsynced, Direction::Write, Answer::Written { epoch: 4 });
+        assert_eq!(written, Ok(Vec::new()));
+        let read = settle(&mut unsynced, Direction::Read, Answer::Data { bytes: 4, epoch: 4 });
+        assert_eq!(read, Ok(std::iter::once(6..10).collect()));
+        let read = settle(&mut unsynced, Direction::Read, Answer::Data { bytes: 8, epoch: 5 });
+        assert_eq!(read, Err(OperationError::Lost(Lost { server: 2 })));
+        let placement = Placement::new(10, 3, 0, 3).unwrap();
+        let end = |epoch| {
+            let answers = [0, 0, 4].map(|bytes| Answer::Length { bytes, epoch });
+            size(&placement, &unsynced, (0..).zip(answers))
+        };
+        assert_eq!(end(4), Ok(24));
+        assert_eq!(end(5), Err(OperationError::Lost(Lost { server: 2 })));
+        let odd = settle(&mut unsynced, Direction::Read, Answer::Data { bytes: 9, epoch: 4 });
+        assert_eq!(odd, Err(OperationError::Confused { server: 2 }));
+    }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pio_layout::View;
 use pio_protocol::client::{
-    Direction, Lost, MOST_STRIPS, OperationError, Split, Transfer, Unsynced, chunk_bytes, holes,
+    Direction, Lost, MOST_STRIPS, OperationError, Split, Transfer, Unsynced, chunk_bytes, holes, size,
 };
 use pio_protocol::{Answer, Body, FileRef, Holder, Register};
 
@@ -93,17 +93,13 @@ impl StoreFile {
     /// Bytes of the file.
     ///
     /// # Errors
-    /// If a server is not there.
+    /// If a server is not there, or lost what was written and not yet synced.
     pub fn size(&self) -> Result<u64, StoreError> {
         let servers = self.file.placement.servers_with_a_part();
         let calls = servers.iter().map(|server| (*server, Body::Length { file: self.file })).collect();
-        let mut size = 0;
-        for (server, answer) in servers.iter().zip(self.store.call_all(&self.path, calls)?) {
-            let Answer::Length(len) = answer else { return Err(StoreError::Confused { server: *server }) };
-            let slot = self.file.placement.slot_of_server(*server).unwrap_or(0);
-            size = size.max(self.file.placement.file_len(slot, len));
-        }
-        Ok(size)
+        let answers = servers.into_iter().zip(self.store.call_all(&self.path, calls)?);
+        let size = size(&self.file.placement, &self.unsynced(), answers);
+        size.map_err(|error| StoreError::of(&self.path, error))
     }
 
     /// Cuts or extends the file.
@@ -316,8 +312,7 @@ impl StoreFile {
                 self.settle(lane, &mut payload, &mut transfer)?;
             }
         }
-        let epochs = lanes.lanes.iter().map(|lane| (lane.server(), lane.epoch()));
-        transfer.finish(&self.unsynced(), epochs).map_err(|error| StoreError::of(&self.path, error))
+        transfer.finish().map_err(|error| StoreError::of(&self.path, error))
     }
 
     /// Takes the next answer of a lane.

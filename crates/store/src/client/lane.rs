@@ -82,11 +82,6 @@ impl Lane {
         self.server
     }
 
-    /// How often, by its own count, the server may have lost data not yet synced.
-    pub(super) fn epoch(&self) -> u64 {
-        self.link.epoch()
-    }
-
     /// Bytes that went to and from the server since the client began.
     pub(super) fn traffic(&self) -> Traffic {
         let now = self.connection.as_ref().map(|connection| connection.traffic());
@@ -203,7 +198,7 @@ impl Lane {
         let reply = Reply::decode(&self.head)?;
         if data_len > 0 {
             let chunk = self.link.chunk(reply.number);
-            let fits = matches!(reply.body, Ok(Answer::Data { bytes }) if bytes == data_len as u64);
+            let fits = matches!(reply.body, Ok(Answer::Data { bytes, .. }) if bytes == data_len as u64);
             if let (true, Some(chunk), Payload::In(sink)) = (fits, chunk, &mut *payload) {
                 receive_chunk(&mut **connection, chunk, data_len as u64, *sink)?;
             }
@@ -259,20 +254,17 @@ impl Lane {
         let Identity { token, way, .. } = &*self.identity;
         let mut connection = way.connect(&self.address, token, left.min(CONNECTING))?;
         connection.set_timeouts(Some(left), Some(left))?;
-        let epoch = match greet(&mut *connection, token, self.identity.client, self.server) {
-            Ok(Greeted::Welcome(welcome)) => {
-                self.data_bytes = welcome.data_bytes;
-                Ok(welcome.epoch)
-            }
+        let welcome = match greet(&mut *connection, token, self.identity.client, self.server) {
+            Ok(Greeted::Welcome { data_bytes }) => Ok(data_bytes),
             Ok(Greeted::Busy) => Err(Rejected::Broke(io::ErrorKind::ResourceBusy.into())),
             Ok(Greeted::Refused(reason)) => Err(Rejected::Refused(reason)),
             Err(error) => Err(Rejected::Broke(error)),
         };
-        let epoch = epoch.inspect_err(|_| self.traffic = self.traffic + connection.traffic())?;
+        self.data_bytes = welcome.inspect_err(|_| self.traffic = self.traffic + connection.traffic())?;
         connection.set_timeouts(Some(self.retry.timeout()), Some(self.retry.timeout()))?;
         self.connection = Some(connection);
         self.answer_timeout = self.retry.timeout();
-        for request in self.link.connected(epoch) {
+        for request in self.link.connected() {
             self.put(&request, payload)?;
         }
         Ok(())

@@ -169,11 +169,13 @@ impl Disks {
                     Some(part) => part.read(strips.clone(), out, window)?,
                     None => 0,
                 };
-                Ok(Answer::Data { bytes })
+                // Said now: who is told this epoch did not read what was lost before it.
+                Ok(Answer::Data { bytes, epoch: self.epoch() })
             }
             Task::Length { file } => {
                 let part = self.find(file)?;
-                Ok(Answer::Length(part.map_or(Ok(0), |part| part.len())?))
+                let bytes = part.map_or(Ok(0), |part| part.len())?;
+                Ok(Answer::Length { bytes, epoch: self.epoch() })
             }
             Task::SetLength { file, bytes } => {
                 let epoch = self.epoch();

@@ -1,0 +1,87 @@
+//! The shipped state machines of clients and servers under faults, in simulated time: connections are cut in the middle of
+//! messages and stay half open, servers are killed, machines go down and lose what was not synced, disks are full, slow, or
+//! fail to write, clients die and leave locks behind. Random programs run over it; what they were told must be true:
+//!
+//! - what was acknowledged after a sync is there, whatever crashed;
+//! - a read returns what the last write wrote, or one that ran beside it; lost data are never passed over in silence;
+//! - what changes something is done once: additions count exactly, names are made and removed once;
+//! - no lock is held twice;
+//! - once nothing goes wrong any more, every program ends.
+//!
+//! A seed decides everything. One that fails is printed, with the command that runs it again and tells what happens. After
+//! TigerBeetle's simulator.
+// A test that cannot set up its scene fails there.
+#![allow(clippy::unwrap_used)]
+
+mod client;
+mod disk;
+mod history;
+mod kernel;
+mod network;
+mod server;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use world::{Outcome, World};
+
+/// How many seeds are run; a number in the environment variable says otherwise.
+const SEEDS: u64 = 6000;
+const SEEDS_VARIABLE: &str = "PIOSCOPE_FAULT_SEEDS";
+/// Runs this seed alone, and tells what happens.
+const SEED_VARIABLE: &str = "PIOSCOPE_FAULT_SEED";
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|value| value.parse().unwrap())
+}
+
+fn run(seed: u64, verbose: bool) -> Outcome {
+    match catch_unwind(AssertUnwindSafe(|| World::run(seed, verbose))) {
+        Ok(outcome) => outcome,
+        Err(panic) => {
+            eprintln!(
+                "seed {seed} failed; again: {SEED_VARIABLE}={seed} cargo test -p pio-protocol --test faults"
+            );
+            resume_unwind(panic)
+        }
+    }
+}
+
+#[test]
+fn what_clients_were_told_is_true_whatever_goes_wrong() {
+    if let Some(seed) = number(SEED_VARIABLE) {
+        println!("{:?}", run(seed, true));
+        return;
+    }
+    let seeds = number(SEEDS_VARIABLE).unwrap_or(SEEDS);
+    let (next, reads, faults) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds {
+                        break;
+                    }
+                    let outcome = run(seed, false);
+                    reads.fetch_add(outcome.reads, Ordering::Relaxed);
+                    faults.fetch_add(outcome.faults, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let (reads, faults) = (reads.into_inner(), faults.into_inner());
+    println!("{seeds} seeds: {reads} reads, {faults} faults");
+    assert!(reads > seeds && faults > seeds, "the runs are empty");
+}
+
+/// Two runs of a seed are the same, event by event.
+#[test]
+fn a_seed_decides_everything() {
+    for seed in 0..20 {
+        let (one, other) = (run(seed, false), run(seed, false));
+        assert_eq!(one, other);
+    }
+}
