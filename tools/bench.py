@@ -105,7 +105,7 @@ def patterns(all_of_them, pieces_to_try):
 
 
 def best_of(found):
-    """The best strategy of each case and what the next one takes, as docs/strategies.md has it."""
+    """The best strategy of each case and what the next one takes, as docs/design/strategies.md has it."""
     print("\n| pattern | ranks | pieces | call | best | the next takes |\n|---|---|---|---|---|---|")
     for case, times in found:
         (best, name), (second, other) = sorted((seconds, name) for name, seconds in times.items() if name != "auto")[:2]

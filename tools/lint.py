@@ -1,8 +1,9 @@
-"""Checks that no tool of ours knows of: words that must not be in the tree."""
+"""Checks that no tool of ours knows of: words that must not be in the tree, and links between pages that lead nowhere."""
 
 import re
 import subprocess
 import sys
+from functools import cache
 
 from tree import ROOT
 
@@ -30,7 +31,41 @@ def main():
                 if re.search(pattern, line):
                     failures += 1
                     print(f"{name}:{number}: {what}: {line.strip()}")
+        if name.endswith(".md"):
+            for number, target in dead_links(ROOT / name, lines):
+                failures += 1
+                print(f"{name}:{number}: no such page or heading: {target}")
+        for number, page in missing_pages(name, lines):
+            failures += 1
+            print(f"{name}:{number}: no such page: {page}")
     sys.exit(1 if failures else 0)
+
+
+def dead_links(page, lines):
+    """The relative links of a page whose file, or heading in it, does not exist, with the numbers of their lines."""
+    for number, line in enumerate(lines, 1):
+        for target in re.findall(r"\]\(([^)\s]+)\)", line):
+            path, _, heading = target.partition("#")
+            if re.match(r"[a-z]+:", target):
+                continue
+            file = (page.parent / path).resolve() if path else page
+            if not file.exists() or (heading and heading not in headings(file)):
+                yield number, target
+
+
+def missing_pages(name, lines):
+    """The pages of docs/ that a file of code, a description or the like speaks of and that do not exist."""
+    for number, line in enumerate(lines, 1):
+        for page in re.findall(r"\bdocs/[\w./-]+\.md\b", line):
+            if not (ROOT / page).is_file() and name != "tools/lint.py":
+                yield number, page
+
+
+@cache
+def headings(page):
+    """The names under which links find a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*?)\s*$", page.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 if __name__ == "__main__":

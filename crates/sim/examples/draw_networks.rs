@@ -1,4 +1,4 @@
-//! Draws the networks of `docs/networks.md`: `cargo run -p pio-sim --example draw_networks -- docs/networks`.
+//! Draws the networks of `docs/design/networks.md`: `cargo run -p pio-sim --example draw_networks -- docs/design/networks`.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The graph that `docs/networks.md` describes.
+/// The graph that `docs/design/networks.md` describes.
 fn leaf_spine() -> Vec<GraphSwitch> {
     let switch = |name: &str, nodes: std::ops::Range<u32>, links: &[&str]| GraphSwitch {
         name: name.to_owned(),

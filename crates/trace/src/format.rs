@@ -1,6 +1,6 @@
 //! The fixed parts of a trace file: file header, block headers, trailer, and the limits that a reader may rely on.
 //!
-//! `docs/format.md` draws the same offsets as tables. All numbers are little-endian. Everything that has a length is
+//! `docs/design/format.md` draws the same offsets as tables. All numbers are little-endian. Everything that has a length is
 //! covered by a checksum, and every length is compared with a limit and with the bytes that are there before anything
 //! is allocated for it.
 

@@ -2,7 +2,7 @@
 //!
 //! A job's trace is one file, `NAME.pio`: the processes, files, handles, views and datatypes of the job (the
 //! [`Tables`]) and its [`Event`]s in order of their start. It is Miller and Katz's record (1991, Figure 1), kept whole
-//! and extended to MPI. `docs/format.md` draws the bytes.
+//! and extended to MPI. `docs/design/format.md` draws the bytes.
 
 mod block;
 mod call;

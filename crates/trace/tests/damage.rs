@@ -115,7 +115,7 @@ fn what_is_no_trace_is_named() {
     assert_eq!(open(&newer), "run.pio: version 7 is newer than this program reads (5): update Pioscope");
 }
 
-/// A block as `docs/format.md` draws it, with whatever lengths.
+/// A block as `docs/design/format.md` draws it, with whatever lengths.
 fn block(kind: u8, stored: &[u8], stored_len: u32, raw_len: u32, count: u32) -> Vec<u8> {
     let mut bytes = b"PBLK".to_vec();
     bytes.extend([kind, 0, 0, 0]);

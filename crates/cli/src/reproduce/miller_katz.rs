@@ -32,7 +32,7 @@ Examples:
   pioscope reproduce miller-katz --figure 6 --ssd 32MW
   pioscope reproduce miller-katz --figure 8 --set disks.far=\"12 ms\" --set buffers.read-ahead=false
 
-1 MW, a megaword, is 8 MiB. Keys for --set: docs/buffers.md.")]
+1 MW, a megaword, is 8 MiB. Keys for --set: docs/design/buffers.md.")]
 pub(super) struct Arguments {
     /// Only these figures: 3, 4, 6, 7 or 8 [default: all, tables, statements and sensitivities]
     #[arg(long = "figure", value_name = "NUMBER", value_delimiter = ',')]

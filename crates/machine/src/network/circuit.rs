@@ -1,5 +1,5 @@
 //! `switching = "circuit"`: switches that keep a packet's way open until its acknowledgement is back, and the adapters
-//! in front of them (QsNET: Elite and Elan). `docs/networks-circuit.md` says what the simulator makes of it.
+//! in front of them (QsNET: Elite and Elan). `docs/design/networks-circuit.md` says what the simulator makes of it.
 
 use std::fmt::{self, Write};
 

@@ -8,7 +8,7 @@ use crate::error::MachineError;
 use crate::machine::MOST_NODES;
 use crate::section::Section;
 
-/// The shape of a network. `docs/networks.md` draws each.
+/// The shape of a network. `docs/design/networks.md` draws each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Topology {
     /// One switch: every node is one link away from it.

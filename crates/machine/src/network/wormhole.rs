@@ -1,5 +1,5 @@
 //! Switches that hold virtual channels at their inputs and pass flits on by credit: wormhole and virtual cut-through
-//! switching. What each key does to a flit: `docs/networks-wormhole.md`.
+//! switching. What each key does to a flit: `docs/design/networks-wormhole.md`.
 
 use std::fmt::{self, Write};
 

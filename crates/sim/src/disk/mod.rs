@@ -1,7 +1,7 @@
 //! Disks: how long requests take.
 //!
 //! [`DriveModel`] is a whole drive: zones, arm, spindle, buffer. [`replay()`] runs a recorded series of requests through it
-//! and sets what it says beside what was measured. `docs/disks.md` explains the model and what it leaves out.
+//! and sets what it says beside what was measured. `docs/design/disks.md` explains the model and what it leaves out.
 
 mod arm;
 mod device;

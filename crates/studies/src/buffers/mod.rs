@@ -2,7 +2,7 @@
 //!
 //! Each process computes for its think time, then reads or writes a piece of a file, and so on. Buffers of main memory or
 //! of a solid-state disk stand between it and the disks; it waits only for what they cannot give or take at once. A
-//! processor is idle when every process waits. `docs/buffers.md` tells the model and what it leaves out.
+//! processor is idle when every process waits. `docs/design/buffers.md` tells the model and what it leaves out.
 
 mod disk;
 mod outcome;

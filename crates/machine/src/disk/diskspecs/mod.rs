@@ -1,5 +1,5 @@
 //! Reads a drive's specification in the format of DiskSim 4.0: a `.diskspecs` file, the `.model` file that it names, and
-//! the `.seek` file that this names. `docs/disks.md` lists the keys.
+//! the `.seek` file that this names. `docs/design/disks.md` lists the keys.
 //!
 //! Every value is checked; an error names file, line, key and what is allowed. A key that DiskSim has and the drive model
 //! does not know is kept by name in [`Drive::not_modelled`](super::Drive::not_modelled) unless its value asks for nothing.

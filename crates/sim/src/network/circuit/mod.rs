@@ -7,7 +7,7 @@
 //!
 //! Time is exact, and cost goes with packets and hops: a body is one stretch of time, not flits. `fabric` holds the
 //! switches, `stream` the bodies, `adapter` what is between memory and network. Source: Coll et al. 2003, section 2.
-//! `docs/networks-circuit.md` says what is left out.
+//! `docs/design/networks-circuit.md` says what is left out.
 
 mod adapter;
 mod costs;

@@ -2,7 +2,7 @@
 //!
 //! No message can get more but by taking from one that has less (Bertsekas and Gallager 1992, section 6.5.2). Rates change
 //! when a message starts or ends, and at no other time; so the cost follows messages, not packets or bytes. What
-//! buffers, arbitration and blocking do to packets is left out: `docs/networks.md` says how far that goes.
+//! buffers, arbitration and blocking do to packets is left out: `docs/design/networks.md` says how far that goes.
 //!
 //! All messages of one node to another are one stream, in their order: a stream has one share, however many wait in it.
 

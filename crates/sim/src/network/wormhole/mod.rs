@@ -3,7 +3,7 @@
 //!
 //! The model is that of an input-queued virtual-channel router (Dally and Towles, *Principles and Practices of
 //! Interconnection Networks*, 2004, chapters 16 to 19): a packet's head waits for its route, for a virtual channel of the
-//! output, and each flit for the switch and a credit; then it crosses switch and link. `docs/networks-wormhole.md` says
+//! output, and each flit for the switch and a credit; then it crosses switch and link. `docs/design/networks-wormhole.md` says
 //! what happens in which cycle.
 //!
 //! Cost follows the flits that move: what waits for a credit or a virtual channel is woken by it and costs nothing until
