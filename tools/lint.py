@@ -1,5 +1,7 @@
-"""Checks that no tool of ours knows of: words that must not be in the tree, and links between pages that lead nowhere."""
+"""Checks that no other tool makes: words that must not be in the tree, links between pages that lead nowhere, and
+dependencies that need a newer compiler than Cargo.toml promises."""
 
+import json
 import re
 import subprocess
 import sys
@@ -38,6 +40,7 @@ def main():
         for number, page in missing_pages(name, lines):
             failures += 1
             print(f"{name}:{number}: no such page: {page}")
+    failures += newer_than_ours()
     sys.exit(1 if failures else 0)
 
 
@@ -66,6 +69,19 @@ def headings(page):
     """The names under which links find a page's headings, as GitHub makes them."""
     titles = re.findall(r"^#+ (.*?)\s*$", page.read_text(), re.M)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def newer_than_ours():
+    """Dependencies that need a newer Rust than Cargo.toml promises; for our own code clippy looks (incompatible_msrv)."""
+    found = subprocess.run(["cargo", "metadata", "--format-version=1", "--all-features"], cwd=ROOT, capture_output=True,
+                           text=True, check=True)
+    packages = json.loads(found.stdout)["packages"]
+    version = lambda package: tuple(int(part) for part in (package["rust_version"] or "0").split("."))
+    ours = min(version(package) for package in packages if package["source"] is None)
+    newer = [package for package in packages if version(package) > ours]
+    for package in newer:
+        print(f"{package['name']} {package['version']} needs Rust {package['rust_version']}, newer than rust-version in Cargo.toml")
+    return len(newer)
 
 
 if __name__ == "__main__":

@@ -23,9 +23,9 @@ pub enum Event {
     Read {
         /// Which request this is.
         request: RequestId,
-        /// Who.
+        /// The process that reads: read-ahead follows each process and file by itself.
         process: ProcessId,
-        /// Where.
+        /// The file it reads.
         file: FileId,
         /// From which byte on.
         offset: u64,
@@ -36,9 +36,9 @@ pub enum Event {
     Write {
         /// Which request this is.
         request: RequestId,
-        /// Who.
+        /// The process that writes.
         process: ProcessId,
-        /// Where.
+        /// The file it writes.
         file: FileId,
         /// From which byte on.
         offset: u64,
@@ -127,7 +127,7 @@ pub enum Action {
     },
     /// A request is complete.
     Complete {
-        /// Which.
+        /// The request that is done: the number it came with.
         request: RequestId,
     },
 }

@@ -25,7 +25,7 @@ pub struct Settings {
 /// What is read before anybody asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReadAhead {
-    /// Nothing.
+    /// Only what is asked for is fetched.
     Off,
     /// When a process reads on from where it stopped in a file (or at its start): as much again as it just read
     /// (Miller and Katz 1991, section 6.2).

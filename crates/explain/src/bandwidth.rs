@@ -20,9 +20,9 @@ impl Transfer {
 /// What the program read and wrote, whatever it asked for it: stdio, POSIX, MPI-IO, HDF5, PnetCDF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transfers {
-    /// Reads.
+    /// Data that were read, and the time in which they were.
     pub read: Transfer,
-    /// Writes.
+    /// Data that were written, and the time in which they were.
     pub write: Transfer,
     /// Both: shorter than their sum where they overlap.
     pub data: Transfer,

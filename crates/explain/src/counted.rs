@@ -38,9 +38,9 @@ pub struct Counted {
 pub struct Counts {
     /// Files (or data sets, or variables) opened.
     pub opens: u64,
-    /// Reads.
+    /// Read calls of all processes.
     pub reads: u64,
-    /// Writes.
+    /// Write calls of all processes.
     pub writes: u64,
     /// Bytes read.
     pub read_bytes: u64,
@@ -112,9 +112,9 @@ pub struct Interface {
 /// Accesses of one class of sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SizeCount {
-    /// Reads.
+    /// Reads of such a size.
     pub reads: u64,
-    /// Writes.
+    /// Writes of such a size.
     pub writes: u64,
 }
 

@@ -178,7 +178,7 @@ pub struct LayerTable {
 /// One file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileStatistics {
-    /// Which.
+    /// The file that the numbers are of.
     pub file: FileId,
     /// Its path.
     pub path: String,
@@ -213,7 +213,7 @@ pub struct FileStatistics {
 /// One process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessStatistics {
-    /// Which.
+    /// The process that the numbers are of.
     pub process: ProcessId,
     /// Its rank, if it has one.
     pub rank: Option<u32>,

@@ -108,9 +108,9 @@ pub struct OperationView {
     pub processes: u64,
     /// The operations, communication among them.
     pub table: OperationTable,
-    /// Reads.
+    /// Data that were read.
     pub read: Transfer,
-    /// Writes.
+    /// Data that were written.
     pub write: Transfer,
 }
 

@@ -86,9 +86,9 @@ impl Tally {
 pub struct Traffic {
     /// Opens.
     pub open: Tally,
-    /// Reads.
+    /// What read calls did.
     pub read: Tally,
-    /// Writes.
+    /// What write calls did.
     pub write: Tally,
     /// Everything else but messages: close, seek, sync, view, metadata.
     pub other: Tally,

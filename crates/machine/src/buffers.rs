@@ -60,7 +60,7 @@ pub struct Ssd {
 /// The disks. The section `[disks]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disks {
-    /// How many.
+    /// Number of disks.
     pub count: u32,
     /// Over how many of them each file is striped.
     pub stripe: u32,

@@ -7,7 +7,7 @@ use crate::section::Section;
 /// Processors that processes take by turns. The section `[cpu]` of a [`Computer`](crate::Computer).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpu {
-    /// How many.
+    /// Number of processors.
     pub count: u32,
     /// How long a process keeps one while another waits for it; not 0.
     pub quantum: Duration,

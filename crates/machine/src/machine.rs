@@ -35,7 +35,7 @@ pub struct Machine {
 /// The compute nodes, all alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nodes {
-    /// How many.
+    /// Number of compute nodes.
     pub count: u32,
     /// Processor cores of each.
     pub cores: u32,
@@ -135,7 +135,7 @@ impl Storage {
 /// Which nodes are I/O nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IoNodes {
-    /// How many.
+    /// Number of I/O nodes.
     pub count: u32,
     /// Where they are among the nodes.
     pub placement: Placement,
@@ -181,9 +181,9 @@ pub struct Calls {
     pub close: Duration,
     /// One seek.
     pub seek: Duration,
-    /// Reads.
+    /// What a read costs.
     pub read: Access,
-    /// Writes.
+    /// What a write costs.
     pub write: Access,
     /// Whether a rank leaves a collective open, close or view only when all ranks have come to it.
     pub collective_waits: bool,

@@ -50,12 +50,12 @@ impl Duration {
         Duration { picoseconds: (seconds * PICOSECONDS_PER_SECOND as f64).round() as u64 }
     }
 
-    /// Picoseconds.
+    /// The duration in whole picoseconds.
     pub const fn picoseconds(self) -> u64 {
         self.picoseconds
     }
 
-    /// Seconds.
+    /// The duration in seconds.
     pub fn seconds(self) -> f64 {
         self.picoseconds as f64 / PICOSECONDS_PER_SECOND as f64
     }

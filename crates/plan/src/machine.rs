@@ -76,7 +76,7 @@ pub enum Action {
 pub enum Io {
     /// One request for each contiguous piece of this rank's access, in order, between its memory and the file.
     Pieces {
-        /// Which way.
+        /// Whether the file is read or written.
         direction: Direction,
         /// Which data bytes of the view.
         positions: Range<u64>,
@@ -84,7 +84,7 @@ pub enum Io {
     /// The same with as few requests as lists of extents allow: one that names them all, where the file system takes
     /// such requests.
     List {
-        /// Which way.
+        /// Whether the file is read or written.
         direction: Direction,
         /// Which data bytes of the view.
         positions: Range<u64>,
@@ -92,7 +92,7 @@ pub enum Io {
     /// The data go to (or come from) the I/O servers as they are; the servers are told view and positions, and put the
     /// pieces in their places themselves.
     Ship {
-        /// Which way.
+        /// Whether the file is read or written.
         direction: Direction,
         /// Which data bytes of the view.
         positions: Range<u64>,
@@ -110,7 +110,7 @@ pub enum Io {
     /// One contiguous request between the collective buffer and the file. What is read from beyond the end of the file
     /// is zero in the buffer.
     Window {
-        /// Which way.
+        /// Whether the file is read or written.
         direction: Direction,
         /// Which collective buffer.
         slot: Slot,
@@ -164,7 +164,7 @@ pub trait Machine {
 /// A strategy that was chosen for an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Which.
+    /// The strategy that was chosen.
     pub strategy: Strategy,
     /// Why, for people to read.
     pub reason: String,

@@ -6,7 +6,7 @@ use crate::message::Description;
 /// A collective operation, as sums over its ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// Which way.
+    /// Whether the file is read or written.
     pub direction: Direction,
     /// Ranks that take part, with data or without.
     pub ranks: u32,

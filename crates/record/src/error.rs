@@ -29,7 +29,7 @@ pub enum Error {
     Unreachable {
         /// The file.
         program: PathBuf,
-        /// Why.
+        /// What speaks against it, for people.
         reason: &'static str,
     },
     /// The trace could not be written where it should go.
@@ -77,7 +77,7 @@ pub enum Error {
     Collect {
         /// The folder of spools.
         spool: PathBuf,
-        /// Why.
+        /// What went wrong.
         source: Box<Error>,
     },
     /// The trace could not be written.

@@ -19,7 +19,7 @@ pub struct Counts {
     pub reads: u64,
     /// Bytes that these moved.
     pub read_bytes: u64,
-    /// Writes.
+    /// Calls that wrote, so far.
     pub writes: u64,
     /// Bytes that these moved.
     pub written_bytes: u64,

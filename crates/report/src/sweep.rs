@@ -41,11 +41,11 @@ pub struct Measure {
 /// What something is measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Seconds.
+    /// A duration, in seconds.
     Seconds,
     /// Bytes a second.
     BytesPerSecond,
-    /// Nothing.
+    /// A number without a unit.
     Number,
     /// A whole number of things.
     Count,

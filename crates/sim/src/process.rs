@@ -63,7 +63,7 @@ pub(crate) enum Running {
     },
     /// A broadcast.
     Broadcast {
-        /// Which one.
+        /// The broadcast, by which the ranks find it.
         key: Key,
         /// Whether this rank has the data.
         has_data: bool,

@@ -86,7 +86,7 @@ pub enum What {
         handle: HandleId,
         /// The function.
         call: Call,
-        /// Which way.
+        /// Whether the file is read or written.
         direction: Direction,
         /// The view in force.
         view: ViewId,
@@ -101,11 +101,11 @@ pub enum What {
         handle: HandleId,
         /// The function.
         call: Call,
-        /// Which way.
+        /// Whether the file is read or written.
         direction: Direction,
         /// First byte.
         offset: u64,
-        /// How many.
+        /// Bytes that are moved.
         bytes: u64,
     },
     /// A broadcast from one rank to all.

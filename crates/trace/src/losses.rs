@@ -37,9 +37,9 @@ pub struct Losses {
 /// Calls by what they do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallsByKind {
-    /// Reads.
+    /// Calls that read data.
     pub reads: Calls,
-    /// Writes.
+    /// Calls that wrote data.
     pub writes: Calls,
     /// Calls that move no data: opens, closes, seeks, calls on names. Calls of unknown kind count here too.
     pub others: u64,
@@ -48,7 +48,7 @@ pub struct CallsByKind {
 /// Calls, and what they moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
     /// Bytes that they moved.
     pub bytes: u64,

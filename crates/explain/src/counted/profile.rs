@@ -28,7 +28,7 @@ pub(crate) struct Profile {
     /// Accesses that did not begin at a multiple of `alignment` in the file, and buffers that were not aligned.
     pub(crate) unaligned: u64,
     pub(crate) unaligned_in_memory: u64,
-    /// Bytes.
+    /// Alignment of the file in bytes, as Darshan wrote it down.
     pub(crate) alignment: u64,
     /// Accesses of exactly 1 MiB, which Darshan counts with smaller ones; as far as they are among the most frequent.
     pub(crate) of_1_mib: u64,

@@ -9,7 +9,7 @@ use crate::tally::Seen;
 /// Calls, what they moved and took, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// How many.
+    /// Calls that the cost is made of.
     pub calls: u64,
     /// Of them, those that all ranks of a communicator made together.
     pub collective: u64,

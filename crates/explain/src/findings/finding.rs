@@ -216,7 +216,7 @@ impl Finding {
 /// A file or process, and its part in a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Involved<Id> {
-    /// Which.
+    /// The file or process, by its number in the trace.
     pub id: Id,
     /// Its calls.
     pub calls: u64,

@@ -14,7 +14,7 @@ const TRIMMED_FROM: usize = 10;
 /// The gaps between the starts of bursts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gaps {
-    /// How many.
+    /// Gaps between bursts.
     pub count: u64,
     /// Their mean (of the middle four fifths, if there are ten or more), seconds.
     pub mean_s: f64,

@@ -36,7 +36,7 @@ pub struct Job {
 /// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Where.
+    /// Folder that the file system is mounted at.
     pub path: String,
     /// Its type: `lustre`, `nfs`.
     pub kind: String,

@@ -31,7 +31,7 @@ pub struct Log {
 /// A module that a log has data of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModuleRegion {
-    /// Which.
+    /// The module that the damage is in.
     pub module: Module,
     /// Version of its records.
     pub version: u32,

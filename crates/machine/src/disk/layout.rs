@@ -186,7 +186,7 @@ pub enum Node {
 pub struct Remap {
     /// The first.
     pub block: u64,
-    /// How many.
+    /// Number of blocks that were moved.
     pub blocks: u64,
     /// Cylinder of the first.
     pub cylinder: u32,

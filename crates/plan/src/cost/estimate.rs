@@ -41,7 +41,7 @@ impl Part {
 /// How long an operation takes under one strategy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
-    /// Which.
+    /// The strategy that is estimated.
     pub strategy: Strategy,
     /// Seconds of each step that there is.
     pub parts: Vec<(Part, f64)>,

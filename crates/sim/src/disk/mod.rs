@@ -30,11 +30,11 @@ use crate::kernel::Time;
 /// Contiguous blocks to read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Which way.
+    /// Whether blocks are read or written.
     pub direction: Direction,
     /// The first.
     pub block: u64,
-    /// How many.
+    /// Blocks that the request asks for.
     pub blocks: u64,
 }
 

@@ -19,7 +19,7 @@ pub struct Replayed {
 /// Requests of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    /// Which.
+    /// What the requests have in common, for people.
     pub name: String,
     /// How long they took.
     pub measured: Distribution,

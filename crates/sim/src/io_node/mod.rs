@@ -52,7 +52,7 @@ pub enum Between {
 /// A request that is done: a read's last byte has left the node, a write's is on the disk or in its cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoDone {
-    /// Which.
+    /// The number that the caller gave the request.
     pub id: u32,
     /// When it came.
     pub came: Time,

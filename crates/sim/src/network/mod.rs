@@ -24,7 +24,7 @@ pub struct MessageId(pub u32);
 /// A message, all of which is at its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Which.
+    /// The message that arrived, by the number it was given when it was sent.
     pub message: MessageId,
     /// When its first byte was there.
     pub first_byte: Time,

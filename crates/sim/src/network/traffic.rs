@@ -36,9 +36,9 @@ const SLACK: u64 = 2;
 pub struct Traffic {
     /// Where to.
     pub pattern: Pattern,
-    /// When.
+    /// When messages are made.
     pub arrivals: Arrivals,
-    /// How much.
+    /// How many bytes a message has.
     pub size: Size,
     /// Messages that each node makes in a second.
     pub messages_per_s: f64,

@@ -15,7 +15,7 @@ pub enum Service {
     Uniform(Duration, Duration),
     /// The sum of some exponential stages: less variable than one.
     Erlang {
-        /// How many.
+        /// Exponential stages, one after the other.
         stages: u32,
         /// Mean of the sum.
         mean: Duration,

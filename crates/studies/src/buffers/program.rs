@@ -25,11 +25,11 @@ pub struct Access {
     pub think: Duration,
     /// Which file.
     pub file: u32,
-    /// Which way.
+    /// Whether the request reads or writes.
     pub direction: Direction,
     /// First byte.
     pub offset: u64,
-    /// How many.
+    /// Bytes that the request asks for.
     pub bytes: u64,
     /// Whether the process goes on before it is done.
     pub asynchronous: bool,

@@ -56,9 +56,9 @@ pub struct Options {
 /// An experiment that the paper did not make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Other {
-    /// Clients.
+    /// Client processes of the measurement.
     pub clients: u32,
-    /// Servers.
+    /// I/O servers of the measurement.
     pub servers: u32,
     /// Bytes of a segment.
     pub piece_bytes: u64,
@@ -80,7 +80,7 @@ pub struct Study {
 /// A parameter, and what is known of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Known {
-    /// Which one.
+    /// The parameter of the cost model.
     pub parameter: Parameter,
     /// What is used: seconds, seconds a segment, or seconds a byte.
     pub value: f64,
@@ -97,11 +97,11 @@ pub struct Known {
 pub struct Table {
     /// Its number in the paper; none for others.
     pub number: Option<u32>,
-    /// Which way.
+    /// Whether the measurement reads or writes.
     pub direction: Direction,
-    /// Clients.
+    /// Client processes of the measurement.
     pub clients: u32,
-    /// Servers.
+    /// I/O servers of the measurement.
     pub servers: u32,
     /// Bytes of a segment.
     pub piece_bytes: u64,

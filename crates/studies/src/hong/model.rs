@@ -43,7 +43,7 @@ impl Method {
 pub struct Experiment {
     /// What is compared.
     pub method: Method,
-    /// Which way.
+    /// Whether the operation reads or writes.
     pub direction: Direction,
     /// Segments of all clients together (n).
     pub pieces: u64,

@@ -72,7 +72,7 @@ pub struct Counts {
     pub blocked: u64,
 }
 
-/// Picoseconds.
+/// How long packets take at each step, picoseconds.
 #[derive(Debug)]
 struct Times {
     /// On a link, and in an adapter, by bytes of a packet.

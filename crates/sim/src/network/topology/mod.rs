@@ -42,7 +42,7 @@ pub enum Device {
 pub struct Port {
     /// Of which device.
     pub device: Device,
-    /// Which.
+    /// The number of the port at its device, from 0.
     pub number: u16,
 }
 

@@ -29,7 +29,7 @@ pub enum TrafficError {
     /// A node that does not exist.
     #[error("hot spot at node {node}: expected one of the nodes 0 to {last}")]
     NoSuchNode {
-        /// Which.
+        /// The node that does not exist.
         node: u32,
         /// The last one.
         last: u32,
