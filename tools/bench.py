@@ -20,6 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench_overlap import overlap
 from bench_record import calls
 from tree import COLLAPSE, NOTHING_APPLIED, ROOT, environment, mpiexec, pioscope, run
 
@@ -36,7 +37,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, help="where to put the files (default: a new temporary folder)")
     parser.add_argument("--pairs", type=int, default=5, help="runs of each side (default %(default)s)")
-    parser.add_argument("--only", choices=["patterns", "servers", "record"], help="one part only")
+    parser.add_argument("--only", choices=["patterns", "servers", "overlap", "record"], help="one part only")
     parser.add_argument("--pieces", type=int, nargs="*", default=PIECES, help="pieces a rank (default: %(default)s)")
     parser.add_argument("--openmpi", type=Path, default=OPEN_MPI, help="where Open MPI's commands are (%(default)s)")
     arguments = parser.parse_args()
@@ -47,6 +48,8 @@ def main():
             best_of(patterns(Patterns(folder, arguments), arguments.pieces))
         if arguments.only in (None, "servers"):
             best_of(servers(Patterns(folder, arguments), arguments.pieces))
+        if arguments.only in (None, "overlap"):
+            overlap(arguments.pairs)
         if arguments.only in (None, "record"):
             calls(folder, arguments.pairs)
             recording(folder, arguments.pairs)

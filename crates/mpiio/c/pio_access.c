@@ -136,19 +136,13 @@ PIO_BEGIN_AT(MPI_File_write_at_all_begin_c, "write_at_all", const, MPI_Count, PI
 
 /* --- Nonblocking --------------------------------------------------------------------------------------------------- */
 
-/* Independent operations are done at once, which MPI allows: the request is complete from the start. Collective ones
- * must not wait for ranks that come later. */
 static int pio_nonblocking(struct pio_file *file, const char *function, int how, MPI_Offset offset,
                            const void *buffer, MPI_Count count, MPI_Datatype type, MPI_Request *request) {
   struct pio_operation *operation;
-  uint64_t moved;
   *request = pio.request_null;
-  if (how & PIO_COLLECTIVE) {
-    if (file->split != NULL) return pio_raise(file, function, MPI_ERR_REQUEST);
-    return pio_raise(file, function, pio_code(pio_operation_begin(file, how, offset, buffer, count, type, request, &operation)));
-  }
-  int code = pio_transfer(file, function, how, offset, buffer, count, type, &moved);
-  return code == MPI_SUCCESS ? pio_raise(file, function, pio_request_complete(moved, request)) : code;
+  if (how & PIO_COLLECTIVE && file->split != NULL) return pio_raise(file, function, MPI_ERR_REQUEST);
+  int status = pio_operation_begin(file, how, offset, buffer, count, type, request, &operation);
+  return pio_raise(file, function, pio_code(status));
 }
 
 #define PIO_NONBLOCKING(name, constant, integer, how)                                                        \

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PIO_VERSION 3
+#define PIO_VERSION 4
 
 /* What went wrong: each has its MPI error class. */
 enum pio_status {
@@ -128,11 +128,13 @@ struct pio_core {
   /* `error` (a pio_status) is what the shim found wrong with the arguments: the rank then takes part with no data. */
   int (*transfer)(pio_core_file *file, int how, int64_t offset, const struct pio_memory *memory, int error,
                   uint64_t *moved);
-  /* The same for collective operations, without waiting for other ranks. Unless it returns an error, `complete` is told
-   * of `token`, maybe before it returns. The memory is in use until then. */
+  /* The same without waiting. Unless it returns an error, `complete` is told of `token`, in this call or in one of
+   * `progress` or `relax`. The memory is in use until then. */
   int (*start)(pio_core_file *file, int how, int64_t offset, const struct pio_memory *memory, int error, void *token);
   /* Carries on with what was started. Cheap if that is nothing. */
   void (*progress)(void);
+  /* The same between two looks for something that others do, and waits a moment. `since_ns` is 0 before the first. */
+  void (*relax)(uint64_t *since_ns);
   int (*seek)(pio_core_file *file, int64_t offset, int whence);
   int (*position)(pio_core_file *file, int64_t *position);
   int (*seek_shared)(pio_core_file *file, int64_t offset, int whence);

@@ -77,9 +77,13 @@ PIO_HIDDEN extern const struct pio_core *pio_core;
 #define PIO_PROFILING(name) \
   extern __typeof__(name) P##name __attribute__((alias(#name))) PIO_EXPORTED;
 
-/* pio_file.c: the file that a handle stands for, NULL if it is not ours; */
+/* pio_handle.c: the file that a handle stands for, NULL if it is not ours; */
 PIO_HIDDEN struct pio_file *pio_own(MPI_File handle);
-/* opens a file, without a call of an error handler; an MPI error class; */
+/* from now on, or no longer, a handle stands for this file. An MPI error class. */
+PIO_HIDDEN int pio_keep(struct pio_file *file);
+PIO_HIDDEN void pio_forget_file(struct pio_file *file);
+
+/* pio_file.c: opens a file, without a call of an error handler; an MPI error class; */
 PIO_HIDDEN int pio_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_Errhandler errhandler,
                         MPI_File *fh);
 /* removes a file, likewise. */
@@ -130,9 +134,10 @@ PIO_HIDDEN int pio_operation_begin(struct pio_file *file, int how, MPI_Offset of
                                    struct pio_operation **operation);
 /* Waits for an operation without a request, and frees it; a pio_status. */
 PIO_HIDDEN int pio_operation_end(struct pio_operation *operation, uint64_t *moved);
-/* A request that is complete from the start. An MPI error code. */
-PIO_HIDDEN int pio_request_complete(uint64_t moved, MPI_Request *request);
-/* Between two looks for something that others do. */
-PIO_HIDDEN void pio_relax(int *looks);
+/* How many operations are not complete, or have failed and the program still has their requests. */
+PIO_HIDDEN extern int pio_attention;
+
+/* pio_wait.c: the MPI's look at a request found that its operation failed, with a pio_status. An MPI error class. */
+PIO_HIDDEN int pio_failed(MPI_Request request, int status, struct pio_file *file);
 
 #endif

@@ -49,6 +49,30 @@ fn operations_go_on_whatever_the_program_does() {
     assert_says(&mpi.run(2, "progress", &[folder, "threads"], &apart), "all is as MPI says");
 }
 
+/// At any thread level: what a thread of ours carries on needs no MPI, where ranks of one node share memory.
+#[test]
+fn operations_overlap_with_computing() {
+    for (ranks, level) in [(1, "single"), (2, "funneled"), (4, "single"), (3, "multiple")] {
+        run_with("overlap", ranks, &[level], &[]);
+    }
+    for level in ["single", "multiple"] {
+        run_with("overlap", 2, &[level], &[("PIOSCOPE_SHARED_MEMORY", "off")]);
+    }
+}
+
+#[test]
+fn operations_on_servers_overlap_with_computing() {
+    let Some(mpi) = Mpi::get() else { return };
+    let servers = Servers::start(2);
+    let store = servers.description();
+    for (ranks, level, strategy) in
+        [(1, "single", "ecio"), (2, "funneled", "two-phase"), (3, "multiple", "ecio")]
+    {
+        let variables = [("PIOSCOPE_STRATEGY", strategy), ("PIOSCOPE_STORE", &store)];
+        assert_says(&mpi.run(ranks, "overlap", &["/suite", level], &variables), "all is as MPI says");
+    }
+}
+
 #[test]
 fn representations() {
     passes("representations", &[1, 2]);

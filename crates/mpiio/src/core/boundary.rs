@@ -15,8 +15,9 @@ use crate::core::file::access::Whence;
 use crate::core::file::handle::{Displacement, File};
 use crate::core::file::hints::Given;
 use crate::core::file::settings::Settings;
+use crate::core::mpi::backoff;
 use crate::core::mpi::memory::Memory;
-use crate::core::mpi::progress;
+use crate::core::mpi::progress_thread;
 use crate::core::mpi::status::Status;
 use crate::core::mpi::table::MpiTable;
 use crate::core::run::channel_pool::ChannelPool;
@@ -25,7 +26,7 @@ use crate::core::storage::backend;
 use crate::core::storage::mode::Mode;
 
 /// `PIO_VERSION`.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 const KEY_BYTES: usize = 32;
 const VALUE_BYTES: usize = 256;
@@ -73,6 +74,7 @@ struct CoreTable {
     transfer: unsafe extern "C" fn(*const File, c_int, i64, *const MemoryGiven, c_int, *mut u64) -> c_int,
     start: unsafe extern "C" fn(*const File, c_int, i64, *const MemoryGiven, c_int, *mut c_void) -> c_int,
     progress: unsafe extern "C" fn(),
+    relax: unsafe extern "C" fn(*mut u64),
     seek: unsafe extern "C" fn(*const File, i64, c_int) -> c_int,
     position: unsafe extern "C" fn(*const File, *mut i64) -> c_int,
     seek_shared: unsafe extern "C" fn(*const File, i64, c_int) -> c_int,
@@ -102,6 +104,7 @@ static CORE: CoreTable = CoreTable {
     transfer,
     start,
     progress,
+    relax,
     seek,
     position,
     seek_shared,
@@ -327,14 +330,22 @@ unsafe extern "C" fn start(
         // SAFETY: as `asked` needs it; the file is from `open`.
         unsafe {
             let (direction, positioning, memory) = asked(how, offset, given, error);
-            (*file).start(direction, positioning, memory, Completion { mpi, token })
+            (*file).start(direction, how & COLLECTIVE != 0, positioning, memory, Completion { mpi, token })
         }
     })
 }
 
 unsafe extern "C" fn progress() {
     guarded(|| {
-        progress::progress();
+        progress_thread::progress();
+        Ok(())
+    });
+}
+
+unsafe extern "C" fn relax(since_ns: *mut u64) {
+    guarded(|| {
+        // SAFETY: the shim's pointer is valid.
+        backoff::relax(unsafe { &mut *since_ns });
         Ok(())
     });
 }

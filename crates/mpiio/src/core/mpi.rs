@@ -3,7 +3,6 @@
 
 pub mod backoff;
 pub mod communicator;
-pub mod coroutine;
 pub mod mailbox;
 pub mod memory;
 pub mod processors;

@@ -5,7 +5,7 @@ pub mod channel;
 pub mod channel_pool;
 mod copy;
 pub mod driver;
-pub mod independent;
 mod message_log;
 pub mod queue;
 mod transfer_path;
+pub mod working_memory;

@@ -23,13 +23,14 @@ use pio_store::transport::{Listener, TcpListener};
 const LIMIT: Duration = Duration::from_secs(240);
 
 /// The programs of the conformance suite.
-pub const SUITE: [&str; 10] = [
+pub const SUITE: [&str; 11] = [
     "atomic",
     "datatypes",
     "errors",
     "large_counts",
     "nonblocking",
     "openings",
+    "overlap",
     "progress",
     "representations",
     "shared",

@@ -1,18 +1,22 @@
 //! Reading and writing: where an operation begins, who carries it out, and under which locks.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::View;
-use pio_plan::{Access, Context, Direction, Group, Hints, Rank, Site, Strategy, Views};
+use pio_plan::{Access, Context, Direction, Group, Hints, Machine, Rank, Site, Strategy, Via, Views};
 
 use crate::core::file::hints::Kept;
 use crate::core::file::views::Overlapping;
+use crate::core::mpi::backoff::Backoff;
+use crate::core::mpi::communicator::CollectiveCall;
 use crate::core::mpi::memory::Memory;
+use crate::core::mpi::progress::{May, Step, WouldBlock};
 use crate::core::mpi::status::Status;
 use crate::core::run::channel::Channel;
-use crate::core::run::driver::Driver;
-use crate::core::run::independent;
+use crate::core::run::driver::{Driver, Means, Ranks};
 use crate::core::run::queue::{Completion, Queue};
+use crate::core::run::working_memory::WorkingMemory;
 use crate::core::storage::backend::Storage;
 use crate::core::storage::mode::Mode;
 use crate::core::storage::sidecar::Sidecar;
@@ -25,13 +29,16 @@ pub struct Inner {
     pub rank: u32,
     pub site: Site,
     pub storage: Storage,
-    pub queue: Queue,
+    /// Of collective operations.
+    pub collective: Queue<Channel>,
+    /// Of independent operations.
+    pub independent: Queue<()>,
     pub sidecar: Mutex<Sidecar>,
     pub state: Mutex<State>,
-    /// For requests that do not go straight to or from memory. Who makes requests alone holds it: several threads that
-    /// read, change and write back the same part of a file would undo each other's changes, and locks of the file
-    /// system do not keep threads apart.
-    pub block: Mutex<Vec<u8>>,
+    /// For operations without other ranks. Who makes requests alone holds it: several threads that read, change and write
+    /// back the same part of a file would undo each other's changes, and locks of the file system do not keep threads
+    /// apart.
+    pub alone: Mutex<WorkingMemory>,
 }
 
 /// What changes. Nobody waits for other ranks with its lock held, but in calls that MPI forbids others beside.
@@ -85,9 +92,6 @@ struct Operation {
     error: Option<Status>,
 }
 
-// SAFETY: the memory is the program's, which it lends until the operation is complete.
-unsafe impl Send for Operation {}
-
 enum Start {
     /// At this position of the view, in etypes.
     At(u64),
@@ -107,27 +111,46 @@ impl Inner {
     ) -> Result<u64, Status> {
         let operation = self.prepare(direction, collective, positioning, memory);
         if collective {
-            let mut channel = self.queue.take()?;
-            return self.together(operation, &mut channel);
+            let mut channel = self.collective.acquire()?;
+            return Collective::new(operation).run(self, &mut channel);
         }
+        // Those that the program began before come first.
+        self.independent.drain();
         self.alone(operation)
     }
 
-    /// Begins a collective operation, and returns without waiting for other ranks; `completion` is told of its end. If
-    /// the arguments are wrong, that is said at once, nobody is told, and the rank takes part with no data.
+    /// Begins an operation, and returns at once; `completion` is told of its end. If the arguments are wrong, that is said
+    /// at once, nobody is told, and the rank takes part in a collective operation with no data.
     pub fn start(
         self: &Arc<Self>,
         direction: Direction,
+        collective: bool,
         positioning: Positioning,
         memory: Result<Memory, Status>,
         completion: Completion,
     ) -> Result<(), Status> {
-        let operation = self.prepare(direction, true, positioning, memory);
-        let error = operation.error;
-        let inner = self.clone();
-        let work = Box::new(move |channel: &mut Channel| inner.together(operation, channel));
-        self.queue.start(work, error.is_none().then_some(completion));
+        let operation = self.prepare(direction, collective, positioning, memory);
+        let (inner, error) = (self.clone(), operation.error);
+        let completion = error.is_none().then_some(completion);
+        if collective {
+            let mut operation = Collective::new(operation);
+            let work = move |channel: &mut Channel, may: May| operation.step(&inner, channel, may);
+            self.collective.start(Box::new(work), completion);
+        } else if error.is_none() {
+            let mut operation = Some(operation);
+            let work = move |(): &mut (), may: May| match may.storage {
+                false => Step::Blocked { on: WouldBlock::OnStorage, moved: false },
+                true => Step::Done(operation.take().map_or(Err(Status::Internal), |one| inner.alone(one))),
+            };
+            self.independent.start(Box::new(work), completion);
+        }
         error.map_or(Ok(()), Err)
+    }
+
+    /// Waits until what the program began is complete.
+    pub fn drain(&self) {
+        self.independent.drain();
+        self.collective.drain();
     }
 
     pub fn state(&self) -> MutexGuard<'_, State> {
@@ -243,26 +266,203 @@ impl Inner {
             return overlapping.read(&self.storage, positions, &mut memory);
         }
         let access = Access { view, positions };
-        self.independently(direction, access, &mut memory, &context, atomic)
+        self.independently(direction, access, memory, &context, atomic)
     }
 
-    /// A collective operation that has the channel.
-    fn together(&self, operation: Operation, channel: &mut Channel) -> Result<u64, Status> {
-        let Operation { direction, view, overlapping, start, mut memory, context, atomic, mut error } =
-            operation;
-        let etypes = memory.size() / view.etype_size();
-        let start = match start {
-            Start::At(start) => Ok(start),
-            Start::Ordered { view_number, shared_start } => {
-                self.ordered_start(channel, view_number, etypes).map(|moved| shared_start.wrapping_add(moved))
-            }
+    /// Without other ranks; in atomic mode, with others kept out of all that lies between the first byte and the last.
+    fn independently(
+        &self,
+        direction: Direction,
+        access: Access,
+        memory: Memory,
+        context: &Context,
+        atomic: bool,
+    ) -> Result<u64, Status> {
+        let mut alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        let bounds = (atomic && !access.positions.is_empty()).then(|| access.bounds());
+        let machine = self.strategy.alone(Rank(0), direction, access, context);
+        let transfer = || {
+            let mut means = Means { ranks: Ranks::None(&mut alone), storage: &self.storage };
+            Ok(Driver::independent(machine, direction, memory).run(&mut means)?)
         };
-        let access = start.and_then(|start| positions(&view, start, etypes));
+        match bounds {
+            Some(bounds) => self.sidecar().locked(bounds, direction == Direction::Read, transfer),
+            None => transfer(),
+        }
+    }
+}
+
+/// A collective operation of this rank, step by step.
+struct Collective {
+    phase: Phase,
+    /// Until the driver has it.
+    operation: Option<Operation>,
+}
+
+enum Phase {
+    Begin,
+    /// Ranks tell each other how many etypes they have, in an operation where they come in their order.
+    Counting(CollectiveCall),
+    /// Rank 0 tells where the data of the first begin; this rank's come so many etypes later.
+    Placing {
+        call: CollectiveCall,
+        before: u64,
+    },
+    /// Where the data begin, in etypes.
+    Placed(Result<u64, Status>),
+    Driving {
+        driver: Driver<dyn Machine + Send>,
+        /// What was wrong with the arguments.
+        error: Option<Status>,
+        /// What came of what this rank read on its own.
+        apart: Option<Result<u64, Status>>,
+    },
+}
+
+/// A step that found nothing.
+const WAITS: Step<Result<u64, Status>> = Step::Blocked { on: WouldBlock::OnMessages, moved: false };
+
+impl Collective {
+    fn new(operation: Operation) -> Collective {
+        let phase = match operation.start {
+            Start::At(start) => Phase::Placed(Ok(start)),
+            Start::Ordered { .. } => Phase::Begin,
+        };
+        Collective { phase, operation: Some(operation) }
+    }
+
+    /// To the end, waiting where it must.
+    fn run(mut self, file: &Inner, channel: &mut Channel) -> Result<u64, Status> {
+        let new = || if file.site.via == Via::Kernel { Backoff::without_servers() } else { Backoff::new() };
+        let mut backoff = new();
+        loop {
+            match self.step(file, channel, May::ALL) {
+                Step::Done(outcome) => return outcome,
+                Step::Blocked { moved, .. } => {
+                    if moved {
+                        backoff = new();
+                    }
+                    channel.communicator.wait(&mut backoff);
+                }
+            }
+        }
+    }
+
+    /// Carries on until it would block.
+    fn step(&mut self, file: &Inner, channel: &mut Channel, may: May) -> Step<Result<u64, Status>> {
+        loop {
+            self.phase = match &mut self.phase {
+                Phase::Driving { driver, error, apart } => {
+                    let (_alone, modifying) = match is_together(file.strategy) {
+                        true => (None, Some(&file.alone)),
+                        // It may be held for as long as a request takes.
+                        false if !may.storage => {
+                            return Step::Blocked { on: WouldBlock::OnStorage, moved: false };
+                        }
+                        false => (Some(file.alone.lock().unwrap_or_else(PoisonError::into_inner)), None),
+                    };
+                    let ranks = Ranks::On { channel, modifying };
+                    let step = driver.step(&mut Means { ranks, storage: &file.storage }, may);
+                    return step.map(|outcome| match error {
+                        Some(status) => Err(*status),
+                        None => outcome.map_err(Status::from).and_then(|moved| apart.unwrap_or(Ok(moved))),
+                    });
+                }
+                Phase::Placed(start) => {
+                    let Some(operation) = &self.operation else { return Step::Done(Err(Status::Internal)) };
+                    if operation.needs_storage(file) && !may.storage {
+                        return Step::Blocked { on: WouldBlock::OnStorage, moved: false };
+                    }
+                    let start = *start;
+                    let Some(operation) = self.operation.take() else {
+                        return Step::Done(Err(Status::Internal));
+                    };
+                    match operation.begin(file, channel, start) {
+                        ControlFlow::Continue(phase) => phase,
+                        ControlFlow::Break(outcome) => return Step::Done(outcome),
+                    }
+                }
+                _ if !may.messages => return WAITS,
+                phase => {
+                    match self.operation.as_ref().map(|operation| operation.placing(file, channel, phase)) {
+                        Some(Ok(Some(phase))) => phase,
+                        Some(Ok(None)) => return WAITS,
+                        Some(Err(status)) => Phase::Placed(Err(status)),
+                        None => return Step::Done(Err(Status::Internal)),
+                    }
+                }
+            };
+        }
+    }
+}
+
+/// Whether ranks exchange data or views in collective operations; else each makes its requests alone.
+fn is_together(strategy: Strategy) -> bool {
+    match strategy {
+        Strategy::TwoPhase | Strategy::ViewBased | Strategy::Auto => true,
+        Strategy::Independent | Strategy::Sieving | Strategy::List | Strategy::Ecio => false,
+    }
+}
+
+impl Operation {
+    /// Whether its beginning reads or writes.
+    fn needs_storage(&self, file: &Inner) -> bool {
+        self.overlapping.is_some() || self.is_independent(file)
+    }
+
+    /// Whether each rank carries out its part on its own.
+    fn is_independent(&self, file: &Inner) -> bool {
+        self.atomic || file.strategy == Strategy::Independent
+    }
+
+    fn etypes(&self) -> u64 {
+        self.memory.size() / self.view.etype_size()
+    }
+
+    /// The phase after one of those in which it is settled where the data begin; none if others have not spoken yet.
+    fn placing(&self, file: &Inner, channel: &Channel, phase: &mut Phase) -> Result<Option<Phase>, Status> {
+        let communicator = &channel.communicator;
+        match (&self.start, phase) {
+            (Start::Ordered { .. }, Phase::Begin) => {
+                Ok(Some(Phase::Counting(communicator.start_gather(&self.etypes().to_ne_bytes())?)))
+            }
+            (Start::Ordered { view_number, .. }, Phase::Counting(call)) => {
+                let Some(counts) = communicator.poll(call)? else { return Ok(None) };
+                let counts = counts.as_chunks::<8>().0.iter().map(|count| u64::from_ne_bytes(*count));
+                let before = counts.clone().take(file.rank as usize).fold(0, u64::wrapping_add);
+                let mut said = [0_u8; 16];
+                if file.rank == 0 {
+                    let moved = file.sidecar().fetch_add(*view_number, counts.fold(0, u64::wrapping_add));
+                    said[..8].copy_from_slice(&moved.unwrap_or(0).to_ne_bytes());
+                    said[8..12].copy_from_slice(&Status::number(moved.map(drop)).to_ne_bytes());
+                }
+                Ok(Some(Phase::Placing { call: communicator.start_broadcast(said.to_vec())?, before }))
+            }
+            (Start::Ordered { shared_start, .. }, Phase::Placing { call, before }) => {
+                let Some(said) = communicator.poll(call)? else { return Ok(None) };
+                let ([moved, status], _) = said.as_chunks::<8>() else { return Err(Status::Internal) };
+                Status::check(u64::from_ne_bytes(*status) as i32)?;
+                let moved = u64::from_ne_bytes(*moved).wrapping_add(*before);
+                Ok(Some(Phase::Placed(Ok(shared_start.wrapping_add(moved)))))
+            }
+            _ => Err(Status::Internal),
+        }
+    }
+
+    /// Begins where its data do, in etypes; ends it, if this rank needs no other.
+    fn begin(
+        self,
+        file: &Inner,
+        channel: &mut Channel,
+        start: Result<u64, Status>,
+    ) -> ControlFlow<Result<u64, Status>, Phase> {
+        let (etypes, is_independent) = (self.etypes(), self.is_independent(file));
+        let Operation { direction, view, overlapping, mut memory, context, atomic, mut error, .. } = self;
         let mut apart = None;
-        let access = match access {
+        let access = match start.and_then(|start| positions(&view, start, etypes)) {
             // This rank reads on its own, and has no data in what all do together.
             Ok(positions) if let Some(overlapping) = &overlapping => {
-                apart = Some(overlapping.read(&self.storage, positions, &mut memory));
+                apart = Some(overlapping.read(&file.storage, positions, &mut memory));
                 memory = Memory::none();
                 Access { view, positions: 0..0 }
             }
@@ -273,70 +473,19 @@ impl Inner {
                 Access { view, positions: 0..0 }
             }
         };
-        let outcome = if atomic || self.strategy == Strategy::Independent {
-            self.independently(direction, access, &mut memory, &context, atomic)
-        } else {
-            let group =
-                Group { rank: Rank(channel.communicator.rank()), ranks: channel.communicator.ranks() };
-            let mut machine = self.strategy.collective(group, direction, access, &context);
-            // Where a few ranks aggregate, they would have to pack or unpack what the others can do side by side.
-            let packs = context.hints.aggregators(group.ranks) > group.ranks / 2;
-            Driver::new(channel, &self.storage, &mut memory, direction, &mut *machine)
-                .packing(packs)
-                .run()
-                .map_err(Status::from)
-        };
-        match error {
-            Some(status) => Err(status),
-            None => outcome.and_then(|moved| apart.unwrap_or(Ok(moved))),
+        if is_independent {
+            let outcome = file.independently(direction, access, memory, &context, atomic);
+            return ControlFlow::Break(match error {
+                Some(status) => Err(status),
+                None => outcome.and_then(|moved| apart.unwrap_or(Ok(moved))),
+            });
         }
-    }
-
-    /// Without other ranks; in atomic mode, with others kept out of all that lies between the first byte and the last.
-    fn independently(
-        &self,
-        direction: Direction,
-        access: Access,
-        memory: &mut Memory,
-        context: &Context,
-        atomic: bool,
-    ) -> Result<u64, Status> {
-        let mut block = self.block.lock().unwrap_or_else(PoisonError::into_inner);
-        let bounds = (atomic && !access.positions.is_empty()).then(|| access.bounds());
-        let strategy = self.strategy;
-        let transfer = || {
-            Ok(independent::transfer(
-                &self.storage,
-                direction,
-                access,
-                memory,
-                strategy,
-                context,
-                &mut block,
-            )?)
-        };
-        match bounds {
-            Some(bounds) => self.sidecar().locked(bounds, direction == Direction::Read, transfer),
-            None => transfer(),
-        }
-    }
-
-    /// How far the shared pointer had moved when this rank's data come, in an operation where ranks come in their order.
-    fn ordered_start(&self, channel: &Channel, view_number: u64, etypes: u64) -> Result<u64, Status> {
-        let counts = channel.communicator.gather([etypes])?;
-        let total = counts.iter().fold(0, |sum: u64, [count]| sum.wrapping_add(*count));
-        let before =
-            counts[..self.rank as usize].iter().fold(0, |sum: u64, [count]| sum.wrapping_add(*count));
-        let mut said = [0_u8; 16];
-        if self.rank == 0 {
-            let moved = self.sidecar().fetch_add(view_number, total);
-            said[..8].copy_from_slice(&moved.unwrap_or(0).to_ne_bytes());
-            said[8..12].copy_from_slice(&Status::number(moved.map(drop)).to_ne_bytes());
-        }
-        channel.communicator.broadcast(&mut said)?;
-        let ([moved, status], _) = said.as_chunks::<8>() else { return Err(Status::Internal) };
-        Status::check(u64::from_ne_bytes(*status) as i32)?;
-        Ok(u64::from_ne_bytes(*moved).wrapping_add(before))
+        let group = Group { rank: Rank(file.rank), ranks: channel.communicator.ranks() };
+        let machine = file.strategy.collective(group, direction, access, &context);
+        // Where a few ranks aggregate, they would have to pack or unpack what the others can do side by side.
+        let packs = context.hints.aggregators(group.ranks) > group.ranks / 2;
+        let driver = Driver::collective(channel, machine, direction, memory, packs);
+        ControlFlow::Continue(Phase::Driving { driver, error, apart })
     }
 }
 

@@ -17,8 +17,9 @@ use crate::core::mpi::memory::Memory;
 use crate::core::mpi::status::Status;
 use crate::core::run::channel::Channel;
 use crate::core::run::channel_pool::ChannelPool;
-use crate::core::run::driver::Driver;
+use crate::core::run::driver::{Driver, Means, Ranks};
 use crate::core::run::queue::{Completion, Queue};
+use crate::core::run::working_memory::WorkingMemory;
 use crate::core::storage::backend::{Storage, without_driver};
 use crate::core::storage::mode::Mode;
 use crate::core::storage::servers;
@@ -66,6 +67,7 @@ impl File {
             kept: given.kept.or(&site.kept),
             views: Views::WHOLE,
         };
+        let any_thread_sends = channel.communicator.any_thread_sends();
         let name = servers::name_of(path);
         let path = Path::new(OsStr::from_bytes(without_driver(path).to_bytes()));
         let site = Site {
@@ -80,10 +82,11 @@ impl File {
             site,
             rank: channel.communicator.rank(),
             sidecar: Mutex::new(Sidecar::new(path, name.as_deref(), place, number)?),
-            queue: Queue::new(channel),
+            independent: Queue::new((), true),
+            collective: Queue::new(channel, any_thread_sends),
             storage,
             state: Mutex::new(state),
-            block: Mutex::default(),
+            alone: Mutex::new(WorkingMemory::private()),
         };
         Ok(File { pool: pool.clone(), communicator, inner: Arc::new(inner) })
     }
@@ -91,10 +94,10 @@ impl File {
     /// Closes the file. Collective: what any rank wrote before is in the file when any rank is through, and a rank that
     /// is through may delete it.
     pub fn close(self) -> Result<(), Status> {
-        drop(self.inner.queue.take()?);
-        let Inner { mode, rank, storage, queue, sidecar, .. } =
+        self.inner.drain();
+        let Inner { mode, rank, storage, collective, sidecar, .. } =
             Arc::into_inner(self.inner).ok_or(Status::Internal)?;
-        let channel = queue.into_channel().ok_or(Status::Internal)?;
+        let channel = collective.into_resource().ok_or(Status::Internal)?;
         let mut result = Ok(());
         if mode.deletes_on_close() && rank == 0 {
             // When all others have closed it.
@@ -126,15 +129,16 @@ impl File {
         self.inner.transfer(direction, collective, positioning, memory)
     }
 
-    /// Begins a collective operation: see [`Inner::start`].
+    /// Begins an operation: see [`Inner::start`].
     pub fn start(
         &self,
         direction: Direction,
+        collective: bool,
         positioning: Positioning,
         memory: Result<Memory, Status>,
         completion: Completion,
     ) -> Result<(), Status> {
-        self.inner.start(direction, positioning, memory, completion)
+        self.inner.start(direction, collective, positioning, memory, completion)
     }
 
     /// The shim's pointer to the file's communicator.
@@ -149,7 +153,7 @@ impl File {
         types: Option<(&Datatype, &Datatype)>,
         given: &Given,
     ) -> Result<(), Status> {
-        let mut channel = self.inner.queue.take()?;
+        let mut channel = self.inner.collective.acquire()?;
         let mut state = self.lock();
         let mut current = [0; 2];
         if displacement == Displacement::Current && channel.communicator.rank() == 0 {
@@ -190,9 +194,11 @@ impl File {
             return Ok(None);
         }
         let group = Group { rank: Rank(channel.communicator.rank()), ranks: site.ranks };
-        let mut exchange = ViewExchange::new(group, own.clone());
-        Driver::new(channel, storage, &mut Memory::none(), Direction::Read, &mut exchange).run()?;
-        exchange.views().map(Some).ok_or(Status::Internal)
+        let exchange = Box::new(ViewExchange::new(group, own.clone()));
+        let mut driver = Driver::collective(channel, exchange, Direction::Read, Memory::none(), false);
+        driver
+            .run(&mut Means { ranks: Ranks::On { channel, modifying: Some(&self.inner.alone) }, storage })?;
+        driver.into_machine().views().map(Some).ok_or(Status::Internal)
     }
 
     /// The view that a program sets; `current` is where rank 0 found the shared pointer, and what was wrong there.
@@ -239,7 +245,7 @@ impl File {
 
     /// Moves the shared file pointer. Collective.
     pub fn seek_shared(&self, offset: i64, whence: Result<Whence, Status>) -> Result<(), Status> {
-        let channel = self.inner.queue.take()?;
+        let channel = self.inner.collective.acquire()?;
         // When all are here, nobody is still moving it.
         let mine = [offset as u64, whence.map_or(u64::MAX, |whence| whence as u64)];
         let same = channel.communicator.gather(mine)?.into_iter().all(|other| other == mine);
@@ -274,7 +280,7 @@ impl File {
         if !self.inner.mode.writes() {
             return Ok(());
         }
-        drop(self.inner.queue.take()?);
+        self.inner.drain();
         Ok(self.inner.storage.sync()?)
     }
 
@@ -295,7 +301,7 @@ impl File {
 
     /// Adds hints. Collective.
     pub fn set_hints(&self, given: &Given) -> Result<(), Status> {
-        let channel = self.inner.queue.take()?;
+        let channel = self.inner.collective.acquire()?;
         self.lock().agree_on_hints(given, &channel)
     }
 
@@ -314,7 +320,7 @@ impl File {
 
     /// Switches atomic mode. Collective.
     pub fn set_atomic(&self, atomic: bool) -> Result<(), Status> {
-        let channel = self.inner.queue.take()?;
+        let channel = self.inner.collective.acquire()?;
         let mine = [u64::from(atomic)];
         if channel.communicator.gather(mine)?.into_iter().any(|other| other != mine) {
             return Err(Status::NotSame);
@@ -334,7 +340,8 @@ impl File {
         size: i64,
         change: fn(&Storage, u64) -> Result<(), pio_plan::IoError>,
     ) -> Result<(), Status> {
-        let mut channel = self.inner.queue.take()?;
+        self.inner.independent.drain();
+        let mut channel = self.inner.collective.acquire()?;
         // When rank 0 knows that all are here, what they wrote before is in the file. Nobody may go on and write
         // before it is cut; so the others wait once, for what rank 0 says.
         let mut said = [0_u8; 4];

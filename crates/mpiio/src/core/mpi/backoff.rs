@@ -1,10 +1,11 @@
 //! How to wait for other ranks: look again at once, give the processor away, sleep.
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::core::mpi::coroutine;
 use crate::core::mpi::progress;
+use crate::core::mpi::progress_thread;
 
 /// How often to look for something before the clock is looked at.
 const LOOKS: u32 = 16;
@@ -50,7 +51,7 @@ fn ranks_a_processor() -> usize {
 /// but has to give way to a sleeper that is woken. Where nobody wakes it, it sleeps an eighth of the time that was waited
 /// already.
 ///
-/// Other operations of this rank go on meanwhile; a nonblocking operation goes back to whoever carries it on.
+/// Other operations of this rank go on meanwhile.
 #[derive(Debug)]
 pub struct Backoff {
     looks: u32,
@@ -97,6 +98,7 @@ impl Backoff {
 
     /// After a look that found nothing yet of what this rank carries on itself.
     pub fn wait_for_oneself(&mut self) {
+        let steps = progress::steps_of_thread();
         let crowded = ranks_a_processor() > 1;
         if self.is_young(crowded) {
             return;
@@ -108,17 +110,13 @@ impl Backoff {
         let awake = if crowded { AWAKE_AT_MPI_IN_A_CROWD } else { AWAKE };
         let waited = self.waited();
         if waited > awake {
-            doze(waited);
+            progress::sleep_until_stepped(steps, (waited / 8).min(LONGEST_SLEEP));
         }
     }
 
-    /// Carries on with other operations; whether it is too early to do more than to look again, as it always is in a
-    /// nonblocking operation.
+    /// Carries on with other operations; whether it is too early to do more than to look again.
     fn is_young(&mut self, crowded: bool) -> bool {
-        if coroutine::pause() {
-            return true;
-        }
-        progress::progress();
+        progress_thread::progress();
         self.looks += 1;
         let young = self.looks <= LOOKS || (!crowded && self.waited() < self.at_full_speed);
         if young {
@@ -130,6 +128,29 @@ impl Backoff {
     /// Since the clock was first asked.
     fn waited(&mut self) -> Duration {
         self.since.get_or_insert_with(Instant::now).elapsed()
+    }
+}
+
+/// The program looked for something that others do, and has not found it: carries on, and waits a moment. `since_ns` is when
+/// it looked first, of a clock of our own; 0 if that is now.
+pub fn relax(since_ns: &mut u64) {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let now = START.elapsed().max(Duration::from_nanos(1));
+    if *since_ns == 0 {
+        *since_ns = now.as_nanos() as u64;
+    }
+    let waited = now.saturating_sub(Duration::from_nanos(*since_ns));
+    let steps = progress::steps_of_thread();
+    if progress_thread::progress().moved {
+        return;
+    }
+    let crowded = ranks_a_processor() > 1;
+    if !crowded && waited < AT_FULL_SPEED {
+        return std::hint::spin_loop();
+    }
+    std::thread::yield_now();
+    if waited > if crowded { AWAKE_AT_MPI_IN_A_CROWD } else { AWAKE } {
+        progress::sleep_until_stepped(steps, (waited / 8).min(LONGEST_SLEEP));
     }
 }
 

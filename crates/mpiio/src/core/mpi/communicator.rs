@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::core::mpi::backoff::{self, Backoff};
-use crate::core::mpi::mailbox::{Letter, Mailbox, WaitingRoom};
+use crate::core::mpi::mailbox::{Mailbox, WaitingRoom};
 use crate::core::mpi::status::Status;
 use crate::core::mpi::table::MpiTable;
 
@@ -60,6 +60,28 @@ pub enum Sending {
     Mail,
 }
 
+/// A collective call of all ranks that has begun: see [`Communicator::poll`].
+#[derive(Debug)]
+pub struct CollectiveCall {
+    /// Of all ranks, or of rank 0.
+    all: Vec<u8>,
+    mine: Vec<u8>,
+    missing: Missing,
+}
+
+#[derive(Debug)]
+enum Missing {
+    Nothing,
+    /// MPI's request.
+    Request(u64),
+    /// So many letters; each rank's bytes begin at its number times `each`.
+    Letters {
+        tag: i32,
+        missing: u32,
+        each: usize,
+    },
+}
+
 impl Communicator {
     /// A duplicate of the communicator that the shim points to. Collective.
     ///
@@ -90,15 +112,15 @@ impl Communicator {
         self.local = Some(Mutex::new(Local { mailbox, collectives: 0 }));
     }
 
-    /// Whether messages need no MPI: then any thread may send and take them.
-    pub fn is_local(&self) -> bool {
+    /// Whether messages need no MPI.
+    fn is_local(&self) -> bool {
         self.local.is_some()
     }
 
-    /// Whether MPI may be called by any thread.
-    pub fn is_for_threads(&self) -> bool {
+    /// Whether any thread may send and take messages: there are none, they need no MPI, or any thread may call that.
+    pub fn any_thread_sends(&self) -> bool {
         // SAFETY: the shim's function.
-        unsafe { (self.mpi.for_threads)() != 0 }
+        self.ranks == 1 || self.is_local() || unsafe { (self.mpi.for_threads)() != 0 }
     }
 
     /// Lets MPI carry on with what the program has under way; others may wait for that.
@@ -231,33 +253,9 @@ impl Communicator {
 
     /// Rank 0's bytes for every rank. Collective.
     pub fn broadcast(&self, bytes: &mut [u8]) -> Result<(), Status> {
-        if self.ranks == 1 {
-            return Ok(());
-        }
-        if let Some(local) = &self.local {
-            let tag = Communicator::next_collective(local);
-            if self.rank == 0 {
-                return self.mail_to_all(local, tag, bytes);
-            }
-            let letter = self.mail(local, tag)?;
-            if letter.bytes.len() != bytes.len() {
-                return Err(Status::Internal);
-            }
-            bytes.copy_from_slice(&letter.bytes);
-            return Ok(());
-        }
-        let mut request = 0;
-        // SAFETY: the bytes stay borrowed until the request is complete.
-        Status::check(unsafe {
-            (self.mpi.broadcast)(
-                self.handle.as_ptr(),
-                bytes.as_mut_ptr().cast(),
-                bytes.len() as u64,
-                0,
-                &mut request,
-            )
-        })?;
-        self.complete(request)
+        let said = self.complete(self.start_broadcast(bytes.to_vec())?)?;
+        bytes.copy_from_slice(&said);
+        Ok(())
     }
 
     /// Waits until every rank is here. Collective.
@@ -271,38 +269,112 @@ impl Communicator {
         let mut request = 0;
         // SAFETY: the handle is the shim's.
         Status::check(unsafe { (self.mpi.barrier)(self.handle.as_ptr(), &mut request) })?;
-        self.complete(request)
+        self.complete(CollectiveCall::of(Vec::new(), Vec::new(), Missing::Request(request))).map(drop)
     }
 
     /// Every rank's words, for every rank. Collective.
     pub fn gather<const N: usize>(&self, mine: [u64; N]) -> Result<Vec<[u64; N]>, Status> {
-        let mut all = vec![mine; self.ranks as usize];
         if self.ranks == 1 {
-            return Ok(all);
+            return Ok(vec![mine]);
+        }
+        let all = self.complete(self.start_gather(mine.map(u64::to_ne_bytes).as_flattened())?)?;
+        if N == 0 {
+            return Ok(vec![mine; self.ranks as usize]);
+        }
+        let words: Vec<u64> = all.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+        Ok(words.as_chunks::<N>().0.to_vec())
+    }
+
+    /// Begins to say rank 0's bytes, which are as many on all ranks, to every rank. Collective.
+    pub fn start_broadcast(&self, mut bytes: Vec<u8>) -> Result<CollectiveCall, Status> {
+        if self.ranks == 1 {
+            return Ok(CollectiveCall::of(bytes, Vec::new(), Missing::Nothing));
         }
         if let Some(local) = &self.local {
             let tag = Communicator::next_collective(local);
-            self.mail_to_all(local, tag, mine.map(u64::to_ne_bytes).as_flattened())?;
-            for _ in 1..self.ranks {
-                let letter = self.mail(local, tag)?;
-                let words = letter.bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
-                all[letter.from as usize].iter_mut().zip(words).for_each(|(word, said)| *word = said);
+            let missing = u32::from(self.rank != 0);
+            if self.rank == 0 {
+                self.mail_to_all(local, tag, &bytes)?;
             }
-            return Ok(all);
+            return Ok(CollectiveCall::of(bytes, Vec::new(), Missing::Letters { tag, missing, each: 0 }));
         }
         let mut request = 0;
-        // SAFETY: both arrays stay until the request is complete; the second has room for one of each rank.
+        // SAFETY: the bytes do not move until the request is complete, or for ever.
+        Status::check(unsafe {
+            (self.mpi.broadcast)(
+                self.handle.as_ptr(),
+                bytes.as_mut_ptr().cast(),
+                bytes.len() as u64,
+                0,
+                &mut request,
+            )
+        })?;
+        Ok(CollectiveCall::of(bytes, Vec::new(), Missing::Request(request)))
+    }
+
+    /// Begins to say every rank's bytes, as many each, to every rank: in the end, all of them in the order of ranks.
+    /// Collective.
+    pub fn start_gather(&self, mine: &[u8]) -> Result<CollectiveCall, Status> {
+        let each = mine.len();
+        let mut all = mine.repeat(self.ranks as usize);
+        if self.ranks == 1 {
+            return Ok(CollectiveCall::of(all, Vec::new(), Missing::Nothing));
+        }
+        if let Some(local) = &self.local {
+            let tag = Communicator::next_collective(local);
+            self.mail_to_all(local, tag, mine)?;
+            let missing = self.ranks - 1;
+            return Ok(CollectiveCall::of(all, Vec::new(), Missing::Letters { tag, missing, each }));
+        }
+        let mine = mine.to_vec();
+        let mut request = 0;
+        // SAFETY: neither memory moves until the request is complete, or for ever; the second has room for one of each rank.
         Status::check(unsafe {
             (self.mpi.gather)(
                 self.handle.as_ptr(),
                 mine.as_ptr().cast(),
                 all.as_mut_ptr().cast(),
-                size_of::<[u64; N]>() as u64,
+                each as u64,
                 &mut request,
             )
         })?;
-        self.complete(request)?;
-        Ok(all)
+        Ok(CollectiveCall::of(all, mine, Missing::Request(request)))
+    }
+
+    /// The result of a collective call, if it is complete.
+    pub fn poll(&self, call: &mut CollectiveCall) -> Result<Option<Vec<u8>>, Status> {
+        let complete = match &mut call.missing {
+            Missing::Nothing => true,
+            Missing::Request(request) => self.test(request)?,
+            Missing::Letters { tag, missing, each } => {
+                let Some(local) = &self.local else { return Err(Status::Internal) };
+                let mut local = Communicator::lock(local);
+                while *missing > 0 {
+                    let Some(letter) = local.mailbox.take(*tag)? else { break };
+                    let start = letter.from as usize * *each;
+                    let place =
+                        call.all.get_mut(start..start + letter.bytes.len()).ok_or(Status::Internal)?;
+                    place.copy_from_slice(&letter.bytes);
+                    *missing -= 1;
+                }
+                local.mailbox.flush() && *missing == 0
+            }
+        };
+        if !complete {
+            return Ok(None);
+        }
+        call.missing = Missing::Nothing;
+        Ok(Some(std::mem::take(&mut call.all)))
+    }
+
+    fn complete(&self, mut call: CollectiveCall) -> Result<Vec<u8>, Status> {
+        let mut backoff = Backoff::new();
+        loop {
+            if let Some(result) = self.poll(&mut call)? {
+                return Ok(result);
+            }
+            self.wait(&mut backoff);
+        }
     }
 
     fn next_collective(local: &Mutex<Local>) -> i32 {
@@ -311,26 +383,13 @@ impl Communicator {
         -1 - local.collectives as i32
     }
 
+    /// What does not fit the others' inboxes yet goes later.
     fn mail_to_all(&self, local: &Mutex<Local>, tag: i32, bytes: &[u8]) -> Result<(), Status> {
+        let mut local = Communicator::lock(local);
         for to in (0..self.ranks).filter(|rank| *rank != self.rank) {
-            Communicator::lock(local).mailbox.send(to, tag, bytes.to_vec())?;
-        }
-        let mut backoff = Backoff::new();
-        while !Communicator::lock(local).mailbox.flush() {
-            self.wait(&mut backoff);
+            local.mailbox.send(to, tag, bytes.to_vec())?;
         }
         Ok(())
-    }
-
-    /// The next message with this tag.
-    fn mail(&self, local: &Mutex<Local>, tag: i32) -> Result<Letter, Status> {
-        let mut backoff = Backoff::new();
-        loop {
-            if let Some(letter) = Communicator::lock(local).mailbox.take(tag)? {
-                return Ok(letter);
-            }
-            self.wait(&mut backoff);
-        }
     }
 
     fn test(&self, request: &mut u64) -> Result<bool, Status> {
@@ -339,12 +398,20 @@ impl Communicator {
         Status::check(unsafe { (self.mpi.test)(request, &mut done) })?;
         Ok(done != 0)
     }
+}
 
-    fn complete(&self, mut request: u64) -> Result<(), Status> {
-        let mut backoff = Backoff::new();
-        while !self.test(&mut request)? {
-            self.wait(&mut backoff);
+impl CollectiveCall {
+    fn of(all: Vec<u8>, mine: Vec<u8>, missing: Missing) -> CollectiveCall {
+        CollectiveCall { all, mine, missing }
+    }
+}
+
+impl Drop for CollectiveCall {
+    fn drop(&mut self) {
+        if let Missing::Request(_) = self.missing {
+            // MPI may still write there.
+            std::mem::forget(std::mem::take(&mut self.all));
+            std::mem::forget(std::mem::take(&mut self.mine));
         }
-        Ok(())
     }
 }

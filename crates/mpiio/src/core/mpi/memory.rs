@@ -13,6 +13,9 @@ pub struct Memory {
     layout: Layout,
 }
 
+// SAFETY: the memory is the program's, which lends it until the operation is complete.
+unsafe impl Send for Memory {}
+
 impl Memory {
     /// `count` copies of `datatype` at `address`.
     ///

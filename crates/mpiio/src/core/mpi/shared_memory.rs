@@ -18,6 +18,10 @@ pub const MOST_BYTES: u64 = Hints::MOST_CB_BUFFER_SIZE;
 /// Buffers grow in steps, so that operations of slowly growing size do not map anew each time.
 const STEP_BYTES: usize = 256 << 10;
 
+/// A private buffer begins so far into a page. Where two processes in turn read, change and write back the same part of a file,
+/// they took 1.4 times as long with buffers that begin with a page, as the parts of the file do (AMD EPYC, a virtual machine).
+const SKIPPED_BYTES: usize = PAGE_BYTES / 2;
+
 /// Where the others of a node find a rank's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
@@ -108,7 +112,7 @@ impl Segment {
     fn grow(&mut self, len: usize) -> Result<(), IoError> {
         let base = match self.source {
             Source::Own(fd) => map(Some(fd), len)?,
-            Source::Private => map(None, len)?,
+            Source::Private => map(None, len + SKIPPED_BYTES)?.wrapping_add(SKIPPED_BYTES),
             Source::Other(address) => {
                 let fd = open(address)?;
                 let mapped = map(Some(fd), len);
@@ -127,8 +131,9 @@ impl Segment {
 
     fn unmap(&mut self) {
         if self.len > 0 {
+            let skipped = if matches!(self.source, Source::Private) { SKIPPED_BYTES } else { 0 };
             // SAFETY: the mapping is ours, and no reference into it lives longer than a borrow of the segment.
-            unsafe { libc::syscall(libc::SYS_munmap, self.base, self.len) };
+            unsafe { libc::syscall(libc::SYS_munmap, self.base.wrapping_sub(skipped), self.len + skipped) };
             self.len = 0;
         }
     }

@@ -16,6 +16,7 @@ use crate::core::mpi::shared_memory::Address;
 use crate::core::mpi::status::Status;
 use crate::core::run::buffers::{self, Buffers};
 use crate::core::run::transfer_path::PathTuner;
+use crate::core::run::working_memory::WorkingMemory;
 use crate::core::storage::servers;
 
 /// Message tags go round: operations of one file that are so far apart are never under way together. MPI promises tags
@@ -33,15 +34,15 @@ pub struct Tally {
     pub program: u64,
 }
 
-/// A communicator, the collective buffers of its ranks, and scratch memory.
+/// A communicator, the memory that this rank works in, and that of the ranks that share memory with it.
 #[derive(Debug)]
 pub struct Channel {
     /// Which of the channels of its communicator; the same on all ranks.
     pub id: u64,
     /// For messages.
     pub communicator: Communicator,
-    /// This rank's.
-    own: Buffers,
+    /// This rank's memory.
+    pub working: WorkingMemory,
     /// Those of the ranks that share memory with this one (itself not among them).
     others: Vec<Option<Buffers>>,
     /// The paths of data to those.
@@ -53,8 +54,6 @@ pub struct Channel {
     operations: u32,
     /// Sends that are not yet complete.
     pub sending: Vec<Sending>,
-    /// For requests to the file that do not go straight to or from memory.
-    pub block: Vec<u8>,
     /// For messages that carry data.
     pub received: Vec<u8>,
     /// What this rank sent since the file was opened.
@@ -81,18 +80,17 @@ impl Channel {
         if nodes == Some(1) {
             connect(&mut communicator, control)?;
         }
-        let (sending, block, received, tally, told) = Default::default();
+        let (sending, received, tally, told) = Default::default();
         Ok(Channel {
             id,
             communicator,
-            own,
+            working: WorkingMemory::of(own),
             others,
             paths: PathTuner::default(),
             nodes,
             processors,
             operations: 0,
             sending,
-            block,
             received,
             tally,
             told,
@@ -102,7 +100,7 @@ impl Channel {
     /// The tag of the next operation. What was sent in the one before has been taken by then.
     pub fn next_tag(&mut self) -> i32 {
         self.operations = (self.operations + 1) % TAGS;
-        self.own.empty_outbox();
+        self.working.own.empty_outbox();
         self.operations as i32
     }
 
@@ -163,29 +161,6 @@ impl Channel {
         self.others.get(rank as usize).is_some_and(Option::is_some)
     }
 
-    /// The first bytes of one of this rank's own collective buffers.
-    pub fn own(&mut self, slot: Slot, len: u64) -> Result<&mut [u8], IoError> {
-        self.own.collective(slot, len)
-    }
-
-    /// The same, and the block, with room for so many bytes.
-    pub fn own_and_block(
-        &mut self,
-        slot: Slot,
-        len: u64,
-        block_len: usize,
-    ) -> Result<(&mut [u8], &mut [u8]), IoError> {
-        if self.block.len() < block_len {
-            self.block.resize(block_len, 0);
-        }
-        Ok((self.own.collective(slot, len)?, &mut self.block[..block_len]))
-    }
-
-    /// See [`Buffers::room`].
-    pub fn room(&mut self, len: u64, slot: Slot, own_len: u64) -> Option<(u64, &mut [u8], &mut [u8])> {
-        self.own.room(len, slot, own_len)
-    }
-
     /// What is at this place of another rank's outbox, and the first bytes of one of this rank's own collective buffers.
     pub fn sent_and_own(
         &mut self,
@@ -195,7 +170,7 @@ impl Channel {
         own_len: u64,
     ) -> Result<(&[u8], &mut [u8]), IoError> {
         match self.others.get_mut(from as usize) {
-            Some(Some(buffers)) => Ok((buffers.sent(place)?, self.own.collective(slot, own_len)?)),
+            Some(Some(buffers)) => Ok((buffers.sent(place)?, self.working.own.collective(slot, own_len)?)),
             _ => Err(IoError { errno: libc::EPROTO }),
         }
     }

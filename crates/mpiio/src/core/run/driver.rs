@@ -1,4 +1,8 @@
-//! Carries out what a strategy asks for, with real messages, shared memory and files, until it is finished.
+//! Drives the machine of a strategy: carries out what it asks for, and tells it what came of that.
+//!
+//! A driver goes in steps. Each carries on until it would block, on messages or on storage, and says on which; whoever
+//! drives takes it up again. Blocking and nonblocking operations, collective and independent ones are the same driver:
+//! they differ in who takes the steps, and in what these may do.
 //!
 //! Data take one of three paths. Between ranks that share memory, a client copies its piece straight between the program's
 //! memory and its place in the aggregator's collective buffer, and the message only says that it is there; or the sender packs
@@ -6,22 +10,22 @@
 //! go in the message: [`Transfer`] tells which. The strategy's protocol tells when a buffer may be used again.
 
 mod data;
+mod requests;
 
 use std::collections::VecDeque;
-use std::ops::Range;
+use std::sync::Mutex;
 use std::time::Instant;
 
-use pio_layout::{Layout, LayoutError, coverage, pack};
-use pio_plan::{
-    Access, Action, Direction, Event, Io, IoError, Machine, Message, Piece, Rank, Slot, Transfer, Via,
-};
+use pio_layout::LayoutError;
+use pio_plan::{Access, Action, Direction, Event, IoError, Machine, Message, Piece, Rank, Transfer, Via};
 
 use crate::core::mpi::backoff::Backoff;
 use crate::core::mpi::memory::Memory;
+use crate::core::mpi::progress::{May, Step, WouldBlock};
 use crate::core::run::channel::Channel;
-use crate::core::run::independent;
 use crate::core::run::message_log::{Call, MessageLog};
 use crate::core::run::transfer_path::Trial;
+use crate::core::run::working_memory::WorkingMemory;
 use crate::core::storage::backend::Storage;
 
 /// More than the head of a message of data can have.
@@ -31,14 +35,14 @@ const HEAD_BYTES: usize = 80;
 const PROTOCOL_ERROR: IoError = IoError { errno: libc::EPROTO };
 
 /// One operation of one rank.
-pub struct Driver<'a> {
-    channel: &'a mut Channel,
-    storage: &'a Storage,
-    memory: &'a mut Memory,
-    machine: &'a mut (dyn Machine + Send),
+pub struct Driver<M: ?Sized> {
+    machine: Box<M>,
+    memory: Memory,
     direction: Direction,
     me: Rank,
+    /// Of its messages.
     tag: i32,
+    is_started: bool,
     actions: VecDeque<Action>,
     fresh: Vec<Action>,
     log: MessageLog,
@@ -51,28 +55,77 @@ pub struct Driver<'a> {
     /// Data that could not be put where they belong, for want of memory. The rank goes on taking part, or the others
     /// would wait for ever; nothing more is written.
     failure: Option<IoError>,
+    /// What came of it; messages may still be on their way.
+    outcome: Option<Result<u64, IoError>>,
 }
 
-impl<'a> Driver<'a> {
-    /// For the next operation of all ranks on this channel. Every rank makes one, in the same order.
-    pub fn new(
+/// What a driver works with in a step.
+pub struct Means<'a> {
+    /// What it reaches other ranks through.
+    pub ranks: Ranks<'a>,
+    /// The file.
+    pub storage: &'a Storage,
+}
+
+/// The other ranks of an operation.
+pub enum Ranks<'a> {
+    /// None: an independent operation.
+    None(&'a mut WorkingMemory),
+    /// Those on this channel.
+    On {
+        /// The channel.
         channel: &'a mut Channel,
-        storage: &'a Storage,
-        memory: &'a mut Memory,
+        /// Whoever has it reads, changes and writes back parts of the file: several threads of a process that do so at
+        /// once would undo each other's changes, and locks of the file system do not keep threads apart. None if whoever
+        /// takes the step has it.
+        modifying: Option<&'a Mutex<WorkingMemory>>,
+    },
+}
+
+impl Means<'_> {
+    fn channel(&mut self) -> Result<&mut Channel, IoError> {
+        match &mut self.ranks {
+            Ranks::None(_) => Err(PROTOCOL_ERROR),
+            Ranks::On { channel, .. } => Ok(channel),
+        }
+    }
+
+    fn working(&mut self) -> &mut WorkingMemory {
+        match &mut self.ranks {
+            Ranks::None(working) => working,
+            Ranks::On { channel, .. } => &mut channel.working,
+        }
+    }
+}
+
+impl<M: Machine + ?Sized> Driver<M> {
+    /// For the next operation of all ranks on this channel. Every rank makes one, in the same order. If `packs`, data may go
+    /// through outboxes: if enough ranks aggregate to unpack them.
+    pub fn collective(
+        channel: &mut Channel,
+        machine: Box<M>,
         direction: Direction,
-        machine: &'a mut (dyn Machine + Send),
-    ) -> Driver<'a> {
-        let tag = channel.next_tag();
+        memory: Memory,
+        packs: bool,
+    ) -> Driver<M> {
         let me = Rank(channel.communicator.rank());
+        Driver { packs, ..Driver::new(machine, direction, memory, me, channel.next_tag()) }
+    }
+
+    /// For an operation of this rank alone, which is rank 0 in it.
+    pub fn independent(machine: Box<M>, direction: Direction, memory: Memory) -> Driver<M> {
+        Driver::new(machine, direction, memory, Rank(0), 0)
+    }
+
+    fn new(machine: Box<M>, direction: Direction, memory: Memory, me: Rank, tag: i32) -> Driver<M> {
         let (actions, fresh, log) = (VecDeque::new(), Vec::new(), MessageLog::new());
         Driver {
-            channel,
-            storage,
-            memory,
             machine,
+            memory,
             direction,
             me,
             tag,
+            is_started: false,
             actions,
             fresh,
             log,
@@ -80,61 +133,127 @@ impl<'a> Driver<'a> {
             began: None,
             trial: None,
             failure: None,
+            outcome: None,
         }
     }
 
-    /// From now on, data may go through outboxes: if enough ranks aggregate to unpack them.
-    pub fn packing(self, packs: bool) -> Driver<'a> {
-        Driver { packs, ..self }
+    /// Runs the operation to its end, waiting where it must: bytes moved to or from this rank's memory.
+    pub fn run(&mut self, means: &mut Means) -> Result<u64, IoError> {
+        let mut backoff = Driver::<M>::backoff(means);
+        loop {
+            match self.step(means, May::ALL) {
+                Step::Done(outcome) => return outcome,
+                Step::Blocked { moved, .. } => {
+                    if moved {
+                        backoff = Driver::<M>::backoff(means);
+                    }
+                    means.channel()?.communicator.wait(&mut backoff);
+                }
+            }
+        }
     }
 
-    /// Runs the operation to its end: bytes moved to or from this rank's memory.
-    pub fn run(mut self) -> Result<u64, IoError> {
-        let outcome = self.work();
-        self.channel.tally.program += outcome.unwrap_or(0);
-        if let (Ok(_), Some(began), Some((trial, bytes))) = (outcome, self.began, self.trial) {
-            self.channel.paths.took(trial, bytes, began.elapsed());
-        }
-        self.log.pause();
-        if let Some(choice) = self.machine.choice().filter(|_| self.me.0 == 0) {
-            self.channel.tell(choice);
-        }
-        let sent = self.complete_sends();
-        outcome.and_then(|moved| sent.map(|()| moved))
+    fn backoff(means: &Means) -> Backoff {
+        if means.storage.via() == Via::Kernel { Backoff::without_servers() } else { Backoff::new() }
     }
 
-    fn work(&mut self) -> Result<u64, IoError> {
-        self.tell(Event::Start);
+    /// Carries on until it would block.
+    pub fn step(&mut self, means: &mut Means, may: May) -> Step<Result<u64, IoError>> {
+        let mut moved = false;
+        let outcome = match self.outcome {
+            Some(outcome) => outcome,
+            None => match self.work(means, may, &mut moved) {
+                Ok(Err(on)) => return Step::Blocked { on, moved },
+                Ok(Ok(result)) => self.end(means, Ok(result)),
+                Err(error) => self.end(means, Err(error)),
+            },
+        };
+        match self.complete_sends(means, may) {
+            Ok(true) => Step::Done(outcome),
+            Ok(false) => Step::Blocked { on: WouldBlock::OnMessages, moved },
+            Err(error) => Step::Done(outcome.and(Err(error))),
+        }
+    }
+
+    /// The machine, after the end.
+    pub fn into_machine(self) -> M
+    where
+        M: Sized,
+    {
+        *self.machine
+    }
+
+    /// Bytes moved, or what would block.
+    fn work(
+        &mut self,
+        means: &mut Means,
+        may: May,
+        moved: &mut bool,
+    ) -> Result<Result<u64, WouldBlock>, IoError> {
+        if !self.is_started {
+            self.is_started = true;
+            self.tell(Event::Start);
+        }
         loop {
             while let Some(action) = self.actions.pop_front() {
+                if let Some(on) = would_block(&action, may) {
+                    self.actions.push_front(action);
+                    return Ok(Err(on));
+                }
+                *moved = true;
                 if self.packs && matches!(action, Action::SendData { .. } | Action::Io(_)) {
                     self.began.get_or_insert_with(Instant::now);
                 }
                 match action {
-                    Action::Send { to, message } => self.say(to, &message)?,
-                    Action::SendData { to, piece, error } => self.send_data(to, &piece, error)?,
+                    Action::Send { to, message } => self.say(means.channel()?, to, &message)?,
+                    Action::SendData { to, piece, error } => {
+                        self.send_data(means.channel()?, to, &piece, error)?;
+                    }
                     Action::Copy { .. } if self.others_wait() > 0 => {
                         let behind = self.others_wait();
                         self.actions.insert(behind, action);
                     }
                     Action::Copy { piece } => {
-                        let copied = self.copy(&piece);
+                        let copied = self.copy(means.working(), &piece);
                         self.note(copied);
                     }
                     Action::Io(io) => {
                         self.log.pause();
                         let result = match self.failure {
                             Some(error) if self.direction == Direction::Write => Err(error),
-                            _ => self.request(&io),
+                            _ => self.request(means, &io),
                         };
                         self.tell(Event::IoDone { result });
                     }
-                    Action::Finish { result } => return self.failure.map_or(result, Err),
+                    Action::Finish { result } => {
+                        return self.failure.map_or(result, Err).map(Ok);
+                    }
                 }
             }
-            let event = self.next_event()?;
+            if !may.messages {
+                return Ok(Err(WouldBlock::OnMessages));
+            }
+            let Some(event) = self.poll(means.channel()?)? else {
+                return Ok(Err(WouldBlock::OnMessages));
+            };
+            *moved = true;
             self.tell(event);
         }
+    }
+
+    fn end(&mut self, means: &mut Means, outcome: Result<u64, IoError>) -> Result<u64, IoError> {
+        self.outcome = Some(outcome);
+        self.log.pause();
+        if let Ok(channel) = means.channel() {
+            channel.tally.program += outcome.unwrap_or(0);
+            if let (Ok(_), Some(began), Some((trial, bytes))) = (outcome, self.began, self.trial) {
+                channel.paths.took(trial, bytes, began.elapsed());
+            }
+            if let Some(choice) = self.machine.choice().filter(|_| self.me.0 == 0) {
+                channel.tell(choice);
+            }
+        }
+        outcome
     }
 
     /// How many of the next actions send data that were read. They need not come after what is this rank's own.
@@ -157,69 +276,52 @@ impl<'a> Driver<'a> {
 
     // --- Messages ---
 
-    fn say(&mut self, to: Rank, message: &Message) -> Result<(), IoError> {
+    fn say(&mut self, channel: &mut Channel, to: Rank, message: &Message) -> Result<(), IoError> {
         let start_ns = self.log.begin();
         let bytes = message.encode();
         let (call, len) = (call_of(message), bytes.len() as u64);
-        self.channel.tally.messages += len;
-        self.send(to, bytes)?;
+        channel.tally.messages += len;
+        self.send(channel, to, bytes)?;
         self.log.sent(call, to.0, len, start_ns);
         Ok(())
     }
 
-    fn send(&mut self, to: Rank, bytes: Vec<u8>) -> Result<(), IoError> {
-        let communicator = &self.channel.communicator;
+    fn send(&mut self, channel: &mut Channel, to: Rank, bytes: Vec<u8>) -> Result<(), IoError> {
+        let communicator = &channel.communicator;
         let mut sending = communicator.send(to.0, self.tag, bytes).map_err(|_| PROTOCOL_ERROR)?;
         if !communicator.is_sent(&mut sending).map_err(|_| PROTOCOL_ERROR)? {
-            self.channel.sending.push(sending);
+            channel.sending.push(sending);
         }
         Ok(())
     }
 
-    fn complete_sends(&mut self) -> Result<(), IoError> {
-        let mut backoff = Backoff::new();
-        loop {
-            self.progress_sends()?;
-            if self.channel.sending.is_empty() {
-                return Ok(());
-            }
-            self.channel.communicator.wait(&mut backoff);
+    /// Whether all messages are on their way.
+    fn complete_sends(&mut self, means: &mut Means, may: May) -> Result<bool, IoError> {
+        let Ranks::On { channel, .. } = &mut means.ranks else { return Ok(true) };
+        if !channel.sending.is_empty() && may.messages {
+            progress_sends(channel)?;
         }
+        Ok(channel.sending.is_empty())
     }
 
-    fn progress_sends(&mut self) -> Result<(), IoError> {
-        let Channel { communicator, sending, .. } = &mut *self.channel;
-        let mut failed = false;
-        sending.retain_mut(|one| match communicator.is_sent(one) {
-            Ok(sent) => !sent,
-            Err(_) => {
-                failed = true;
-                true
-            }
-        });
-        if failed { Err(PROTOCOL_ERROR) } else { Ok(()) }
-    }
-
-    fn next_event(&mut self) -> Result<Event, IoError> {
-        let mut backoff =
-            if self.storage.via() == Via::Kernel { Backoff::without_servers() } else { Backoff::new() };
-        loop {
-            if let Some(arrived) = self.channel.communicator.probe(self.tag).map_err(|_| PROTOCOL_ERROR)? {
-                let from = Rank(arrived.from);
-                let mut bytes = std::mem::take(&mut self.channel.received);
-                let taken = self.channel.communicator.receive(arrived, &mut bytes);
-                let event = taken.map_err(|_| PROTOCOL_ERROR).and_then(|()| self.understand(from, &bytes));
-                self.channel.received = bytes;
-                return event;
-            }
-            if !self.channel.sending.is_empty() {
-                self.progress_sends()?;
-            }
-            self.channel.communicator.wait(&mut backoff);
+    /// What the next message says, if one has come.
+    fn poll(&mut self, channel: &mut Channel) -> Result<Option<Event>, IoError> {
+        if let Some(arrived) = channel.communicator.probe(self.tag).map_err(|_| PROTOCOL_ERROR)? {
+            let from = Rank(arrived.from);
+            let mut bytes = std::mem::take(&mut channel.received);
+            let taken = channel.communicator.receive(arrived, &mut bytes);
+            let event =
+                taken.map_err(|_| PROTOCOL_ERROR).and_then(|()| self.understand(channel, from, &bytes));
+            channel.received = bytes;
+            return event.map(Some);
         }
+        if !channel.sending.is_empty() {
+            progress_sends(channel)?;
+        }
+        Ok(None)
     }
 
-    fn understand(&mut self, from: Rank, bytes: &[u8]) -> Result<Event, IoError> {
+    fn understand(&mut self, channel: &mut Channel, from: Rank, bytes: &[u8]) -> Result<Event, IoError> {
         if Transfer::of(bytes).is_none() {
             let message = Message::decode(bytes).map_err(|_| PROTOCOL_ERROR)?;
             return Ok(Event::Received { from, message });
@@ -227,71 +329,33 @@ impl<'a> Driver<'a> {
         let mut rest = bytes;
         let (transfer, piece, error) = Piece::decode(&mut rest).map_err(|_| PROTOCOL_ERROR)?;
         if error.is_none() {
-            let placed = self.place(transfer, from, &piece, rest);
+            let placed = self.place(channel, transfer, from, &piece, rest);
             self.note(placed);
         }
         Ok(Event::Data { from, piece, error })
     }
+}
 
-    // --- The file ---
-
-    fn request(&mut self, io: &Io) -> Result<u64, IoError> {
-        match io {
-            Io::Pieces { .. } | Io::List { .. } | Io::Ship { .. } | Io::Lock { .. } | Io::Unlock { .. } => {
-                let access = own_access(self.machine, self.me)?;
-                independent::carry_out(self.storage, io, access, self.memory, &mut self.channel.block)
-            }
-            Io::Window { direction, slot, origin, file } => {
-                let buffer = self.channel.own(*slot, file.end - origin)?;
-                self.storage.window(*direction, file.clone(), &mut buffer[(file.start - origin) as usize..])
-            }
-            Io::WriteParts { slot, origin, parts } => self.write_parts(*slot, *origin, parts),
-            Io::FillAndWrite { slot, origin, file, holes } => {
-                self.fill_and_write(*slot, *origin, file.clone(), holes)
-            }
-        }
-    }
-
-    fn write_parts(&mut self, slot: Slot, origin: u64, parts: &Layout) -> Result<u64, IoError> {
-        let end = parts.upper_bound().max(0) as u64;
-        let buffer = self.channel.own(slot, end - origin)?;
-        let mut written = 0;
-        for part in parts.extents(0..parts.size()) {
-            let start = (part.offset as u64 - origin) as usize;
-            written += self.storage.write(part.offset as u64, &buffer[start..start + part.len as usize])?;
-        }
-        Ok(written)
-    }
-
-    /// Completes the window with what the file holds in the holes, and writes it with one request.
-    fn fill_and_write(
-        &mut self,
-        slot: Slot,
-        origin: u64,
-        file: Range<u64>,
-        holes: &Layout,
-    ) -> Result<u64, IoError> {
-        if !self.storage.is_readable() {
-            let parts = coverage::holes_of_layouts(file.start as i64..file.end as i64, vec![holes.clone()]);
-            self.write_parts(slot, origin, &parts)?;
-            return Ok(file.end - file.start);
-        }
-        let needed = holes.lower_bound().max(0) as u64..holes.upper_bound().max(0) as u64;
-        let len = (needed.end - needed.start) as usize;
-        let (buffer, block) = self.channel.own_and_block(slot, file.end - origin, len)?;
-        let read = self.storage.read(needed.start, block)? as usize;
-        // What lies beyond the end of the file reads as zero.
-        block[read..].fill(0);
-        let runs = || holes.runs(0..holes.size());
-        pack::copy(runs(), block, -(needed.start as i64), runs(), buffer, -(origin as i64), holes.size())
-            .map_err(out_of_place)?;
-        self.storage.write(file.start, &buffer[(file.start - origin) as usize..])
+/// What carrying out the action would block on, if a step may not do it.
+fn would_block(action: &Action, may: May) -> Option<WouldBlock> {
+    match action {
+        Action::Send { .. } | Action::SendData { .. } if !may.messages => Some(WouldBlock::OnMessages),
+        Action::Io(_) if !may.storage => Some(WouldBlock::OnStorage),
+        _ => None,
     }
 }
 
-/// This rank's own access.
-fn own_access(machine: &(dyn Machine + Send), me: Rank) -> Result<&Access, IoError> {
-    machine.access_of(me).ok_or(PROTOCOL_ERROR)
+fn progress_sends(channel: &mut Channel) -> Result<(), IoError> {
+    let Channel { communicator, sending, .. } = channel;
+    let mut failed = false;
+    sending.retain_mut(|one| match communicator.is_sent(one) {
+        Ok(sent) => !sent,
+        Err(_) => {
+            failed = true;
+            true
+        }
+    });
+    if failed { Err(PROTOCOL_ERROR) } else { Ok(()) }
 }
 
 /// Where in memory a piece of this rank's own begins.

@@ -1,27 +1,25 @@
-//! The queue of a file's collective operations: one after the other, in the order in which the program called them.
+//! The queue of a file's operations: one after the other, in the order in which the program called them.
 //!
-//! Who carries out an operation has the file's channel. A blocking operation waits for the channel, and keeps it until it is
-//! done. A nonblocking one waits in the queue; [`progress::progress`] carries on with the first of every file. It is called by
-//! whoever waits in this library, by every function of the shim and by the program's calls that wait for or test
-//! requests: a rank that is in any of them keeps all its operations going. When it is not, because the program computes or
-//! is in another call of MPI, a barrier say, the [progress thread](progress_thread) carries on with those that need no MPI,
-//! or with all, if MPI may be called by any thread. It tells nobody that they are complete; that waits for the program.
+//! A file has one for its collective operations, and one for its independent ones, which must not wait for other ranks. An
+//! operation has the queue's resource while it is carried out: collective ones the file's channel. A blocking operation
+//! waits until none is before it, and carries itself out. A nonblocking one waits in the queue, and is carried on by the
+//! [progress engine](progress). Only the program is told that it is complete, because MPI is told, too.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::core::mpi::backoff::Backoff;
-use crate::core::mpi::coroutine::Coroutine;
-use crate::core::mpi::progress::{self, Left, Task, Who};
+use crate::core::mpi::progress::{self, Left, May, Step, Task, Who, WouldBlock};
 use crate::core::mpi::progress_thread;
 use crate::core::mpi::status::Status;
 use crate::core::mpi::table::MpiTable;
-use crate::core::run::channel::Channel;
 
-/// What a collective operation does when it has the channel; bytes moved.
-pub type Work = Box<dyn FnOnce(&mut Channel) -> Result<u64, Status> + Send>;
+/// A step of an operation that has the resource; bytes moved, in the end.
+pub type Work<R> = Box<dyn FnMut(&mut R, May) -> Step<Result<u64, Status>> + Send>;
 
 /// Whom to tell that a nonblocking operation is complete: the shim.
 #[derive(Clone, Copy, Debug)]
@@ -43,80 +41,70 @@ impl Completion {
     }
 }
 
-/// The queue of one file.
-#[derive(Debug)]
-pub struct Queue {
-    line: Arc<Mutex<Line>>,
+/// The queue of the operations that need an `R`.
+pub struct Queue<R> {
+    line: Arc<Mutex<Line<R>>>,
 }
 
-struct Line {
-    /// Here, unless an operation has it.
-    channel: Option<Channel>,
-    waiting: VecDeque<(Work, Option<Completion>)>,
-    current: Option<Current>,
-    /// Those that are complete, and whom to tell: from a thread of the program, because MPI is told, too.
+struct Line<R> {
+    /// Here, unless a blocking operation has it.
+    resource: Option<R>,
+    waiting: VecDeque<Operation<R>>,
+    current: Option<Operation<R>>,
+    /// On what the current operation would block.
+    blocked: WouldBlock,
+    /// Those that are complete, and whom to tell.
     ended: Vec<(Completion, Result<u64, Status>)>,
-    /// Whether any thread can carry on with these operations.
-    needs_no_program: bool,
-    /// The channel is gone for good.
+    /// Whether any thread may send and take the messages of these operations.
+    any_thread_sends: bool,
+    /// The resource is gone for good: an operation panicked.
     lost: bool,
 }
 
-struct Current {
-    coroutine: Coroutine,
-    /// What it leaves when it ends. If that is nothing, it panicked.
-    left: Arc<Mutex<Option<Outcome>>>,
+struct Operation<R> {
+    work: Work<R>,
     completion: Option<Completion>,
 }
 
-/// The channel, and what the operation says.
-type Outcome = (Channel, Result<u64, Status>);
-
-impl std::fmt::Debug for Line {
+impl<R> std::fmt::Debug for Queue<R> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Line").field("waiting", &self.waiting.len()).finish_non_exhaustive()
+        formatter.debug_struct("Queue").finish_non_exhaustive()
     }
 }
 
-impl Task for Mutex<Line> {
-    fn step(&self, who: Who) -> Left {
-        // Whoever has it carries on.
-        let Ok(mut line) = self.try_lock() else { return Left { any: true, for_thread: true } };
-        line.step(who);
-        Left {
-            any: line.is_busy() || !line.ended.is_empty(),
-            for_thread: line.is_busy() && line.needs_no_program,
-        }
-    }
-}
-
-impl Queue {
-    /// Of a file with this channel.
-    pub fn new(channel: Channel) -> Queue {
-        let needs_no_program = channel.communicator.is_local() || channel.communicator.is_for_threads();
-        let (waiting, ended) = Default::default();
-        let line =
-            Line { channel: Some(channel), waiting, current: None, ended, needs_no_program, lost: false };
+impl<R: Send + 'static> Queue<R> {
+    /// An empty queue. `any_thread_sends`: whether the messages of its operations, if they have any, need no MPI, or any
+    /// thread may call MPI.
+    pub fn new(resource: R, any_thread_sends: bool) -> Queue<R> {
+        let line = Line {
+            resource: Some(resource),
+            waiting: VecDeque::new(),
+            current: None,
+            blocked: WouldBlock::OnStorage,
+            ended: Vec::new(),
+            any_thread_sends,
+            lost: false,
+        };
         Queue { line: Arc::new(Mutex::new(line)) }
     }
 
-    /// Waits until all operations before are complete, and takes the channel.
+    /// Waits until all operations before are complete, and takes the resource.
     ///
     /// # Errors
-    /// If an operation before panicked, and took the channel with it.
-    pub fn take(&self) -> Result<Acquired<'_>, Status> {
+    /// If an operation before panicked, and took the resource with it.
+    pub fn acquire(&self) -> Result<Acquired<'_, R>, Status> {
         let mut backoff = Backoff::new();
         // Who was before this one is told first.
-        progress::progress();
+        progress_thread::progress();
         loop {
-            let mut line = self.lock();
+            let mut line = lock(&self.line);
             if line.lost {
                 return Err(Status::Internal);
             }
             if !line.is_busy()
-                && let Some(channel) = line.channel.take()
+                && let Some(resource) = line.resource.take()
             {
-                return Ok(Acquired { queue: self, channel: Some(channel) });
+                return Ok(Acquired { queue: self, resource: Some(resource) });
             }
             drop(line);
             // Which makes progress.
@@ -124,106 +112,137 @@ impl Queue {
         }
     }
 
-    /// Gets in line, and begins at once if it is the first; `completion` is told of the end.
-    pub fn start(&self, work: Work, completion: Option<Completion>) {
-        let mut needs_no_program = false;
-        progress::add(self.line.clone(), || {
-            let mut line = self.lock();
-            line.waiting.push_back((work, completion));
-            needs_no_program = line.needs_no_program;
-        });
-        progress::progress();
-        if needs_no_program && progress::is_busy() {
-            progress_thread::wake();
+    /// Waits until the operations before are complete, if there are any.
+    pub fn drain(&self) {
+        let mut backoff = Backoff::new();
+        while lock(&self.line).is_busy() {
+            backoff.wait_for_oneself();
         }
     }
 
-    /// The channel, after the last operation.
-    pub fn into_channel(self) -> Option<Channel> {
-        self.take().ok().and_then(|mut acquired| acquired.channel.take())
+    /// Puts an operation into the queue; `completion` is told of its end.
+    pub fn start(&self, work: Work<R>, completion: Option<Completion>) {
+        let (mut for_thread, mut any_thread_sends) = (false, false);
+        progress::add(self.line.clone(), || {
+            let mut line = lock(&self.line);
+            line.waiting.push_back(Operation { work, completion });
+            (for_thread, any_thread_sends) = (line.is_for_thread(), line.any_thread_sends);
+        });
+        if for_thread {
+            progress_thread::wake();
+        }
+        // What needs the program's MPI, or all if there is no thread.
+        if !any_thread_sends || progress::may(Who::Program, false) == May::ALL {
+            progress_thread::progress();
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The resource, after the last operation.
+    pub fn into_resource(self) -> Option<R> {
+        self.acquire().ok().and_then(|mut acquired| acquired.resource.take())
     }
 }
 
-impl Line {
+impl<R: Send + 'static> Task for Mutex<Line<R>> {
+    fn step(&self, who: Who) -> Left {
+        // Whoever has it carries on.
+        let Ok(mut line) = self.try_lock() else {
+            return Left { any: true, for_thread: false, moved: false };
+        };
+        let may = progress::may(who, line.any_thread_sends);
+        let mut moved = line.work(may);
+        if who == Who::Program {
+            moved |= !line.ended.is_empty();
+            for (completion, outcome) in std::mem::take(&mut line.ended) {
+                completion.tell(outcome);
+            }
+        }
+        Left {
+            any: line.is_busy() || !line.ended.is_empty(),
+            for_thread: line.is_busy() && line.is_for_thread(),
+            moved,
+        }
+    }
+
+    fn is_left(&self) -> bool {
+        self.try_lock().map_or(true, |line| line.is_busy() || !line.ended.is_empty())
+    }
+}
+
+impl<R> Line<R> {
     fn is_busy(&self) -> bool {
         self.current.is_some() || !self.waiting.is_empty()
     }
 
-    /// Carries on until an operation has to wait, or all are complete.
-    fn step(&mut self, who: Who) {
-        if who == Who::Program || self.needs_no_program {
-            self.work();
-        }
-        if who == Who::Program {
-            for (completion, outcome) in self.ended.drain(..) {
-                completion.tell(outcome);
-            }
-        }
+    /// Whether the progress thread could carry on with the operation that comes next.
+    fn is_for_thread(&self) -> bool {
+        self.any_thread_sends || self.current.is_none() || self.blocked == WouldBlock::OnStorage
     }
 
-    fn work(&mut self) {
-        while let Some(current) = self.next() {
-            if !current.coroutine.resume() {
-                return;
-            }
-            let Some(Current { left, completion, .. }) = self.current.take() else { return };
-            let left = left.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let (channel, outcome) = match left {
-                Some((channel, outcome)) => (Some(channel), outcome),
-                None => (None, Err(Status::Internal)),
+    /// Carries on until an operation would block, or all are complete; whether any came further.
+    fn work(&mut self, may: May) -> bool {
+        let mut any_moved = false;
+        while let Some(resource) = &mut self.resource
+            && let Some(mut operation) = self.current.take().or_else(|| self.waiting.pop_front())
+        {
+            let step = catch_unwind(AssertUnwindSafe(|| (operation.work)(resource, may)));
+            let outcome = match step {
+                Ok(Step::Blocked { on, moved }) => {
+                    (self.current, self.blocked) = (Some(operation), on);
+                    return any_moved | moved;
+                }
+                Ok(Step::Done(outcome)) => outcome,
+                Err(panic) => {
+                    self.lose(panic);
+                    Err(Status::Internal)
+                }
             };
-            self.lost = channel.is_none();
-            self.channel = channel;
-            self.ended.extend(completion.map(|completion| (completion, outcome)));
+            any_moved = true;
+            self.ended.extend(operation.completion.map(|completion| (completion, outcome)));
         }
+        if self.lost {
+            let waiting = std::mem::take(&mut self.waiting).into_iter().filter_map(|one| one.completion);
+            self.ended.extend(waiting.map(|completion| (completion, Err(Status::Internal))));
+        }
+        any_moved
     }
 
-    /// The operation that has the channel; begins the next if there is none.
-    fn next(&mut self) -> Option<&mut Current> {
-        if self.current.is_none() && self.channel.is_some() {
-            let (work, completion) = self.waiting.pop_front()?;
-            let mut channel = self.channel.take()?;
-            let left = Arc::new(Mutex::new(None));
-            let leave = left.clone();
-            let run = Box::new(move || {
-                let outcome = work(&mut channel);
-                *leave.lock().unwrap_or_else(PoisonError::into_inner) = Some((channel, outcome));
-            });
-            self.current = Some(Current { coroutine: Coroutine::new(run), left, completion });
-        }
-        self.current.as_mut()
+    /// What an operation that panicked worked with is in a state that nobody knows.
+    fn lose(&mut self, _: Box<dyn Any + Send>) {
+        self.lost = true;
+        self.resource = None;
     }
 }
 
-/// A blocking operation that has the channel.
+fn lock<R>(line: &Mutex<Line<R>>) -> MutexGuard<'_, Line<R>> {
+    line.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The resource, with a blocking operation.
 #[derive(Debug)]
-pub struct Acquired<'a> {
-    queue: &'a Queue,
-    channel: Option<Channel>,
+pub struct Acquired<'a, R> {
+    queue: &'a Queue<R>,
+    resource: Option<R>,
 }
 
-impl Deref for Acquired<'_> {
-    type Target = Channel;
+impl<R> Deref for Acquired<'_, R> {
+    type Target = R;
 
     #[allow(clippy::expect_used)] // taken only by `drop`
-    fn deref(&self) -> &Channel {
-        self.channel.as_ref().expect("the channel is here until the operation ends")
+    fn deref(&self) -> &R {
+        self.resource.as_ref().expect("the resource is here until the operation ends")
     }
 }
 
-impl DerefMut for Acquired<'_> {
+impl<R> DerefMut for Acquired<'_, R> {
     #[allow(clippy::expect_used)] // taken only by `drop`
-    fn deref_mut(&mut self) -> &mut Channel {
-        self.channel.as_mut().expect("the channel is here until the operation ends")
+    fn deref_mut(&mut self) -> &mut R {
+        self.resource.as_mut().expect("the resource is here until the operation ends")
     }
 }
 
-impl Drop for Acquired<'_> {
+impl<R> Drop for Acquired<'_, R> {
     fn drop(&mut self) {
-        self.queue.lock().channel = self.channel.take();
+        lock(&self.queue.line).resource = self.resource.take();
     }
 }

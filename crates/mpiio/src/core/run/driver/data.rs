@@ -1,32 +1,35 @@
 //! How data go from rank to rank.
 
 use pio_layout::pack;
-use pio_plan::{Direction, IoError, Piece, Rank, Transfer};
+use pio_plan::{Direction, IoError, Machine, Piece, Rank, Transfer};
 
-use super::{Driver, HEAD_BYTES, PROTOCOL_ERROR, out_of_place, own_access, start_in};
+use super::{Driver, HEAD_BYTES, PROTOCOL_ERROR, out_of_place, start_in};
+use crate::core::run::channel::Channel;
 use crate::core::run::copy;
 use crate::core::run::message_log::Call;
 use crate::core::run::transfer_path::{self, TransferPath};
+use crate::core::run::working_memory::WorkingMemory;
 
 /// Packed at a time: half of a usual first-level cache.
 const BLOCK_BYTES: usize = 16 << 10;
 
-impl Driver<'_> {
+impl<M: Machine + ?Sized> Driver<M> {
     pub(super) fn send_data(
         &mut self,
+        channel: &mut Channel,
         to: Rank,
         piece: &Piece,
         error: Option<IoError>,
     ) -> Result<(), IoError> {
         let start_ns = self.log.begin();
         let len = piece.positions.end - piece.positions.start;
-        let shares = self.channel.shares_with(to.0);
-        let packs = shares && error.is_none() && self.path(len) == TransferPath::Outbox;
-        let place = if packs { self.put_into_outbox(piece) } else { None };
+        let shares = channel.shares_with(to.0);
+        let packs = shares && error.is_none() && self.path(channel, len) == TransferPath::Outbox;
+        let place = if packs { self.put_into_outbox(channel, piece) } else { None };
         let in_place = place.is_none()
             && match self.direction {
                 _ if error.is_some() => true,
-                Direction::Write => shares && self.put_in_place(to, piece)?,
+                Direction::Write => shares && self.put_in_place(channel, to, piece)?,
                 // The client takes them itself.
                 Direction::Read => shares,
             };
@@ -38,29 +41,28 @@ impl Driver<'_> {
         };
         piece.encode(transfer, error, &mut bytes);
         bytes.extend(place.iter().flat_map(|start| start.to_le_bytes()));
-        self.channel.tally.messages += bytes.len() as u64;
-        self.channel.tally.data += if error.is_some() { 0 } else { len };
+        channel.tally.messages += bytes.len() as u64;
+        channel.tally.data += if error.is_some() { 0 } else { len };
         if place.is_none() && !in_place {
             let head = bytes.len();
             bytes.resize(head + len as usize, 0);
             let packed = match self.direction {
                 Direction::Write => self.pack_from_memory(piece, &mut bytes[head..]),
-                Direction::Read => self.pack_from_own(to, piece, &mut bytes[head..]),
+                Direction::Read => self.pack_from_own(channel, to, piece, &mut bytes[head..]),
             };
             self.note(packed);
         }
-        self.send(to, bytes)?;
+        self.send(channel, to, bytes)?;
         self.log.sent(Call::Data, to.0, if error.is_some() { 0 } else { len }, start_ns);
         Ok(())
     }
 
     /// The path of a piece of so many bytes.
-    fn path(&mut self, len: u64) -> TransferPath {
+    fn path(&mut self, channel: &mut Channel, len: u64) -> TransferPath {
         if !self.packs || len < transfer_path::LEAST_BYTES {
             return TransferPath::InPlace;
         }
-        let (trial, bytes) =
-            self.trial.get_or_insert_with(|| (self.channel.paths.next(self.direction, len), 0));
+        let (trial, bytes) = self.trial.get_or_insert_with(|| (channel.paths.next(self.direction, len), 0));
         *bytes += len;
         trial.path
     }
@@ -68,6 +70,7 @@ impl Driver<'_> {
     /// Data of a message came: puts them where they belong. `rest` is what follows the piece in the message.
     pub(super) fn place(
         &mut self,
+        channel: &mut Channel,
         transfer: Transfer,
         from: Rank,
         piece: &Piece,
@@ -76,22 +79,22 @@ impl Driver<'_> {
         match (transfer, self.direction) {
             // The client put them where they belong.
             (Transfer::InPlace, Direction::Write) => Ok(()),
-            (Transfer::InPlace, Direction::Read) => self.take_in_place(from, piece),
-            (Transfer::InOutbox, _) => self.take_from_outbox(from, piece, rest),
-            (Transfer::InMessage, Direction::Write) => self.put_into_own(from, piece, rest),
+            (Transfer::InPlace, Direction::Read) => self.take_in_place(channel, from, piece),
+            (Transfer::InOutbox, _) => self.take_from_outbox(channel, from, piece, rest),
+            (Transfer::InMessage, Direction::Write) => self.put_into_own(channel, from, piece, rest),
             (Transfer::InMessage, Direction::Read) => self.put_into_memory(piece, rest),
         }
     }
 
-    pub(super) fn copy(&mut self, piece: &Piece) -> Result<(), IoError> {
-        let access = own_access(self.machine, self.me)?;
+    pub(super) fn copy(&mut self, working: &mut WorkingMemory, piece: &Piece) -> Result<(), IoError> {
+        let access = self.machine.access_of(self.me).ok_or(PROTOCOL_ERROR)?;
         let start = start_in(access, piece)?;
         let positions = piece.positions.clone();
         let window = piece.window.start;
         if positions.is_empty() {
             return Ok(());
         }
-        let buffer = self.channel.own(piece.slot(), piece.window.end - window)?;
+        let buffer = working.own(piece.slot(), piece.window.end - window)?;
         match self.direction {
             Direction::Write => self.memory.copy_to(start, &access.view, positions, buffer, window),
             Direction::Read => self.memory.copy_from(start, &access.view, positions, buffer, window),
@@ -100,7 +103,7 @@ impl Driver<'_> {
     }
 
     /// Packs a piece into this rank's outbox; where it begins there. None if there is no room.
-    fn put_into_outbox(&mut self, piece: &Piece) -> Option<u64> {
+    fn put_into_outbox(&mut self, channel: &mut Channel, piece: &Piece) -> Option<u64> {
         let access = self.machine.access_of(piece.client)?;
         let window = &piece.window;
         let (start, window_len) = match self.direction {
@@ -108,7 +111,7 @@ impl Driver<'_> {
             Direction::Read => (0, window.end - window.start),
         };
         let len = piece.positions.end - piece.positions.start;
-        let (place, room, buffer) = self.channel.room(len, piece.slot(), window_len)?;
+        let (place, room, buffer) = channel.working.own.room(len, piece.slot(), window_len)?;
         let mut block = [0; BLOCK_BYTES];
         let mut done = 0;
         for target in room.chunks_mut(BLOCK_BYTES) {
@@ -130,7 +133,13 @@ impl Driver<'_> {
     }
 
     /// Unpacks a piece that is in another's outbox.
-    fn take_from_outbox(&mut self, from: Rank, piece: &Piece, place: &[u8]) -> Result<(), IoError> {
+    fn take_from_outbox(
+        &mut self,
+        channel: &mut Channel,
+        from: Rank,
+        piece: &Piece,
+        place: &[u8],
+    ) -> Result<(), IoError> {
         let start = u64::from_le_bytes(place.try_into().map_err(|_| PROTOCOL_ERROR)?);
         let len = piece.positions.end.checked_sub(piece.positions.start).ok_or(PROTOCOL_ERROR)?;
         let place = start..start.checked_add(len).ok_or(PROTOCOL_ERROR)?;
@@ -139,14 +148,14 @@ impl Driver<'_> {
             Direction::Write => {
                 let access = self.machine.access_of(from).ok_or(PROTOCOL_ERROR)?;
                 let window_len = window.end - window.start;
-                let (data, buffer) = self.channel.sent_and_own(from.0, place, piece.slot(), window_len)?;
+                let (data, buffer) = channel.sent_and_own(from.0, place, piece.slot(), window_len)?;
                 let runs = access.view.runs(piece.positions.clone());
                 pack::unpack(runs, buffer, -(window.start as i64), data).map_err(out_of_place)
             }
             Direction::Read => {
-                let access = own_access(self.machine, self.me)?;
+                let access = self.machine.access_of(self.me).ok_or(PROTOCOL_ERROR)?;
                 let start = start_in(access, piece)?;
-                let (data, _) = self.channel.sent_and_own(from.0, place, piece.slot(), 0)?;
+                let (data, _) = channel.sent_and_own(from.0, place, piece.slot(), 0)?;
                 match self.memory.contiguous(start..start + len) {
                     Some(target) => {
                         copy::in_short_parts(target, data);
@@ -159,11 +168,11 @@ impl Driver<'_> {
     }
 
     /// Writes a piece of this rank into another's buffer. False if there is no memory for that.
-    fn put_in_place(&mut self, to: Rank, piece: &Piece) -> Result<bool, IoError> {
-        let access = own_access(self.machine, self.me)?;
+    fn put_in_place(&mut self, channel: &mut Channel, to: Rank, piece: &Piece) -> Result<bool, IoError> {
+        let access = self.machine.access_of(self.me).ok_or(PROTOCOL_ERROR)?;
         let start = start_in(access, piece)?;
         let window = piece.window.start;
-        let Ok(buffer) = self.channel.buffer_of(to.0, piece.slot(), piece.window.end - window) else {
+        let Ok(buffer) = channel.buffer_of(to.0, piece.slot(), piece.window.end - window) else {
             return Ok(false);
         };
         self.memory
@@ -173,40 +182,52 @@ impl Driver<'_> {
     }
 
     /// Reads a piece of this rank from another's buffer.
-    fn take_in_place(&mut self, from: Rank, piece: &Piece) -> Result<(), IoError> {
-        let access = own_access(self.machine, self.me)?;
+    fn take_in_place(&mut self, channel: &mut Channel, from: Rank, piece: &Piece) -> Result<(), IoError> {
+        let access = self.machine.access_of(self.me).ok_or(PROTOCOL_ERROR)?;
         let start = start_in(access, piece)?;
         let window = piece.window.start;
-        let buffer = self.channel.buffer_of(from.0, piece.slot(), piece.window.end - window)?;
+        let buffer = channel.buffer_of(from.0, piece.slot(), piece.window.end - window)?;
         self.memory
             .copy_from(start, &access.view, piece.positions.clone(), buffer, window)
             .map_err(out_of_place)
     }
 
     fn pack_from_memory(&mut self, piece: &Piece, stream: &mut [u8]) -> Result<(), IoError> {
-        let access = own_access(self.machine, self.me)?;
+        let access = self.machine.access_of(self.me).ok_or(PROTOCOL_ERROR)?;
         let start = start_in(access, piece)?;
         self.memory.pack(start..start + stream.len() as u64, stream).map_err(out_of_place)
     }
 
     fn put_into_memory(&mut self, piece: &Piece, stream: &[u8]) -> Result<(), IoError> {
-        let access = own_access(self.machine, self.me)?;
+        let access = self.machine.access_of(self.me).ok_or(PROTOCOL_ERROR)?;
         let start = start_in(access, piece)?;
         self.memory.unpack(start..start + stream.len() as u64, stream).map_err(out_of_place)
     }
 
-    fn pack_from_own(&mut self, client: Rank, piece: &Piece, stream: &mut [u8]) -> Result<(), IoError> {
+    fn pack_from_own(
+        &mut self,
+        channel: &mut Channel,
+        client: Rank,
+        piece: &Piece,
+        stream: &mut [u8],
+    ) -> Result<(), IoError> {
         let access = self.machine.access_of(client).ok_or(PROTOCOL_ERROR)?;
         let window = piece.window.start;
-        let buffer = self.channel.own(piece.slot(), piece.window.end - window)?;
+        let buffer = channel.working.own(piece.slot(), piece.window.end - window)?;
         let runs = access.view.runs(piece.positions.clone());
         pack::pack(runs, buffer, -(window as i64), stream).map_err(out_of_place)
     }
 
-    fn put_into_own(&mut self, client: Rank, piece: &Piece, stream: &[u8]) -> Result<(), IoError> {
+    fn put_into_own(
+        &mut self,
+        channel: &mut Channel,
+        client: Rank,
+        piece: &Piece,
+        stream: &[u8],
+    ) -> Result<(), IoError> {
         let access = self.machine.access_of(client).ok_or(PROTOCOL_ERROR)?;
         let window = piece.window.start;
-        let buffer = self.channel.own(piece.slot(), piece.window.end - window)?;
+        let buffer = channel.working.own(piece.slot(), piece.window.end - window)?;
         let runs = access.view.runs(piece.positions.clone());
         pack::unpack(runs, buffer, -(window as i64), stream).map_err(out_of_place)
     }

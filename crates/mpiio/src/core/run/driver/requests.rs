@@ -1,0 +1,110 @@
+//! Requests to the file.
+
+use std::ops::Range;
+use std::sync::PoisonError;
+
+use pio_layout::{Layout, coverage, pack};
+use pio_plan::{Direction, Io, IoError, Machine, Slot};
+
+use super::{Driver, Means, PROTOCOL_ERROR, Ranks, out_of_place};
+use crate::core::run::working_memory::WorkingMemory;
+use crate::core::storage::backend::Storage;
+use crate::core::storage::pieces;
+
+impl<M: Machine + ?Sized> Driver<M> {
+    pub(super) fn request(&mut self, means: &mut Means, io: &Io) -> Result<u64, IoError> {
+        let storage = means.storage;
+        match io {
+            Io::Pieces { direction, positions }
+            | Io::List { direction, positions }
+            | Io::Ship { direction, positions } => {
+                let ships = !matches!(io, Io::Pieces { .. });
+                self.own_data(means, *direction, positions.clone(), ships)
+            }
+            Io::Lock { file } => storage.lock(file.clone()).map(|()| 0),
+            Io::Unlock { file } => storage.unlock(file.clone()).map(|()| 0),
+            Io::Window { direction, slot, origin, file } => {
+                let buffer = means.working().own(*slot, file.end - origin)?;
+                storage.window(*direction, file.clone(), &mut buffer[(file.start - origin) as usize..])
+            }
+            Io::WriteParts { slot, origin, parts } => {
+                write_parts(storage, means.working(), *slot, *origin, parts)
+            }
+            Io::FillAndWrite { slot, origin, file, holes } => {
+                fill_and_write(means, *slot, *origin, file.clone(), holes)
+            }
+        }
+    }
+
+    /// Moves data between this rank's own memory and the file; if `ships`, servers put them in their places.
+    fn own_data(
+        &mut self,
+        means: &mut Means,
+        direction: Direction,
+        positions: Range<u64>,
+        ships: bool,
+    ) -> Result<u64, IoError> {
+        let access = self.machine.access_of(self.me).ok_or(PROTOCOL_ERROR)?;
+        let start = positions.start.checked_sub(access.positions.start).ok_or(PROTOCOL_ERROR)?;
+        let (storage, view, memory) = (means.storage, &access.view, &mut self.memory);
+        if ships && let Some(result) = storage.ship(direction, view, positions.clone(), start, memory) {
+            return result;
+        }
+        pieces::transfer(storage, direction, view, positions, start, memory, &mut means.working().block)
+    }
+}
+
+fn write_parts(
+    storage: &Storage,
+    working: &mut WorkingMemory,
+    slot: Slot,
+    origin: u64,
+    parts: &Layout,
+) -> Result<u64, IoError> {
+    let end = parts.upper_bound().max(0) as u64;
+    let buffer = working.own(slot, end - origin)?;
+    let mut written = 0;
+    for part in parts.extents(0..parts.size()) {
+        let start = (part.offset as u64 - origin) as usize;
+        written += storage.write(part.offset as u64, &buffer[start..start + part.len as usize])?;
+    }
+    Ok(written)
+}
+
+/// Completes the window with what the file holds in the holes, and writes it with one request.
+fn fill_and_write(
+    means: &mut Means,
+    slot: Slot,
+    origin: u64,
+    file: Range<u64>,
+    holes: &Layout,
+) -> Result<u64, IoError> {
+    let storage = means.storage;
+    if !storage.is_readable() {
+        let parts = coverage::holes_of_layouts(file.start as i64..file.end as i64, vec![holes.clone()]);
+        write_parts(storage, means.working(), slot, origin, &parts)?;
+        return Ok(file.end - file.start);
+    }
+    let modifying = match &means.ranks {
+        Ranks::On { modifying, .. } => *modifying,
+        Ranks::None(_) => None,
+    };
+    let _modifying = modifying.map(|mutex| mutex.lock().unwrap_or_else(PoisonError::into_inner));
+    let WorkingMemory { own, block } = match &mut means.ranks {
+        Ranks::On { channel, .. } => &mut channel.working,
+        Ranks::None(working) => working,
+    };
+    let needed = holes.lower_bound().max(0) as u64..holes.upper_bound().max(0) as u64;
+    let len = (needed.end - needed.start) as usize;
+    if block.len() < len {
+        block.resize(len, 0);
+    }
+    let (buffer, block) = (own.collective(slot, file.end - origin)?, &mut block[..len]);
+    let read = storage.read(needed.start, block)? as usize;
+    // What lies beyond the end of the file reads as zero.
+    block[read..].fill(0);
+    let runs = || holes.runs(0..holes.size());
+    pack::copy(runs(), block, -(needed.start as i64), runs(), buffer, -(origin as i64), holes.size())
+        .map_err(out_of_place)?;
+    storage.write(file.start, &buffer[(file.start - origin) as usize..])
+}
