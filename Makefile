@@ -16,7 +16,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-second-mpi test-programs test-recorded test-darshan test-slow fuzz lint bench build release collapse preflight clean
+.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-second-mpi test-programs test-recorded test-darshan test-slow fuzz lint bench build studies release collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,11 +80,18 @@ lint: preflight ## formatting, clippy, the fuzz targets, forbidden words
 	cargo check --manifest-path fuzz/Cargo.toml
 	python3 tools/lint.py
 
-bench: release .venv-libcachesim/.ready ## ratios: two-phase against the MPI's own, recording against not recording, models against a bare loop, I/O servers against their transport, cache against libCacheSim
-	python3 tools/bench.py
-	cargo bench --package pio-sim --bench speed
-	cargo bench --package pio-store --bench transports --bench pieces
-	.venv-libcachesim/bin/python tools/bench_cache.py
+bench: release .venv-libcachesim/.ready ## ratios, also written to docs/measured: two-phase against the MPI's own, recording against not recording, models against a bare loop, I/O servers against their transport, cache against libCacheSim
+	python3 tools/bench.py --write
+	python3 tools/measured.py models -- cargo bench --package pio-sim --bench speed
+	python3 tools/measured.py transports -- cargo bench --package pio-store --bench transports --bench pieces
+	.venv-libcachesim/bin/python tools/bench_cache.py --write
+	python3 tools/measured.py traces -- cargo run --release --package pio-trace --example measure
+	python3 tools/measured.py explain -- cargo run --release --package pio-explain --example speed
+
+studies: release $(addprefix study-,baylor coll hong miller-katz thakur) ## the published studies beside what we compute, written to docs/measured
+
+study-%: release
+	python3 tools/measured.py $* -- target/release/pioscope reproduce $*
 
 build: preflight $(MPI_READY)
 	cargo build --workspace

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from bench_overlap import overlap
 from bench_record import calls
+from measured import page
 from tree import COLLAPSE, NOTHING_APPLIED, ROOT, environment, mpiexec, pioscope, run
 
 PIECES = [4_000, 16_000, 64_000, 256_000, 1_024_000]
@@ -40,19 +41,25 @@ def main():
     parser.add_argument("--only", choices=["patterns", "servers", "overlap", "record"], help="one part only")
     parser.add_argument("--pieces", type=int, nargs="*", default=PIECES, help="pieces a rank (default: %(default)s)")
     parser.add_argument("--openmpi", type=Path, default=OPEN_MPI, help="where Open MPI's commands are (%(default)s)")
+    parser.add_argument("--write", action="store_true", help="also write the pages of docs/measured")
     arguments = parser.parse_args()
+    write = arguments.write
     with tempfile.TemporaryDirectory(prefix="pioscope-bench-", dir=arguments.folder) as folder:
         folder = Path(folder)
         print(f"{CPUS} processors, {versions()}, files in {folder.parent}")
         if arguments.only in (None, "patterns"):
-            best_of(patterns(Patterns(folder, arguments), arguments.pieces))
+            with page("patterns", wanted=write):
+                best_of(patterns(Patterns(folder, arguments), arguments.pieces))
         if arguments.only in (None, "servers"):
-            best_of(servers(Patterns(folder, arguments), arguments.pieces))
+            with page("servers", wanted=write):
+                best_of(servers(Patterns(folder, arguments), arguments.pieces))
         if arguments.only in (None, "overlap"):
-            overlap(arguments.pairs)
+            with page("overlap", wanted=write):
+                overlap(arguments.pairs)
         if arguments.only in (None, "record"):
-            calls(folder, arguments.pairs)
-            recording(folder, arguments.pairs)
+            with page("recording", wanted=write):
+                calls(folder, arguments.pairs)
+                recording(folder, arguments.pairs)
 
 
 def versions():
@@ -108,7 +115,7 @@ def patterns(all_of_them, pieces_to_try):
 
 
 def best_of(found):
-    """The best strategy of each case and what the next one takes, as docs/design/strategies.md has it."""
+    """The best strategy of each case, and what the next one takes."""
     print("\n| pattern | ranks | pieces | call | best | the next takes |\n|---|---|---|---|---|---|")
     for case, times in found:
         (best, name), (second, other) = sorted((seconds, name) for name, seconds in times.items() if name != "auto")[:2]

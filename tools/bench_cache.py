@@ -6,7 +6,6 @@ as the cache has blocks, which was the fastest of several sizes. Needs `pip inst
 """
 
 import argparse
-import os
 import statistics
 import subprocess
 import tempfile
@@ -17,7 +16,9 @@ from pathlib import Path
 import libcachesim
 import numpy
 
-ROOT = Path(__file__).resolve().parent.parent
+from measured import page
+from tree import ROOT
+
 RECORD = numpy.dtype([("time", "<u4"), ("block", "<u8"), ("blocks", "<u4"), ("next", "<i8")])
 POLICIES = {"lru": "LRU", "clock": "Clock", "slru": "SLRU", "arc": "ARC", "lirs": "LIRS"}
 
@@ -27,9 +28,15 @@ def main():
     parser.add_argument("--pairs", type=int, default=5, help="runs of each side (default %(default)s)")
     parser.add_argument("--requests", type=int, default=2_000_000, help="block requests of a trace (default %(default)s)")
     parser.add_argument("--policy", default=",".join(POLICIES), help="policies, separated by commas")
+    parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
     arguments = parser.parse_args()
     subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "pio-cache", "--example", "misses"], cwd=ROOT, check=True)
-    print(f"libCacheSim {version('libcachesim')} on {os.cpu_count()} processors, {arguments.pairs} pairs; million blocks a second of processor time")
+    with page("cache", wanted=arguments.write):
+        compare_all(arguments)
+
+
+def compare_all(arguments):
+    print(f"libCacheSim {version('libcachesim')}, {arguments.pairs} pairs; million blocks a second of processor time")
     print(f"{'trace':<9} {'policy':<6} {'theirs':>8} {'ours':>9} {'ratio':>7} {'least – most':>15}  misses")
     with tempfile.TemporaryDirectory(prefix="pioscope-cache-") as folder:
         for name, extents, capacity in traces(arguments.requests):

@@ -1,0 +1,125 @@
+"""Writes the pages of docs/measured: what a command measured, on which machine, when, and how to measure it again.
+
+    python3 tools/measured.py models -- cargo bench --package pio-sim --bench speed
+
+runs the command, shows what it prints, and writes that to docs/measured/models.md. The benchmarks in Python do the same by
+`page`, when they are given --write.
+"""
+
+import argparse
+import contextlib
+import datetime
+import io
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tree import ROOT
+
+FOLDER = ROOT / "docs/measured"
+TITLES = {
+    "patterns": "Strategies on plain files",
+    "servers": "Strategies on the I/O servers",
+    "overlap": "I/O that overlaps with computing",
+    "recording": "What recording costs",
+    "models": "Speed of the simulator's models",
+    "transports": "The I/O servers beside their transports",
+    "cache": "The extent cache beside libCacheSim",
+    "explain": "Speed of explain",
+    "traces": "Size and speed of traces",
+    "baylor": "Baylor, Benveniste and Hsu 1995",
+    "coll": "Coll, Petrini, Frachtenberg and Hoisie 2003",
+    "hong": "Hong, You and Chung 2006",
+    "miller-katz": "Miller and Katz 1991",
+    "thakur": "Thakur, Gropp and Lusk 1996",
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", choices=TITLES, help="the page to write")
+    parser.add_argument("command", nargs="+", help="the command, after --")
+    arguments = parser.parse_args()
+    with page(arguments.name, shlex.join(arguments.command)):
+        child = subprocess.Popen(arguments.command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        for line in child.stdout:
+            print(line, end="", flush=True)
+        if child.wait() != 0:
+            sys.exit(f"{shlex.join(arguments.command)}: exit code {child.returncode}")
+
+
+@contextlib.contextmanager
+def page(name, command=None, wanted=True):
+    """What is printed within also becomes the page, if that is wanted and nothing fails."""
+    if not wanted:
+        yield
+        return
+    printed = Both(sys.stdout)
+    with contextlib.redirect_stdout(printed):
+        yield
+    write(name, command or this_command(), printed.text())
+
+
+def write(name, command, printed):
+    """Writes a page of what a command printed on this machine."""
+    today = datetime.date.today().isoformat()
+    text = f"# {TITLES[name]}\n\nWritten by `{command}`; run it again to measure your machine.\n\n"
+    text += "".join(f"- {what}: {value}\n" for what, value in {**machine(), "date": today}.items())
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / f"{name}.md").write_text(f"{text}\n```text\n{printed.strip()}\n```\n")
+
+
+def machine():
+    """What a reader must know of the place of a measurement."""
+    return {"processor": f"{len(os.sched_getaffinity(0))} of {processor()}", "kernel": f"Linux {platform.release()}",
+            "MPI": mpi(), "commit": commit()}
+
+
+def processor():
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def mpi():
+    if shutil.which("mpiexec") is None:
+        return "none"
+    lines = subprocess.run(["mpiexec", "--version"], capture_output=True, text=True).stdout.strip().splitlines()
+    version = next((line.split(":")[-1].strip() for line in lines if "Version" in line), lines[0] if lines else "unknown")
+    return f"MPICH {version}" if version[:1].isdigit() else version
+
+
+def commit():
+    # No repository in an unpacked archive.
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
+
+
+def this_command():
+    program = Path(sys.argv[0]).resolve().relative_to(ROOT)
+    return shlex.join(["python3", str(program), *sys.argv[1:]])
+
+
+class Both(io.StringIO):
+    """Passes on what is written, and keeps it."""
+
+    def __init__(self, stream):
+        super().__init__()
+        self.stream = stream
+
+    def write(self, text):
+        self.stream.write(text)
+        return super().write(text)
+
+    def flush(self):
+        self.stream.flush()
+
+    def text(self):
+        return self.getvalue()
+
+
+if __name__ == "__main__":
+    main()
