@@ -432,9 +432,11 @@ impl Client {
     async fn call_each(&mut self, calls: Vec<(u32, Body)>) -> Result<Vec<(u32, Answer)>, Error> {
         let servers: Vec<u32> = calls.iter().map(|(server, _)| *server).collect();
         for (server, body) in calls {
-            self.ready(server).await?;
             let request = self.lane(server).link.ask(body);
-            self.transmit(server, &request, &mut Payload::None).await?;
+            match self.lane(server).socket {
+                Some(_) => self.transmit(server, &request, &mut Payload::None).await?,
+                None => self.recover(server, &mut Payload::None).await?,
+            }
         }
         let mut answers = Vec::new();
         for server in servers {

@@ -50,7 +50,8 @@ impl<T: Copy + PartialEq> Versions<T> {
 
     /// What it was at the mark is durable.
     fn make_durable(&mut self, mark: u64) {
-        while self.forgotten < mark {
+        // A part that was removed and made anew meanwhile has less behind it.
+        while self.forgotten < mark && self.all.len() > 1 {
             self.all.pop_front();
             self.forgotten += 1;
         }

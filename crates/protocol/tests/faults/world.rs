@@ -103,12 +103,13 @@ impl World {
         let (inner, count) = (world.clone(), faults.clone());
         world.kernel.spawn(async move { inner.go_wrong(&count).await });
         let over = || world.ended.get() == world.settings.clients;
-        assert!(
-            world.kernel.run(world.settings.faults_until + CALM, over),
-            "clients wait for ever: {:?} of {}",
-            world.clients.borrow().iter().enumerate().filter(|(_, task)| task.is_some()).collect::<Vec<_>>(),
-            world.settings.clients
-        );
+        if !world.kernel.run(world.settings.faults_until + CALM, over) {
+            for node in world.nodes.borrow().iter() {
+                world.log(|| format!("server {}: {:#?}", node.index, node.machine.borrow()));
+            }
+            let waiting = (0..world.settings.clients).filter(|client| world.is_alive(*client));
+            panic!("clients wait for ever: {:?}", waiting.collect::<Vec<_>>());
+        }
         world.judge();
         let reads = world.history.borrow().reads;
         // Tasks hold the world, and the world them.

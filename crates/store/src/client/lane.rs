@@ -103,9 +103,12 @@ impl Lane {
 
     /// Asks something without data.
     pub(super) fn ask(&mut self, body: Body) -> Result<(), StoreError> {
-        self.ready()?;
+        // Asked even if the server cannot be reached: what is given up may have to be taken back.
         let request = self.link.ask(body);
-        self.transmit(&request, &Payload::None)
+        match self.connection {
+            Some(_) => self.transmit(&request, &Payload::None),
+            None => self.recover(&Payload::None),
+        }
     }
 
     /// Asks for a chunk to be written or read.
