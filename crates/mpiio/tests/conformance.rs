@@ -130,6 +130,17 @@ fn shared_pointers_and_locks_of_servers() {
     assert!(hidden.is_empty(), "{hidden:?}");
 }
 
+/// Each request to a server lists its pieces.
+#[test]
+fn lists_of_pieces_on_servers() {
+    let Some(mpi) = Mpi::get() else { return };
+    let servers = Servers::start(2);
+    let variables = [("PIOSCOPE_STORE", &*servers.description()), ("PIOSCOPE_STRATEGY", "list")];
+    for program in ["datatypes", "atomic", "representations"] {
+        assert_says(&mpi.run(2, program, &["/suite"], &variables), "all is as MPI says");
+    }
+}
+
 /// `ROMIO_HINTS` names a file of hints, which come after the program's own. ROMIO itself does the same: MPICH has no other.
 #[test]
 fn hints_of_the_site() {

@@ -33,7 +33,7 @@ pub use auto::Auto;
 pub use ecio::Ecio;
 pub use hints::{HintError, Hints};
 pub use independent::Independent;
-pub use list::List;
+pub use list::{EXTENTS, List};
 pub use machine::{Action, Choice, Event, Io, Machine};
 pub use message::{Description, Message, MessageError, Transfer};
 pub use sieving::Sieving;

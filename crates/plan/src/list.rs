@@ -7,7 +7,7 @@ use crate::access::{Access, Direction, IoError, Rank};
 use crate::machine::{Action, Event, Io, Machine};
 
 /// Most pieces that a request lists.
-pub(crate) const EXTENTS: usize = 64;
+pub const EXTENTS: usize = 64;
 
 /// One operation of one rank, as list requests.
 #[derive(Debug)]

@@ -96,6 +96,9 @@ pub enum Expected {
     /// The server that is responsible for the file.
     #[error("the server that owns the file")]
     Owner,
+    /// A list of extents.
+    #[error("1 to 64 extents, ascending, none of them empty, without a byte in common, within 63 bits")]
+    Extents,
     /// A register that does not overflow.
     #[error("a value of at most 63 bits")]
     Value,

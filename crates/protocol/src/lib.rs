@@ -15,6 +15,7 @@
 
 pub mod client;
 mod error;
+mod extents;
 pub mod frame;
 pub mod handshake;
 mod limits;
@@ -26,6 +27,7 @@ pub mod server;
 pub mod wire;
 
 pub use error::{Expected, Failure, ProtocolError};
+pub use extents::{Extents, MOST_EXTENTS};
 pub use limits::{Limits, PATH_BYTES};
 pub use placement::{Placement, Share, Shares, SlotStrips, StripRuns, StripShare, owner_of};
 pub use process::Process;
@@ -33,7 +35,7 @@ pub use reply::{Answer, FileRecord, Holder, MOST_BLOCKS, MOST_NAMES, Reply, Repl
 pub use request::{Access, Body, FileId, FileRef, Name, Register, Request, ViewRef};
 
 /// The version of the protocol: both sides must have the same.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// A client, by a random number that it keeps through all its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -322,6 +322,7 @@ fn encode_failure(failure: Failure, out: &mut Vec<u8>) {
                 Expected::Placement => 2,
                 Expected::Owner => 3,
                 Expected::Value => 4,
+                Expected::Extents => 5,
             };
             (3, code)
         }
@@ -350,6 +351,7 @@ fn decode_failure(input: &mut Input) -> Result<Failure, ProtocolError> {
         (3, 2) => Failure::Invalid(Expected::Placement),
         (3, 3) => Failure::Invalid(Expected::Owner),
         (3, 4) => Failure::Invalid(Expected::Value),
+        (3, 5) => Failure::Invalid(Expected::Extents),
         (4, 0) => Failure::UnknownView,
         (5, 0) => Failure::NotLocked,
         (6, 0) => Failure::Limit,
@@ -388,6 +390,7 @@ mod tests {
             Err(Failure::NotFound),
             Err(Failure::Exists),
             Err(Failure::Invalid(Expected::Owner)),
+            Err(Failure::Invalid(Expected::Extents)),
             Err(Failure::UnknownView),
             Err(Failure::NotLocked),
             Err(Failure::Limit),

@@ -4,7 +4,7 @@
 //! its kind. Numbers are LEB128. A *file id* is two: the server that keeps its record, and its count there. A *file* is
 //! its id and its placement (strip, factor, base, servers); an *access* is a
 //! view (`0`: the whole file; `1`, number: the one of this number; `2`, number, encoding: this one, which has this number
-//! from now on) and positions (start, length).
+//! from now on) and positions (start, length); or `3` and a list of extents (how many, and each: offset, length).
 //!
 //! | kind | request | fields | answer |
 //! |---|---|---|---|
@@ -36,7 +36,7 @@ use std::ops::Range;
 use pio_layout::View;
 
 use crate::wire::{Input, put, put_bytes, put_range};
-use crate::{PATH_BYTES, Placement, ProtocolError};
+use crate::{Extents, PATH_BYTES, Placement, ProtocolError};
 
 /// A file of a store. The upper 16 bits say which server keeps its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -115,6 +115,8 @@ pub enum ViewRef {
     Numbered(u64),
     /// This one, which has this number in this session from now on. No two views have the same.
     New(u64, View),
+    /// None: these extents. The positions are all of their bytes.
+    Listed(Extents),
 }
 
 /// Which bytes of a file, symbolic.
@@ -396,6 +398,12 @@ impl FileRef {
 }
 
 impl Access {
+    /// All bytes of a list.
+    pub fn listed(extents: Extents) -> Access {
+        let positions = 0..extents.bytes();
+        Access { view: ViewRef::Listed(extents), positions }
+    }
+
     fn encode(&self, out: &mut Vec<u8>) {
         match &self.view {
             ViewRef::Whole => out.push(0),
@@ -408,6 +416,10 @@ impl Access {
                 put(out, *number);
                 view.encode(out);
             }
+            ViewRef::Listed(extents) => {
+                out.push(3);
+                return extents.encode(out);
+            }
         }
         put_range(out, &self.positions);
     }
@@ -417,7 +429,8 @@ impl Access {
             0 => ViewRef::Whole,
             1 => ViewRef::Numbered(input.number("a view's number")?),
             2 => ViewRef::New(input.number("a view's number")?, view(input)?),
-            _ => return Err(ProtocolError::Malformed { expected: "a kind of view from 0 to 2" }),
+            3 => return Ok(Access::listed(Extents::decode(input)?)),
+            _ => return Err(ProtocolError::Malformed { expected: "a kind of view from 0 to 3" }),
         };
         Ok(Access { view, positions: input.range()? })
     }
@@ -452,6 +465,7 @@ mod tests {
         let column = View::new(4, 4, Datatype::bytes(4).resized(0, 8).unwrap()).unwrap();
         let name = || Name::new("run/a.nc").unwrap();
         let access = |view| Access { view, positions: 7..4096 };
+        let list = Extents::new(vec![(4, 9), (13, 1), (1 << 40, 70)]).unwrap();
         vec![
             Body::LookUp { name: name() },
             Body::Create { name: name(), exclusive: true, placement },
@@ -467,6 +481,7 @@ mod tests {
             Body::Write { file, access: access(ViewRef::Numbered(1)) },
             Body::Read { file, access: access(ViewRef::New(1, column)) },
             Body::Read { file, access: access(ViewRef::Whole) },
+            Body::Write { file, access: Access::listed(list) },
             Body::Length { file },
             Body::SetLength { file, bytes: 0 },
             Body::Preallocate { file, bytes: 1 << 30 },
@@ -519,7 +534,7 @@ mod tests {
         }
 
         #[test]
-        fn damaged_requests_decode_or_fail_without_panic(which in 0usize..25, at in any::<usize>(), value in any::<u8>()) {
+        fn damaged_requests_decode_or_fail_without_panic(which in 0usize..26, at in any::<usize>(), value in any::<u8>()) {
             let bodies = one_of_each();
             let body = bodies[which % bodies.len()].clone();
             let mut bytes = encoded(&Request { number: 5, answered: 5, body });

@@ -9,8 +9,8 @@ use pio_layout::{Datatype, View};
 use pio_protocol::client::{Direction, Heard, Link, Split};
 use pio_protocol::server::{Action, CLOSED_GRACE_MS, ConnectionId, Event, GRACE_MS, Server, Task, Work};
 use pio_protocol::{
-    Access, Answer, Body, ClientId, FileId, FileRef, Limits, Placement, Process, Register, Reply, ReplyBody,
-    Request, ViewRef,
+    Access, Answer, Body, ClientId, Expected, Failure, FileId, FileRef, Limits, Placement, Process, Register,
+    Reply, ReplyBody, Request, ViewRef,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -165,7 +165,7 @@ impl World {
             let bytes = chunk.bytes.iter().flat_map(|range| &data[range.start as usize..range.end as usize]);
             let bytes = bytes.copied().collect();
             let direction = if write { Direction::Write } else { Direction::Read };
-            let request = client.link.ask_chunk(file, &view, chunk, direction);
+            let request = client.link.ask_chunk(file, &view, None, chunk, direction);
             client.flying.insert(request.number, bytes);
             self.send(at, request);
         }
@@ -466,4 +466,49 @@ fn locks_are_kept_for_who_may_come_again() {
             assert_eq!(had(&mut tell, 4), None, "closed: {closed}, dies: {dies}");
         }
     }
+}
+
+/// A client that lists extents as it likes is told what a list is.
+#[test]
+fn a_list_of_extents_that_is_none_is_refused() {
+    let (client, connection) = (ClientId(7), ConnectionId(1));
+    let mut server = Server::new(0, 2, Limits::DEFAULT);
+    server.handle(Event::Connected { connection, client, process: Process::default() }, &mut Vec::new());
+    let placement = Placement::new(10, 2, 0, 2).unwrap();
+    let file = FileRef { id: FileId::new(0, 1), placement };
+    let mut number = 0;
+    let mut ask = |extents: &[(u64, u64)], data_bytes| {
+        number += 1;
+        // As bytes: no client of ours makes such a list.
+        let whole = Access { view: ViewRef::Whole, positions: 0..1 };
+        let mut bytes = Vec::new();
+        Request { number, answered: number, body: Body::Write { file, access: whole } }.encode(&mut bytes);
+        bytes.truncate(bytes.len() - 3);
+        bytes.extend([3, extents.len() as u8]);
+        extents.iter().for_each(|(offset, len)| {
+            pio_protocol::wire::put(&mut bytes, *offset);
+            pio_protocol::wire::put(&mut bytes, *len);
+        });
+        let request = Request::decode(&bytes).unwrap();
+        let mut actions = Vec::new();
+        server.handle(Event::Received { connection, request, data_bytes }, &mut actions);
+        actions.pop().unwrap()
+    };
+    // Bytes 0 to 9, 20 to 29, ... are this server's.
+    let work = ask(&[(3, 4), (12, 3), (18, 14)], 4 + 10);
+    let Action::Work(Work { task: Task::Write { strips, bytes, .. }, .. }) = work else { panic!("{work:?}") };
+    assert_eq!(
+        (places(strips).collect::<Vec<_>>(), bytes),
+        ([3, 4, 5, 6].into_iter().chain(10..20).collect(), 14)
+    );
+    let refused = |action| match action {
+        Action::Send { reply: Reply { body: Err(failure), .. }, .. } => failure,
+        other => panic!("{other:?}"),
+    };
+    let none = Failure::Invalid(Expected::Extents);
+    let long: Vec<(u64, u64)> = (0..65).map(|k| (2 * k, 1)).collect();
+    for bad in [&long[..], &[], &[(5, 2), (0, 1)], &[(0, 2), (1, 2)], &[(4, 0)], &[(u64::MAX, 9)]] {
+        assert_eq!(refused(ask(bad, 1)), none, "{bad:?}");
+    }
+    assert_eq!(refused(ask(&[(3, 4)], 5)), Failure::Invalid(Expected::DataLength));
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use common::Scene;
 use pio_layout::{Datatype, Layout, View};
-use pio_protocol::Failure;
+use pio_protocol::client::Naming;
+use pio_protocol::{Expected, Failure, MOST_EXTENTS};
 use pio_store::StoreError;
 use pio_store::client::{Layed, Mode, Striping};
 
@@ -68,6 +69,66 @@ fn interleaved_pieces_of_two_clients_come_together() {
     let mut part = vec![0; 1000];
     assert_eq!(file.read(&view(1), 4..1004, &mut &mut part[..]).unwrap(), 1000);
     assert_eq!(part, data[1][4..1004]);
+}
+
+/// What was written piece by listed piece is what a view, and what plain offsets, find; and the other way round.
+#[test]
+fn lists_of_extents_name_the_same_bytes_as_views() {
+    const PIECE: u64 = 7;
+    for servers in 1..=3 {
+        let scene = Scene::new(servers);
+        let store = scene.client();
+        let file = store.open("listed", CREATE, striped(100)).unwrap();
+        let view = View::new(5, 1, Datatype::bytes(PIECE).resized(0, 31).unwrap()).unwrap();
+        let data = bytes(3000 * PIECE as usize, servers);
+        let request = MOST_EXTENTS as u64 * PIECE;
+        let all = data.len() as u64;
+        let requests = || (0..all).step_by(request as usize).map(|start| start..all.min(start + request));
+        for positions in requests() {
+            let now = &data[positions.start as usize..positions.end as usize];
+            file.write_named(Naming::List, &view, positions, &now).unwrap();
+        }
+        let mut expected = vec![0; file.size().unwrap() as usize];
+        for (position, byte) in data.iter().enumerate() {
+            expected[view.offset_of(position as u64).unwrap() as usize] = *byte;
+        }
+        let mut out = vec![9; expected.len()];
+        assert_eq!(file.read_at(0, &mut out).unwrap(), expected.len() as u64);
+        assert!(out == expected, "{servers} servers");
+        let mut through = vec![9; data.len()];
+        assert_eq!(file.read(&view, 0..all, &mut &mut through[..]).unwrap(), all);
+        assert!(through == data);
+        file.write(&View::contiguous(0), 0..expected.len() as u64, &&bytes(expected.len(), 77)[..]).unwrap();
+        let plain = bytes(expected.len(), 77);
+        for positions in requests() {
+            let mut listed = vec![9; (positions.end - positions.start) as usize];
+            let len = listed.len() as u64;
+            assert_eq!(
+                file.read_named(Naming::List, &view, positions.clone(), &mut &mut listed[..]).unwrap(),
+                len
+            );
+            for (position, byte) in positions.zip(listed) {
+                assert_eq!(byte, plain[view.offset_of(position).unwrap() as usize]);
+            }
+        }
+        // Behind the end there is nothing.
+        let mut behind = [9; 3 * PIECE as usize];
+        let last =
+            file.read_named(Naming::List, &view, all - PIECE..all + 2 * PIECE, &mut &mut behind[..]).unwrap();
+        assert_eq!((last, &behind[PIECE as usize..]), (PIECE, &[9; 2 * PIECE as usize][..]));
+    }
+}
+
+#[test]
+fn a_list_that_is_too_long_is_refused() {
+    let scene = Scene::new(1);
+    let file = scene.client().open("listed", CREATE, striped(1000)).unwrap();
+    let view = View::new(0, 1, Datatype::bytes(1).resized(0, 2).unwrap()).unwrap();
+    let most = MOST_EXTENTS as u64;
+    file.write_named(Naming::List, &view, 0..most, &&[1; MOST_EXTENTS][..]).unwrap();
+    let refused = file.write_named(Naming::List, &view, 0..most + 1, &&[1; MOST_EXTENTS + 1][..]);
+    let wrong = Failure::Invalid(Expected::Extents);
+    assert!(matches!(refused, Err(StoreError::Failed { failure, .. }) if failure == wrong), "{refused:?}");
 }
 
 #[test]

@@ -13,8 +13,8 @@ use pio_layout::{Datatype, View};
 use pio_protocol::frame::Prefix;
 use pio_protocol::handshake::Greeting;
 use pio_protocol::{
-    Access, Body, ClientId, FileId, FileRef, Limits, Name, Placement, Process, Register, Reply, Request,
-    VERSION, ViewRef,
+    Access, Body, ClientId, Extents, FileId, FileRef, Limits, Name, Placement, Process, Register, Reply,
+    Request, VERSION, ViewRef,
 };
 use pio_store::StoreError;
 use pio_store::auth::{Conversation, Role, Token, random};
@@ -306,6 +306,10 @@ fn requests() -> Vec<Body> {
         Body::Read { file, access: Access { view: ViewRef::New(1, view), positions: 7..71 } },
         Body::Write { file, access: Access { view: ViewRef::Numbered(1), positions: 0..64 } },
         Body::Write { file, access: whole(64) },
+        Body::Write {
+            file,
+            access: Access::listed(Extents::new(vec![(3, 30), (90, 4), (5000, 30)]).unwrap()),
+        },
         Body::Read { file, access: whole(4096) },
         Body::Length { file },
         Body::SetLength { file, bytes: 100 },

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pio_layout::View;
 
 use super::{Chunk, Direction};
-use crate::{Access, Body, Failure, FileRef, Reply, ReplyBody, Request, ViewRef};
+use crate::{Access, Body, Extents, Failure, FileRef, Reply, ReplyBody, Request, ViewRef};
 
 /// Views whose numbers are remembered.
 const MOST_VIEWS: usize = 64;
@@ -100,9 +100,20 @@ impl Link {
         self.ask_for(body, None)
     }
 
-    /// Asks for a chunk of a view of a file to be moved; the request is to be sent, with the chunk's data if they are written.
-    pub fn ask_chunk(&mut self, file: FileRef, view: &View, chunk: Chunk, direction: Direction) -> Request {
-        let access = self.access(view, chunk.positions.clone());
+    /// Asks for a chunk of a view of a file to be moved, by the view or by a list of the pieces ([`Chunk::extents`]); the request
+    /// is to be sent, with the chunk's data if they are written.
+    pub fn ask_chunk(
+        &mut self,
+        file: FileRef,
+        view: &View,
+        list: Option<Extents>,
+        chunk: Chunk,
+        direction: Direction,
+    ) -> Request {
+        let access = match list {
+            Some(list) => Access::listed(list),
+            None => self.access(view, chunk.positions.clone()),
+        };
         let body = match direction {
             Direction::Write => Body::Write { file, access },
             Direction::Read => Body::Read { file, access },

@@ -12,5 +12,5 @@ mod unsynced;
 pub use link::{Heard, Link};
 pub use retry::Retry;
 pub use split::{Chunk, MOST_STRIPS, Split, chunk_bytes};
-pub use transfer::{Direction, OperationError, Transfer, holes, size};
+pub use transfer::{Direction, Naming, OperationError, Transfer, holes, size};
 pub use unsynced::{Lost, Syncing, Unsynced};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use pio_layout::View;
 
 use super::Direction;
-use crate::{Limits, Placement, Shares};
+use crate::{Extents, Failure, Limits, MOST_EXTENTS, Placement, Shares};
 
 /// Strips that one request goes through at most: far fewer than a server allows.
 pub const MOST_STRIPS: u64 = Limits::DEFAULT.strips as u64 / 16;
@@ -31,6 +31,28 @@ pub struct Chunk {
     pub bytes: Vec<Range<u64>>,
     /// How many they are.
     pub len: u64,
+}
+
+impl Chunk {
+    /// The pieces of the view that the chunk has some of, as a list: what of them is on other servers belongs to other chunks.
+    ///
+    /// # Errors
+    /// If they are more than one request may name.
+    pub fn extents(&self, view: &View, placement: &Placement) -> Result<Extents, Failure> {
+        let mut list = Vec::new();
+        let striping = placement.striping();
+        for piece in view.extents(self.positions.clone()) {
+            let (offset, len) = (piece.offset as u64, piece.len);
+            let here = striping.strips(offset..offset + len).any(|strip| strip.server == self.slot);
+            if here {
+                list.push((offset, len));
+            }
+            if list.len() > MOST_EXTENTS {
+                break;
+            }
+        }
+        Extents::new(list)
+    }
 }
 
 /// Iterator over the chunks of an access, in the order in which they are complete: see [`Split::new`].

@@ -39,6 +39,15 @@ pub enum OperationError {
     },
 }
 
+/// How a request says which bytes of a file it moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// By a view and positions.
+    View,
+    /// By a list of at most [`MOST_EXTENTS`](crate::MOST_EXTENTS) pieces.
+    List,
+}
+
 /// What came of a read or write so far.
 #[derive(Debug)]
 pub struct Transfer {

@@ -413,6 +413,7 @@ impl Server {
                 let view = session.view(number).ok_or(Failure::UnknownView)?;
                 file.placement.strips_of(slot, view, positions)
             }
+            ViewRef::Listed(extents) => file.placement.strips_of(slot, &extents.view()?, positions),
             ViewRef::New(number, view) => {
                 let strips = file.placement.strips_of(slot, &view, positions);
                 session.keep_view(number, view, &self.limits);

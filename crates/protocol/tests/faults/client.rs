@@ -492,7 +492,9 @@ impl Client {
             if transfer.has_failed() {
                 break;
             }
-            let request = self.lane(server).link.ask_chunk(file, view, chunk, transfer.direction());
+            // Some by lists: where there are too many pieces, by the view.
+            let list = if world.kernel.chance(30) { chunk.extents(view, &file.placement).ok() } else { None };
+            let request = self.lane(server).link.ask_chunk(file, view, list, chunk, transfer.direction());
             self.transmit(server, &request, payload).await?;
         }
         for &server in servers {

@@ -28,7 +28,7 @@ use std::thread;
 use world::{Outcome, World};
 
 /// How many seeds are run; a number in the environment variable says otherwise.
-const SEEDS: u64 = 6000;
+const SEEDS: u64 = 5000;
 const SEEDS_VARIABLE: &str = "PIOSCOPE_FAULT_SEEDS";
 /// Runs this seed alone, and tells what happens.
 const SEED_VARIABLE: &str = "PIOSCOPE_FAULT_SEED";

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pio_layout::View;
 use pio_protocol::client::{
-    Direction, Lost, MOST_STRIPS, OperationError, Split, Transfer, Unsynced, chunk_bytes, holes, size,
+    Direction, Lost, MOST_STRIPS, Naming, OperationError, Split, Transfer, Unsynced, chunk_bytes, holes, size,
 };
 use pio_protocol::{Answer, Body, FileRef, Holder, Register};
 
@@ -53,8 +53,22 @@ impl StoreFile {
     /// # Errors
     /// If a server cannot write (its disk is full, say), or is not there. Some of the data may have been written.
     pub fn write(&self, view: &View, positions: Range<u64>, source: &dyn Source) -> Result<(), StoreError> {
+        self.write_named(Naming::View, view, positions, source)
+    }
+
+    /// The same; requests name the bytes as `naming` says.
+    ///
+    /// # Errors
+    /// As [`StoreFile::write`], and if a request would list more pieces than it may.
+    pub fn write_named(
+        &self,
+        naming: Naming,
+        view: &View,
+        positions: Range<u64>,
+        source: &dyn Source,
+    ) -> Result<(), StoreError> {
         self.check_positions(view, &positions)?;
-        self.transfer(view, positions, Payload::Out(source)).map(drop)
+        self.transfer(naming, view, positions, Payload::Out(source)).map(drop)
     }
 
     /// Reads `positions` of `view` into `sink`, in order; says how many bytes lie before the end of the file. What was never
@@ -63,8 +77,22 @@ impl StoreFile {
     /// # Errors
     /// If a server cannot read or finds its data damaged, or is not there.
     pub fn read(&self, view: &View, positions: Range<u64>, sink: &mut dyn Sink) -> Result<u64, StoreError> {
+        self.read_named(Naming::View, view, positions, sink)
+    }
+
+    /// The same; requests name the bytes as `naming` says.
+    ///
+    /// # Errors
+    /// As [`StoreFile::read`], and if a request would list more pieces than it may.
+    pub fn read_named(
+        &self,
+        naming: Naming,
+        view: &View,
+        positions: Range<u64>,
+        sink: &mut dyn Sink,
+    ) -> Result<u64, StoreError> {
         self.check_positions(view, &positions)?;
-        let missing = self.transfer(view, positions.clone(), Payload::In(&mut *sink))?;
+        let missing = self.transfer(naming, view, positions.clone(), Payload::In(&mut *sink))?;
         if missing.is_empty() {
             return Ok(positions.end - positions.start);
         }
@@ -272,6 +300,7 @@ impl StoreFile {
     /// Moves data between memory and all servers that have some of them; says which data bytes parts ended before.
     fn transfer(
         &self,
+        naming: Naming,
         view: &View,
         positions: Range<u64>,
         mut payload: Payload,
@@ -305,7 +334,14 @@ impl StoreFile {
             if transfer.has_failed() {
                 break;
             }
-            lane.move_chunk(self.file, view, chunk, &payload)?;
+            let list = match naming {
+                Naming::View => None,
+                Naming::List => {
+                    let failed = |failure| StoreError::Failed { path: self.path.clone(), server, failure };
+                    Some(chunk.extents(view, placement).map_err(failed)?)
+                }
+            };
+            lane.move_chunk(self.file, view, list, chunk, &payload)?;
         }
         for lane in &mut lanes.lanes {
             while lane.waiting_for() > 0 {

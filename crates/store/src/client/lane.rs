@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pio_layout::View;
 use pio_protocol::client::{Chunk, Direction, Heard, Link, Retry};
-use pio_protocol::{Answer, Body, ClientId, FileRef, Reply, ReplyBody, Request};
+use pio_protocol::{Answer, Body, ClientId, Extents, FileRef, Reply, ReplyBody, Request};
 
 use super::memory::{GATHER_BYTES, Sink, Source};
 use super::store::Options;
@@ -111,11 +111,12 @@ impl Lane {
         }
     }
 
-    /// Asks for a chunk to be written or read.
+    /// Asks for a chunk to be written or read, by its view or by a list.
     pub(super) fn move_chunk(
         &mut self,
         file: FileRef,
         view: &View,
+        list: Option<Extents>,
         chunk: Chunk,
         payload: &Payload,
     ) -> Result<(), StoreError> {
@@ -123,7 +124,7 @@ impl Lane {
             Payload::Out(_) => Direction::Write,
             _ => Direction::Read,
         };
-        let request = self.link.ask_chunk(file, view, chunk, direction);
+        let request = self.link.ask_chunk(file, view, list, chunk, direction);
         self.transmit(&request, payload)
     }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use pio_layout::View;
 use pio_plan::{Direction, IoError, Via};
+use pio_protocol::client::Naming;
 use pio_store::client::Striping;
 
 use crate::core::mpi::memory::Memory;
@@ -111,9 +112,11 @@ impl Storage {
     }
 
     /// Moves the data bytes `positions` of `view`, the first of which is data byte `start` of memory, between memory and
-    /// the servers, which put them in their places. None for a plain file: there is nobody to do that.
+    /// the servers, which put them in their places; requests name them as `naming` says. None for a plain file: there is
+    /// nobody to do that.
     pub fn ship(
         &self,
+        naming: Naming,
         direction: Direction,
         view: &View,
         positions: Range<u64>,
@@ -122,7 +125,7 @@ impl Storage {
     ) -> Option<Result<u64, IoError>> {
         match self {
             Storage::Plain(_) => None,
-            Storage::Remote(file) => Some(file.ship(direction, view, positions, start, memory)),
+            Storage::Remote(file) => Some(file.ship(naming, direction, view, positions, start, memory)),
         }
     }
 

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use pio_layout::View;
 use pio_plan::{Direction, IoError};
-use pio_protocol::Holder;
+use pio_protocol::client::Naming;
+use pio_protocol::{Holder, MOST_EXTENTS};
 use pio_store::StoreError;
 use pio_store::client::{Lock, Mode, Sink, Source, Store, StoreFile, Striping};
 use pio_store::transport::Traffic;
@@ -21,6 +22,9 @@ use pio_store::transport::Traffic;
 use crate::core::mpi::memory::Memory;
 use crate::core::storage::mode::Creates;
 use crate::core::storage::path_prefix;
+
+// What the strategy puts into one request, a server takes.
+const _: () = assert!(pio_plan::EXTENTS == MOST_EXTENTS);
 
 /// Names the store's description.
 const STORE: &str = "PIOSCOPE_STORE";
@@ -150,6 +154,7 @@ impl RemoteFile {
     /// See [`crate::core::storage::backend::Storage::ship`].
     pub fn ship(
         &self,
+        naming: Naming,
         direction: Direction,
         view: &View,
         positions: Range<u64>,
@@ -159,8 +164,8 @@ impl RemoteFile {
         let bytes = positions.end - positions.start;
         let mut data = Data { memory, start };
         match direction {
-            Direction::Write => self.file.write(view, positions, &data).map(|()| bytes),
-            Direction::Read => self.file.read(view, positions, &mut data),
+            Direction::Write => self.file.write_named(naming, view, positions, &data).map(|()| bytes),
+            Direction::Read => self.file.read_named(naming, view, positions, &mut data),
         }
         .map_err(refused)
     }

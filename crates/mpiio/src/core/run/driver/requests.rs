@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 
 use pio_layout::{Layout, coverage, pack};
 use pio_plan::{Direction, Io, IoError, Machine, Slot};
+use pio_protocol::client::Naming;
 
 use super::{Driver, Means, PROTOCOL_ERROR, Ranks, out_of_place};
 use crate::core::run::working_memory::WorkingMemory;
@@ -15,11 +16,12 @@ impl<M: Machine + ?Sized> Driver<M> {
     pub(super) fn request(&mut self, means: &mut Means, io: &Io) -> Result<u64, IoError> {
         let storage = means.storage;
         match io {
-            Io::Pieces { direction, positions }
-            | Io::List { direction, positions }
-            | Io::Ship { direction, positions } => {
-                let ships = !matches!(io, Io::Pieces { .. });
-                self.own_data(means, *direction, positions.clone(), ships)
+            Io::Pieces { direction, positions } => self.own_data(means, *direction, positions.clone(), None),
+            Io::List { direction, positions } => {
+                self.own_data(means, *direction, positions.clone(), Some(Naming::List))
+            }
+            Io::Ship { direction, positions } => {
+                self.own_data(means, *direction, positions.clone(), Some(Naming::View))
             }
             Io::Lock { file } => storage.lock(file.clone()).map(|()| 0),
             Io::Unlock { file } => storage.unlock(file.clone()).map(|()| 0),
@@ -36,18 +38,21 @@ impl<M: Machine + ?Sized> Driver<M> {
         }
     }
 
-    /// Moves data between this rank's own memory and the file; if `ships`, servers put them in their places.
+    /// Moves data between this rank's own memory and the file; servers put them in their places if they are told which, as
+    /// `naming` says.
     fn own_data(
         &mut self,
         means: &mut Means,
         direction: Direction,
         positions: Range<u64>,
-        ships: bool,
+        naming: Option<Naming>,
     ) -> Result<u64, IoError> {
         let access = self.machine.access_of(self.me).ok_or(PROTOCOL_ERROR)?;
         let start = positions.start.checked_sub(access.positions.start).ok_or(PROTOCOL_ERROR)?;
         let (storage, view, memory) = (means.storage, &access.view, &mut self.memory);
-        if ships && let Some(result) = storage.ship(direction, view, positions.clone(), start, memory) {
+        if let Some(naming) = naming
+            && let Some(result) = storage.ship(naming, direction, view, positions.clone(), start, memory)
+        {
             return result;
         }
         pieces::transfer(storage, direction, view, positions, start, memory, &mut means.working().block)
