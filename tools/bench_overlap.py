@@ -24,6 +24,7 @@ PIECES = 64
 NODES = [("one node", {}), ("several nodes", {"PIOSCOPE_SHARED_MEMORY": "off"})]
 LEVELS = ["single", "funneled", "multiple"]
 STRATEGIES = ["two-phase", "ecio"]
+ROW = "{:<10} {:<18} {:<12} {:<11} {:<5} {:>11} {:>8} {:>7} {:>6} {:>8}"
 # Packets of a real network's size: the bucket must hold the largest.
 LIMITED = ["unshare", *([] if os.geteuid() == 0 else ["-U", "-r"]), "-n", "sh", "-c",
            'ip link set lo up mtu 1500 && tc qdisc add dev lo root tbf rate "$0" burst 64kb latency 400ms && exec "$@"',
@@ -37,14 +38,20 @@ def overlap(rounds):
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"skipped: no network namespace with a limited link here ({(getattr(error, 'stderr', b'') or b'').decode().strip() or error})")
         return
-    subprocess.run([*LIMITED, sys.executable, __file__, str(rounds)], check=True, env=environment())
+    # Printed here, where a page may be written of it.
+    inner = subprocess.Popen([*LIMITED, sys.executable, __file__, str(rounds)], env=environment(), stdout=subprocess.PIPE, text=True)
+    for line in inner.stdout:
+        print(line, end="", flush=True)
+    if inner.wait() != 0:
+        sys.exit(f"overlap: exit code {inner.returncode}")
 
 
 def inside(rounds):
     """In the namespace."""
-    print("| strategy | ranks | messages within | thread level | calls | direction "
-          "| blocking, ms | begin, ms | wait, ms | hidden | computed |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
+    print("hidden: how much of the blocking call's time MPI_Wait does not take; computed: what the program computes "
+          "meanwhile, over what it computes without I/O")
+    print(ROW.format("strategy", "ranks on", "thread level", "calls", "", "blocking ms", "begin ms", "wait ms", "hidden",
+                     "computed"), flush=True)
     with tempfile.TemporaryDirectory(prefix="pioscope-overlap-") as folder:
         folder = Path(folder)
         program = folder / "overlap"
@@ -79,10 +86,10 @@ def measure(program, store, strategy, ranks, where, variables, level, rounds):
         figures = dict(word.split("=") for word in line.split())
         if figures["level"] != level:
             continue
-        times = " | ".join(f"{1e3 * float(figures[name]):.2f}" for name in ("blocking", "beginning", "waiting"))
-        shares = " | ".join(f"{100 * float(figures[name]):.0f} %" for name in ("hidden", "computed"))
-        print(f"| {strategy} | {ranks} | {where if ranks > 1 else ''} | {level} | {figures['calls']} | {figures['direction']} "
-              f"| {times} | {shares} |", flush=True)
+        times = [f"{1e3 * float(figures[name]):.2f}" for name in ("blocking", "beginning", "waiting")]
+        shares = [f"{100 * float(figures[name]):.0f} %" for name in ("hidden", "computed")]
+        place = f"{ranks} on {where}" if ranks > 1 else "1"
+        print(ROW.format(strategy, place, level, figures["calls"], figures["direction"], *times, *shares), flush=True)
 
 
 if __name__ == "__main__":

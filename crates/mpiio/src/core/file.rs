@@ -1,8 +1,8 @@
 //! Open files as MPI has them: handles, views, file pointers, hints.
 
-pub mod access;
-pub mod handle;
-pub mod hints;
+pub(crate) mod access;
+pub(crate) mod handle;
+pub(crate) mod hints;
 mod open;
-pub mod settings;
+pub(crate) mod settings;
 mod views;

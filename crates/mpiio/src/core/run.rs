@@ -1,11 +1,11 @@
 //! Carrying out operations: what a strategy asks for, with messages, shared memory and storage.
 
 mod buffers;
-pub mod channel;
-pub mod channel_pool;
+pub(crate) mod channel;
+pub(crate) mod channel_pool;
 mod copy;
-pub mod driver;
+pub(crate) mod driver;
 mod message_log;
-pub mod queue;
+pub(crate) mod queue;
 mod transfer_path;
-pub mod working_memory;
+pub(crate) mod working_memory;

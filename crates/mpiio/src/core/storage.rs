@@ -1,10 +1,10 @@
 //! Where the bytes of files are, plain files and files on I/O servers, and what ranks keep beside a file.
 
-pub mod backend;
+pub(crate) mod backend;
 mod bounce_buffer;
-pub mod mode;
+pub(crate) mod mode;
 mod path_prefix;
-pub mod pieces;
+pub(crate) mod pieces;
 mod posix;
-pub mod servers;
-pub mod sidecar;
+pub(crate) mod servers;
+pub(crate) mod sidecar;

@@ -23,46 +23,46 @@ use crate::core::storage::sidecar::Sidecar;
 
 /// What an open file has; nonblocking operations keep it.
 #[derive(Debug)]
-pub struct Inner {
-    pub mode: Mode,
-    pub strategy: Strategy,
-    pub rank: u32,
-    pub site: Site,
-    pub storage: Storage,
+pub(crate) struct Inner {
+    pub(crate) mode: Mode,
+    pub(crate) strategy: Strategy,
+    pub(crate) rank: u32,
+    pub(crate) site: Site,
+    pub(crate) storage: Storage,
     /// Of collective operations.
-    pub collective: Queue<Channel>,
+    pub(crate) collective: Queue<Channel>,
     /// Of independent operations.
-    pub independent: Queue<()>,
-    pub sidecar: Mutex<Sidecar>,
-    pub state: Mutex<State>,
+    pub(crate) independent: Queue<()>,
+    pub(crate) sidecar: Mutex<Sidecar>,
+    pub(crate) state: Mutex<State>,
     /// For operations without other ranks. Who makes requests alone holds it: several threads that read, change and write
     /// back the same part of a file would undo each other's changes, and locks of the file system do not keep threads
     /// apart.
-    pub alone: Mutex<WorkingMemory>,
+    pub(crate) alone: Mutex<WorkingMemory>,
 }
 
 /// What changes. Nobody waits for other ranks with its lock held, but in calls that MPI forbids others beside.
 #[derive(Debug)]
-pub struct State {
-    pub view: View,
+pub(crate) struct State {
+    pub(crate) view: View,
     /// Instead of the view, to read through.
-    pub overlapping: Option<Arc<Overlapping>>,
+    pub(crate) overlapping: Option<Arc<Overlapping>>,
     /// How many views there were before.
-    pub view_number: u64,
+    pub(crate) view_number: u64,
     /// The individual file pointer, in etypes.
-    pub position: u64,
+    pub(crate) position: u64,
     /// Where the shared file pointer of this view began, in etypes.
-    pub shared_start: u64,
-    pub atomic: bool,
-    pub hints: Hints,
-    pub kept: Kept,
+    pub(crate) shared_start: u64,
+    pub(crate) atomic: bool,
+    pub(crate) hints: Hints,
+    pub(crate) kept: Kept,
     /// What the ranks know of each other's views.
-    pub views: Views,
+    pub(crate) views: Views,
 }
 
 /// From where a seek counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whence {
+pub(crate) enum Whence {
     Start,
     Current,
     End,
@@ -70,7 +70,7 @@ pub enum Whence {
 
 /// Where an operation begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Positioning {
+pub(crate) enum Positioning {
     /// At this many etypes into the view.
     Explicit(i64),
     /// At the individual file pointer, which then moves.
@@ -102,7 +102,7 @@ enum Start {
 impl Inner {
     /// Reads or writes; bytes moved. If collective, a rank whose arguments are wrong (`memory` an error, or others)
     /// still takes part, with no data.
-    pub fn transfer(
+    pub(crate) fn transfer(
         &self,
         direction: Direction,
         collective: bool,
@@ -121,7 +121,7 @@ impl Inner {
 
     /// Begins an operation, and returns at once; `completion` is told of its end. If the arguments are wrong, that is said
     /// at once, nobody is told, and the rank takes part in a collective operation with no data.
-    pub fn start(
+    pub(crate) fn start(
         self: &Arc<Self>,
         direction: Direction,
         collective: bool,
@@ -148,31 +148,31 @@ impl Inner {
     }
 
     /// Waits until what the program began is complete.
-    pub fn drain(&self) {
+    pub(crate) fn drain(&self) {
         self.independent.drain();
         self.collective.drain();
     }
 
-    pub fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn sidecar(&self) -> MutexGuard<'_, Sidecar> {
+    pub(crate) fn sidecar(&self) -> MutexGuard<'_, Sidecar> {
         self.sidecar.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sequential files have only shared pointers.
-    pub fn not_sequential(&self) -> Result<(), Status> {
+    pub(crate) fn not_sequential(&self) -> Result<(), Status> {
         if self.mode.is_sequential() { Err(Status::Unsupported) } else { Ok(()) }
     }
 
     /// The shared file pointer, in etypes.
-    pub fn shared_position(&self, state: &State) -> Result<u64, Status> {
+    pub(crate) fn shared_position(&self, state: &State) -> Result<u64, Status> {
         Ok(state.shared_start.wrapping_add(self.sidecar().get(state.view_number)?))
     }
 
     /// Where a seek goes to, in etypes.
-    pub fn target_of(
+    pub(crate) fn target_of(
         &self,
         state: &State,
         offset: i64,
@@ -499,7 +499,7 @@ impl State {
     }
 
     /// Where in the file an etype of the view is.
-    pub fn byte_of(&self, etype: u64) -> Result<u64, Status> {
+    pub(crate) fn byte_of(&self, etype: u64) -> Result<u64, Status> {
         let position = etype.checked_mul(self.view.etype_size());
         if let Some(overlapping) = &self.overlapping {
             return position.and_then(|position| overlapping.offset_of(position)).ok_or(Status::Argument);

@@ -27,7 +27,7 @@ use crate::core::storage::sidecar::Sidecar;
 
 /// One open file of one rank.
 #[derive(Debug)]
-pub struct File {
+pub(crate) struct File {
     pool: Arc<ChannelPool>,
     communicator: *const std::ffi::c_void,
     inner: Arc<Inner>,
@@ -35,7 +35,7 @@ pub struct File {
 
 /// Where a view is to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Displacement {
+pub(crate) enum Displacement {
     /// At this byte.
     Byte(i64),
     /// Where the shared file pointer is: sequential files know nothing else.
@@ -44,7 +44,7 @@ pub enum Displacement {
 
 impl File {
     /// Opens a file. Collective: all ranks get it, or all an error.
-    pub fn open(
+    pub(crate) fn open(
         pool: &Arc<ChannelPool>,
         settings: &Settings,
         path: &CStr,
@@ -93,7 +93,7 @@ impl File {
 
     /// Closes the file. Collective: what any rank wrote before is in the file when any rank is through, and a rank that
     /// is through may delete it.
-    pub fn close(self) -> Result<(), Status> {
+    pub(crate) fn close(self) -> Result<(), Status> {
         self.inner.drain();
         let Inner { mode, rank, storage, collective, sidecar, .. } =
             Arc::into_inner(self.inner).ok_or(Status::Internal)?;
@@ -119,7 +119,7 @@ impl File {
     }
 
     /// Reads or writes: see [`Inner::transfer`].
-    pub fn transfer(
+    pub(crate) fn transfer(
         &self,
         direction: Direction,
         collective: bool,
@@ -130,7 +130,7 @@ impl File {
     }
 
     /// Begins an operation: see [`Inner::start`].
-    pub fn start(
+    pub(crate) fn start(
         &self,
         direction: Direction,
         collective: bool,
@@ -142,12 +142,12 @@ impl File {
     }
 
     /// The shim's pointer to the file's communicator.
-    pub fn communicator(&self) -> *const std::ffi::c_void {
+    pub(crate) fn communicator(&self) -> *const std::ffi::c_void {
         self.communicator
     }
 
     /// Changes the view; the file pointers go to its beginning. Collective.
-    pub fn set_view(
+    pub(crate) fn set_view(
         &self,
         displacement: Displacement,
         types: Option<(&Datatype, &Datatype)>,
@@ -224,12 +224,12 @@ impl File {
     }
 
     /// Where the view begins, in bytes.
-    pub fn displacement(&self) -> u64 {
+    pub(crate) fn displacement(&self) -> u64 {
         self.lock().view.displacement()
     }
 
     /// Moves the file pointer.
-    pub fn seek(&self, offset: i64, whence: Whence) -> Result<(), Status> {
+    pub(crate) fn seek(&self, offset: i64, whence: Whence) -> Result<(), Status> {
         self.inner.not_sequential()?;
         let mut state = self.lock();
         let position = state.position;
@@ -238,13 +238,13 @@ impl File {
     }
 
     /// The file pointer, in etypes.
-    pub fn position(&self) -> Result<u64, Status> {
+    pub(crate) fn position(&self) -> Result<u64, Status> {
         self.inner.not_sequential()?;
         Ok(self.lock().position)
     }
 
     /// Moves the shared file pointer. Collective.
-    pub fn seek_shared(&self, offset: i64, whence: Result<Whence, Status>) -> Result<(), Status> {
+    pub(crate) fn seek_shared(&self, offset: i64, whence: Result<Whence, Status>) -> Result<(), Status> {
         let channel = self.inner.collective.acquire()?;
         // When all are here, nobody is still moving it.
         let mine = [offset as u64, whence.map_or(u64::MAX, |whence| whence as u64)];
@@ -264,19 +264,19 @@ impl File {
     }
 
     /// The shared file pointer, in etypes.
-    pub fn position_shared(&self) -> Result<u64, Status> {
+    pub(crate) fn position_shared(&self) -> Result<u64, Status> {
         self.inner.not_sequential()?;
         self.inner.shared_position(&self.lock())
     }
 
     /// Where in the file a position of the view (in etypes) is.
-    pub fn byte_offset(&self, offset: i64) -> Result<u64, Status> {
+    pub(crate) fn byte_offset(&self, offset: i64) -> Result<u64, Status> {
         self.inner.not_sequential()?;
         self.lock().byte_of(u64::try_from(offset).map_err(|_| Status::Argument)?)
     }
 
     /// Makes what this rank wrote durable.
-    pub fn sync(&self) -> Result<(), Status> {
+    pub(crate) fn sync(&self) -> Result<(), Status> {
         if !self.inner.mode.writes() {
             return Ok(());
         }
@@ -285,22 +285,22 @@ impl File {
     }
 
     /// Bytes in the file.
-    pub fn size(&self) -> Result<u64, Status> {
+    pub(crate) fn size(&self) -> Result<u64, Status> {
         Ok(self.inner.storage.size()?)
     }
 
     /// Cuts or extends the file. Collective.
-    pub fn set_size(&self, size: i64) -> Result<(), Status> {
+    pub(crate) fn set_size(&self, size: i64) -> Result<(), Status> {
         self.once_for_all(size, Storage::set_size)
     }
 
     /// Reserves room for the file. Collective.
-    pub fn preallocate(&self, size: i64) -> Result<(), Status> {
+    pub(crate) fn preallocate(&self, size: i64) -> Result<(), Status> {
         self.once_for_all(size, Storage::preallocate)
     }
 
     /// Adds hints. Collective.
-    pub fn set_hints(&self, given: &Given) -> Result<(), Status> {
+    pub(crate) fn set_hints(&self, given: &Given) -> Result<(), Status> {
         let channel = self.inner.collective.acquire()?;
         self.lock().agree_on_hints(given, &channel)
     }
@@ -309,7 +309,7 @@ impl File {
     ///
     /// Of the striping what is, not what was wished for: a file that was there keeps its own, and over how many servers a
     /// plain file goes we neither choose nor know.
-    pub fn hints(&self) -> (Hints, Kept) {
+    pub(crate) fn hints(&self) -> (Hints, Kept) {
         let state = self.lock();
         let (striping_factor, striping_unit) = match self.inner.site.via {
             Via::Kernel => (None, state.hints.striping_unit),
@@ -319,7 +319,7 @@ impl File {
     }
 
     /// Switches atomic mode. Collective.
-    pub fn set_atomic(&self, atomic: bool) -> Result<(), Status> {
+    pub(crate) fn set_atomic(&self, atomic: bool) -> Result<(), Status> {
         let channel = self.inner.collective.acquire()?;
         let mine = [u64::from(atomic)];
         if channel.communicator.gather(mine)?.into_iter().any(|other| other != mine) {
@@ -330,7 +330,7 @@ impl File {
     }
 
     /// Whether the file is in atomic mode.
-    pub fn is_atomic(&self) -> bool {
+    pub(crate) fn is_atomic(&self) -> bool {
         self.lock().atomic
     }
 

@@ -29,11 +29,11 @@ const KEPT: [&str; 18] = [
 
 /// Hints as a program gives them.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub(crate) struct Given {
     /// For strategies.
-    pub followed: Hints,
+    pub(crate) followed: Hints,
     /// Others that we know.
-    pub kept: Kept,
+    pub(crate) kept: Kept,
 }
 
 /// Names a file of hints for all programs, as ROMIO knows it,
@@ -47,12 +47,12 @@ const AGGREGATED: [&str; 2] = ["romio_cb_read", "romio_cb_write"];
 
 /// Hints that are only kept, by key.
 #[derive(Clone, Debug, Default)]
-pub struct Kept(Vec<(&'static str, String)>);
+pub(crate) struct Kept(Vec<(&'static str, String)>);
 
 impl Given {
     /// The hints of the file that `ROMIO_HINTS` names, else of `/etc/romio-hints`: what the program and the launcher leave
     /// open. A file that cannot be read is none. It is read once, by the first who opens a file.
-    pub fn of_site() -> &'static Given {
+    pub(crate) fn of_site() -> &'static Given {
         static FOUND: OnceLock<Given> = OnceLock::new();
         FOUND.get_or_init(|| {
             let named = std::env::var_os(SITE).and_then(|path| std::fs::read(path).ok());
@@ -76,7 +76,7 @@ impl Given {
     }
 
     /// Takes a hint. What makes no sense or is unknown is passed over, as MPI wants it.
-    pub fn set(&mut self, key: &str, value: &str) {
+    pub(crate) fn set(&mut self, key: &str, value: &str) {
         // Where both know a key, strategies come first.
         if let Ok(false) = self.followed.set(key, value)
             && let Some(key) = KEPT.into_iter().find(|known| *known == key)
@@ -95,7 +95,7 @@ impl Kept {
     /// Adds others, which replace those with the same keys, with what follows from them in ROMIO: who does without
     /// aggregators takes the promise back that nothing is independent; who gives that promise has aggregators, even if the
     /// same hints say that there shall be none.
-    pub fn add(&mut self, others: &Kept) {
+    pub(crate) fn add(&mut self, others: &Kept) {
         if AGGREGATED.iter().any(|key| others.say(key, "disable")) {
             self.set(NO_INDEPENDENT, "false".into());
         }
@@ -108,7 +108,7 @@ impl Kept {
     }
 
     /// These, and of others those with other keys: all that a file is opened with.
-    pub fn or(&self, others: &Kept) -> Kept {
+    pub(crate) fn or(&self, others: &Kept) -> Kept {
         let new = |(key, _): &&(&'static str, String)| self.0.iter().all(|(known, _)| known != key);
         let both = Kept(self.0.iter().chain(others.0.iter().filter(new)).cloned().collect());
         let mut all = Kept::default();
@@ -122,22 +122,22 @@ impl Kept {
     }
 
     /// All of them.
-    pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.0.iter().map(|(key, value)| (*key, value.as_str()))
     }
 
     /// `file_perm`: the permissions of a file that is created, in octal.
-    pub fn permissions(&self) -> Option<u32> {
+    pub(crate) fn permissions(&self) -> Option<u32> {
         let (_, value) = self.pairs().find(|(key, _)| *key == "file_perm")?;
         u32::from_str_radix(value, 8).ok().filter(|mode| *mode <= 0o777)
     }
 }
 
 /// How many words say all hints that are followed.
-pub const WORDS: usize = 6;
+pub(crate) const WORDS: usize = 6;
 
 /// Hints as words for other ranks: 0 is not set, which no hint may be.
-pub fn words_of(hints: &Hints) -> [u64; WORDS] {
+pub(crate) fn words_of(hints: &Hints) -> [u64; WORDS] {
     [
         hints.cb_nodes.map_or(0, u64::from),
         hints.cb_buffer_size.unwrap_or(0),
@@ -149,7 +149,7 @@ pub fn words_of(hints: &Hints) -> [u64; WORDS] {
 }
 
 /// The hints that `words` say.
-pub fn of_words(words: &[u64]) -> Hints {
+pub(crate) fn of_words(words: &[u64]) -> Hints {
     let word = |index: usize| words.get(index).copied().filter(|word| *word > 0);
     Hints {
         cb_nodes: word(0).map(|word| word as u32),
@@ -163,7 +163,7 @@ pub fn of_words(words: &[u64]) -> Hints {
 
 /// Completes hints with our own choices: a program that asks shall see the defaults, too. But not how many ranks
 /// aggregate, which is another number to write than to read: see [`pio_plan::Site::context`].
-pub fn in_force(hints: Hints) -> Hints {
+pub(crate) fn in_force(hints: Hints) -> Hints {
     Hints {
         cb_buffer_size: Some(hints.buffer_size()),
         ind_rd_buffer_size: Some(hints.sieve_size(Direction::Read)),

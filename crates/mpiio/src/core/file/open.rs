@@ -27,19 +27,19 @@ use crate::core::storage::sidecar::file::HiddenFile;
 
 /// What a rank knows when the file is open.
 #[derive(Debug)]
-pub struct Opened {
+pub(crate) struct Opened {
     /// What the ranks talk through.
-    pub channel: Channel,
+    pub(crate) channel: Channel,
     /// The file.
-    pub storage: Storage,
+    pub(crate) storage: Storage,
     /// Where file pointers begin, bytes.
-    pub end: u64,
+    pub(crate) end: u64,
     /// Rank 0's hints.
-    pub hints: Hints,
+    pub(crate) hints: Hints,
     /// Where the sidecar can be,
-    pub place: SidecarPlace,
+    pub(crate) place: SidecarPlace,
     /// and its number: the same on all ranks.
-    pub number: u64,
+    pub(crate) number: u64,
 }
 
 /// What a rank says: what came of it, which file it is, the mode, whether there can be a sidecar beside the file, a
@@ -54,7 +54,7 @@ impl Opened {
     ///
     /// # Errors
     /// On all ranks what was wrong on the first that failed; [`Status::NotSame`] if the modes are not the same.
-    pub fn new(
+    pub(crate) fn new(
         pool: &ChannelPool,
         path: &CStr,
         mode: Mode,

@@ -4,13 +4,13 @@ use pio_plan::{Hints, Strategy};
 
 /// How collective operations are carried out.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// `PIOSCOPE_STRATEGY`; two-phase if not set.
-    pub strategy: Strategy,
+    pub(crate) strategy: Strategy,
     /// `PIOSCOPE_HINTS`: where the program gives none.
-    pub hints: Hints,
+    pub(crate) hints: Hints,
     /// Not `PIOSCOPE_SHARED_MEMORY=off`: whether ranks of one node exchange data through shared memory.
-    pub shared_memory: bool,
+    pub(crate) shared_memory: bool,
 }
 
 impl Settings {
@@ -18,7 +18,7 @@ impl Settings {
     ///
     /// # Errors
     /// The text names the variable and what it should be.
-    pub fn from_environment() -> Result<Settings, String> {
+    pub(crate) fn from_environment() -> Result<Settings, String> {
         Settings::from(|name| std::env::var(name).ok())
     }
 

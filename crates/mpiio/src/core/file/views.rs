@@ -16,18 +16,23 @@ use crate::core::storage::backend::Storage;
 
 /// What a program set.
 #[derive(Clone, Debug)]
-pub struct FileView {
+pub(crate) struct FileView {
     /// What counts for positions, and for all access unless the filetype overlaps itself.
-    pub regular: View,
+    pub(crate) regular: View,
     /// The filetype, if it overlaps itself.
-    pub overlapping: Option<Arc<Overlapping>>,
+    pub(crate) overlapping: Option<Arc<Overlapping>>,
 }
 
 impl FileView {
     /// # Errors
     /// If it is no view for a file that is written (if `writes`) or read. MPI names no class for filetypes that are no
     /// filetypes; programs know ROMIO's.
-    pub fn new(displacement: u64, etype: u64, filetype: &Datatype, writes: bool) -> Result<FileView, Status> {
+    pub(crate) fn new(
+        displacement: u64,
+        etype: u64,
+        filetype: &Datatype,
+        writes: bool,
+    ) -> Result<FileView, Status> {
         let layout = filetype.layout();
         let in_order = layout.is_monotone();
         let too_short = in_order && filetype.extent() < layout.upper_bound() - layout.lower_bound();
@@ -60,7 +65,7 @@ fn once(displacement: u64, filetype: &Datatype) -> Result<Datatype, Status> {
 
 /// A filetype whose pieces may overlap, but begin in order.
 #[derive(Debug)]
-pub struct Overlapping {
+pub(crate) struct Overlapping {
     displacement: i64,
     layout: Layout,
     extent: i64,
@@ -85,13 +90,18 @@ impl Overlapping {
     }
 
     /// Where in the file a data byte is.
-    pub fn offset_of(&self, position: u64) -> Option<u64> {
+    pub(crate) fn offset_of(&self, position: u64) -> Option<u64> {
         let inside = self.layout.offset_of(position % self.layout.size())?;
         self.tile(position / self.layout.size())?.checked_add(inside)?.try_into().ok()
     }
 
     /// Reads the data bytes `positions`; bytes read, fewer only if the file ends.
-    pub fn read(&self, storage: &Storage, positions: Range<u64>, memory: &mut Memory) -> Result<u64, Status> {
+    pub(crate) fn read(
+        &self,
+        storage: &Storage,
+        positions: Range<u64>,
+        memory: &mut Memory,
+    ) -> Result<u64, Status> {
         let size = self.layout.size();
         let mut buffer = Vec::new();
         let mut at = positions.start;

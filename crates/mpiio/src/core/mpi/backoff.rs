@@ -26,15 +26,15 @@ const AWAKE_AT_MPI_IN_A_CROWD: Duration = Duration::from_micros(50);
 /// that work (collapse on 8 ranks and 2 processors: 12 % less time in I/O, on plain files and on servers beside them).
 const AWAKE_UP_TO_RANKS: usize = 2;
 /// Other operations of this rank, and MPI's, must go on meanwhile.
-pub const LONGEST_SLEEP: Duration = Duration::from_millis(1);
+pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 /// The same while others have no room for what this rank sends.
-pub const SLEEP_BEFORE_SENDING: Duration = Duration::from_micros(100);
+pub(crate) const SLEEP_BEFORE_SENDING: Duration = Duration::from_micros(100);
 
 /// Ranks that share a processor, of the communicator that has most of them.
 static RANKS_A_PROCESSOR: AtomicUsize = AtomicUsize::new(1);
 
 /// So many ranks are on nodes with so many processors, as all of them know.
-pub fn shared_processors(ranks: usize, processors: usize) {
+pub(crate) fn shared_processors(ranks: usize, processors: usize) {
     RANKS_A_PROCESSOR.fetch_max(ranks.div_ceil(processors.max(1)), Ordering::Relaxed);
 }
 
@@ -53,7 +53,7 @@ fn ranks_a_processor() -> usize {
 ///
 /// Other operations of this rank go on meanwhile.
 #[derive(Debug)]
-pub struct Backoff {
+pub(crate) struct Backoff {
     looks: u32,
     at_full_speed: Duration,
     /// When it began to look at the clock.
@@ -62,18 +62,18 @@ pub struct Backoff {
 
 impl Backoff {
     /// The wait begins.
-    pub fn new() -> Backoff {
+    pub(crate) fn new() -> Backoff {
         Backoff { looks: 0, at_full_speed: AT_FULL_SPEED, since: None }
     }
 
     /// The same, of an operation on a plain file.
-    pub fn without_servers() -> Backoff {
+    pub(crate) fn without_servers() -> Backoff {
         Backoff { at_full_speed: AT_FULL_SPEED_WITHOUT_SERVERS, ..Backoff::new() }
     }
 
     /// After a look that found nothing, at messages that come through a mailbox (`is_local`) or MPI: how long this has
     /// been waited for, if it is time to sleep.
-    pub fn next(&mut self, is_local: bool) -> Option<Duration> {
+    pub(crate) fn next(&mut self, is_local: bool) -> Option<Duration> {
         let ranks = ranks_a_processor();
         let crowded = ranks > 1;
         if self.is_young(crowded) {
@@ -97,7 +97,7 @@ impl Backoff {
     }
 
     /// After a look that found nothing yet of what this rank carries on itself.
-    pub fn wait_for_oneself(&mut self) {
+    pub(crate) fn wait_for_oneself(&mut self) {
         let steps = progress::steps_of_thread();
         let crowded = ranks_a_processor() > 1;
         if self.is_young(crowded) {
@@ -133,7 +133,7 @@ impl Backoff {
 
 /// The program looked for something that others do, and has not found it: carries on, and waits a moment. `since_ns` is when
 /// it looked first, of a clock of our own; 0 if that is now.
-pub fn relax(since_ns: &mut u64) {
+pub(crate) fn relax(since_ns: &mut u64) {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let now = START.elapsed().max(Duration::from_nanos(1));
     if *since_ns == 0 {
@@ -155,6 +155,6 @@ pub fn relax(since_ns: &mut u64) {
 }
 
 /// Sleeps where nobody wakes sleepers.
-pub fn doze(waited: Duration) {
+pub(crate) fn doze(waited: Duration) {
     std::thread::sleep((waited / 8).min(LONGEST_SLEEP));
 }

@@ -17,7 +17,7 @@ const NO_TAG: c_int = 32767;
 
 /// A communicator, by the shim's pointer to it; of all ranks that opened a file.
 #[derive(Debug)]
-pub struct Communicator {
+pub(crate) struct Communicator {
     mpi: &'static MpiTable,
     handle: NonNull<c_void>,
     rank: u32,
@@ -37,11 +37,11 @@ struct Local {
 unsafe impl Send for Communicator {}
 
 /// A message that arrived.
-pub struct Arrived {
+pub(crate) struct Arrived {
     /// Who sent it.
-    pub from: u32,
+    pub(crate) from: u32,
     /// Its bytes.
-    pub size: usize,
+    pub(crate) size: usize,
     content: Content,
 }
 
@@ -53,7 +53,7 @@ enum Content {
 
 /// A started send.
 #[derive(Debug)]
-pub enum Sending {
+pub(crate) enum Sending {
     /// With the bytes that must stay until it is complete.
     Request { request: u64, _bytes: Vec<u8> },
     /// The mailbox keeps the bytes.
@@ -62,7 +62,7 @@ pub enum Sending {
 
 /// A collective call of all ranks that has begun: see [`Communicator::poll`].
 #[derive(Debug)]
-pub struct CollectiveCall {
+pub(crate) struct CollectiveCall {
     /// Of all ranks, or of rank 0.
     all: Vec<u8>,
     mine: Vec<u8>,
@@ -87,7 +87,7 @@ impl Communicator {
     ///
     /// # Safety
     /// `original` must be the shim's pointer to a communicator.
-    pub unsafe fn duplicate_of(
+    pub(crate) unsafe fn duplicate_of(
         mpi: &'static MpiTable,
         original: *const c_void,
     ) -> Result<Communicator, Status> {
@@ -102,13 +102,13 @@ impl Communicator {
     }
 
     /// A duplicate. Collective.
-    pub fn duplicate(&self) -> Result<Communicator, Status> {
+    pub(crate) fn duplicate(&self) -> Result<Communicator, Status> {
         // SAFETY: the handle is the shim's.
         unsafe { Communicator::duplicate_of(self.mpi, self.handle.as_ptr()) }
     }
 
     /// From now on, messages and collective calls go through this mailbox. All ranks say so, with nothing under way.
-    pub fn connect(&mut self, mailbox: Mailbox) {
+    pub(crate) fn connect(&mut self, mailbox: Mailbox) {
         self.local = Some(Mutex::new(Local { mailbox, collectives: 0 }));
     }
 
@@ -118,7 +118,7 @@ impl Communicator {
     }
 
     /// Whether any thread may send and take messages: there are none, they need no MPI, or any thread may call that.
-    pub fn any_thread_sends(&self) -> bool {
+    pub(crate) fn any_thread_sends(&self) -> bool {
         // SAFETY: the shim's function.
         self.ranks == 1 || self.is_local() || unsafe { (self.mpi.for_threads)() != 0 }
     }
@@ -141,7 +141,7 @@ impl Communicator {
     }
 
     /// After a look that found nothing: sleeps until a message comes if `backoff` says that it is time to.
-    pub fn wait(&self, backoff: &mut Backoff) {
+    pub(crate) fn wait(&self, backoff: &mut Backoff) {
         let Some(waited) = backoff.next(self.is_local()) else { return };
         let Some((room, must_send)) = self.waiting_room() else { return backoff::doze(waited) };
         if !room.sleep(if must_send { backoff::SLEEP_BEFORE_SENDING } else { backoff::LONGEST_SLEEP }) {
@@ -154,28 +154,28 @@ impl Communicator {
     }
 
     /// Frees the communicator; not told to MPI if MPI is about to end. Collective.
-    pub fn release(self, communicate: bool) {
+    pub(crate) fn release(self, communicate: bool) {
         // SAFETY: the handle is the shim's, and is not used again.
         unsafe { (self.mpi.release)(self.handle.as_ptr(), c_int::from(communicate)) }
     }
 
     /// The shim's pointer.
-    pub fn handle(&self) -> *const c_void {
+    pub(crate) fn handle(&self) -> *const c_void {
         self.handle.as_ptr()
     }
 
     /// This rank.
-    pub fn rank(&self) -> u32 {
+    pub(crate) fn rank(&self) -> u32 {
         self.rank
     }
 
     /// How many ranks there are.
-    pub fn ranks(&self) -> u32 {
+    pub(crate) fn ranks(&self) -> u32 {
         self.ranks
     }
 
     /// The least rank of those that share memory with this one. Collective.
-    pub fn node(&self) -> Result<u32, Status> {
+    pub(crate) fn node(&self) -> Result<u32, Status> {
         let mut leader = 0;
         // SAFETY: the handle is the shim's.
         Status::check(unsafe { (self.mpi.node)(self.handle.as_ptr(), &mut leader) })?;
@@ -183,7 +183,7 @@ impl Communicator {
     }
 
     /// Starts to send.
-    pub fn send(&self, to: u32, tag: i32, bytes: Vec<u8>) -> Result<Sending, Status> {
+    pub(crate) fn send(&self, to: u32, tag: i32, bytes: Vec<u8>) -> Result<Sending, Status> {
         if let Some(local) = &self.local {
             Communicator::lock(local).mailbox.send(to, tag, bytes)?;
             return Ok(Sending::Mail);
@@ -204,7 +204,7 @@ impl Communicator {
     }
 
     /// Whether a send is complete.
-    pub fn is_sent(&self, sending: &mut Sending) -> Result<bool, Status> {
+    pub(crate) fn is_sent(&self, sending: &mut Sending) -> Result<bool, Status> {
         match (sending, &self.local) {
             (Sending::Request { request, .. }, _) => self.test(request),
             (Sending::Mail, local) => {
@@ -214,7 +214,7 @@ impl Communicator {
     }
 
     /// A message with this tag that has arrived, if any.
-    pub fn probe(&self, tag: i32) -> Result<Option<Arrived>, Status> {
+    pub(crate) fn probe(&self, tag: i32) -> Result<Option<Arrived>, Status> {
         if let Some(local) = &self.local {
             let letter = Communicator::lock(local).mailbox.take(tag)?;
             return Ok(letter.map(|letter| Arrived {
@@ -236,7 +236,7 @@ impl Communicator {
     }
 
     /// Takes the bytes of a message that has arrived.
-    pub fn receive(&self, arrived: Arrived, bytes: &mut Vec<u8>) -> Result<(), Status> {
+    pub(crate) fn receive(&self, arrived: Arrived, bytes: &mut Vec<u8>) -> Result<(), Status> {
         let mut message = match arrived.content {
             Content::Here(content) => {
                 *bytes = content;
@@ -252,14 +252,14 @@ impl Communicator {
     }
 
     /// Rank 0's bytes for every rank. Collective.
-    pub fn broadcast(&self, bytes: &mut [u8]) -> Result<(), Status> {
+    pub(crate) fn broadcast(&self, bytes: &mut [u8]) -> Result<(), Status> {
         let said = self.complete(self.start_broadcast(bytes.to_vec())?)?;
         bytes.copy_from_slice(&said);
         Ok(())
     }
 
     /// Waits until every rank is here. Collective.
-    pub fn barrier(&self) -> Result<(), Status> {
+    pub(crate) fn barrier(&self) -> Result<(), Status> {
         if self.ranks == 1 {
             return Ok(());
         }
@@ -273,7 +273,7 @@ impl Communicator {
     }
 
     /// Every rank's words, for every rank. Collective.
-    pub fn gather<const N: usize>(&self, mine: [u64; N]) -> Result<Vec<[u64; N]>, Status> {
+    pub(crate) fn gather<const N: usize>(&self, mine: [u64; N]) -> Result<Vec<[u64; N]>, Status> {
         if self.ranks == 1 {
             return Ok(vec![mine]);
         }
@@ -286,7 +286,7 @@ impl Communicator {
     }
 
     /// Begins to say rank 0's bytes, which are as many on all ranks, to every rank. Collective.
-    pub fn start_broadcast(&self, mut bytes: Vec<u8>) -> Result<CollectiveCall, Status> {
+    pub(crate) fn start_broadcast(&self, mut bytes: Vec<u8>) -> Result<CollectiveCall, Status> {
         if self.ranks == 1 {
             return Ok(CollectiveCall::of(bytes, Vec::new(), Missing::Nothing));
         }
@@ -314,7 +314,7 @@ impl Communicator {
 
     /// Begins to say every rank's bytes, as many each, to every rank: in the end, all of them in the order of ranks.
     /// Collective.
-    pub fn start_gather(&self, mine: &[u8]) -> Result<CollectiveCall, Status> {
+    pub(crate) fn start_gather(&self, mine: &[u8]) -> Result<CollectiveCall, Status> {
         let each = mine.len();
         let mut all = mine.repeat(self.ranks as usize);
         if self.ranks == 1 {
@@ -342,7 +342,7 @@ impl Communicator {
     }
 
     /// The result of a collective call, if it is complete.
-    pub fn poll(&self, call: &mut CollectiveCall) -> Result<Option<Vec<u8>>, Status> {
+    pub(crate) fn poll(&self, call: &mut CollectiveCall) -> Result<Option<Vec<u8>>, Status> {
         let complete = match &mut call.missing {
             Missing::Nothing => true,
             Missing::Request(request) => self.test(request)?,

@@ -47,7 +47,7 @@ const PROTOCOL_ERROR: IoError = IoError { errno: libc::EPROTO };
 
 /// One rank's inbox and its way to the others'.
 #[derive(Debug)]
-pub struct Mailbox {
+pub(crate) struct Mailbox {
     me: u32,
     inbox: Inbox,
     /// The slot to be emptied next.
@@ -62,13 +62,13 @@ pub struct Mailbox {
 
 /// A message that arrived, or begins to.
 #[derive(Debug)]
-pub struct Letter {
+pub(crate) struct Letter {
     /// Who sent it.
-    pub from: u32,
+    pub(crate) from: u32,
     /// What it belongs to.
-    pub tag: i32,
+    pub(crate) tag: i32,
     /// Its content.
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// How long it will be.
     len: usize,
 }
@@ -87,12 +87,12 @@ impl Mailbox {
     }
 
     /// A new, empty inbox, to be told to the other ranks.
-    pub fn new_inbox() -> Result<(Segment, Address), IoError> {
+    pub(crate) fn new_inbox() -> Result<(Segment, Address), IoError> {
         Segment::shared()
     }
 
     /// The mailbox of rank `me`: its own inbox, and for each rank where that one's is (its own is not looked at).
-    pub fn new(me: u32, own: Segment, addresses: &[Address]) -> Result<Mailbox, IoError> {
+    pub(crate) fn new(me: u32, own: Segment, addresses: &[Address]) -> Result<Mailbox, IoError> {
         let ranks = addresses.len();
         let slots = Mailbox::slots(ranks as u32);
         let others = addresses.iter().enumerate().map(|(rank, address)| {
@@ -110,14 +110,14 @@ impl Mailbox {
     }
 
     /// Sends a message; what does not fit goes with the next [`Mailbox::flush`].
-    pub fn send(&mut self, to: u32, tag: i32, bytes: Vec<u8>) -> Result<(), IoError> {
+    pub(crate) fn send(&mut self, to: u32, tag: i32, bytes: Vec<u8>) -> Result<(), IoError> {
         self.unsent.get_mut(to as usize).ok_or(PROTOCOL_ERROR)?.push_back(Unsent { tag, bytes, sent: 0 });
         self.flush_to(to as usize);
         Ok(())
     }
 
     /// Sends on what did not fit; whether nothing is left.
-    pub fn flush(&mut self) -> bool {
+    pub(crate) fn flush(&mut self) -> bool {
         let mut all = true;
         for to in 0..self.unsent.len() {
             all &= self.flush_to(to);
@@ -149,7 +149,7 @@ impl Mailbox {
     }
 
     /// A message with this tag that has arrived, if any. Those of one rank come in the order in which it sent them.
-    pub fn take(&mut self, tag: i32) -> Result<Option<Letter>, IoError> {
+    pub(crate) fn take(&mut self, tag: i32) -> Result<Option<Letter>, IoError> {
         self.empty_inbox()?;
         let place = self.arrived.iter().position(|letter| letter.tag == tag);
         Ok(place.and_then(|place| self.arrived.remove(place)))
@@ -178,14 +178,14 @@ impl Mailbox {
     }
 
     /// The inbox, to wait at without the mailbox; and the number of the message that is waited for.
-    pub fn waiting_room(&self) -> WaitingRoom {
+    pub(crate) fn waiting_room(&self) -> WaitingRoom {
         WaitingRoom { base: self.inbox.base, slots: self.inbox.slots, next: self.next }
     }
 }
 
 /// Where the owner of a mailbox sleeps until something comes. Must not outlive it.
 #[derive(Clone, Copy, Debug)]
-pub struct WaitingRoom {
+pub(crate) struct WaitingRoom {
     base: *const u8,
     slots: u64,
     next: u64,
@@ -193,7 +193,7 @@ pub struct WaitingRoom {
 
 impl WaitingRoom {
     /// Sleeps until something comes, at most so long; whether it was woken.
-    pub fn sleep(self, longest: Duration) -> bool {
+    pub(crate) fn sleep(self, longest: Duration) -> bool {
         // SAFETY: the segment lives as long as the mailbox, which the caller keeps.
         let (sleeps, slot) = unsafe {
             (

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// The program's buffer: data byte `position` of the operation is the `position`-th byte of the layout.
 #[derive(Debug)]
-pub struct Memory {
+pub(crate) struct Memory {
     base: *mut u8,
     len: usize,
     /// Index in `base` of the layout's offset 0.
@@ -25,7 +25,11 @@ impl Memory {
     /// # Safety
     /// The program promised MPI that this memory is its, to be read (and written, by operations that read) as long as
     /// the operation lasts.
-    pub unsafe fn new(address: *mut u8, count: u64, datatype: &Datatype) -> Result<Memory, LayoutError> {
+    pub(crate) unsafe fn new(
+        address: *mut u8,
+        count: u64,
+        datatype: &Datatype,
+    ) -> Result<Memory, LayoutError> {
         let layout = datatype.repeated(count)?;
         let lower = layout.lower_bound();
         let len = (layout.upper_bound() - lower) as usize;
@@ -35,23 +39,23 @@ impl Memory {
     }
 
     /// No memory at all, of an operation without data.
-    pub fn none() -> Memory {
+    pub(crate) fn none() -> Memory {
         Memory { base: std::ptr::null_mut(), len: 0, origin: 0, layout: Layout::bytes(0) }
     }
 
     /// Number of data bytes.
-    pub fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         self.layout.size()
     }
 
     /// Data bytes `positions`, if they are contiguous in memory.
-    pub fn contiguous(&mut self, positions: Range<u64>) -> Option<&mut [u8]> {
+    pub(crate) fn contiguous(&mut self, positions: Range<u64>) -> Option<&mut [u8]> {
         let place = self.place_of(positions)?;
         self.bytes_mut().get_mut(place)
     }
 
     /// The pieces of memory that hold data bytes `positions`, in order; none if they are shorter than `least` in the mean.
-    pub fn slices(&self, positions: Range<u64>, least: u64) -> Option<impl Iterator<Item = &[u8]>> {
+    pub(crate) fn slices(&self, positions: Range<u64>, least: u64) -> Option<impl Iterator<Item = &[u8]>> {
         let bytes = positions.end - positions.start;
         let most = bytes / least.max(1);
         let pieces: u64 = self
@@ -88,19 +92,19 @@ impl Memory {
     }
 
     /// Copies data bytes `positions` into `stream`.
-    pub fn pack(&self, positions: Range<u64>, stream: &mut [u8]) -> Result<(), LayoutError> {
+    pub(crate) fn pack(&self, positions: Range<u64>, stream: &mut [u8]) -> Result<(), LayoutError> {
         pack::pack(self.layout.runs(positions), self.bytes(), self.origin, stream)
     }
 
     /// Copies `stream` to data bytes `positions`.
-    pub fn unpack(&mut self, positions: Range<u64>, stream: &[u8]) -> Result<(), LayoutError> {
+    pub(crate) fn unpack(&mut self, positions: Range<u64>, stream: &[u8]) -> Result<(), LayoutError> {
         let (runs, origin) = (self.layout.runs(positions), self.origin);
         pack::unpack(runs, self.bytes_mut(), origin, stream)
     }
 
     /// Copies the data bytes `positions` of `view`, the first of which is data byte `start`, into a buffer that holds
     /// the file from offset `window` on.
-    pub fn copy_to(
+    pub(crate) fn copy_to(
         &self,
         start: u64,
         view: &View,
@@ -118,7 +122,7 @@ impl Memory {
     }
 
     /// The other way round.
-    pub fn copy_from(
+    pub(crate) fn copy_from(
         &mut self,
         start: u64,
         view: &View,

@@ -10,7 +10,7 @@ const SET_WORDS: usize = 16;
 /// ranks. `node` tells for each rank the least rank of its node. Collective.
 ///
 /// Launchers may bind each rank to processors of its own: what counts is what all of a node may use together.
-pub fn shared_by(communicator: &Communicator, node: &[u64]) -> Result<u32, Status> {
+pub(crate) fn shared_by(communicator: &Communicator, node: &[u64]) -> Result<u32, Status> {
     let set = own_set();
     let count = set.iter().map(|word| word.count_ones()).sum::<u32>();
     // Less than the set has where a container is given less time.

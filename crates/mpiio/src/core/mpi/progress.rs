@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Who carries on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub(crate) enum Who {
     /// A thread of the program, inside a call of MPI.
     Program,
     /// The progress thread.
@@ -20,21 +20,21 @@ pub enum Who {
 
 /// What a step may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct May {
+pub(crate) struct May {
     /// Send messages, and look for some.
-    pub messages: bool,
+    pub(crate) messages: bool,
     /// Read and write files, which takes as long as it takes.
-    pub storage: bool,
+    pub(crate) storage: bool,
 }
 
 impl May {
     /// What a blocking operation does.
-    pub const ALL: May = May { messages: true, storage: true };
+    pub(crate) const ALL: May = May { messages: true, storage: true };
 }
 
 /// What would block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WouldBlock {
+pub(crate) enum WouldBlock {
     /// Other ranks' messages, or their taking ours.
     OnMessages,
     /// A request to storage.
@@ -43,7 +43,7 @@ pub enum WouldBlock {
 
 /// What came of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step<T> {
+pub(crate) enum Step<T> {
     /// The end.
     Done(T),
     /// To be taken up again.
@@ -57,7 +57,7 @@ pub enum Step<T> {
 
 impl<T> Step<T> {
     /// The same with another result.
-    pub fn map<U>(self, map: impl FnOnce(T) -> U) -> Step<U> {
+    pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> Step<U> {
         match self {
             Step::Done(result) => Step::Done(map(result)),
             Step::Blocked { on, moved } => Step::Blocked { on, moved },
@@ -67,17 +67,17 @@ impl<T> Step<T> {
 
 /// What is left of a task after a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Left {
+pub(crate) struct Left {
     /// Whether anything.
-    pub any: bool,
+    pub(crate) any: bool,
     /// Whether the progress thread can carry on with it.
-    pub for_thread: bool,
+    pub(crate) for_thread: bool,
     /// Whether the step came any further.
-    pub moved: bool,
+    pub(crate) moved: bool,
 }
 
 /// Something that is carried on until nothing of it is left.
-pub trait Task: Send + Sync {
+pub(crate) trait Task: Send + Sync {
     /// Carries on as far as it comes without waiting. If somebody else is at it, this does nothing.
     fn step(&self, who: Who) -> Left;
 
@@ -101,7 +101,7 @@ static STEPPED: Condvar = Condvar::new();
 static IS_THREAD_THERE: AtomicBool = AtomicBool::new(false);
 
 /// Carries on with all tasks of this process, as far as they come without waiting; what is left. For the program.
-pub fn progress() -> Left {
+pub(crate) fn progress() -> Left {
     if BUSY_COUNT.load(Ordering::Acquire) == 0 {
         return Left::default();
     }
@@ -110,7 +110,7 @@ pub fn progress() -> Left {
 }
 
 /// The same for the progress thread.
-pub fn progress_in_thread() -> Left {
+pub(crate) fn progress_in_thread() -> Left {
     let left = carry_on(Who::ProgressThread);
     if left.moved {
         STEPS.fetch_add(1, Ordering::Release);
@@ -122,17 +122,17 @@ pub fn progress_in_thread() -> Left {
 }
 
 /// A number that changes while the program carries on itself.
-pub fn looks_of_program() -> usize {
+pub(crate) fn looks_of_program() -> usize {
     LOOKS.load(Ordering::Relaxed)
 }
 
 /// A number that changes when the progress thread comes further.
-pub fn steps_of_thread() -> usize {
+pub(crate) fn steps_of_thread() -> usize {
     STEPS.load(Ordering::Acquire)
 }
 
 /// Sleeps until the progress thread has come further than `steps`, at most so long.
-pub fn sleep_until_stepped(steps: usize, longest: Duration) {
+pub(crate) fn sleep_until_stepped(steps: usize, longest: Duration) {
     let mut sleepers = lock(&SLEEPERS);
     if steps_of_thread() != steps {
         return;
@@ -143,12 +143,12 @@ pub fn sleep_until_stepped(steps: usize, longest: Duration) {
 }
 
 /// From now on, there is a progress thread.
-pub fn thread_is_there() {
+pub(crate) fn thread_is_there() {
     IS_THREAD_THERE.store(true, Ordering::Release);
 }
 
 /// What a step of `who` may do of a task whose messages any thread may send, or not.
-pub fn may(who: Who, any_thread_sends: bool) -> May {
+pub(crate) fn may(who: Who, any_thread_sends: bool) -> May {
     match who {
         Who::Program => May { messages: true, storage: !IS_THREAD_THERE.load(Ordering::Acquire) },
         Who::ProgressThread => May { messages: any_thread_sends, storage: true },
@@ -156,7 +156,7 @@ pub fn may(who: Who, any_thread_sends: bool) -> May {
 }
 
 /// From now on, the task is carried on, until nothing is left of it. `begin` puts something there.
-pub fn add(task: Arc<dyn Task>, begin: impl FnOnce()) {
+pub(crate) fn add(task: Arc<dyn Task>, begin: impl FnOnce()) {
     let mut busy = lock(&BUSY);
     begin();
     if !busy.iter().any(|other| Arc::ptr_eq(other, &task)) {

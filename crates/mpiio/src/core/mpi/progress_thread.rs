@@ -39,7 +39,7 @@ static IS_PENDING: AtomicBool = AtomicBool::new(false);
 
 /// Carries on, for the program, with all nonblocking operations of this process as far as they come without waiting, and
 /// leaves the rest to the thread; what that is.
-pub fn progress() -> Left {
+pub(crate) fn progress() -> Left {
     let left = progress::progress();
     if left.for_thread {
         wake();
@@ -48,7 +48,7 @@ pub fn progress() -> Left {
 }
 
 /// There is something to do.
-pub fn wake() {
+pub(crate) fn wake() {
     if IS_PENDING.swap(true, Ordering::AcqRel) {
         return;
     }

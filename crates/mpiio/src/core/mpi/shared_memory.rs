@@ -14,7 +14,7 @@ use pio_plan::{Hints, IoError};
 const PAGE_BYTES: usize = 4096;
 /// The kernel would try to reserve any length, and take all memory that there is before it fails. A buffer must also
 /// fit a message, should ranks not share memory.
-pub const MOST_BYTES: u64 = Hints::MOST_CB_BUFFER_SIZE;
+pub(crate) const MOST_BYTES: u64 = Hints::MOST_CB_BUFFER_SIZE;
 /// Buffers grow in steps, so that operations of slowly growing size do not map anew each time.
 const STEP_BYTES: usize = 256 << 10;
 
@@ -24,30 +24,30 @@ const SKIPPED_BYTES: usize = PAGE_BYTES / 2;
 
 /// Where the others of a node find a rank's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Address {
+pub(crate) struct Address {
     /// Process that has it open.
-    pub process: u32,
+    pub(crate) process: u32,
     /// The descriptor there.
-    pub descriptor: u32,
+    pub(crate) descriptor: u32,
     /// Its inode: the program might have closed our descriptor and opened something else.
-    pub inode: u64,
+    pub(crate) inode: u64,
 }
 
 impl Address {
     /// As ranks tell each other.
-    pub fn words(self) -> [u64; 3] {
+    pub(crate) fn words(self) -> [u64; 3] {
         [self.process.into(), self.descriptor.into(), self.inode]
     }
 
     /// What another rank told.
-    pub fn of_words([process, descriptor, inode]: [u64; 3]) -> Address {
+    pub(crate) fn of_words([process, descriptor, inode]: [u64; 3]) -> Address {
         Address { process: process as u32, descriptor: descriptor as u32, inode }
     }
 }
 
 /// A buffer, ours or of another rank, as far as it is mapped into this process.
 #[derive(Debug)]
-pub struct Segment {
+pub(crate) struct Segment {
     source: Source,
     base: *mut u8,
     len: usize,
@@ -68,7 +68,7 @@ unsafe impl Send for Segment {}
 
 impl Segment {
     /// A buffer of this rank that others can map.
-    pub fn shared() -> Result<(Segment, Address), IoError> {
+    pub(crate) fn shared() -> Result<(Segment, Address), IoError> {
         // SAFETY: the name is a C string; the flag is known since Linux 3.17.
         let fd = checked(unsafe {
             libc::syscall(libc::SYS_memfd_create, c"pioscope-collective-buffer".as_ptr(), libc::MFD_CLOEXEC)
@@ -79,12 +79,12 @@ impl Segment {
     }
 
     /// A buffer of this rank alone.
-    pub fn private() -> Segment {
+    pub(crate) fn private() -> Segment {
         Segment::new(Source::Private)
     }
 
     /// The buffer of another rank of the node.
-    pub fn of(address: Address) -> Segment {
+    pub(crate) fn of(address: Address) -> Segment {
         Segment::new(Source::Other(address))
     }
 
@@ -93,7 +93,7 @@ impl Segment {
     }
 
     /// The first `len` bytes, reserved and mapped.
-    pub fn bytes(&mut self, len: u64) -> Result<&mut [u8], IoError> {
+    pub(crate) fn bytes(&mut self, len: u64) -> Result<&mut [u8], IoError> {
         if len > MOST_BYTES {
             return Err(IoError { errno: libc::ENOMEM });
         }
@@ -150,7 +150,7 @@ impl Drop for Segment {
 }
 
 /// Whether the buffer of another rank of the node can be opened: not in every container.
-pub fn is_reachable(address: Address) -> bool {
+pub(crate) fn is_reachable(address: Address) -> bool {
     open(address).map(close).is_ok()
 }
 

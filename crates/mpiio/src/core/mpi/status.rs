@@ -5,7 +5,7 @@ use pio_plan::IoError;
 /// The numbers of `pio_status` in `c/pio_mpiio.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
-pub enum Status {
+pub(crate) enum Status {
     Access = 1,
     Amode = 2,
     Argument = 3,
@@ -63,7 +63,7 @@ const ALL: [Status; 23] = [
 
 impl Status {
     /// From a number that the shim or another rank says; 0 is success.
-    pub fn check(number: i32) -> Result<(), Status> {
+    pub(crate) fn check(number: i32) -> Result<(), Status> {
         match number {
             0 => Ok(()),
             _ => Err(ALL.into_iter().find(|status| *status as i32 == number).unwrap_or(Status::Internal)),
@@ -71,12 +71,12 @@ impl Status {
     }
 
     /// The number that says `result`.
-    pub fn number(result: Result<(), Status>) -> i32 {
+    pub(crate) fn number(result: Result<(), Status>) -> i32 {
         result.err().map_or(0, |status| status as i32)
     }
 
     /// From an error number of the operating system.
-    pub fn of_errno(errno: i32) -> Status {
+    pub(crate) fn of_errno(errno: i32) -> Status {
         match errno {
             libc::EACCES | libc::EPERM => Status::Access,
             libc::EROFS => Status::ReadOnly,

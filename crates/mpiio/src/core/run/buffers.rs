@@ -24,7 +24,7 @@ const SEGMENTS: usize = Slot::COUNT + 1;
 
 /// The buffers of one rank, this or another.
 #[derive(Debug)]
-pub struct Buffers {
+pub(crate) struct Buffers {
     collective: [Segment; Slot::COUNT],
     outbox: Segment,
     /// How much of it the operation has used.
@@ -33,7 +33,7 @@ pub struct Buffers {
 
 impl Buffers {
     /// Of this rank alone.
-    pub fn private() -> Buffers {
+    pub(crate) fn private() -> Buffers {
         Buffers::of_segments(std::array::from_fn(|_| Segment::private()))
     }
 
@@ -42,18 +42,23 @@ impl Buffers {
     }
 
     /// The first bytes of a collective buffer.
-    pub fn collective(&mut self, slot: Slot, len: u64) -> Result<&mut [u8], IoError> {
+    pub(crate) fn collective(&mut self, slot: Slot, len: u64) -> Result<&mut [u8], IoError> {
         self.collective[slot.index()].bytes(len)
     }
 
     /// What was put into the outbox is no longer needed.
-    pub fn empty_outbox(&mut self) {
+    pub(crate) fn empty_outbox(&mut self) {
         self.used = 0;
     }
 
     /// Room for so many bytes in the outbox, and where it begins; and the first bytes of a collective buffer. None if there is
     /// no room.
-    pub fn room(&mut self, len: u64, slot: Slot, collective_len: u64) -> Option<(u64, &mut [u8], &mut [u8])> {
+    pub(crate) fn room(
+        &mut self,
+        len: u64,
+        slot: Slot,
+        collective_len: u64,
+    ) -> Option<(u64, &mut [u8], &mut [u8])> {
         let start = self.used;
         let end = start.checked_add(len).filter(|end| *end <= MOST_OUTBOX_BYTES)?;
         let collective = self.collective[slot.index()].bytes(collective_len).ok()?;
@@ -63,7 +68,7 @@ impl Buffers {
     }
 
     /// What is in the outbox there.
-    pub fn sent(&mut self, place: Range<u64>) -> Result<&[u8], IoError> {
+    pub(crate) fn sent(&mut self, place: Range<u64>) -> Result<&[u8], IoError> {
         let nowhere = IoError { errno: libc::EPROTO };
         if place.end > MOST_OUTBOX_BYTES {
             return Err(nowhere);
@@ -74,7 +79,7 @@ impl Buffers {
 
 /// This rank's buffers, and those of the ranks that share memory with it. `node` tells for each rank the least rank of its node.
 /// Collective.
-pub fn share(control: &Communicator, node: &[u32]) -> Result<(Buffers, Vec<Option<Buffers>>), Status> {
+pub(crate) fn share(control: &Communicator, node: &[u32]) -> Result<(Buffers, Vec<Option<Buffers>>), Status> {
     // A rank that cannot share still takes part: the others see that its inodes are 0, which no file has.
     let segments = [Segment::shared(), Segment::shared(), Segment::shared()];
     let (own, addresses) = match segments {

@@ -25,39 +25,39 @@ const TAGS: u32 = 32768;
 
 /// What an operation's machines moved between ranks, bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Of messages, less the data that they carry.
-    pub messages: u64,
+    pub(crate) messages: u64,
     /// Of data that went to another rank, in messages or through its memory.
-    pub data: u64,
+    pub(crate) data: u64,
     /// Of the program's own data, read and written by this rank.
-    pub program: u64,
+    pub(crate) program: u64,
 }
 
 /// A communicator, the memory that this rank works in, and that of the ranks that share memory with it.
 #[derive(Debug)]
-pub struct Channel {
+pub(crate) struct Channel {
     /// Which of the channels of its communicator; the same on all ranks.
-    pub id: u64,
+    pub(crate) id: u64,
     /// For messages.
-    pub communicator: Communicator,
+    pub(crate) communicator: Communicator,
     /// This rank's memory.
-    pub working: WorkingMemory,
+    pub(crate) working: WorkingMemory,
     /// Those of the ranks that share memory with this one (itself not among them).
     others: Vec<Option<Buffers>>,
     /// The paths of data to those.
-    pub paths: PathTuner,
+    pub(crate) paths: PathTuner,
     /// Nodes that the ranks are on, if ranks of a node share memory.
-    pub nodes: Option<u32>,
+    pub(crate) nodes: Option<u32>,
     /// How many processors the ranks have: one each at most.
-    pub processors: u32,
+    pub(crate) processors: u32,
     operations: u32,
     /// Sends that are not yet complete.
-    pub sending: Vec<Sending>,
+    pub(crate) sending: Vec<Sending>,
     /// For messages that carry data.
-    pub received: Vec<u8>,
+    pub(crate) received: Vec<u8>,
     /// What this rank sent since the file was opened.
-    pub tally: Tally,
+    pub(crate) tally: Tally,
     /// What was chosen last, of what people were told.
     told: Option<Strategy>,
 }
@@ -65,7 +65,7 @@ pub struct Channel {
 impl Channel {
     /// A new channel of the same ranks that `control` has, by which they agree. `node` tells for each rank the least rank
     /// that shares memory with it; none if none does. Collective.
-    pub fn new(
+    pub(crate) fn new(
         id: u64,
         mut communicator: Communicator,
         control: &Communicator,
@@ -98,14 +98,17 @@ impl Channel {
     }
 
     /// The tag of the next operation. What was sent in the one before has been taken by then.
-    pub fn next_tag(&mut self) -> i32 {
+    pub(crate) fn next_tag(&mut self) -> i32 {
         self.operations = (self.operations + 1) % TAGS;
         self.working.own.empty_outbox();
         self.operations as i32
     }
 
     /// Every rank's words, for rank 0; nothing for the others. Collective.
-    pub fn collect<const N: usize>(&mut self, mine: [u64; N]) -> Result<Option<Vec<[u64; N]>>, Status> {
+    pub(crate) fn collect<const N: usize>(
+        &mut self,
+        mine: [u64; N],
+    ) -> Result<Option<Vec<[u64; N]>>, Status> {
         let (tag, communicator) = (self.next_tag(), &self.communicator);
         let mut backoff = Backoff::new();
         if communicator.rank() > 0 {
@@ -134,7 +137,7 @@ impl Channel {
     }
 
     /// Tells people what was chosen and why, if `PIOSCOPE_VERBOSE` is set and it is another choice than the last.
-    pub fn tell(&mut self, choice: &Choice) {
+    pub(crate) fn tell(&mut self, choice: &Choice) {
         let strategy = Some(choice.strategy);
         if self.told != strategy && std::env::var_os("PIOSCOPE_VERBOSE").is_some() {
             say(format!("pioscope: auto chose {}: {}\n", choice.strategy, choice.reason));
@@ -143,7 +146,7 @@ impl Channel {
     }
 
     /// Tells people what this rank sent, if `PIOSCOPE_VERBOSE` is set; then counts anew.
-    pub fn tell_tally(&mut self) {
+    pub(crate) fn tell_tally(&mut self) {
         let Tally { messages, data, program } = std::mem::take(&mut self.tally);
         if program > 0 && std::env::var_os("PIOSCOPE_VERBOSE").is_some() {
             let Traffic { sent, received } = servers::traffic_since_asked();
@@ -157,12 +160,12 @@ impl Channel {
     }
 
     /// Whether this rank shares memory with another.
-    pub fn shares_with(&self, rank: u32) -> bool {
+    pub(crate) fn shares_with(&self, rank: u32) -> bool {
         self.others.get(rank as usize).is_some_and(Option::is_some)
     }
 
     /// What is at this place of another rank's outbox, and the first bytes of one of this rank's own collective buffers.
-    pub fn sent_and_own(
+    pub(crate) fn sent_and_own(
         &mut self,
         from: u32,
         place: Range<u64>,
@@ -176,7 +179,7 @@ impl Channel {
     }
 
     /// The first bytes of another rank's collective buffer.
-    pub fn buffer_of(&mut self, rank: u32, slot: Slot, len: u64) -> Result<&mut [u8], IoError> {
+    pub(crate) fn buffer_of(&mut self, rank: u32, slot: Slot, len: u64) -> Result<&mut [u8], IoError> {
         match self.others.get_mut(rank as usize) {
             Some(Some(buffers)) => buffers.collective(slot, len),
             _ => Err(IoError { errno: libc::EPROTO }),

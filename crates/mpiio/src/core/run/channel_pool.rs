@@ -15,7 +15,7 @@ use crate::core::run::channel::Channel;
 
 /// Kept as an attribute of the program's communicator, and by the files that are open on it.
 #[derive(Debug)]
-pub struct ChannelPool {
+pub(crate) struct ChannelPool {
     state: Mutex<State>,
 }
 
@@ -39,7 +39,7 @@ impl ChannelPool {
     ///
     /// # Safety
     /// `original` must be the shim's pointer to a communicator.
-    pub unsafe fn new(
+    pub(crate) unsafe fn new(
         mpi: &'static MpiTable,
         original: *const c_void,
         shared_memory: bool,
@@ -56,7 +56,10 @@ impl ChannelPool {
 
     /// Every rank says something to all ranks; rank 0 also offers a channel, with its last word, which all take.
     /// Collective.
-    pub fn open<const N: usize>(&self, mut mine: [u64; N]) -> Result<(Channel, Vec<[u64; N]>), Status> {
+    pub(crate) fn open<const N: usize>(
+        &self,
+        mut mine: [u64; N],
+    ) -> Result<(Channel, Vec<[u64; N]>), Status> {
         let mut state = self.lock();
         let State { control: Some(control), node, processors, free, made } = &mut *state else {
             return Err(Status::Communicator);
@@ -75,12 +78,12 @@ impl ChannelPool {
     }
 
     /// Whether this rank is the one that opens first.
-    pub fn is_first(&self) -> Result<bool, Status> {
+    pub(crate) fn is_first(&self) -> Result<bool, Status> {
         self.lock().control.as_ref().map(|control| control.rank() == 0).ok_or(Status::Communicator)
     }
 
     /// A file gives its channel back. Collective if the program's communicator is gone.
-    pub fn put_back(&self, mut channel: Channel) {
+    pub(crate) fn put_back(&self, mut channel: Channel) {
         channel.tell_tally();
         let mut state = self.lock();
         if state.control.is_some() {
@@ -91,7 +94,7 @@ impl ChannelPool {
     }
 
     /// The program's communicator goes. Collective, if `communicate`.
-    pub fn forget(&self, communicate: bool) {
+    pub(crate) fn forget(&self, communicate: bool) {
         let mut state = self.lock();
         if let Some(control) = state.control.take() {
             control.release(communicate);

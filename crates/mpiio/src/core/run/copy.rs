@@ -6,7 +6,7 @@
 /// Lines of memory that two processors have read cost a processor that then writes to them a round to all others: 13 ns a line where
 /// this was measured (AMD EPYC, a virtual machine), five times as long as the copy, unless the two are close to each other. Stores of
 /// whole lines that pass by the caches wait for nobody.
-pub fn nontemporal(target: &mut [u8], source: &[u8]) {
+pub(crate) fn nontemporal(target: &mut [u8], source: &[u8]) {
     let target = &mut target[..source.len()];
     let done = copy_lines(target, source);
     target[done..].copy_from_slice(&source[done..]);
@@ -43,7 +43,7 @@ fn copy_lines(_: &mut [u8], _: &[u8]) -> usize {
 const SHORT_COPY_BYTES: usize = 1 << 10;
 
 /// Copies `source` to `target`, which is as long: quickly, wherever in their pages they are.
-pub fn in_short_parts(target: &mut [u8], source: &[u8]) {
+pub(crate) fn in_short_parts(target: &mut [u8], source: &[u8]) {
     for (to, from) in target.chunks_mut(SHORT_COPY_BYTES).zip(source.chunks(SHORT_COPY_BYTES)) {
         to.copy_from_slice(from);
     }

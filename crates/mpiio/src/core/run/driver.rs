@@ -35,7 +35,7 @@ const HEAD_BYTES: usize = 80;
 const PROTOCOL_ERROR: IoError = IoError { errno: libc::EPROTO };
 
 /// One operation of one rank.
-pub struct Driver<M: ?Sized> {
+pub(crate) struct Driver<M: ?Sized> {
     machine: Box<M>,
     memory: Memory,
     direction: Direction,
@@ -60,15 +60,15 @@ pub struct Driver<M: ?Sized> {
 }
 
 /// What a driver works with in a step.
-pub struct Means<'a> {
+pub(crate) struct Means<'a> {
     /// What it reaches other ranks through.
-    pub ranks: Ranks<'a>,
+    pub(crate) ranks: Ranks<'a>,
     /// The file.
-    pub storage: &'a Storage,
+    pub(crate) storage: &'a Storage,
 }
 
 /// The other ranks of an operation.
-pub enum Ranks<'a> {
+pub(crate) enum Ranks<'a> {
     /// None: an independent operation.
     None(&'a mut WorkingMemory),
     /// Those on this channel.
@@ -101,7 +101,7 @@ impl Means<'_> {
 impl<M: Machine + ?Sized> Driver<M> {
     /// For the next operation of all ranks on this channel. Every rank makes one, in the same order. If `packs`, data may go
     /// through outboxes: if enough ranks aggregate to unpack them.
-    pub fn collective(
+    pub(crate) fn collective(
         channel: &mut Channel,
         machine: Box<M>,
         direction: Direction,
@@ -113,7 +113,7 @@ impl<M: Machine + ?Sized> Driver<M> {
     }
 
     /// For an operation of this rank alone, which is rank 0 in it.
-    pub fn independent(machine: Box<M>, direction: Direction, memory: Memory) -> Driver<M> {
+    pub(crate) fn independent(machine: Box<M>, direction: Direction, memory: Memory) -> Driver<M> {
         Driver::new(machine, direction, memory, Rank(0), 0)
     }
 
@@ -138,7 +138,7 @@ impl<M: Machine + ?Sized> Driver<M> {
     }
 
     /// Runs the operation to its end, waiting where it must: bytes moved to or from this rank's memory.
-    pub fn run(&mut self, means: &mut Means) -> Result<u64, IoError> {
+    pub(crate) fn run(&mut self, means: &mut Means) -> Result<u64, IoError> {
         let mut backoff = Driver::<M>::backoff(means);
         loop {
             match self.step(means, May::ALL) {
@@ -158,7 +158,7 @@ impl<M: Machine + ?Sized> Driver<M> {
     }
 
     /// Carries on until it would block.
-    pub fn step(&mut self, means: &mut Means, may: May) -> Step<Result<u64, IoError>> {
+    pub(crate) fn step(&mut self, means: &mut Means, may: May) -> Step<Result<u64, IoError>> {
         let mut moved = false;
         let outcome = match self.outcome {
             Some(outcome) => outcome,
@@ -176,7 +176,7 @@ impl<M: Machine + ?Sized> Driver<M> {
     }
 
     /// The machine, after the end.
-    pub fn into_machine(self) -> M
+    pub(crate) fn into_machine(self) -> M
     where
         M: Sized,
     {

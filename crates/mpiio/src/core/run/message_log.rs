@@ -12,7 +12,7 @@ type Record = unsafe extern "C" fn(call: u32, peer: i32, bytes: u64, start_ns: u
 
 /// What a message is, in the numbers of the trace's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
+pub(crate) enum Call {
     Describe = 320,
     Data = 321,
     Grant = 322,
@@ -21,7 +21,7 @@ pub enum Call {
 
 /// The messages of one operation.
 #[derive(Debug)]
-pub struct MessageLog {
+pub(crate) struct MessageLog {
     record: Option<Record>,
     open: Option<Entry>,
 }
@@ -36,12 +36,12 @@ struct Entry {
 
 impl MessageLog {
     /// Of an operation that begins. Without a recorder, it does nothing.
-    pub fn new() -> MessageLog {
+    pub(crate) fn new() -> MessageLog {
         MessageLog { record: recorder(), open: None }
     }
 
     /// A message is about to be made.
-    pub fn begin(&mut self) -> u64 {
+    pub(crate) fn begin(&mut self) -> u64 {
         if self.record.is_none() {
             return 0;
         }
@@ -51,14 +51,14 @@ impl MessageLog {
     }
 
     /// It was sent.
-    pub fn sent(&mut self, call: Call, peer: u32, bytes: u64, start_ns: u64) {
+    pub(crate) fn sent(&mut self, call: Call, peer: u32, bytes: u64, start_ns: u64) {
         if self.record.is_some() {
             self.open = Some(Entry { call, peer, bytes, start_ns });
         }
     }
 
     /// A request to the file system comes, or the operation is over.
-    pub fn pause(&mut self) {
+    pub(crate) fn pause(&mut self) {
         if self.open.is_some() {
             self.close(now_ns());
         }

@@ -19,15 +19,15 @@ use crate::core::mpi::status::Status;
 use crate::core::mpi::table::MpiTable;
 
 /// A step of an operation that has the resource; bytes moved, in the end.
-pub type Work<R> = Box<dyn FnMut(&mut R, May) -> Step<Result<u64, Status>> + Send>;
+pub(crate) type Work<R> = Box<dyn FnMut(&mut R, May) -> Step<Result<u64, Status>> + Send>;
 
 /// Whom to tell that a nonblocking operation is complete: the shim.
 #[derive(Clone, Copy, Debug)]
-pub struct Completion {
+pub(crate) struct Completion {
     /// The shim's functions.
-    pub mpi: &'static MpiTable,
+    pub(crate) mpi: &'static MpiTable,
     /// The shim's name for the operation.
-    pub token: *mut c_void,
+    pub(crate) token: *mut c_void,
 }
 
 // SAFETY: the token is the shim's, which takes it back from any thread.
@@ -42,7 +42,7 @@ impl Completion {
 }
 
 /// The queue of the operations that need an `R`.
-pub struct Queue<R> {
+pub(crate) struct Queue<R> {
     line: Arc<Mutex<Line<R>>>,
 }
 
@@ -75,7 +75,7 @@ impl<R> std::fmt::Debug for Queue<R> {
 impl<R: Send + 'static> Queue<R> {
     /// An empty queue. `any_thread_sends`: whether the messages of its operations, if they have any, need no MPI, or any
     /// thread may call MPI.
-    pub fn new(resource: R, any_thread_sends: bool) -> Queue<R> {
+    pub(crate) fn new(resource: R, any_thread_sends: bool) -> Queue<R> {
         let line = Line {
             resource: Some(resource),
             waiting: VecDeque::new(),
@@ -92,7 +92,7 @@ impl<R: Send + 'static> Queue<R> {
     ///
     /// # Errors
     /// If an operation before panicked, and took the resource with it.
-    pub fn acquire(&self) -> Result<Acquired<'_, R>, Status> {
+    pub(crate) fn acquire(&self) -> Result<Acquired<'_, R>, Status> {
         let mut backoff = Backoff::new();
         // Who was before this one is told first.
         progress_thread::progress();
@@ -113,7 +113,7 @@ impl<R: Send + 'static> Queue<R> {
     }
 
     /// Waits until the operations before are complete, if there are any.
-    pub fn drain(&self) {
+    pub(crate) fn drain(&self) {
         let mut backoff = Backoff::new();
         while lock(&self.line).is_busy() {
             backoff.wait_for_oneself();
@@ -121,7 +121,7 @@ impl<R: Send + 'static> Queue<R> {
     }
 
     /// Puts an operation into the queue; `completion` is told of its end.
-    pub fn start(&self, work: Work<R>, completion: Option<Completion>) {
+    pub(crate) fn start(&self, work: Work<R>, completion: Option<Completion>) {
         let (mut for_thread, mut any_thread_sends) = (false, false);
         progress::add(self.line.clone(), || {
             let mut line = lock(&self.line);
@@ -138,7 +138,7 @@ impl<R: Send + 'static> Queue<R> {
     }
 
     /// The resource, after the last operation.
-    pub fn into_resource(self) -> Option<R> {
+    pub(crate) fn into_resource(self) -> Option<R> {
         self.acquire().ok().and_then(|mut acquired| acquired.resource.take())
     }
 }
@@ -220,7 +220,7 @@ fn lock<R>(line: &Mutex<Line<R>>) -> MutexGuard<'_, Line<R>> {
 
 /// The resource, with a blocking operation.
 #[derive(Debug)]
-pub struct Acquired<'a, R> {
+pub(crate) struct Acquired<'a, R> {
     queue: &'a Queue<R>,
     resource: Option<R>,
 }
@@ -244,5 +244,74 @@ impl<R> DerefMut for Acquired<'_, R> {
 impl<R> Drop for Acquired<'_, R> {
     fn drop(&mut self) {
         lock(&self.queue.line).resource = self.resource.take();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::SeqCst};
+
+    use super::*;
+
+    /// How many completions were told, and the last status.
+    static TOLD: AtomicU32 = AtomicU32::new(0);
+    static STATUS: AtomicI32 = AtomicI32::new(-1);
+
+    unsafe extern "C" fn complete(_: *mut c_void, status: i32, _: u64) {
+        STATUS.store(status, SeqCst);
+        TOLD.fetch_add(1, SeqCst);
+    }
+
+    fn completion() -> Completion {
+        // SAFETY: a table of 13 functions, of which only `complete` is called.
+        let mpi: MpiTable = unsafe { std::mem::transmute([complete as *const c_void; 13]) };
+        Completion { mpi: Box::leak(Box::new(mpi)), token: std::ptr::null_mut() }
+    }
+
+    /// Counts its steps, and which of them could use storage; done after so many of these.
+    fn counting(steps: u32, done: &Arc<Mutex<Vec<u32>>>, name: u32) -> Work<u32> {
+        let (mut left, done) = (steps, done.clone());
+        Box::new(move |resource, may| {
+            if !may.storage {
+                return Step::Blocked { on: WouldBlock::OnStorage, moved: false };
+            }
+            left -= 1;
+            *resource += 1;
+            if left > 0 {
+                return Step::Blocked { on: WouldBlock::OnStorage, moved: true };
+            }
+            done.lock().unwrap().push(name);
+            if name == 9 {
+                panic!("inside")
+            }
+            Step::Done(Ok(1))
+        })
+    }
+
+    /// In one test, because the tasks of a process have one list: in order, by the thread, told by the program, and lost with
+    /// one that panics.
+    #[test]
+    fn operations_are_carried_on_in_order_and_told_by_the_program() {
+        let queue = Queue::new(0_u32, true);
+        let done = Arc::new(Mutex::new(Vec::new()));
+        for name in 0..3 {
+            queue.start(counting(3 - name, &done, name), Some(completion()));
+        }
+        while done.lock().unwrap().len() < 3 {
+            std::thread::yield_now();
+        }
+        // No call of the program has come by: nobody was told.
+        assert_eq!(TOLD.load(SeqCst), 0);
+        assert_eq!(*queue.acquire().unwrap(), 6);
+        assert_eq!((TOLD.load(SeqCst), STATUS.load(SeqCst)), (3, 0));
+        assert_eq!(*done.lock().unwrap(), [0, 1, 2]);
+        queue.start(counting(1, &done, 9), Some(completion()));
+        queue.start(counting(1, &done, 4), Some(completion()));
+        while TOLD.load(SeqCst) < 5 {
+            progress_thread::progress();
+        }
+        assert_eq!(STATUS.load(SeqCst), Status::Internal as i32);
+        assert_eq!(queue.acquire().err(), Some(Status::Internal));
+        assert_eq!(*done.lock().unwrap(), [0, 1, 2, 9]);
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use pio_plan::Direction;
 
 /// Smaller pieces gain nothing from an outbox: how soon they arrive is what counts.
-pub const LEAST_BYTES: u64 = 64 << 10;
+pub(crate) const LEAST_BYTES: u64 = 64 << 10;
 /// Smaller pieces begin in place: two ranks' caches hold them.
 const LARGE_BYTES: u64 = 256 << 10;
 /// Every so many operations the path that was slower is tried again.
@@ -28,7 +28,7 @@ const CLASSES: usize = 8;
 
 /// How data go from one rank to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TransferPath {
+pub(crate) enum TransferPath {
     /// The client puts them into the aggregator's collective buffer, or takes them out.
     InPlace,
     /// Through the sender's outbox.
@@ -46,7 +46,7 @@ impl TransferPath {
 
 /// What this rank knows about the two paths.
 #[derive(Debug, Default)]
-pub struct PathTuner {
+pub(crate) struct PathTuner {
     classes: [[Class; CLASSES]; 2],
 }
 
@@ -61,16 +61,16 @@ struct Class {
 
 /// One operation, and the path of its data.
 #[derive(Clone, Copy, Debug)]
-pub struct Trial {
+pub(crate) struct Trial {
     /// The path that its data take.
-    pub path: TransferPath,
+    pub(crate) path: TransferPath,
     direction: usize,
     class: usize,
 }
 
 impl PathTuner {
     /// The path of an operation in which this rank sends pieces of about so many bytes.
-    pub fn next(&mut self, direction: Direction, bytes: u64) -> Trial {
+    pub(crate) fn next(&mut self, direction: Direction, bytes: u64) -> Trial {
         let direction = usize::from(direction == Direction::Read);
         let class = ((bytes / LEAST_BYTES).max(1).ilog2() as usize).min(CLASSES - 1);
         let path = self.classes[direction][class].next(bytes);
@@ -78,7 +78,7 @@ impl PathTuner {
     }
 
     /// So many bytes took this path, and the operation took so long since all ranks had come to it.
-    pub fn took(&mut self, trial: Trial, bytes: u64, time: Duration) {
+    pub(crate) fn took(&mut self, trial: Trial, bytes: u64, time: Duration) {
         let class = &mut self.classes[trial.direction][trial.class];
         let times = match trial.path {
             TransferPath::InPlace => &mut class.in_place,

@@ -16,7 +16,7 @@ use crate::core::storage::servers::{self, RemoteFile};
 
 /// An open file.
 #[derive(Debug)]
-pub enum Storage {
+pub(crate) enum Storage {
     /// A plain one.
     Plain(PlainFile),
     /// One on I/O servers.
@@ -25,7 +25,7 @@ pub enum Storage {
 
 impl Storage {
     /// Opens the file. The `first` rank creates it, if it is to be created; on servers as `wanted` says.
-    pub fn open(path: &CStr, mode: Mode, first: bool, wanted: Striping) -> Result<Storage, IoError> {
+    pub(crate) fn open(path: &CStr, mode: Mode, first: bool, wanted: Striping) -> Result<Storage, IoError> {
         match servers::name_of(path) {
             Some(name) => RemoteFile::open(&name, mode.creates(first), wanted).map(Storage::Remote),
             None => PlainFile::open(without_driver(path), mode, first).map(Storage::Plain),
@@ -33,7 +33,7 @@ impl Storage {
     }
 
     /// Whether the file can be read from.
-    pub fn is_readable(&self) -> bool {
+    pub(crate) fn is_readable(&self) -> bool {
         match self {
             Storage::Plain(file) => file.is_readable(),
             Storage::Remote(_) => true,
@@ -41,7 +41,7 @@ impl Storage {
     }
 
     /// A number that other files that are there have not: not those that had this one's name before, or will have.
-    pub fn identity(&self) -> u64 {
+    pub(crate) fn identity(&self) -> u64 {
         match self {
             Storage::Plain(file) => file.identity(),
             Storage::Remote(file) => file.identity(),
@@ -49,7 +49,7 @@ impl Storage {
     }
 
     /// How ranks reach the file.
-    pub fn via(&self) -> Via {
+    pub(crate) fn via(&self) -> Via {
         match self {
             Storage::Plain(_) => Via::Kernel,
             Storage::Remote(file) => {
@@ -60,7 +60,7 @@ impl Storage {
     }
 
     /// What must be done before the file is closed, and while it is there: servers make durable what was written.
-    pub fn settle(&self) -> Result<(), IoError> {
+    pub(crate) fn settle(&self) -> Result<(), IoError> {
         match self {
             Storage::Plain(_) => Ok(()),
             Storage::Remote(file) => file.sync(),
@@ -68,7 +68,7 @@ impl Storage {
     }
 
     /// Closes the file.
-    pub fn close(self) -> Result<(), IoError> {
+    pub(crate) fn close(self) -> Result<(), IoError> {
         match self {
             Storage::Plain(file) => file.close(),
             Storage::Remote(_) => Ok(()),
@@ -76,7 +76,7 @@ impl Storage {
     }
 
     /// Removes the file.
-    pub fn remove(&self) -> Result<(), IoError> {
+    pub(crate) fn remove(&self) -> Result<(), IoError> {
         match self {
             Storage::Plain(file) => file.remove(),
             Storage::Remote(file) => file.remove(),
@@ -84,7 +84,7 @@ impl Storage {
     }
 
     /// Reads until the buffer is full or the file ends; returns the bytes read.
-    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<u64, IoError> {
+    pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<u64, IoError> {
         match self {
             Storage::Plain(file) => file.read(offset, buffer),
             Storage::Remote(file) => file.read(offset, buffer),
@@ -92,7 +92,7 @@ impl Storage {
     }
 
     /// Writes the whole buffer.
-    pub fn write(&self, offset: u64, buffer: &[u8]) -> Result<u64, IoError> {
+    pub(crate) fn write(&self, offset: u64, buffer: &[u8]) -> Result<u64, IoError> {
         match self {
             Storage::Plain(file) => file.write(offset, buffer),
             Storage::Remote(file) => file.write(offset, buffer),
@@ -100,7 +100,12 @@ impl Storage {
     }
 
     /// Reads or writes an interval of the file; of what is read, bytes beyond the end of the file are zero.
-    pub fn window(&self, direction: Direction, file: Range<u64>, buffer: &mut [u8]) -> Result<u64, IoError> {
+    pub(crate) fn window(
+        &self,
+        direction: Direction,
+        file: Range<u64>,
+        buffer: &mut [u8],
+    ) -> Result<u64, IoError> {
         match direction {
             Direction::Write => self.write(file.start, buffer),
             Direction::Read => {
@@ -114,7 +119,7 @@ impl Storage {
     /// Moves the data bytes `positions` of `view`, the first of which is data byte `start` of memory, between memory and
     /// the servers, which put them in their places; requests name them as `naming` says. None for a plain file: there is
     /// nobody to do that.
-    pub fn ship(
+    pub(crate) fn ship(
         &self,
         naming: Naming,
         direction: Direction,
@@ -131,7 +136,7 @@ impl Storage {
 
     /// Waits until nobody else has a lock on any of these bytes, and locks them. Others are all other open files: of
     /// other processes, and of this one.
-    pub fn lock(&self, file: Range<u64>) -> Result<(), IoError> {
+    pub(crate) fn lock(&self, file: Range<u64>) -> Result<(), IoError> {
         match self {
             Storage::Plain(plain) => plain.lock(file),
             Storage::Remote(remote) => remote.lock(file),
@@ -139,7 +144,7 @@ impl Storage {
     }
 
     /// Gives the bytes free again.
-    pub fn unlock(&self, file: Range<u64>) -> Result<(), IoError> {
+    pub(crate) fn unlock(&self, file: Range<u64>) -> Result<(), IoError> {
         match self {
             Storage::Plain(plain) => plain.unlock(file),
             Storage::Remote(remote) => remote.unlock(&file),
@@ -147,7 +152,7 @@ impl Storage {
     }
 
     /// Bytes in the file.
-    pub fn size(&self) -> Result<u64, IoError> {
+    pub(crate) fn size(&self) -> Result<u64, IoError> {
         match self {
             Storage::Plain(file) => file.size(),
             Storage::Remote(file) => file.size(),
@@ -155,7 +160,7 @@ impl Storage {
     }
 
     /// Cuts or extends the file.
-    pub fn set_size(&self, size: u64) -> Result<(), IoError> {
+    pub(crate) fn set_size(&self, size: u64) -> Result<(), IoError> {
         match self {
             Storage::Plain(file) => file.set_size(size),
             Storage::Remote(file) => file.set_size(size),
@@ -163,7 +168,7 @@ impl Storage {
     }
 
     /// Makes sure that there is room for so many bytes; the file is at least so long then.
-    pub fn preallocate(&self, size: u64) -> Result<(), IoError> {
+    pub(crate) fn preallocate(&self, size: u64) -> Result<(), IoError> {
         match self {
             Storage::Plain(file) => file.preallocate(size),
             Storage::Remote(file) => file.preallocate(size),
@@ -171,7 +176,7 @@ impl Storage {
     }
 
     /// Makes the data durable.
-    pub fn sync(&self) -> Result<(), IoError> {
+    pub(crate) fn sync(&self) -> Result<(), IoError> {
         match self {
             Storage::Plain(file) => file.sync(),
             Storage::Remote(file) => file.sync(),
@@ -180,7 +185,7 @@ impl Storage {
 }
 
 /// Removes a file by name.
-pub fn remove(path: &CStr) -> Result<(), IoError> {
+pub(crate) fn remove(path: &CStr) -> Result<(), IoError> {
     match servers::name_of(path) {
         Some(name) => servers::remove(&name),
         None => posix::remove(without_driver(path)),
@@ -188,7 +193,7 @@ pub fn remove(path: &CStr) -> Result<(), IoError> {
 }
 
 /// The path without the name of a driver.
-pub fn without_driver(path: &CStr) -> &CStr {
+pub(crate) fn without_driver(path: &CStr) -> &CStr {
     CStr::from_bytes_with_nul(&path.to_bytes_with_nul()[path_prefix::prefix_len(path.to_bytes())..])
         .unwrap_or(path)
 }

@@ -69,14 +69,14 @@ fn has_quirk() -> bool {
 }
 
 /// Whether to read from this offset of a file through [`through`] instead of straight into `buffer`.
-pub fn is_quicker(offset: u64, buffer: &[u8]) -> bool {
+pub(crate) fn is_quicker(offset: u64, buffer: &[u8]) -> bool {
     let beyond = (buffer.as_ptr() as u64).wrapping_sub(offset) % PAGE;
     buffer.len() >= LEAST_BYTES && SLOW.contains(&beyond) && *HAS_QUIRK
 }
 
 /// Lets `read` fill the first bytes of a block from this offset, and copies them to the front of `buffer`; says what
 /// `read` says, which is how many they are.
-pub fn through<E>(
+pub(crate) fn through<E>(
     offset: u64,
     buffer: &mut [u8],
     read: impl FnOnce(&mut [u8]) -> Result<usize, E>,

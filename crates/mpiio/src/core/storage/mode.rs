@@ -2,7 +2,7 @@
 
 /// MPI's access modes, in the shim's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mode(pub i32);
+pub(crate) struct Mode(pub i32);
 
 impl Mode {
     const READ_ONLY: i32 = 1;
@@ -19,23 +19,23 @@ impl Mode {
     }
 
     /// Exactly one of read only, write only, read and write; nothing created or demanded new by who only reads.
-    pub fn is_valid(self) -> bool {
+    pub(crate) fn is_valid(self) -> bool {
         let access = self.0 & (Mode::READ_ONLY | Mode::WRITE_ONLY | Mode::READ_WRITE);
         access.count_ones() == 1 && !(self.has(Mode::READ_ONLY) && self.has(Mode::CREATE | Mode::EXCLUSIVE))
     }
 
     /// Whether the file may be read.
-    pub fn reads(self) -> bool {
+    pub(crate) fn reads(self) -> bool {
         !self.has(Mode::WRITE_ONLY)
     }
 
     /// Whether the file may be written.
-    pub fn writes(self) -> bool {
+    pub(crate) fn writes(self) -> bool {
         !self.has(Mode::READ_ONLY)
     }
 
     /// Whether whoever opens makes the file. The `first` rank alone can tell whether it is new.
-    pub fn creates(self, first: bool) -> Creates {
+    pub(crate) fn creates(self, first: bool) -> Creates {
         if !self.has(Mode::CREATE) {
             Creates::No
         } else if !self.has(Mode::EXCLUSIVE) {
@@ -48,24 +48,24 @@ impl Mode {
     }
 
     /// Whether positions begin at the end of the file.
-    pub fn appends(self) -> bool {
+    pub(crate) fn appends(self) -> bool {
         self.has(Mode::APPEND)
     }
 
     /// Whether the file is one that can only be passed through.
-    pub fn is_sequential(self) -> bool {
+    pub(crate) fn is_sequential(self) -> bool {
         self.has(Mode::SEQUENTIAL)
     }
 
     /// Whether the file goes with its handle.
-    pub fn deletes_on_close(self) -> bool {
+    pub(crate) fn deletes_on_close(self) -> bool {
         self.has(Mode::DELETE_ON_CLOSE)
     }
 }
 
 /// Whether opening makes the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Creates {
+pub(crate) enum Creates {
     /// It must be there.
     No,
     /// If there is none.

@@ -8,7 +8,7 @@ const DRIVERS: [&str; 17] = [
 ];
 
 /// How many bytes at the beginning of a path name a driver, the colon included.
-pub fn prefix_len(path: &[u8]) -> usize {
+pub(crate) fn prefix_len(path: &[u8]) -> usize {
     let Some(colon) = path.iter().position(|byte| *byte == b':') else { return 0 };
     let known = DRIVERS.iter().any(|driver| driver.as_bytes().eq_ignore_ascii_case(&path[..colon]));
     if known { colon + 1 } else { 0 }

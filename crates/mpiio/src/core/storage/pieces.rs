@@ -13,7 +13,7 @@ const BLOCK_BYTES: u64 = 16 << 20;
 
 /// Moves the data bytes `positions` of `view` between the file and memory, where the first is data byte `start`.
 /// Returns the bytes moved: fewer than asked only when the file ends.
-pub fn transfer(
+pub(crate) fn transfer(
     storage: &Storage,
     direction: Direction,
     view: &View,

@@ -10,7 +10,7 @@ use crate::core::storage::mode::{Creates, Mode};
 
 /// An open file.
 #[derive(Debug)]
-pub struct PlainFile {
+pub(crate) struct PlainFile {
     fd: i32,
     /// False if the file could only be opened for writing.
     readable: bool,
@@ -31,7 +31,7 @@ impl Drop for PlainFile {
 
 impl PlainFile {
     /// Opens the file. The `first` rank creates it, if it is to be created: it alone can tell whether it is new.
-    pub fn open(path: &CStr, mode: Mode, first: bool) -> Result<PlainFile, IoError> {
+    pub(crate) fn open(path: &CStr, mode: Mode, first: bool) -> Result<PlainFile, IoError> {
         let path = path.to_owned();
         let create = match mode.creates(first) {
             Creates::No => 0,
@@ -53,25 +53,25 @@ impl PlainFile {
     }
 
     /// Whether the descriptor can be read from.
-    pub fn is_readable(&self) -> bool {
+    pub(crate) fn is_readable(&self) -> bool {
         self.readable
     }
 
     /// Closes the descriptor.
-    pub fn close(mut self) -> Result<(), IoError> {
+    pub(crate) fn close(mut self) -> Result<(), IoError> {
         let fd = std::mem::replace(&mut self.fd, CLOSED);
         // SAFETY: the descriptor is ours and not used again.
         check(unsafe { libc::close(fd) }.into()).map(drop)
     }
 
     /// Removes the file.
-    pub fn remove(&self) -> Result<(), IoError> {
+    pub(crate) fn remove(&self) -> Result<(), IoError> {
         // SAFETY: the path is a C string.
         check(unsafe { libc::unlink(self.path.as_ptr()) }.into()).map(drop)
     }
 
     /// Reads until the buffer is full or the file ends; returns the bytes read.
-    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<u64, IoError> {
+    pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<u64, IoError> {
         let mut done = 0;
         while done < buffer.len() {
             let (at, rest) = (offset + done as u64, &mut buffer[done..]);
@@ -98,7 +98,7 @@ impl PlainFile {
     }
 
     /// Writes the whole buffer.
-    pub fn write(&self, offset: u64, buffer: &[u8]) -> Result<u64, IoError> {
+    pub(crate) fn write(&self, offset: u64, buffer: &[u8]) -> Result<u64, IoError> {
         let mut done = 0;
         while done < buffer.len() {
             let rest = &buffer[done..];
@@ -118,12 +118,12 @@ impl PlainFile {
 
     /// Waits until nobody else has a lock on any of these bytes, and locks them. Others are all other open files: of
     /// other processes, and of this one.
-    pub fn lock(&self, file: Range<u64>) -> Result<(), IoError> {
+    pub(crate) fn lock(&self, file: Range<u64>) -> Result<(), IoError> {
         self.set_lock(libc::F_WRLCK, file)
     }
 
     /// Gives the bytes free again.
-    pub fn unlock(&self, file: Range<u64>) -> Result<(), IoError> {
+    pub(crate) fn unlock(&self, file: Range<u64>) -> Result<(), IoError> {
         self.set_lock(libc::F_UNLCK, file)
     }
 
@@ -144,12 +144,12 @@ impl PlainFile {
     }
 
     /// Bytes in the file.
-    pub fn size(&self) -> Result<u64, IoError> {
+    pub(crate) fn size(&self) -> Result<u64, IoError> {
         Ok(self.stat()?.st_size as u64)
     }
 
     /// Its inode: nodes may count devices differently, but not these.
-    pub fn identity(&self) -> u64 {
+    pub(crate) fn identity(&self) -> u64 {
         self.stat().map_or(0, |stat| stat.st_ino)
     }
 
@@ -161,13 +161,13 @@ impl PlainFile {
     }
 
     /// Cuts or extends the file.
-    pub fn set_size(&self, size: u64) -> Result<(), IoError> {
+    pub(crate) fn set_size(&self, size: u64) -> Result<(), IoError> {
         // SAFETY: numbers only.
         check(unsafe { libc::ftruncate(self.fd, size as libc::off_t) }.into()).map(drop)
     }
 
     /// Makes sure that there is room for so many bytes; the file is at least so long then.
-    pub fn preallocate(&self, size: u64) -> Result<(), IoError> {
+    pub(crate) fn preallocate(&self, size: u64) -> Result<(), IoError> {
         if size == 0 {
             return Ok(());
         }
@@ -179,7 +179,7 @@ impl PlainFile {
     }
 
     /// Makes the data durable.
-    pub fn sync(&self) -> Result<(), IoError> {
+    pub(crate) fn sync(&self) -> Result<(), IoError> {
         // SAFETY: numbers only.
         match check(unsafe { libc::fsync(self.fd) }.into()) {
             // Pipes and devices need no syncing.
@@ -190,7 +190,7 @@ impl PlainFile {
 }
 
 /// Removes a file by name.
-pub fn remove(path: &CStr) -> Result<(), IoError> {
+pub(crate) fn remove(path: &CStr) -> Result<(), IoError> {
     // SAFETY: the path is a C string.
     check(unsafe { libc::unlink(path.as_ptr()) }.into()).map(drop)
 }

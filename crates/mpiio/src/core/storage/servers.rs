@@ -31,7 +31,7 @@ const STORE: &str = "PIOSCOPE_STORE";
 /// Begins the path of a file on servers.
 const PREFIX: &str = "pioscope:";
 /// How long to wait for a lock before it is an error: nobody holds one for longer than a request takes.
-pub const LOCK_TIMEOUT: Duration = Duration::from_secs(600);
+pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(600);
 /// Below this mean size of pieces in memory, packing is cheaper than telling the kernel of each.
 const GATHER_BYTES: u64 = 256;
 
@@ -44,7 +44,7 @@ static CONNECTED: Mutex<Option<Store>> = Mutex::new(None);
 static ASKED: Mutex<Traffic> = Mutex::new(Traffic { sent: 0, received: 0 });
 
 /// The name in the store of the file that a program names `path`; none if it is not to be there.
-pub fn name_of(path: &CStr) -> Option<String> {
+pub(crate) fn name_of(path: &CStr) -> Option<String> {
     name_in_store(path.to_str().ok()?, std::env::var_os(STORE).is_some())
 }
 
@@ -58,21 +58,21 @@ fn name_in_store(path: &str, all: bool) -> Option<String> {
 }
 
 /// Removes a file by name.
-pub fn remove(name: &str) -> Result<(), IoError> {
+pub(crate) fn remove(name: &str) -> Result<(), IoError> {
     let removed = connected().and_then(|store| store.remove(name));
     removed
         .map_err(|error| if is_an_answer(&error) { IoError { errno: error.errno() } } else { refused(error) })
 }
 
 /// Says why this thread's last opening of a file failed, if MPI has no class that does. All ranks open, and one says it.
-pub fn say_why() {
+pub(crate) fn say_why() {
     if let Some(error) = UNSAID.take() {
         eprintln!("pioscope: {error}");
     }
 }
 
 /// Bytes that went between this process and the servers since this was asked last, for whatever files.
-pub fn traffic_since_asked() -> Traffic {
+pub(crate) fn traffic_since_asked() -> Traffic {
     let connected = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let now = connected.map_or(Traffic::default(), |store| store.traffic());
     let before = std::mem::replace(&mut *ASKED.lock().unwrap_or_else(PoisonError::into_inner), now);
@@ -80,7 +80,7 @@ pub fn traffic_since_asked() -> Traffic {
 }
 
 /// The store; connects to it first, if need be.
-pub fn store() -> Result<Store, IoError> {
+pub(crate) fn store() -> Result<Store, IoError> {
     connected().map_err(refused)
 }
 
@@ -99,7 +99,7 @@ fn connected() -> Result<Store, StoreError> {
 
 /// An open file on servers.
 #[derive(Debug)]
-pub struct RemoteFile {
+pub(crate) struct RemoteFile {
     file: StoreFile,
     locks: Mutex<Vec<(Range<u64>, Lock)>>,
 }
@@ -113,7 +113,7 @@ fn possible(wanted: Striping, servers: u32) -> Striping {
 
 impl RemoteFile {
     /// Opens a file of the store. One that it makes is dealt out as `wanted` says, as far as the store can: it is a hint.
-    pub fn open(name: &str, creates: Creates, wanted: Striping) -> Result<RemoteFile, IoError> {
+    pub(crate) fn open(name: &str, creates: Creates, wanted: Striping) -> Result<RemoteFile, IoError> {
         UNSAID.take();
         let mode = Mode { create: creates != Creates::No, exclusive: creates == Creates::New };
         let opened = connected().and_then(|store| store.open(name, mode, possible(wanted, store.servers())));
@@ -126,33 +126,33 @@ impl RemoteFile {
     }
 
     /// Its number in the store.
-    pub fn identity(&self) -> u64 {
+    pub(crate) fn identity(&self) -> u64 {
         self.file.file().id.0
     }
 
     /// Bytes of a strip, and how many servers have parts of the file.
-    pub fn striping(&self) -> (u64, u32) {
+    pub(crate) fn striping(&self) -> (u64, u32) {
         let striping = self.file.file().placement.striping();
         (striping.unit, striping.factor)
     }
 
     /// Removes the file.
-    pub fn remove(&self) -> Result<(), IoError> {
+    pub(crate) fn remove(&self) -> Result<(), IoError> {
         remove(self.file.path())
     }
 
     /// Reads until the buffer is full or the file ends; returns the bytes read.
-    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<u64, IoError> {
+    pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<u64, IoError> {
         self.file.read_at(offset, buffer).map_err(refused)
     }
 
     /// Writes the whole buffer.
-    pub fn write(&self, offset: u64, buffer: &[u8]) -> Result<u64, IoError> {
+    pub(crate) fn write(&self, offset: u64, buffer: &[u8]) -> Result<u64, IoError> {
         self.file.write_at(offset, buffer).map(|()| buffer.len() as u64).map_err(refused)
     }
 
     /// See [`crate::core::storage::backend::Storage::ship`].
-    pub fn ship(
+    pub(crate) fn ship(
         &self,
         naming: Naming,
         direction: Direction,
@@ -171,7 +171,7 @@ impl RemoteFile {
     }
 
     /// Locks an interval of the file.
-    pub fn lock(&self, range: Range<u64>) -> Result<(), IoError> {
+    pub(crate) fn lock(&self, range: Range<u64>) -> Result<(), IoError> {
         let path = self.file.path();
         let mut waiting = |holder: &Holder| eprintln!("pioscope: {path}: waiting for a lock of {holder}");
         let lock =
@@ -181,7 +181,7 @@ impl RemoteFile {
     }
 
     /// Gives it free again.
-    pub fn unlock(&self, range: &Range<u64>) -> Result<(), IoError> {
+    pub(crate) fn unlock(&self, range: &Range<u64>) -> Result<(), IoError> {
         let mut locks = self.locks();
         let held = locks.iter().position(|(held, _)| held == range);
         let held = held.map(|index| locks.swap_remove(index)).ok_or(IoError { errno: libc::ENOLCK })?;
@@ -190,22 +190,22 @@ impl RemoteFile {
     }
 
     /// Bytes in the file.
-    pub fn size(&self) -> Result<u64, IoError> {
+    pub(crate) fn size(&self) -> Result<u64, IoError> {
         self.file.size().map_err(refused)
     }
 
     /// Cuts or extends the file.
-    pub fn set_size(&self, size: u64) -> Result<(), IoError> {
+    pub(crate) fn set_size(&self, size: u64) -> Result<(), IoError> {
         self.file.set_size(size).map_err(refused)
     }
 
     /// Makes sure that there is room for so many bytes.
-    pub fn preallocate(&self, size: u64) -> Result<(), IoError> {
+    pub(crate) fn preallocate(&self, size: u64) -> Result<(), IoError> {
         self.file.preallocate(size).map_err(refused)
     }
 
     /// Makes the data durable on every server.
-    pub fn sync(&self) -> Result<(), IoError> {
+    pub(crate) fn sync(&self) -> Result<(), IoError> {
         self.file.sync().map_err(refused)
     }
 
@@ -215,7 +215,7 @@ impl RemoteFile {
 }
 
 /// What a store said no with. MPI has only a class for it: the rest goes to the standard error output.
-pub fn refused(error: StoreError) -> IoError {
+pub(crate) fn refused(error: StoreError) -> IoError {
     eprintln!("pioscope: {error}");
     IoError { errno: error.errno() }
 }

@@ -9,7 +9,7 @@
 //! Each view has a pointer of its own, because setting a view puts the pointer to zero: then no rank must wait until
 //! others have done with the last one.
 
-pub mod file;
+pub(crate) mod file;
 mod name;
 mod object;
 
@@ -23,7 +23,7 @@ use crate::core::mpi::status::Status;
 
 /// A file's sidecar, made or not.
 #[derive(Debug)]
-pub enum Sidecar {
+pub(crate) enum Sidecar {
     /// In a file system.
     File(HiddenFile),
     /// On I/O servers.
@@ -32,7 +32,7 @@ pub enum Sidecar {
 
 /// Where sidecars can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SidecarPlace {
+pub(crate) enum SidecarPlace {
     /// In the file's own folder.
     Beside,
     /// In the node's memory.
@@ -44,7 +44,12 @@ pub enum SidecarPlace {
 impl Sidecar {
     /// The sidecar of the file at `path`, of `name` if it is on I/O servers; `number` is the same on all ranks, and
     /// different for all open files.
-    pub fn new(path: &Path, name: Option<&str>, place: SidecarPlace, number: u64) -> Result<Sidecar, Status> {
+    pub(crate) fn new(
+        path: &Path,
+        name: Option<&str>,
+        place: SidecarPlace,
+        number: u64,
+    ) -> Result<Sidecar, Status> {
         Ok(match (place, name) {
             (SidecarPlace::Servers, Some(name)) => Sidecar::Object(HiddenObject::new(name, number)),
             (SidecarPlace::Memory, _) => Sidecar::File(HiddenFile::new(Path::new("/dev/shm"), number)?),
@@ -53,7 +58,7 @@ impl Sidecar {
     }
 
     /// How far the pointer of a view has moved.
-    pub fn get(&mut self, view: u64) -> Result<u64, Status> {
+    pub(crate) fn get(&mut self, view: u64) -> Result<u64, Status> {
         match self {
             Sidecar::File(file) => file.get(view),
             Sidecar::Object(object) => object.get(view),
@@ -61,7 +66,7 @@ impl Sidecar {
     }
 
     /// Moves the pointer of a view on; where it was.
-    pub fn fetch_add(&mut self, view: u64, etypes: u64) -> Result<u64, Status> {
+    pub(crate) fn fetch_add(&mut self, view: u64, etypes: u64) -> Result<u64, Status> {
         match self {
             Sidecar::File(file) => file.fetch_add(view, etypes),
             Sidecar::Object(object) => object.fetch_add(view, etypes),
@@ -69,7 +74,7 @@ impl Sidecar {
     }
 
     /// Puts the pointer of a view somewhere.
-    pub fn set(&mut self, view: u64, etypes: u64) -> Result<(), Status> {
+    pub(crate) fn set(&mut self, view: u64, etypes: u64) -> Result<(), Status> {
         match self {
             Sidecar::File(file) => file.set(view, etypes),
             Sidecar::Object(object) => object.set(view, etypes),
@@ -77,7 +82,7 @@ impl Sidecar {
     }
 
     /// Does something while other ranks (if `shared`, those that write) are kept out of the bytes `file` of the file.
-    pub fn locked<T>(
+    pub(crate) fn locked<T>(
         &mut self,
         file: Range<u64>,
         shared: bool,
@@ -94,7 +99,7 @@ impl Sidecar {
 
     /// Removes what there is in its place. When all ranks have done with the file, rank 0 (`first`) and whoever made
     /// something of it on servers must call this.
-    pub fn remove(&mut self, first: bool) {
+    pub(crate) fn remove(&mut self, first: bool) {
         match self {
             Sidecar::File(file) if first => file.remove(),
             Sidecar::File(_) => {}

@@ -23,14 +23,14 @@ use crate::core::mpi::status::Status;
 
 /// A hidden file, open or not.
 #[derive(Debug)]
-pub struct HiddenFile {
+pub(crate) struct HiddenFile {
     path: CString,
     fd: Option<i32>,
 }
 
 impl HiddenFile {
     /// The hidden file with a number, in a folder.
-    pub fn new(folder: &Path, number: u64) -> Result<HiddenFile, Status> {
+    pub(crate) fn new(folder: &Path, number: u64) -> Result<HiddenFile, Status> {
         // The program may change its folder before the sidecar is needed.
         let folder = std::path::absolute(folder).map_err(|_| Status::BadFile)?;
         let path = folder.join(name(number));
@@ -39,7 +39,7 @@ impl HiddenFile {
     }
 
     /// Whether this process may create files beside the file at `path`.
-    pub fn fits_beside(path: &Path) -> bool {
+    pub(crate) fn fits_beside(path: &Path) -> bool {
         let Ok(folder) = CString::new(folder_of(path).into_os_string().into_vec()) else { return false };
         // SAFETY: the path is a C string.
         checked(unsafe { libc::syscall(libc::SYS_faccessat, libc::AT_FDCWD, folder.as_ptr(), libc::W_OK) })
@@ -47,14 +47,14 @@ impl HiddenFile {
     }
 
     /// How far the pointer of a view has moved.
-    pub fn get(&mut self, view: u64) -> Result<u64, Status> {
+    pub(crate) fn get(&mut self, view: u64) -> Result<u64, Status> {
         let (fd, bytes) = (self.descriptor()?, slot(view));
         let _lock = Lock::on(fd, bytes.clone(), true)?;
         read(fd, bytes.start)
     }
 
     /// Moves the pointer of a view on; where it was.
-    pub fn fetch_add(&mut self, view: u64, etypes: u64) -> Result<u64, Status> {
+    pub(crate) fn fetch_add(&mut self, view: u64, etypes: u64) -> Result<u64, Status> {
         let (fd, bytes) = (self.descriptor()?, slot(view));
         let _lock = Lock::on(fd, bytes.clone(), false)?;
         let before = read(fd, bytes.start)?;
@@ -64,19 +64,19 @@ impl HiddenFile {
     }
 
     /// Puts the pointer of a view somewhere.
-    pub fn set(&mut self, view: u64, etypes: u64) -> Result<(), Status> {
+    pub(crate) fn set(&mut self, view: u64, etypes: u64) -> Result<(), Status> {
         let (fd, bytes) = (self.descriptor()?, slot(view));
         let _lock = Lock::on(fd, bytes.clone(), false)?;
         write(fd, bytes.start, etypes)
     }
 
     /// Keeps others (if `shared`, those that write) out of the bytes `file` of the file as long as the lock lives.
-    pub fn lock(&mut self, file: Range<u64>, shared: bool) -> Result<Lock<'_>, Status> {
+    pub(crate) fn lock(&mut self, file: Range<u64>, shared: bool) -> Result<Lock<'_>, Status> {
         Lock::on(self.descriptor()?, file, shared)
     }
 
     /// Removes the hidden file, if there is one.
-    pub fn remove(&self) {
+    pub(crate) fn remove(&self) {
         // SAFETY: the path is a C string.
         unsafe { libc::syscall(libc::SYS_unlinkat, libc::AT_FDCWD, self.path.as_ptr(), 0) };
     }
@@ -106,7 +106,7 @@ impl Drop for HiddenFile {
 
 /// A record lock.
 #[derive(Debug)]
-pub struct Lock<'a> {
+pub(crate) struct Lock<'a> {
     fd: i32,
     bytes: Range<u64>,
     /// The sidecar, which is not to be used otherwise: unlocking its bytes would undo this lock.

@@ -20,7 +20,7 @@ const FIRST_VIEW: u64 = 0;
 
 /// Hidden files of the store.
 #[derive(Debug)]
-pub struct HiddenObject {
+pub(crate) struct HiddenObject {
     /// Their path, without the number of the view.
     path: String,
     views: BTreeMap<u64, Opened>,
@@ -36,29 +36,29 @@ struct Opened {
 
 impl HiddenObject {
     /// For the file with a name in the store.
-    pub fn new(name: &str, number: u64) -> HiddenObject {
+    pub(crate) fn new(name: &str, number: u64) -> HiddenObject {
         let folder = name.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
         HiddenObject { path: folder + &super::name::name(number), views: BTreeMap::new() }
     }
 
     /// How far the pointer of a view has moved.
-    pub fn get(&mut self, view: u64) -> Result<u64, Status> {
+    pub(crate) fn get(&mut self, view: u64) -> Result<u64, Status> {
         self.fetch_add(view, 0)
     }
 
     /// Moves the pointer of a view on; where it was.
-    pub fn fetch_add(&mut self, view: u64, etypes: u64) -> Result<u64, Status> {
+    pub(crate) fn fetch_add(&mut self, view: u64, etypes: u64) -> Result<u64, Status> {
         let before = self.opened(view)?.file.fetch_add_pointer(etypes % MODULUS).map_err(refused)?;
         Ok(pointer_of(before))
     }
 
     /// Puts the pointer of a view somewhere.
-    pub fn set(&mut self, view: u64, etypes: u64) -> Result<(), Status> {
+    pub(crate) fn set(&mut self, view: u64, etypes: u64) -> Result<(), Status> {
         Ok(self.opened(view)?.file.set_pointer(etypes % MODULUS).map_err(refused)?)
     }
 
     /// Does something while others are kept out. A lock that was lost meanwhile is an error: others may have come in.
-    pub fn locked<T>(
+    pub(crate) fn locked<T>(
         &mut self,
         bytes: Range<u64>,
         shared: bool,
@@ -72,7 +72,7 @@ impl HiddenObject {
     }
 
     /// Removes the files that this rank made.
-    pub fn remove(&mut self) {
+    pub(crate) fn remove(&mut self) {
         for (view, opened) in std::mem::take(&mut self.views) {
             if opened.made {
                 // If it cannot be removed, it is in nobody's way.
