@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use common::Scene;
 use pio_layout::{Datatype, Layout, View};
-use pio_protocol::client::Naming;
+use pio_protocol::client::{
+    CHUNK_BYTES, Direction, Exchange, Link, MOST_STRIPS, Naming, Split, chunk_bytes, exchange,
+};
 use pio_protocol::{Expected, Failure, MOST_EXTENTS};
 use pio_store::StoreError;
 use pio_store::client::{Layed, Mode, Striping};
@@ -116,6 +118,52 @@ fn lists_of_extents_name_the_same_bytes_as_views() {
         let last =
             file.read_named(Naming::List, &view, all - PIECE..all + 2 * PIECE, &mut &mut behind[..]).unwrap();
         assert_eq!((last, &behind[PIECE as usize..]), (PIECE, &[9; 2 * PIECE as usize][..]));
+    }
+}
+
+/// What the simulator takes the messages to be is what goes over the wire.
+#[test]
+fn messages_have_the_bytes_that_are_predicted() {
+    let scene = Scene::new(3);
+    let store = scene.client();
+    let file = store.open("bytes", CREATE, striped(1000)).unwrap();
+    let pieces = View::new(5, 1, Datatype::bytes(7).resized(0, 31).unwrap()).unwrap();
+    let plain = View::contiguous(0);
+    let few = MOST_EXTENTS as u64 * 7;
+    let placement = file.file().placement;
+    // Every way to every server is there, and has the numbers of the links below.
+    file.write_at(0, &bytes(6_000_000, 1)).unwrap();
+    let mut links: Vec<Link> = (0..3).map(|_| Link::new()).collect();
+    for (naming, view, positions) in [
+        (Naming::View, &plain, 17..3_000_017),
+        (Naming::View, &pieces, 0..500_000),
+        (Naming::View, &pieces, 3..500_009),
+        (Naming::List, &pieces, 0..few),
+        (Naming::List, &pieces, 70_000..70_000 + few),
+        (Naming::List, &plain, 0..2_000_000),
+    ] {
+        for direction in [Direction::Write, Direction::Read] {
+            let before = store.traffic();
+            let mut data = bytes((positions.end - positions.start) as usize, 3);
+            match direction {
+                Direction::Write => file.write_named(naming, view, positions.clone(), &&data[..]).unwrap(),
+                Direction::Read => {
+                    file.read_named(naming, view, positions.clone(), &mut &mut data[..]).map(drop).unwrap();
+                }
+            }
+            let after = store.traffic();
+            let (mut sent, mut received) = (0, 0);
+            let most = chunk_bytes(CHUNK_BYTES, direction, view);
+            for chunk in Split::new(&placement, view, positions.clone(), most, MOST_STRIPS) {
+                let link = &mut links[placement.server_of_slot(chunk.slot) as usize];
+                let Exchange { request_bytes, answer_bytes } =
+                    exchange(link, file.file(), view, naming, chunk, direction).unwrap();
+                sent += request_bytes;
+                received += answer_bytes;
+            }
+            let real = (after.sent - before.sent, after.received - before.received);
+            assert_eq!(real, (sent, received), "{naming:?}, {direction:?}, {positions:?}");
+        }
     }
 }
 

@@ -5,12 +5,14 @@
 
 mod link;
 mod retry;
+mod sizes;
 mod split;
 mod transfer;
 mod unsynced;
 
 pub use link::{Heard, Link};
 pub use retry::Retry;
-pub use split::{Chunk, MOST_STRIPS, Split, chunk_bytes};
+pub use sizes::{Exchange, exchange};
+pub use split::{CHUNK_BYTES, Chunk, MOST_STRIPS, Split, chunk_bytes};
 pub use transfer::{Direction, Naming, OperationError, Transfer, holes, size};
 pub use unsynced::{Lost, Syncing, Unsynced};

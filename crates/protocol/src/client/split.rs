@@ -10,6 +10,9 @@ use crate::{Extents, Failure, Limits, MOST_EXTENTS, Placement, Shares};
 /// Strips that one request goes through at most: far fewer than a server allows.
 pub const MOST_STRIPS: u64 = Limits::DEFAULT.strips as u64 / 16;
 
+/// Bytes of data of one request, if nothing else is said: both sides work on one while the next is on its way.
+pub const CHUNK_BYTES: u64 = 512 << 10;
+
 /// Bytes of data of one request of an access through `view`, where `wanted` is what the client was told to use.
 pub fn chunk_bytes(wanted: u64, direction: Direction, view: &View) -> u64 {
     if direction == Direction::Write && *view == View::contiguous(view.displacement()) {

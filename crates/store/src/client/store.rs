@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pio_protocol::client::CHUNK_BYTES;
 use pio_protocol::{
     Answer, Body, ClientId, Failure, FileId, FileRecord, FileRef, Name, Placement, Usage, owner_of,
 };
@@ -34,7 +35,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { timeout: Duration::from_secs(60), chunk_bytes: 512 << 10, window: 8, transport: None }
+        Options { timeout: Duration::from_secs(60), chunk_bytes: CHUNK_BYTES, window: 8, transport: None }
     }
 }
 
