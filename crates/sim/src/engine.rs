@@ -25,6 +25,7 @@ mod program;
 mod requests;
 mod scattered;
 mod sites;
+mod store_messages;
 mod trace;
 mod views;
 
@@ -37,6 +38,7 @@ use crate::prediction::{Prediction, Tally};
 use crate::process::{Delivery, Process, Then};
 use crate::server::Part;
 use crate::workload::Workload;
+use store_messages::StoreLinks;
 
 /// What can be chosen beside machine and strategy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -128,6 +130,8 @@ struct Engine<'a> {
     meetings: BTreeMap<u64, Vec<u32>>,
     /// The POSIX handle under each MPI-IO handle.
     physical: Vec<HandleId>,
+    /// What ranks asked servers that speak the protocol of our own.
+    links: StoreLinks,
     tally: Tally,
     output: Option<Output>,
 }
@@ -238,6 +242,7 @@ impl<'a> Engine<'a> {
             operations: BTreeMap::new(),
             meetings: BTreeMap::new(),
             physical: (0..workload.handles.len()).map(&mut physical).collect(),
+            links: StoreLinks::default(),
             tally: Tally { io_time: vec![0; ranks as usize], ..Tally::default() },
             output: None,
         })

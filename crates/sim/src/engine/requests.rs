@@ -1,13 +1,16 @@
 //! Requests to the file system: to servers and back, and to the directory.
 
+use pio_layout::View;
 use pio_machine::{Duration, Storage};
-use pio_plan::{Direction, Event as PlanEvent};
+use pio_plan::{Access, Direction, Event as PlanEvent};
+use pio_protocol::client::Exchange;
 use pio_trace::{Call, Event, Flags, HandleId, Target};
 
+use super::store_messages::speak_protocol;
 use super::{Cargo, Engine, Happening};
 use crate::error::SimError;
 use crate::hardware::parts;
-use crate::process::{Request, Requests, Running, Then, Transfer};
+use crate::process::{Naming, Request, Requests, Running, Scattered, Then, Transfer};
 use crate::server::Part;
 use crate::workload::What;
 
@@ -77,7 +80,20 @@ impl Engine<'_> {
         }
         let node = self.processes[rank as usize].node;
         let mut count = 0;
+        let positions = request.offset..request.offset.saturating_add(request.bytes);
+        let exchanges = speak_protocol(&self.machine.storage).then(|| {
+            let access = Access { view: View::contiguous(0), positions };
+            let whole = Scattered { access, naming: Naming::View };
+            self.links.exchanges(rank, file, striping, &whole, request.direction)
+        });
         for (server, bytes, first_strip) in parts(&striping, request.offset, request.bytes) {
+            let message = self.control_bytes();
+            let plain = match request.direction {
+                Direction::Write => Exchange { request_bytes: message + bytes, answer_bytes: message },
+                Direction::Read => Exchange { request_bytes: message, answer_bytes: bytes },
+            };
+            let exchange =
+                exchanges.as_ref().and_then(|exchanges| exchanges.get(&server)).copied().unwrap_or(plain);
             let offset = striping.len_of_server(server, request.offset);
             let part = Part {
                 rank,
@@ -88,11 +104,10 @@ impl Engine<'_> {
                 bytes,
                 first_strip,
                 pieces: 0,
+                answer_bytes: exchange.answer_bytes,
             };
             let server_node = self.hardware.servers[server as usize].node;
-            let message = self.control_bytes();
-            let sent = if request.direction == Direction::Write { message + bytes } else { message };
-            self.ship(node, server_node, sent, Cargo::Request(part));
+            self.ship(node, server_node, exchange.request_bytes, Cargo::Request(part));
             count += 1;
         }
         match &mut self.processes[rank as usize].transfer {
@@ -154,8 +169,7 @@ impl Engine<'_> {
     pub(super) fn send_back(&mut self, part: Part) {
         let from = self.hardware.servers[part.server as usize].node;
         let to = self.processes[part.rank as usize].node;
-        let bytes = if part.direction == Direction::Read { part.bytes } else { self.control_bytes() };
-        self.ship(from, to, bytes, Cargo::Answer(part));
+        self.ship(from, to, part.answer_bytes, Cargo::Answer(part));
     }
 
     pub(super) fn answered(&mut self, part: Part) {

@@ -3,8 +3,10 @@
 use pio_layout::Striping;
 use pio_machine::{Duration, Pieces, Storage};
 use pio_plan::Direction;
+use pio_protocol::client::Exchange;
 
 use super::operations::time_to_copy;
+use super::store_messages::speak_protocol;
 use super::{Cargo, Engine};
 use crate::kernel::Time;
 use crate::process::{Naming, Scattered};
@@ -26,6 +28,8 @@ impl Engine<'_> {
         let Scattered { access, naming } = scattered;
         let node = self.processes[rank as usize].node;
         let mut count = 0;
+        let exchanges = speak_protocol(&self.machine.storage)
+            .then(|| self.links.exchanges(rank, file, striping, scattered, direction));
         for server in 0..striping.factor {
             let own = striping.intersect(server, &access.view, access.positions.clone());
             if own.is_empty() {
@@ -42,6 +46,13 @@ impl Engine<'_> {
                 }
             };
             let bytes = own.size();
+            let message = self.control_bytes();
+            let plain = match direction {
+                Direction::Write => Exchange { request_bytes: message + head + bytes, answer_bytes: message },
+                Direction::Read => Exchange { request_bytes: message + head, answer_bytes: bytes },
+            };
+            let exchange =
+                exchanges.as_ref().and_then(|exchanges| exchanges.get(&server)).copied().unwrap_or(plain);
             let part = Part {
                 rank,
                 file,
@@ -51,10 +62,10 @@ impl Engine<'_> {
                 bytes,
                 first_strip: bytes.min(striping.unit - first % striping.unit),
                 pieces,
+                answer_bytes: exchange.answer_bytes,
             };
-            let data = if direction == Direction::Write { bytes } else { 0 };
             let server_node = self.hardware.servers[server as usize].node;
-            self.ship(node, server_node, self.control_bytes() + head + data, Cargo::Request(part));
+            self.ship(node, server_node, exchange.request_bytes, Cargo::Request(part));
             count += 1;
         }
         match &mut self.processes[rank as usize].transfer {

@@ -26,6 +26,8 @@ pub(crate) struct Part {
     pub(crate) first_strip: u64,
     /// Pieces that the server puts in their places (or picks out) itself; 0 where the bytes are in one run.
     pub(crate) pieces: u64,
+    /// Bytes of the message that goes back, data included.
+    pub(crate) answer_bytes: u64,
 }
 
 /// An I/O server: a simulation of its own, as a network is.

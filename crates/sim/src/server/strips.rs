@@ -126,7 +126,17 @@ mod tests {
     }
 
     fn part(rank: u32, direction: Direction, bytes: u64, first_strip: u64) -> Part {
-        Part { rank, file: 0, server: 0, direction, offset: 0, bytes, first_strip, pieces: 0 }
+        Part {
+            rank,
+            file: 0,
+            server: 0,
+            direction,
+            offset: 0,
+            bytes,
+            first_strip,
+            pieces: 0,
+            answer_bytes: 0,
+        }
     }
 
     /// When parts, each of which arrives at a time, are done: rank and nanosecond. An arrival comes before a strip's end
