@@ -8,12 +8,12 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use pio_explain::{Explanation, Tally};
+use pio_explain::Explanation;
 use pio_machine::Machine;
 use pio_plan::{Hints, Strategy};
 use pio_report::Prediction;
 use pio_sim::{Options, Workload};
-use pio_trace::{Op, Trace};
+use pio_trace::Trace;
 
 use crate::apply::HintArguments;
 use crate::explain;
@@ -220,7 +220,7 @@ fn measure<'a>(measured: &'a [Measured], machines: &[Machine]) -> Result<BTreeMa
     Ok(times)
 }
 
-/// Simulates one combination and explains the trace that comes of it: the very same way as a recorded one.
+/// Simulates one combination; its trace goes to `path`.
 fn predict(
     machine: &Machine,
     workload: &Workload,
@@ -234,38 +234,20 @@ fn predict(
     let mut tell = |state: pio_sim::Progress| progress.set(state.calls_begun);
     let simulated = pio_sim::simulate(machine, workload, strategy, hints, &options, Some(path), &mut tell)
         .with_context(|| format!("{} under {strategy}", machine.name))?;
-    drop(progress);
-    let found = explain::explain(&explain::open(path)?)?;
-    Ok(prediction(machine, simulated.ranks_per_node, strategy, &found))
-}
-
-fn prediction(machine: &Machine, ranks_per_node: u32, strategy: Strategy, found: &Explanation) -> Prediction {
-    let io_time_s = io_time_s(found);
-    Prediction {
+    let (ranks_per_node, cores) = (simulated.ranks_per_node, machine.nodes.cores);
+    Ok(Prediction {
         machine: machine.name.clone(),
         strategy: strategy.name().to_owned(),
-        io_time_s,
-        bandwidth_bytes_per_s: found.transfers.data.bandwidth_bytes_per_s().unwrap_or(0.0),
-        breakdown: breakdown(found, io_time_s),
+        io_time_s: simulated.io_time_mean.seconds(),
+        bandwidth_bytes_per_s: simulated.bandwidth_bytes_per_s(),
+        breakdown: simulated
+            .breakdown()
+            .into_iter()
+            .map(|(part, seconds)| (part.to_owned(), seconds))
+            .collect(),
         measured_s: None,
-        crowd: (ranks_per_node > machine.nodes.cores).then_some((ranks_per_node, machine.nodes.cores)),
-    }
-}
-
-/// Where the mean I/O time of a process goes, seconds by operation.
-fn breakdown(found: &Explanation, io_time_s: f64) -> Vec<(String, f64)> {
-    let per_process = |tally: Tally| tally.time_s() / found.process_count.max(1) as f64;
-    let table = &found.operations.table;
-    let mut parts: Vec<(String, f64)> =
-        [Op::Open, Op::Close, Op::Read, Op::Write, Op::Seek, Op::Sync, Op::Communicate]
-            .map(|op| (op.name().to_owned(), per_process(table.tally(op))))
-            .into();
-    parts.push(("acknowledgement".to_owned(), per_process(table.acknowledgements)));
-    let rest = io_time_s - parts.iter().map(|(_, seconds)| seconds).sum::<f64>();
-    parts.push(("inside MPI".to_owned(), rest));
-    // What is less than a thousandth does not help to decide anything.
-    parts.retain(|(_, seconds)| *seconds > io_time_s / 1000.0);
-    parts
+        crowd: (ranks_per_node > cores).then_some((ranks_per_node, cores)),
+    })
 }
 
 /// Mean time of a process in I/O, seconds.

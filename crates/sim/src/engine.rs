@@ -31,7 +31,7 @@ mod views;
 
 use crate::error::SimError;
 use crate::hardware::Hardware;
-use crate::kernel::{Events, Time};
+use crate::kernel::{Events, Slab, Time};
 use crate::network::{self, MessageId, Network};
 use crate::output::Output;
 use crate::prediction::{Prediction, Tally};
@@ -105,9 +105,8 @@ struct Engine<'a> {
     events: Events<Happening>,
     hardware: Hardware,
     network: Box<dyn Network>,
-    /// What the network carries, and the places that are free.
-    cargo: Vec<Option<Cargo>>,
-    free_cargo: Vec<u32>,
+    /// What the network carries.
+    cargo: Slab<Cargo>,
     /// What has arrived, and what servers have done; kept only for their room.
     delivered: Vec<network::Delivery>,
     served: Vec<Part>,
@@ -117,9 +116,8 @@ struct Engine<'a> {
     /// Of each group of ranks.
     sites: Vec<Site>,
     files: Vec<FileState>,
-    /// Messages under way or in a mailbox, and the places that are free.
-    deliveries: Vec<Option<Delivery>>,
-    free_deliveries: Vec<u32>,
+    /// Messages under way or in a mailbox.
+    deliveries: Slab<Option<Delivery>>,
     /// For each collective open: the views that its ranks set.
     views: BTreeMap<u64, Vec<Views>>,
     /// For each rank and collective open: how many views it has set.
@@ -229,14 +227,12 @@ impl<'a> Engine<'a> {
             processes,
             files: (0..workload.files.len()).map(file).collect(),
             network: network::described(&machine.network, hardware.nodes(), SEED)?,
-            cargo: Vec::new(),
-            free_cargo: Vec::new(),
+            cargo: Slab::new(),
             delivered: Vec::new(),
             served: Vec::new(),
             failure: None,
             hardware,
-            deliveries: Vec::new(),
-            free_deliveries: Vec::new(),
+            deliveries: Slab::new(),
             views: views::of(workload, strategy),
             views_set: BTreeMap::new(),
             operations: BTreeMap::new(),
@@ -286,10 +282,9 @@ impl<'a> Engine<'a> {
             self.network.advance(own.unwrap_or(Time::NEVER), &mut delivered);
             for delivery in delivered.drain(..) {
                 self.now = delivery.last_byte;
-                if let Some(cargo) = self.cargo[delivery.message.0 as usize].take() {
-                    self.free_cargo.push(delivery.message.0);
-                    self.arrived(cargo);
-                }
+                let cargo = self.cargo[delivery.message.0];
+                self.cargo.remove(delivery.message.0);
+                self.arrived(cargo);
             }
             self.delivered = delivered;
             return Some(self.now);
@@ -361,14 +356,7 @@ impl<'a> Engine<'a> {
             let there = self.now + self.machine.messages.local_latency;
             return self.events.add(there, Happening::Arrived(cargo));
         }
-        let id = match self.free_cargo.pop() {
-            Some(id) => id,
-            None => {
-                self.cargo.push(None);
-                self.cargo.len() as u32 - 1
-            }
-        };
-        self.cargo[id as usize] = Some(cargo);
+        let id = self.cargo.insert(cargo);
         self.network.send(self.now, MessageId(id), from, to, bytes);
     }
 
@@ -376,7 +364,7 @@ impl<'a> Engine<'a> {
     fn arrived(&mut self, cargo: Cargo) {
         match cargo {
             Cargo::Message(id) => {
-                let Some(to) = self.deliveries[id as usize].as_ref().map(|it| it.to) else { return };
+                let Some(to) = self.deliveries[id].as_ref().map(|it| it.to) else { return };
                 let process = &mut self.processes[to as usize];
                 process.mailbox.push_back(id);
                 if std::mem::take(&mut process.idle) {
@@ -407,8 +395,8 @@ impl<'a> Engine<'a> {
                 self.advance(rank);
             }
             Then::Take(id) => {
-                if let Some(delivery) = self.deliveries[id as usize].take() {
-                    self.free_deliveries.push(id);
+                if let Some(delivery) = self.deliveries[id].take() {
+                    self.deliveries.remove(id);
                     self.take(rank, delivery);
                 }
             }

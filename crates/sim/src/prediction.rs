@@ -66,9 +66,16 @@ pub struct OperationTotal {
     pub acknowledgements: u64,
     /// How long they took together. Communication includes waiting, and acknowledgements.
     pub time: Duration,
+    /// How much of that acknowledgements took.
+    pub acknowledging: Duration,
 }
 
 impl OperationTotal {
+    fn nothing(op: Op) -> OperationTotal {
+        let time = Duration::ZERO;
+        OperationTotal { op, count: 0, acknowledgements: 0, time, acknowledging: time }
+    }
+
     /// Time, mean of the ranks, seconds.
     pub fn mean_seconds(&self, ranks: u32) -> f64 {
         self.time.seconds() / f64::from(ranks.max(1))
@@ -76,9 +83,26 @@ impl OperationTotal {
 }
 
 impl Prediction {
+    /// Where the mean I/O time of a rank goes, seconds: by kind of operation, then what acknowledgements took, and what is
+    /// left for the MPI library. What takes less than a thousandth is left out.
+    pub fn breakdown(&self) -> Vec<(&'static str, f64)> {
+        let mean = |time: Duration| time.seconds() / f64::from(self.ranks.max(1));
+        let io_time_s = self.io_time_mean.seconds();
+        let mut parts = Vec::new();
+        for op in [Op::Open, Op::Close, Op::Read, Op::Write, Op::Seek, Op::Sync, Op::Communicate] {
+            let total = self.operation(op);
+            parts.push((op.name(), mean(total.time) - mean(total.acknowledging)));
+        }
+        parts.push(("acknowledgement", mean(self.operation(Op::Communicate).acknowledging)));
+        let rest = io_time_s - parts.iter().map(|(_, seconds)| seconds).sum::<f64>();
+        parts.push(("inside MPI", rest));
+        parts.retain(|(_, seconds)| *seconds > io_time_s / 1000.0);
+        parts
+    }
+
     /// The totals of one kind of operation; nothing if there was none.
     pub fn operation(&self, op: Op) -> OperationTotal {
-        let none = OperationTotal { op, count: 0, acknowledgements: 0, time: Duration::ZERO };
+        let none = OperationTotal::nothing(op);
         self.operations.iter().copied().find(|total| total.op == op).unwrap_or(none)
     }
 
@@ -107,13 +131,18 @@ impl Tally {
     /// A request to the file system, a message, or another call that no other call stands for.
     pub(crate) fn count(&mut self, call: Call, bytes: u64, time: Duration) {
         let op = call.op();
-        let none = OperationTotal { op, count: 0, acknowledgements: 0, time: Duration::ZERO };
-        let total = self.totals.entry(op).or_insert(none);
+        let total = self.totals.entry(op).or_insert_with(|| OperationTotal::nothing(op));
+        let add = |sum: &mut Duration| {
+            *sum = Duration::from_picoseconds(sum.picoseconds().saturating_add(time.picoseconds()));
+        };
         match call {
-            Call::StrategyAcknowledge => total.acknowledgements += 1,
+            Call::StrategyAcknowledge => {
+                total.acknowledgements += 1;
+                add(&mut total.acknowledging);
+            }
             _ => total.count += 1,
         }
-        total.time = Duration::from_picoseconds(total.time.picoseconds().saturating_add(time.picoseconds()));
+        add(&mut total.time);
         if matches!(op, Op::Read | Op::Write) {
             *self.sizes.entry((op, bytes)).or_insert(0) += 1;
         }

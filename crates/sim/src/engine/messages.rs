@@ -35,21 +35,12 @@ impl Engine<'_> {
     /// Keeps the sender's core busy, `extra` included; then the message goes off.
     pub(super) fn send(&mut self, rank: u32, delivery: Delivery, extra: Duration) {
         let cost = self.machine.messages.send.picoseconds().saturating_add(extra.picoseconds());
-        let id = match self.free_deliveries.pop() {
-            Some(id) => {
-                self.deliveries[id as usize] = Some(delivery);
-                id
-            }
-            None => {
-                self.deliveries.push(Some(delivery));
-                self.deliveries.len() as u32 - 1
-            }
-        };
+        let id = self.deliveries.insert(Some(delivery));
         self.compute(rank, Duration::from_picoseconds(cost), Then::Depart(id));
     }
 
     pub(super) fn depart(&mut self, id: u32) {
-        let Some(delivery) = &self.deliveries[id as usize] else { return };
+        let Some(delivery) = &self.deliveries[id] else { return };
         let (from, to) =
             (self.processes[delivery.from as usize].node, self.processes[delivery.to as usize].node);
         self.ship(from, to, delivery.bytes, Cargo::Message(id));
@@ -58,7 +49,7 @@ impl Engine<'_> {
     /// The receiver's processor time: the message's own, unpacking data into a collective buffer, and, within a node,
     /// the copy out of the sender's memory.
     pub(super) fn receive_cost(&self, rank: u32, id: u32) -> Duration {
-        let Some(delivery) = &self.deliveries[id as usize] else { return Duration::ZERO };
+        let Some(delivery) = &self.deliveries[id] else { return Duration::ZERO };
         let process = &self.processes[rank as usize];
         let unpacked = match (&delivery.what, &process.running) {
             (Content::Data(piece, _), Running::Operation { number, .. }) if piece.client.0 != *number => {

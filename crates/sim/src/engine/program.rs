@@ -187,7 +187,7 @@ impl<'a> Engine<'a> {
             Running::Nothing | Running::Simple => return,
         };
         let deliveries = &self.deliveries;
-        let mine = |id: &u32| deliveries[*id as usize].as_ref().is_some_and(|delivery| delivery.key == key);
+        let mine = |id: &u32| deliveries[*id].as_ref().is_some_and(|delivery| delivery.key == key);
         let Some(place) = process.mailbox.iter().position(mine) else {
             process.idle = true;
             return;

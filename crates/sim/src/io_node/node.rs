@@ -8,7 +8,7 @@ use pio_plan::Direction;
 use super::station::{Station, Use};
 use super::{Adapter, Between, IoDone, IoNodeError, IoRequest};
 use crate::disk::{Device, Waiting};
-use crate::kernel::{Events, Time};
+use crate::kernel::{Events, Slab, Time};
 
 /// An I/O node.
 #[derive(Debug)]
@@ -23,8 +23,7 @@ pub struct IoNode {
     disks: Vec<Disk>,
     disk_use: Duration,
     /// Requests inside by slot; slots are used again.
-    inside: Vec<Inside>,
-    free_slots: Vec<u32>,
+    inside: Slab<Inside>,
     buffer_free: u64,
     /// Requests that found the buffer full, in the order in which they came.
     outside: VecDeque<(IoRequest, Time)>,
@@ -80,8 +79,7 @@ impl IoNode {
             bus: Station::default(),
             disks: (0..machine.disks.count).map(disk).collect(),
             disk_use: Duration::ZERO,
-            inside: Vec::new(),
-            free_slots: Vec::new(),
+            inside: Slab::new(),
             buffer_free: machine.buffer,
             outside: VecDeque::new(),
             blocked: 0,
@@ -154,7 +152,7 @@ impl IoNode {
 
     /// How many requests are inside or wait outside.
     pub fn present(&self) -> usize {
-        self.inside.len() - self.free_slots.len() + self.outside.len()
+        self.inside.len() + self.outside.len()
     }
 
     /// For how long each part has been in use, work already taken in included.
@@ -174,16 +172,7 @@ impl IoNode {
         self.buffer_free -= request.bytes;
         let (disk, offset) = self.place(request.offset);
         let inside = Inside { request, came, disk, offset };
-        let slot = match self.free_slots.pop() {
-            Some(slot) => {
-                self.inside[slot as usize] = inside;
-                slot
-            }
-            None => {
-                self.inside.push(inside);
-                (self.inside.len() - 1) as u32
-            }
-        };
+        let slot = self.inside.insert(inside);
         let data = if request.direction == Direction::Write { request.bytes } else { 0 };
         let received = match self.adapter {
             _ if request.between == Between::MemoryAndDisk => now,
@@ -201,7 +190,7 @@ impl IoNode {
         stage: Stage,
         done: &mut Vec<IoDone>,
     ) -> Result<(), IoNodeError> {
-        let Inside { request, disk, .. } = self.inside[slot as usize];
+        let Inside { request, disk, .. } = self.inside[slot];
         let reads = request.direction == Direction::Read;
         let (end, next) = match stage {
             Stage::Processor => {
@@ -250,7 +239,7 @@ impl IoNode {
     }
 
     fn wait_for_disk(&mut self, now: Time, slot: u32) -> Result<(), IoNodeError> {
-        let Inside { disk, offset, .. } = self.inside[slot as usize];
+        let Inside { disk, offset, .. } = self.inside[slot];
         self.disks[disk as usize].waiting.push(offset, slot);
         self.next_on_disk(now, disk)
     }
@@ -260,7 +249,7 @@ impl IoNode {
         let disk = &mut self.disks[disk as usize];
         while disk.serving < disk.device.channels() {
             let Some(slot) = disk.waiting.pop(disk.device.position()) else { break };
-            let Inside { request, offset, .. } = self.inside[slot as usize];
+            let Inside { request, offset, .. } = self.inside[slot];
             let surface = disk.device.serve(now, request.direction, offset, request.bytes)?;
             // What the channel needs more than the surface is not hidden behind it.
             let done = surface.max(now + self.machine.channel.time_of(request.bytes));
@@ -273,9 +262,9 @@ impl IoNode {
     }
 
     fn leave(&mut self, now: Time, slot: u32, done: &mut Vec<IoDone>) {
-        let Inside { request, came, .. } = self.inside[slot as usize];
+        let Inside { request, came, .. } = self.inside[slot];
         done.push(IoDone { id: request.id, came, done: now });
-        self.free_slots.push(slot);
+        self.inside.remove(slot);
         self.buffer_free += request.bytes;
         while let Some((waiting, came)) = self.outside.front().copied() {
             if waiting.bytes > self.buffer_free {

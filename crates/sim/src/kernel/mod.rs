@@ -11,6 +11,7 @@ mod histogram;
 mod level;
 mod queue;
 mod random;
+mod slab;
 mod stop;
 mod time;
 
@@ -20,5 +21,6 @@ pub use histogram::Histogram;
 pub use level::Level;
 pub(crate) use queue::Queue;
 pub use random::Stream;
+pub(crate) use slab::Slab;
 pub use stop::Stop;
 pub use time::Time;

@@ -17,7 +17,7 @@ pub use pattern::{Pattern, Permutation};
 
 use pio_machine::Duration;
 
-use crate::kernel::{BatchMeans, Events, Histogram, Stream, Time, WarmUp};
+use crate::kernel::{BatchMeans, Events, Histogram, Slab, Stream, Time, WarmUp};
 use crate::network::{Delivery, MessageId, Network};
 use gaps::Gaps;
 use pattern::Destinations;
@@ -145,9 +145,7 @@ struct Run<'t> {
     sources: Vec<Source>,
     /// When which node makes its next message.
     coming: Events<u32>,
-    /// Messages under way, and the places of those that have arrived.
-    under_way: Vec<Message>,
-    free: Vec<u32>,
+    under_way: Slab<Message>,
     from: Time,
     until: Time,
     measured: Measured,
@@ -214,8 +212,7 @@ impl<'t> Run<'t> {
             gaps: Gaps::of(traffic.arrivals, traffic.messages_per_s),
             sources: sources.collect(),
             coming: Events::new(),
-            under_way: Vec::new(),
-            free: Vec::new(),
+            under_way: Slab::new(),
             from,
             until: from + span.measured,
             measured: Measured::nothing(),
@@ -269,16 +266,7 @@ impl<'t> Run<'t> {
             self.measured.made += 1;
             self.measured.awaited += 1;
         }
-        let number = match self.free.pop() {
-            Some(number) => {
-                self.under_way[number as usize] = message;
-                number
-            }
-            None => {
-                self.under_way.push(message);
-                self.under_way.len() as u32 - 1
-            }
-        };
+        let number = self.under_way.insert(message);
         network.send(now, MessageId(number), node, to, bytes);
         let source = &mut self.sources[node as usize];
         source.next = made + Duration::from_picoseconds(self.gaps.next(&mut source.times));
@@ -287,8 +275,8 @@ impl<'t> Run<'t> {
 
     /// A message has arrived.
     fn take(&mut self, delivery: &Delivery) {
-        let Message { made, from, bytes } = self.under_way[delivery.message.0 as usize];
-        self.free.push(delivery.message.0);
+        let Message { made, from, bytes } = self.under_way[delivery.message.0];
+        self.under_way.remove(delivery.message.0);
         let arrived = delivery.last_byte;
         if self.is_measured(arrived) {
             self.measured.arrived += 1;

@@ -6,7 +6,7 @@ use super::model::{Model, Source};
 use super::outcome::{ClassOutcome, Outcome, StationOutcome};
 use super::{Service, Station};
 use crate::error::SimError;
-use crate::kernel::{BatchMeans, Events, Histogram, Stop, Stream, Time, WarmUp};
+use crate::kernel::{BatchMeans, Events, Histogram, Slab, Stop, Stream, Time, WarmUp};
 
 /// How to run a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,8 +64,8 @@ pub fn run(model: &Model, options: &Options, progress: &mut dyn FnMut(f64)) -> R
         }
         simulation.step();
         events += 1;
-        if simulation.in_service == 0 && simulation.jobs_inside > 0 {
-            let (jobs, seconds) = (simulation.jobs_inside, next.since(Time::default()).seconds());
+        if simulation.in_service == 0 && simulation.jobs.len() > 0 {
+            let (jobs, seconds) = (simulation.jobs.len() as u64, next.since(Time::default()).seconds());
             return Err(SimError::Blocked { network: model.name.clone(), jobs, seconds });
         }
         if events.is_multiple_of(LOOK_EVENTS) {
@@ -98,9 +98,7 @@ struct Simulation {
     stations: Vec<StationState>,
     classes: Vec<ClassState>,
     visits: Vec<VisitState>,
-    jobs: Vec<Job>,
-    free_jobs: Vec<u32>,
-    jobs_inside: u64,
+    jobs: Slab<Job>,
     in_service: u64,
     done: u64,
     /// Stations that have let a job go while others waited for room there.
@@ -187,9 +185,7 @@ impl Simulation {
             stations: model.stations.iter().map(station).collect(),
             classes,
             visits,
-            jobs: Vec::new(),
-            free_jobs: Vec::new(),
-            jobs_inside: 0,
+            jobs: Slab::new(),
             in_service: 0,
             done: 0,
             have_room: VecDeque::new(),
@@ -233,23 +229,13 @@ impl Simulation {
             return;
         }
         let job = Job { visit, wanted: visit, born: self.now, came: self.now };
-        let number = match self.free_jobs.pop() {
-            Some(free) => {
-                self.jobs[free as usize] = job;
-                free
-            }
-            None => {
-                self.jobs.push(job);
-                self.jobs.len() as u32 - 1
-            }
-        };
-        self.jobs_inside += 1;
+        let number = self.jobs.insert(job);
         self.enter(number, visit);
     }
 
     /// A job comes to the station of a visit, which has room.
     fn enter(&mut self, job: u32, visit: u32) {
-        let state = &mut self.jobs[job as usize];
+        let state = &mut self.jobs[job];
         (state.visit, state.came) = (visit, self.now);
         let station = self.visits[visit as usize].station;
         if let Some(job) = self.stations[station as usize].station.arrive(self.now, job) {
@@ -259,7 +245,7 @@ impl Simulation {
 
     /// A job's service begins.
     fn serve(&mut self, job: u32) {
-        let visit = &mut self.visits[self.jobs[job as usize].visit as usize];
+        let visit = &mut self.visits[self.jobs[job].visit as usize];
         let time = visit.service.draw(&mut visit.services);
         self.in_service += 1;
         self.events.add(self.now + time, Happening::Served(job));
@@ -268,7 +254,7 @@ impl Simulation {
     /// A job's service is over: it goes on, if there is room, and so do those that waited for its place.
     fn served(&mut self, job: u32) {
         self.in_service -= 1;
-        let visit = &mut self.visits[self.jobs[job as usize].visit as usize];
+        let visit = &mut self.visits[self.jobs[job].visit as usize];
         let chosen = match visit.next.as_slice() {
             [] => None,
             [(sum, next)] if *sum >= 1.0 => Some(*next),
@@ -284,16 +270,15 @@ impl Simulation {
             (None, Source::Open(_)) => {
                 self.go_out(job);
                 self.leave(job);
-                self.jobs_inside -= 1;
-                self.free_jobs.push(job);
+                self.jobs.remove(job);
                 return self.fill_room();
             }
         };
         if chosen.is_none() {
             self.go_out(job);
         }
-        self.jobs[job as usize].wanted = wanted;
-        let here = self.visits[self.jobs[job as usize].visit as usize].station;
+        self.jobs[job].wanted = wanted;
+        let here = self.visits[self.jobs[job].visit as usize].station;
         let there = self.visits[wanted as usize].station;
         let state = &mut self.stations[there as usize];
         // Whoever waited before goes first. One that comes back to its own station takes the place it gives up.
@@ -307,7 +292,7 @@ impl Simulation {
 
     /// A job goes out, or begins anew.
     fn go_out(&mut self, job: u32) {
-        let job = &mut self.jobs[job as usize];
+        let job = &mut self.jobs[job];
         let class = &mut self.classes[self.visits[job.visit as usize].class as usize];
         let response = self.now.since(job.born);
         class.response.record(response.picoseconds());
@@ -318,14 +303,14 @@ impl Simulation {
 
     /// A job goes to where it wants to, which has room, or will have when it has left.
     fn move_on(&mut self, job: u32) {
-        let wanted = self.jobs[job as usize].wanted;
+        let wanted = self.jobs[job].wanted;
         self.leave(job);
         self.enter(job, wanted);
     }
 
     /// A job leaves its station: the next one's service begins there.
     fn leave(&mut self, job: u32) {
-        let job = self.jobs[job as usize];
+        let job = self.jobs[job];
         let number = self.visits[job.visit as usize].station;
         let state = &mut self.stations[number as usize];
         state.stay.add(self.now.since(job.came).seconds());

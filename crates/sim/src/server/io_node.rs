@@ -20,7 +20,7 @@ use super::Part;
 use crate::buffers::settings;
 use crate::error::SimError;
 use crate::io_node::{Adapter, Between, IoNode, IoRequest};
-use crate::kernel::Time;
+use crate::kernel::{Slab, Time};
 
 /// Such a server.
 pub(super) struct NodeServer {
@@ -31,12 +31,10 @@ pub(super) struct NodeServer {
     message: u64,
     /// Place of each strip on the disks, by file and number.
     places: BTreeMap<(u32, u64), u64>,
-    /// Parts that are being served, and the slots that are free.
-    parts: Vec<Serving>,
-    free_parts: Vec<u32>,
+    /// Parts that are being served.
+    parts: Slab<Serving>,
     /// What the node is busy with, by the number it was given.
-    jobs: Vec<Job>,
-    free_jobs: Vec<u32>,
+    jobs: Slab<Job>,
     /// Requests of the node that each transfer of the memory still needs.
     transfers: BTreeMap<TransferId, (Direction, u32)>,
     /// What the memory asks for.
@@ -77,10 +75,8 @@ impl NodeServer {
             strip,
             message,
             places: BTreeMap::new(),
-            parts: Vec::new(),
-            free_parts: Vec::new(),
-            jobs: Vec::new(),
-            free_jobs: Vec::new(),
+            parts: Slab::new(),
+            jobs: Slab::new(),
             transfers: BTreeMap::new(),
             actions: Vec::new(),
             finished: Vec::new(),
@@ -88,7 +84,7 @@ impl NodeServer {
     }
 
     pub(super) fn arrive(&mut self, now: Time, part: Part) -> Result<(), SimError> {
-        let id = put(&mut self.parts, &mut self.free_parts, Serving { part, jobs: 0 });
+        let id = self.parts.insert(Serving { part, jobs: 0 });
         if self.memory.is_some() && part.direction == Direction::Read {
             return self.ask_memory(now, id);
         }
@@ -106,8 +102,8 @@ impl NodeServer {
         while self.node.next_time().is_some_and(|time| time <= until) {
             self.node.advance(until, &mut done)?;
             for one in done.drain(..) {
-                self.free_jobs.push(one.id);
-                match self.jobs[one.id as usize] {
+                self.jobs.remove(one.id);
+                match self.jobs[one.id] {
                     Job::Part(id) => self.passed(one.done, id)?,
                     Job::Transfer(number) => self.transferred(one.done, number)?,
                 }
@@ -119,7 +115,7 @@ impl NodeServer {
 
     /// A request of the node for a part is done.
     fn passed(&mut self, now: Time, id: u32) -> Result<(), SimError> {
-        let serving = &mut self.parts[id as usize];
+        let serving = &mut self.parts[id];
         serving.jobs -= 1;
         if serving.jobs > 0 {
             return Ok(());
@@ -150,14 +146,14 @@ impl NodeServer {
     }
 
     fn finish(&mut self, id: u32) {
-        self.finished.push(self.parts[id as usize].part);
-        self.free_parts.push(id);
+        self.finished.push(self.parts[id].part);
+        self.parts.remove(id);
     }
 
     // --- Memory ---
 
     fn ask_memory(&mut self, now: Time, id: u32) -> Result<(), SimError> {
-        let Part { rank, file, direction, offset, bytes: length, .. } = self.parts[id as usize].part;
+        let Part { rank, file, direction, offset, bytes: length, .. } = self.parts[id].part;
         let (request, process, file) = (RequestId(id.into()), ProcessId(rank), FileId(file.into()));
         let event = match direction {
             Direction::Read => Event::Read { request, process, file, offset, length },
@@ -200,7 +196,7 @@ impl NodeServer {
 
     /// The memory has what was read, or has taken what was written.
     fn complete(&mut self, now: Time, id: u32) -> Result<(), SimError> {
-        let part = self.parts[id as usize].part;
+        let part = self.parts[id].part;
         match part.direction {
             Direction::Read => {
                 let extent = (part.file, part.offset, part.bytes);
@@ -230,9 +226,9 @@ impl NodeServer {
             let bytes = (self.strip - within).min(end - at);
             let next_place = self.places.len() as u64;
             let place = *self.places.entry((file, number)).or_insert(next_place);
-            let id = put(&mut self.jobs, &mut self.free_jobs, job);
+            let id = self.jobs.insert(job);
             match job {
-                Job::Part(part) => self.parts[part as usize].jobs += 1,
+                Job::Part(part) => self.parts[part].jobs += 1,
                 Job::Transfer(number) => {
                     if let Some((_, left)) = self.transfers.get_mut(&number) {
                         *left += 1;
@@ -246,19 +242,5 @@ impl NodeServer {
             at += bytes;
         }
         Ok(())
-    }
-}
-
-/// Puts a value into a free slot. Its number.
-fn put<T>(slots: &mut Vec<T>, free: &mut Vec<u32>, value: T) -> u32 {
-    match free.pop() {
-        Some(id) => {
-            slots[id as usize] = value;
-            id
-        }
-        None => {
-            slots.push(value);
-            slots.len() as u32 - 1
-        }
     }
 }

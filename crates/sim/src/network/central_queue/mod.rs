@@ -25,14 +25,14 @@ use std::collections::VecDeque;
 
 use pio_machine::{CentralQueue as Description, Link};
 
-use crate::kernel::{Events, Time};
+use crate::kernel::{Events, Slab, Time};
 use crate::network::topology::{self, Device, Topology};
 use crate::network::{Delivery, MessageId, Network};
 
 pub use error::CentralQueueError;
 
 use routes::Routes;
-use state::{Channel, Message, Packet, Receiver, Sender, Slab, Switch, UNKNOWN};
+use state::{Channel, Message, Packet, Receiver, Sender, Switch, UNKNOWN};
 
 /// A network of such switches.
 #[derive(Debug)]

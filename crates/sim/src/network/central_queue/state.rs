@@ -1,7 +1,6 @@
 //! What the engine keeps of packets, messages, channels, switches and adapters.
 
 use std::collections::VecDeque;
-use std::ops::{Index, IndexMut};
 
 use crate::network::MessageId;
 
@@ -106,55 +105,4 @@ pub(super) struct Receiver {
     pub(super) room_at: u64,
     /// When it will be done with all that it holds.
     pub(super) done_at: u64,
-}
-
-/// Things under numbers that are given out again.
-#[derive(Debug)]
-pub(super) struct Slab<T> {
-    things: Vec<T>,
-    free: Vec<u32>,
-}
-
-impl<T> Slab<T> {
-    pub(super) fn new() -> Slab<T> {
-        Slab { things: Vec::new(), free: Vec::new() }
-    }
-
-    /// Keeps a thing, and gives its number.
-    pub(super) fn insert(&mut self, thing: T) -> u32 {
-        match self.free.pop() {
-            Some(number) => {
-                self.things[number as usize] = thing;
-                number
-            }
-            None => {
-                self.things.push(thing);
-                self.things.len() as u32 - 1
-            }
-        }
-    }
-
-    /// Its number will be given to another.
-    pub(super) fn remove(&mut self, number: u32) {
-        self.free.push(number);
-    }
-
-    /// How many there are.
-    pub(super) fn len(&self) -> usize {
-        self.things.len() - self.free.len()
-    }
-}
-
-impl<T> Index<u32> for Slab<T> {
-    type Output = T;
-
-    fn index(&self, number: u32) -> &T {
-        &self.things[number as usize]
-    }
-}
-
-impl<T> IndexMut<u32> for Slab<T> {
-    fn index_mut(&mut self, number: u32) -> &mut T {
-        &mut self.things[number as usize]
-    }
 }

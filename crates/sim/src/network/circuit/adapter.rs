@@ -56,13 +56,13 @@ enum Way {
 impl Circuit {
     /// A message joins those to its node.
     pub(super) fn posted(&mut self, now: Time, message: u32) {
-        let state = &self.messages[message as usize];
+        let state = &self.messages[message];
         let (from, to, priority) = (state.from, state.to, state.priority);
         let slice = self.costs.slice;
         let flows = &mut self.adapters[from as usize].flows;
         match flows.iter_mut().find(|flow| flow.to == to && flow.priority == priority) {
             Some(flow) => {
-                self.messages[flow.last as usize].next = message;
+                self.messages[flow.last].next = message;
                 flow.last = message;
             }
             None => flows.push_back(Flow { to, priority, first: message, last: message, slice }),
@@ -85,7 +85,7 @@ impl Circuit {
         }
         adapter.next = None;
         adapter.is_sending = true;
-        let transactions = self.costs.transactions(self.packets[packet as usize].payload);
+        let transactions = self.costs.transactions(self.packets[packet].payload);
         let begin = adapter.processor.max(now);
         adapter.processor = begin + times(self.costs.transaction_out, transactions);
         if begin == now {
@@ -98,7 +98,7 @@ impl Circuit {
 
     /// A packet enters the network.
     pub(super) fn inject(&mut self, now: Time, packet: u32) {
-        let state = &mut self.packets[packet as usize];
+        let state = &mut self.packets[packet];
         state.born = now;
         state.since = now;
         let channel = self.wiring.injection(state.from);
@@ -107,7 +107,7 @@ impl Circuit {
 
     /// The head of a packet is here: when its data will be in memory, if they come in time.
     pub(super) fn take_in(&mut self, now: Time, packet: u32) {
-        let state = &mut self.packets[packet as usize];
+        let state = &mut self.packets[packet];
         let adapter = &mut self.adapters[state.to as usize];
         let service = times(self.costs.transaction_in, self.costs.transactions(state.payload));
         adapter.processor = adapter.processor.max(now) + service;
@@ -117,7 +117,7 @@ impl Circuit {
 
     /// So many bytes of a message are in the memory of its receiver.
     pub(super) fn came(&mut self, now: Time, message: u32, bytes: u64) {
-        let state = &mut self.messages[message as usize];
+        let state = &mut self.messages[message];
         state.there += bytes;
         state.taken_in = state.taken_in.max(now);
         if state.there < state.bytes {
@@ -134,15 +134,15 @@ impl Circuit {
 
     /// The acknowledgement of a packet is back.
     pub(super) fn closed(&mut self, now: Time, packet: u32) {
-        let state = &mut self.packets[packet as usize];
+        let state = &mut self.packets[packet];
         state.tail_schedule = state.tail_schedule.wrapping_add(1);
         state.left_schedule = state.left_schedule.wrapping_add(1);
         let (slot, node, has_left) = (state.message, state.from, state.has_left);
-        self.free_packets.push(packet);
+        self.packets.remove(packet);
         if !has_left {
             self.adapters[node as usize].is_sending = false;
         }
-        let message = &mut self.messages[slot as usize];
+        let message = &mut self.messages[slot];
         message.open -= 1;
         if message.all_cut && message.open == 0 {
             let (to, priority, next) = (message.to, message.priority, message.next);
@@ -168,11 +168,11 @@ impl Circuit {
         let Some(index) = turn else { return };
         let message = self.adapters[node as usize].flows[index].first;
         let packet = self.cut(message);
-        let payload = self.packets[packet as usize].payload;
+        let payload = self.packets[packet].payload;
         let adapter = &mut self.adapters[node as usize];
         let flow = &mut adapter.flows[index];
         flow.slice = flow.slice.saturating_sub(payload);
-        if flow.slice == 0 || self.messages[message as usize].all_cut {
+        if flow.slice == 0 || self.messages[message].all_cut {
             flow.slice = self.costs.slice;
             if let Some(flow) = adapter.flows.remove(index) {
                 adapter.flows.push_back(flow);
@@ -184,7 +184,7 @@ impl Circuit {
 
     /// The first of a node's flows of this priority that has something to send.
     fn turn(&self, node: u32, priority: Priority) -> Option<usize> {
-        let has_more = |flow: &Flow| !self.messages[flow.first as usize].all_cut;
+        let has_more = |flow: &Flow| !self.messages[flow.first].all_cut;
         let flows = &self.adapters[node as usize].flows;
         flows.iter().position(|flow| flow.priority == priority && has_more(flow))
     }

@@ -70,7 +70,7 @@ impl Circuit {
     /// The head of a packet, at a switch, looks for its way on.
     pub(super) fn at_switch(&mut self, now: Time, packet: u32) {
         let Some(switch) = self.switch_of(packet) else { return };
-        let ports = self.wiring.ports(switch, self.packets[packet as usize].to);
+        let ports = self.wiring.ports(switch, self.packets[packet].to);
         let rank = self.rank(now, packet);
         while let Some(port) = self.choose(now, switch, &ports) {
             // What becomes free at this very moment goes to who has waited for it, if they come first.
@@ -113,7 +113,7 @@ impl Circuit {
         let free = free.expect("whoever takes a channel has seen that one of its virtual channels is free");
         self.virtual_channels[free as usize].holder = packet;
         self.goes_on(now, packet);
-        self.packets[packet as usize].path.push(free);
+        self.packets[packet].path.push(free);
         let at_end = now + self.costs.link;
         if self.wiring.end(channel).is_none() {
             self.events.add(at_end, Event::AtNode { packet });
@@ -124,7 +124,7 @@ impl Circuit {
 
     /// The acknowledgement sets out at `from`, and frees one link after the other. When it is at the source.
     pub(super) fn close(&mut self, from: Time, packet: u32) -> Time {
-        let path = std::mem::take(&mut self.packets[packet as usize].path);
+        let path = std::mem::take(&mut self.packets[packet].path);
         let mut time = from + self.costs.link;
         for (position, &index) in path.iter().enumerate().rev() {
             let state = &mut self.virtual_channels[index as usize];
@@ -135,7 +135,7 @@ impl Circuit {
                 time = time + self.costs.flow_through + self.costs.link;
             }
         }
-        self.packets[packet as usize].path = path;
+        self.packets[packet].path = path;
         time
     }
 
@@ -166,7 +166,7 @@ impl Circuit {
     }
 
     fn rank(&self, now: Time, packet: u32) -> Rank {
-        let state = &self.packets[packet as usize];
+        let state = &self.packets[packet];
         let since = match self.costs.arbitration {
             Arbitration::PacketAge => state.born,
             Arbitration::SwitchAge => now,
@@ -176,7 +176,7 @@ impl Circuit {
 
     /// The switch where the head of a packet is.
     fn switch_of(&self, packet: u32) -> Option<u32> {
-        self.wiring.end(self.channel_of(*self.packets[packet as usize].path.last()?))
+        self.wiring.end(self.channel_of(*self.packets[packet].path.last()?))
     }
 
     fn virtual_channels_of(&self, channel: u32) -> std::ops::Range<u32> {

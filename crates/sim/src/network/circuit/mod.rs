@@ -19,7 +19,7 @@ mod wiring;
 
 use pio_machine::{Link, circuit as machine};
 
-use crate::kernel::{Events, Time};
+use crate::kernel::{Events, Slab, Time};
 use crate::network::topology::Topology;
 use crate::network::{Delivery, MessageId, Network};
 
@@ -58,10 +58,8 @@ pub struct Circuit {
     wiring: Wiring,
     costs: Costs,
     events: Events<Event>,
-    packets: Vec<Packet>,
-    free_packets: Vec<u32>,
-    messages: Vec<Message>,
-    free_messages: Vec<u32>,
+    packets: Slab<Packet>,
+    messages: Slab<Message>,
     /// By channel: see [`Costs::stride_bits`].
     virtual_channels: Vec<VirtualChannel>,
     /// Of each channel: how many packets flow over it.
@@ -122,10 +120,8 @@ impl Circuit {
         let channels = wiring.channels();
         Ok(Circuit {
             events: Events::new(),
-            packets: Vec::new(),
-            free_packets: Vec::new(),
-            messages: Vec::new(),
-            free_messages: Vec::new(),
+            packets: Slab::new(),
+            messages: Slab::new(),
             virtual_channels: vec![VirtualChannel::default(); channels << costs.stride_bits],
             streams: vec![0; channels],
             waiting: vec![Vec::new(); wiring.switches()],
@@ -166,7 +162,7 @@ impl Circuit {
     /// The messages under way, and how many bytes of each are there.
     pub fn progress(&self) -> impl Iterator<Item = (MessageId, u64)> + use<'_> {
         let under_way = |message: &&Message| !message.arrived;
-        self.messages.iter().filter(under_way).map(|message| (message.id, message.there))
+        self.messages.all().filter(under_way).map(|message| (message.id, message.there))
     }
 
     fn handle(&mut self, now: Time, event: Event, delivered: &mut Vec<Delivery>) {
@@ -178,26 +174,26 @@ impl Circuit {
             Event::AtSwitch { packet } => self.at_switch(now, packet),
             Event::AtNode { packet } => self.at_node(now, packet),
             Event::Left { packet, schedule } => {
-                if self.packets[packet as usize].left_schedule == schedule {
+                if self.packets[packet].left_schedule == schedule {
                     self.left(now, packet);
                 }
             }
             Event::Tail { packet, schedule } => {
-                if self.packets[packet as usize].tail_schedule == schedule {
+                if self.packets[packet].tail_schedule == schedule {
                     self.tail(now, packet);
                 }
             }
             Event::Closed { packet } => self.closed(now, packet),
             Event::Free { virtual_channel } => self.freed(now, virtual_channel),
             Event::Arrived { message } => {
-                let arrived = &self.messages[message as usize];
+                let arrived = &self.messages[message];
                 delivered.push(Delivery {
                     message: arrived.id,
                     first_byte: arrived.first_byte,
                     last_byte: now,
                 });
                 self.under_way -= 1;
-                self.messages[message as usize].arrived = true;
+                self.messages[message].arrived = true;
                 self.let_go_of_message(message);
             }
         }

@@ -88,35 +88,27 @@ pub(super) struct Packet {
 
 impl Circuit {
     pub(super) fn new_message(&mut self, message: Message) -> u32 {
-        if let Some(slot) = self.free_messages.pop() {
-            self.messages[slot as usize] = message;
-            return slot;
-        }
-        self.messages.push(message);
-        (self.messages.len() - 1) as u32
+        self.messages.insert(message)
     }
 
     pub(super) fn let_go_of_message(&mut self, slot: u32) {
-        let message = &mut self.messages[slot as usize];
+        let message = &mut self.messages[slot];
         message.users -= 1;
         if message.users == 0 {
-            self.free_messages.push(slot);
+            self.messages.remove(slot);
         }
     }
 
     /// Cuts the next packet off a message of which something is left.
     pub(super) fn cut(&mut self, slot: u32) -> u32 {
-        let message = &mut self.messages[slot as usize];
+        let message = &mut self.messages[slot];
         let payload = (message.bytes - message.cut).min(self.costs.payload);
         message.cut += payload;
         message.all_cut = message.cut == message.bytes;
         message.open += 1;
         let (from, to, priority) = (message.from, message.to, message.priority);
-        let index = self.free_packets.pop().unwrap_or_else(|| {
-            self.packets.push(Packet::default());
-            (self.packets.len() - 1) as u32
-        });
-        let packet = &mut self.packets[index as usize];
+        let index = self.packets.reuse(Packet::default);
+        let packet = &mut self.packets[index];
         packet.path.clear();
         *packet = Packet {
             message: slot,

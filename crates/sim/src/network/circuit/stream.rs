@@ -17,7 +17,7 @@ use super::{Circuit, Event};
 impl Circuit {
     /// The head of a packet goes on over a link: the buffers up to here have taken what they could.
     pub(super) fn goes_on(&mut self, now: Time, packet: u32) {
-        let state = &mut self.packets[packet as usize];
+        let state = &mut self.packets[packet];
         let links = state.path.len() as u64;
         let room = times(self.costs.buffer, links);
         let whole = sum(state.body, self.costs.gap);
@@ -35,19 +35,19 @@ impl Circuit {
 
     /// The head of a packet is at its destination: the circuit is complete, and the body flows.
     pub(super) fn at_node(&mut self, now: Time, packet: u32) {
-        let whole = sum(self.packets[packet as usize].body, self.costs.gap);
-        let state = &mut self.packets[packet as usize];
+        let whole = sum(self.packets[packet].body, self.costs.gap);
+        let state = &mut self.packets[packet];
         state.sent = sum(state.sent, now.since(state.since)).min(whole);
         state.since = now;
-        let slot = state.message as usize;
+        let slot = state.message;
         self.messages[slot].first_byte = self.messages[slot].first_byte.min(now);
         self.take_in(now, packet);
-        for position in 0..self.packets[packet as usize].path.len() {
+        for position in 0..self.packets[packet].path.len() {
             let channel = self.channel_at(packet, position);
             self.streams[channel as usize] += 1;
         }
         let slowness = self.most_sharing(packet);
-        let state = &mut self.packets[packet as usize];
+        let state = &mut self.packets[packet];
         state.slowness = slowness;
         let on_time = slowness == 1 && state.will_leave;
         self.schedule_tail(now, packet);
@@ -61,24 +61,24 @@ impl Circuit {
 
     /// The whole packet has left its source, whose adapter turns to the next.
     pub(super) fn left(&mut self, now: Time, packet: u32) {
-        self.packets[packet as usize].has_left = true;
-        let node = self.packets[packet as usize].from;
+        self.packets[packet].has_left = true;
+        let node = self.packets[packet].from;
         self.adapters[node as usize].is_sending = false;
         self.pump(now, node);
     }
 
     /// The whole packet is at its destination.
     pub(super) fn tail(&mut self, now: Time, packet: u32) {
-        let slowness = self.packets[packet as usize].slowness;
-        self.packets[packet as usize].slowness = 0;
-        for position in 0..self.packets[packet as usize].path.len() {
+        let slowness = self.packets[packet].slowness;
+        self.packets[packet].slowness = 0;
+        for position in 0..self.packets[packet].path.len() {
             let channel = self.channel_at(packet, position);
             self.streams[channel as usize] -= 1;
         }
         if slowness > 1 {
             self.others_change(now, packet);
         }
-        let state = &self.packets[packet as usize];
+        let state = &self.packets[packet];
         let acknowledged = now.max(state.taken_in);
         let (slot, payload) = (state.message, state.payload);
         self.totals.packets += 1;
@@ -90,9 +90,9 @@ impl Circuit {
 
     /// Those that flow over a link of this packet's way share it with one more or one less.
     fn others_change(&mut self, now: Time, packet: u32) {
-        for position in 0..self.packets[packet as usize].path.len() {
+        for position in 0..self.packets[packet].path.len() {
             let channel = self.channel_at(packet, position);
-            let own = u32::from(self.packets[packet as usize].slowness > 0);
+            let own = u32::from(self.packets[packet].slowness > 0);
             if self.streams[channel as usize] == own {
                 continue;
             }
@@ -100,14 +100,14 @@ impl Circuit {
                 let Some(other) = self.holder(channel, number).filter(|other| *other != packet) else {
                     continue;
                 };
-                let before = self.packets[other as usize].slowness;
+                let before = self.packets[other].slowness;
                 if before == 0 {
                     continue;
                 }
                 let slowness = self.most_sharing(other);
                 if slowness != before {
                     self.settle(now, other);
-                    self.packets[other as usize].slowness = slowness;
+                    self.packets[other].slowness = slowness;
                     self.schedule_tail(now, other);
                     self.schedule_left(now, other);
                 }
@@ -117,15 +117,15 @@ impl Circuit {
 
     /// How many flow over the link of its way over which most do.
     fn most_sharing(&self, packet: u32) -> u32 {
-        let path = &self.packets[packet as usize].path;
+        let path = &self.packets[packet].path;
         let sharing = path.iter().map(|index| self.streams[self.channel_of(*index) as usize]);
         sharing.max().unwrap_or(1)
     }
 
     /// Notes how far a body that flows has come.
     fn settle(&mut self, now: Time, packet: u32) {
-        let whole = sum(self.packets[packet as usize].body, self.costs.gap);
-        let state = &mut self.packets[packet as usize];
+        let whole = sum(self.packets[packet].body, self.costs.gap);
+        let state = &mut self.packets[packet];
         let progress = now.since(state.since).picoseconds() / u64::from(state.slowness);
         let progress = Duration::from_picoseconds(progress);
         state.sent = sum(state.sent, progress).min(whole);
@@ -134,15 +134,15 @@ impl Circuit {
     }
 
     fn schedule_tail(&mut self, now: Time, packet: u32) {
-        let state = &mut self.packets[packet as usize];
+        let state = &mut self.packets[packet];
         state.tail_schedule = state.tail_schedule.wrapping_add(1);
         let rest = times(difference(state.body, state.arrived), u64::from(state.slowness));
         self.events.add(now + rest, Event::Tail { packet, schedule: state.tail_schedule });
     }
 
     fn schedule_left(&mut self, now: Time, packet: u32) {
-        let whole = sum(self.packets[packet as usize].body, self.costs.gap);
-        let state = &mut self.packets[packet as usize];
+        let whole = sum(self.packets[packet].body, self.costs.gap);
+        let state = &mut self.packets[packet];
         if state.has_left {
             return;
         }
@@ -153,7 +153,7 @@ impl Circuit {
     }
 
     fn channel_at(&self, packet: u32, position: usize) -> u32 {
-        self.channel_of(self.packets[packet as usize].path[position])
+        self.channel_of(self.packets[packet].path[position])
     }
 }
 

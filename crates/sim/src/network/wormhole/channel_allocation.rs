@@ -301,7 +301,7 @@ impl Wormhole {
 
     /// The packet whose flit is at the front of a lane.
     pub(super) fn front_packet(&self, number: u32) -> &Packet {
-        &self.packets[(self.fabric.front(number) >> PACKET) as usize]
+        &self.packets[self.fabric.front(number) >> PACKET]
     }
 
     /// Whether a lane is free only when the packet before has left it.

@@ -116,12 +116,12 @@ impl Wormhole {
     /// A flit comes to a node, which takes it out at once.
     fn eject(&mut self, number: u32, flit: Flit, delivered: &mut Vec<Delivery>) {
         self.lines.credits.put(number);
-        let message = self.packets[(flit >> PACKET) as usize].message;
+        let message = self.packets[flit >> PACKET].message;
         if flit & HEAD != 0 {
             self.messages.note_first(message, self.now);
         }
         if flit & TAIL != 0 {
-            self.free_packets.push(flit >> PACKET);
+            self.packets.remove(flit >> PACKET);
             let cycle_time = self.cycle_time;
             let time_of = |cycle: u64| Time(cycle.saturating_mul(cycle_time));
             self.messages.note_packet(message, self.now, time_of, delivered);
@@ -145,7 +145,7 @@ impl Wormhole {
     /// stage is over.
     fn find_route<const PLAIN: bool>(&mut self, number: u32, head: Flit) {
         let switch = self.fabric.channels[self.fabric.channel(number)].switch;
-        let packet = &mut self.packets[(head >> PACKET) as usize];
+        let packet = &mut self.packets[head >> PACKET];
         if !PLAIN && packet.waypoint < PAST && self.topology.is_past(switch, packet.waypoint) {
             packet.waypoint = PAST;
         }

@@ -1,6 +1,6 @@
 //! Messages under way: cut into packets where they are sent, put together and put in order where they arrive.
 
-use crate::kernel::Time;
+use crate::kernel::{Slab, Time};
 use crate::network::{Delivery, MessageId};
 
 /// No message, no packet.
@@ -33,8 +33,7 @@ pub(super) struct Message {
 /// All messages under way.
 #[derive(Debug)]
 pub(super) struct Messages {
-    slots: Vec<Message>,
-    free: Vec<u32>,
+    slots: Slab<Message>,
     /// The last message under way from each node to each.
     last: Vec<u32>,
     nodes: usize,
@@ -43,20 +42,17 @@ pub(super) struct Messages {
 
 impl Messages {
     pub(super) fn between(nodes: usize) -> Messages {
-        Messages { slots: Vec::new(), free: Vec::new(), last: vec![NONE; nodes * nodes], nodes, sent: 0 }
+        Messages { slots: Slab::new(), last: vec![NONE; nodes * nodes], nodes, sent: 0 }
     }
 
     /// How many are under way.
     pub(super) fn count(&self) -> u64 {
-        (self.slots.len() - self.free.len()) as u64
+        self.slots.len() as u64
     }
 
     /// Takes in a message; gives its slot.
     pub(super) fn add(&mut self, id: MessageId, from: u32, to: u32, bytes: u64) -> u32 {
-        let slot = self.free.pop().unwrap_or(self.slots.len() as u32);
-        let last = &mut self.last[from as usize * self.nodes + to as usize];
-        let before = std::mem::replace(last, slot);
-        let message = Message {
+        let slot = self.slots.insert(Message {
             id,
             from,
             to,
@@ -68,30 +64,29 @@ impl Messages {
             last: 0,
             next: NONE,
             follower: NONE,
-            is_held: before != NONE,
-        };
+            is_held: false,
+        });
+        let last = &mut self.last[from as usize * self.nodes + to as usize];
+        let before = std::mem::replace(last, slot);
         self.sent += 1;
         if before != NONE {
-            self.slots[before as usize].follower = slot;
-        }
-        match self.slots.get_mut(slot as usize) {
-            Some(place) => *place = message,
-            None => self.slots.push(message),
+            self.slots[before].follower = slot;
+            self.slots[slot].is_held = true;
         }
         slot
     }
 
     pub(super) fn get(&self, slot: u32) -> &Message {
-        &self.slots[slot as usize]
+        &self.slots[slot]
     }
 
     pub(super) fn set_next(&mut self, slot: u32, next: u32) {
-        self.slots[slot as usize].next = next;
+        self.slots[slot].next = next;
     }
 
     /// The bytes of its next packet, of at most `payload`, and whether it is the last.
     pub(super) fn next_packet(&mut self, slot: u32, payload: u64) -> (u64, bool) {
-        let message = &mut self.slots[slot as usize];
+        let message = &mut self.slots[slot];
         let bytes = message.bytes_left.min(payload);
         message.bytes_left -= bytes;
         message.packets += 1;
@@ -101,7 +96,7 @@ impl Messages {
 
     /// Some of it has arrived.
     pub(super) fn note_first(&mut self, slot: u32, cycle: u64) {
-        let message = &mut self.slots[slot as usize];
+        let message = &mut self.slots[slot];
         message.first = message.first.min(cycle);
     }
 
@@ -114,25 +109,26 @@ impl Messages {
         time_of: impl Fn(u64) -> Time,
         delivered: &mut Vec<Delivery>,
     ) {
-        let message = &mut self.slots[slot as usize];
+        let message = &mut self.slots[slot];
         message.packets -= 1;
         message.last = cycle;
         let mut slot = slot;
-        while self.slots[slot as usize].is_ready() {
-            let message = &self.slots[slot as usize];
+        while self.slots[slot].is_ready() {
+            let message = &self.slots[slot];
             delivered.push(Delivery {
                 message: message.id,
                 first_byte: time_of(message.first),
                 last_byte: time_of(message.last),
             });
-            self.free.push(slot);
             let pair = message.from as usize * self.nodes + message.to as usize;
-            slot = message.follower;
+            let follower = message.follower;
+            self.slots.remove(slot);
+            slot = follower;
             if slot == NONE {
                 self.last[pair] = NONE;
                 return;
             }
-            self.slots[slot as usize].is_held = false;
+            self.slots[slot].is_held = false;
         }
     }
 }

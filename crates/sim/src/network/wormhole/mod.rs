@@ -27,7 +27,7 @@ pub use error::WormholeError;
 
 use pio_machine::{Allocator, Arbitration, Choice, Link, Reuse, Wormhole as Description};
 
-use crate::kernel::{Stream, Time};
+use crate::kernel::{Slab, Stream, Time};
 use crate::network::topology::Topology;
 use crate::network::{Delivery, MessageId, Network};
 use bits::Active;
@@ -66,8 +66,7 @@ pub struct Wormhole {
     /// Whether the nodes have put in their flits of this cycle.
     is_injected: bool,
     fabric: Fabric,
-    packets: Vec<Packet>,
-    free_packets: Vec<u32>,
+    packets: Slab<Packet>,
     messages: Messages,
     sources: Sources,
     requests: Box<Requests>,
@@ -140,8 +139,7 @@ impl Wormhole {
             cycle_time,
             now: 0,
             is_injected: false,
-            packets: Vec::new(),
-            free_packets: Vec::new(),
+            packets: Slab::new(),
             messages: Messages::between(nodes as usize),
             sources: Sources::new(nodes as usize),
             requests: Requests::new(),

@@ -104,7 +104,7 @@ impl Wormhole {
             return self.sources.active.remove(node);
         }
         let Source { packet, left, lane, .. } = self.sources.at[node];
-        let flits = self.packets[packet as usize].flits;
+        let flits = self.packets[packet].flits;
         let lane = if lane == NO_LANE { self.free_lane(node, flits) } else { lane };
         if lane == NO_LANE || self.fabric.lanes[lane as usize].credits == 0 {
             return self.sources.active.remove(node);
@@ -150,16 +150,7 @@ impl Wormhole {
         let waypoint = waypoint.unwrap_or(DIRECT);
         let flits = self.description.flits(bytes) as u32;
         let packet = Packet { message, destination: to, waypoint, flits, age };
-        let number = match self.free_packets.pop() {
-            Some(number) => {
-                self.packets[number as usize] = packet;
-                number
-            }
-            None => {
-                self.packets.push(packet);
-                self.packets.len() as u32 - 1
-            }
-        };
+        let number = self.packets.insert(packet);
         let source = &mut self.sources.at[node];
         (source.packet, source.left) = (number, flits);
         if is_last {
