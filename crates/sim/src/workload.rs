@@ -4,6 +4,7 @@ mod bt_io;
 mod catalogue;
 mod checkpoint;
 mod collapse;
+mod entry;
 mod flash_io;
 mod hacc_io;
 mod ior;
@@ -11,173 +12,15 @@ pub mod miller_katz;
 mod parameter;
 mod program;
 mod s3d_io;
+mod steps;
 #[cfg(test)]
 mod tests_support;
 mod trace_file;
 
-use std::ops::Range;
-
-use pio_layout::View;
-use pio_machine::Duration;
-use pio_plan::Direction;
-use pio_trace::{Call, File, HandleId, ViewId};
-
-use crate::error::SimError;
-
-pub use catalogue::{Entry, catalogue, find};
+pub use catalogue::{catalogue, find};
 pub use checkpoint::{daly_interval, young_interval};
 pub use collapse::{Collapse, collapse};
+pub use entry::Entry;
 pub use parameter::{Kind, Parameter, Values};
+pub use steps::{Open, Step, What, Workload};
 pub use trace_file::write_trace;
-
-/// The I/O of a program: files, handles, views, and each rank's calls.
-#[derive(Clone, Debug, Default)]
-pub struct Workload {
-    /// What to call it.
-    pub name: String,
-    /// The files.
-    pub files: Vec<File>,
-    /// Every open of a file by a rank.
-    pub handles: Vec<Open>,
-    /// The file views.
-    pub views: Vec<View>,
-    /// For each group of ranks that open files together: its ranks, ascending.
-    pub groups: Vec<Vec<u32>>,
-    /// The calls of each rank, in order.
-    pub programs: Vec<Vec<Step>>,
-}
-
-/// One open of one file by one rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Open {
-    /// Index of the file.
-    pub file: u32,
-    /// The rank that opens it.
-    pub rank: u32,
-    /// The group that opens it together through MPI-IO; none for an open through POSIX.
-    pub group: Option<u32>,
-    /// Equal for the opens of one collective call; 0 for none.
-    pub collective: u64,
-}
-
-/// One call of one rank, and how long the rank computes before it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Step {
-    /// Time between the previous call and this one.
-    pub think: Duration,
-    /// The call.
-    pub what: What,
-}
-
-/// A call.
-#[derive(Clone, Debug, PartialEq)]
-pub enum What {
-    /// Opens a handle's file.
-    Open(HandleId),
-    /// Closes it.
-    Close(HandleId),
-    /// Sets the view.
-    SetView(HandleId, ViewId),
-    /// Moves the file pointer.
-    Seek(HandleId, Call),
-    /// Reads or writes through MPI-IO.
-    Access {
-        /// The handle.
-        handle: HandleId,
-        /// The function.
-        call: Call,
-        /// Whether the file is read or written.
-        direction: Direction,
-        /// The view in force.
-        view: ViewId,
-        /// Which of its data bytes.
-        positions: Range<u64>,
-        /// Whether all ranks of the group make it together.
-        collective: bool,
-    },
-    /// Reads or writes through POSIX.
-    Request {
-        /// The handle.
-        handle: HandleId,
-        /// The function.
-        call: Call,
-        /// Whether the file is read or written.
-        direction: Direction,
-        /// First byte.
-        offset: u64,
-        /// Bytes that are moved.
-        bytes: u64,
-    },
-    /// A broadcast from one rank to all.
-    Broadcast {
-        /// The rank that has the data.
-        root: u32,
-        /// How many bytes.
-        bytes: u64,
-    },
-}
-
-impl Workload {
-    /// Number of ranks.
-    pub fn ranks(&self) -> u32 {
-        self.programs.len() as u32
-    }
-
-    /// Whether all that the programs name is there, so that whoever runs them can take it for granted.
-    ///
-    /// # Errors
-    /// The first step that names a file, a handle or a view that is not there.
-    pub fn check(&self) -> Result<(), SimError> {
-        if self.programs.is_empty() {
-            return Err(SimError::NoProcess { workload: self.name.clone() });
-        }
-        let wrong = |what, found: String, expected: String| {
-            Err(SimError::Workload { workload: self.name.clone(), what, found, expected })
-        };
-        let ranks = self.ranks();
-        let is_in_order =
-            |group: &Vec<u32>| group.is_sorted_by(|one, next| one < next) && group.last() < Some(&ranks);
-        if let Some(group) = self.groups.iter().find(|group| group.is_empty() || !is_in_order(group)) {
-            return wrong("group", format!("{group:?}"), format!("ascending ranks below {ranks}"));
-        }
-        for (rank, program) in self.programs.iter().enumerate() {
-            for step in program {
-                let Some((handle, view)) = step.what.names() else { continue };
-                let open =
-                    self.handles.get(handle.index()).filter(|open| (open.file as usize) < self.files.len());
-                let Some(open) = open else {
-                    let expected = format!(
-                        "one of {} handles, of one of {} files",
-                        self.handles.len(),
-                        self.files.len()
-                    );
-                    return wrong("handle", handle.0.to_string(), expected);
-                };
-                let members = open.group.and_then(|group| self.groups.get(group as usize));
-                let is_member = members.is_some_and(|members| members.binary_search(&(rank as u32)).is_ok());
-                let goes_through_mpi = view.is_some() || open.group.is_some();
-                if goes_through_mpi && !is_member {
-                    let expected = format!("a handle whose group has rank {rank}, which uses it");
-                    return wrong("handle", handle.0.to_string(), expected);
-                }
-                if let Some(view) = view.filter(|view| view.index() >= self.views.len()) {
-                    let expected = format!("one of {} views", self.views.len());
-                    return wrong("view", view.0.to_string(), expected);
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl What {
-    /// The handle that a call uses, and its view, if it goes through one.
-    fn names(&self) -> Option<(HandleId, Option<ViewId>)> {
-        match self {
-            What::Open(handle) | What::Close(handle) | What::Seek(handle, _) => Some((*handle, None)),
-            What::SetView(handle, view) | What::Access { handle, view, .. } => Some((*handle, Some(*view))),
-            What::Request { handle, .. } => Some((*handle, None)),
-            What::Broadcast { .. } => None,
-        }
-    }
-}

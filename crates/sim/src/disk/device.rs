@@ -4,7 +4,8 @@ use pio_machine::disk::{Disk, Disks, SolidState};
 use pio_machine::{Bandwidth, Duration};
 use pio_plan::Direction;
 
-use super::{DiskError, DriveModel, Request};
+use super::drive::DriveModel;
+use super::request::{DiskError, Request};
 use crate::kernel::Time;
 
 /// A disk, or an array that acts as one.

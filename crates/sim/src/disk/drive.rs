@@ -13,8 +13,8 @@ use pio_plan::Direction;
 
 use super::arm::{Arm, Pass};
 use super::geometry::Geometry;
+use super::request::{DiskError, Outcome, Request, Served};
 use super::segments::{Found, Kind, Segments};
-use super::{DiskError, Outcome, Request, Served};
 use crate::kernel::Time;
 
 /// A drive that remembers where its arm is and what its buffer holds.

@@ -4,7 +4,10 @@ use pio_machine::Duration;
 use pio_machine::disk::Drive;
 use pio_plan::Direction;
 
-use super::{DiskTrace, DiskTraceError, Distribution, DriveModel, Outcome, Seen};
+use super::distribution::Distribution;
+use super::drive::DriveModel;
+use super::request::Outcome;
+use super::trace::{DiskTrace, DiskTraceError, Seen};
 use crate::kernel::Time;
 
 /// What the drive made of a series.

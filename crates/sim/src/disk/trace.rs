@@ -9,7 +9,7 @@ use pio_machine::Duration;
 use pio_plan::Direction;
 use thiserror::Error;
 
-use super::Request;
+use super::request::{DiskError, Request};
 
 /// Requests issued one at a time.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,7 +102,7 @@ pub enum DiskTraceError {
         /// The line, from 1.
         line: usize,
         /// Why not.
-        source: super::DiskError,
+        source: DiskError,
     },
 }
 

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use pio_machine::{Bandwidth, Duration};
 use pio_plan::Direction;
 
+use super::request::{Adapter, Between, IoDone, IoNodeError, IoRequest};
 use super::station::{Station, Use};
-use super::{Adapter, Between, IoDone, IoNodeError, IoRequest};
 use crate::disk::{Device, Waiting};
 use crate::kernel::{Events, Slab, Time};
 

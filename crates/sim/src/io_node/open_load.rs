@@ -3,7 +3,9 @@
 use pio_machine::Duration;
 use pio_plan::Direction;
 
-use super::{Adapter, Between, IoDone, IoNode, IoNodeError, IoRequest, Use};
+use super::node::IoNode;
+use super::request::{Adapter, Between, IoDone, IoNodeError, IoRequest};
+use super::station::Use;
 use crate::kernel::{BatchMeans, Estimate, Stop, Stream, Time, WarmUp};
 
 /// Requests that come at random (exponential times between them), to random places.

@@ -10,7 +10,7 @@
 //!
 //! While few events wait in all, as in a queue with one server, they are kept sorted and never see a bucket.
 
-use crate::kernel::Time;
+use super::time::Time;
 
 /// Events in order of time; those of the same time in the order in which they were added.
 #[derive(Debug)]

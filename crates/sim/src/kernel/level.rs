@@ -1,6 +1,6 @@
 //! A number that changes with time, such as a queue's length, and its average over time.
 
-use super::Time;
+use super::time::Time;
 
 /// A level and the area under it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

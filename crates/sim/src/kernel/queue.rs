@@ -2,7 +2,7 @@
 
 use pio_machine::Duration;
 
-use crate::kernel::Time;
+use super::time::Time;
 
 /// First come, first served. As events are handled in order of time, when it will be free says all there is to know of
 /// those that wait.

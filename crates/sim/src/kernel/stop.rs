@@ -1,6 +1,7 @@
 //! When a simulation of a steady state has run long enough.
 
-use super::{Estimate, Time};
+use super::estimate::Estimate;
+use super::time::Time;
 
 /// An interval of fewer measurements is too uncertain itself to stop a run.
 const LEAST_COUNT: u64 = 2_000;

@@ -3,12 +3,13 @@
 use pio_machine::Switching;
 use thiserror::Error;
 
+use super::carrier::{Delivery, MessageId, Network};
 use super::central_queue::{CentralQueue, CentralQueueError};
 use super::circuit::{Circuit, CircuitError};
 use super::flow::FlowNetwork;
+use super::links::Links;
 use super::topology::{Topology, TopologyError};
 use super::wormhole::{Wormhole, WormholeError};
-use super::{Delivery, Links, MessageId, Network};
 use crate::kernel::Time;
 
 /// A description of which no network can be made.

@@ -6,8 +6,8 @@
 
 use pio_machine::{Bandwidth, Duration, Network as Description, Topology as Shape};
 
+use super::carrier::{Delivery, MessageId, Network};
 use super::topology::{Topology, TopologyError};
-use super::{Delivery, MessageId, Network};
 use crate::kernel::{Events, Queue, Time};
 
 /// A network of end links.

@@ -18,7 +18,7 @@ pub use pattern::{Pattern, Permutation};
 use pio_machine::Duration;
 
 use crate::kernel::{BatchMeans, Events, Histogram, Slab, Stream, Time, WarmUp};
-use crate::network::{Delivery, MessageId, Network};
+use crate::network::carrier::{Delivery, MessageId, Network};
 use gaps::Gaps;
 use pattern::Destinations;
 

@@ -2,7 +2,7 @@
 
 use pio_machine::Duration;
 
-use super::Service;
+use super::service::Service;
 use crate::error::SimError;
 
 /// Stations, and jobs that go from one to the next.

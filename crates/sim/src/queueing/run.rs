@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::model::{Model, Source};
+use super::model::{Model, Place, Source};
 use super::outcome::{ClassOutcome, Outcome, StationOutcome};
-use super::{Service, Station};
+use super::service::Service;
+use super::station::Station;
 use crate::error::SimError;
 use crate::kernel::{BatchMeans, Events, Histogram, Slab, Stop, Stream, Time, WarmUp};
 
@@ -173,7 +174,7 @@ impl Simulation {
                 response_mean: BatchMeans::new(cut),
             });
         }
-        let station = |place: &super::Place| StationState {
+        let station = |place: &Place| StationState {
             station: Station::new(place.servers, place.room),
             blocked: VecDeque::new(),
             stay: BatchMeans::new(cut),

@@ -16,7 +16,7 @@ use pio_cache::{Action, Cache, Event, FileId, ProcessId, RequestId, TransferId};
 use pio_machine::Buffers;
 use pio_plan::Direction;
 
-use super::Part;
+use super::part::Part;
 use crate::buffers::settings;
 use crate::error::SimError;
 use crate::io_node::{Adapter, Between, IoNode, IoRequest};

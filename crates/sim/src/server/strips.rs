@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use pio_machine::{Duration, Service};
 use pio_plan::Direction;
 
-use super::Part;
+use super::part::Part;
 use crate::kernel::Time;
 
 /// A server whose work on a strip takes as long as its bytes.

@@ -1,23 +1,10 @@
 //! The generated workloads by name: `pioscope workload NAME`.
 
-use super::parameter::{Kind, Parameter, Values};
-use super::{Collapse, Workload, bt_io, checkpoint, collapse, flash_io, hacc_io, ior, s3d_io};
+use super::collapse::{Collapse, collapse};
+use super::entry::Entry;
+use super::parameter::{Kind, Parameter};
+use super::{bt_io, checkpoint, flash_io, hacc_io, ior, s3d_io};
 use crate::error::SimError;
-
-/// A workload that can be generated.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// Its name.
-    pub name: &'static str,
-    /// What it is, in a line.
-    pub about: &'static str,
-    /// Where its pattern is described.
-    pub source: &'static str,
-    /// What can be chosen.
-    pub parameters: &'static [Parameter],
-    /// Builds it from parameters that are all there and in their ranges.
-    pub(crate) build: fn(&Values) -> Result<Workload, SimError>,
-}
 
 /// Every workload that can be generated.
 pub fn catalogue() -> &'static [Entry] {
@@ -52,18 +39,6 @@ pub fn find(name: &str) -> Result<&'static Entry, SimError> {
         let known: Vec<&str> = catalogue().iter().map(|entry| entry.name).collect();
         SimError::UnknownWorkload { name: name.to_owned(), known: known.join(", ") }
     })
-}
-
-impl Entry {
-    /// Builds the workload with the parameters `given` as (name, text), the others as by default.
-    ///
-    /// # Errors
-    /// If a parameter is unknown, out of its range, or does not go with another.
-    pub fn build(&self, given: &[(String, String)], seed: u64) -> Result<Workload, SimError> {
-        let workload = (self.build)(&Values::read(self.name, self.parameters, given, seed)?)?;
-        workload.check()?;
-        Ok(workload)
-    }
 }
 
 const COLLAPSE: Entry = Entry {

@@ -9,7 +9,7 @@ use pio_machine::Duration;
 use pio_plan::Direction;
 use pio_trace::{Call, File, HandleId, ViewId};
 
-use super::{Open, Step, What, Workload};
+use super::steps::{Open, Step, What, Workload};
 use crate::error::SimError;
 
 /// The size of a run.

@@ -10,10 +10,10 @@
 use pio_layout::View;
 use pio_plan::Direction;
 
-use super::Workload;
-use super::catalogue::Entry;
+use super::entry::Entry;
 use super::parameter::{Kind, Parameter, Values};
 use super::program::Programs;
+use super::steps::Workload;
 use crate::error::SimError;
 
 pub(super) const ENTRY: Entry = Entry {

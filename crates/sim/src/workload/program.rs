@@ -9,7 +9,7 @@ use pio_plan::Direction;
 use pio_trace::{Call, File, HandleId, ViewId};
 
 use super::parameter::Values;
-use super::{Open, Step, What, Workload};
+use super::steps::{Open, Step, What, Workload};
 
 /// A workload that is being written down: ranks, what they compute, and the calls they make.
 pub(super) struct Programs {

@@ -8,10 +8,10 @@
 use pio_layout::{Datatype, LayoutError, Order, View};
 use pio_plan::Direction;
 
-use super::Workload;
-use super::catalogue::Entry;
+use super::entry::Entry;
 use super::parameter::{Kind, Parameter, Values};
 use super::program::Programs;
+use super::steps::Workload;
 use crate::error::SimError;
 
 const NUMBER_BYTES: u64 = 8;

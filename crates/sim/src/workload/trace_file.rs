@@ -12,7 +12,7 @@ use pio_trace::{
     Call, Event, FileId, Flags, Handle, HandleId, Layer, Process, ProcessId, Tables, Target, TraceWriter,
 };
 
-use super::{Step, What, Workload};
+use super::steps::{Open, Step, What, Workload};
 use crate::error::SimError;
 
 const PICOSECONDS_PER_NANOSECOND: u64 = 1000;
@@ -134,7 +134,7 @@ fn tables(workload: &Workload, notes: &[(String, String)]) -> Tables {
         start_ns: 0,
         end_ns: None,
     };
-    let handle = |open: &super::Open| Handle {
+    let handle = |open: &Open| Handle {
         file: FileId(open.file),
         process: ProcessId(open.rank),
         ranks: open.group.map_or(1, |group| workload.groups[group as usize].len() as u32),

@@ -6,7 +6,7 @@
 use super::state::{Packet, Place};
 use super::{CentralQueue, Event};
 use crate::kernel::Time;
-use crate::network::Delivery;
+use crate::network::carrier::Delivery;
 
 impl CentralQueue {
     /// Begins with the next packet of a node's messages, if there is one, and room for it.

@@ -26,8 +26,8 @@ use std::collections::VecDeque;
 use pio_machine::{CentralQueue as Description, Link};
 
 use crate::kernel::{Events, Slab, Time};
+use crate::network::carrier::{Delivery, MessageId, Network};
 use crate::network::topology::{self, Device, Topology};
-use crate::network::{Delivery, MessageId, Network};
 
 pub use error::CentralQueueError;
 

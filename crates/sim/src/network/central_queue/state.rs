@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::network::MessageId;
+use crate::network::carrier::MessageId;
 
 /// A picosecond that never comes: a channel is in use, and until when is not known yet.
 pub(super) const UNKNOWN: u64 = u64::MAX;

@@ -6,52 +6,12 @@
 //! transactions that go out and with those that come in; one bus carries the data of both. The next packet's data cross
 //! the bus while the one before is sent.
 
-use std::collections::VecDeque;
-
 use pio_machine::Duration;
 
-use crate::kernel::Time;
-
+use super::Circuit;
 use super::costs::{BusCosts, times};
-use super::{Circuit, Event, NONE, Priority};
-
-/// One node's.
-#[derive(Debug, Default)]
-pub(super) struct Adapter {
-    /// Messages that are not acknowledged, by where they go; the first is the one whose turn it is.
-    flows: VecDeque<Flow>,
-    /// The next packet, and when its data are here.
-    next: Option<(u32, Time)>,
-    /// Whether the engine has a packet that has not wholly left.
-    pub is_sending: bool,
-    /// When the processor is free; and the thread processor.
-    processor: Time,
-    thread: Time,
-    bus: Bus,
-}
-
-/// The messages to one node, of one priority, in their order.
-#[derive(Debug)]
-struct Flow {
-    to: u32,
-    priority: Priority,
-    first: u32,
-    last: u32,
-    /// What is left of its turn.
-    slice: u64,
-}
-
-#[derive(Debug, Default)]
-struct Bus {
-    free: Time,
-    last: Option<Way>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Out,
-    In,
-}
+use super::state::{Bus, Event, Flow, NONE, Priority, Way};
+use crate::kernel::Time;
 
 impl Circuit {
     /// A message joins those to its node.

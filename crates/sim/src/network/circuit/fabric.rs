@@ -6,50 +6,9 @@ use pio_machine::circuit::Arbitration;
 
 use crate::kernel::Time;
 
+use super::Circuit;
+use super::state::{Event, NONE, Rank, Waiter};
 use super::wiring::Ports;
-use super::{Circuit, Event, NONE, Priority};
-
-/// One of the channels that a link's direction is divided into: has buffers of its own, and one packet at a time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct VirtualChannel {
-    /// The packet that has it.
-    holder: u32,
-    /// When its last holder's acknowledgement has passed.
-    free: Time,
-    /// Whether there will be an event when it is free.
-    announced: bool,
-}
-
-impl Default for VirtualChannel {
-    fn default() -> VirtualChannel {
-        VirtualChannel { holder: NONE, free: Time(0), announced: false }
-    }
-}
-
-impl VirtualChannel {
-    fn is_free(&self, now: Time) -> bool {
-        self.holder == NONE && self.free <= now
-    }
-}
-
-/// A packet whose head waits at a switch.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Waiter {
-    packet: u32,
-    /// The ports that will do.
-    first_port: u16,
-    end_port: u16,
-    rank: Rank,
-}
-
-impl Waiter {
-    fn ports(&self) -> Ports {
-        self.first_port..self.end_port
-    }
-}
-
-/// Who goes first: the greatest. By the packet's number in the end, so that there is always an order.
-type Rank = (Priority, Reverse<Time>, Reverse<u32>);
 
 impl Circuit {
     /// Whether a channel has a virtual channel to give.

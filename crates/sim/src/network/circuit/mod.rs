@@ -14,32 +14,22 @@ mod costs;
 mod error;
 mod fabric;
 mod packet;
+mod state;
 mod stream;
 mod wiring;
 
 use pio_machine::{Link, circuit as machine};
 
 use crate::kernel::{Events, Slab, Time};
+use crate::network::carrier::{Delivery, MessageId, Network};
 use crate::network::topology::Topology;
-use crate::network::{Delivery, MessageId, Network};
 
 pub use error::CircuitError;
+pub use state::Priority;
 
-use adapter::Adapter;
 use costs::Costs;
-use fabric::{VirtualChannel, Waiter};
-use packet::{Message, Packet};
+use state::{Adapter, Event, Message, Packet, VirtualChannel, Waiter};
 use wiring::Wiring;
-
-/// Which packets go first where they wait for the same link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Priority {
-    /// After those of high priority.
-    #[default]
-    Normal,
-    /// Before all others.
-    High,
-}
 
 /// What a network has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,33 +62,6 @@ pub struct Circuit {
     /// Messages sent and not there yet.
     under_way: usize,
     totals: Totals,
-}
-
-/// No packet, message or event.
-const NONE: u32 = u32::MAX;
-
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    /// A message can be cut into packets.
-    Posted { message: u32 },
-    /// An adapter may be able to go on.
-    Pump { node: u32 },
-    /// The adapter's processor turns to a packet that is to go out.
-    Inject { packet: u32 },
-    /// The head of a packet can leave the switch where it is.
-    AtSwitch { packet: u32 },
-    /// The head of a packet is at its destination.
-    AtNode { packet: u32 },
-    /// The whole packet has left its source; of no meaning if the packet has been rescheduled since.
-    Left { packet: u32, schedule: u32 },
-    /// The whole packet is at its destination; likewise.
-    Tail { packet: u32, schedule: u32 },
-    /// The acknowledgement is back at the source.
-    Closed { packet: u32 },
-    /// A virtual channel that packets wait for is free.
-    Free { virtual_channel: u32 },
-    /// A message is there, and its receiver knows.
-    Arrived { message: u32 },
 }
 
 impl Circuit {

@@ -11,8 +11,9 @@ use pio_machine::Duration;
 
 use crate::kernel::Time;
 
+use super::Circuit;
 use super::costs::times;
-use super::{Circuit, Event};
+use super::state::Event;
 
 impl Circuit {
     /// The head of a packet goes on over a link: the buffers up to here have taken what they could.

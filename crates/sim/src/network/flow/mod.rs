@@ -14,8 +14,8 @@ use std::collections::{HashMap, VecDeque};
 
 use pio_machine::{Bandwidth, Duration, FlowRoutes};
 
+use super::carrier::{Delivery, MessageId, Network};
 use super::topology::Topology;
-use super::{Delivery, MessageId, Network};
 use crate::kernel::{Events, Time};
 use finish::Finishes;
 use routes::Router;

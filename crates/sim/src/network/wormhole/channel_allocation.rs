@@ -8,21 +8,10 @@
 
 use pio_machine::{Allocator, Arbitration, Reuse};
 
+use super::Wormhole;
 use super::bits::{Bits, first_from, first_from_in, only_member};
 use super::fabric::{Channel, Stage};
-use super::{PACKET, Packet, Wormhole};
-
-/// The heads of a switch that were granted lanes, or the lanes that were asked for, and which.
-#[derive(Debug)]
-pub(super) struct Grants {
-    /// Places among the lanes of the switch, each once.
-    places: Vec<usize>,
-    /// For each place, the lanes: none for who is not in the list.
-    lanes: Vec<u64>,
-    /// The heads whose turn it is, and those that ask for one lane.
-    trying: Vec<u64>,
-    asking: Vec<u64>,
-}
+use super::flit::{PACKET, Packet};
 
 /// Where lanes are matched: a class of a channel.
 struct Point {
@@ -34,26 +23,6 @@ struct Point {
     /// The first of the lanes that lead into the switch that sends into the channel, and how many places they have.
     first_place: u32,
     places: u32,
-}
-
-impl Grants {
-    /// For so many words of places.
-    pub(super) fn among(words: usize) -> Grants {
-        Grants {
-            places: Vec::new(),
-            lanes: vec![0; 64 * words],
-            trying: vec![0; words],
-            asking: vec![0; words],
-        }
-    }
-
-    #[inline]
-    fn add(&mut self, place: usize, within: usize) {
-        if self.lanes[place] == 0 {
-            self.places.push(place);
-        }
-        self.lanes[place] |= 1 << within;
-    }
 }
 
 impl Wormhole {

@@ -4,10 +4,11 @@
 //! the other does in the same cycle. A lane that a tail frees is free from the next cycle on, and a head that gets a lane
 //! asks for the switch from the next cycle on.
 
+use super::Wormhole;
 use super::fabric::{NO_LANE, Stage};
-use super::{Flit, HEAD, PACKET, PAST, TAIL, Wormhole};
+use super::flit::{Flit, HEAD, PACKET, PAST, TAIL};
 use crate::kernel::Time;
-use crate::network::Delivery;
+use crate::network::carrier::Delivery;
 
 impl Wormhole {
     /// Carries out a cycle but for what nodes put in: that comes first when time goes on, so that what they are told of
@@ -38,7 +39,7 @@ impl Wormhole {
         let batch = self.lines.node_credits.take();
         for lane in batch.iter().copied() {
             self.fabric.return_credit::<PLAIN>(lane);
-            self.sources.wake(self.fabric.channels[self.fabric.channel(lane)].sender);
+            self.senders.wake(self.fabric.channels[self.fabric.channel(lane)].sender);
         }
         self.lines.node_credits.give_back(batch);
         let batch = self.lines.routed.take();

@@ -2,7 +2,7 @@
 
 use pio_machine::Wormhole as Description;
 
-use super::Flit;
+use super::flit::Flit;
 use super::line::Line;
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Messages under way: cut into packets where they are sent, put together and put in order where they arrive.
 
 use crate::kernel::{Slab, Time};
-use crate::network::{Delivery, MessageId};
+use crate::network::carrier::{Delivery, MessageId};
 
 /// No message, no packet.
 pub(super) const NONE: u32 = u32::MAX;

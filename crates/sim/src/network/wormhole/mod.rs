@@ -16,10 +16,14 @@ mod channel_allocation;
 mod cycle;
 mod error;
 mod fabric;
+mod flit;
+mod grants;
 mod line;
 mod lines;
 mod messages;
+mod requests;
 mod routes;
+mod senders;
 mod sources;
 mod switch_allocation;
 
@@ -28,26 +32,17 @@ pub use error::WormholeError;
 use pio_machine::{Allocator, Arbitration, Choice, Link, Reuse, Wormhole as Description};
 
 use crate::kernel::{Slab, Stream, Time};
+use crate::network::carrier::{Delivery, MessageId, Network};
 use crate::network::topology::Topology;
-use crate::network::{Delivery, MessageId, Network};
 use bits::Active;
-use channel_allocation::Grants;
 use fabric::Fabric;
+use flit::Packet;
+use grants::Grants;
 use lines::Lines;
 use messages::Messages;
+use requests::Requests;
 use routes::Routes;
-use sources::Sources;
-use switch_allocation::Requests;
-
-/// A flit: the number of its packet, and whether it is the first or the last one of it.
-type Flit = u32;
-const HEAD: Flit = 1;
-const TAIL: Flit = 2;
-const PACKET: u32 = 2;
-
-/// No waypoint; and one that the packet is past.
-const DIRECT: u32 = u32::MAX;
-const PAST: u32 = u32::MAX - 1;
+use senders::Senders;
 
 /// Nodes at most: messages are kept in order by pairs of nodes.
 const MOST_NODES: u32 = 8192;
@@ -68,7 +63,7 @@ pub struct Wormhole {
     fabric: Fabric,
     packets: Slab<Packet>,
     messages: Messages,
-    sources: Sources,
+    senders: Senders,
     requests: Box<Requests>,
     /// For each channel and class, the places of the lanes at its sender whose heads ask for one of its lanes.
     wanting: Vec<u64>,
@@ -88,17 +83,6 @@ pub struct Wormhole {
     /// Whether nothing is out of the ordinary: one class, one word of who asks, each in turn, stages of one cycle, and
     /// nobody looks at how full lanes are. What is done for each flit is compiled for that by itself.
     is_plain: bool,
-}
-
-/// A packet on its way.
-#[derive(Clone, Copy, Debug)]
-struct Packet {
-    message: u32,
-    destination: u32,
-    /// Where it goes first, [`DIRECT`] or [`PAST`].
-    waypoint: u32,
-    flits: u32,
-    age: u64,
 }
 
 impl Wormhole {
@@ -141,7 +125,7 @@ impl Wormhole {
             is_injected: false,
             packets: Slab::new(),
             messages: Messages::between(nodes as usize),
-            sources: Sources::new(nodes as usize),
+            senders: Senders::new(nodes as usize),
             requests: Requests::new(),
             wanting: vec![0; fabric.channels.len() * needed as usize * words],
             words,
@@ -199,13 +183,13 @@ impl Wormhole {
 
     /// The next cycle in which something happens.
     fn next_cycle(&self) -> Option<u64> {
-        if !self.is_injected && (self.sources.is_active() || self.sources.due() <= self.now) {
+        if !self.is_injected && (self.senders.is_active() || self.senders.due() <= self.now) {
             return Some(self.now);
         }
-        if !self.switching.is_empty() || !self.allocating.is_empty() || self.sources.is_active() {
+        if !self.switching.is_empty() || !self.allocating.is_empty() || self.senders.is_active() {
             return Some(self.now + 1);
         }
-        let due = self.lines.due().min(self.sources.due());
+        let due = self.lines.due().min(self.senders.due());
         (due != u64::MAX).then(|| due.max(self.now + 1))
     }
 }
@@ -222,7 +206,7 @@ impl Network for Wormhole {
             self.nodes()
         );
         let slot = self.messages.add(message, from, to, bytes);
-        self.sources.add(now.0.div_ceil(self.cycle_time), slot);
+        self.senders.add(now.0.div_ceil(self.cycle_time), slot);
     }
 
     fn next_time(&self) -> Option<Time> {

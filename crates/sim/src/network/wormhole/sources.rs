@@ -1,85 +1,25 @@
 //! What nodes put into the network: one flit a cycle each, message after message, packet after packet.
 
-use std::collections::VecDeque;
-
 use pio_machine::Choice;
 
-use super::bits::{Active, first_from};
+use super::Wormhole;
+use super::bits::first_from;
 use super::fabric::NO_LANE;
+use super::flit::{DIRECT, HEAD, PACKET, Packet, TAIL};
 use super::messages::NONE;
-use super::{DIRECT, HEAD, PACKET, Packet, TAIL, Wormhole};
-
-/// A node as a sender.
-#[derive(Clone, Copy, Debug)]
-struct Source {
-    /// First and last of the messages that it has still to send.
-    first: u32,
-    last: u32,
-    /// The packet that it is sending, how many flits are left, and the lane if it has one.
-    packet: u32,
-    left: u32,
-    lane: u32,
-    /// Where the round robin over its lanes goes on.
-    next_lane: u8,
-}
-
-#[derive(Debug)]
-pub(super) struct Sources {
-    at: Vec<Source>,
-    /// Nodes that may have something to send and a credit.
-    active: Active,
-    /// Messages that are still to come, with their cycles.
-    coming: VecDeque<(u64, u32)>,
-}
-
-impl Sources {
-    pub(super) fn new(nodes: usize) -> Sources {
-        let source = Source { first: NONE, last: NONE, packet: NONE, left: 0, lane: NO_LANE, next_lane: 0 };
-        Sources { at: vec![source; nodes], active: Active::none_of(nodes), coming: VecDeque::new() }
-    }
-
-    /// A message is to be sent from `cycle` on.
-    pub(super) fn add(&mut self, cycle: u64, message: u32) {
-        let mut place = self.coming.len();
-        while place > 0 && self.coming[place - 1].0 > cycle {
-            place -= 1;
-        }
-        if place == self.coming.len() {
-            self.coming.push_back((cycle, message));
-        } else {
-            self.coming.insert(place, (cycle, message));
-        }
-    }
-
-    /// A credit has come back to a node.
-    pub(super) fn wake(&mut self, node: u32) {
-        let source = &self.at[node as usize];
-        if source.packet != NONE || source.first != NONE {
-            self.active.insert(node as usize);
-        }
-    }
-
-    pub(super) fn is_active(&self) -> bool {
-        !self.active.is_empty()
-    }
-
-    /// The cycle of the next message to come; never, if there is none.
-    pub(super) fn due(&self) -> u64 {
-        self.coming.front().map_or(u64::MAX, |(cycle, _)| *cycle)
-    }
-}
+use super::senders::Sender;
 
 impl Wormhole {
     /// Every node that can puts in a flit.
     pub(super) fn inject(&mut self) {
-        while self.sources.due() <= self.now {
-            if let Some((_, message)) = self.sources.coming.pop_front() {
+        while self.senders.due() <= self.now {
+            if let Some((_, message)) = self.senders.coming.pop_front() {
                 self.queue(message);
             }
         }
-        for group in 0..self.sources.active.groups() {
-            for word in self.sources.active.words(group) {
-                for node in self.sources.active.members(word) {
+        for group in 0..self.senders.active.groups() {
+            for word in self.senders.active.words(group) {
+                for node in self.senders.active.members(word) {
                     self.inject_from(node);
                 }
             }
@@ -89,32 +29,32 @@ impl Wormhole {
     /// A message joins the queue of its sender.
     fn queue(&mut self, message: u32) {
         let node = self.messages.get(message).from as usize;
-        let source = &mut self.sources.at[node];
+        let source = &mut self.senders.at[node];
         if source.first == NONE {
             source.first = message;
         } else {
             self.messages.set_next(source.last, message);
         }
         source.last = message;
-        self.sources.active.insert(node);
+        self.senders.active.insert(node);
     }
 
     fn inject_from(&mut self, node: usize) {
-        if self.sources.at[node].packet == NONE && !self.begin_packet(node) {
-            return self.sources.active.remove(node);
+        if self.senders.at[node].packet == NONE && !self.begin_packet(node) {
+            return self.senders.active.remove(node);
         }
-        let Source { packet, left, lane, .. } = self.sources.at[node];
+        let Sender { packet, left, lane, .. } = self.senders.at[node];
         let flits = self.packets[packet].flits;
         let lane = if lane == NO_LANE { self.free_lane(node, flits) } else { lane };
         if lane == NO_LANE || self.fabric.lanes[lane as usize].credits == 0 {
-            return self.sources.active.remove(node);
+            return self.senders.active.remove(node);
         }
         let mut flit = packet << PACKET;
         if left == flits {
             flit |= HEAD;
             self.fabric.take(lane, NO_LANE);
         }
-        let source = &mut self.sources.at[node];
+        let source = &mut self.senders.at[node];
         (source.left, source.lane) = (left - 1, lane);
         if left == 1 {
             flit |= TAIL;
@@ -132,7 +72,7 @@ impl Wormhole {
 
     /// Cuts the next packet off the first message of a node, if there is one.
     fn begin_packet(&mut self, node: usize) -> bool {
-        let message = self.sources.at[node].first;
+        let message = self.senders.at[node].first;
         if message == NONE {
             return false;
         }
@@ -151,7 +91,7 @@ impl Wormhole {
         let flits = self.description.flits(bytes) as u32;
         let packet = Packet { message, destination: to, waypoint, flits, age };
         let number = self.packets.insert(packet);
-        let source = &mut self.sources.at[node];
+        let source = &mut self.senders.at[node];
         (source.packet, source.left) = (number, flits);
         if is_last {
             source.first = next;
@@ -164,7 +104,7 @@ impl Wormhole {
         let channel = self.fabric.injection[node];
         let mut free = self.fabric.channels[channel as usize].free;
         let needed = if self.description.cut_through { flits } else { 1 };
-        let source = &mut self.sources.at[node];
+        let source = &mut self.senders.at[node];
         while free != 0 {
             let within = first_from(free, usize::from(source.next_lane));
             let lane = self.fabric.lane(channel as usize, within);

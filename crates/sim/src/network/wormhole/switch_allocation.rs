@@ -2,23 +2,11 @@
 
 use pio_machine::{Allocator, Arbitration};
 
+use super::Wormhole;
 use super::bits::{Bits, first_from};
 use super::fabric::{FROM_NODE, Sent, Stage};
-use super::{TAIL, Wormhole};
-
-const PORTS: usize = 64;
-
-/// Requests of a switch, kept so that no memory is asked for in each cycle.
-#[derive(Debug)]
-pub(super) struct Requests {
-    /// The input ports that ask for each output port, and the other way round.
-    inputs: [u64; PORTS],
-    outputs: [u64; PORTS],
-    /// The input ports that each output port grants, or the other way round.
-    granted: [u64; PORTS],
-    /// The lane that each input port would send from to each output port.
-    lane: [[u8; PORTS]; PORTS],
-}
+use super::flit::TAIL;
+use super::requests::{PORTS, Requests};
 
 /// Who is not matched yet at a switch.
 struct Unmatched {
@@ -27,17 +15,6 @@ struct Unmatched {
     first_output: usize,
     inputs: u64,
     outputs: u64,
-}
-
-impl Requests {
-    pub(super) fn new() -> Box<Requests> {
-        Box::new(Requests {
-            inputs: [0; PORTS],
-            outputs: [0; PORTS],
-            granted: [0; PORTS],
-            lane: [[0; PORTS]; PORTS],
-        })
-    }
 }
 
 impl Unmatched {

@@ -3,9 +3,9 @@
 use super::profile::{Class, Profile};
 use super::{application_with, find};
 use crate::error::SimError;
-use crate::workload::Workload;
-use crate::workload::catalogue::Entry;
+use crate::workload::entry::Entry;
 use crate::workload::parameter::{Kind, Parameter, Values};
+use crate::workload::steps::Workload;
 
 const SOURCE: &str = "Miller and Katz 1991, Tables 1 and 2 and sections 3, 5 and 6";
 

@@ -6,7 +6,7 @@ use pio_trace::{Call, File, HandleId};
 
 use super::profile::{Class, Profile};
 use super::tables::Published;
-use crate::workload::{Open, Step, What, Workload};
+use crate::workload::steps::{Open, Step, What, Workload};
 
 /// Sizes are multiples of the largest of these that changes them by no more than [`ALIGNMENT_ERROR`]: programs on the
 /// Cray made requests of whole sectors (of 4096 B), where they could.

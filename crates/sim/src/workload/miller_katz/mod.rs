@@ -13,7 +13,7 @@ pub use profile::{Class, Profile};
 pub use tables::{PUBLISHED, Published};
 
 use crate::error::SimError;
-use crate::workload::Workload;
+use crate::workload::steps::Workload;
 
 /// One of the seven as a workload of one process, with think times.
 ///

@@ -1,0 +1,21 @@
+//! What servers are asked for.
+
+use pio_plan::Direction;
+
+/// A rank's request, as far as one server has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) rank: u32,
+    pub(crate) file: u32,
+    pub(crate) server: u32,
+    pub(crate) direction: Direction,
+    /// Where it begins among the bytes that the server has of the file.
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+    /// Those of them in its first strip here, which it may have only the end of. The others begin at their strip's start.
+    pub(crate) first_strip: u64,
+    /// Pieces that the server puts in their places (or picks out) itself; 0 where the bytes are in one run.
+    pub(crate) pieces: u64,
+    /// Bytes of the message that goes back, data included.
+    pub(crate) answer_bytes: u64,
+}
