@@ -128,7 +128,7 @@ static int lock_sidecar(const char *folder) {
 static void ends_by_itself(int collective) {
   char folder[1300], name[1400];
   MPI_File file;
-  MPI_Request request;
+  MPI_Request request, others[2];
   MPI_Status status;
   int before = 1, after = 2, seen = 0, flag = 1;
   snprintf(folder, sizeof folder, "%s/locked.%d.%d", path, rank, collective);
@@ -136,15 +136,22 @@ static void ends_by_itself(int collective) {
   snprintf(name, sizeof name, "%s/file", folder);
   OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
   OK(MPI_File_set_atomicity(file, 1));
+  OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
   OK(MPI_File_write_at(file, 0, &before, 1, MPI_INT, &status));
   int locked = lock_sidecar(folder);
   if (locked >= 0) {
     OK(collective ? MPI_File_iwrite_at_all(file, 0, &after, 1, MPI_INT, &request)
                   : MPI_File_iwrite_at(file, 0, &after, 1, MPI_INT, &request));
-    for (int i = 0; i < 3; i++) {
+    /* Long enough for it to be at the lock. */
+    for (double start = now(); now() - start < 0.05;) {
       OK(MPI_Test(&request, &flag, &status));
       CHECK(!flag);
     }
+    /* Others behind it must not be held up either, of either kind. */
+    OK(MPI_File_iwrite_at(file, 1, &after, 1, MPI_INT, &others[0]));
+    OK(MPI_File_iwrite_at_all(file, 2, &after, 1, MPI_INT, &others[1]));
+    OK(MPI_Testall(2, others, &flag, MPI_STATUSES_IGNORE));
+    CHECK(!flag);
     close(locked);
     int plain = open(name, O_RDONLY);
     for (double start = now(); seen != after && now() - start < LIMIT_S;)
@@ -153,6 +160,7 @@ static void ends_by_itself(int collective) {
     close(plain);
     OK(MPI_Wait(&request, &status));
     CHECK(count_of(&status, MPI_INT) == 1);
+    OK(MPI_Waitall(2, others, MPI_STATUSES_IGNORE));
   }
   OK(MPI_File_close(&file));
   unlink(name);

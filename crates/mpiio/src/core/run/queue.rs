@@ -5,7 +5,6 @@
 //! waits until none is before it, and carries itself out. A nonblocking one waits in the queue, and is carried on by the
 //! [progress engine](progress). Only the program is told that it is complete, because MPI is told, too.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ops::{Deref, DerefMut};
@@ -47,8 +46,10 @@ pub(crate) struct Queue<R> {
 }
 
 struct Line<R> {
-    /// Here, unless a blocking operation has it.
+    /// Here, unless an operation has it.
     resource: Option<R>,
+    /// Somebody is in a step of an operation, which may take long: not with the lock.
+    is_running: bool,
     waiting: VecDeque<Operation<R>>,
     current: Option<Operation<R>>,
     /// On what the current operation would block.
@@ -78,6 +79,7 @@ impl<R: Send + 'static> Queue<R> {
     pub(crate) fn new(resource: R, any_thread_sends: bool) -> Queue<R> {
         let line = Line {
             resource: Some(resource),
+            is_running: false,
             waiting: VecDeque::new(),
             current: None,
             blocked: WouldBlock::OnStorage,
@@ -145,72 +147,109 @@ impl<R: Send + 'static> Queue<R> {
 
 impl<R: Send + 'static> Task for Mutex<Line<R>> {
     fn step(&self, who: Who) -> Left {
-        // Whoever has it carries on.
-        let Ok(mut line) = self.try_lock() else {
-            return Left { any: true, for_thread: false, moved: false };
-        };
-        let may = progress::may(who, line.any_thread_sends);
-        let mut moved = line.work(may);
+        let mut moved = false;
+        loop {
+            // The lock ends with this line.
+            let taken = lock(self).take(who);
+            let Some(taken) = taken else { break };
+            let (came_further, is_through) = taken.step(self);
+            moved |= came_further;
+            if !is_through {
+                break;
+            }
+        }
         if who == Who::Program {
-            moved |= !line.ended.is_empty();
-            for (completion, outcome) in std::mem::take(&mut line.ended) {
+            // Not with the lock: MPI is told, which may call us back.
+            let ended = std::mem::take(&mut lock(self).ended);
+            moved |= !ended.is_empty();
+            for (completion, outcome) in ended {
                 completion.tell(outcome);
             }
         }
-        Left {
-            any: line.is_busy() || !line.ended.is_empty(),
-            for_thread: line.is_busy() && line.is_for_thread(),
-            moved,
-        }
+        let line = lock(self);
+        Left { any: line.is_left(), for_thread: line.is_for_thread(), moved }
     }
 
     fn is_left(&self) -> bool {
-        self.try_lock().map_or(true, |line| line.is_busy() || !line.ended.is_empty())
+        lock(self).is_left()
     }
 }
 
 impl<R> Line<R> {
     fn is_busy(&self) -> bool {
-        self.current.is_some() || !self.waiting.is_empty()
+        self.is_running || self.current.is_some() || !self.waiting.is_empty()
     }
 
-    /// Whether the progress thread could carry on with the operation that comes next.
+    fn is_left(&self) -> bool {
+        self.is_busy() || !self.ended.is_empty()
+    }
+
+    /// Whether the progress thread could carry on with the operation that comes next. Who is in a step takes the next one
+    /// itself.
     fn is_for_thread(&self) -> bool {
-        self.any_thread_sends || self.current.is_none() || self.blocked == WouldBlock::OnStorage
+        self.is_busy()
+            && !self.is_running
+            && self.resource.is_some()
+            && (self.any_thread_sends || self.current.is_none() || self.blocked == WouldBlock::OnStorage)
     }
 
-    /// Carries on until an operation would block, or all are complete; whether any came further.
-    fn work(&mut self, may: May) -> bool {
-        let mut any_moved = false;
-        while let Some(resource) = &mut self.resource
-            && let Some(mut operation) = self.current.take().or_else(|| self.waiting.pop_front())
-        {
-            let step = catch_unwind(AssertUnwindSafe(|| (operation.work)(resource, may)));
-            let outcome = match step {
-                Ok(Step::Blocked { on, moved }) => {
-                    (self.current, self.blocked) = (Some(operation), on);
-                    return any_moved | moved;
-                }
-                Ok(Step::Done(outcome)) => outcome,
-                Err(panic) => {
-                    self.lose(panic);
-                    Err(Status::Internal)
-                }
-            };
-            any_moved = true;
-            self.ended.extend(operation.completion.map(|completion| (completion, outcome)));
-        }
+    /// The operation that comes next and what it needs, for a step of `who`.
+    fn take(&mut self, who: Who) -> Option<Taken<R>> {
         if self.lost {
-            let waiting = std::mem::take(&mut self.waiting).into_iter().filter_map(|one| one.completion);
-            self.ended.extend(waiting.map(|completion| (completion, Err(Status::Internal))));
+            self.lose();
         }
-        any_moved
+        if self.is_running || (self.current.is_none() && self.waiting.is_empty()) {
+            return None;
+        }
+        let resource = self.resource.take()?;
+        let operation = self.current.take().or_else(|| self.waiting.pop_front())?;
+        self.is_running = true;
+        Some(Taken { operation, resource, may: progress::may(who, self.any_thread_sends) })
     }
 
-    /// What an operation that panicked worked with is in a state that nobody knows.
-    fn lose(&mut self, _: Box<dyn Any + Send>) {
+    /// What an operation that panicked worked with is in a state that nobody knows: it is gone, and those that wait fail.
+    fn lose(&mut self) {
         self.lost = true;
-        self.resource = None;
+        let waiting = std::mem::take(&mut self.waiting).into_iter().filter_map(|one| one.completion);
+        self.ended.extend(waiting.map(|completion| (completion, Err(Status::Internal))));
+    }
+}
+
+/// An operation that somebody is in a step of.
+struct Taken<R> {
+    operation: Operation<R>,
+    resource: R,
+    may: May,
+}
+
+impl<R> Taken<R> {
+    /// Takes the step, and puts back what is left; whether it came any further, and whether it is through.
+    fn step(self, line: &Mutex<Line<R>>) -> (bool, bool) {
+        let Taken { mut operation, mut resource, may } = self;
+        let step = catch_unwind(AssertUnwindSafe(|| (operation.work)(&mut resource, may)));
+        if let Ok(Step::Blocked { on, moved }) = step {
+            let mut line = lock(line);
+            (line.current, line.blocked) = (Some(operation), on);
+            (line.resource, line.is_running) = (Some(resource), false);
+            return (moved, false);
+        }
+        let Operation { work, completion } = operation;
+        // Before others see that it is through: it keeps the file.
+        drop(work);
+        let mut line = lock(line);
+        line.is_running = false;
+        let outcome = match step {
+            Ok(Step::Done(outcome)) => {
+                line.resource = Some(resource);
+                outcome
+            }
+            _ => Err(Status::Internal),
+        };
+        line.ended.extend(completion.map(|completion| (completion, outcome)));
+        if step.is_err() {
+            line.lose();
+        }
+        (true, true)
     }
 }
 
