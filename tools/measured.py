@@ -67,7 +67,7 @@ def page(name, command=None, wanted=True):
 def write(name, command, printed):
     """Writes a page of what a command printed on this machine."""
     today = datetime.date.today().isoformat()
-    text = f"# {TITLES[name]}\n\nWritten by `{command}`; run it again to measure your machine.\n\n"
+    text = f"# {TITLES[name]}\n\nWritten by `{command}`; run it again to write this page anew.\n\n"
     text += "".join(f"- {what}: {value}\n" for what, value in {**machine(), "date": today}.items())
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / f"{name}.md").write_text(f"{text}\n```text\n{printed.strip()}\n```\n")
@@ -75,7 +75,7 @@ def write(name, command, printed):
 
 def machine():
     """What a reader must know of the place of a measurement."""
-    return {"processor": f"{len(os.sched_getaffinity(0))} of {processor()}", "kernel": f"Linux {platform.release()}",
+    return {"processor": f"{len(os.sched_getaffinity(0))} × {processor()}", "kernel": f"Linux {platform.release()}",
             "MPI": mpi(), "commit": commit()}
 
 
