@@ -73,11 +73,12 @@ test-slow: build ## the long random tests
 fuzz: preflight ## every decoder, FUZZ_SECONDS=30 each
 	python3 tools/fuzz.py
 
-lint: preflight ## formatting, clippy, the fuzz targets, forbidden words
+lint: preflight ## formatting, clippy, documentation, the fuzz targets, forbidden words
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo check --manifest-path fuzz/Cargo.toml
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items
 	python3 tools/lint.py
 
 bench: release .venv-libcachesim/.ready ## ratios, also written to docs/measured: two-phase against the MPI's own, recording against not recording, models against a bare loop, I/O servers against their transport, cache against libCacheSim

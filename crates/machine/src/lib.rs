@@ -4,7 +4,7 @@
 //! text carries its unit; an unknown key, a missing or an absurd value is an error that names file, line and what is
 //! allowed. `docs/machines.md` explains every key.
 //!
-//! Some descriptions are built in ([`Machine::built_in`]); [`calibrate`] measures the machine it runs on.
+//! Some descriptions are built in ([`Machine::built_in`]); [`calibrate()`] measures the machine it runs on.
 
 mod buffers;
 mod built_in;

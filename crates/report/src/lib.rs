@@ -1,6 +1,6 @@
 //! Report: tables, figures and the HTML report.
 //!
-//! [`text`] is for the terminal, [`html`] writes one file that needs nothing else: no network, no library, no font.
+//! [`text()`] is for the terminal, [`html()`] writes one file that needs nothing else: no network, no library, no font.
 
 mod bars;
 pub mod chart;

@@ -1,6 +1,6 @@
 //! Queueing networks: stations with one or more servers, finite room, and jobs that go from one to the next.
 //!
-//! A [`Model`] is described, checked and run ([`run`]); a [`Station`] alone can be part of another model's event loop.
+//! A [`Model`] is described, checked and run ([`run()`]); a [`Station`] alone can be part of another model's event loop.
 //! Where the theory has closed forms (M/M/c, M/G/1, Jackson, mean value analysis), `tests/all/queueing.rs` checks against
 //! them.
 //!

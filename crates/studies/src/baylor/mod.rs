@@ -3,7 +3,7 @@
 //!
 //! The paper's method has two steps: a queueing model of one I/O node gives the mean time of each kind of request at each
 //! rate ([`io_node_times`]); these are then what I/O nodes take in the simulation of the machine ([`crate::pios`]). A
-//! [`Point`] is one such simulation; [`plots`] are the paper's figures, [`statements`] what its text says, beside what is
+//! [`Point`] is one such simulation; [`plots()`] are the paper's figures, [`statements()`] what its text says, beside what is
 //! computed. `papers/baylor-1995/README.md` says what was calibrated on what.
 
 mod io_node;

@@ -1,7 +1,7 @@
 //! The study of Miller and Katz (1991): seven applications of a Cray Y-MP, and how file buffers serve them.
 //!
 //! [`Study`] has the applications and the computer; [`Case`]s are run on it, many at a time. What the paper states is put
-//! beside what we compute by [`statements`]; [`figures`] are the paper's, with whatever a user changes.
+//! beside what we compute by [`statements()`]; [`figures`] are the paper's, with whatever a user changes.
 //! `papers/miller-katz-1991/README.md` says what rests on what.
 
 pub mod figures;

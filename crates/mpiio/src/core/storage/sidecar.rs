@@ -1,7 +1,7 @@
 //! The sidecar of an open file: what owns its shared file pointer and the locks of atomic mode.
 //!
 //! No rank's help is needed for either: whoever uses the sidecar asks it alone. It is a hidden file, beside the file in
-//! its file system ([`file`]) or in the store ([`object`]). It is made by the first use, so that files without shared
+//! its file system ([`mod@file`]) or in the store ([`object`]). It is made by the first use, so that files without shared
 //! pointers have none, and removed when the file is closed. Its name is the same on all ranks and no other open file's.
 //! Where rank 0 may not create files beside the file, or the file is on I/O servers, and all ranks are on one node, it
 //! lies in memory (`/dev/shm`).
