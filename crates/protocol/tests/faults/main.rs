@@ -14,16 +14,21 @@
 //! |---|---|
 //! | `Link` repeats nothing, or all but the last request, over a new connection | 0 |
 //! | `Link` tells the program of a view that the server has forgotten | 9 |
+//! | `Split` forgets a byte that did not fit | 9 |
 //! | `Server` still takes requests of a client's old connection | 12 |
+//! | additions are not remembered on disk | 20 |
 //! | `Unsynced` acknowledges a sync in another epoch than the write | 24 |
 //! | `Unsynced` acknowledges a write after another epoch began | 27 |
-//! | `Transfer` takes what was read in another epoch | 89 |
+//! | `Transfer` takes what was read in another epoch (shipped) | 89 |
+//! | a sync that fails begins no epoch | 201 |
 //! | `Server` begins a session while work of the client's last connection goes on | 399 |
-//! | `Link` does not give back a lock that was given up | 6131 |
-//! | `size` takes a length of another epoch | 6848, of an earlier program |
+//! | a server says the epoch of a write when it is done | 3752 |
+//! | `Link` does not give back a lock that was given up (shipped) | 6131 |
+//! | `size` takes a length of another epoch (shipped) | 6848, of an earlier program |
+//! | a lock is not given back if there was no connection to ask for that (shipped) | 19431, of an earlier program |
 //!
-//! The last of these and two before them were so when the simulation ran first; each has a test of its own. A session that
-//! forgets its answers is not found, and need not be: what must not be done twice is remembered on disk, with the names.
+//! What was shipped so is mended; the decisions have tests of their own beside them. A session that forgets its answers is
+//! not found, and need not be: what must not be done twice is remembered on disk, with the names.
 //!
 //! A seed decides everything. One that fails is printed, with the command that runs it again and tells what happens. After
 //! TigerBeetle's simulator.
