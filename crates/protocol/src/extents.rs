@@ -5,8 +5,8 @@
 
 use pio_layout::{Datatype, View};
 
+use crate::error::{Expected, Failure, ProtocolError};
 use crate::wire::{Input, put};
-use crate::{Expected, Failure, ProtocolError};
 
 /// Extents that one request names at most.
 pub const MOST_EXTENTS: usize = 64;

@@ -12,8 +12,9 @@
 //! On a stream of bytes the prefix is *packed*, as most messages are short: the two lengths are LEB128, the checksum of the
 //! data is there only if there are data, and the checksum of the head is that of the prefix as it is above.
 
+use crate::error::ProtocolError;
+use crate::limits::Limits;
 use crate::wire::put;
-use crate::{Limits, ProtocolError};
 
 /// Bytes before the head.
 pub const PREFIX_BYTES: usize = 16;

@@ -9,8 +9,9 @@
 //! | instead of 2 or 4 | refused | `5`, reason (string) |
 //! | instead of 4 | busy | `6`: work of the client's last connection is not over yet; come again soon |
 
+use crate::error::ProtocolError;
+use crate::process::{ClientId, Process};
 use crate::wire::{Input, put, put_bytes};
-use crate::{ClientId, Process, ProtocolError};
 
 /// A message before a session exists.
 #[derive(Clone, Debug, PartialEq, Eq)]

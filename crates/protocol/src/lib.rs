@@ -30,13 +30,9 @@ pub use error::{Expected, Failure, ProtocolError};
 pub use extents::{Extents, MOST_EXTENTS};
 pub use limits::{Limits, PATH_BYTES};
 pub use placement::{Placement, Share, Shares, SlotStrips, StripRuns, StripShare, owner_of};
-pub use process::Process;
+pub use process::{ClientId, Process};
 pub use reply::{Answer, FileRecord, Holder, MOST_BLOCKS, MOST_NAMES, Reply, ReplyBody, Usage};
 pub use request::{Access, Body, FileId, FileRef, Name, Register, Request, ViewRef};
 
 /// The version of the protocol: both sides must have the same.
 pub const VERSION: u32 = 8;
-
-/// A client, by a random number that it keeps through all its connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClientId(pub u128);

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use pio_layout::{Run, Striping, View};
 
-use crate::ProtocolError;
+use crate::error::ProtocolError;
 use crate::wire::{Input, put};
 
 /// How a file is dealt out to the servers of a store.

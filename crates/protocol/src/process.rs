@@ -2,8 +2,12 @@
 //!
 //! A connection that is closed does not say that: a client also closes one that does not work, and comes again.
 
-use crate::ProtocolError;
+use crate::error::ProtocolError;
 use crate::wire::{Input, put, put_bytes};
+
+/// A client, by a random number that it keeps through all its connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(pub u128);
 
 /// Bytes of a host's name: Linux has at most 64.
 pub(crate) const HOST_BYTES: usize = 64;

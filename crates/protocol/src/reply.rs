@@ -20,9 +20,12 @@
 
 use std::fmt::{self, Display};
 
+use crate::error::{Expected, Failure, ProtocolError};
+use crate::limits::PATH_BYTES;
+use crate::placement::Placement;
 use crate::process::HOST_BYTES;
+use crate::request::{FileId, FileRef};
 use crate::wire::{Input, put, put_bytes};
-use crate::{Expected, Failure, FileId, FileRef, PATH_BYTES, Placement, ProtocolError};
 
 /// What a file's home knows of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -35,8 +35,11 @@ use std::ops::Range;
 
 use pio_layout::View;
 
+use crate::error::ProtocolError;
+use crate::extents::Extents;
+use crate::limits::PATH_BYTES;
+use crate::placement::Placement;
 use crate::wire::{Input, put, put_bytes, put_range};
-use crate::{Extents, PATH_BYTES, Placement, ProtocolError};
 
 /// A file of a store. The upper 16 bits say which server keeps its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,7 +7,7 @@ use std::ops::Range;
 pub use pio_layout::number::put;
 use pio_layout::number::{self, NumberError};
 
-use crate::ProtocolError;
+use crate::error::ProtocolError;
 
 pub(crate) fn put_range(out: &mut Vec<u8>, range: &Range<u64>) {
     put(out, range.start);

@@ -18,6 +18,7 @@ pub mod private;
 pub mod process;
 pub mod serve;
 pub mod stand_in;
+pub mod summed;
 pub mod transport;
 
 pub use error::StoreError;

@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 
 use pio_layout::View;
 
-use super::{Chunk, Direction};
-use crate::{Access, Body, Extents, Failure, FileRef, Reply, ReplyBody, Request, ViewRef};
+use super::split::Chunk;
+use super::transfer::Direction;
+use crate::error::Failure;
+use crate::extents::Extents;
+use crate::reply::{Reply, ReplyBody};
+use crate::request::{Access, Body, FileRef, Request, ViewRef};
 
 /// Views whose numbers are remembered.
 const MOST_VIEWS: usize = 64;
@@ -254,7 +258,8 @@ fn means(body: &Body, number: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Answer, FileId};
+    use crate::reply::Answer;
+    use crate::request::FileId;
 
     /// Its program was told that the lock was not had, and knows of nothing to give back.
     #[test]

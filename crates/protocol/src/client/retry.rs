@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::Body;
+use crate::request::Body;
 
 /// First and longest time between two attempts to connect.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(200));

@@ -2,9 +2,13 @@
 
 use pio_layout::View;
 
-use super::{Chunk, Direction, Heard, Link, Naming};
+use super::link::{Heard, Link};
+use super::split::Chunk;
+use super::transfer::{Direction, Naming};
+use crate::error::Failure;
 use crate::frame::Prefix;
-use crate::{Answer, Failure, FileRef, Reply};
+use crate::reply::{Answer, Reply};
+use crate::request::FileRef;
 
 /// Bytes of a request and of its answer on a stream of bytes, data included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

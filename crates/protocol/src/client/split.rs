@@ -4,8 +4,11 @@ use std::ops::Range;
 
 use pio_layout::View;
 
-use super::Direction;
-use crate::{Extents, Failure, Limits, MOST_EXTENTS, Placement, Shares};
+use super::transfer::Direction;
+use crate::error::Failure;
+use crate::extents::{Extents, MOST_EXTENTS};
+use crate::limits::Limits;
+use crate::placement::{Placement, Shares};
 
 /// Strips that one request goes through at most: far fewer than a server allows.
 pub const MOST_STRIPS: u64 = Limits::DEFAULT.strips as u64 / 16;

@@ -5,8 +5,11 @@ use std::ops::Range;
 use pio_layout::View;
 use thiserror::Error;
 
-use super::{Chunk, Lost, Unsynced};
-use crate::{Answer, Failure, Placement, ReplyBody};
+use super::split::Chunk;
+use super::unsynced::{Lost, Unsynced};
+use crate::error::Failure;
+use crate::placement::Placement;
+use crate::reply::{Answer, ReplyBody};
 
 /// Which way data go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::{ClientId, Failure, FileId};
+use crate::error::Failure;
+use crate::process::ClientId;
+use crate::request::FileId;
 
 #[derive(Debug)]
 struct Lock {

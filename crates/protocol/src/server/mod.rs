@@ -13,10 +13,12 @@ mod work;
 
 use std::collections::BTreeMap;
 
-use crate::{
-    Access, Answer, Body, ClientId, Expected, Failure, FileId, FileRef, Holder, Limits, Name, Process, Reply,
-    ReplyBody, Request, SlotStrips, ViewRef, owner_of,
-};
+use crate::error::{Expected, Failure};
+use crate::limits::Limits;
+use crate::placement::{SlotStrips, owner_of};
+use crate::process::{ClientId, Process};
+use crate::reply::{Answer, Holder, Reply, ReplyBody};
+use crate::request::{Access, Body, FileId, FileRef, Name, Request, ViewRef};
 use locks::{Locks, Queued};
 use session::{Heard, Session};
 pub use work::{Task, Work};

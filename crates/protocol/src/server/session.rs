@@ -5,7 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use pio_layout::View;
 
 use super::{ConnectionId, GRACE_MS};
-use crate::{Answer, Failure, Limits, Process, ReplyBody, Request};
+use crate::error::Failure;
+use crate::limits::Limits;
+use crate::process::Process;
+use crate::reply::{Answer, ReplyBody};
+use crate::request::Request;
 
 /// A client's session: lasts over connections that break.
 #[derive(Debug)]

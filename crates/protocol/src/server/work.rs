@@ -1,6 +1,8 @@
 //! What takes a disk.
 
-use crate::{ClientId, FileId, FileRef, Name, Placement, Register, SlotStrips};
+use crate::placement::{Placement, SlotStrips};
+use crate::process::ClientId;
+use crate::request::{FileId, FileRef, Name, Register};
 
 /// Something to do with files, names or records, for a client's request.
 #[derive(Clone, Debug)]

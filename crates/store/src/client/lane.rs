@@ -10,7 +10,7 @@ use pio_protocol::client::{Chunk, Direction, Heard, Link, Retry};
 use pio_protocol::{Answer, Body, ClientId, Extents, FileRef, Reply, ReplyBody, Request};
 
 use super::memory::{GATHER_BYTES, Sink, Source};
-use super::store::Options;
+use super::options::Options;
 use crate::auth::Token;
 use crate::error::StoreError;
 use crate::greet::{Greeted, greet};

@@ -8,8 +8,10 @@
 mod file;
 mod lane;
 mod memory;
+mod options;
 mod store;
 
 pub use file::{Lock, StoreFile};
 pub use memory::{Layed, Sink, Source};
-pub use store::{Checked, Mode, Options, Stat, Store, Striping, Unreferenced};
+pub use options::Options;
+pub use store::{Checked, Mode, Stat, Store, Striping, Unreferenced};

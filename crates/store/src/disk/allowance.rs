@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::Trouble;
+use super::files::{Trouble, parts_of};
 use super::part::Paths;
 use pio_protocol::Failure;
 
@@ -54,7 +54,7 @@ impl Allowance {
     pub fn new(limit_bytes: u64, folders: &[PathBuf]) -> io::Result<Allowance> {
         let mut taken = Taken::default();
         for folder in folders {
-            taken.count(&super::parts_of(folder))?;
+            taken.count(&parts_of(folder))?;
         }
         Ok(Allowance { limit_bytes, taken: Mutex::new(taken) })
     }

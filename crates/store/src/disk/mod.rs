@@ -3,6 +3,7 @@
 //! What it is asked ([`Work`]) it does at once, in the thread that asks; any number of threads may ask.
 
 mod allowance;
+mod files;
 mod groups;
 mod mapped;
 #[cfg(test)]
@@ -15,9 +16,7 @@ mod shared_sync;
 mod sums;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::FileExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,12 +28,13 @@ use pio_protocol::{
 
 use crate::error::StoreError;
 use crate::private;
-use crate::transport::Summed;
+pub use crate::summed::BLOCK_BYTES;
+use crate::summed::Summed;
 pub use allowance::Allowance;
 use allowance::Reserved;
+use files::{Trouble, parts_of};
 pub use names::{Names, Past};
 use part::{Part, Paths};
-pub use sums::BLOCK_BYTES;
 
 /// Parts that are kept open: each takes two descriptors.
 const MOST_OPEN: usize = 256;
@@ -59,17 +59,6 @@ pub struct Buffers {
     /// The data of a read.
     pub data: Vec<u8>,
     window: Vec<u8>,
-}
-
-/// Why work could not be done.
-#[derive(Debug)]
-struct Trouble(Failure);
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Trouble {
-        let unknown = rustix::io::Errno::IO.raw_os_error();
-        Trouble(Failure::Os(error.raw_os_error().unwrap_or(unknown)))
-    }
 }
 
 impl Disks {
@@ -335,25 +324,6 @@ impl Disks {
     fn opened(&self) -> std::sync::MutexGuard<'_, BTreeMap<FileId, Arc<Part>>> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Where a server's folder has its parts of files.
-fn parts_of(folder: &Path) -> PathBuf {
-    folder.join("parts")
-}
-
-/// Reads until `out` is full or the file ends; says how many bytes.
-fn read_up_to(file: &File, out: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut done = 0;
-    while done < out.len() {
-        match file.read_at(&mut out[done..], offset + done as u64) {
-            Ok(0) => break,
-            Ok(len) => done += len,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(done)
 }
 
 /// Which start of the machine this is; a new one each time if Linux does not say.

@@ -5,7 +5,7 @@ use pio_protocol::{Failure, FileId, Placement};
 use proptest::prelude::*;
 
 use super::part::{Part, Paths};
-use super::sums::BLOCK_BYTES;
+use crate::summed::BLOCK_BYTES;
 use crate::transport::Summed;
 
 const BOOT: u128 = 1;

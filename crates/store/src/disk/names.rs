@@ -24,6 +24,7 @@ use redb::backends::FileBackend;
 use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 use rustix::io::Errno;
 
+use super::files::parts_of;
 use super::room::Reserve;
 use crate::private;
 
@@ -253,7 +254,7 @@ fn open(path: &Path) -> Result<Database, redb::Error> {
     let was_there = path.exists();
     let file = private::options().read(true).write(true).create(true).truncate(false).open(path)?;
     // Once the server was told of a file, its name is in the database: an empty one was emptied.
-    let parts = path.parent().map(super::parts_of);
+    let parts = path.parent().map(parts_of);
     if was_there
         && file.metadata()?.len() == 0
         && parts.and_then(|parts| parts.read_dir().ok()).is_some_and(|mut parts| parts.next().is_some())

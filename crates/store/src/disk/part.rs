@@ -17,14 +17,14 @@ use pio_protocol::{Expected, Failure, FileId, Placement, SlotStrips};
 use rustix::fs::FallocateFlags;
 
 use super::allowance::{Allowance, Reserved, holes, taken_by};
+use super::files::{Trouble, read_up_to};
 use super::groups::{Group, Grouping};
 use super::mapped::Mappings;
 use super::ranges::Ranges;
 use super::shared_sync::SharedSync;
-use super::sums::{self, BLOCK_BYTES, Entry, Header};
-use super::{Trouble, read_up_to};
+use super::sums::{self, Entry, Header};
 use crate::private;
-use crate::transport::Summed;
+use crate::summed::{BLOCK_BYTES, Summed};
 
 /// Bytes that are read at once to compare them with their checksums.
 const BATCH_BYTES: u64 = 1 << 20;

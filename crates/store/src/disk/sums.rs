@@ -25,8 +25,8 @@ use std::os::unix::fs::FileExt;
 
 use pio_protocol::Placement;
 
-/// Bytes of a block.
-pub const BLOCK_BYTES: u64 = 64 << 10;
+use super::files::read_up_to;
+use crate::summed::BLOCK_BYTES;
 
 const MAGIC: &[u8; 8] = b"PIOSUMS1";
 const HEADER_BYTES: usize = 64;
@@ -111,7 +111,7 @@ pub(super) fn write_entries(file: &File, first: u64, entries: &[Entry]) -> io::R
 /// Reads the entries of consecutive blocks; those behind the end of the file were never written.
 pub(super) fn read_entries(file: &File, first: u64, count: usize) -> io::Result<Vec<Entry>> {
     let mut bytes = vec![0; count * ENTRY_BYTES as usize];
-    super::read_up_to(file, &mut bytes, place(first))?;
+    read_up_to(file, &mut bytes, place(first))?;
     let (entries, _) = bytes.as_chunks::<8>();
     Ok(entries
         .iter()

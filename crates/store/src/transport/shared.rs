@@ -17,10 +17,10 @@ use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use sha2::{Digest, Sha256};
 
+use super::connection::{Breaker, Connection, Listener, Traffic};
 use super::follow::Follower;
 use super::segment::{Incoming, Outgoing};
 use super::stream::Stream;
-use super::{Breaker, Connection, Listener, Traffic};
 use pio_protocol::Limits;
 use pio_protocol::VERSION;
 use pio_protocol::frame::Prefix;

@@ -15,8 +15,8 @@ use rustix::net::{
     SendFlags, Shutdown,
 };
 
-use super::{Breaker, Traffic};
-use crate::disk::BLOCK_BYTES;
+use super::connection::{Breaker, Traffic};
+use crate::summed::BLOCK_BYTES;
 use pio_protocol::Limits;
 use pio_protocol::frame::Prefix;
 

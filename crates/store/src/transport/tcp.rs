@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use rustix::net::sockopt;
 
+use super::connection::{Breaker, Connection, Listener, Traffic};
 use super::stream::Stream;
-use super::{Breaker, Connection, Listener, Summed, Traffic};
+use crate::summed::Summed;
 use pio_protocol::Limits;
 use pio_protocol::frame::Prefix;
 use pio_protocol::handshake::GREETING_BYTES;

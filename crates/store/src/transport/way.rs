@@ -3,10 +3,11 @@
 use std::io;
 use std::time::Duration;
 
-use super::{
-    Address, Connection, Listener, SharedConnection, SharedListener, TcpConnection, UcxConnection,
-    UcxListener, ucx,
-};
+use super::address::Address;
+use super::connection::{Connection, Listener};
+use super::shared::{SharedConnection, SharedListener};
+use super::tcp::TcpConnection;
+use super::ucx::{self, UcxConnection, UcxListener};
 use crate::auth::Token;
 use crate::error::StoreError;
 

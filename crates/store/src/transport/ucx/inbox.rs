@@ -7,8 +7,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 
+use super::handles::{ConnectionRequest, Descriptor};
 use super::library::Status;
-use super::worker::{ConnectionRequest, Descriptor};
 
 /// Bytes of a message's number, in front of its header.
 pub(super) const NUMBER_BYTES: usize = 8;

@@ -4,10 +4,10 @@ use std::io::{self, ErrorKind};
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
 
-use super::super::address::Address;
-use super::super::{Breaker, Connection, Listener};
-use super::UcxConnection;
-use super::worker::Worker;
+use super::connection::UcxConnection;
+use super::worker::{Worker, available};
+use crate::transport::address::Address;
+use crate::transport::connection::{Breaker, Connection, Listener};
 
 /// Where clients come in through UCX.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl UcxListener {
     /// # Errors
     /// If there is no UCX here, or the address is not this machine's.
     pub fn bind(address: &str) -> io::Result<UcxListener> {
-        super::available()?;
+        available()?;
         let address = Address::parse(address);
         // After a server that was killed, the port may not be free for a minute.
         let places = [address, address.with_ucx(0)].map(|address| address.ucx().unwrap_or_default());

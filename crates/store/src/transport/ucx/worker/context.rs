@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
-use crate::transport::ucx::has_hardware;
+use crate::transport::ucx::hardware::has_hardware;
 use crate::transport::ucx::library::{self, Api, Status};
 
 /// UCX as this process uses it: one context.
@@ -68,7 +68,7 @@ fn make_context() -> Result<Context, String> {
 }
 
 /// Whether UCX can be used here; else why not.
-pub(in crate::transport::ucx) fn available() -> io::Result<()> {
+pub fn available() -> io::Result<()> {
     context().map(drop)
 }
 

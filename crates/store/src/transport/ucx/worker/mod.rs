@@ -23,13 +23,14 @@ mod traffic;
 
 use self::context::{Context, check, closed, context};
 use self::traffic::{Posted, Request};
+use super::handles::{ConnectionRequest, Descriptor};
 use super::inbox::{Body, Failed, Inbox};
 use super::interrupt::Interrupt;
 use super::library::{self, Api, RequestParam, Status};
 use super::socket_address;
 
-pub(super) use self::context::{available, malformed};
-pub(super) use self::traffic::Descriptor;
+pub use self::context::available;
+pub(super) use self::context::malformed;
 
 /// The number under which our messages are known to UCX.
 const MESSAGE_ID: u32 = 0;
@@ -63,13 +64,6 @@ impl std::fmt::Debug for Worker {
         f.debug_struct("Worker").field("inbox", &self.inbox).finish_non_exhaustive()
     }
 }
-
-/// A request of a client to be connected.
-#[derive(Debug)]
-pub(super) struct ConnectionRequest(library::ConnectionRequest);
-
-// SAFETY: it is handed from the listener's worker to that of the connection.
-unsafe impl Send for ConnectionRequest {}
 
 impl Worker {
     fn new() -> io::Result<Worker> {

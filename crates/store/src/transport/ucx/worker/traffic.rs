@@ -7,14 +7,8 @@ use std::time::Instant;
 
 use super::context::{check, closed};
 use super::{MESSAGE_ID, Worker};
+use crate::transport::ucx::handles::Descriptor;
 use crate::transport::ucx::library::{self, RequestParam};
-
-/// Data that are still with who sent them: to be [fetched](Worker::fetch) or [discarded](Worker::discard).
-#[derive(Debug)]
-pub(in crate::transport::ucx) struct Descriptor(pub(super) *mut c_void);
-
-// SAFETY: it stays with the worker that it came through.
-unsafe impl Send for Descriptor {}
 
 /// Something that is under way.
 #[derive(Debug)]

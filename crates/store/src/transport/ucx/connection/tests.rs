@@ -1,7 +1,8 @@
 use std::thread;
 
-use super::super::Listener;
 use super::*;
+use crate::transport::connection::Listener;
+use crate::transport::ucx::{UcxListener, library, socket_address};
 
 /// Says so, and that the test is skipped, where there is no UCX.
 fn is_there() -> bool {

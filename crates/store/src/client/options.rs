@@ -1,0 +1,55 @@
+//! How a client behaves.
+
+use std::time::Duration;
+
+use pio_protocol::client::CHUNK_BYTES;
+
+use crate::error::StoreError;
+use crate::transport::Way;
+
+/// How a client behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How long to try to reach a server, or to wait for an answer, before giving an error.
+    pub timeout: Duration,
+    /// Bytes of data in a message at most: both sides work on one while the next is on its way. A message of a contiguous
+    /// write has up to twice as many.
+    pub chunk_bytes: u64,
+    /// Messages on their way to or from a server at a time.
+    pub window: usize,
+    /// Which transport; `None`: as `PIOSCOPE_TRANSPORT` says.
+    pub transport: Option<Way>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { timeout: Duration::from_secs(60), chunk_bytes: CHUNK_BYTES, window: 8, transport: None }
+    }
+}
+
+/// Says in seconds how long to try to reach a server.
+const TIMEOUT: &str = "PIOSCOPE_TIMEOUT";
+
+impl Options {
+    /// The default, with the timeout that `PIOSCOPE_TIMEOUT` says, if it is set.
+    ///
+    /// # Errors
+    /// If it is not a number of seconds.
+    pub fn from_environment() -> Result<Options, StoreError> {
+        let options = Options::default();
+        match std::env::var_os(TIMEOUT).filter(|value| !value.is_empty()) {
+            None => Ok(options),
+            Some(value) => Ok(Options { timeout: seconds(&value.to_string_lossy())?, ..options }),
+        }
+    }
+}
+
+fn seconds(value: &str) -> Result<Duration, StoreError> {
+    match value.parse() {
+        Ok(seconds @ 1..=86_400) => Ok(Duration::from_secs(seconds)),
+        _ => Err(StoreError::Config {
+            path: TIMEOUT.into(),
+            what: format!("the timeout is '{value}': expected a number of seconds from 1 to 86400"),
+        }),
+    }
+}
