@@ -23,7 +23,7 @@ use pio_store::transport::{Listener, TcpListener};
 const LIMIT: Duration = Duration::from_secs(240);
 
 /// The programs of the conformance suite.
-pub const SUITE: [&str; 11] = [
+pub(crate) const SUITE: [&str; 11] = [
     "atomic",
     "datatypes",
     "errors",
@@ -37,13 +37,13 @@ pub const SUITE: [&str; 11] = [
     "threads",
 ];
 
-pub fn assert_says(output: &Output, text: &str) {
+pub(crate) fn assert_says(output: &Output, text: &str) {
     let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && out.contains(text), "{}\n{out}{errors}", output.status);
 }
 
 /// An MPI, with the shim and programs compiled for it.
-pub struct Mpi {
+pub(crate) struct Mpi {
     commands: Commands,
     pub folder: tempfile::TempDir,
     pub shim: PathBuf,
@@ -54,7 +54,7 @@ const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-std=gnu11"];
 
 impl Mpi {
     /// None, and a word why, if there is none. One test at a time has it: ranks need the processors.
-    pub fn get() -> Option<MutexGuard<'static, Mpi>> {
+    pub(crate) fn get() -> Option<MutexGuard<'static, Mpi>> {
         static MPI: OnceLock<Option<Mutex<Mpi>>> = OnceLock::new();
         let mpi = MPI.get_or_init(|| {
             let commands = Commands::first().map_err(|missing| eprintln!("no MPI: {missing}")).ok()?;
@@ -69,7 +69,7 @@ impl Mpi {
     }
 
     /// All MPIs that are found: the first on the PATH, and those with commands of their own names.
-    pub fn all() -> impl Iterator<Item = Mpi> {
+    pub(crate) fn all() -> impl Iterator<Item = Mpi> {
         let mut found: Vec<Commands> = Vec::new();
         for commands in ["", ".mpich", ".openmpi"].map(Commands::with_suffix).into_iter().flatten() {
             if !found.contains(&commands) {
@@ -90,17 +90,17 @@ impl Mpi {
     }
 
     /// Its C compiler.
-    pub fn mpicc(&self) -> &Path {
+    pub(crate) fn mpicc(&self) -> &Path {
         &self.commands.mpicc
     }
 
     /// Whether its commands have names that no other MPI's have.
-    pub fn has_own_names(&self) -> bool {
+    pub(crate) fn has_own_names(&self) -> bool {
         self.commands.mpicc.extension().is_some()
     }
 
     /// Whether it is Open MPI, and not MPICH or one that descends from that.
-    pub fn is_open_mpi(&self) -> bool {
+    pub(crate) fn is_open_mpi(&self) -> bool {
         self.commands.family() == Family::OpenMpi
     }
 
@@ -121,7 +121,7 @@ impl Mpi {
     }
 
     /// Compiles a program of `tests/programs`; `options` come after it.
-    pub fn compile(&self, compiler: impl AsRef<OsStr>, source: &str, options: &[&str], result: &str) {
+    pub(crate) fn compile(&self, compiler: impl AsRef<OsStr>, source: &str, options: &[&str], result: &str) {
         let mut compiler = Command::new(compiler);
         compiler.arg("-I").arg(sources()).args(["-O1"]).args(WARNINGS);
         compiler.arg("-o").arg(self.folder.path().join(result)).arg(sources().join(source));
@@ -129,7 +129,7 @@ impl Mpi {
     }
 
     /// Compiles a Fortran program; false if this MPI has no compiler for it.
-    pub fn compile_fortran(&self, name: &str) -> bool {
+    pub(crate) fn compile_fortran(&self, name: &str) -> bool {
         let Some(compiler) = self.commands.fortran() else { return false };
         let mut compiler = Command::new(compiler);
         compiler.arg("-o").arg(self.folder.path().join(name)).arg("-J").arg(self.folder.path());
@@ -137,7 +137,13 @@ impl Mpi {
         true
     }
 
-    pub fn run(&self, ranks: u32, program: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    pub(crate) fn run(
+        &self,
+        ranks: u32,
+        program: &str,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Output {
         let apply = Apply {
             strategy: Strategy::TwoPhase,
             hints: Hints::default(),
@@ -153,11 +159,11 @@ impl Mpi {
     }
 
     /// Without us.
-    pub fn run_alone(&self, ranks: u32, program: &str, arguments: &[&str]) -> Output {
+    pub(crate) fn run_alone(&self, ranks: u32, program: &str, arguments: &[&str]) -> Output {
         finish(self.job(ranks, program, arguments).spawn().unwrap(), &format!("{program} on {ranks} ranks"))
     }
 
-    pub fn job(&self, ranks: u32, program: &str, arguments: &[&str]) -> Command {
+    pub(crate) fn job(&self, ranks: u32, program: &str, arguments: &[&str]) -> Command {
         let mut job = Command::new(&self.commands.mpiexec);
         job.envs(any_ranks()).args(["-n", &ranks.to_string()]);
         job.arg(self.folder.path().join(program)).args(arguments);
@@ -171,13 +177,13 @@ fn sources() -> PathBuf {
 }
 
 /// I/O servers that run in this process, and end with it.
-pub struct Servers {
+pub(crate) struct Servers {
     folder: tempfile::TempDir,
     _running: Vec<Running>,
 }
 
 impl Servers {
-    pub fn start(servers: u32) -> Servers {
+    pub(crate) fn start(servers: u32) -> Servers {
         let folder = tempfile::tempdir().unwrap();
         let description = folder.path().join("store.toml");
         let token = Token::load_or_create(&config::token_path(&description)).unwrap();
@@ -200,18 +206,18 @@ impl Servers {
     }
 
     /// What names the store to programs.
-    pub fn description(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         self.folder.path().join("store.toml").to_str().unwrap().to_owned()
     }
 
     /// The names of the files of the store.
-    pub fn files(&self) -> Vec<String> {
+    pub(crate) fn files(&self) -> Vec<String> {
         let store = Store::connect(self.description().as_ref()).unwrap();
         store.list("").unwrap().into_iter().map(|(name, _)| name).collect()
     }
 
     /// Copies a file out of the store.
-    pub fn copy_out(&self, name: &str, to: &Path) {
+    pub(crate) fn copy_out(&self, name: &str, to: &Path) {
         let store = Store::connect(self.description().as_ref()).unwrap();
         let mode = Mode { create: false, exclusive: false };
         let file = store.open(name, mode, Striping::default()).unwrap();
@@ -222,7 +228,7 @@ impl Servers {
 }
 
 /// The description, in `folder`, of a store whose only server is at `address`.
-pub fn described(folder: &Path, address: &str) -> PathBuf {
+pub(crate) fn described(folder: &Path, address: &str) -> PathBuf {
     let description = folder.join("store.toml");
     Token::load_or_create(&config::token_path(&description)).unwrap();
     let server = config::Server { address: address.into() };

@@ -63,7 +63,7 @@ struct Open {
     unsynced: Unsynced,
 }
 
-pub struct Client {
+pub(crate) struct Client {
     world: Rc<World>,
     index: usize,
     lanes: Vec<Lane>,
@@ -72,7 +72,7 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(world: &Rc<World>, index: usize) -> Client {
+    pub(crate) fn new(world: &Rc<World>, index: usize) -> Client {
         let lane = |_| Lane {
             link: Link::new(),
             retry: Retry::new(world.settings.timeout),
@@ -90,7 +90,7 @@ impl Client {
     }
 
     /// The client's program.
-    pub async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         for _ in 0..self.world.settings.steps {
             self.step(true).await;
             if self.world.kernel.chance(20) {

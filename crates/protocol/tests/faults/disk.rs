@@ -14,11 +14,11 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
 /// Which operation wrote a byte; 0: none.
-pub type Tag = u32;
+pub(crate) type Tag = u32;
 
 /// What the operating system says when a disk is full, or cannot be written.
-pub const ENOSPC: i32 = 28;
-pub const EIO: i32 = 5;
+pub(crate) const ENOSPC: i32 = 28;
+pub(crate) const EIO: i32 = 5;
 
 /// Something that changes: all it was since what is durable.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ struct Part {
 }
 
 /// What a sync that has begun will make durable.
-pub struct Mark {
+pub(crate) struct Mark {
     bytes: Vec<u64>,
     len: u64,
 }
@@ -86,7 +86,7 @@ struct Record {
 }
 
 #[derive(Debug)]
-pub struct Disk {
+pub(crate) struct Disk {
     index: u32,
     pub epoch: u64,
     pub instance: u64,
@@ -103,7 +103,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    pub fn new(index: u32) -> Disk {
+    pub(crate) fn new(index: u32) -> Disk {
         Disk {
             index,
             epoch: 1,
@@ -119,7 +119,7 @@ impl Disk {
     }
 
     /// The machine went down.
-    pub fn crash(&mut self, random: &mut Pcg64Mcg) {
+    pub(crate) fn crash(&mut self, random: &mut Pcg64Mcg) {
         self.epoch += 1;
         for part in self.parts.values_mut() {
             part.len.lose_some(random);
@@ -130,7 +130,7 @@ impl Disk {
     }
 
     /// Writes; false if the disk is full.
-    pub fn write(&mut self, file: FileId, place: usize, tag: Tag) -> bool {
+    pub(crate) fn write(&mut self, file: FileId, place: usize, tag: Tag) -> bool {
         let part = self.part(file);
         if place >= part.len.now() {
             if self.is_full {
@@ -146,16 +146,16 @@ impl Disk {
     }
 
     /// The byte at a place; `None` behind the end.
-    pub fn read(&self, file: FileId, place: usize) -> Option<Tag> {
+    pub(crate) fn read(&self, file: FileId, place: usize) -> Option<Tag> {
         let part = self.parts.get(&file)?;
         (place < part.len.now()).then(|| part.bytes[place].now())
     }
 
-    pub fn len(&self, file: FileId) -> usize {
+    pub(crate) fn len(&self, file: FileId) -> usize {
         self.parts.get(&file).map_or(0, |part| part.len.now())
     }
 
-    pub fn set_len(&mut self, file: FileId, len: usize) -> bool {
+    pub(crate) fn set_len(&mut self, file: FileId, len: usize) -> bool {
         if len > self.len(file) && self.is_full {
             return false;
         }
@@ -167,12 +167,12 @@ impl Disk {
         true
     }
 
-    pub fn begin_sync(&self, file: FileId) -> Option<Mark> {
+    pub(crate) fn begin_sync(&self, file: FileId) -> Option<Mark> {
         let part = self.parts.get(&file)?;
         Some(Mark { bytes: part.bytes.iter().map(Versions::mark).collect(), len: part.len.mark() })
     }
 
-    pub fn end_sync(&mut self, file: FileId, mark: Option<Mark>) {
+    pub(crate) fn end_sync(&mut self, file: FileId, mark: Option<Mark>) {
         if let (Some(part), Some(mark)) = (self.parts.get_mut(&file), mark) {
             part.len.make_durable(mark.len);
             part.bytes.iter_mut().zip(mark.bytes).for_each(|(byte, mark)| byte.make_durable(mark));
@@ -180,24 +180,24 @@ impl Disk {
     }
 
     /// The operating system could not write, says so once, and forgets what it could not.
-    pub fn fail_sync(&mut self, file: FileId, random: &mut Pcg64Mcg) {
+    pub(crate) fn fail_sync(&mut self, file: FileId, random: &mut Pcg64Mcg) {
         self.epoch += 1;
         if let Some(part) = self.parts.get_mut(&file) {
             part.bytes.iter_mut().for_each(|byte| byte.lose_some(random));
         }
     }
 
-    pub fn remove_part(&mut self, file: FileId) {
+    pub(crate) fn remove_part(&mut self, file: FileId) {
         self.parts.remove(&file);
     }
 
     /// A register of a file: its shared pointer.
-    pub fn pointer(&self, file: FileId) -> u64 {
+    pub(crate) fn pointer(&self, file: FileId) -> u64 {
         self.records.get(&file).map_or(0, |record| record.pointer)
     }
 
     /// What concerns names and records; done at most once if it says so.
-    pub fn transaction(&mut self, client: ClientId, number: u64, task: &Task) -> ReplyBody {
+    pub(crate) fn transaction(&mut self, client: ClientId, number: u64, task: &Task) -> ReplyBody {
         let once = match task {
             Task::Create { exclusive, .. } => *exclusive,
             Task::Unlink { .. } | Task::Link { .. } | Task::FetchAdd { .. } => true,
@@ -275,7 +275,7 @@ impl Disk {
 }
 
 /// The places of a part that strips have, in order.
-pub fn places(mut strips: SlotStrips) -> Vec<usize> {
+pub(crate) fn places(mut strips: SlotStrips) -> Vec<usize> {
     let mut places = Vec::new();
     while let Some(strip) = strips.next() {
         for piece in strips.runs(&strip).flat_map(|run| run.pieces()) {

@@ -16,7 +16,7 @@ use super::disk::Tag;
 use super::kernel::Time;
 
 /// Longer files are not made.
-pub const FILE_BYTES: u64 = 700;
+pub(crate) const FILE_BYTES: u64 = 700;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
@@ -55,14 +55,14 @@ struct File {
 
 /// A read of a client, or of somebody who looks at the disks.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader {
+pub(crate) struct Reader {
     pub client: Option<usize>,
     pub start: Time,
     pub end: Time,
 }
 
 #[derive(Debug)]
-pub struct Hold {
+pub(crate) struct Hold {
     pub file: FileId,
     pub range: Range<u64>,
     pub shared: bool,
@@ -71,7 +71,7 @@ pub struct Hold {
 }
 
 #[derive(Debug, Default)]
-pub struct History {
+pub(crate) struct History {
     changes: BTreeMap<Tag, Change>,
     files: BTreeMap<FileId, File>,
     losses: BTreeMap<u32, Vec<Time>>,
@@ -95,14 +95,14 @@ struct Added {
 }
 
 impl History {
-    pub fn opened(&mut self, file: FileId, placement: Placement) {
+    pub(crate) fn opened(&mut self, file: FileId, placement: Placement) {
         let bytes = || (0..FILE_BYTES).map(|_| Vec::new()).collect();
         let known = self.files.entry(file).or_insert_with(|| File { placement, bytes: bytes() });
         assert_eq!(known.placement, placement, "one file with two placements");
     }
 
     /// An operation begins to change these bytes; its tag is what it writes, unless it cuts them.
-    pub fn begin(
+    pub(crate) fn begin(
         &mut self,
         client: usize,
         file: FileId,
@@ -118,15 +118,15 @@ impl History {
         tag
     }
 
-    pub fn acknowledged(&mut self, tag: Tag, now: Time) {
+    pub(crate) fn acknowledged(&mut self, tag: Tag, now: Time) {
         self.change(tag).outcome = Outcome::Acknowledged(now);
     }
 
-    pub fn failed(&mut self, tag: Tag, now: Time) {
+    pub(crate) fn failed(&mut self, tag: Tag, now: Time) {
         self.change(tag).outcome = Outcome::Failed(now);
     }
 
-    pub fn abandoned(&mut self, tag: Tag, now: Time) {
+    pub(crate) fn abandoned(&mut self, tag: Tag, now: Time) {
         self.change(tag).outcome = Outcome::Abandoned(now);
     }
 
@@ -135,7 +135,7 @@ impl History {
     }
 
     /// A sync of a file that began at `start` was acknowledged.
-    pub fn synced(&mut self, client: usize, file: FileId, start: Time, now: Time) {
+    pub(crate) fn synced(&mut self, client: usize, file: FileId, start: Time, now: Time) {
         let own = self.changes.values_mut().filter(|change| change.client == client && change.file == file);
         for change in own {
             if matches!(change.outcome, Outcome::Acknowledged(end) if end <= start) {
@@ -144,49 +144,49 @@ impl History {
         }
     }
 
-    pub fn told_of_loss(&mut self, client: usize, file: FileId, server: u32, now: Time) {
+    pub(crate) fn told_of_loss(&mut self, client: usize, file: FileId, server: u32, now: Time) {
         self.told.entry((client, file, server)).or_default().push(now);
     }
 
-    pub fn may_have_lost(&mut self, server: u32, now: Time) {
+    pub(crate) fn may_have_lost(&mut self, server: u32, now: Time) {
         self.losses.entry(server).or_default().push(now);
     }
 
-    pub fn welcomed(&mut self, client: usize, server: u32, now: Time) {
+    pub(crate) fn welcomed(&mut self, client: usize, server: u32, now: Time) {
         self.welcomes.entry((client, server)).or_default().push(now);
     }
 
-    pub fn unlinked(&mut self, file: FileId) {
+    pub(crate) fn unlinked(&mut self, file: FileId) {
         assert!(self.unlinked.insert(file), "{file:?} was unlinked twice");
     }
 
-    pub fn made_exclusively(&mut self, file: FileId) {
+    pub(crate) fn made_exclusively(&mut self, file: FileId) {
         assert!(self.exclusive.insert(file), "{file:?} was made exclusively twice");
     }
 
-    pub fn held(&mut self, hold: Hold) {
+    pub(crate) fn held(&mut self, hold: Hold) {
         self.holds.push(hold);
     }
 
     /// Somebody begins to add to the pointer of a file; says the how manieth it is.
-    pub fn begin_adding(&mut self, file: FileId, by: u64, start: Time) -> usize {
+    pub(crate) fn begin_adding(&mut self, file: FileId, by: u64, start: Time) -> usize {
         let added = self.added.entry(file).or_default();
         added.push(Added { by, start, answer: None });
         added.len() - 1
     }
 
-    pub fn added(&mut self, file: FileId, which: usize, value: u64, now: Time) {
+    pub(crate) fn added(&mut self, file: FileId, which: usize, value: u64, now: Time) {
         self.added.get_mut(&file).expect("an addition that was begun")[which].answer = Some((value, now));
     }
 
     /// The files whose bytes mean something, with where they are.
-    pub fn living(&self) -> Vec<(FileId, Placement)> {
+    pub(crate) fn living(&self) -> Vec<(FileId, Placement)> {
         let living = self.files.iter().filter(|(id, _)| !self.unlinked.contains(id));
         living.map(|(id, file)| (*id, file.placement)).collect()
     }
 
     /// Checks what was read.
-    pub fn read(&mut self, reader: Reader, file: FileId, bytes: &[(u64, Tag)]) {
+    pub(crate) fn read(&mut self, reader: Reader, file: FileId, bytes: &[(u64, Tag)]) {
         let Some(known) = self.files.get(&file).filter(|_| !self.unlinked.contains(&file)) else { return };
         self.reads += 1;
         for &(byte, tag) in bytes {
@@ -261,7 +261,7 @@ impl History {
     }
 
     /// Checks what can only be known at the end; `pointer` is the shared pointer of a file.
-    pub fn judge(&self, pointer: impl Fn(FileId) -> u64) {
+    pub(crate) fn judge(&self, pointer: impl Fn(FileId) -> u64) {
         for (at, hold) in self.holds.iter().enumerate() {
             for other in &self.holds[..at] {
                 let same = hold.file == other.file && !(hold.shared && other.shared);

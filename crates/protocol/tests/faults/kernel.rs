@@ -12,17 +12,17 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 /// Microseconds.
-pub type Time = u64;
+pub(crate) type Time = u64;
 
-pub const MS: Time = 1000;
-pub const SECOND: Time = 1000 * MS;
+pub(crate) const MS: Time = 1000;
+pub(crate) const SECOND: Time = 1000 * MS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TaskId(u64);
+pub(crate) struct TaskId(u64);
 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 
-pub struct Kernel {
+pub(crate) struct Kernel {
     now: Cell<Time>,
     sequence: Cell<u64>,
     queue: RefCell<BinaryHeap<Reverse<(Time, u64, TaskId)>>>,
@@ -33,7 +33,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    pub fn new(seed: u64) -> Kernel {
+    pub(crate) fn new(seed: u64) -> Kernel {
         Kernel {
             now: Cell::new(0),
             sequence: Cell::new(0),
@@ -44,15 +44,15 @@ impl Kernel {
         }
     }
 
-    pub fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         self.now.get()
     }
 
-    pub fn running(&self) -> TaskId {
+    pub(crate) fn running(&self) -> TaskId {
         self.running.get()
     }
 
-    pub fn spawn(&self, task: impl Future<Output = ()> + 'static) -> TaskId {
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + 'static) -> TaskId {
         let id = TaskId(self.next());
         self.tasks.borrow_mut().insert(id, Some(Box::pin(task)));
         self.wake_at(self.now(), id);
@@ -60,16 +60,16 @@ impl Kernel {
     }
 
     /// Ends a task where it stands; what it holds is gone.
-    pub fn kill(&self, id: TaskId) {
+    pub(crate) fn kill(&self, id: TaskId) {
         let task = self.tasks.borrow_mut().remove(&id);
         drop(task);
     }
 
-    pub fn wake_at(&self, time: Time, task: TaskId) {
+    pub(crate) fn wake_at(&self, time: Time, task: TaskId) {
         self.queue.borrow_mut().push(Reverse((time.max(self.now()), self.next(), task)));
     }
 
-    pub async fn until(&self, time: Time) {
+    pub(crate) async fn until(&self, time: Time) {
         let mut asked = false;
         poll_fn(|_| {
             if self.now() >= time {
@@ -83,12 +83,12 @@ impl Kernel {
         .await;
     }
 
-    pub async fn sleep(&self, duration: Time) {
+    pub(crate) async fn sleep(&self, duration: Time) {
         self.until(self.now() + duration).await;
     }
 
     /// Runs until `over` says so; false if that is not before `end`.
-    pub fn run(&self, end: Time, over: impl Fn() -> bool) -> bool {
+    pub(crate) fn run(&self, end: Time, over: impl Fn() -> bool) -> bool {
         while !over() {
             let next = self.queue.borrow_mut().pop();
             let Some(Reverse((time, _, id))) = next else { return false };
@@ -115,12 +115,12 @@ impl Kernel {
     }
 
     /// How many things have happened, or will.
-    pub fn events(&self) -> u64 {
+    pub(crate) fn events(&self) -> u64 {
         self.sequence.get()
     }
 
     /// Ends all tasks.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         let tasks = self.tasks.take();
         drop(tasks);
     }
@@ -130,16 +130,16 @@ impl Kernel {
         self.sequence.get()
     }
 
-    pub fn random(&self, range: Range<u64>) -> u64 {
+    pub(crate) fn random(&self, range: Range<u64>) -> u64 {
         self.random.borrow_mut().random_range(range)
     }
 
     /// True `percent` times of a hundred.
-    pub fn chance(&self, percent: u64) -> bool {
+    pub(crate) fn chance(&self, percent: u64) -> bool {
         self.random(0..100) < percent
     }
 
-    pub fn with_random<T>(&self, job: impl FnOnce(&mut Pcg64Mcg) -> T) -> T {
+    pub(crate) fn with_random<T>(&self, job: impl FnOnce(&mut Pcg64Mcg) -> T) -> T {
         job(&mut self.random.borrow_mut())
     }
 }

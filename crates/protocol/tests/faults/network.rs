@@ -15,7 +15,7 @@ use super::kernel::{Kernel, MS, SECOND, TaskId, Time};
 const KEEPALIVE: Time = 40 * SECOND;
 
 #[derive(Clone, Debug)]
-pub struct Message {
+pub(crate) struct Message {
     pub head: Vec<u8>,
     pub data: Vec<Tag>,
     /// The connection was cut in the middle of the data.
@@ -23,21 +23,21 @@ pub struct Message {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub(crate) enum Side {
     Client,
     Server,
 }
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Socket {
+pub(crate) struct Socket {
     pub id: ConnectionId,
     pub side: Side,
 }
 
 /// Why nothing was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub(crate) enum Ended {
     Broken,
     TimedOut,
 }
@@ -59,7 +59,7 @@ struct Wire {
 }
 
 #[derive(Default)]
-pub struct Network {
+pub(crate) struct Network {
     wires: RefCell<BTreeMap<ConnectionId, Wire>>,
     next: Cell<u64>,
     /// Nothing passes between a client and a server until then.
@@ -68,7 +68,7 @@ pub struct Network {
 
 impl Network {
     /// A new connection: the client's end and the server's.
-    pub fn connect(&self, client: usize, server: usize) -> (Socket, Socket) {
+    pub(crate) fn connect(&self, client: usize, server: usize) -> (Socket, Socket) {
         self.next.set(self.next.get() + 1);
         let id = ConnectionId(self.next.get());
         let wire = Wire { client, server, ends: Default::default(), dead: false };
@@ -77,12 +77,12 @@ impl Network {
     }
 
     /// Until when nothing passes between them.
-    pub fn partitioned(&self, client: usize, server: usize) -> Time {
+    pub(crate) fn partitioned(&self, client: usize, server: usize) -> Time {
         self.partitions.borrow().get(&(client, server)).copied().unwrap_or(0)
     }
 
     /// Whether a connection works and did since `start`, as far as the network goes.
-    pub fn is_sound(&self, socket: Socket, start: Time) -> bool {
+    pub(crate) fn is_sound(&self, socket: Socket, start: Time) -> bool {
         let wires = self.wires.borrow();
         wires.get(&socket.id).is_some_and(|wire| {
             let ends = wire.ends.iter().all(|end| end.broken_at.is_none());
@@ -90,12 +90,12 @@ impl Network {
         })
     }
 
-    pub fn part(&self, client: usize, server: usize, until: Time) {
+    pub(crate) fn part(&self, client: usize, server: usize, until: Time) {
         self.partitions.borrow_mut().insert((client, server), until);
     }
 
     /// Puts a message on its way; an error if this end knows that the connection is no more.
-    pub fn send(&self, kernel: &Kernel, socket: Socket, message: Message) -> Result<(), Ended> {
+    pub(crate) fn send(&self, kernel: &Kernel, socket: Socket, message: Message) -> Result<(), Ended> {
         let mut wires = self.wires.borrow_mut();
         let wire = wires.get_mut(&socket.id).ok_or(Ended::Broken)?;
         let now = kernel.now();
@@ -116,7 +116,7 @@ impl Network {
     }
 
     /// The next message, or what there is instead of it.
-    pub async fn receive(
+    pub(crate) async fn receive(
         &self,
         kernel: &Kernel,
         socket: Socket,
@@ -151,13 +151,13 @@ impl Network {
     }
 
     /// Waits until this end hears that the connection is no more, for a minute at most.
-    pub async fn broken(&self, kernel: &Kernel, socket: Socket) {
+    pub(crate) async fn broken(&self, kernel: &Kernel, socket: Socket) {
         let end = kernel.now() + 60 * SECOND;
         while self.receive(kernel, socket, Some(end)).await.is_ok() {}
     }
 
     /// This end gives the connection up; the other hears of it behind what was sent.
-    pub fn close(&self, kernel: &Kernel, socket: Socket) {
+    pub(crate) fn close(&self, kernel: &Kernel, socket: Socket) {
         let mut wires = self.wires.borrow_mut();
         let Some(wire) = wires.get_mut(&socket.id) else { return };
         let now = kernel.now();
@@ -173,7 +173,7 @@ impl Network {
     }
 
     /// Cuts a connection: of what is on its way, some arrives, the last of it perhaps in part.
-    pub fn cut(&self, kernel: &Kernel, id: ConnectionId) {
+    pub(crate) fn cut(&self, kernel: &Kernel, id: ConnectionId) {
         let mut wires = self.wires.borrow_mut();
         let Some(wire) = wires.get_mut(&id) else { return };
         wire.dead = true;
@@ -189,7 +189,7 @@ impl Network {
 
     /// A server is gone. Its clients hear of it at once if its machine still runs, else when they have sent something for
     /// nothing, or never.
-    pub fn server_died(&self, kernel: &Kernel, server: usize, with_its_machine: bool) {
+    pub(crate) fn server_died(&self, kernel: &Kernel, server: usize, with_its_machine: bool) {
         for wire in self.wires.borrow_mut().values_mut().filter(|wire| wire.server == server) {
             wire.ends[Side::Server as usize].inbox.clear();
             wire.ends[Side::Server as usize].broken_at = Some(kernel.now());
@@ -209,7 +209,7 @@ impl Network {
     }
 
     /// A client is gone: its connections are closed, or if its machine went with it, nothing is heard of it any more.
-    pub fn client_died(&self, kernel: &Kernel, client: usize, with_its_machine: bool) {
+    pub(crate) fn client_died(&self, kernel: &Kernel, client: usize, with_its_machine: bool) {
         for wire in self.wires.borrow_mut().values_mut().filter(|wire| wire.client == client) {
             wire.ends[Side::Client as usize].broken_at = Some(kernel.now());
             if wire.dead {
@@ -223,12 +223,12 @@ impl Network {
     }
 
     /// The connections that work, as far as anybody knows.
-    pub fn open(&self) -> Vec<ConnectionId> {
+    pub(crate) fn open(&self) -> Vec<ConnectionId> {
         self.wires.borrow().iter().filter(|(_, wire)| !wire.dead).map(|(id, _)| *id).collect()
     }
 
     /// Forgets a connection that nobody uses any more.
-    pub fn forget(&self, id: ConnectionId) {
+    pub(crate) fn forget(&self, id: ConnectionId) {
         let mut wires = self.wires.borrow_mut();
         let unused = |wire: &Wire| wire.ends[Side::Client as usize].broken_at.is_some();
         if wires.get(&id).is_some_and(unused) {

@@ -12,7 +12,7 @@ use super::kernel::{MS, SECOND, TaskId, Time};
 use super::network::{Ended, Message, Side, Socket};
 use super::world::World;
 
-pub struct Node {
+pub(crate) struct Node {
     pub index: u32,
     pub is_up: Cell<bool>,
     pub is_slow: Cell<bool>,
@@ -30,7 +30,7 @@ struct Done {
 }
 
 impl Node {
-    pub fn new(world: &World, index: u32) -> Node {
+    pub(crate) fn new(world: &World, index: u32) -> Node {
         Node {
             index,
             is_up: Cell::new(false),
@@ -42,14 +42,14 @@ impl Node {
         }
     }
 
-    pub fn set_slow(&self, world: &World, is_slow: bool) {
+    pub(crate) fn set_slow(&self, world: &World, is_slow: bool) {
         // What was begun while it was slow takes its time.
         self.fast_since.set(world.kernel.now() + 10 * SECOND);
         self.is_slow.set(is_slow);
     }
 
     /// Starts the server's process.
-    pub fn start(self: &Rc<Node>, world: &Rc<World>) {
+    pub(crate) fn start(self: &Rc<Node>, world: &Rc<World>) {
         let settings = &world.settings;
         *self.machine.borrow_mut() = Server::new(self.index, settings.servers, settings.limits);
         self.is_up.set(true);
@@ -65,7 +65,7 @@ impl Node {
     }
 
     /// Ends the server's process, and with its machine what was not synced.
-    pub fn stop(&self, world: &World, with_its_machine: bool) {
+    pub(crate) fn stop(&self, world: &World, with_its_machine: bool) {
         self.is_up.set(false);
         self.tasks.take().into_iter().for_each(|task| world.kernel.kill(task));
         world.network.server_died(&world.kernel, self.index as usize, with_its_machine);
@@ -78,7 +78,7 @@ impl Node {
     }
 
     /// A client connects.
-    pub fn accept(self: &Rc<Node>, world: &Rc<World>, client: usize, socket: Socket) {
+    pub(crate) fn accept(self: &Rc<Node>, world: &Rc<World>, client: usize, socket: Socket) {
         let (node, inner) = (self.clone(), world.clone());
         self.tasks.borrow_mut().push(world.kernel.spawn(async move {
             let closed = Serving { node: &node, world: &inner, socket, has_session: false }.serve().await;
@@ -314,6 +314,6 @@ impl Serving<'_> {
 }
 
 /// A client's number as the servers know it.
-pub fn id_of(client: usize) -> ClientId {
+pub(crate) fn id_of(client: usize) -> ClientId {
     ClientId(client as u128 + 1)
 }

@@ -17,7 +17,7 @@ use super::server::{Node, id_of};
 const CALM: Time = 900 * SECOND;
 
 /// What is the same all the time.
-pub struct Settings {
+pub(crate) struct Settings {
     pub servers: u32,
     pub clients: usize,
     pub limits: Limits,
@@ -31,7 +31,7 @@ pub struct Settings {
     pub verbose: bool,
 }
 
-pub struct World {
+pub(crate) struct World {
     pub kernel: Kernel,
     pub network: Network,
     pub history: RefCell<History>,
@@ -44,7 +44,7 @@ pub struct World {
 
 /// What a run came to: to see that it was no empty one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     pub events: u64,
     pub ended: Time,
     pub reads: u64,
@@ -84,7 +84,7 @@ impl World {
     }
 
     /// A whole run.
-    pub fn run(seed: u64, verbose: bool) -> Outcome {
+    pub(crate) fn run(seed: u64, verbose: bool) -> Outcome {
         let world = World::new(seed, verbose);
         for index in 0..world.settings.servers {
             let node = Rc::new(Node::new(&world, index));
@@ -118,19 +118,19 @@ impl World {
         Outcome { events: world.kernel.events(), ended: world.kernel.now(), reads, faults: faults.get() }
     }
 
-    pub fn node(&self, index: u32) -> Rc<Node> {
+    pub(crate) fn node(&self, index: u32) -> Rc<Node> {
         self.nodes.borrow()[index as usize].clone()
     }
 
-    pub fn client_id(&self, client: usize) -> ClientId {
+    pub(crate) fn client_id(&self, client: usize) -> ClientId {
         id_of(client)
     }
 
-    pub fn is_alive(&self, client: usize) -> bool {
+    pub(crate) fn is_alive(&self, client: usize) -> bool {
         self.clients.borrow()[client].is_some()
     }
 
-    pub fn log(&self, what: impl FnOnce() -> String) {
+    pub(crate) fn log(&self, what: impl FnOnce() -> String) {
         if self.settings.verbose {
             println!("{:>12} {}", self.kernel.now(), what());
         }

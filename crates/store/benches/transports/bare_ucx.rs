@@ -27,7 +27,7 @@ mod socket_address;
 use library::{Api, RequestParam, Status};
 
 /// UCX, with a context.
-pub struct Bare {
+pub(crate) struct Bare {
     api: &'static Api,
     context: library::Context,
 }
@@ -56,7 +56,7 @@ enum Message {
 
 impl Bare {
     /// `None` if there is no UCX here.
-    pub fn new() -> Result<Option<Bare>> {
+    pub(crate) fn new() -> Result<Option<Bare>> {
         let Ok(api) = library::library() else { return Ok(None) };
         let (mut config, mut context) = (null_mut(), null_mut());
         let params = library::Params {
@@ -83,7 +83,7 @@ impl Bare {
     }
 
     /// The version of the library.
-    pub fn version(&self) -> String {
+    pub(crate) fn version(&self) -> String {
         let (mut major, mut minor, mut release) = (0, 0, 0);
         // SAFETY: three numbers to write to.
         unsafe { (self.api.ucp_get_version)(&mut major, &mut minor, &mut release) };
@@ -92,7 +92,7 @@ impl Bare {
 
     /// Sends `count` chunks, of which `window` are under way at most beside the one that `next` says where it is; `take`
     /// is given the number of each that came, and what puts it somewhere.
-    pub fn stream(
+    pub(crate) fn stream(
         &self,
         count: usize,
         window: usize,

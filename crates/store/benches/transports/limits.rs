@@ -16,7 +16,7 @@ use super::bare_ucx::Bare;
 const CHUNK: usize = 512 << 10;
 
 /// A file, and what is to be in it.
-pub struct Limit<'a> {
+pub(crate) struct Limit<'a> {
     file: File,
     data: &'a [u8],
     /// Whether what is written must be durable.
@@ -26,12 +26,17 @@ pub struct Limit<'a> {
 }
 
 impl<'a> Limit<'a> {
-    pub fn new(folder: &Path, data: &'a [u8], sync: bool, bare: Option<&'a Bare>) -> Outcome<Limit<'a>> {
+    pub(crate) fn new(
+        folder: &Path,
+        data: &'a [u8],
+        sync: bool,
+        bare: Option<&'a Bare>,
+    ) -> Outcome<Limit<'a>> {
         let file = File::options().read(true).write(true).create_new(true).open(folder.join("plain"))?;
         Ok(Limit { file, data, sync, bare })
     }
 
-    pub fn write(&self, way: Way) -> Outcome<()> {
+    pub(crate) fn write(&self, way: Way) -> Outcome<()> {
         if way == Way::Shared {
             let mut chunk = vec![0; CHUNK];
             for (number, data) in self.data.chunks(CHUNK).enumerate() {
@@ -63,7 +68,7 @@ impl<'a> Limit<'a> {
         if self.sync { Ok(self.file.sync_data()?) } else { Ok(()) }
     }
 
-    pub fn read(&self, way: Way, out: &mut [u8]) -> Outcome<()> {
+    pub(crate) fn read(&self, way: Way, out: &mut [u8]) -> Outcome<()> {
         let mut chunk = vec![0; CHUNK];
         if way == Way::Shared {
             for (number, out) in out.chunks_mut(CHUNK).enumerate() {

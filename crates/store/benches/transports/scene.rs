@@ -12,7 +12,7 @@ use pio_store::transport::{Listener, TcpListener, Way};
 use super::Outcome;
 
 /// A store, each of whose servers has a folder of its own.
-pub struct Scene {
+pub(crate) struct Scene {
     description: Description,
     token: Token,
     _servers: Vec<Running>,
@@ -21,7 +21,7 @@ pub struct Scene {
 
 impl Scene {
     /// Starts so many servers whose folders are below `folder`; reachable through UCX too, if that is there.
-    pub fn new(folder: &Path, servers: u32) -> Outcome<Scene> {
+    pub(crate) fn new(folder: &Path, servers: u32) -> Outcome<Scene> {
         let folder = tempfile::tempdir_in(folder)?;
         let token = Token::load_or_create(&folder.path().join("token"))?;
         let mut description =
@@ -50,13 +50,13 @@ impl Scene {
     }
 
     /// A client.
-    pub fn client(&self, way: Way) -> Outcome<Store> {
+    pub(crate) fn client(&self, way: Way) -> Outcome<Store> {
         let options = Options { transport: Some(way), ..Options::default() };
         Ok(Store::new(&self.description, self.token.clone(), options)?)
     }
 
     /// Where everything is.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 }

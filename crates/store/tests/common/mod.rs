@@ -13,7 +13,7 @@ use pio_store::serve::{self, Running, Settings};
 use pio_store::transport::{Address, Listener, TcpListener, Way, ucx};
 
 /// A store of servers in threads, each with its folder.
-pub struct Scene {
+pub(crate) struct Scene {
     folder: tempfile::TempDir,
     token: Token,
     servers: Vec<Option<Running>>,
@@ -26,12 +26,12 @@ pub struct Scene {
 const PLAIN: [Way; 2] = [Way::Tcp, Way::Shared];
 
 impl Scene {
-    pub fn new(servers: usize) -> Scene {
+    pub(crate) fn new(servers: usize) -> Scene {
         Scene::within(tempfile::tempdir().unwrap(), servers, PLAIN.to_vec())
     }
 
     /// One whose servers can be reached by every transport that this machine has.
-    pub fn with_all_ways(servers: usize) -> Scene {
+    pub(crate) fn with_all_ways(servers: usize) -> Scene {
         let mut ways = PLAIN.to_vec();
         match ucx::available() {
             Ok(()) => ways.push(Way::Ucx),
@@ -41,7 +41,7 @@ impl Scene {
     }
 
     /// One whose disks are in memory, if this machine has such: syncing takes no time.
-    pub fn in_memory(servers: usize) -> Scene {
+    pub(crate) fn in_memory(servers: usize) -> Scene {
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
         Scene::within(folder.unwrap(), servers, PLAIN.to_vec())
     }
@@ -63,48 +63,48 @@ impl Scene {
     }
 
     /// A client over TCP.
-    pub fn client(&self) -> Store {
+    pub(crate) fn client(&self) -> Store {
         self.client_by(Way::Tcp)
     }
 
-    pub fn client_by(&self, way: Way) -> Store {
+    pub(crate) fn client_by(&self, way: Way) -> Store {
         let options = Options { transport: Some(way), ..Options::default() };
         Store::connect_with(&self.folder.path().join("store.toml"), options).unwrap()
     }
 
-    pub fn client_with(&self, timeout: Duration) -> Store {
+    pub(crate) fn client_with(&self, timeout: Duration) -> Store {
         let options = Options { timeout, transport: Some(Way::Tcp), ..Options::default() };
         Store::connect_with(&self.folder.path().join("store.toml"), options).unwrap()
     }
 
     /// A client with a token of its own making.
-    pub fn stranger(&self) -> Store {
+    pub(crate) fn stranger(&self) -> Store {
         let token = Token::load_or_create(&self.folder.path().join("another")).unwrap();
         Store::new(&self.description, token, Options::default()).unwrap()
     }
 
-    pub fn token(&self) -> &Token {
+    pub(crate) fn token(&self) -> &Token {
         &self.token
     }
 
-    pub fn ways(&self) -> &[Way] {
+    pub(crate) fn ways(&self) -> &[Way] {
         &self.ways
     }
 
-    pub fn address(&self, index: usize) -> &str {
+    pub(crate) fn address(&self, index: usize) -> &str {
         &self.description.servers[index].address
     }
 
     /// Host and port.
-    pub fn tcp_address(&self, index: usize) -> &str {
+    pub(crate) fn tcp_address(&self, index: usize) -> &str {
         Address::parse(self.address(index)).tcp
     }
 
-    pub fn stop(&mut self, index: usize) {
+    pub(crate) fn stop(&mut self, index: usize) {
         self.servers[index].take().unwrap().stop();
     }
 
-    pub fn restart(&mut self, index: usize) {
+    pub(crate) fn restart(&mut self, index: usize) {
         if let Some(running) = self.servers[index].take() {
             running.stop();
         }
@@ -113,7 +113,7 @@ impl Scene {
     }
 
     /// Changes a byte of the only part of a stopped server.
-    pub fn damage(&self, index: usize, at: usize) {
+    pub(crate) fn damage(&self, index: usize, at: usize) {
         let parts = std::fs::read_dir(self.folder_of(index).join("parts")).unwrap();
         let data =
             parts.map(|entry| entry.unwrap().path()).find(|path| path.extension() == Some("data".as_ref()));

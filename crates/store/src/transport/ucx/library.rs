@@ -41,10 +41,10 @@ pub(super) fn outcome(pointer: StatusPointer) -> Result<Option<StatusPointer>, S
 }
 
 pub(super) mod params {
-    pub const FEATURES: u64 = 1 << 0;
-    pub const MT_WORKERS_SHARED: u64 = 1 << 5;
-    pub const FEATURE_WAKEUP: u64 = 1 << 4;
-    pub const FEATURE_AM: u64 = 1 << 6;
+    pub(crate) const FEATURES: u64 = 1 << 0;
+    pub(crate) const MT_WORKERS_SHARED: u64 = 1 << 5;
+    pub(crate) const FEATURE_WAKEUP: u64 = 1 << 4;
+    pub(crate) const FEATURE_AM: u64 = 1 << 6;
 }
 
 /// `ucp_params_t`.
@@ -64,9 +64,9 @@ pub(super) struct Params {
 }
 
 pub(super) mod worker {
-    pub const THREAD_MODE: u64 = 1 << 0;
-    pub const THREAD_MODE_SERIALIZED: u32 = 1;
-    pub const ATTR_MAX_AM_HEADER: u64 = 1 << 3;
+    pub(crate) const THREAD_MODE: u64 = 1 << 0;
+    pub(crate) const THREAD_MODE_SERIALIZED: u32 = 1;
+    pub(crate) const ATTR_MAX_AM_HEADER: u64 = 1 << 3;
 }
 
 /// `ucp_worker_params_t`.
@@ -108,14 +108,14 @@ pub(super) struct SockAddr {
 }
 
 pub(super) mod endpoint {
-    pub const ERR_HANDLING_MODE: u64 = 1 << 1;
-    pub const ERR_HANDLER: u64 = 1 << 2;
-    pub const SOCK_ADDR: u64 = 1 << 4;
-    pub const FLAGS: u64 = 1 << 5;
-    pub const CONN_REQUEST: u64 = 1 << 6;
-    pub const ERR_HANDLING_MODE_PEER: u32 = 1;
-    pub const FLAG_CLIENT_SERVER: u32 = 1 << 0;
-    pub const CLOSE_FLAG_FORCE: u32 = 1 << 0;
+    pub(crate) const ERR_HANDLING_MODE: u64 = 1 << 1;
+    pub(crate) const ERR_HANDLER: u64 = 1 << 2;
+    pub(crate) const SOCK_ADDR: u64 = 1 << 4;
+    pub(crate) const FLAGS: u64 = 1 << 5;
+    pub(crate) const CONN_REQUEST: u64 = 1 << 6;
+    pub(crate) const ERR_HANDLING_MODE_PEER: u32 = 1;
+    pub(crate) const FLAG_CLIENT_SERVER: u32 = 1 << 0;
+    pub(crate) const CLOSE_FLAG_FORCE: u32 = 1 << 0;
 }
 
 /// `ucp_err_handler_cb_t`.
@@ -139,9 +139,9 @@ pub(super) struct EndpointParams {
 }
 
 pub(super) mod listener {
-    pub const SOCK_ADDR: u64 = 1 << 0;
-    pub const CONN_HANDLER: u64 = 1 << 2;
-    pub const ATTR_SOCKADDR: u64 = 1 << 0;
+    pub(crate) const SOCK_ADDR: u64 = 1 << 0;
+    pub(crate) const CONN_HANDLER: u64 = 1 << 2;
+    pub(crate) const ATTR_SOCKADDR: u64 = 1 << 0;
 }
 
 /// `ucp_listener_conn_callback_t`.
@@ -171,12 +171,12 @@ pub(super) struct ListenerAttr {
 pub(super) struct SocketAddress(pub [u8; 128]);
 
 pub(super) mod am {
-    pub const HANDLER_ID: u64 = 1 << 0;
-    pub const HANDLER_CB: u64 = 1 << 2;
-    pub const HANDLER_ARG: u64 = 1 << 3;
-    pub const RECV_RENDEZVOUS: u64 = 1 << 17;
-    pub const SEND_EAGER: u32 = 1 << 1;
-    pub const SEND_RENDEZVOUS: u32 = 1 << 2;
+    pub(crate) const HANDLER_ID: u64 = 1 << 0;
+    pub(crate) const HANDLER_CB: u64 = 1 << 2;
+    pub(crate) const HANDLER_ARG: u64 = 1 << 3;
+    pub(crate) const RECV_RENDEZVOUS: u64 = 1 << 17;
+    pub(crate) const SEND_EAGER: u32 = 1 << 1;
+    pub(crate) const SEND_RENDEZVOUS: u32 = 1 << 2;
 }
 
 /// `ucp_am_recv_callback_t`.
@@ -208,12 +208,12 @@ pub(super) struct MessageParam {
 }
 
 pub(super) mod operation {
-    pub const DATATYPE: u32 = 1 << 3;
-    pub const FLAGS: u32 = 1 << 4;
+    pub(crate) const DATATYPE: u32 = 1 << 3;
+    pub(crate) const FLAGS: u32 = 1 << 4;
     /// Elements of a byte, side by side.
-    pub const BYTES: u64 = 1 << 3;
+    pub(crate) const BYTES: u64 = 1 << 3;
     /// A list of places and lengths.
-    pub const IOV: u64 = 2;
+    pub(crate) const IOV: u64 = 2;
 }
 
 /// `ucp_request_param_t`.
