@@ -90,17 +90,15 @@ impl Auto {
         let setting = Setting { described: true, ..Setting::of(&self.context, self.direction, ranks) };
         let choice = cost::choose(&operation, &setting, &Terms::MEASURED);
         let (access, hints) = (self.access.clone(), &self.context.hints);
-        let mut machine: Box<dyn Machine + Send> =
-            if matches!(choice.strategy, Strategy::TwoPhase | Strategy::ViewBased) {
-                let mut machine = TwoPhase::begun(descriptions, self.group, self.direction, access, hints);
-                machine.exchange(actions);
-                Box::new(machine)
-            } else {
-                let mut machine =
-                    choice.strategy.alone(self.group.rank, self.direction, access, &self.context);
-                machine.handle(Event::Start, actions);
-                machine
-            };
+        let mut machine: Box<dyn Machine + Send> = if choice.strategy.sends_messages() {
+            let mut machine = TwoPhase::begun(descriptions, self.group, self.direction, access, hints);
+            machine.exchange(actions);
+            Box::new(machine)
+        } else {
+            let mut machine = choice.strategy.alone(self.group.rank, self.direction, access, &self.context);
+            machine.handle(Event::Start, actions);
+            machine
+        };
         for event in early {
             machine.handle(event, actions);
         }

@@ -35,7 +35,17 @@ impl Strategy {
                 None => Box::new(TwoPhase::new(group, direction, access, &context.hints)),
             },
             Strategy::Auto => Box::new(Auto::new(group, direction, access, context)),
-            _ => self.alone(group.rank, direction, access, context),
+            Strategy::Independent | Strategy::Sieving | Strategy::List | Strategy::Ecio => {
+                self.alone(group.rank, direction, access, context)
+            }
+        }
+    }
+
+    /// Whether the ranks of a collective operation send each other messages; else each makes its own part alone.
+    pub fn sends_messages(self) -> bool {
+        match self {
+            Strategy::TwoPhase | Strategy::ViewBased | Strategy::Auto => true,
+            Strategy::Independent | Strategy::Sieving | Strategy::List | Strategy::Ecio => false,
         }
     }
 
@@ -57,7 +67,11 @@ impl Strategy {
             {
                 Box::new(Ecio::new(rank, direction, access))
             }
-            _ => Box::new(Sieving::new(rank, direction, access, &context.hints, guarded)),
+            Strategy::Sieving
+            | Strategy::TwoPhase
+            | Strategy::ViewBased
+            | Strategy::Ecio
+            | Strategy::Auto => Box::new(Sieving::new(rank, direction, access, &context.hints, guarded)),
         }
     }
 }

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn one_rank_of_a_node_writes_through_the_kernel() {
+    fn as_many_ranks_as_nodes_write_through_the_kernel() {
         let writers =
             |site, direction| context(site, Gaps::BetweenSmallPieces, direction).hints.aggregators(8);
         assert_eq!(writers(SITE, Direction::Write), 1);

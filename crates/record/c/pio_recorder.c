@@ -29,6 +29,17 @@ EXPORT void pioscope_operation_end(void) {
     errno = saved;
 }
 
+EXPORT uint64_t pioscope_operation_switch(uint64_t operation) {
+    if (!recording())
+        return 0;
+    int saved = errno;
+    meet_thread();
+    uint64_t before = self.operation;
+    self.operation = operation;
+    errno = saved;
+    return before;
+}
+
 EXPORT void pioscope_record_message(uint32_t call, int32_t peer, uint64_t bytes, uint64_t start_ns, uint64_t end_ns,
                                     int64_t result) {
     if (!recording())

@@ -37,6 +37,10 @@ void pioscope_operation_end(void);
 /* Goes on with an operation that began earlier (the second half of a split collective). */
 void pioscope_operation_resume(uint64_t operation);
 
+/* What the thread does from now on belongs to this operation, 0 for none; returns the one before, to be switched back to. For
+ * an operation that goes on after its call, in whatever thread. */
+uint64_t pioscope_operation_switch(uint64_t operation);
+
 /* A message that was sent or received: times by CLOCK_MONOTONIC, peer -1 for none, result as in pio_trace::Event. */
 void pioscope_record_message(uint32_t call, int32_t peer, uint64_t bytes, uint64_t start_ns, uint64_t end_ns,
                              int64_t result);

@@ -1,5 +1,6 @@
 //! Whole MPI jobs through the command: recorded, applied, killed.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
@@ -167,6 +168,55 @@ fn a_full_disk_is_an_error_of_the_program() {
     let errors: Vec<_> = errors.collect();
     assert!(errors.iter().any(|error| error.to_lowercase().contains("space")), "{errors:?}");
     assert!(held.unwrap() > 0, "what was there is gone");
+}
+
+const NONBLOCKING: &str = r#"
+#include <mpi.h>
+#include <stdlib.h>
+#define CALLS 8
+#define BYTES 65536
+int main(int count, char **words) {
+  int rank;
+  MPI_File file;
+  MPI_Request requests[2 * CALLS];
+  MPI_Init(&count, &words);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  char *data = calloc(2 * CALLS, BYTES);
+  if (MPI_File_open(MPI_COMM_WORLD, words[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file)) return 1;
+  for (int i = 0; i < CALLS; i++)
+    if (MPI_File_iwrite_at(file, (MPI_Offset)(rank * CALLS + i) * BYTES, data + i * BYTES, BYTES, MPI_BYTE, &requests[i])) return 1;
+  for (int i = 0; i < CALLS; i++)
+    if (MPI_File_iwrite_at_all(file, (MPI_Offset)((2 + rank) * CALLS + i) * BYTES, data + i * BYTES, BYTES, MPI_BYTE, &requests[CALLS + i])) return 1;
+  MPI_Waitall(2 * CALLS, requests, MPI_STATUSES_IGNORE);
+  MPI_File_close(&file);
+  MPI_Finalize();
+  return 0;
+}
+"#;
+
+#[test]
+fn requests_of_nonblocking_calls_belong_to_them() {
+    let Some(mpi) = mpi() else { return };
+    let place = Place::new();
+    place.compile(&mpi.mpicc, "nonblocking", NONBLOCKING, &[]);
+    for strategy in ["independent", "two-phase"] {
+        let job = [&mpiexec(&mpi, 2)[..], &["./nonblocking", "data"].map(str::to_owned)].concat();
+        let words = ["apply", "-s", strategy, "--record", "run.pio", "--"].map(str::to_owned);
+        place.pioscope(words.into_iter().chain(job)).succeeds();
+        let trace = Trace::open(&place.join("run.pio")).unwrap();
+        let events: Vec<_> = trace.events().map(|event| event.unwrap()).collect();
+        let writes = |physical: bool| {
+            events.iter().filter(move |event| event.op() == Op::Write && event.is_physical() == physical)
+        };
+        let of_file = |event: &&pio_trace::Event| event.size == 65536 && event.handle.is_some();
+        // The program's own, and none besides: what we do for it in other threads is not what it asked for.
+        let asked: Vec<_> = writes(false).filter(of_file).collect();
+        assert_eq!(asked.len(), 2 * 2 * 8, "{strategy}");
+        let begun: BTreeSet<_> = asked.iter().map(|event| (event.process, event.operation)).collect();
+        let done: Vec<_> = writes(true).filter(|event| event.size >= 65536).collect();
+        assert!(done.iter().map(|event| event.size).sum::<u64>() >= 2 * 2 * 8 * 65536, "{strategy}");
+        assert!(done.iter().all(|event| begun.contains(&(event.process, event.operation))), "{strategy}");
+    }
 }
 
 /// The one child of a process.

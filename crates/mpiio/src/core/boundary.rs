@@ -135,7 +135,9 @@ static ATTACHED: OnceLock<Attached> = OnceLock::new();
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pio_mpiio_attach(version: u32, mpi: *const MpiTable) -> *const c_void {
     if version != VERSION {
-        eprintln!("pioscope: the shim has version {version}, the core {VERSION}: rebuild the shim");
+        eprintln!(
+            "pioscope: the shim has version {version}, the core {VERSION}: they are of two builds, build both again"
+        );
         return std::ptr::null();
     }
     match Settings::from_environment() {

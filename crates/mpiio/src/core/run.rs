@@ -7,5 +7,6 @@ mod copy;
 pub(crate) mod driver;
 mod message_log;
 pub(crate) mod queue;
+mod recorded_operation;
 mod transfer_path;
 pub(crate) mod working_memory;

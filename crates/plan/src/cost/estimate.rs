@@ -73,7 +73,7 @@ pub fn estimate(
         Strategy::Auto => false,
         Strategy::Ecio => setting.servers > 0,
         Strategy::ViewBased => setting.views,
-        _ => true,
+        Strategy::Independent | Strategy::Sieving | Strategy::List | Strategy::TwoPhase => true,
     };
     if !is_possible {
         return None;

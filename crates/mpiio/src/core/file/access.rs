@@ -353,7 +353,7 @@ impl Collective {
         loop {
             self.phase = match &mut self.phase {
                 Phase::Driving { driver, error, apart } => {
-                    let (_alone, modifying) = match is_together(file.strategy) {
+                    let (_alone, modifying) = match file.strategy.sends_messages() {
                         true => (None, Some(&file.alone)),
                         // It may be held for as long as a request takes.
                         false if !may.storage => {
@@ -393,14 +393,6 @@ impl Collective {
                 }
             };
         }
-    }
-}
-
-/// Whether ranks exchange data or views in collective operations; else each makes its requests alone.
-fn is_together(strategy: Strategy) -> bool {
-    match strategy {
-        Strategy::TwoPhase | Strategy::ViewBased | Strategy::Auto => true,
-        Strategy::Independent | Strategy::Sieving | Strategy::List | Strategy::Ecio => false,
     }
 }
 

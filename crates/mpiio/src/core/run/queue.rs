@@ -16,6 +16,7 @@ use crate::core::mpi::progress::{self, Left, May, Step, Task, Who, WouldBlock};
 use crate::core::mpi::progress_thread;
 use crate::core::mpi::status::Status;
 use crate::core::mpi::table::MpiTable;
+use crate::core::run::recorded_operation::RecordedOperation;
 
 /// A step of an operation that has the resource; bytes moved, in the end.
 pub(crate) type Work<R> = Box<dyn FnMut(&mut R, May) -> Step<Result<u64, Status>> + Send>;
@@ -65,6 +66,8 @@ struct Line<R> {
 struct Operation<R> {
     work: Work<R>,
     completion: Option<Completion>,
+    /// The call that began it.
+    recorded: RecordedOperation,
 }
 
 impl<R> std::fmt::Debug for Queue<R> {
@@ -125,9 +128,10 @@ impl<R: Send + 'static> Queue<R> {
     /// Puts an operation into the queue; `completion` is told of its end.
     pub(crate) fn start(&self, work: Work<R>, completion: Option<Completion>) {
         let (mut for_thread, mut any_thread_sends) = (false, false);
+        let recorded = RecordedOperation::current();
         progress::add(self.line.clone(), || {
             let mut line = lock(&self.line);
-            line.waiting.push_back(Operation { work, completion });
+            line.waiting.push_back(Operation { work, completion, recorded });
             (for_thread, any_thread_sends) = (line.is_for_thread(), line.any_thread_sends);
         });
         if for_thread {
@@ -226,14 +230,16 @@ impl<R> Taken<R> {
     /// Takes the step, and puts back what is left; whether it came any further, and whether it is through.
     fn step(self, line: &Mutex<Line<R>>) -> (bool, bool) {
         let Taken { mut operation, mut resource, may } = self;
-        let step = catch_unwind(AssertUnwindSafe(|| (operation.work)(&mut resource, may)));
+        let recorded = operation.recorded;
+        let step =
+            recorded.during(|| catch_unwind(AssertUnwindSafe(|| (operation.work)(&mut resource, may))));
         if let Ok(Step::Blocked { on, moved }) = step {
             let mut line = lock(line);
             (line.current, line.blocked) = (Some(operation), on);
             (line.resource, line.is_running) = (Some(resource), false);
             return (moved, false);
         }
-        let Operation { work, completion } = operation;
+        let Operation { work, completion, .. } = operation;
         // Before others see that it is through: it keeps the file.
         drop(work);
         let mut line = lock(line);
