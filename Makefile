@@ -47,13 +47,13 @@ test-study: build collapse
 test-mpi: build collapse ## collapse under Pioscope's MPI-IO and the MPI's own, byte for byte (one size: make test-mpi NP=8)
 	python3 tools/identity.py --ranks $(NP)
 
-# The same, and what the suite runs of jobs, under the second MPI.
+# The same, and what the suite runs of jobs, under the second MPI. Of the whole workspace: for a crate alone, cargo compiles
+# its dependencies once more with other features.
 test-second-mpi: export PATH := $(CURDIR)/.venv-$(SECOND_MPI)/bin:$(PATH)
 test-second-mpi: build .venv-$(SECOND_MPI)/.mpi-ready
 	$(MAKE) --no-print-directory -C apps/collapse CC=mpicc BUILD=build-second
-	cargo test -p pio-mpiio --test programs
-	cargo test -p pio-record --test mpi
-	cargo test -p pio-cli --test all jobs
+	cargo test --workspace --test programs --test mpi
+	cargo test --workspace --test all jobs
 	python3 tools/identity.py --ranks $(NP) --collapse apps/collapse/build-second/collapse
 
 # Each part that finds its library, and says which it does not.
