@@ -11,8 +11,8 @@
  * seconds in the blocking call, in the one that begins and in MPI_Wait; how much of the blocking time is hidden, 1 - waiting /
  * blocking; and what the program computed meanwhile, over what it computes in as many milliseconds without I/O.
  */
-#include <mpi.h>
-#include <stdio.h>
+#include "need.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,15 +21,6 @@ static const char *const names[] = {"single", "funneled", "serialized", "multipl
 static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
 
 static int rank, ranks;
-
-static void need(int code, const char *what) {
-  char text[MPI_MAX_ERROR_STRING];
-  int length;
-  if (code == MPI_SUCCESS) return;
-  MPI_Error_string(code, text, &length);
-  fprintf(stderr, "%s: %s\n", what, text);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
 
 /* Computes without any call of MPI but for the clock; how much. */
 static double compute(double seconds) {

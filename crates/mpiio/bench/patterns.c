@@ -13,8 +13,8 @@
  * Prints one line for each direction: pattern, ranks, pieces, MB in all, least and median seconds, MB/s of the median.
  * The content is verified: a wrong byte ends the program with an error.
  */
-#include <mpi.h>
-#include <stdio.h>
+#include "need.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,15 +25,6 @@ static const char *const names[] = {"interleaved", "subarray", "contiguous", "se
 enum { SEGMENT_ELEMENTS = 47008 / 4 };
 
 static int rank, ranks;
-
-static void need(int code, const char *what) {
-  char text[MPI_MAX_ERROR_STRING];
-  int length;
-  if (code == MPI_SUCCESS) return;
-  MPI_Error_string(code, text, &length);
-  fprintf(stderr, "%s: %s\n", what, text);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
 
 static void wrong(const char *what) {
   fprintf(stderr, "rank %d: %s\n", rank, what);

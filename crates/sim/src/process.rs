@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use pio_layout::Extents;
 use pio_plan::{Access, Action, Direction, IoError, Machine, Message, Piece};
+use pio_protocol::client::Naming;
 use pio_trace::{Call, HandleId};
 
 use crate::kernel::Time;
@@ -172,15 +173,6 @@ pub(crate) struct Request {
 pub(crate) struct Scattered {
     pub(crate) access: Access,
     pub(crate) naming: Naming,
-}
-
-/// How it names them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Naming {
-    /// Each by offset and length.
-    List,
-    /// All by one view.
-    View,
 }
 
 /// Requests to come, never as a list.

@@ -70,22 +70,8 @@ pub fn start(settings: Settings, listeners: Vec<Box<dyn Listener>>) -> Result<Ru
 }
 
 /// The same, on disks that were opened already: those of the settings.
-pub fn start_on(
-    (disks, past): (Disks, Past),
-    settings: Settings,
-    listeners: Vec<Box<dyn Listener>>,
-) -> Running {
-    let shared = Arc::new(Shared {
-        machine: Mutex::new(Server::new(settings.index, settings.servers, settings.limits)),
-        disks,
-        past,
-        settings,
-        connections: Mutex::default(),
-        away: Mutex::default(),
-        next: AtomicU64::new(1),
-        stopping: AtomicBool::new(false),
-        budget: Budget { free: Mutex::new(BUDGET_BYTES), more: Condvar::new() },
-    });
+pub fn start_on(disks: (Disks, Past), settings: Settings, listeners: Vec<Box<dyn Listener>>) -> Running {
+    let shared = Arc::new(Shared::new(disks, settings));
     let addresses = listeners.iter().map(|listener| listener.address().to_owned()).collect();
     let wakers = listeners.iter().map(|listener| listener.waker()).collect();
     let mut threads: Vec<JoinHandle<()>> = listeners
@@ -458,6 +444,20 @@ impl Serving<'_> {
 }
 
 impl Shared {
+    fn new((disks, past): (Disks, Past), settings: Settings) -> Shared {
+        Shared {
+            machine: Mutex::new(Server::new(settings.index, settings.servers, settings.limits)),
+            disks,
+            past,
+            settings,
+            connections: Mutex::default(),
+            away: Mutex::default(),
+            next: AtomicU64::new(1),
+            stopping: AtomicBool::new(false),
+            budget: Budget { free: Mutex::new(BUDGET_BYTES), more: Condvar::new() },
+        }
+    }
+
     /// Tells the machine what happened on no connection of this thread, and does all that follows.
     fn tell(&self, event: Event) {
         let mut actions = Vec::new();
@@ -530,18 +530,8 @@ mod tests {
             token: Token::load_or_create(&folder.join("token")).unwrap(),
             limits: Limits::DEFAULT,
         };
-        let (disks, past) = Disks::open(&settings.folders, 0, 1, None).unwrap();
-        Shared {
-            machine: Mutex::new(Server::new(0, 1, Limits::DEFAULT)),
-            disks,
-            past,
-            settings,
-            connections: Mutex::default(),
-            away: Mutex::default(),
-            next: AtomicU64::new(1),
-            stopping: AtomicBool::new(false),
-            budget: Budget { free: Mutex::new(BUDGET_BYTES), more: Condvar::new() },
-        }
+        let disks = Disks::open(&settings.folders, 0, 1, None).unwrap();
+        Shared::new(disks, settings)
     }
 
     /// Whatever the machine asks for, in whatever order: work behind an answer, answers for connections of other threads.

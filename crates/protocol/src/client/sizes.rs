@@ -31,10 +31,7 @@ pub fn exchange(
     chunk: Chunk,
     direction: Direction,
 ) -> Result<Exchange, Failure> {
-    let list = match naming {
-        Naming::View => None,
-        Naming::List => Some(chunk.extents(view, &file.placement)?),
-    };
+    let list = chunk.list(naming, view, &file.placement)?;
     let bytes = chunk.len;
     let request = link.ask_chunk(file, view, list, chunk, direction);
     let mut head = Vec::new();

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pio_layout::View;
 
-use super::transfer::Direction;
+use super::transfer::{Direction, Naming};
 use crate::error::Failure;
 use crate::extents::{Extents, MOST_EXTENTS};
 use crate::limits::Limits;
@@ -40,6 +40,22 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// The list by which a request names the chunk, if it does so by a list.
+    ///
+    /// # Errors
+    /// If it has more pieces than one request may name.
+    pub fn list(
+        &self,
+        naming: Naming,
+        view: &View,
+        placement: &Placement,
+    ) -> Result<Option<Extents>, Failure> {
+        match naming {
+            Naming::View => Ok(None),
+            Naming::List => self.extents(view, placement).map(Some),
+        }
+    }
+
     /// The pieces of the view that the chunk has some of, as a list: what of them is on other servers belongs to other chunks.
     ///
     /// # Errors

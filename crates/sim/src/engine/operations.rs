@@ -6,10 +6,11 @@ use pio_plan::{
     Access, Action, Context, Direction, Event as PlanEvent, Group, Io, Message, Piece, Rank, Transfer, Via,
     ViewExchange, Views,
 };
+use pio_protocol::client::Naming;
 use pio_trace::{Call, HandleId};
 
 use super::{Engine, sites};
-use crate::process::{Content, Delivery, Key, Naming, Requests, Running, Scattered, Then};
+use crate::process::{Content, Delivery, Key, Requests, Running, Scattered, Then};
 use crate::workload::What;
 
 impl Engine<'_> {
@@ -145,34 +146,28 @@ impl Engine<'_> {
             Some(Requests::Scattered(direction, Some(Scattered { access, naming })))
         };
         let requests = match io {
-            Io::List { direction, positions } => match scattered(direction, positions, Naming::List) {
-                Some(requests) => requests,
-                None => return,
-            },
-            Io::Ship { direction, positions } => match scattered(direction, positions, Naming::View) {
-                Some(requests) => requests,
-                None => return,
-            },
-            Io::Lock { .. } | Io::Unlock { .. } => return,
-            Io::Pieces { direction, positions } => match machine.access_of(Rank(*number)) {
-                Some(access) => Requests::Extents(direction, access.view.extents(positions)),
-                None => return,
-            },
+            Io::List { direction, positions } => scattered(direction, positions, Naming::List),
+            Io::Ship { direction, positions } => scattered(direction, positions, Naming::View),
+            Io::Lock { .. } | Io::Unlock { .. } => None,
+            Io::Pieces { direction, positions } => machine
+                .access_of(Rank(*number))
+                .map(|access| Requests::Extents(direction, access.view.extents(positions))),
             Io::Window { direction, file, .. } => {
                 let bytes = file.end - file.start;
-                Requests::Extents(direction, View::contiguous(file.start).extents(0..bytes))
+                Some(Requests::Extents(direction, View::contiguous(file.start).extents(0..bytes)))
             }
             Io::WriteParts { parts, .. } => {
-                Requests::Extents(Direction::Write, parts.extents(0..parts.size()))
+                Some(Requests::Extents(Direction::Write, parts.extents(0..parts.size())))
             }
             Io::FillAndWrite { file, holes, .. } => {
                 let (first, last) = (holes.lower_bound() as u64, holes.upper_bound() as u64);
-                Requests::FillAndWrite {
+                Some(Requests::FillAndWrite {
                     gaps: Some((first, last - first)),
                     whole: Some((file.start, file.end - file.start)),
-                }
+                })
             }
         };
+        let Some(requests) = requests else { return };
         let (What::Access { handle, .. } | What::Request { handle, .. }) = self.step(rank) else { return };
         self.transfer(rank, *handle, None, requests);
     }

@@ -1,16 +1,16 @@
 //! Requests to the file system: to servers and back, and to the directory.
 
-use pio_layout::View;
+use pio_layout::{Striping, View};
 use pio_machine::{Duration, Storage};
 use pio_plan::{Access, Direction, Event as PlanEvent};
-use pio_protocol::client::Exchange;
+use pio_protocol::client::{Exchange, Naming};
 use pio_trace::{Call, Event, Flags, HandleId, Target};
 
-use super::store_messages::speak_protocol;
+use super::store_messages::{Exchanges, speak_protocol};
 use super::{Cargo, Engine, Happening};
 use crate::error::SimError;
 use crate::hardware::parts;
-use crate::process::{Naming, Request, Requests, Running, Scattered, Then, Transfer};
+use crate::process::{Request, Requests, Running, Scattered, Then, Transfer};
 use crate::server::Part;
 use crate::workload::What;
 
@@ -78,22 +78,12 @@ impl Engine<'_> {
         if let Some(scattered) = transfer.scattered.take() {
             return self.issue_scattered(rank, file, request.direction, striping, &scattered);
         }
-        let node = self.processes[rank as usize].node;
         let mut count = 0;
         let positions = request.offset..request.offset.saturating_add(request.bytes);
-        let exchanges = speak_protocol(&self.machine.storage).then(|| {
-            let access = Access { view: View::contiguous(0), positions };
-            let whole = Scattered { access, naming: Naming::View };
-            self.links.exchanges(rank, file, striping, &whole, request.direction)
-        });
+        let access = Access { view: View::contiguous(0), positions };
+        let whole = Scattered { access, naming: Naming::View };
+        let exchanges = self.exchanges(rank, file, striping, &whole, request.direction);
         for (server, bytes, first_strip) in parts(&striping, request.offset, request.bytes) {
-            let message = self.control_bytes();
-            let plain = match request.direction {
-                Direction::Write => Exchange { request_bytes: message + bytes, answer_bytes: message },
-                Direction::Read => Exchange { request_bytes: message, answer_bytes: bytes },
-            };
-            let exchange =
-                exchanges.as_ref().and_then(|exchanges| exchanges.get(&server)).copied().unwrap_or(plain);
             let offset = striping.len_of_server(server, request.offset);
             let part = Part {
                 rank,
@@ -104,12 +94,47 @@ impl Engine<'_> {
                 bytes,
                 first_strip,
                 pieces: 0,
-                answer_bytes: exchange.answer_bytes,
+                answer_bytes: 0,
             };
-            let server_node = self.hardware.servers[server as usize].node;
-            self.ship(node, server_node, exchange.request_bytes, Cargo::Request(part));
+            self.send_part(part, 0, &exchanges);
             count += 1;
         }
+        self.sent_parts(rank, count);
+    }
+
+    /// What the messages of an access take, by server, where servers speak a protocol that says so.
+    pub(super) fn exchanges(
+        &mut self,
+        rank: u32,
+        file: u32,
+        striping: Striping,
+        access: &Scattered,
+        direction: Direction,
+    ) -> Exchanges {
+        if speak_protocol(&self.machine.storage) {
+            self.links.exchanges(rank, file, striping, access, direction)
+        } else {
+            Exchanges::default()
+        }
+    }
+
+    /// A part goes off to its server. Its messages take what `exchanges` says; else the data, what the machine says of a
+    /// message without data, and `head` bytes that name the pieces.
+    pub(super) fn send_part(&mut self, part: Part, head: u64, exchanges: &Exchanges) {
+        let message = self.control_bytes();
+        let Part { server, bytes, .. } = part;
+        let plain = match part.direction {
+            Direction::Write => Exchange { request_bytes: message + head + bytes, answer_bytes: message },
+            Direction::Read => Exchange { request_bytes: message + head, answer_bytes: bytes },
+        };
+        let Exchange { request_bytes, answer_bytes } = exchanges.get(&server).copied().unwrap_or(plain);
+        let from = self.processes[part.rank as usize].node;
+        let to = self.hardware.servers[server as usize].node;
+        self.ship(from, to, request_bytes, Cargo::Request(Part { answer_bytes, ..part }));
+    }
+
+    /// All parts of a request are off; without any, it is done.
+    pub(super) fn sent_parts(&mut self, rank: u32, count: u32) {
         match &mut self.processes[rank as usize].transfer {
             Some(transfer) if count > 0 => transfer.parts_left = count,
             _ => self.complete(rank),

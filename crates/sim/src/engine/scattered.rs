@@ -3,13 +3,12 @@
 use pio_layout::Striping;
 use pio_machine::{Duration, Pieces, Storage};
 use pio_plan::Direction;
-use pio_protocol::client::Exchange;
+use pio_protocol::client::Naming;
 
+use super::Engine;
 use super::operations::time_to_copy;
-use super::store_messages::speak_protocol;
-use super::{Cargo, Engine};
 use crate::kernel::Time;
-use crate::process::{Naming, Scattered};
+use crate::process::Scattered;
 use crate::server::Part;
 
 /// Offset and length of a piece in a request that lists it; positions of a view in one that names it.
@@ -26,10 +25,8 @@ impl Engine<'_> {
         scattered: &Scattered,
     ) {
         let Scattered { access, naming } = scattered;
-        let node = self.processes[rank as usize].node;
         let mut count = 0;
-        let exchanges = speak_protocol(&self.machine.storage)
-            .then(|| self.links.exchanges(rank, file, striping, scattered, direction));
+        let exchanges = self.exchanges(rank, file, striping, scattered, direction);
         for server in 0..striping.factor {
             let own = striping.intersect(server, &access.view, access.positions.clone());
             if own.is_empty() {
@@ -46,13 +43,6 @@ impl Engine<'_> {
                 }
             };
             let bytes = own.size();
-            let message = self.control_bytes();
-            let plain = match direction {
-                Direction::Write => Exchange { request_bytes: message + head + bytes, answer_bytes: message },
-                Direction::Read => Exchange { request_bytes: message + head, answer_bytes: bytes },
-            };
-            let exchange =
-                exchanges.as_ref().and_then(|exchanges| exchanges.get(&server)).copied().unwrap_or(plain);
             let part = Part {
                 rank,
                 file,
@@ -62,16 +52,12 @@ impl Engine<'_> {
                 bytes,
                 first_strip: bytes.min(striping.unit - first % striping.unit),
                 pieces,
-                answer_bytes: exchange.answer_bytes,
+                answer_bytes: 0,
             };
-            let server_node = self.hardware.servers[server as usize].node;
-            self.ship(node, server_node, exchange.request_bytes, Cargo::Request(part));
+            self.send_part(part, head, &exchanges);
             count += 1;
         }
-        match &mut self.processes[rank as usize].transfer {
-            Some(transfer) if count > 0 => transfer.parts_left = count,
-            _ => self.complete(rank),
-        }
+        self.sent_parts(rank, count);
     }
 
     /// What a caller's own analysis of a request for many pieces takes it; nothing for other requests, or if the machine's

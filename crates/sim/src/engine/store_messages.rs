@@ -9,10 +9,13 @@ use pio_plan::{Access, Direction};
 use pio_protocol::client::{self, CHUNK_BYTES, Exchange, Link, MOST_STRIPS, Split, chunk_bytes, exchange};
 use pio_protocol::{FileId, FileRef, Placement};
 
-use crate::process::{Naming, Scattered};
+use crate::process::Scattered;
 
 /// A server numbers its files from the seconds of its first start on, times 65,536: so many bytes a file's number takes.
 const FILE_COUNT: u64 = 1 << 46;
+
+/// What messages take, by server.
+pub(super) type Exchanges = BTreeMap<u32, Exchange>;
 
 /// The links of all ranks to all servers.
 #[derive(Debug, Default)]
@@ -34,25 +37,21 @@ impl StoreLinks {
         striping: Striping,
         scattered: &Scattered,
         direction: Direction,
-    ) -> BTreeMap<u32, Exchange> {
+    ) -> Exchanges {
         let Striping { unit, factor, first, .. } = striping;
-        let Some(placement) = Placement::new(unit, factor, first, factor) else { return BTreeMap::new() };
+        let Some(placement) = Placement::new(unit, factor, first, factor) else { return Exchanges::new() };
         let file = FileRef { id: FileId::new(0, FILE_COUNT + u64::from(file)), placement };
         let direction = match direction {
             Direction::Read => client::Direction::Read,
             Direction::Write => client::Direction::Write,
         };
         let Scattered { access: Access { view, positions }, naming } = scattered;
-        let naming = match naming {
-            Naming::List => client::Naming::List,
-            Naming::View => client::Naming::View,
-        };
-        let mut sums: BTreeMap<u32, Exchange> = BTreeMap::new();
+        let mut sums = Exchanges::new();
         let most = chunk_bytes(CHUNK_BYTES, direction, view);
         for chunk in Split::new(&placement, view, positions.clone(), most, MOST_STRIPS) {
             let server = placement.server_of_slot(chunk.slot);
             let link = self.links.entry((rank, server)).or_default();
-            let bytes = exchange(link, file, view, naming, chunk, direction)
+            let bytes = exchange(link, file, view, *naming, chunk, direction)
                 .expect("a strategy lists no more pieces than a request may name");
             let sum = sums.entry(server).or_default();
             sum.request_bytes += bytes.request_bytes;
@@ -66,6 +65,7 @@ impl StoreLinks {
 mod tests {
     use super::*;
     use pio_layout::{Datatype, View};
+    use pio_protocol::client::Naming;
 
     /// A list takes a few bytes a piece, a view tens of bytes whatever their number, once its number is known.
     #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pio_layout::View;
 use pio_protocol::client::{
-    Direction, Lost, MOST_STRIPS, Naming, OperationError, Split, Transfer, Unsynced, chunk_bytes, holes, size,
+    Lost, MOST_STRIPS, Naming, OperationError, Split, Transfer, Unsynced, chunk_bytes, holes, size,
 };
 use pio_protocol::{Answer, Body, FileRef, Holder, Register};
 
@@ -308,10 +308,7 @@ impl StoreFile {
         if positions.is_empty() {
             return Ok(Vec::new());
         }
-        let direction = match payload {
-            Payload::Out(_) => Direction::Write,
-            _ => Direction::Read,
-        };
+        let direction = payload.direction();
         let mut transfer = Transfer::new(direction);
         let placement = &self.file.placement;
         let servers = placement.servers_touched(view, &positions);
@@ -334,13 +331,8 @@ impl StoreFile {
             if transfer.has_failed() {
                 break;
             }
-            let list = match naming {
-                Naming::View => None,
-                Naming::List => {
-                    let failed = |failure| StoreError::Failed { path: self.path.clone(), server, failure };
-                    Some(chunk.extents(view, placement).map_err(failed)?)
-                }
-            };
+            let failed = |failure| StoreError::Failed { path: self.path.clone(), server, failure };
+            let list = chunk.list(naming, view, placement).map_err(failed)?;
             lane.move_chunk(self.file, view, list, chunk, &payload)?;
         }
         for lane in &mut lanes.lanes {

@@ -35,6 +35,16 @@ pub(super) enum Payload<'a> {
     In(&'a mut dyn Sink),
 }
 
+impl Payload<'_> {
+    /// Which way the data go.
+    pub(super) fn direction(&self) -> Direction {
+        match self {
+            Payload::Out(_) => Direction::Write,
+            Payload::None | Payload::In(_) => Direction::Read,
+        }
+    }
+}
+
 /// An answer, with what it is the answer to.
 pub(super) struct Answered {
     pub(super) chunk: Option<Chunk>,
@@ -120,11 +130,7 @@ impl Lane {
         chunk: Chunk,
         payload: &Payload,
     ) -> Result<(), StoreError> {
-        let direction = match payload {
-            Payload::Out(_) => Direction::Write,
-            _ => Direction::Read,
-        };
-        let request = self.link.ask_chunk(file, view, list, chunk, direction);
+        let request = self.link.ask_chunk(file, view, list, chunk, payload.direction());
         self.transmit(&request, payload)
     }
 

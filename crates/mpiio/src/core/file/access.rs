@@ -4,17 +4,16 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::View;
-use pio_plan::{Access, Context, Direction, Group, Hints, Machine, Rank, Site, Strategy, Via, Views};
+use pio_plan::{Access, Context, Direction, Group, Hints, Machine, Rank, Site, Strategy, Views};
 
 use crate::core::file::hints::Kept;
 use crate::core::file::views::Overlapping;
-use crate::core::mpi::backoff::Backoff;
 use crate::core::mpi::communicator::CollectiveCall;
 use crate::core::mpi::memory::Memory;
 use crate::core::mpi::progress::{May, Step, WouldBlock};
 use crate::core::mpi::status::Status;
 use crate::core::run::channel::Channel;
-use crate::core::run::driver::{Driver, Means, Ranks};
+use crate::core::run::driver::{Driver, Means, Ranks, to_the_end};
 use crate::core::run::queue::{Completion, Queue};
 use crate::core::run::working_memory::WorkingMemory;
 use crate::core::storage::backend::Storage;
@@ -112,7 +111,10 @@ impl Inner {
         let operation = self.prepare(direction, collective, positioning, memory);
         if collective {
             let mut channel = self.collective.acquire()?;
-            return Collective::new(operation).run(self, &mut channel);
+            let mut operation = Collective::new(operation);
+            return to_the_end(&mut channel, self.site.via, |channel| {
+                operation.step(self, channel, May::ALL)
+            });
         }
         // Those that the program began before come first.
         self.independent.drain();
@@ -329,23 +331,6 @@ impl Collective {
             Start::Ordered { .. } => Phase::Begin,
         };
         Collective { phase, operation: Some(operation) }
-    }
-
-    /// To the end, waiting where it must.
-    fn run(mut self, file: &Inner, channel: &mut Channel) -> Result<u64, Status> {
-        let new = || if file.site.via == Via::Kernel { Backoff::without_servers() } else { Backoff::new() };
-        let mut backoff = new();
-        loop {
-            match self.step(file, channel, May::ALL) {
-                Step::Done(outcome) => return outcome,
-                Step::Blocked { moved, .. } => {
-                    if moved {
-                        backoff = new();
-                    }
-                    channel.communicator.wait(&mut backoff);
-                }
-            }
-        }
     }
 
     /// Carries on until it would block.

@@ -14,10 +14,11 @@ use crate::core::file::open::Opened;
 use crate::core::file::settings::Settings;
 use crate::core::file::views::FileView;
 use crate::core::mpi::memory::Memory;
+use crate::core::mpi::progress::May;
 use crate::core::mpi::status::Status;
 use crate::core::run::channel::Channel;
 use crate::core::run::channel_pool::ChannelPool;
-use crate::core::run::driver::{Driver, Means, Ranks};
+use crate::core::run::driver::{Driver, Means, Ranks, to_the_end};
 use crate::core::run::queue::{Completion, Queue};
 use crate::core::run::working_memory::WorkingMemory;
 use crate::core::storage::backend::{Storage, without_driver};
@@ -196,8 +197,10 @@ impl File {
         let group = Group { rank: Rank(channel.communicator.rank()), ranks: site.ranks };
         let exchange = Box::new(ViewExchange::new(group, own.clone()));
         let mut driver = Driver::collective(channel, exchange, Direction::Read, Memory::none(), false);
-        driver
-            .run(&mut Means { ranks: Ranks::On { channel, modifying: Some(&self.inner.alone) }, storage })?;
+        to_the_end(channel, site.via, |channel| {
+            let ranks = Ranks::On { channel, modifying: Some(&self.inner.alone) };
+            driver.step(&mut Means { ranks, storage }, May::ALL)
+        })?;
         driver.into_machine().views().map(Some).ok_or(Status::Internal)
     }
 

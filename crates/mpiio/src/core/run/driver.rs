@@ -137,24 +137,12 @@ impl<M: Machine + ?Sized> Driver<M> {
         }
     }
 
-    /// Runs the operation to its end, waiting where it must: bytes moved to or from this rank's memory.
+    /// Runs an operation that needs no other rank to its end: bytes moved to or from this rank's memory.
     pub(crate) fn run(&mut self, means: &mut Means) -> Result<u64, IoError> {
-        let mut backoff = Driver::<M>::backoff(means);
-        loop {
-            match self.step(means, May::ALL) {
-                Step::Done(outcome) => return outcome,
-                Step::Blocked { moved, .. } => {
-                    if moved {
-                        backoff = Driver::<M>::backoff(means);
-                    }
-                    means.channel()?.communicator.wait(&mut backoff);
-                }
-            }
+        match self.step(means, May::ALL) {
+            Step::Done(outcome) => outcome,
+            Step::Blocked { .. } => Err(PROTOCOL_ERROR),
         }
-    }
-
-    fn backoff(means: &Means) -> Backoff {
-        if means.storage.via() == Via::Kernel { Backoff::without_servers() } else { Backoff::new() }
     }
 
     /// Carries on until it would block.
@@ -333,6 +321,27 @@ impl<M: Machine + ?Sized> Driver<M> {
             self.note(placed);
         }
         Ok(Event::Data { from, piece, error })
+    }
+}
+
+/// Takes the steps of a collective operation to its end, waiting in between where it must; what came of it.
+pub(crate) fn to_the_end<T>(
+    channel: &mut Channel,
+    via: Via,
+    mut step: impl FnMut(&mut Channel) -> Step<T>,
+) -> T {
+    let new = || if via == Via::Kernel { Backoff::without_servers() } else { Backoff::new() };
+    let mut backoff = new();
+    loop {
+        match step(channel) {
+            Step::Done(outcome) => return outcome,
+            Step::Blocked { moved, .. } => {
+                if moved {
+                    backoff = new();
+                }
+                channel.communicator.wait(&mut backoff);
+            }
+        }
     }
 }
 

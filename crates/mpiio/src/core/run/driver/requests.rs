@@ -95,10 +95,7 @@ fn fill_and_write(
         Ranks::None(_) => None,
     };
     let _modifying = modifying.map(|mutex| mutex.lock().unwrap_or_else(PoisonError::into_inner));
-    let WorkingMemory { own, block } = match &mut means.ranks {
-        Ranks::On { channel, .. } => &mut channel.working,
-        Ranks::None(working) => working,
-    };
+    let WorkingMemory { own, block } = means.working();
     let needed = holes.lower_bound().max(0) as u64..holes.upper_bound().max(0) as u64;
     let len = (needed.end - needed.start) as usize;
     if block.len() < len {
