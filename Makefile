@@ -24,7 +24,7 @@ help: ## this text
 demo: release ## one real program through all four verbs, with a report at the end
 	python3 tools/demo.py
 
-test: test-rust test-python test-report test-apps test-study test-mpi test-second-mpi ## every test but the slow ones
+test: test-rust test-python test-report test-apps test-study test-mpi test-second-mpi test-cluster ## every test but the slow ones
 
 test-rust: build
 	cargo test --workspace
@@ -55,6 +55,9 @@ test-second-mpi: build .venv-$(SECOND_MPI)/.mpi-ready
 	cargo test --workspace --test programs --test mpi
 	cargo test --workspace --test all jobs
 	python3 tools/identity.py --ranks $(NP) --collapse apps/collapse/build-second/collapse
+
+test-cluster: build collapse ## a cluster of namespaces of this machine, and jobs across its nodes
+	python3 tools/cluster/check.py
 
 # Each part that finds its library, and says which it does not.
 test-programs: build .venv-mpi4py/.ready ## programs that use MPI-IO through HDF5, PnetCDF and mpi4py, on files and on I/O servers

@@ -1,0 +1,132 @@
+"""The cluster is what it says: nodes see what nodes see, links and the slow file system are no faster than set, counts are exact,
+and real jobs across nodes write the files that they write on one machine."""
+
+import filecmp
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from tree import COLLAPSE, environment, launcher, pioscope  # noqa: E402
+
+SEND = "import socket, sys; s = socket.create_connection((sys.argv[1], 5000)); s.sendall(bytes(4_000_000)); s.shutdown(1); s.recv(1)"
+RECEIVE = """
+import socket, time
+server = socket.create_server(("", 5000))
+open("listening", "w").close()
+peer, begun, got = server.accept()[0], time.monotonic(), 0
+while data := peer.recv(1 << 20):
+    got += len(data)
+print(got, time.monotonic() - begun)
+"""
+
+
+def cluster(folder, *words, command):
+    """Runs a command on the login node of a new cluster, in a folder: what it printed."""
+    words = [sys.executable, HERE, *words, "--", *command]
+    outcome = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300)
+    if outcome.returncode != 0:
+        raise AssertionError(f"exit code {outcome.returncode}\n{outcome.stdout}{outcome.stderr}")
+    return outcome.stdout
+
+
+class Cluster(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="pioscope-cluster-check-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def on(self, *words, script):
+        return cluster(self.folder, *words, command=["sh", "-ec", f"on={HERE}/on\n{script}"])
+
+    def test_nodes_have_what_is_theirs_and_share_the_folder(self):
+        said = self.on("-n", "2", script="""
+            $on n1 'touch /tmp/mine /dev/shm/mine ours; hostname'
+            $on n2 'ls /tmp/mine /dev/shm/mine 2> /dev/null || ls; hostname; cat /proc/1/comm; getent hosts n1'""")
+        self.assertEqual(said.split(), ["n1", "ours", "n2", "sleep", "10.9.0.1", "n1"])
+
+    def test_the_commands_exit_code_is_the_clusters(self):
+        outcome = subprocess.run([sys.executable, HERE, "-n", "1", "--", "sh", "-c", "exit 7"], cwd=self.folder)
+        self.assertEqual(outcome.returncode, 7)
+
+    def test_wrong_words_are_refused(self):
+        for words, said in [(["-n", "2"], "expected a command"), (["--slow", "nowhere", "--", "true"], "nowhere: expected a folder"),
+                            (["--link", "fast", "--", "true"], "tc"), (["--", "no-such-command"], "no-such-command")]:
+            outcome = subprocess.run([sys.executable, HERE, *words], cwd=self.folder, capture_output=True, text=True)
+            self.assertNotEqual(outcome.returncode, 0, words)
+            self.assertIn(said, outcome.stderr)
+
+    def test_a_link_lets_no_more_through_than_set(self):
+        (self.folder / "send.py").write_text(SEND)
+        (self.folder / "receive.py").write_text(RECEIVE)
+        got, seconds = self.on("-n", "2", "--link", "80mbit", script=f"""
+            $on n2 '{sys.executable} receive.py' & while [ ! -e listening ]; do sleep 0.01; done
+            $on n1 '{sys.executable} send.py n2'; wait""").split()
+        self.assertEqual(int(got), 4_000_000)
+        # At most the burst of both ends goes at once.
+        self.assertGreaterEqual(float(seconds), (4_000_000 - 2 * 65536) / 10e6)
+
+    def test_the_slow_file_system_counts_and_delays_every_request(self):
+        slow = self.folder / "slow"
+        slow.mkdir()
+        begun = time.monotonic()
+        counts = self.on("-n", "2", "--slow", slow, "--latency", "20 ms", "--callback", "50 ms", script="""
+            $on n1 'dd if=/dev/zero of=slow/a bs=4096 count=10 conv=notrunc status=none'
+            $on n2 'dd if=slow/a of=/dev/null bs=8192 count=5 status=none'
+            $on n2 'dd if=/dev/zero of=slow/a bs=4096 count=3 conv=notrunc status=none'
+            $on n1 'dd if=/dev/zero of=slow/a bs=4096 count=2 conv=notrunc status=none'
+            cat slow/.slowfs""")
+        rows = [dict(zip(counts.split("\n")[0].split(), line.split(), strict=True)) for line in counts.split("\n")[1:3]]
+        names = ["reads", "read-bytes", "writes", "written-bytes", "callbacks"]
+        self.assertEqual([[int(row[name]) for name in names] for row in rows],
+                         [[0, 0, 12, 49152, 1], [5, 40960, 3, 12288, 1]])
+        self.assertGreaterEqual(time.monotonic() - begun, 20 * 0.020 + 2 * 0.050)
+        self.assertEqual((slow / "a").stat().st_size, 40960)
+
+    def test_nodes_of_the_slow_file_system_see_each_others_locks(self):
+        slow = self.folder / "slow"
+        slow.mkdir()
+        self.on("-n", "2", "--slow", slow, script="""
+            touch slow/a
+            $on n1 'flock slow/a sh -c "touch locked; while [ ! -e tried ]; do sleep 0.01; done"' & while [ ! -e locked ]; do sleep 0.01; done
+            if $on n2 'flock -n slow/a true'; then exit 1; fi
+            touch tried; wait
+            $on n2 'flock -n slow/a true'""")
+
+    def test_jobs_across_nodes_write_the_files_of_one_machine(self):
+        if not COLLAPSE.exists() or not pioscope("debug").exists():
+            self.skipTest("no build of collapse and pioscope")
+        mpiexec, slow = launcher(), self.folder / "slow"
+        slow.mkdir()
+        program = f"{mpiexec} -n 4 {COLLAPSE} --mesh 16x16x16 --iterations 1 --dump-every 1 --output"
+        subprocess.run(["sh", "-ec", f"{program} own"], cwd=self.folder, env=environment(), check=True, stdout=subprocess.DEVNULL)
+        self.on("-n", "2", "--ranks-per-node", "2", "--servers", "2", "--slow", slow, "--callback", "1 ms", "--lock-strip", "4 KiB", script=f"""
+            export PATH={pioscope("debug").parent}:$PATH
+            for strategy in independent two-phase view-based auto; do
+                pioscope apply -s $strategy -- {program} slow/$strategy
+            done
+            for strategy in two-phase ecio; do
+                pioscope apply -s $strategy --store $PIOSCOPE_CLUSTER_STORE -- {program} $strategy
+                mkdir servers-$strategy
+                for file in $(pioscope store ls --store $PIOSCOPE_CLUSTER_STORE $strategy/); do
+                    pioscope store cp --store $PIOSCOPE_CLUSTER_STORE pioscope:$file servers-$strategy/
+                done
+            done""")
+        own = sorted(path.name for path in (self.folder / "own").iterdir())
+        for ours in [*slow.iterdir(), *self.folder.glob("servers-*")]:
+            self.assertEqual(filecmp.cmpfiles(self.folder / "own", ours, own, shallow=False)[1:], ([], []), ours)
+        self.assertEqual(len([*slow.iterdir(), *self.folder.glob("servers-*")]), 6)
+
+
+if __name__ == "__main__":
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            cluster(folder, "-n", "1", "--slow", folder, command=["true"])
+    except AssertionError as error:
+        print(f"skipped: no cluster of namespaces here: {error}")
+    else:
+        unittest.main()
