@@ -17,9 +17,30 @@ fn main() {
     if let Err(error) = fs::write(out.join("pio_calls.h"), calls_header()) {
         fail(&format!("cannot write pio_calls.h to {}: {error}", out.display()));
     }
-    compile_posix_library(&out);
-    // What the recorder in the job decides about programs, the command decides alike: one source.
-    cc::Build::new().file("c/pio_program.c").warnings_into_errors(true).compile("pio_program");
+    compile_posix_library(&out, &posix_sources());
+    // What the recorder in the job decides about programs, the command decides alike: one source. It has no hooks that its
+    // system calls must pass by.
+    cc::Build::new()
+        .file("c/pio_program.c")
+        .define("_GNU_SOURCE", None)
+        .define("KERNEL", "syscall")
+        .warnings_into_errors(true)
+        .compile("pio_program");
+}
+
+/// Every C file but the MPI recorder, which only the user's own `mpicc` can compile (`src/shim.rs`).
+fn posix_sources() -> Vec<PathBuf> {
+    let entries =
+        fs::read_dir("c").unwrap_or_else(|error| fail(&format!("cannot read crates/record/c: {error}")));
+    let mut sources: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| {
+            path.extension().is_some_and(|extension| extension == "c") && !path.ends_with("pio_mpi.c")
+        })
+        .collect();
+    sources.sort();
+    sources
 }
 
 fn calls_header() -> String {
@@ -34,24 +55,26 @@ fn calls_header() -> String {
 }
 
 /// A shared object, which the `cc` crate has no method for: its compiler, flags and target, our last step.
-fn compile_posix_library(out: &Path) {
+fn compile_posix_library(out: &Path, sources: &[PathBuf]) {
     let compiler =
         cc::Build::new().opt_level(2).debug(false).warnings(false).cargo_metadata(false).get_compiler();
     let status = compiler
         .to_command()
         .args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-ftls-model=initial-exec"])
-        .args(["-fno-strict-aliasing", "-U_FORTIFY_SOURCE", "-U_FILE_OFFSET_BITS", "-fno-builtin"])
+        .args(["-fno-strict-aliasing", "-fno-builtin"])
+        .args(["-D_GNU_SOURCE", "-U_FORTIFY_SOURCE", "-U_FILE_OFFSET_BITS"])
         .args(["-Wall", "-Wextra", "-Werror", "-Wno-nonnull-compare"])
         .arg("-I")
         .arg(out)
-        .args(["-I", "c", "c/pio_posix.c", "-o"])
+        .args(sources)
+        .arg("-o")
         .arg(out.join("libpio_posix.so"))
         .arg("-Wl,--version-script=c/libaio.map")
         .args(["-Wl,-z,defs", "-Wl,-z,now", "-ldl", "-lpthread"])
         .status();
     match status {
         Ok(status) if status.success() => {}
-        Ok(status) => fail(&format!("the C compiler failed on c/pio_posix.c: {status}")),
+        Ok(status) => fail(&format!("the C compiler failed on the recorder (crates/record/c): {status}")),
         Err(error) => fail(&format!("cannot run the C compiler {}: {error}", compiler.path().display())),
     }
 }

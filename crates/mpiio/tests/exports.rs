@@ -37,6 +37,22 @@ fn the_recorder_exports_what_it_stands_for() {
     check(pio_record::POSIX_LIBRARY, &["open", "__read_chk", "fopen64", "H5Fopen", "ncmpi_open"]);
 }
 
+/// What the recorder's files share of data is theirs alone: a program's own variable of that name must not become it.
+#[test]
+fn the_recorder_exports_no_data() {
+    let library: ElfFile64 = ElfFile64::parse(pio_record::POSIX_LIBRARY).unwrap();
+    let is_data = |kind| matches!(kind, SymbolKind::Data | SymbolKind::Tls);
+    let shared =
+        |name: &str| library.symbols().any(|symbol| symbol.name() == Ok(name) && is_data(symbol.kind()));
+    assert!(shared("pio_descriptors") && shared("pio_self"), "the library was stripped: nothing is tested");
+    let leaked: Vec<_> = library
+        .dynamic_symbols()
+        .filter(|symbol| symbol.is_definition() && is_data(symbol.kind()))
+        .filter_map(|symbol| symbol.name().ok())
+        .collect();
+    assert!(leaked.is_empty(), "exported, though they are the recorder's alone: {leaked:?}");
+}
+
 /// Every function that the sources define for others to call is exported, some that are `known` among them, and nothing
 /// else is: what the files of a library call of each other has a name with `pio_`, what our libraries call of each other
 /// one with `pioscope_`.

@@ -1,4 +1,4 @@
-/* HDF5. Part of pio_posix.c.
+/* HDF5.
  *
  * Facts of its ABI since 1.10: hid_t is int64_t, herr_t and htri_t are int, hsize_t is uint64_t, hssize_t is int64_t,
  * H5F_scope_t is an enum; ids of files, groups, types, spaces and data sets have the types below, H5S_ALL is 0, and what is
@@ -8,6 +8,8 @@
  * before the program's call, and of ids that are valid.
  *
  * Which file a call is about: H5Iget_file_id gives the id under which it was opened. */
+#include "pio_library.h"
+#include "pio_path.h"
 
 typedef int64_t hid_t;
 
@@ -61,12 +63,12 @@ DECLARE_NEXT(H5Idec_ref)
 static struct library_file hdf5_file(const struct copy *copy, hid_t object) {
     struct library_file none = {.number = 0};
     __typeof__(&H5Iget_file_id) file_id = THEIRS(H5Iget_file_id);
-    __typeof__(&H5Idec_ref) release = (__typeof__(&H5Idec_ref))function_of(copy, &next_of_H5Idec_ref, "H5Idec_ref");
+    __typeof__(&H5Idec_ref) release = (__typeof__(&H5Idec_ref))pio_function_of(copy, &next_of_H5Idec_ref, "H5Idec_ref");
     if (file_id == NULL || release == NULL)
         return none;
     switch (hdf5_type(copy, object)) {
     case HDF5_FILE:
-        return find_library_file(&hdf5_files, object, false);
+        return pio_find_library_file(&hdf5_files, object, false);
     case HDF5_GROUP:
     case HDF5_DATA_SET:
     case HDF5_ATTRIBUTE_UNTIL_1_10:
@@ -75,7 +77,7 @@ static struct library_file hdf5_file(const struct copy *copy, hid_t object) {
         if (file < 0)
             return none;
         release(file);
-        return find_library_file(&hdf5_files, file, false);
+        return pio_find_library_file(&hdf5_files, file, false);
     }
     default:
         return none;
@@ -136,12 +138,12 @@ static uint32_t hdf5_transfer_flags(const struct copy *copy, hid_t transfer) {
 
 /* The copy that is meant, and its function; without it the call fails, as it would have without us at its start. */
 #define HDF5_THEIRS(name)                                                                                              \
-    struct copy *copy = copy_of(&hdf5, __builtin_return_address(0));                                                   \
+    struct copy *copy = pio_copy_of(&hdf5, __builtin_return_address(0));                                               \
     __typeof__(&name) theirs = copy == NULL ? NULL : THEIRS(name);                                                     \
     if (theirs == NULL)                                                                                                \
         return -1;
 
-#define HDF5_IS_PASSED_ON (!is_outermost() || !hdf5_is_usable(copy))
+#define HDF5_IS_PASSED_ON (!pio_is_outermost() || !hdf5_is_usable(copy))
 
 static struct pioscope_io hdf5_call(uint32_t call, struct library_file file, uint32_t flags, uint64_t size) {
     return (struct pioscope_io){
@@ -158,9 +160,9 @@ static int64_t hdf5_outcome(int64_t result, uint64_t moved) {
         return next_call;                                                                                              \
     uint64_t bytes = (size);                                                                                           \
     struct pioscope_io io = hdf5_call(call, hdf5_file(copy, object), flags, bytes);                                    \
-    struct pio_record *record = library_begin(&io);                                                                    \
+    struct pio_record *record = pio_library_begin(&io);                                                                \
     type result = next_call;                                                                                           \
-    library_end(record, hdf5_outcome(result, moved));                                                                  \
+    pio_library_end(record, hdf5_outcome(result, moved));                                                              \
     return result;
 
 #define HOOK_HDF5(type, name, call, object, parameters, arguments)                                                     \
@@ -171,14 +173,19 @@ static int64_t hdf5_outcome(int64_t result, uint64_t moved) {
 
 /* Files. */
 
+static void flag_as_collective(struct pio_record *record) {
+    if (record != NULL)
+        RELEASE(&record->word, LOAD(&record->word) | PIO_COLLECTIVE << 24);
+}
+
 /* After an open: `file` is its id. */
 static void finish_hdf5_open(struct pio_record *record, uint32_t number, hid_t file) {
-    bool is_shared = ranks_of_open(record) > 0;
+    bool is_shared = pio_ranks_of_open(record) > 0;
     if (is_shared)
         flag_as_collective(record);
     if (file >= 0)
-        add_library_file(&hdf5_files, file, number, is_shared);
-    library_end(record, hdf5_outcome(file, 0));
+        pio_add_library_file(&hdf5_files, file, number, is_shared);
+    pio_library_end(record, hdf5_outcome(file, 0));
 }
 
 #define HDF5_OPEN_BODY(call, name, next_call)                                                                          \
@@ -186,10 +193,10 @@ static void finish_hdf5_open(struct pio_record *record, uint32_t number, hid_t f
         return next_call;                                                                                              \
     char path[PATH_MAX];                                                                                               \
     absolute_path(name, path);                                                                                         \
-    struct library_file opened = {.number = __atomic_add_fetch(&library_files_so_far, 1, __ATOMIC_RELAXED)};           \
+    struct library_file opened = {.number = pio_number_library_file()};                                                \
     struct pioscope_io io = hdf5_call(call, opened, 0, 0);                                                             \
     io.path = path;                                                                                                    \
-    struct pio_record *record = library_begin(&io);                                                                    \
+    struct pio_record *record = pio_library_begin(&io);                                                                \
     hid_t file = next_call;                                                                                            \
     finish_hdf5_open(record, opened.number, file);                                                                     \
     return file;
@@ -211,20 +218,20 @@ EXPORT hid_t H5Freopen(hid_t file) {
         return theirs(file);
     struct library_file of = hdf5_file(copy, file);
     struct pioscope_io io = hdf5_call(PIO_CALL_H5FREOPEN, of, of.is_shared ? PIO_COLLECTIVE : 0, 0);
-    struct pio_record *record = library_begin(&io);
+    struct pio_record *record = pio_library_begin(&io);
     hid_t reopened = theirs(file);
     if (reopened >= 0 && of.number != 0)
-        add_library_file(&hdf5_files, reopened, of.number, of.is_shared);
-    library_end(record, hdf5_outcome(reopened, 0));
+        pio_add_library_file(&hdf5_files, reopened, of.number, of.is_shared);
+    pio_library_end(record, hdf5_outcome(reopened, 0));
     return reopened;
 }
 
 /* Closes an id of a file. It is forgotten before: its number may come again. */
 static int close_hdf5_file(struct library_file file, hid_t id, int (*theirs)(hid_t)) {
     struct pioscope_io io = hdf5_call(PIO_CALL_H5FCLOSE, file, file.is_shared ? PIO_COLLECTIVE : 0, 0);
-    struct pio_record *record = library_begin(&io);
+    struct pio_record *record = pio_library_begin(&io);
     int result = theirs(id);
-    library_end(record, hdf5_outcome(result, 0));
+    pio_library_end(record, hdf5_outcome(result, 0));
     return result;
 }
 
@@ -232,7 +239,7 @@ EXPORT int H5Fclose(hid_t file) {
     HDF5_THEIRS(H5Fclose)
     if (HDF5_IS_PASSED_ON)
         return theirs(file);
-    return close_hdf5_file(find_library_file(&hdf5_files, file, true), file, theirs);
+    return close_hdf5_file(pio_find_library_file(&hdf5_files, file, true), file, theirs);
 }
 
 /* The call that closes what has this id; 0 for what lies in no file. */
@@ -254,9 +261,9 @@ static uint32_t hdf5_close_of(const struct copy *copy, hid_t id) {
 
 /* Some (h5py) close all they have so: letting go of the last reference is the close. */
 EXPORT int H5Idec_ref(hid_t id) {
-    struct copy *copy = copy_of(&hdf5, __builtin_return_address(0));
+    struct copy *copy = pio_copy_of(&hdf5, __builtin_return_address(0));
     __typeof__(&H5Idec_ref) theirs =
-        copy == NULL ? NULL : (__typeof__(&H5Idec_ref))function_of(copy, &next_of_H5Idec_ref, "H5Idec_ref");
+        copy == NULL ? NULL : (__typeof__(&H5Idec_ref))pio_function_of(copy, &next_of_H5Idec_ref, "H5Idec_ref");
     if (theirs == NULL)
         return -1;
     if (HDF5_IS_PASSED_ON)
@@ -266,7 +273,7 @@ EXPORT int H5Idec_ref(hid_t id) {
     if (call == 0 || references == NULL || references(id) != 1)
         return theirs(id);
     if (call == PIO_CALL_H5FCLOSE) {
-        struct library_file file = find_library_file(&hdf5_files, id, true);
+        struct library_file file = pio_find_library_file(&hdf5_files, id, true);
         return file.number == 0 ? theirs(id) : close_hdf5_file(file, id, theirs);
     }
     HDF5_BODY(int, call, id, 0, 0, 0, theirs(id))

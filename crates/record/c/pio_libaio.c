@@ -1,6 +1,13 @@
-/* libaio, and the system calls under it. Part of pio_posix.c. The functions return minus the error number. */
+/* The functions return minus the error number, the system calls set errno. */
+#include "pio_libaio.h"
+#include "pio_async.h"
+#include "pio_copies.h"
+#include "pio_hook.h"
+#include "pio_kernel.h"
+#include "pio_vector.h"
 
 #include <linux/aio_abi.h>
+#include <time.h>
 
 int io_submit(aio_context_t context, long count, struct iocb **list);
 int io_cancel(aio_context_t context, struct iocb *control, struct io_event *event);
@@ -19,10 +26,10 @@ static __thread bool inside_libaio __attribute__((tls_model("initial-exec")));
 static struct in_flight *iocbs_in_flight(void) {
     struct in_flight *table = ACQUIRE(&iocbs);
     if (UNLIKELY(table == NULL)) {
-        struct in_flight *fresh = new_in_flight(MOST_IOCBS);
+        struct in_flight *fresh = pio_new_in_flight(MOST_IOCBS);
         if (__atomic_compare_exchange_n(&iocbs, &table, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             return fresh;
-        free_in_flight(fresh);
+        pio_free_in_flight(fresh);
     }
     return table;
 }
@@ -33,17 +40,17 @@ static struct pio_record *begin_iocb(struct pioscope_span *span, const struct io
     const struct iovec *vector = (const struct iovec *)(uintptr_t)asked->aio_buf;
     switch (asked->aio_lio_opcode) {
     case IOCB_CMD_PREAD:
-        return begin_async(span, PIO_CALL_LIBAIO_READ, fd, offset, size);
+        return pio_begin_async(span, PIO_CALL_LIBAIO_READ, fd, offset, size);
     case IOCB_CMD_PWRITE:
-        return begin_async(span, PIO_CALL_LIBAIO_WRITE, fd, offset, size);
+        return pio_begin_async(span, PIO_CALL_LIBAIO_WRITE, fd, offset, size);
     case IOCB_CMD_PREADV:
-        return begin_async(span, PIO_CALL_LIBAIO_READ, fd, offset, vector_bytes(vector, (int)size, 0));
+        return pio_begin_async(span, PIO_CALL_LIBAIO_READ, fd, offset, vector_bytes(vector, (int)size, 0));
     case IOCB_CMD_PWRITEV:
-        return begin_async(span, PIO_CALL_LIBAIO_WRITE, fd, offset, vector_bytes(vector, (int)size, 0));
+        return pio_begin_async(span, PIO_CALL_LIBAIO_WRITE, fd, offset, vector_bytes(vector, (int)size, 0));
     case IOCB_CMD_FSYNC:
-        return begin_async(span, PIO_CALL_FSYNC, fd, PIO_NO_OFFSET, 0);
+        return pio_begin_async(span, PIO_CALL_FSYNC, fd, PIO_NO_OFFSET, 0);
     case IOCB_CMD_FDSYNC:
-        return begin_async(span, PIO_CALL_FDATASYNC, fd, PIO_NO_OFFSET, 0);
+        return pio_begin_async(span, PIO_CALL_FDATASYNC, fd, PIO_NO_OFFSET, 0);
     default:
         return NULL;
     }
@@ -57,20 +64,20 @@ static bool begin_submission(struct pioscope_span *span, long count, struct iocb
     for (long i = 0; i < count; i++)
         is_ours = tracked((int)list[i]->aio_fildes) || is_ours;
     struct in_flight *table = is_ours ? iocbs_in_flight() : NULL;
-    if (table == NULL || !hold_in_flight(table))
+    if (table == NULL || !pio_hold_in_flight(table))
         return false;
     int saved = errno;
-    span_begin(span);
+    pio_span_begin(span);
     for (long i = 0; i < count; i++) {
         if (!tracked((int)list[i]->aio_fildes))
             continue;
-        struct operation *operation = add_operation(table, (uintptr_t)list[i]);
+        struct operation *operation = pio_add_operation(table, (uintptr_t)list[i]);
         if (operation != NULL)
             operation->record = begin_iocb(span, list[i]);
         else
-            drop();
+            pio_drop();
     }
-    release_in_flight(table);
+    pio_release_in_flight(table);
     errno = saved;
     return true;
 }
@@ -79,17 +86,17 @@ static bool begin_submission(struct pioscope_span *span, long count, struct iocb
 static void end_submission(const struct pioscope_span *span, long count, struct iocb **list, long result) {
     int saved = errno;
     struct in_flight *table = iocbs_in_flight();
-    if (result < count && hold_in_flight(table)) {
+    if (result < count && pio_hold_in_flight(table)) {
         for (long i = result < 0 ? 0 : result; i < count; i++) {
             struct operation operation;
-            if (!take_operation(table, (uintptr_t)list[i], false, &operation))
+            if (!pio_take_operation(table, (uintptr_t)list[i], false, &operation))
                 continue;
             if (i == 0 && result < 0 && result != -EAGAIN && result != -EINTR)
-                end_io_record(operation.record, result);
+                pio_end_io_record(operation.record, result);
             else
-                forget_async(operation.record);
+                pio_forget_async(operation.record);
         }
-        release_in_flight(table);
+        pio_release_in_flight(table);
     }
     span_over(span, end_of(span));
     errno = saved;
@@ -97,29 +104,28 @@ static void end_submission(const struct pioscope_span *span, long count, struct 
 
 static void see_events(const struct io_event *events, long count) {
     struct in_flight *table = ACQUIRE(&iocbs);
-    if (inside_libaio || count <= 0 || table == NULL || !recording() || !is_owner() || !hold_in_flight(table))
+    if (inside_libaio || count <= 0 || table == NULL || !recording() || !is_owner() || !pio_hold_in_flight(table))
         return;
     int saved = errno;
     for (long i = 0; i < count; i++) {
         struct operation operation;
-        if (take_operation(table, events[i].obj, false, &operation))
-            end_io_record(operation.record, events[i].res);
+        if (pio_take_operation(table, events[i].obj, false, &operation))
+            pio_end_io_record(operation.record, events[i].res);
     }
-    release_in_flight(table);
+    pio_release_in_flight(table);
     errno = saved;
 }
 
-/* In a forked child, which has none of its parent's in flight. */
-static void forget_iocbs(void) {
+void pio_forget_iocbs(void) {
     iocbs = NULL;
-    holds_in_flight = false;
+    pio_forget_holds();
 }
 
 /* `theirs`, the library's own function; that of a program without the library cannot be called. */
 #define LIBAIO_THEIRS(name)                                                                                            \
     static void *place;                                                                                                \
-    struct copy *copy = copy_of(&libaio, __builtin_return_address(0));                                                 \
-    __typeof__(&name) theirs = copy == NULL ? NULL : (__typeof__(&name))function_of(copy, &place, #name);              \
+    struct copy *copy = pio_copy_of(&libaio, __builtin_return_address(0));                                             \
+    __typeof__(&name) theirs = copy == NULL ? NULL : (__typeof__(&name))pio_function_of(copy, &place, #name);          \
     if (theirs == NULL)                                                                                                \
         return -ENOSYS;
 
@@ -184,8 +190,7 @@ __asm__(".symver pio_libaio_cancel_0_1, io_cancel@LIBAIO_0.1");
 __asm__(".symver io_getevents, io_getevents@@@LIBAIO_0.4");
 __asm__(".symver io_cancel, io_cancel@@@LIBAIO_0.4");
 
-/* The same as system calls, which set errno. */
-static long libaio_syscall(long number, long a, long b, long c, long d, long e, long f) {
+long pio_libaio_syscall(long number, long a, long b, long c, long d, long e, long f) {
     struct pioscope_span span;
     bool is_recorded = number == SYS_io_submit && begin_submission(&span, b, (struct iocb **)c);
     long result = KERNEL(number, a, b, c, d, e, f);

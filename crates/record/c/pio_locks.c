@@ -1,13 +1,11 @@
-/* Locks on ranges of a file, by fcntl and lockf. Part of pio_posix.c. */
+#include "pio_locks.h"
+#include "pio_hook.h"
+#include "pio_kernel.h"
 
-/* Commands that take a lock or give one back. On machines of 64 bits, the forms for large files have the same numbers. */
-static inline bool is_lock(int command) {
-    return command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK || command == F_OFD_SETLKW;
-}
+#include <unistd.h>
 
-/* After a lock was taken or given back, or was not. `lock` is looked at only if the kernel did. */
-static __attribute__((noinline)) void finish_lock(const struct pioscope_span *span, int fd, const struct flock *lock,
-                                                  int result) {
+__attribute__((noinline)) void pio_finish_lock(const struct pioscope_span *span, int fd, const struct flock *lock,
+                                               int result) {
     uint64_t offset = PIO_NO_OFFSET, size = 0;
     int saved = errno;
     if (result == 0 || (saved != EFAULT && saved != EINVAL && saved != EBADF)) {
@@ -23,17 +21,8 @@ static __attribute__((noinline)) void finish_lock(const struct pioscope_span *sp
         size = (uint64_t)length;
     }
     errno = saved;
-    finish_simple(span, PIO_CALL_FCNTL_LOCK, fd, offset, size, result);
+    pio_finish_simple(span, PIO_CALL_FCNTL_LOCK, fd, offset, size, result);
 }
-
-#define LOCK_BODY(fd, next_call, lock)                                                                                 \
-    {                                                                                                                  \
-        struct pioscope_span span;                                                                                     \
-        span_begin(&span);                                                                                             \
-        int result = next_call;                                                                                        \
-        finish_lock(&span, fd, lock, result);                                                                          \
-        return result;                                                                                                 \
-    }
 
 /* A lock of fcntl from the descriptor's position on; the C library does not call its own fcntl by name. */
 #define HOOK_LOCKF(name, offset_type)                                                                                  \

@@ -1,209 +1,91 @@
-/* Calls that name a path, and calls that ask or tell what a file is. Part of pio_posix.c. */
+#include "pio_names.h"
+#include "pio_kernel.h"
+#include "pio_paths.h"
+#include "pio_writer.h"
 
-/* `type result = next_call`, of which -1 says that it failed. `path` is meant from `folder` on. */
-#define PATH_BODY(type, folder, path, call, size, next_call)                                                           \
-    if (!recording() || !is_owner())                                                                                   \
-        return next_call;                                                                                              \
-    struct pioscope_span span;                                                                                         \
-    span_begin(&span);                                                                                                 \
-    type result = next_call;                                                                                           \
-    finish_name(&span, call, 0, folder, path, (uint64_t)(size), result == (type)-1 ? -1 : 0);                          \
-    return result;
+#include <limits.h>
+#include <string.h>
 
-#define HOOK_ON_PATH(name, parameters, folder, path, call, size, next_call)                                            \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT int name parameters {                                                                                       \
-        PATH_BODY(int, folder, path, call, size, next_call)                                                            \
-    }
+/* Calls that open nothing refer to their path by its id: each path is written once a process, up to so many. Calls on
+ * further ones are recorded without: a search through millions of files must not fill disk and memory with names. */
+#define MOST_NAMES 16384u
+#define NAME_PLACES (2 * MOST_NAMES)
 
-/* A call on two names; `other_id` gives the id of the second. */
-#define HOOK_ON_TWO(name, parameters, call, folder, path, other_id, other_folder, other, next_call)                    \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT int name parameters {                                                                                       \
-        if (!recording() || !is_owner())                                                                               \
-            return next_call;                                                                                          \
-        struct pioscope_span span;                                                                                     \
-        span_begin(&span);                                                                                             \
-        int result = next_call;                                                                                        \
-        finish_names(&span, call, folder, path, other_id, other_folder, other, result);                                \
-        return result;                                                                                                 \
-    }
+static uint64_t names[NAME_PLACES]; /* ids */
+static uint32_t names_known;
 
-HOOK_ON_PATH(truncate, (const char *path, off_t size), AT_FDCWD, path, PIO_CALL_TRUNCATE, size, NEXT(truncate)(path, size))
-HOOK_ON_PATH(truncate64, (const char *path, off64_t size), AT_FDCWD, path, PIO_CALL_TRUNCATE, size,
-             NEXT(truncate64)(path, size))
-HOOK_ON_PATH(unlink, (const char *path), AT_FDCWD, path, PIO_CALL_UNLINK, 0, NEXT(unlink)(path))
-HOOK_ON_PATH(unlinkat, (int folder, const char *path, int flags), folder, path,
-             flags &AT_REMOVEDIR ? PIO_CALL_RMDIR : PIO_CALL_UNLINK, 0, NEXT(unlinkat)(folder, path, flags))
-HOOK_ON_PATH(remove, (const char *path), AT_FDCWD, path, PIO_CALL_UNLINK, 0, NEXT(remove)(path))
-HOOK_ON_TWO(rename, (const char *from, const char *to), PIO_CALL_RENAME, AT_FDCWD, from, id_of_other, AT_FDCWD, to,
-            NEXT(rename)(from, to))
-HOOK_ON_TWO(renameat, (int from_folder, const char *from, int to_folder, const char *to), PIO_CALL_RENAME, from_folder, from,
-            id_of_other, to_folder, to, NEXT(renameat)(from_folder, from, to_folder, to))
-HOOK_ON_TWO(renameat2, (int from_folder, const char *from, int to_folder, const char *to, unsigned flags), PIO_CALL_RENAME,
-            from_folder, from, id_of_other, to_folder, to, NEXT(renameat2)(from_folder, from, to_folder, to, flags))
-HOOK_ON_TWO(link, (const char *from, const char *to), PIO_CALL_LINK, AT_FDCWD, from, id_of_other, AT_FDCWD, to,
-            NEXT(link)(from, to))
-HOOK_ON_TWO(linkat, (int from_folder, const char *from, int to_folder, const char *to, int flags), PIO_CALL_LINK, from_folder,
-            from, id_of_other, to_folder, to, NEXT(linkat)(from_folder, from, to_folder, to, flags))
-HOOK_ON_TWO(symlink, (const char *target, const char *path), PIO_CALL_SYMLINK, AT_FDCWD, path, id_of_linked, AT_FDCWD, target,
-            NEXT(symlink)(target, path))
-HOOK_ON_TWO(symlinkat, (const char *target, int folder, const char *path), PIO_CALL_SYMLINK, folder, path, id_of_linked, folder,
-            target, NEXT(symlinkat)(target, folder, path))
-HOOK_ON_PATH(mkdir, (const char *path, mode_t mode), AT_FDCWD, path, PIO_CALL_MKDIR, 0, NEXT(mkdir)(path, mode))
-HOOK_ON_PATH(mkdirat, (int folder, const char *path, mode_t mode), folder, path, PIO_CALL_MKDIR, 0,
-             NEXT(mkdirat)(folder, path, mode))
-HOOK_ON_PATH(rmdir, (const char *path), AT_FDCWD, path, PIO_CALL_RMDIR, 0, NEXT(rmdir)(path))
-HOOK_ON_PATH(chmod, (const char *path, mode_t mode), AT_FDCWD, path, PIO_CALL_CHMOD, 0, NEXT(chmod)(path, mode))
-HOOK_ON_PATH(fchmodat, (int folder, const char *path, mode_t mode, int flags), folder, path, PIO_CALL_CHMOD, 0,
-             NEXT(fchmodat)(folder, path, mode, flags))
-HOOK_ON_PATH(access, (const char *path, int mode), AT_FDCWD, path, PIO_CALL_ACCESS, 0, NEXT(access)(path, mode))
-HOOK_ON_PATH(faccessat, (int folder, const char *path, int mode, int flags), folder, path, PIO_CALL_ACCESS, 0,
-             NEXT(faccessat)(folder, path, mode, flags))
-HOOK_ON_PATH(euidaccess, (const char *path, int mode), AT_FDCWD, path, PIO_CALL_ACCESS, 0, NEXT(euidaccess)(path, mode))
-
-DECLARE_NEXT(readlink)
-EXPORT ssize_t readlink(const char *path, char *buffer, size_t room) {
-    PATH_BODY(ssize_t, AT_FDCWD, path, PIO_CALL_READLINK, 0, NEXT(readlink)(path, buffer, room))
+void pio_forget_names(void) {
+    if (names_known > 0)
+        memset(names, 0, sizeof names);
+    names_known = 0;
 }
 
-DECLARE_NEXT(readlinkat)
-EXPORT ssize_t readlinkat(int folder, const char *path, char *buffer, size_t room) {
-    PATH_BODY(ssize_t, folder, path, PIO_CALL_READLINK, 0, NEXT(readlinkat)(folder, path, buffer, room))
-}
-
-DECLARE_NEXT(opendir)
-EXPORT DIR *opendir(const char *path) {
-    if (!recording() || !is_owner())
-        return NEXT(opendir)(path);
-    struct pioscope_span span;
-    span_begin(&span);
-    DIR *folder = NEXT(opendir)(path);
-    finish_name(&span, PIO_CALL_OPENDIR, 0, AT_FDCWD, path, 0, folder == NULL ? -1 : 0);
-    return folder;
-}
-
-/* Status ----------------------------------------------------------------------------------------------------------- */
-
-HOOK_ON_PATH(stat, (const char *path, struct stat *status), AT_FDCWD, path, PIO_CALL_STAT, 0, NEXT(stat)(path, status))
-HOOK_ON_PATH(stat64, (const char *path, struct stat64 *status), AT_FDCWD, path, PIO_CALL_STAT, 0, NEXT(stat64)(path, status))
-HOOK_ON_PATH(lstat, (const char *path, struct stat *status), AT_FDCWD, path, PIO_CALL_STAT, 0, NEXT(lstat)(path, status))
-HOOK_ON_PATH(lstat64, (const char *path, struct stat64 *status), AT_FDCWD, path, PIO_CALL_STAT, 0, NEXT(lstat64)(path, status))
-HOOK_ON_DESCRIPTOR(fstat, (int fd, struct stat *status), PIO_CALL_STAT, PIO_NO_OFFSET, 0, NEXT(fstat)(fd, status))
-HOOK_ON_DESCRIPTOR(fstat64, (int fd, struct stat64 *status), PIO_CALL_STAT, PIO_NO_OFFSET, 0,
-                   NEXT(fstat64)(fd, status))
-
-/* An empty path means the descriptor itself. */
-#define STATUS_AT_BODY(next_call)                                                                                      \
-    if (path != NULL && path[0] == 0 && (flags & AT_EMPTY_PATH) && tracked(fd)) {                                      \
-        struct pioscope_span span;                                                                                     \
-        span_begin(&span);                                                                                             \
-        int result = next_call;                                                                                        \
-        finish_simple(&span, PIO_CALL_STAT, fd, PIO_NO_OFFSET, 0, result);                                             \
-        return result;                                                                                                 \
-    }                                                                                                                  \
-    PATH_BODY(int, fd, path, PIO_CALL_STAT, 0, next_call)
-
-DECLARE_NEXT(fstatat)
-EXPORT int fstatat(int fd, const char *path, struct stat *status, int flags) {
-    STATUS_AT_BODY(NEXT(fstatat)(fd, path, status, flags))
-}
-
-DECLARE_NEXT(fstatat64)
-EXPORT int fstatat64(int fd, const char *path, struct stat64 *status, int flags) {
-    STATUS_AT_BODY(NEXT(fstatat64)(fd, path, status, flags))
-}
-
-DECLARE_NEXT(statx)
-EXPORT int statx(int fd, const char *path, int flags, unsigned mask, struct statx *status) {
-    STATUS_AT_BODY(NEXT(statx)(fd, path, flags, mask, status))
-}
-
-/* The names that programs built for C libraries before 2.33 call. */
-int __xstat(int version, const char *path, struct stat *status);
-int __xstat64(int version, const char *path, struct stat64 *status);
-int __lxstat(int version, const char *path, struct stat *status);
-int __lxstat64(int version, const char *path, struct stat64 *status);
-int __fxstat(int version, int fd, struct stat *status);
-int __fxstat64(int version, int fd, struct stat64 *status);
-int __fxstatat(int version, int fd, const char *path, struct stat *status, int flags);
-int __fxstatat64(int version, int fd, const char *path, struct stat64 *status, int flags);
-HOOK_ON_PATH(__xstat, (int version, const char *path, struct stat *status), AT_FDCWD, path, PIO_CALL_STAT, 0,
-             NEXT(__xstat)(version, path, status))
-HOOK_ON_PATH(__xstat64, (int version, const char *path, struct stat64 *status), AT_FDCWD, path, PIO_CALL_STAT, 0,
-             NEXT(__xstat64)(version, path, status))
-HOOK_ON_PATH(__lxstat, (int version, const char *path, struct stat *status), AT_FDCWD, path, PIO_CALL_STAT, 0,
-             NEXT(__lxstat)(version, path, status))
-HOOK_ON_PATH(__lxstat64, (int version, const char *path, struct stat64 *status), AT_FDCWD, path, PIO_CALL_STAT, 0,
-             NEXT(__lxstat64)(version, path, status))
-HOOK_ON_DESCRIPTOR(__fxstat, (int version, int fd, struct stat *status), PIO_CALL_STAT, PIO_NO_OFFSET, 0,
-                   NEXT(__fxstat)(version, fd, status))
-HOOK_ON_DESCRIPTOR(__fxstat64, (int version, int fd, struct stat64 *status), PIO_CALL_STAT, PIO_NO_OFFSET, 0,
-                   NEXT(__fxstat64)(version, fd, status))
-
-DECLARE_NEXT(__fxstatat)
-EXPORT int __fxstatat(int version, int fd, const char *path, struct stat *status, int flags) {
-    STATUS_AT_BODY(NEXT(__fxstatat)(version, fd, path, status, flags))
-}
-
-DECLARE_NEXT(__fxstatat64)
-EXPORT int __fxstatat64(int version, int fd, const char *path, struct stat64 *status, int flags) {
-    STATUS_AT_BODY(NEXT(__fxstatat64)(version, fd, path, status, flags))
-}
-
-HOOK_ON_DESCRIPTOR(fchmod, (int fd, mode_t mode), PIO_CALL_CHMOD, PIO_NO_OFFSET, 0, NEXT(fchmod)(fd, mode))
-HOOK_ON_DESCRIPTOR(flock, (int fd, int operation), PIO_CALL_FLOCK, PIO_NO_OFFSET, 0, NEXT(flock)(fd, operation))
-
-/* Both return the error number instead of setting errno. */
-#define HOOK_FADVISE(name, offset_type)                                                                                \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT int name(int fd, offset_type offset, offset_type size, int advice) {                                        \
-        if (!tracked(fd))                                                                                              \
-            return NEXT(name)(fd, offset, size, advice);                                                               \
-        struct pioscope_span span;                                                                                     \
-        span_begin(&span);                                                                                             \
-        int error = NEXT(name)(fd, offset, size, advice);                                                              \
-        int saved = errno;                                                                                             \
-        errno = error;                                                                                                 \
-        finish_simple(&span, PIO_CALL_POSIX_FADVISE, fd, (uint64_t)offset, (uint64_t)size, error == 0 ? 0 : -1);             \
-        errno = saved;                                                                                                 \
-        return error;                                                                                                  \
-    }
-
-HOOK_FADVISE(posix_fadvise, off_t)
-HOOK_FADVISE(posix_fadvise64, off64_t)
-
-/* Sync ------------------------------------------------------------------------------------------------------------- */
-
-HOOK_ON_DESCRIPTOR(sync_file_range, (int fd, off64_t offset, off64_t size, unsigned flags), PIO_CALL_SYNC_FILE_RANGE,
-                   offset, size, NEXT(sync_file_range)(fd, offset, size, flags))
-HOOK_ON_DESCRIPTOR(syncfs, (int fd), PIO_CALL_SYNC, PIO_NO_OFFSET, 0, NEXT(syncfs)(fd))
-
-DECLARE_NEXT(sync)
-EXPORT void sync(void) {
-    if (!recording() || !is_owner()) {
-        NEXT(sync)();
+static void define_name(uint64_t id, const char *path, size_t length) {
+    unsigned units = 1 + (unsigned)((length + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
+    struct pio_record *record = pio_reserve(units);
+    if (record == NULL)
         return;
-    }
-    struct pioscope_span span;
-    span_begin(&span);
-    NEXT(sync)();
-    finish_simple(&span, PIO_CALL_SYNC, -1, PIO_NO_OFFSET, 0, 0);
+    record->offset = id;
+    record->size = length;
+    memcpy(record + 1, path, length);
+    publish(record, PIO_RECORD_NAME, units, 0);
 }
 
-/* Temporary files: opened inside the C library. -------------------------------------------------------------------- */
-
-#define HOOK_MKSTEMP(name, parameters, flags, next_call)                                                               \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT int name parameters {                                                                                       \
-        OPEN_BODY(PIO_CALL_OPEN, AT_FDCWD, template, flags, next_call)                                                 \
+/* The id of a path, or PIO_NO_OFFSET if there are too many. Once the budget is short, no new ones are written. */
+static uint64_t id_of_name(const char *path) {
+    size_t length = strlen(path);
+    uint64_t id = pio_content_id((const unsigned char *)path, length, PIO_RECORD_NAME) >> 1 | 1;
+    for (size_t probe = 0; probe < NAME_PLACES; probe++) {
+        uint64_t *place = &names[(id / 2 + probe) % NAME_PLACES];
+        uint64_t seen = LOAD(place);
+        if (seen == 0) {
+            if (LOAD(&names_known) >= MOST_NAMES || LOAD(&pio_spool.thinning) != 0)
+                break;
+            if (__atomic_compare_exchange_n(place, &seen, id, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+                __atomic_fetch_add(&names_known, 1, __ATOMIC_RELAXED);
+                define_name(id, path, length);
+                return id;
+            }
+        }
+        if (seen == id)
+            return id;
     }
+    return PIO_NO_OFFSET;
+}
 
-HOOK_MKSTEMP(mkstemp, (char *template), 0, NEXT(mkstemp)(template))
-HOOK_MKSTEMP(mkstemp64, (char *template), 0, NEXT(mkstemp64)(template))
-HOOK_MKSTEMP(mkostemp, (char *template, int flags), flags, NEXT(mkostemp)(template, flags))
-HOOK_MKSTEMP(mkostemp64, (char *template, int flags), flags, NEXT(mkostemp64)(template, flags))
-HOOK_MKSTEMP(mkstemps, (char *template, int suffix), 0, NEXT(mkstemps)(template, suffix))
-HOOK_MKSTEMP(mkstemps64, (char *template, int suffix), 0, NEXT(mkstemps64)(template, suffix))
-HOOK_MKSTEMP(mkostemps, (char *template, int suffix, int flags), flags, NEXT(mkostemps)(template, suffix, flags))
-HOOK_MKSTEMP(mkostemps64, (char *template, int suffix, int flags), flags, NEXT(mkostemps64)(template, suffix, flags))
+bool pio_is_name_kept(int folder, const char *name, uint64_t *id) {
+    *id = PIO_NO_OFFSET;
+    if (pio_is_foreign_path(name))
+        return false;
+    bool is_wanted = true;
+    char *path = pio_take_path_buffer();
+    if (path != NULL && pio_absolute_name(folder, name, path) && path[0] == '/') {
+        is_wanted = !pio_is_foreign_path(path) && pio_is_kept(path);
+        if (is_wanted)
+            *id = id_of_name(path);
+    }
+    pio_give_path_buffer(path);
+    return is_wanted;
+}
+
+uint64_t pio_id_of_other(int folder, const char *name, const char *first) {
+    (void)first;
+    uint64_t id;
+    return pio_is_name_kept(folder, name, &id) && id != PIO_NO_OFFSET ? id : 0;
+}
+
+uint64_t pio_id_of_linked(int folder, const char *target, const char *link) {
+    const char *end = strrchr(link, '/');
+    if (target[0] == '/' || end == NULL)
+        return pio_id_of_other(folder, target, link);
+    size_t length = (size_t)(end + 1 - link), rest = strlen(target);
+    char *path = pio_take_path_buffer();
+    uint64_t id = 0;
+    if (path != NULL && length + rest < PATH_MAX) {
+        memcpy(path, link, length);
+        memcpy(path + length, target, rest + 1);
+        id = pio_id_of_other(folder, path, link);
+    }
+    pio_give_path_buffer(path);
+    return id;
+}

@@ -1,4 +1,4 @@
-/* PnetCDF. Part of pio_posix.c.
+/* PnetCDF.
  *
  * Facts of its ABI: ids are int, MPI_Offset is 64 bits, nc_type is int with the numbers below, errors are negative, 0 is
  * success. MPI's handles are ints in some MPIs and addresses in others: both are passed on in a register or slot of a
@@ -6,6 +6,8 @@
  *
  * Of each function there is one for every type of data in memory. All are recorded as the one that takes any. Bytes are
  * those of the variable in the file: the elements that are asked for, of its own type. */
+#include "pio_library.h"
+#include "pio_path.h"
 
 /* Sizes of the types NC_BYTE, NC_CHAR, ... NC_UINT64. */
 static const unsigned char netcdf_type_bytes[] = {0, 1, 1, 2, 4, 4, 8, 1, 2, 4, 8, 8};
@@ -84,25 +86,25 @@ static __attribute__((noinline)) uint64_t netcdf_bytes(const struct copy *copy, 
 /* Calls ------------------------------------------------------------------------------------------------------------ */
 
 #define NETCDF_THEIRS(name)                                                                                            \
-    struct copy *copy = copy_of(&netcdf, __builtin_return_address(0));                                                 \
+    struct copy *copy = pio_copy_of(&netcdf, __builtin_return_address(0));                                             \
     __typeof__(&name) theirs = copy == NULL ? NULL : THEIRS(name);                                                     \
     if (theirs == NULL)                                                                                                \
         return NETCDF_NO_SUCH_ID;
 
 static __attribute__((noinline)) struct pio_record *netcdf_begin(int id, uint32_t call, uint32_t flags, uint64_t bytes) {
-    struct library_file file = find_library_file(&netcdf_files, id, false);
+    struct library_file file = pio_find_library_file(&netcdf_files, id, false);
     struct pioscope_io io = {
         .call = call, .flags = flags, .file = file.number, .ranks = 1, .position = PIO_NO_OFFSET, .size = bytes};
-    return library_begin(&io);
+    return pio_library_begin(&io);
 }
 
 static int netcdf_end(struct pio_record *record, int error, uint64_t moved) {
-    library_end(record, error < 0 ? error : (int64_t)moved);
+    pio_library_end(record, error < 0 ? error : (int64_t)moved);
     return error;
 }
 
 #define NETCDF_BODY(call, flags, size, moved, next_call)                                                               \
-    if (!is_outermost())                                                                                               \
+    if (!pio_is_outermost())                                                                                           \
         return next_call;                                                                                              \
     uint64_t bytes = (size);                                                                                           \
     struct pio_record *record = netcdf_begin(id, call, flags, bytes);                                                  \
@@ -117,21 +119,21 @@ static int netcdf_end(struct pio_record *record, int error, uint64_t moved) {
 #define HOOK_NETCDF_OPEN(name, number_of_call)                                                                         \
     EXPORT int name(void *comm, const char *path, int mode, void *info, int *id) {                                     \
         NETCDF_THEIRS(name)                                                                                            \
-        if (!is_outermost() || path == NULL)                                                                           \
+        if (!pio_is_outermost() || path == NULL)                                                                       \
             return theirs(comm, path, mode, info, id);                                                                 \
         char absolute[PATH_MAX];                                                                                       \
         absolute_path(without_file_system(path), absolute);                                                            \
         struct pioscope_io io = {.call = number_of_call,                                                               \
                                  .flags = PIO_COLLECTIVE,                                                              \
-                                 .file = __atomic_add_fetch(&library_files_so_far, 1, __ATOMIC_RELAXED),               \
+                                 .file = pio_number_library_file(),                                                    \
                                  .ranks = 1,                                                                           \
                                  .position = PIO_NO_OFFSET,                                                            \
                                  .path = absolute};                                                                    \
-        struct pio_record *record = library_begin(&io);                                                                \
+        struct pio_record *record = pio_library_begin(&io);                                                            \
         int error = theirs(comm, path, mode, info, id);                                                                \
-        ranks_of_open(record);                                                                                         \
+        pio_ranks_of_open(record);                                                                                     \
         if (error == 0 && id != NULL)                                                                                  \
-            add_library_file(&netcdf_files, *id, io.file, true);                                                       \
+            pio_add_library_file(&netcdf_files, *id, io.file, true);                                                   \
         return netcdf_end(record, error, 0);                                                                           \
     }
 
@@ -139,15 +141,15 @@ static int netcdf_end(struct pio_record *record, int error, uint64_t moved) {
 #define HOOK_NETCDF_CLOSE(name, number_of_call)                                                                        \
     EXPORT int name(int id) {                                                                                          \
         NETCDF_THEIRS(name)                                                                                            \
-        if (!is_outermost())                                                                                           \
+        if (!pio_is_outermost())                                                                                       \
             return theirs(id);                                                                                         \
-        struct library_file file = find_library_file(&netcdf_files, id, true);                                         \
+        struct library_file file = pio_find_library_file(&netcdf_files, id, true);                                     \
         struct pioscope_io io = {.call = number_of_call,                                                               \
                                  .flags = PIO_COLLECTIVE,                                                              \
                                  .file = file.number,                                                                  \
                                  .ranks = 1,                                                                           \
                                  .position = PIO_NO_OFFSET};                                                           \
-        struct pio_record *record = library_begin(&io);                                                                \
+        struct pio_record *record = pio_library_begin(&io);                                                            \
         return netcdf_end(record, theirs(id), 0);                                                                      \
     }
 
@@ -268,7 +270,7 @@ HOOK_NETCDF_STARTING(bput, varn, PIO_CALL_NCMPI_BPUT_VARN)
 #define HOOK_NETCDF_VARD(name, asking, number_of_call, flags)                                                          \
     EXPORT int name(int id, int variable, void *place, void *data, int64_t memory_count, void *memory_type) {          \
         NETCDF_THEIRS(name)                                                                                            \
-        if (!is_outermost())                                                                                           \
+        if (!pio_is_outermost())                                                                                       \
             return theirs(id, variable, place, data, memory_count, memory_type);                                       \
         __typeof__(&asking) ask = THEIRS(asking);                                                                      \
         int64_t before = 0, after = 0;                                                                                 \

@@ -1,28 +1,33 @@
-/* What the other libraries of the process may ask of the recorder (pio_recorder.h). Part of pio_posix.c: it writes with
- * the same thread state. */
+/* What the other libraries of the process may ask of the recorder (pio_recorder.h). */
+#include "pio_kernel.h"
+#include "pio_writer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
 
 EXPORT uint64_t pioscope_operation_begin(void) {
     if (!recording())
         return 0;
     meet_thread();
-    if (self.depth++ == 0)
-        self.operation = __atomic_add_fetch(&spool.operations, 1, __ATOMIC_RELAXED);
-    return self.operation;
+    if (pio_self.depth++ == 0)
+        pio_self.operation = __atomic_add_fetch(&pio_spool.operations, 1, __ATOMIC_RELAXED);
+    return pio_self.operation;
 }
 
 EXPORT void pioscope_operation_resume(uint64_t operation) {
     if (!recording())
         return;
     meet_thread();
-    if (self.depth++ == 0)
-        self.operation = operation;
+    if (pio_self.depth++ == 0)
+        pio_self.operation = operation;
 }
 
 EXPORT void pioscope_operation_end(void) {
     int saved = errno;
     meet_thread();
-    if (self.depth > 0 && --self.depth == 0) {
-        self.operation = self.library;
+    if (pio_self.depth > 0 && --pio_self.depth == 0) {
+        pio_self.operation = pio_self.library;
         struct pioscope_span unread = {0, 0, 0};
         span_over(&unread, now_ns());
     }
@@ -34,8 +39,8 @@ EXPORT uint64_t pioscope_operation_switch(uint64_t operation) {
         return 0;
     int saved = errno;
     meet_thread();
-    uint64_t before = self.operation;
-    self.operation = operation;
+    uint64_t before = pio_self.operation;
+    pio_self.operation = operation;
     errno = saved;
     return before;
 }
@@ -54,7 +59,7 @@ EXPORT void pioscope_record_message(uint32_t call, int32_t peer, uint64_t bytes,
 
 EXPORT void pioscope_message_begin(struct pioscope_span *span) {
     int saved = errno;
-    span_begin(span);
+    pio_span_begin(span);
     errno = saved;
 }
 
@@ -69,59 +74,25 @@ EXPORT void pioscope_message_end(const struct pioscope_span *span, uint32_t call
     errno = saved;
 }
 
-/* Writes the record of a call that begins, as unfinished; NULL if there is no room. */
-static struct pio_record *begin_io_record(const struct pioscope_io *io, const struct pioscope_span *span,
-                                          uint32_t flags) {
-    size_t path_bytes = io->path == NULL ? 0 : strnlen(io->path, PATH_MAX);
-    unsigned units = 2 + (unsigned)((path_bytes + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
-    struct pio_record *record = reserve(units);
-    if (record != NULL) {
-        struct pio_mpi_part *part = (struct pio_mpi_part *)(record + 1);
-        record->fd = (int32_t)io->file;
-        record->start_ns = span->start_ns;
-        record->think_ns = span->think_ns;
-        record->offset = io->position;
-        record->size = io->size;
-        record->operation = self.operation;
-        part->view = io->view;
-        part->memory = io->memory;
-        part->ranks = io->ranks;
-        part->path_bytes = (uint32_t)path_bytes;
-        if (path_bytes > 0)
-            memcpy(part + 1, io->path, path_bytes);
-        publish(record, io->call, units, flags | PIO_UNFINISHED);
-    }
-    return record;
-}
-
-static void end_io_record(struct pio_record *record, int64_t result) {
-    if (record == NULL)
-        return;
-    uint64_t end_ns = now_ns();
-    record->elapsed_ns = end_ns < record->start_ns ? 0 : end_ns - record->start_ns;
-    record->result = result;
-    RELEASE(&record->word, LOAD(&record->word) & ~(PIO_UNFINISHED << 24));
-}
-
 EXPORT void *pioscope_io_begin(const struct pioscope_io *io, uint64_t *operation) {
     *operation = 0;
     if (!recording())
         return NULL;
     int saved = errno;
     struct pioscope_span span;
-    span_begin(&span);
-    uint32_t flags = io->flags | (self.operation != 0 ? PIO_PHYSICAL : 0);
+    pio_span_begin(&span);
+    uint32_t flags = io->flags | (pio_self.operation != 0 ? PIO_PHYSICAL : 0);
     *operation = pioscope_operation_begin();
-    struct pio_record *record = begin_io_record(io, &span, flags);
-    if (io->call == PIO_CALL_MPI_FILE_OPEN && io->ranks > self.library_ranks)
-        self.library_ranks = io->ranks;
+    struct pio_record *record = pio_begin_io_record(io, &span, flags);
+    if (io->call == PIO_CALL_MPI_FILE_OPEN && io->ranks > pio_self.library_ranks)
+        pio_self.library_ranks = io->ranks;
     errno = saved;
     return record;
 }
 
 EXPORT void pioscope_io_end(void *token, int64_t result) {
     int saved = errno;
-    end_io_record(token, result);
+    pio_end_io_record(token, result);
     pioscope_operation_end();
     errno = saved;
 }
@@ -144,21 +115,10 @@ static bool is_defined(uint64_t id) {
     return false;
 }
 
-/* FNV-1a with a final mix, never 0. */
-static uint64_t content_id(const unsigned char *bytes, size_t length, uint64_t seed) {
-    uint64_t hash = 0xcbf29ce484222325u ^ seed;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    hash ^= hash >> 32;
-    hash *= 0xd6e8feb86659fd93u;
-    hash ^= hash >> 32;
-    return hash == 0 ? 1 : hash;
-}
-
 EXPORT uint64_t pioscope_define_datatype(const unsigned char *description, size_t length) {
     if (!recording() || length == 0)
         return PIO_PLAIN;
-    uint64_t id = content_id(description, length, PIO_RECORD_DATATYPE);
+    uint64_t id = pio_content_id(description, length, PIO_RECORD_DATATYPE);
     if (is_defined(id))
         return id;
     int saved = errno;
@@ -166,7 +126,7 @@ EXPORT uint64_t pioscope_define_datatype(const unsigned char *description, size_
     for (size_t done = 0; done < length;) {
         size_t piece = length - done < most ? length - done : most;
         unsigned units = 1 + (unsigned)((piece + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
-        struct pio_record *record = reserve(units);
+        struct pio_record *record = pio_reserve(units);
         if (record == NULL)
             break;
         record->offset = id;
@@ -185,11 +145,11 @@ EXPORT uint64_t pioscope_define_view(uint64_t displacement, uint64_t etype_bytes
     if (!recording())
         return PIO_PLAIN;
     struct pio_view view = {.displacement = displacement, .etype_bytes = etype_bytes, .filetype = filetype};
-    uint64_t id = content_id((const unsigned char *)&view, sizeof view, PIO_RECORD_VIEW);
+    uint64_t id = pio_content_id((const unsigned char *)&view, sizeof view, PIO_RECORD_VIEW);
     if (is_defined(id))
         return id;
     int saved = errno;
-    struct pio_record *record = reserve(2);
+    struct pio_record *record = pio_reserve(2);
     if (record != NULL) {
         record->offset = id;
         memcpy(record + 1, &view, sizeof view);
@@ -201,17 +161,17 @@ EXPORT uint64_t pioscope_define_view(uint64_t displacement, uint64_t etype_bytes
 
 EXPORT void pioscope_set_rank(int32_t rank, int32_t ranks) {
     int saved = errno;
-    if (recording() && is_owner() && spool_is_open()) {
-        spool.header->rank = rank;
-        spool.header->ranks = ranks;
+    if (recording() && is_owner() && pio_spool_is_open()) {
+        pio_spool.header->rank = rank;
+        pio_spool.header->ranks = ranks;
         /* By the kernel's own call: it fails where there are more processors than bits. */
-        KERNEL(SYS_sched_getaffinity, 0, sizeof spool.header->processors, spool.header->processors);
+        KERNEL(SYS_sched_getaffinity, 0, sizeof pio_spool.header->processors, pio_spool.header->processors);
     }
     errno = saved;
 }
 
 EXPORT void pioscope_aborted(void) {
     int saved = errno;
-    mark_ended(PIO_ENDED_BY_MPI_ABORT);
+    pio_mark_ended(PIO_ENDED_BY_MPI_ABORT);
     errno = saved;
 }

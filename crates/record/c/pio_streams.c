@@ -1,7 +1,27 @@
-/* Buffered streams. Part of pio_posix.c.
+/* Buffered streams.
  *
  * The reads and writes inside the C library do not pass through symbols: streams are recorded at their own level, with
  * what the program asked of them. */
+#include "pio_hook.h"
+#include "pio_open.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The C library's headers make macros of some that are functions too. */
+#undef fread_unlocked
+#undef fwrite_unlocked
+
+/* Declared by no header, or only in some modes. */
+size_t __fread_chk(void *buffer, size_t room, size_t size, size_t count, FILE *stream);
+size_t __fread_unlocked_chk(void *buffer, size_t room, size_t size, size_t count, FILE *stream);
+char *__fgets_chk(char *buffer, size_t room, int count, FILE *stream);
+int __fprintf_chk(FILE *stream, int flag, const char *format, ...);
+int __vfprintf_chk(FILE *stream, int flag, const char *format, va_list arguments);
+int __printf_chk(int flag, const char *format, ...);
+int __vprintf_chk(int flag, const char *format, va_list arguments);
 
 static void forget_stream(FILE *stream);
 static void catch_up(FILE *stream, int fd);
@@ -28,8 +48,8 @@ static inline bool hold(FILE *stream) {
 /* After an open that returned `stream` (or failed). */
 static void finish_stream_open(const struct pioscope_span *span, const char *name, FILE *stream, int flags) {
     int fd = stream == NULL ? -1 : stream_fd(stream);
-    finish_open(span, PIO_CALL_FOPEN, AT_FDCWD, name, fd, flags);
-    if (stream != NULL && in_table(fd) && LOAD(&descriptors[fd]) >= TRACKED)
+    pio_finish_open(span, PIO_CALL_FOPEN, AT_FDCWD, name, fd, flags);
+    if (stream != NULL && in_table(fd) && LOAD(&pio_descriptors[fd]) >= TRACKED)
         remember_stream(stream, fd, 0);
 }
 
@@ -43,7 +63,7 @@ static int open_flags_of(const char *mode) {
         if (!recording() || !is_owner())                                                                               \
             return NEXT(name)(path, mode);                                                                             \
         struct pioscope_span span;                                                                                     \
-        span_begin(&span);                                                                                             \
+        pio_span_begin(&span);                                                                                         \
         FILE *stream = NEXT(name)(path, mode);                                                                         \
         finish_stream_open(&span, path, stream, open_flags_of(mode));                                                  \
         return stream;                                                                                                 \
@@ -58,15 +78,15 @@ HOOK_FOPEN(fopen64)
     EXPORT FILE *name(const char *path, const char *mode, FILE *stream) {                                              \
         if (!recording() || !is_owner())                                                                               \
             return NEXT(name)(path, mode, stream);                                                                     \
-        int old = stream_fd(stream);                                                                                      \
+        int old = stream_fd(stream);                                                                                   \
         struct pioscope_span span;                                                                                     \
-        span_begin(&span);                                                                                             \
+        pio_span_begin(&span);                                                                                         \
         if (tracked(old))                                                                                              \
             catch_up(stream, old);                                                                                     \
-        if (forget(old))                                                                                               \
-            finish_simple(&span, PIO_CALL_FCLOSE, old, PIO_NO_OFFSET, 0, 0);                                           \
+        if (pio_forget_descriptor(old))                                                                                \
+            pio_finish_simple(&span, PIO_CALL_FCLOSE, old, PIO_NO_OFFSET, 0, 0);                                       \
         forget_stream(stream);                                                                                         \
-        span_begin(&span);                                                                                             \
+        pio_span_begin(&span);                                                                                         \
         FILE *reopened = NEXT(name)(path, mode, stream);                                                               \
         if (path != NULL)                                                                                              \
             finish_stream_open(&span, path, reopened, open_flags_of(mode));                                            \
@@ -84,7 +104,7 @@ HOOK_FREOPEN(freopen64)
         if (!recording() || !is_owner())                                                                               \
             return NEXT(name)();                                                                                       \
         struct pioscope_span span;                                                                                     \
-        span_begin(&span);                                                                                             \
+        pio_span_begin(&span);                                                                                         \
         FILE *stream = NEXT(name)();                                                                                   \
         finish_stream_open(&span, "", stream, 0);                                                                      \
         return stream;                                                                                                 \
@@ -129,7 +149,7 @@ static void remember_stream(FILE *stream, int fd, uint64_t position) {
     known->stream = stream;
     known->read_at = stream->_IO_read_ptr;
     known->write_at = stream->_IO_write_ptr;
-    known->position = LIKELY(LOAD(&descriptors[fd]) == TRACKED) ? position : PIO_NO_OFFSET;
+    known->position = LIKELY(LOAD(&pio_descriptors[fd]) == TRACKED) ? position : PIO_NO_OFFSET;
 }
 
 /* Bytes that the pointers have gone on by since the last call that was recorded, with `more` of the call in which they
@@ -150,9 +170,9 @@ static __attribute__((noinline)) void record_macros(const struct known_stream *k
         return;
     uint64_t from = known->position;
     struct pioscope_span span;
-    span_begin(&span);
+    pio_span_begin(&span);
     remember_stream(stream, fd, from == PIO_NO_OFFSET ? from : from + bytes);
-    finish_simple(&span, writes ? PIO_CALL_FWRITE : PIO_CALL_FREAD, fd, from, bytes, (int64_t)bytes);
+    pio_finish_simple(&span, writes ? PIO_CALL_FWRITE : PIO_CALL_FREAD, fd, from, bytes, (int64_t)bytes);
 }
 
 /* The position of a stream, as the program sees it. */
@@ -163,7 +183,7 @@ static inline uint64_t stream_position(FILE *stream, int fd) {
     if (UNLIKELY(known->read_at != stream->_IO_read_ptr || known->write_at != stream->_IO_write_ptr))
         record_macros(known, stream, fd, 0);
     /* Others may write at the end, too, or share the position since a fork. */
-    return LIKELY(known->position != PIO_NO_OFFSET && LOAD(&descriptors[fd]) == TRACKED) ? known->position
+    return LIKELY(known->position != PIO_NO_OFFSET && LOAD(&pio_descriptors[fd]) == TRACKED) ? known->position
                                                                                          : ask_for_position(stream);
 }
 
@@ -182,12 +202,12 @@ EXPORT int fclose(FILE *stream) {
     if (tracked(fd))
         catch_up(stream, fd);
     forget_stream(stream);
-    if (!forget(fd))
+    if (!pio_forget_descriptor(fd))
         return NEXT(fclose)(stream);
     struct pioscope_span span;
-    span_begin(&span);
+    pio_span_begin(&span);
     int result = NEXT(fclose)(stream);
-    finish_simple(&span, PIO_CALL_FCLOSE, fd, PIO_NO_OFFSET, 0, result);
+    pio_finish_simple(&span, PIO_CALL_FCLOSE, fd, PIO_NO_OFFSET, 0, result);
     return result;
 }
 
@@ -199,14 +219,14 @@ EXPORT int fclose(FILE *stream) {
     bool held = hold(stream);                                                                                          \
     uint64_t position = stream_position(stream, fd);                                                                   \
     struct pioscope_span span;                                                                                         \
-    span_begin(&span);                                                                                                 \
+    pio_span_begin(&span);                                                                                             \
     type result = next_call;                                                                                           \
     int64_t bytes = (int64_t)(moved);                                                                                  \
     if (LIKELY(bytes >= 0 && position != PIO_NO_OFFSET))                                                               \
         remember_stream(stream, fd, position + (uint64_t)bytes);                                                       \
     else                                                                                                               \
         forget_stream(stream);                                                                                         \
-    finish_simple(&span, call, fd, position, (uint64_t)(size), bytes);                                                 \
+    pio_finish_simple(&span, call, fd, position, (uint64_t)(size), bytes);                                             \
     if (UNLIKELY(held))                                                                                                \
         funlockfile(stream);                                                                                           \
     return result;
@@ -453,13 +473,13 @@ EXPORT int __uflow(FILE *stream) {
     bool held = hold(stream);                                                                                          \
     uint64_t position = stream_position(stream, fd);                                                                   \
     struct pioscope_span span;                                                                                         \
-    span_begin(&span);                                                                                                 \
+    pio_span_begin(&span);                                                                                             \
     int result = next_call;                                                                                            \
     forget_stream(stream);                                                                                             \
     uint64_t after = ask_for_position(stream);                                                                         \
     uint64_t moved = position != PIO_NO_OFFSET && after != PIO_NO_OFFSET && after > position ? after - position : 0;   \
     remember_stream(stream, fd, after);                                                                                \
-    finish_simple(&span, PIO_CALL_FREAD, fd, position, moved, (int64_t)moved);                                         \
+    pio_finish_simple(&span, PIO_CALL_FREAD, fd, position, moved, (int64_t)moved);                                     \
     if (UNLIKELY(held))                                                                                                \
         funlockfile(stream);                                                                                           \
     return result;
@@ -504,17 +524,17 @@ static void finish_seek(const struct pioscope_span *span, FILE *stream, int resu
     forget_stream(stream);
     uint64_t position = ask_for_position(stream);
     remember_stream(stream, fd, position);
-    finish_simple(span, PIO_CALL_FSEEK, fd, position, 0, result);
+    pio_finish_simple(span, PIO_CALL_FSEEK, fd, position, 0, result);
 }
 
 #define HOOK_FSEEK(name, parameters, next_call)                                                                        \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name parameters {                                                                                       \
-        if (!recording() || !tracked(stream_fd(stream)))                                                                  \
+        if (!recording() || !tracked(stream_fd(stream)))                                                               \
             return next_call;                                                                                          \
-        catch_up(stream, stream_fd(stream));                                                                              \
+        catch_up(stream, stream_fd(stream));                                                                           \
         struct pioscope_span span;                                                                                     \
-        span_begin(&span);                                                                                             \
+        pio_span_begin(&span);                                                                                         \
         int result = next_call;                                                                                        \
         finish_seek(&span, stream, result);                                                                            \
         return result;                                                                                                 \
@@ -534,7 +554,7 @@ EXPORT void rewind(FILE *stream) {
     }
     catch_up(stream, stream_fd(stream));
     struct pioscope_span span;
-    span_begin(&span);
+    pio_span_begin(&span);
     NEXT(rewind)(stream);
     finish_seek(&span, stream, 0);
 }
@@ -542,17 +562,17 @@ EXPORT void rewind(FILE *stream) {
 #define HOOK_FFLUSH(name)                                                                                              \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name(FILE *stream) {                                                                                    \
-        if (stream == NULL || !recording() || !tracked(stream_fd(stream)))                                                \
+        if (stream == NULL || !recording() || !tracked(stream_fd(stream)))                                             \
             return NEXT(name)(stream);                                                                                 \
-        catch_up(stream, stream_fd(stream));                                                                              \
+        catch_up(stream, stream_fd(stream));                                                                           \
         uint64_t position = known_stream(stream)->position;                                                            \
         bool is_known = known_stream(stream)->stream == stream;                                                        \
         struct pioscope_span span;                                                                                     \
-        span_begin(&span);                                                                                             \
+        pio_span_begin(&span);                                                                                         \
         int result = NEXT(name)(stream);                                                                               \
         if (is_known)                                                                                                  \
-            remember_stream(stream, stream_fd(stream), position);                                                         \
-        finish_simple(&span, PIO_CALL_FFLUSH, stream_fd(stream), 0, 0, result);                                           \
+            remember_stream(stream, stream_fd(stream), position);                                                      \
+        pio_finish_simple(&span, PIO_CALL_FFLUSH, stream_fd(stream), 0, 0, result);                                    \
         return result;                                                                                                 \
     }
 

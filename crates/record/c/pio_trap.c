@@ -1,18 +1,20 @@
-/* Calls of io_uring_enter by instructions of the program's own, where it made the ring by the C library (fio does). Part of
- * pio_posix.c.
+/* Calls of io_uring_enter by instructions of the program's own, where it made the ring by the C library (fio does).
  *
  * The kernel can turn system calls from outside a range of addresses into signals (syscall user dispatch, Linux 5.11), for
  * one thread. The range is all that lies above the program's own code: the C library, other libraries, and this one. The
  * only call that is carried out in the handler is io_uring_enter. At the first other one, the thread is left alone from
  * then on: it is made again, as it stands. So it is where anything stands in the way: then the ring is named as not seen
  * (pio_uring.c), as its tail moves without a call. */
+#include "pio_trap.h"
+#include "pio_kernel.h"
+#include "pio_uring.h"
 
+#include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <ucontext.h>
-
-static long ring_enter(int fd, long count, long least, long flags, long argument, long bytes);
 
 #if defined(__x86_64__)
 
@@ -55,8 +57,8 @@ static void at_trap(int number, siginfo_t *what, void *context) {
         trap = TRAP_ALLOWS;
         registers[REG_RIP] -= SYSCALL_INSTRUCTION_BYTES;
     } else {
-        long result = ring_enter((int)registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
-                                 registers[REG_R10], registers[REG_R8], registers[REG_R9]);
+        long result = pio_ring_enter((int)registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
+                                     registers[REG_R10], registers[REG_R8], registers[REG_R9]);
         registers[REG_RAX] = result < 0 ? -errno : result;
     }
     errno = saved;
@@ -75,8 +77,7 @@ static int find_end(struct dl_phdr_info *object, size_t size, void *argument) {
     return 1; /* the first object is the program */
 }
 
-/* Lets this thread's calls of io_uring_enter be seen. Not where the program uses the signal itself. */
-static void trap_ring_calls(void) {
+void pio_trap_ring_calls(void) {
     struct sigaction present;
     sigset_t one, before;
     if (trap == TRAP_BLOCKS || NEXT(sigaction)(SIGSYS, NULL, &present) != 0)
@@ -86,7 +87,7 @@ static void trap_ring_calls(void) {
         return;
     uintptr_t end = 0;
     dl_iterate_phdr(find_end, &end);
-    uintptr_t libc = (uintptr_t)next_function(&next_of_syscall, "syscall");
+    uintptr_t libc = (uintptr_t)next_function(&pio_next_of_syscall, "syscall");
     if (end == 0 || (uintptr_t)&at_trap < end || libc < end)
         return;
     struct sigaction action = {.sa_sigaction = at_trap, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART};
@@ -135,6 +136,6 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
 }
 
 #else
-static void trap_ring_calls(void) {
+void pio_trap_ring_calls(void) {
 }
 #endif

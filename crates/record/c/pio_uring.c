@@ -1,13 +1,18 @@
-/* io_uring, by liburing's functions and by system calls of the C library. Part of pio_posix.c.
- *
- * A ring is two arrays in memory that kernel and program share: the program writes what it asks for (SQEs) and moves the
- * tail of the one, the kernel writes what became of it (CQEs) and moves the tail of the other. We map both once more, and
- * read them whenever the program makes a call: what was put between our place and the tail is new. What the program takes
- * out between two calls stays in the memory until the kernel needs the room, which it does not before more is asked for.
- *
- * A ring is named as not seen (ring_is_unseen) where the kernel takes from it without a call of the program's (SQPOLL),
- * where its memory is the program's own, or where it was made by instructions of the program's own and is there when we
- * look (look_for_rings). */
+/* pio_uring.h: what the rings of a process hold, and what became of it. */
+#include "pio_uring.h"
+#include "pio_hook.h"
+#include "pio_kernel.h"
+#include "pio_names.h"
+#include "pio_paths.h"
+#include "pio_trap.h"
+#include "pio_vector.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #define MOST_RINGS 64
 
@@ -16,10 +21,7 @@ enum {
     RING_SETUP_SQPOLL = 1u << 1,
     RING_SETUP_SQE128 = 1u << 10,
     RING_SETUP_CQE32 = 1u << 11,
-    RING_SETUP_NO_SQARRAY = 1u << 16,
     RING_SETUP_FOLLOWED = 0x33ffdu, /* all up to here, but for SQPOLL, NO_MMAP and REGISTERED_FD_ONLY */
-    RING_FEATURE_SINGLE_MMAP = 1u << 0,
-    RING_ENTER_REGISTERED_RING = 1u << 4,
     RING_SQE_FIXED_FILE = 1u << 0,
     RING_SQE_CQE_SKIP_SUCCESS = 1u << 6,
     RING_CQE_MORE = 1u << 1,
@@ -62,63 +64,8 @@ enum {
     RING_OP_WRITEV_FIXED = 61,
 };
 
-struct ring_sqe {
-    uint8_t opcode, flags;
-    uint16_t priority;
-    int32_t fd;
-    uint64_t offset; /* or a second address */
-    uint64_t address;
-    uint32_t length;
-    uint32_t op_flags;
-    uint64_t user_data;
-    uint16_t buffer;
-    uint16_t personality;
-    uint32_t file_index; /* or the other descriptor of a copy */
-    uint64_t reserved[2];
-};
-
-struct ring_cqe {
-    uint64_t user_data;
-    int32_t result;
-    uint32_t flags;
-};
-
-struct ring_params {
-    uint32_t sq_entries, cq_entries, flags, sq_cpu, sq_idle, features, wq_fd, reserved[3];
-    struct {
-        uint32_t head, tail, mask, entries, flags, dropped, array, reserved;
-        uint64_t address;
-    } sq;
-    struct {
-        uint32_t head, tail, mask, entries, overflow, cqes, flags, reserved;
-        uint64_t address;
-    } cq;
-};
-
-/* The front of liburing's struct io_uring: the same in all its versions. */
-struct io_uring {
-    struct {
-        uint32_t *head, *tail, *mask, *entries, *flags, *dropped, *array;
-        struct ring_sqe *sqes;
-        uint32_t sqe_head, sqe_tail;
-        size_t bytes;
-        void *memory;
-        uint32_t reserved[4];
-    } sq;
-    struct {
-        uint32_t *head, *tail, *mask, *entries, *flags, *overflow;
-        struct ring_cqe *cqes;
-        size_t bytes;
-        void *memory;
-        uint32_t reserved[4];
-    } cq;
-    uint32_t flags;
-    int32_t fd;
-};
-
 _Static_assert(sizeof(struct ring_sqe) == 64, "SQE");
 _Static_assert(sizeof(struct ring_params) == 120, "parameters");
-_Static_assert(offsetof(struct io_uring, fd) == 196, "liburing's ring");
 
 /* A ring that is followed. */
 struct ring {
@@ -145,11 +92,11 @@ static int32_t registered_files;
 
 static void ring_is_unseen(void) {
     __atomic_fetch_add(&unseen_rings, 1, __ATOMIC_RELAXED);
-    if (spool_is_open())
-        STORE(&spool.header->unseen_rings, LOAD(&unseen_rings));
+    if (pio_spool_is_open())
+        STORE(&pio_spool.header->unseen_rings, LOAD(&unseen_rings));
 }
 
-static struct ring *ring_of(int fd) {
+struct ring *pio_ring_of(int fd) {
     if (LIKELY(LOAD(&rings_open) == 0) || fd < 0)
         return NULL;
     for (size_t i = 0; i < MOST_RINGS; i++)
@@ -158,10 +105,14 @@ static struct ring *ring_of(int fd) {
     return NULL;
 }
 
+uint32_t pio_ring_tail(const struct ring *ring) {
+    return ACQUIRE(ring->sq_tail);
+}
+
 /* Open and close --------------------------------------------------------------------------------------------------- */
 
 static char *map_ring(int fd, size_t bytes, long long offset) {
-    void *memory = (void *)KERNEL_MMAP(NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, offset);
+    void *memory = (void *)pio_kernel_mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, offset);
     if (memory == MAP_FAILED)
         return NULL;
     madvise(memory, bytes, MADV_DONTFORK);
@@ -177,27 +128,24 @@ static void unmap_ring(struct ring *ring) {
         KERNEL(SYS_munmap, ring->sq, ring->sq_bytes);
     if (ring->fixed != NULL)
         KERNEL(SYS_munmap, ring->fixed, ring->fixed_count * sizeof *ring->fixed);
-    free_in_flight(ring->in_flight);
+    pio_free_in_flight(ring->in_flight);
 }
 
 static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-/* While a thread makes or closes a ring, there is one that is not followed: no other thread may take that for one which the
- * program made by itself. So changes are counted as they begin and as they end. */
 static uint32_t changes_begun, changes_ended;
 
-static void begin_change(void) {
+void pio_begin_change(void) {
     __atomic_fetch_add(&changes_begun, 1, __ATOMIC_SEQ_CST);
 }
 
-static void end_change(void) {
+void pio_end_change(void) {
     __atomic_fetch_add(&changes_ended, 1, __ATOMIC_SEQ_CST);
 }
 
-/* After a ring was made. */
-static void follow_ring(int fd, const struct ring_params *made) {
+void pio_follow_ring(int fd, const struct ring_params *made) {
     if (fd < 0 || !recording() || !is_owner())
         return;
     int saved = errno;
@@ -225,7 +173,7 @@ static void follow_ring(int fd, const struct ring_params *made) {
     ring.sq = map_ring(fd, ring.sq_bytes, RING_OFFSET_SQ);
     ring.cq = is_single ? ring.sq : map_ring(fd, ring.cq_bytes, RING_OFFSET_CQ);
     ring.sqes = map_ring(fd, ring.sqes_bytes, RING_OFFSET_SQES);
-    ring.in_flight = new_in_flight(2 * larger(made->cq_entries, made->sq_entries));
+    ring.in_flight = pio_new_in_flight(2 * larger(made->cq_entries, made->sq_entries));
     if (ring.sq == NULL || ring.cq == NULL || ring.sqes == NULL || ring.in_flight == NULL) {
         unmap_ring(&ring);
         RELEASE(&place->fd, 0);
@@ -242,28 +190,7 @@ static void follow_ring(int fd, const struct ring_params *made) {
     errno = saved;
 }
 
-static uint32_t offset_in(const void *memory, const void *place) {
-    return (uint32_t)((const char *)place - (const char *)memory);
-}
-
-/* The same, from what liburing keeps of it. */
-static void follow_library_ring(const struct io_uring *ring) {
-    struct ring_params made = {.flags = ring->flags};
-    made.sq_entries = *ring->sq.entries;
-    made.cq_entries = *ring->cq.entries;
-    made.features = ring->cq.memory == ring->sq.memory ? RING_FEATURE_SINGLE_MMAP : 0;
-    made.sq.tail = offset_in(ring->sq.memory, ring->sq.tail);
-    made.cq.tail = offset_in(ring->cq.memory, ring->cq.tail);
-    made.cq.cqes = offset_in(ring->cq.memory, ring->cq.cqes);
-    if (ring->sq.array == NULL)
-        made.flags |= RING_SETUP_NO_SQARRAY;
-    else
-        made.sq.array = offset_in(ring->sq.memory, ring->sq.array);
-    follow_ring(ring->fd, &made);
-}
-
-/* In a forked child: it has the rings' descriptors, but what is in flight is its parent's. */
-static void forget_rings(void) {
+void pio_forget_rings(void) {
     memset(rings, 0, sizeof rings);
     rings_open = 0;
     unseen_rings = 0;
@@ -293,7 +220,7 @@ static __attribute__((noinline)) void look_for_rings(void) {
     if (LOAD(&unseen_rings) > 0 || rings_are_inherited || begun != ended)
         return;
     int saved = errno;
-    char *entries = take_path_buffer();
+    char *entries = pio_take_path_buffer();
     int folder = entries == NULL ? -1 : (int)KERNEL(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool is_found = false;
     long filled;
@@ -301,11 +228,11 @@ static __attribute__((noinline)) void look_for_rings(void) {
         for (long at = 0; at < filled && !is_found;) {
             const struct folder_entry *entry = (const struct folder_entry *)(entries + at);
             at += entry->bytes;
-            is_found = is_ring(folder, entry->name) && ring_of(atoi(entry->name)) == NULL;
+            is_found = is_ring(folder, entry->name) && pio_ring_of(atoi(entry->name)) == NULL;
         }
     if (folder >= 0)
         KERNEL(SYS_close, folder);
-    give_path_buffer(entries);
+    pio_give_path_buffer(entries);
     if (is_found && __atomic_load_n(&changes_begun, __ATOMIC_SEQ_CST) == begun)
         ring_is_unseen();
     errno = saved;
@@ -314,7 +241,7 @@ static __attribute__((noinline)) void look_for_rings(void) {
 /* A file is closed: now and then, less and less often, is a time to look. */
 static uint32_t files_closed;
 
-static void look_at_close(void) {
+void pio_look_at_close(void) {
     uint32_t count = __atomic_add_fetch(&files_closed, 1, __ATOMIC_RELAXED);
     if (UNLIKELY((count & (count - 1)) == 0))
         look_for_rings();
@@ -328,30 +255,30 @@ static int32_t register_file(int fd, uint64_t from_ns) {
     if (fd < 0 || !tracked(fd))
         return -1;
     int32_t number = -1;
-    char *path = take_path_buffer();
-    size_t length = path_of_descriptor(fd, path);
+    char *path = pio_take_path_buffer();
+    size_t length = pio_path_of_descriptor(fd, path);
     if (length > 0) {
         number = DESCRIPTORS + __atomic_add_fetch(&registered_files, 1, __ATOMIC_RELAXED);
         struct pioscope_span span = {from_ns, 0, 0};
         record_call(&span, from_ns,
                     (struct outcome){.call = PIO_RECORD_ADOPT, .fd = number, .offset = 0, .size = length}, path, length);
     }
-    give_path_buffer(path);
+    pio_give_path_buffer(path);
     return number;
 }
 
 /* The same for a file that is to be opened into a place: by its name, as it never has a descriptor. */
 static int32_t register_name(int folder, const char *name, uint64_t from_ns) {
     int32_t number = -1;
-    char *path = name == NULL ? NULL : take_path_buffer();
-    if (path != NULL && absolute_name(folder, name, path) && path[0] == '/' && !is_foreign_path(path) && is_kept(path)) {
+    char *path = name == NULL ? NULL : pio_take_path_buffer();
+    if (path != NULL && pio_absolute_name(folder, name, path) && path[0] == '/' && !pio_is_foreign_path(path) && pio_is_kept(path)) {
         number = DESCRIPTORS + __atomic_add_fetch(&registered_files, 1, __ATOMIC_RELAXED);
         size_t length = strlen(path);
         struct pioscope_span span = {from_ns, 0, 0};
         record_call(&span, from_ns,
                     (struct outcome){.call = PIO_RECORD_ADOPT, .fd = number, .offset = 0, .size = length}, path, length);
     }
-    give_path_buffer(path);
+    pio_give_path_buffer(path);
     return number;
 }
 
@@ -373,8 +300,8 @@ static void register_files(struct ring *ring, const int *files, uint32_t count) 
     unregister_files(ring);
     if (count == 0)
         return;
-    void *memory = (void *)KERNEL_MMAP(NULL, count * sizeof *ring->fixed, PROT_READ | PROT_WRITE,
-                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = (void *)pio_kernel_mmap(NULL, count * sizeof *ring->fixed, PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return;
     madvise(memory, count * sizeof *ring->fixed, MADV_DONTFORK);
@@ -383,10 +310,9 @@ static void register_files(struct ring *ring, const int *files, uint32_t count) 
     set_files(ring, 0, files, count, now_ns());
 }
 
-/* After a registration that succeeded. */
-static void see_registration(int fd, uint32_t what, const void *argument, uint32_t count) {
-    struct ring *ring = ring_of(fd);
-    if (ring == NULL || !is_owner() || !hold_in_flight(ring->in_flight))
+void pio_see_registration(int fd, uint32_t what, const void *argument, uint32_t count) {
+    struct ring *ring = pio_ring_of(fd);
+    if (ring == NULL || !is_owner() || !pio_hold_in_flight(ring->in_flight))
         return;
     int saved = errno;
     const struct {
@@ -415,8 +341,33 @@ static void see_registration(int fd, uint32_t what, const void *argument, uint32
         unregister_files(ring);
         break;
     }
-    release_in_flight(ring->in_flight);
+    pio_release_in_flight(ring->in_flight);
     errno = saved;
+}
+
+void pio_see_files(struct ring *ring, const int *files, uint32_t count) {
+    if (!is_owner() || !pio_hold_in_flight(ring->in_flight))
+        return;
+    int saved = errno;
+    register_files(ring, files, count);
+    pio_release_in_flight(ring->in_flight);
+    errno = saved;
+}
+
+void pio_see_files_set(struct ring *ring, uint32_t first, const int *files, uint32_t count) {
+    if (!is_owner() || !pio_hold_in_flight(ring->in_flight))
+        return;
+    int saved = errno;
+    set_files(ring, first, files, count, now_ns());
+    pio_release_in_flight(ring->in_flight);
+    errno = saved;
+}
+
+void pio_see_files_gone(struct ring *ring) {
+    if (!is_owner() || !pio_hold_in_flight(ring->in_flight))
+        return;
+    unregister_files(ring);
+    pio_release_in_flight(ring->in_flight);
 }
 
 /* What is asked for ------------------------------------------------------------------------------------------------ */
@@ -433,19 +384,19 @@ static int file_of(struct ring *ring, int fd, bool is_fixed) {
 
 static struct pio_record *begin_on_file(struct pioscope_span *span, uint32_t call, int fd, uint64_t offset,
                                         uint64_t size) {
-    return fd < 0 ? NULL : begin_async(span, call, fd, offset, size);
+    return fd < 0 ? NULL : pio_begin_async(span, call, fd, offset, size);
 }
 
 static struct pio_record *begin_on_name(struct pioscope_span *span, uint32_t call, int folder, uint64_t address) {
     const char *name = (const char *)(uintptr_t)address;
     uint64_t id;
-    return name != NULL && is_name_kept(folder, name, &id) ? begin_async(span, call, -1, id, 0) : NULL;
+    return name != NULL && pio_is_name_kept(folder, name, &id) ? pio_begin_async(span, call, -1, id, 0) : NULL;
 }
 
 /* A descriptor is closed by its number, or a registered file by its place. */
 static struct pio_record *begin_close(struct ring *ring, struct pioscope_span *span, const struct ring_sqe *sqe) {
     if (sqe->file_index == 0)
-        return forget(sqe->fd) ? begin_async(span, PIO_CALL_CLOSE, sqe->fd, PIO_NO_OFFSET, 0) : NULL;
+        return pio_forget_descriptor(sqe->fd) ? pio_begin_async(span, PIO_CALL_CLOSE, sqe->fd, PIO_NO_OFFSET, 0) : NULL;
     if (sqe->file_index - 1 < ring->fixed_count)
         ring->fixed[sqe->file_index - 1] = -1;
     return NULL;
@@ -571,17 +522,17 @@ static void see_submissions(struct ring *ring, uint32_t end, struct pioscope_spa
             continue;
         size_t bytes = ring->flags & RING_SETUP_SQE128 ? 128 : 64;
         const struct ring_sqe *sqe = (const struct ring_sqe *)(ring->sqes + index * bytes);
-        struct operation *operation = add_operation(ring->in_flight, sqe->user_data);
+        struct operation *operation = pio_add_operation(ring->in_flight, sqe->user_data);
         if (operation == NULL) {
-            drop();
+            pio_drop();
             continue;
         }
         begin_operation(ring, span, sqe, operation);
         if (sqe->flags & RING_SQE_CQE_SKIP_SUCCESS) {
             struct operation done;
-            (void)take_operation(ring->in_flight, sqe->user_data, false, &done);
-            end_io_record(done.record, done.record == NULL ? 0 : (int64_t)done.record->size);
-            end_io_record(done.second, done.second == NULL ? 0 : (int64_t)done.second->size);
+            (void)pio_take_operation(ring->in_flight, sqe->user_data, false, &done);
+            pio_end_io_record(done.record, done.record == NULL ? 0 : (int64_t)done.record->size);
+            pio_end_io_record(done.second, done.second == NULL ? 0 : (int64_t)done.second->size);
         }
     }
 }
@@ -595,20 +546,20 @@ static bool moves_data(const struct pio_record *record) {
 
 static void end_record(struct pio_record *record, int64_t result) {
     if (record != NULL)
-        end_io_record(record, result > 0 && !moves_data(record) ? 0 : result);
+        pio_end_io_record(record, result > 0 && !moves_data(record) ? 0 : result);
 }
 
 /* A file was opened: its record has the path that the descriptor has. */
 static void end_open(struct pio_record *record, int fd) {
     struct pioscope_span span = {record->start_ns, record->think_ns, 0};
-    forget_async(record);
-    char *path = take_path_buffer();
-    size_t length = in_table(fd) && LOAD(&descriptors[fd]) == UNKNOWN ? path_of_descriptor(fd, path) : 0;
+    pio_forget_async(record);
+    char *path = pio_take_path_buffer();
+    size_t length = in_table(fd) && LOAD(&pio_descriptors[fd]) == UNKNOWN ? pio_path_of_descriptor(fd, path) : 0;
     if (length > 0) {
-        set_descriptor(fd, EXACT);
+        pio_set_descriptor(fd, EXACT);
         record_call(&span, end_of(&span), (struct outcome){PIO_CALL_OPEN, PIO_ASYNC, fd, 0, length, 0}, path, length);
     }
-    give_path_buffer(path);
+    pio_give_path_buffer(path);
 }
 
 static void see_completions(struct ring *ring) {
@@ -621,7 +572,7 @@ static void see_completions(struct ring *ring) {
         size_t place = (size_t)(ring->cq_seen & (ring->cq_entries - 1)) << !!(ring->flags & RING_SETUP_CQE32);
         const struct ring_cqe *cqe = (const struct ring_cqe *)ring->cqes + place;
         struct operation operation;
-        if (!take_operation(ring->in_flight, cqe->user_data, cqe->flags & RING_CQE_MORE, &operation))
+        if (!pio_take_operation(ring->in_flight, cqe->user_data, cqe->flags & RING_CQE_MORE, &operation))
             continue;
         if (operation.directly != 0 && cqe->result >= 0 && (uint32_t)cqe->result < ring->fixed_count)
             ring->fixed[cqe->result] = operation.directly;
@@ -635,28 +586,27 @@ static void see_completions(struct ring *ring) {
 
 /* Calls ------------------------------------------------------------------------------------------------------------ */
 
-/* Before a call that may submit what lies in the ring up to `end`: from then on, another thread may see completions. */
-static bool begin_ring_call(struct ring *ring, struct pioscope_span *span, uint32_t end) {
-    if (ring == NULL || !is_owner() || !hold_in_flight(ring->in_flight))
+bool pio_begin_ring_call(struct ring *ring, struct pioscope_span *span, uint32_t end) {
+    if (ring == NULL || !is_owner() || !pio_hold_in_flight(ring->in_flight))
         return false;
     int saved = errno;
     bool submits = end != ring->sq_seen;
     if (submits)
-        span_begin(span);
+        pio_span_begin(span);
     see_completions(ring); /* of what was submitted before */
     if (submits)
         see_submissions(ring, end, span);
-    release_in_flight(ring->in_flight);
+    pio_release_in_flight(ring->in_flight);
     errno = saved;
     return submits;
 }
 
-static void end_ring_call(struct ring *ring, const struct pioscope_span *span, bool submitted) {
-    if (ring == NULL || !is_owner() || !hold_in_flight(ring->in_flight))
+void pio_end_ring_call(struct ring *ring, const struct pioscope_span *span, bool submitted) {
+    if (ring == NULL || !is_owner() || !pio_hold_in_flight(ring->in_flight))
         return;
     int saved = errno;
     see_completions(ring);
-    release_in_flight(ring->in_flight);
+    pio_release_in_flight(ring->in_flight);
     if (submitted)
         span_over(span, end_of(span));
     errno = saved;
@@ -668,16 +618,15 @@ static void check_ring(struct ring *ring) {
         ring_is_unseen();
 }
 
-/* Before a ring is closed. Whether it was one that is followed: then end_change() is due when it is closed. */
-static __attribute__((noinline)) bool leave_ring(int fd) {
-    struct ring *ring = ring_of(fd);
-    if (ring == NULL || !is_owner() || !hold_in_flight(ring->in_flight))
+__attribute__((noinline)) bool pio_leave_ring(int fd) {
+    struct ring *ring = pio_ring_of(fd);
+    if (ring == NULL || !is_owner() || !pio_hold_in_flight(ring->in_flight))
         return false;
     int saved = errno;
-    begin_change();
+    pio_begin_change();
     see_completions(ring);
     check_ring(ring);
-    release_in_flight(ring->in_flight);
+    pio_release_in_flight(ring->in_flight);
     STORE(&ring->fd, UINT32_MAX);
     unmap_ring(ring);
     memset(ring, 0, sizeof *ring);
@@ -689,28 +638,27 @@ static __attribute__((noinline)) bool leave_ring(int fd) {
 /* Bytes that the process moved to and from devices, as the kernel counts them: it does not count those of rings among the
  * bytes of system calls. */
 static void count_device_bytes(void) {
-    char *text = take_path_buffer();
+    char *text = pio_take_path_buffer();
     if (text == NULL)
         return;
-    size_t length = read_small_file("/proc/self/io", text, PATH_MAX - 1);
+    size_t length = pio_read_small_file("/proc/self/io", text, PATH_MAX - 1);
     text[length] = 0;
     const char *read = strstr(text, "\nread_bytes: "), *written = strstr(text, "\nwrite_bytes: ");
     if (read != NULL && written != NULL) {
-        spool.header->device_read_bytes = strtoull(read + 13, NULL, 10);
-        spool.header->device_written_bytes = strtoull(written + 14, NULL, 10);
-        RELEASE(&spool.header->device_bytes_known, 1);
+        pio_spool.header->device_read_bytes = strtoull(read + 13, NULL, 10);
+        pio_spool.header->device_written_bytes = strtoull(written + 14, NULL, 10);
+        RELEASE(&pio_spool.header->device_bytes_known, 1);
     }
-    give_path_buffer(text);
+    pio_give_path_buffer(text);
 }
 
-/* When the process ends. */
-static void leave_rings(void) {
-    if (LOAD(alive) == 0 || !is_owner())
+void pio_leave_rings(void) {
+    if (LOAD(pio_alive) == 0 || !is_owner())
         return;
     for (size_t i = 0; i < MOST_RINGS && LOAD(&rings_open) > 0; i++)
         if (rings[i].fd != 0 && rings[i].fd != UINT32_MAX)
-            check_ring(&rings[i]), end_ring_call(&rings[i], NULL, false);
-    if (ACQUIRE(&spool.state) != SPOOL_OPEN)
+            check_ring(&rings[i]), pio_end_ring_call(&rings[i], NULL, false);
+    if (ACQUIRE(&pio_spool.state) != SPOOL_OPEN)
         return;
     look_for_rings();
     if (LOAD(&unseen_rings) > 0)
@@ -719,200 +667,32 @@ static void leave_rings(void) {
 
 /* System calls of the C library ------------------------------------------------------------------------------------ */
 
-static long ring_setup(long entries, struct ring_params *made) {
-    begin_change();
+long pio_ring_setup(long entries, struct ring_params *made) {
+    pio_begin_change();
     long fd = KERNEL(SYS_io_uring_setup, entries, made);
     if (fd >= 0)
-        follow_ring((int)fd, made);
-    end_change();
-    if (fd >= 0 && ring_of((int)fd) != NULL) {
+        pio_follow_ring((int)fd, made);
+    pio_end_change();
+    if (fd >= 0 && pio_ring_of((int)fd) != NULL) {
         int saved = errno;
-        trap_ring_calls();
+        pio_trap_ring_calls();
         errno = saved;
     }
     return fd;
 }
 
-static long ring_enter(int fd, long count, long least, long flags, long argument, long bytes) {
-    struct ring *ring = flags & RING_ENTER_REGISTERED_RING ? NULL : ring_of(fd);
+long pio_ring_enter(int fd, long count, long least, long flags, long argument, long bytes) {
+    struct ring *ring = flags & RING_ENTER_REGISTERED_RING ? NULL : pio_ring_of(fd);
     struct pioscope_span span;
-    bool submits = begin_ring_call(ring, &span, ring == NULL ? 0 : ACQUIRE(ring->sq_tail));
+    bool submits = pio_begin_ring_call(ring, &span, ring == NULL ? 0 : ACQUIRE(ring->sq_tail));
     long result = KERNEL(SYS_io_uring_enter, fd, count, least, flags, argument, bytes);
-    end_ring_call(ring, &span, submits);
+    pio_end_ring_call(ring, &span, submits);
     return result;
 }
 
-static long ring_register(int fd, long what, const void *argument, long count) {
+long pio_ring_register(int fd, long what, const void *argument, long count) {
     long result = KERNEL(SYS_io_uring_register, fd, what, argument, count);
     if (result >= 0)
-        see_registration(fd, (uint32_t)what, argument, (uint32_t)count);
-    return result;
-}
-
-/* liburing --------------------------------------------------------------------------------------------------------- */
-
-static struct library liburing = {.probe = "io_uring_submit"};
-
-/* `theirs`, the library's own function. */
-#define LIBURING_THEIRS(name, failure)                                                                                 \
-    static void *place;                                                                                                \
-    struct copy *copy = copy_of(&liburing, __builtin_return_address(0));                                               \
-    __typeof__(&name) theirs = copy == NULL ? NULL : (__typeof__(&name))function_of(copy, &place, #name);              \
-    if (theirs == NULL)                                                                                                \
-        return failure;
-
-/* A function that makes a ring. */
-#define HOOK_RING_INIT(name, parameters, arguments)                                                                    \
-    EXPORT int name parameters {                                                                                       \
-        LIBURING_THEIRS(name, -ENOSYS)                                                                                 \
-        begin_change();                                                                                                \
-        int result = theirs arguments;                                                                                 \
-        if (result >= 0 && ring_of(ring->fd) == NULL)                                                                  \
-            follow_library_ring(ring);                                                                                 \
-        end_change();                                                                                                  \
-        return result;                                                                                                 \
-    }
-
-/* One that submits all that was asked for so far, or waits, or both. */
-#define HOOK_RING_CALL(type, failure, name, parameters, arguments, submits)                                            \
-    EXPORT type name parameters {                                                                                      \
-        LIBURING_THEIRS(name, failure)                                                                                 \
-        struct ring *followed = ring_of(ring->fd);                                                                     \
-        struct pioscope_span span;                                                                                     \
-        bool begun = begin_ring_call(followed, &span, followed == NULL ? 0                                             \
-                                                      : (submits)      ? ring->sq.sqe_tail                             \
-                                                                       : ACQUIRE(followed->sq_tail));                  \
-        type result = theirs arguments;                                                                                \
-        end_ring_call(followed, &span, begun);                                                                         \
-        return result;                                                                                                 \
-    }
-
-/* One that registers files. */
-#define HOOK_RING_FILES(name, parameters, arguments, seen)                                                             \
-    EXPORT int name parameters {                                                                                       \
-        LIBURING_THEIRS(name, -ENOSYS)                                                                                 \
-        int result = theirs arguments;                                                                                 \
-        struct ring *followed = result < 0 ? NULL : ring_of(ring->fd);                                                 \
-        if (followed != NULL && is_owner() && hold_in_flight(followed->in_flight)) {                                   \
-            int saved = errno;                                                                                         \
-            seen;                                                                                                      \
-            release_in_flight(followed->in_flight);                                                                    \
-            errno = saved;                                                                                             \
-        }                                                                                                              \
-        return result;                                                                                                 \
-    }
-
-int io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
-int io_uring_queue_init_params(unsigned entries, struct io_uring *ring, void *params);
-int io_uring_queue_init_mem(unsigned entries, struct io_uring *ring, void *params, void *memory, size_t bytes);
-int io_uring_queue_mmap(int fd, void *params, struct io_uring *ring);
-HOOK_RING_INIT(io_uring_queue_init, (unsigned entries, struct io_uring *ring, unsigned flags), (entries, ring, flags))
-HOOK_RING_INIT(io_uring_queue_init_params, (unsigned entries, struct io_uring *ring, void *params),
-               (entries, ring, params))
-HOOK_RING_INIT(io_uring_queue_init_mem,
-               (unsigned entries, struct io_uring *ring, void *params, void *memory, size_t bytes),
-               (entries, ring, params, memory, bytes))
-HOOK_RING_INIT(io_uring_queue_mmap, (int fd, void *params, struct io_uring *ring), (fd, params, ring))
-
-void io_uring_queue_exit(struct io_uring *ring);
-EXPORT void io_uring_queue_exit(struct io_uring *ring) {
-    static void *place;
-    struct copy *copy = copy_of(&liburing, __builtin_return_address(0));
-    if (copy == NULL)
-        return;
-    bool left = leave_ring(ring->fd);
-    ((void (*)(struct io_uring *))function_of(copy, &place, "io_uring_queue_exit"))(ring);
-    if (left)
-        end_change();
-}
-
-int io_uring_submit(struct io_uring *ring);
-int io_uring_submit_and_wait(struct io_uring *ring, unsigned least);
-int io_uring_submit_and_wait_timeout(struct io_uring *ring, void **cqe, unsigned least, void *limit, void *signals);
-int io_uring_submit_and_get_events(struct io_uring *ring);
-int io_uring_get_events(struct io_uring *ring);
-int __io_uring_get_cqe(struct io_uring *ring, void **cqe, unsigned submit, unsigned least, void *signals);
-int io_uring_wait_cqes(struct io_uring *ring, void **cqe, unsigned least, void *limit, void *signals);
-int io_uring_wait_cqe_timeout(struct io_uring *ring, void **cqe, void *limit);
-unsigned io_uring_peek_batch_cqe(struct io_uring *ring, void **cqes, unsigned most);
-HOOK_RING_CALL(int, -ENOSYS, io_uring_submit, (struct io_uring * ring), (ring), true)
-HOOK_RING_CALL(int, -ENOSYS, io_uring_submit_and_wait, (struct io_uring * ring, unsigned least), (ring, least), true)
-HOOK_RING_CALL(int, -ENOSYS, io_uring_submit_and_wait_timeout,
-               (struct io_uring * ring, void **cqe, unsigned least, void *limit, void *signals),
-               (ring, cqe, least, limit, signals), true)
-HOOK_RING_CALL(int, -ENOSYS, io_uring_submit_and_get_events, (struct io_uring * ring), (ring), true)
-HOOK_RING_CALL(int, -ENOSYS, io_uring_get_events, (struct io_uring * ring), (ring), false)
-HOOK_RING_CALL(int, -ENOSYS, __io_uring_get_cqe,
-               (struct io_uring * ring, void **cqe, unsigned submit, unsigned least, void *signals),
-               (ring, cqe, submit, least, signals), submit > 0)
-HOOK_RING_CALL(int, -ENOSYS, io_uring_wait_cqes,
-               (struct io_uring * ring, void **cqe, unsigned least, void *limit, void *signals),
-               (ring, cqe, least, limit, signals), false)
-HOOK_RING_CALL(int, -ENOSYS, io_uring_wait_cqe_timeout, (struct io_uring * ring, void **cqe, void *limit), (ring, cqe, limit),
-               false)
-HOOK_RING_CALL(unsigned, 0, io_uring_peek_batch_cqe, (struct io_uring * ring, void **cqes, unsigned most),
-               (ring, cqes, most), false)
-
-int io_uring_register_files(struct io_uring *ring, const int *files, unsigned count);
-int io_uring_register_files_tags(struct io_uring *ring, const int *files, const uint64_t *tags, unsigned count);
-int io_uring_register_files_sparse(struct io_uring *ring, unsigned count);
-int io_uring_register_files_update(struct io_uring *ring, unsigned first, const int *files, unsigned count);
-int io_uring_register_files_update_tag(struct io_uring *ring, unsigned first, const int *files, const uint64_t *tags,
-                                       unsigned count);
-int io_uring_unregister_files(struct io_uring *ring);
-HOOK_RING_FILES(io_uring_register_files, (struct io_uring * ring, const int *files, unsigned count),
-                (ring, files, count), register_files(followed, files, count))
-HOOK_RING_FILES(io_uring_register_files_tags,
-                (struct io_uring * ring, const int *files, const uint64_t *tags, unsigned count),
-                (ring, files, tags, count), register_files(followed, files, count))
-HOOK_RING_FILES(io_uring_register_files_sparse, (struct io_uring * ring, unsigned count), (ring, count),
-                register_files(followed, NULL, count))
-HOOK_RING_FILES(io_uring_register_files_update,
-                (struct io_uring * ring, unsigned first, const int *files, unsigned count),
-                (ring, first, files, count), set_files(followed, first, files, count, now_ns()))
-HOOK_RING_FILES(io_uring_register_files_update_tag,
-                (struct io_uring * ring, unsigned first, const int *files, const uint64_t *tags, unsigned count),
-                (ring, first, files, tags, count), set_files(followed, first, files, count, now_ns()))
-HOOK_RING_FILES(io_uring_unregister_files, (struct io_uring * ring), (ring), unregister_files(followed))
-
-/* liburing's names of the system calls, which return minus the error number. */
-int io_uring_setup(unsigned entries, void *params);
-int io_uring_enter(unsigned fd, unsigned count, unsigned least, unsigned flags, void *signals);
-int io_uring_enter2(unsigned fd, unsigned count, unsigned least, unsigned flags, void *signals, size_t bytes);
-int io_uring_register(unsigned fd, unsigned what, const void *argument, unsigned count);
-
-EXPORT int io_uring_setup(unsigned entries, void *params) {
-    LIBURING_THEIRS(io_uring_setup, -ENOSYS)
-    begin_change();
-    int fd = theirs(entries, params);
-    if (fd >= 0)
-        follow_ring(fd, params);
-    end_change();
-    return fd;
-}
-
-#define LIBURING_ENTER(next_call)                                                                                      \
-    struct ring *ring = flags & RING_ENTER_REGISTERED_RING ? NULL : ring_of((int)fd);                                  \
-    struct pioscope_span span;                                                                                         \
-    bool submits = begin_ring_call(ring, &span, ring == NULL ? 0 : ACQUIRE(ring->sq_tail));                            \
-    int result = next_call;                                                                                            \
-    end_ring_call(ring, &span, submits);                                                                               \
-    return result;
-
-EXPORT int io_uring_enter(unsigned fd, unsigned count, unsigned least, unsigned flags, void *signals) {
-    LIBURING_THEIRS(io_uring_enter, -ENOSYS)
-    LIBURING_ENTER(theirs(fd, count, least, flags, signals))
-}
-
-EXPORT int io_uring_enter2(unsigned fd, unsigned count, unsigned least, unsigned flags, void *signals, size_t bytes) {
-    LIBURING_THEIRS(io_uring_enter2, -ENOSYS)
-    LIBURING_ENTER(theirs(fd, count, least, flags, signals, bytes))
-}
-
-EXPORT int io_uring_register(unsigned fd, unsigned what, const void *argument, unsigned count) {
-    LIBURING_THEIRS(io_uring_register, -ENOSYS)
-    int result = theirs(fd, what, argument, count);
-    if (result >= 0)
-        see_registration((int)fd, what, argument, count);
+        pio_see_registration(fd, (uint32_t)what, argument, (uint32_t)count);
     return result;
 }

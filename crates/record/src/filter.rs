@@ -9,7 +9,7 @@ use pio_trace::{Event, Layer, Op, Tables};
 
 use crate::error::Error;
 
-/// The recorder in the job has room for so many bytes of rules (`path_rules` in `c/pio_writer.h`).
+/// The recorder in the job has room for so many bytes of rules (`pio_path_rules` in `c/pio_process.h`).
 const MOST_PATH_BYTES: usize = 16383;
 
 /// What to keep; by default everything.
@@ -41,7 +41,7 @@ impl Filter {
         self.paths.is_empty() && self.ranks.is_empty() && self.layers.is_empty() && self.least_bytes == 0
     }
 
-    /// Whether a file is kept. The recorder in the job asks the same of POSIX files (`c/pio_posix.c`).
+    /// Whether a file is kept. The recorder in the job asks the same of POSIX files (`c/pio_paths.c`).
     pub fn keeps_path(&self, path: &str) -> bool {
         let decided = self.paths.iter().find(|rule| matches(rule.pattern.as_bytes(), path.as_bytes()));
         decided.map_or(!self.paths.iter().any(|rule| rule.keeps), |rule| rule.keeps)

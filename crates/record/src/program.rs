@@ -1,7 +1,7 @@
 //! What is about to be started: is it there, and can it be recorded? Asked before the job starts, so that nobody waits for
 //! one that leaves no trace.
 //!
-//! What a program file is, the C of the recorder's exec hooks decides (`c/pio_program.h`): here for the command itself,
+//! What a program file is, the C of the recorder's exec hooks decides (`c/pio_program.c`): here for the command itself,
 //! there for all that it starts.
 #![allow(unsafe_code)] // The C is called.
 

@@ -209,7 +209,7 @@ fn make_spool_folder(options: &Options) -> Result<PathBuf, Error> {
     let folder = new_folder(&parent, options)?;
     let folder = folder.canonicalize().map_err(Error::io(&folder, "find the folder of spools"))?;
     if let Some(limit) = options.budget_bytes {
-        // The page that the job's processes share (c/pio_writer.h): the limit, and what has been used of it.
+        // The page that the job's processes share (c/pio_room.c): the limit, and what has been used of it.
         let mut page = vec![0; 4096];
         page[..8].copy_from_slice(&limit.to_le_bytes());
         let path = folder.join("budget");
@@ -394,7 +394,7 @@ fn own_list(options: &Options, posix: &Path) -> Result<OsString, Error> {
 }
 
 /// Ours first, then what the user preloads anyway: unless the program does not bear ours, or a sanitizer that wants to be
-/// the first of all. The recorder's exec hooks do the same for what the program starts (`c/pio_exec.c`).
+/// the first of all. The recorder's exec hooks do the same for what the program starts (`c/pio_environment.c`).
 fn preload_list(program: &Program, own: &OsStr) -> OsString {
     let users = std::env::var_os("LD_PRELOAD").unwrap_or_default();
     let is_sanitizer = |name: &[u8]| users.as_bytes().windows(name.len()).any(|part| part == name);

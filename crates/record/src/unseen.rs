@@ -1,6 +1,6 @@
 //! Programs that ran and could not be seen: the notes that are left about them, one file a process.
 //!
-//! `c/pio_exec.c` writes most of them, the command those about its own child. A file `HOST-PID.unseen` holds lines:
+//! `c/pio_unseen.c` writes most of them, the command those about its own child. A file `HOST-PID.unseen` holds lines:
 //!
 //! ```text
 //! start REASON TIME READ WRITTEN PARENT PROGRAM    it starts; so much had the process moved before

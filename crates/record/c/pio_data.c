@@ -1,0 +1,154 @@
+/* Calls that read and write. */
+#include "pio_hook.h"
+#include "pio_kernel.h"
+#include "pio_vector.h"
+
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+/* Declared by no header. */
+ssize_t __read_chk(int fd, void *buffer, size_t count, size_t room);
+ssize_t __pread_chk(int fd, void *buffer, size_t count, off_t offset, size_t room);
+ssize_t __pread64_chk(int fd, void *buffer, size_t count, off64_t offset, size_t room);
+
+/* `fd` is named so in each; `size` may look at `result`. */
+#define DATA_BODY(call, offset, size, next_call)                                                                       \
+    if (!tracked(fd))                                                                                                  \
+        return next_call;                                                                                              \
+    struct pioscope_span span;                                                                                         \
+    pio_span_begin(&span);                                                                                             \
+    ssize_t result = next_call;                                                                                        \
+    pio_finish_data(&span, call, fd, (uint64_t)(offset), size, result);                                                \
+    return result;
+
+DECLARE_NEXT(read)
+EXPORT ssize_t read(int fd, void *buffer, size_t count) {
+    DATA_BODY(PIO_CALL_READ, PIO_NO_OFFSET, count, NEXT(read)(fd, buffer, count))
+}
+
+DECLARE_NEXT(__read_chk)
+EXPORT ssize_t __read_chk(int fd, void *buffer, size_t count, size_t room) {
+    DATA_BODY(PIO_CALL_READ, PIO_NO_OFFSET, count, NEXT(__read_chk)(fd, buffer, count, room))
+}
+
+DECLARE_NEXT(write)
+EXPORT ssize_t write(int fd, const void *buffer, size_t count) {
+    DATA_BODY(PIO_CALL_WRITE, PIO_NO_OFFSET, count, NEXT(write)(fd, buffer, count))
+}
+
+#define HOOK_PREAD(name, offset_type)                                                                                  \
+    DECLARE_NEXT(name)                                                                                                 \
+    EXPORT ssize_t name(int fd, void *buffer, size_t count, offset_type offset) {                                      \
+        DATA_BODY(PIO_CALL_PREAD, offset, count, NEXT(name)(fd, buffer, count, offset))                                \
+    }
+#define HOOK_PREAD_CHK(name, offset_type)                                                                              \
+    DECLARE_NEXT(name)                                                                                                 \
+    EXPORT ssize_t name(int fd, void *buffer, size_t count, offset_type offset, size_t room) {                         \
+        DATA_BODY(PIO_CALL_PREAD, offset, count, NEXT(name)(fd, buffer, count, offset, room))                          \
+    }
+#define HOOK_PWRITE(name, offset_type)                                                                                 \
+    DECLARE_NEXT(name)                                                                                                 \
+    EXPORT ssize_t name(int fd, const void *buffer, size_t count, offset_type offset) {                                \
+        DATA_BODY(PIO_CALL_PWRITE, offset, count, NEXT(name)(fd, buffer, count, offset))                               \
+    }
+#define HOOK_VECTOR(name, number)                                                                                      \
+    DECLARE_NEXT(name)                                                                                                 \
+    EXPORT ssize_t name(int fd, const struct iovec *vector, int count) {                                               \
+        DATA_BODY(number, PIO_NO_OFFSET, vector_bytes(vector, count, result), NEXT(name)(fd, vector, count))           \
+    }
+#define HOOK_VECTOR_AT(name, number, offset_type)                                                                      \
+    DECLARE_NEXT(name)                                                                                                 \
+    EXPORT ssize_t name(int fd, const struct iovec *vector, int count, offset_type offset) {                           \
+        DATA_BODY(number, offset, vector_bytes(vector, count, result), NEXT(name)(fd, vector, count, offset))          \
+    }
+/* Offset -1 means the descriptor's own position, which is what PIO_NO_OFFSET says. */
+#define HOOK_VECTOR_AT_2(name, number, offset_type)                                                                    \
+    DECLARE_NEXT(name)                                                                                                 \
+    EXPORT ssize_t name(int fd, const struct iovec *vector, int count, offset_type offset, int flags) {                \
+        DATA_BODY(number, offset, vector_bytes(vector, count, result), NEXT(name)(fd, vector, count, offset, flags))   \
+    }
+
+HOOK_PREAD(pread, off_t)
+HOOK_PREAD(pread64, off64_t)
+HOOK_PREAD_CHK(__pread_chk, off_t)
+HOOK_PREAD_CHK(__pread64_chk, off64_t)
+HOOK_PWRITE(pwrite, off_t)
+HOOK_PWRITE(pwrite64, off64_t)
+HOOK_VECTOR(readv, PIO_CALL_READV)
+HOOK_VECTOR(writev, PIO_CALL_WRITEV)
+HOOK_VECTOR_AT(preadv, PIO_CALL_PREADV, off_t)
+HOOK_VECTOR_AT(preadv64, PIO_CALL_PREADV, off64_t)
+HOOK_VECTOR_AT(pwritev, PIO_CALL_PWRITEV, off_t)
+HOOK_VECTOR_AT(pwritev64, PIO_CALL_PWRITEV, off64_t)
+HOOK_VECTOR_AT_2(preadv2, PIO_CALL_PREADV, off_t)
+HOOK_VECTOR_AT_2(preadv64v2, PIO_CALL_PREADV, off64_t)
+HOOK_VECTOR_AT_2(pwritev2, PIO_CALL_PWRITEV, off_t)
+HOOK_VECTOR_AT_2(pwritev64v2, PIO_CALL_PWRITEV, off64_t)
+
+/* A copy inside the kernel is a read of one file and a write of the other, either of which may be no file. Each gets
+ * half of the time: the kernel does not say more. */
+static void finish_copy(const struct pioscope_span *span, int from, uint64_t from_offset, int to, uint64_t to_offset,
+                        size_t count, ssize_t result) {
+    uint64_t half_ns = (end_of(span) - span->start_ns) / 2;
+    struct {
+        uint32_t call;
+        int fd;
+        uint64_t offset;
+    } side[2] = {{from_offset == PIO_NO_OFFSET ? PIO_CALL_READ : PIO_CALL_PREAD, from, from_offset},
+                 {to_offset == PIO_NO_OFFSET ? PIO_CALL_WRITE : PIO_CALL_PWRITE, to, to_offset}};
+    int saved = errno;
+    struct pioscope_span part = *span;
+    if (result >= 0)
+        count = (size_t)result; /* programs ask for "all there is" by absurd counts */
+    for (int i = 0; i < 2; i++) {
+        if (tracked(side[i].fd)) {
+            if (side[i].offset == PIO_NO_OFFSET && result >= 0 && LOAD(&pio_descriptors[side[i].fd]) == EXACT)
+                side[i].offset = (uint64_t)(KERNEL(SYS_lseek, side[i].fd, 0, SEEK_CUR) - result);
+            record_call(&part, part.start_ns + half_ns,
+                        (struct outcome){side[i].call, 0, side[i].fd, side[i].offset, count,
+                                         result < 0 ? -(int64_t)saved : result},
+                        NULL, 0);
+            part.think_ns = 0;
+        }
+        part.start_ns += half_ns;
+    }
+    span_over(span, now_ns());
+    errno = saved;
+}
+
+#define COPY_BODY(from, from_offset, to, to_offset, count, next_call)                                                  \
+    bool from_tracked = tracked(from), to_tracked = tracked(to);                                                       \
+    if (!from_tracked && !to_tracked)                                                                                  \
+        return next_call;                                                                                              \
+    uint64_t from_at = from_offset ? (uint64_t)*from_offset : PIO_NO_OFFSET;                                           \
+    uint64_t to_at = to_offset ? (uint64_t)*to_offset : PIO_NO_OFFSET;                                                 \
+    struct pioscope_span span;                                                                                         \
+    pio_span_begin(&span);                                                                                             \
+    ssize_t result = next_call;                                                                                        \
+    finish_copy(&span, from, from_at, to, to_at, count, result);                                                       \
+    return result;
+
+DECLARE_NEXT(copy_file_range)
+EXPORT ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t count,
+                               unsigned flags) {
+    COPY_BODY(from, from_offset, to, to_offset, count,
+              NEXT(copy_file_range)(from, from_offset, to, to_offset, count, flags))
+}
+
+DECLARE_NEXT(splice)
+EXPORT ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t count, unsigned flags) {
+    COPY_BODY(from, from_offset, to, to_offset, count, NEXT(splice)(from, from_offset, to, to_offset, count, flags))
+}
+
+DECLARE_NEXT(sendfile)
+EXPORT ssize_t sendfile(int to, int from, off_t *offset, size_t count) {
+    off_t *none = NULL;
+    COPY_BODY(from, offset, to, none, count, NEXT(sendfile)(to, from, offset, count))
+}
+
+DECLARE_NEXT(sendfile64)
+EXPORT ssize_t sendfile64(int to, int from, off64_t *offset, size_t count) {
+    off64_t *none = NULL;
+    COPY_BODY(from, offset, to, none, count, NEXT(sendfile64)(to, from, offset, count))
+}

@@ -1,0 +1,168 @@
+#include "pio_environment.h"
+#include "pio_kernel.h"
+#include "pio_process.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *after_name(const char *variable, const char *name) {
+    size_t length = strlen(name);
+    return strncmp(variable, name, length) == 0 && variable[length] == '=' ? variable + length + 1 : NULL;
+}
+
+static bool is_entry(const char *word, size_t length, const char *list) {
+    while (*list != 0) {
+        size_t own = strcspn(list, ": ");
+        if (own == length && memcmp(list, word, length) == 0)
+            return true;
+        list += own;
+        list += *list != 0;
+    }
+    return false;
+}
+
+static char *append_entry(char *end, const char *word, size_t length) {
+    if (end[-1] != '=')
+        *end++ = ':';
+    memcpy(end, word, length);
+    return end + length;
+}
+
+static bool is_sanitizer(const char *word, size_t length) {
+    return memmem(word, length, "libasan.so", 10) != NULL || memmem(word, length, "libclang_rt.asan", 16) != NULL;
+}
+
+/* What a user preloads beside us. Returns whether there is a sanitizer among it, which must come first. */
+static bool append_others(char **end, const char *list) {
+    bool has_sanitizer = false;
+    while (list != NULL && *list != 0) {
+        size_t length = strcspn(list, ": ");
+        if (length > 0 && !is_entry(list, length, pio_own_libraries) && !is_entry(list, length, pio_others_libraries) &&
+            !is_entry(list, length, pio_own_sanitizer)) {
+            has_sanitizer = has_sanitizer || is_sanitizer(list, length);
+            *end = append_entry(*end, list, length);
+        }
+        list += length;
+        list += *list != 0;
+    }
+    return has_sanitizer;
+}
+
+bool pio_is_readable(const char *list) {
+    char *path = pio_take_path_buffer();
+    bool readable = path != NULL && *list != 0;
+    while (readable && *list != 0) {
+        size_t length = strcspn(list, ":");
+        memcpy(path, list, length);
+        path[length] = 0;
+        int fd = (int)KERNEL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+        readable = fd >= 0;
+        if (fd >= 0)
+            KERNEL(SYS_close, fd);
+        list += length;
+        list += *list != 0;
+    }
+    pio_give_path_buffer(path);
+    return readable;
+}
+
+/* Whether this process may leave notes there. */
+static bool is_writable(const char *folder) {
+    return folder[0] != 0 && KERNEL(SYS_faccessat, AT_FDCWD, folder, W_OK | X_OK) == 0;
+}
+
+static size_t count_of(char *const *list) {
+    size_t count = 0;
+    while (list != NULL && list[count] != NULL)
+        count++;
+    return count;
+}
+
+size_t pio_environment_bytes(char *const *from) {
+    size_t list = 0;
+    for (size_t i = 0; i < count_of(from); i++) {
+        const char *value = after_name(from[i], "LD_PRELOAD");
+        list += value == NULL ? 0 : strlen(value) + 1;
+    }
+    size_t names = 256; /* of the variables and their ends */
+    return (count_of(from) + 8) * sizeof(char *) + list + 2 * (strlen(pio_own_libraries) + strlen(pio_others_libraries)) +
+           PIO_SANITIZER_BYTES * 2 + strlen(pio_path_rules) + strlen(pio_spool_folder) + 2 * strlen(pio_others_folder) + names;
+}
+
+static char *put_variable(char **text, const char *name, const char *value) {
+    char *variable = *text;
+    *text = stpcpy(stpcpy(stpcpy(variable, name), "="), value) + 1;
+    return variable;
+}
+
+char **pio_build_environment(char *const *from, struct pio_program *program, void *memory) {
+    char **made = memory;
+    char *text = (char *)(made + count_of(from) + 8);
+    const char *preload = NULL;
+    for (size_t i = 0; i < count_of(from); i++) {
+        const char *value = after_name(from[i], "LD_PRELOAD");
+        if (value != NULL && preload == NULL)
+            preload = value;
+        if (value == NULL && after_name(from[i], "PIOSCOPE_SPOOL") == NULL &&
+            after_name(from[i], "PIOSCOPE_PRELOAD") == NULL && after_name(from[i], "PIOSCOPE_OTHERS") == NULL &&
+            after_name(from[i], "PIOSCOPE_OTHERS_PRELOAD") == NULL && after_name(from[i], "PIOSCOPE_PATHS") == NULL &&
+            after_name(from[i], "PIOSCOPE_FIRST") == NULL)
+            *made++ = from[i];
+    }
+    const char *folder = pio_spool_folder, *libraries = pio_own_libraries;
+    if (!pio_is_readable(libraries) || !is_writable(folder)) {
+        folder = pio_others_folder;
+        libraries = pio_others_libraries;
+        if (!pio_is_readable(libraries) || !is_writable(folder)) {
+            /* Another user's program; or the job is over, and its folder gone. */
+            libraries = "";
+            folder = pio_spool_folder;
+            if (program->reason == NULL)
+                program->reason = "user";
+        }
+    }
+    if (program->is_harmed)
+        libraries = "";
+    char *list = text;
+    char *end = stpcpy(list, "LD_PRELOAD=");
+    const char *sanitizer = libraries[0] == 0 ? "" : program->sanitizer;
+    if (sanitizer[0] != 0)
+        end = append_entry(end, sanitizer, strlen(sanitizer));
+    char *ours = end;
+    if (libraries[0] != 0)
+        end = append_entry(end, libraries, strlen(libraries));
+    if (append_others(&end, preload) && libraries[0] != 0) {
+        end = ours;
+        append_others(&end, preload);
+        end = append_entry(end, libraries, strlen(libraries));
+    }
+    *end = 0;
+    text = end + 1;
+    if (end[-1] != '=')
+        *made++ = list;
+    *made++ = put_variable(&text, "PIOSCOPE_SPOOL", folder);
+    *made++ = put_variable(&text, "PIOSCOPE_PRELOAD", pio_own_libraries);
+    if (pio_others_folder[0] != 0) {
+        *made++ = put_variable(&text, "PIOSCOPE_OTHERS", pio_others_folder);
+        *made++ = put_variable(&text, "PIOSCOPE_OTHERS_PRELOAD", pio_others_libraries);
+    }
+    *made++ = put_variable(&text, "PIOSCOPE_PATHS", pio_path_rules);
+    if (sanitizer[0] != 0)
+        *made++ = put_variable(&text, "PIOSCOPE_FIRST", sanitizer);
+    *made = NULL;
+    return memory;
+}
+
+/* system() and others hand on the process's environment as it is. */
+void pio_forget_sanitizer(void) {
+    char *list = getenv("LD_PRELOAD");
+    char *first = getenv("PIOSCOPE_FIRST");
+    if (list == NULL || first == NULL || first[0] == 0)
+        return;
+    size_t length = strlen(first);
+    if (strncmp(list, first, length) == 0 && list[length] == ':')
+        memmove(list, list + length + 1, strlen(list + length + 1) + 1);
+    first[0] = 0;
+}

@@ -1,0 +1,32 @@
+/* System calls of the recorder's own, which no hook sees. */
+#ifndef PIO_KERNEL_H
+#define PIO_KERNEL_H
+
+#include "pio_common.h"
+
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/utsname.h>
+
+#pragma GCC visibility push(hidden)
+
+/* The C library's syscall(), which we hook, too. */
+extern void *pio_next_of_syscall;
+#define KERNEL(...) (((long (*)(long, ...))next_function(&pio_next_of_syscall, "syscall"))(__VA_ARGS__))
+
+/* mmap, also before anything can be looked up. */
+long pio_kernel_mmap(void *address, size_t length, int protection, int flags, int fd, off64_t offset);
+
+/* What the file holds, up to `size` bytes: their number, 0 if it cannot be read. */
+size_t pio_read_small_file(const char *path, char *buffer, size_t size);
+
+/* Makes the host's name fit to be part of a file's. */
+void pio_host_name(struct utsname *names);
+
+/* Room for a path, PATH_MAX bytes. NULL if there is no memory; errno may change. */
+char *pio_take_path_buffer(void);
+void pio_give_path_buffer(char *buffer);
+
+#pragma GCC visibility pop
+
+#endif

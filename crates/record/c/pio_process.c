@@ -1,0 +1,133 @@
+/* The beginning of a process, of a forked child, and the end. */
+#include "pio_aio.h"
+#include "pio_clock.h"
+#include "pio_descriptors.h"
+#include "pio_environment.h"
+#include "pio_kernel.h"
+#include "pio_libaio.h"
+#include "pio_mapped.h"
+#include "pio_names.h"
+#include "pio_process.h"
+#include "pio_room.h"
+#include "pio_uring.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+char pio_spool_folder[PATH_MAX];
+char pio_path_rules[16384];
+char pio_own_libraries[4096];
+char pio_own_sanitizer[512];
+char pio_others_folder[PATH_MAX], pio_others_libraries[4096];
+bool pio_switched_off;
+uint64_t pio_first_seen_ns;
+
+static uint32_t not_yet; /* 0 for ever */
+uint32_t *pio_alive = &not_yet;
+
+static bool started_once; /* by this process or the one it was forked from */
+static uint32_t starting; /* pid of the process that is inside pio_start() */
+
+static void after_fork_in_child(void) {
+    STORE(pio_alive, 0);
+}
+
+static void keep_variable(const char *name, char *place, size_t room) {
+    const char *value = getenv(name);
+    if (value != NULL && strlen(value) < room)
+        strcpy(place, value);
+}
+
+/* From the constructor, from a hook that runs before it, or in a forked child. */
+__attribute__((noinline)) bool pio_start(void) {
+    uint32_t me = (uint32_t)getpid();
+    uint32_t seen = LOAD(&starting);
+    if (seen == me || !__atomic_compare_exchange_n(&starting, &seen, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return false;
+    if (LOAD(pio_alive) == 0 && !pio_switched_off) {
+        int saved = errno;
+        if (!started_once) {
+            const char *folder = getenv("PIOSCOPE_SPOOL");
+            if (folder == NULL || folder[0] != '/' || strlen(folder) + 300 > sizeof pio_spool_folder) {
+                pio_switched_off = true;
+            } else {
+                strcpy(pio_spool_folder, folder);
+                keep_variable("PIOSCOPE_PATHS", pio_path_rules, sizeof pio_path_rules);
+                keep_variable("PIOSCOPE_PRELOAD", pio_own_libraries, sizeof pio_own_libraries);
+                keep_variable("PIOSCOPE_FIRST", pio_own_sanitizer, sizeof pio_own_sanitizer);
+                keep_variable("PIOSCOPE_OTHERS", pio_others_folder, sizeof pio_others_folder - 300);
+                keep_variable("PIOSCOPE_OTHERS_PRELOAD", pio_others_libraries, sizeof pio_others_libraries);
+                uint32_t *page = (uint32_t *)KERNEL(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE,
+                                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                if (page == (uint32_t *)MAP_FAILED)
+                    pio_switched_off = true;
+                else {
+#ifdef MADV_WIPEONFORK
+                    madvise(page, 4096, MADV_WIPEONFORK); /* kernels before 4.14: pthread_atfork does for most */
+#endif
+                    RELEASE(&pio_alive, page);
+                    pthread_atfork(NULL, pio_descriptors_are_shared, after_fork_in_child);
+                }
+            }
+        } else {
+            /* A forked child: the spool, the descriptors' states and this thread's chunk are the parent's. */
+            pio_forget_spool();
+            pio_forget_descriptors();
+            pio_forget_waiting();
+            pio_forget_faults();
+            pio_forget_names();
+            pio_forget_iocbs();
+            pio_forget_rings();
+        }
+        started_once = true;
+        if (!pio_switched_off) {
+            pio_first_seen_ns = clock_ns(CLOCK_MONOTONIC);
+            RELEASE(pio_alive, me);
+        }
+        errno = saved;
+    }
+    RELEASE(&starting, 0);
+    return LOAD(pio_alive) != 0;
+}
+
+__attribute__((constructor)) static void process_starts(void) {
+    (void)recording();
+    pio_forget_sanitizer();
+}
+
+/* What a rank's first thread waited for a processor, by the kernel's count: when the process ends. Its second number. */
+static void count_processor_waits(void) {
+    if (LOAD(pio_alive) == 0 || !is_owner() || ACQUIRE(&pio_spool.state) != SPOOL_OPEN || pio_spool.header->rank < 0)
+        return;
+    char text[96];
+    text[pio_read_small_file("/proc/self/schedstat", text, sizeof text - 1)] = 0;
+    const char *second = strchr(text, ' ');
+    if (second != NULL)
+        STORE(&pio_spool.header->processor_waits_ns, (uint64_t)strtoull(second, NULL, 10) + 1);
+}
+
+/* Whatever way a process ends. */
+static void finish_process(void) {
+    pio_leave_rings();
+    pio_count_faults();
+    count_processor_waits();
+    pio_mark_ended(PIO_ENDED_NORMALLY);
+}
+
+__attribute__((destructor)) static void process_ends(void) {
+    finish_process();
+}
+
+#define HOOK_EXIT(name)                                                                                                \
+    DECLARE_NEXT(name)                                                                                                 \
+    EXPORT __attribute__((noreturn)) void name(int status) {                                                           \
+        finish_process();                                                                                              \
+        NEXT(name)(status);                                                                                            \
+        __builtin_unreachable();                                                                                       \
+    }
+
+HOOK_EXIT(_exit)
+HOOK_EXIT(_Exit)

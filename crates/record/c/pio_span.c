@@ -1,0 +1,42 @@
+#include "pio_span.h"
+
+/* Threads whose gap between two calls is shorter than this had no time to sleep: the gap is their CPU time. */
+#define SHORT_GAP_NS 1000u
+
+/* The thread was taken off the processor, or may have been: its CPU clock knows what it used. */
+static __attribute__((noinline)) void ask_for_think_time(struct pioscope_span *span) {
+    uint64_t accounted_ns = pio_self.cpu_ns + (pio_self.end_ns - pio_self.sample_ns);
+    if (pio_self.mark != NULL)
+        leave_mark(pio_self.mark); /* first: what happens from here on is noticed at the end of the call */
+    span->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t used_ns = span->cpu_ns > accounted_ns ? span->cpu_ns - accounted_ns : 0;
+    span->start_ns = now_ns();
+    /* What the processor did between the reading of the two clocks (an interrupt, another guest of the machine) counts
+     * twice; but no thread uses more than the time that passed. */
+    uint64_t gap = span->start_ns - pio_self.end_ns;
+    span->think_ns = used_ns < gap ? used_ns : gap;
+}
+
+__attribute__((noinline, hot)) void pio_span_begin(struct pioscope_span *span) {
+    meet_thread();
+    uint64_t start_ns = now_ns();
+    span->cpu_ns = 0;
+    span->think_ns = 0;
+    if (UNLIKELY(start_ns < pio_self.end_ns))
+        start_ns = pio_self.end_ns;
+    span->start_ns = start_ns;
+    if (UNLIKELY(pio_self.operation != 0))
+        return;
+    uint64_t gap = start_ns - pio_self.end_ns;
+    if (LIKELY(pio_self.mark != NULL && mark_is_there(pio_self.mark)) || gap < SHORT_GAP_NS)
+        span->think_ns = gap;
+    else
+        ask_for_think_time(span);
+}
+
+__attribute__((noinline)) uint64_t pio_sample_cpu_time(void) {
+    if (pio_self.mark != NULL)
+        leave_mark(pio_self.mark);
+    pio_self.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    return pio_self.sample_ns = now_ns();
+}
