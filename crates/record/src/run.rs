@@ -104,9 +104,21 @@ pub fn run_told<Told>(options: &Options, collecting: impl FnOnce() -> Told) -> R
             spool: others.map_or(spool.clone(), |others| others.keep(&spool)),
             source: Box::new(error),
         })?;
-    fs::remove_dir_all(&spool).map_err(Error::io(&spool, "remove the folder of spools"))?;
+    remove_folder(&spool).map_err(Error::io(&spool, "remove the folder of spools"))?;
     drop(told);
     Ok(Outcome { status, summary })
+}
+
+/// Removes a folder and what is in it, also while a process that outlives the job puts files there.
+fn remove_folder(folder: &Path) -> io::Result<()> {
+    const TRIES: u32 = 100;
+    for _ in 1..TRIES {
+        match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+            done => return done,
+        }
+    }
+    fs::remove_dir_all(folder)
 }
 
 /// Why the calls of a command itself will not be seen, in a sentence; none if they will, or if there is no such command.
@@ -410,4 +422,28 @@ fn preload_list(program: &Program, own: &OsStr) -> OsString {
         list.push(entry);
     }
     list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_removed_while_another_puts_files_there() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = place.path().join("spools");
+        for _ in 0..50 {
+            fs::create_dir(&folder).expect("a folder");
+            let wait = std::sync::Barrier::new(2);
+            std::thread::scope(|threads| {
+                threads.spawn(|| {
+                    wait.wait();
+                    // Until the folder is gone.
+                    (0..100_000).find(|number| fs::write(folder.join(number.to_string()), "").is_err())
+                });
+                wait.wait();
+                remove_folder(&folder).expect("the folder is removed");
+            });
+        }
+    }
 }
