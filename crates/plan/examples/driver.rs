@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use pio_layout::{Datatype, LayoutError, View};
 use pio_plan::{
-    Access, Action, Direction, Event, Gaps, Group, Hints, Io, Machine, Piece, Rank, Site, Slot, Strategy,
-    Via, Views,
+    Access, Action, Direction, Event, Gaps, Group, Hints, Io, Machine, Nodes, Piece, Rank, Site, Slot,
+    Strategy, Via, Views,
 };
 
 const RANKS: u32 = 4;
@@ -66,7 +66,8 @@ impl Job {
             Strategy::Ecio => Via::Servers { factor: 2, unit: 4096 },
             _ => Via::Kernel,
         };
-        let site = Site { ranks: RANKS, nodes: Some(1), processors: RANKS, via };
+        let site =
+            Site { ranks: RANKS, nodes: Some(Nodes::of([0; RANKS as usize]).into()), processors: RANKS, via };
         let known = Views {
             each: strategy.exchanges_views().then(|| views.clone().into()),
             gaps: views.iter().map(Gaps::of).max().unwrap_or(Gaps::None),

@@ -49,7 +49,7 @@ impl Auto {
 
     fn describe(&mut self, event: Event, actions: &mut Vec<Action>) {
         let Phase::Describing(descriptions) = &mut self.phase else { return };
-        let domains = Domains::new(&self.context.hints, self.group.ranks);
+        let domains = Domains::new(&self.context, self.group.ranks);
         match event {
             Event::Start if reads_without_a_word(self.group, self.direction, &self.context) => {
                 let strategy = Strategy::Sieving;
@@ -89,9 +89,10 @@ impl Auto {
         let operation = Operation::of(self.direction, ranks, descriptions.busy());
         let setting = Setting { described: true, ..Setting::of(&self.context, self.direction, ranks) };
         let choice = cost::choose(&operation, &setting, &Terms::MEASURED);
-        let (access, hints) = (self.access.clone(), &self.context.hints);
+        let access = self.access.clone();
         let mut machine: Box<dyn Machine + Send> = if choice.strategy.sends_messages() {
-            let mut machine = TwoPhase::begun(descriptions, self.group, self.direction, access, hints);
+            let mut machine =
+                TwoPhase::begun(descriptions, self.group, self.direction, access, &self.context);
             machine.exchange(actions);
             Box::new(machine)
         } else {
@@ -145,12 +146,18 @@ mod tests {
 
     use super::*;
     use crate::hints::Hints;
+    use crate::nodes::Nodes;
     use crate::site::{Gaps, Site, Via, Views};
 
     fn first_actions(direction: Direction, ranks: u32, nodes: u32, processors: u32) -> Vec<Action> {
         let tile = Datatype::bytes(4).resized(0, i64::from(ranks) * 4).unwrap();
         let access = Access { view: View::new(0, 4, tile).unwrap(), positions: 0..400 };
-        let site = Site { ranks, nodes: Some(nodes), processors, via: Via::Kernel };
+        let site = Site {
+            ranks,
+            nodes: Some(Nodes::of((0..ranks).map(|rank| rank % nodes)).into()),
+            processors,
+            via: Via::Kernel,
+        };
         let views = Views { each: None, gaps: Gaps::of(&access.view) };
         let context = site.context(&views, &Hints::default(), direction);
         let mut actions = Vec::new();

@@ -1,15 +1,18 @@
 //! File domains: the part of the file that one aggregator reads or writes, and its windows.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::access::Rank;
-use crate::hints::Hints;
+use crate::site::Context;
 
 /// Who aggregates, and how large a part at a time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Domains {
     ranks: u32,
     aggregators: u32,
+    /// Which ranks aggregate, ascending, if not ranks at equal distances.
+    chosen: Option<Arc<[Rank]>>,
     buffer_size: u64,
     striping_unit: u64,
 }
@@ -25,13 +28,15 @@ pub(crate) struct Domain {
 }
 
 impl Domains {
-    /// As hints say, for so many ranks.
-    pub(crate) fn new(hints: &Hints, ranks: u32) -> Domains {
+    /// As a context says, for so many ranks.
+    pub(crate) fn new(context: &Context, ranks: u32) -> Domains {
+        let hints = &context.hints;
         let striping_unit = hints.striping_unit.unwrap_or(1);
         // Whole strips, if one fits: a window's borders are borders of strips then.
         let size = hints.buffer_size();
         let buffer_size = (size - size % striping_unit).max(size.min(striping_unit)).max(1);
-        Domains { ranks, aggregators: hints.aggregators(ranks), buffer_size, striping_unit }
+        let chosen = context.aggregators.clone();
+        Domains { ranks, aggregators: hints.aggregators(ranks), chosen, buffer_size, striping_unit }
     }
 
     /// The domains of an interval of the file, one an aggregator: equal parts, their borders on multiples of the
@@ -63,11 +68,17 @@ impl Domains {
 
     /// The aggregator with this number.
     pub(crate) fn rank_of(&self, index: u32) -> Rank {
+        if let Some(chosen) = &self.chosen {
+            return chosen[index as usize];
+        }
         Rank((u64::from(index) * u64::from(self.ranks) / u64::from(self.aggregators)) as u32)
     }
 
     /// Whether a rank aggregates.
     pub(crate) fn aggregates(&self, rank: Rank) -> bool {
+        if let Some(chosen) = &self.chosen {
+            return chosen.binary_search(&rank).is_ok();
+        }
         let index = (u64::from(rank.0) * u64::from(self.aggregators)).div_ceil(u64::from(self.ranks)) as u32;
         index < self.aggregators && self.rank_of(index) == rank
     }
@@ -110,6 +121,18 @@ impl Domain {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::Direction;
+    use crate::hints::Hints;
+    use crate::nodes::Nodes;
+    use crate::site::{Site, Via, Views};
+
+    /// Of ranks on these nodes.
+    fn domains(hints: Hints, nodes: &[u32]) -> Domains {
+        let ranks = nodes.len() as u32;
+        let nodes = Some(Nodes::of(nodes.iter().copied()).into());
+        let site = Site { ranks, nodes, processors: ranks, via: Via::Kernel };
+        Domains::new(&site.context(&Views::WHOLE, &hints, Direction::Write), ranks)
+    }
 
     #[test]
     fn borders_and_windows_lie_on_strips() {
@@ -119,7 +142,7 @@ mod tests {
             striping_unit: Some(400),
             ..Hints::default()
         };
-        let domains = Domains::new(&hints, 4).of(500..4100);
+        let domains = domains(hints, &[0; 4]).of(500..4100);
         let windows: Vec<Vec<Range<u64>>> = domains
             .iter()
             .map(|domain| (0..=domain.last_index()).map(|index| domain.window(index)).collect())
@@ -131,9 +154,19 @@ mod tests {
     #[test]
     fn aggregators_are_spread_over_the_ranks() {
         let hints = Hints { cb_nodes: Some(3), ..Hints::default() };
-        let domains = Domains::new(&hints, 7);
+        let domains = domains(hints, &[0; 7]);
         let aggregating: Vec<u32> = (0..7).filter(|rank| domains.aggregates(Rank(*rank))).collect();
         assert_eq!(aggregating, [0, 2, 4]);
         assert_eq!([0, 1, 2].map(|index| domains.rank_of(index).0), [0, 2, 4]);
+    }
+
+    #[test]
+    fn aggregators_are_spread_over_the_nodes() {
+        let hints = Hints { cb_nodes: Some(3), ..Hints::default() };
+        let domains = domains(hints, &[0, 1, 2, 0, 1, 2, 0]);
+        let aggregating: Vec<u32> = (0..7).filter(|rank| domains.aggregates(Rank(*rank))).collect();
+        assert_eq!(aggregating, [0, 1, 2]);
+        assert_eq!([0, 1, 2].map(|index| domains.rank_of(index).0), [0, 1, 2]);
+        assert_eq!(domains.of(0..300).len(), 3);
     }
 }

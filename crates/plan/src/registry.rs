@@ -26,13 +26,13 @@ impl Strategy {
             Strategy::TwoPhase | Strategy::ViewBased | Strategy::Auto if is_direct => {
                 Box::new(Independent::new(group.rank, direction, access))
             }
-            Strategy::TwoPhase => Box::new(TwoPhase::new(group, direction, access, &context.hints)),
+            Strategy::TwoPhase => Box::new(TwoPhase::new(group, direction, access, context)),
             Strategy::ViewBased => match &context.views {
                 Some(views) => {
                     let views = views.clone();
-                    Box::new(TwoPhase::with_views(group, direction, access, &context.hints, views))
+                    Box::new(TwoPhase::with_views(group, direction, access, context, views))
                 }
-                None => Box::new(TwoPhase::new(group, direction, access, &context.hints)),
+                None => Box::new(TwoPhase::new(group, direction, access, context)),
             },
             Strategy::Auto => Box::new(Auto::new(group, direction, access, context)),
             Strategy::Independent | Strategy::Sieving | Strategy::List | Strategy::Ecio => {

@@ -7,17 +7,18 @@ use std::sync::Arc;
 
 use pio_layout::View;
 
-use crate::access::Direction;
+use crate::access::{Direction, Rank};
 use crate::direct::has_large_pieces;
 use crate::hints::Hints;
+use crate::nodes::Nodes;
 
 /// Where the ranks of an open file are, and where the file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Ranks that opened the file together.
     pub ranks: u32,
-    /// Nodes that they are on, if the ranks of a node share memory.
-    pub nodes: Option<u32>,
+    /// The nodes that they are on, if the ranks of a node share memory.
+    pub nodes: Option<Arc<Nodes>>,
     /// Processors that the ranks have, all nodes together; no more than one each.
     pub processors: u32,
     /// How they reach the file.
@@ -88,13 +89,15 @@ impl Site {
     /// What an operation goes by: the same on all ranks.
     pub fn context(&self, views: &Views, hints: &Hints, direction: Direction) -> Context {
         let gaps = views.gaps;
+        let hints = self.hints_in_force(hints, direction);
         Context {
-            hints: self.hints_in_force(hints, direction),
+            aggregators: self.aggregators(&hints),
+            hints,
             views: views.each.clone(),
             servers: self.servers(),
             guarded: gaps > Gaps::None && self.ranks > 1,
             contiguous: gaps < Gaps::BetweenSmallPieces,
-            shared_memory: self.nodes == Some(1),
+            shared_memory: self.node_count() == Some(1),
             processors: self.processors.clamp(1, self.ranks.max(1)),
         }
     }
@@ -127,7 +130,18 @@ impl Site {
     /// A node's kernel lets one process at a time write into a file; more only wait for each other. Yet if they all have
     /// processors, they arrange the data side by side before.
     fn writers(&self) -> Option<u32> {
-        self.nodes.filter(|nodes| *nodes > 1 || self.processors < self.ranks)
+        self.node_count().filter(|nodes| *nodes > 1 || self.processors < self.ranks)
+    }
+
+    /// Which ranks aggregate, where it matters on which nodes they are.
+    fn aggregators(&self, hints: &Hints) -> Option<Arc<[Rank]>> {
+        let count = hints.aggregators(self.ranks);
+        let nodes = self.nodes.as_ref().filter(|nodes| nodes.count() > 1 && count < self.ranks);
+        nodes.map(|nodes| nodes.spread(count))
+    }
+
+    fn node_count(&self) -> Option<u32> {
+        self.nodes.as_ref().map(|nodes| nodes.count())
     }
 }
 
@@ -136,6 +150,9 @@ impl Site {
 pub struct Context {
     /// What the user asks for, as it holds there. The same on all ranks.
     pub hints: Hints,
+    /// Which ranks aggregate, ascending: as many of one node as of another. None: ranks at equal distances. The same on all
+    /// ranks.
+    pub aggregators: Option<Arc<[Rank]>>,
     /// The view of each rank, if they were exchanged when they were set: what view-based two-phase I/O needs.
     pub views: Option<Arc<[View]>>,
     /// I/O servers that take requests by view; 0 for a plain file.
@@ -157,7 +174,11 @@ mod tests {
 
     use super::*;
 
-    const SITE: Site = Site { ranks: 8, nodes: Some(1), processors: 2, via: Via::Kernel };
+    /// Eight ranks, dealt out to so many nodes in turn.
+    fn site(nodes: u32, processors: u32) -> Site {
+        let nodes = Some(Nodes::of((0..8).map(|rank| rank % nodes)).into());
+        Site { ranks: 8, nodes, processors, via: Via::Kernel }
+    }
 
     fn context(site: Site, gaps: Gaps, direction: Direction) -> Context {
         site.context(&Views { each: None, gaps }, &Hints::default(), direction)
@@ -167,19 +188,32 @@ mod tests {
     fn as_many_ranks_as_nodes_write_through_the_kernel() {
         let writers =
             |site, direction| context(site, Gaps::BetweenSmallPieces, direction).hints.aggregators(8);
-        assert_eq!(writers(SITE, Direction::Write), 1);
-        assert_eq!(writers(SITE, Direction::Read), 8);
-        assert_eq!(writers(Site { processors: 8, ..SITE }, Direction::Write), 8, "a processor each");
-        assert_eq!(writers(Site { nodes: Some(2), processors: 8, ..SITE }, Direction::Write), 2);
-        assert_eq!(writers(Site { nodes: None, ..SITE }, Direction::Write), 8, "nodes that are not known");
+        assert_eq!(writers(site(1, 2), Direction::Write), 1);
+        assert_eq!(writers(site(1, 2), Direction::Read), 8);
+        assert_eq!(writers(site(1, 8), Direction::Write), 8, "a processor each");
+        assert_eq!(writers(site(2, 8), Direction::Write), 2);
+        assert_eq!(
+            writers(Site { nodes: None, ..site(1, 2) }, Direction::Write),
+            8,
+            "nodes that are not known"
+        );
         let hints = Hints { cb_nodes: Some(3), ..Hints::default() };
-        let asked = SITE.context(&Views::WHOLE, &hints, Direction::Write).hints;
+        let asked = site(1, 2).context(&Views::WHOLE, &hints, Direction::Write).hints;
         assert_eq!(asked.aggregators(8), 3, "the user's word counts");
     }
 
     #[test]
+    fn each_node_has_its_aggregator() {
+        let aggregators =
+            |site: Site, direction| context(site, Gaps::BetweenSmallPieces, direction).aggregators;
+        assert_eq!(aggregators(site(2, 8), Direction::Write).as_deref(), Some(&[Rank(0), Rank(1)][..]));
+        assert_eq!(aggregators(site(2, 8), Direction::Read), None, "all of them");
+        assert_eq!(aggregators(site(1, 2), Direction::Write), None, "on one node any will do");
+    }
+
+    #[test]
     fn the_striping_that_is_counts() {
-        let site = Site { via: Via::Servers { factor: 4, unit: 65536 }, ..SITE };
+        let site = Site { via: Via::Servers { factor: 4, unit: 65536 }, ..site(1, 2) };
         let wished = Hints { striping_unit: Some(4096), striping_factor: Some(9), ..Hints::default() };
         let context = site.context(&Views::WHOLE, &wished, Direction::Write);
         let Hints { striping_unit, striping_factor, cb_nodes, .. } = context.hints;
@@ -190,13 +224,13 @@ mod tests {
     #[test]
     fn gaps_decide_on_locks_and_descriptions() {
         let of = |gaps| {
-            let context = context(SITE, gaps, Direction::Write);
+            let context = context(site(1, 2), gaps, Direction::Write);
             (context.guarded, context.contiguous)
         };
         assert_eq!(of(Gaps::None), (false, true));
         assert_eq!(of(Gaps::BetweenLargePieces), (true, true));
         assert_eq!(of(Gaps::BetweenSmallPieces), (true, false));
-        let alone = context(Site { ranks: 1, ..SITE }, Gaps::BetweenSmallPieces, Direction::Write);
+        let alone = context(Site { ranks: 1, ..site(1, 2) }, Gaps::BetweenSmallPieces, Direction::Write);
         assert!(!alone.guarded);
     }
 

@@ -33,10 +33,10 @@ use crate::access::{Access, Direction, Group, IoError, Piece, Rank, Slot};
 use crate::descriptions::{Clients, Descriptions};
 use crate::direct::is_direct;
 use crate::domain::{Domain, Domains};
-use crate::hints::Hints;
 use crate::machine::{Action, Event, Io, Machine};
 use crate::message::Message;
 use crate::operation::Operation;
+use crate::site::Context;
 
 /// Where data have gaps between them, parts of at least this mean size are written one by one; smaller ones cost more
 /// than reading the window, completing it and writing it back.
@@ -106,9 +106,9 @@ struct Window {
 }
 
 impl TwoPhase {
-    /// The machine of one rank for one operation. All ranks of the group must be given the same direction and hints.
-    pub fn new(group: Group, direction: Direction, access: Access, hints: &Hints) -> TwoPhase {
-        TwoPhase::begun(Descriptions::new(group, &access, None), group, direction, access, hints)
+    /// The machine of one rank for one operation. All ranks of the group must be given the same direction and context.
+    pub fn new(group: Group, direction: Direction, access: Access, context: &Context) -> TwoPhase {
+        TwoPhase::begun(Descriptions::new(group, &access, None), group, direction, access, context)
     }
 
     /// The same, where all ranks know all views.
@@ -116,10 +116,10 @@ impl TwoPhase {
         group: Group,
         direction: Direction,
         access: Access,
-        hints: &Hints,
+        context: &Context,
         views: Arc<[View]>,
     ) -> TwoPhase {
-        TwoPhase::begun(Descriptions::new(group, &access, Some(views)), group, direction, access, hints)
+        TwoPhase::begun(Descriptions::new(group, &access, Some(views)), group, direction, access, context)
     }
 
     /// The same, where descriptions have been exchanged already, perhaps.
@@ -128,14 +128,14 @@ impl TwoPhase {
         group: Group,
         direction: Direction,
         access: Access,
-        hints: &Hints,
+        context: &Context,
     ) -> TwoPhase {
         assert!(group.rank.0 < group.ranks, "rank {} of {}", group.rank.0, group.ranks);
         TwoPhase {
             group,
             direction,
             access,
-            domains: Domains::new(hints, group.ranks),
+            domains: Domains::new(context, group.ranks),
             descriptions,
             phase: Phase::Describing,
             moved: 0,

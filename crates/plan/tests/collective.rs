@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use pio_layout::{Datatype, View};
 use pio_plan::{
-    Access, Action, Context, Direction, Event, Gaps, Group, Hints, Io, IoError, Machine, Message, Piece,
-    Rank, Site, Slot, Strategy, Via, ViewExchange, Views,
+    Access, Action, Context, Direction, Event, Gaps, Group, Hints, Io, IoError, Machine, Message, Nodes,
+    Piece, Rank, Site, Slot, Strategy, Via, ViewExchange, Views,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -57,7 +57,9 @@ impl World {
             Strategy::Ecio => Via::Servers { factor: 3, unit: 64 },
             _ => Via::Kernel,
         };
-        let site = Site { ranks, nodes: None, processors: ranks, via };
+        // Where it is asked who aggregates, the ranks are dealt out to three nodes in turn.
+        let nodes = hints.cb_nodes.map(|_| Nodes::of((0..ranks).map(|rank| rank % 3)).into());
+        let site = Site { ranks, nodes, processors: ranks, via };
         let context = Context {
             // Whatever the accesses are: others may sieve beside them.
             guarded: true,

@@ -42,7 +42,7 @@ impl Setting {
         Setting {
             servers: context.servers,
             strip: hints.striping_unit.unwrap_or(Setting::STRIP).max(1),
-            strips_are_known: Domains::new(hints, ranks).are_aligned(),
+            strips_are_known: Domains::new(context, ranks).are_aligned(),
             processors: context.processors.max(1),
             aggregators: hints.aggregators(ranks),
             collective_buffer: hints.buffer_size().max(1),

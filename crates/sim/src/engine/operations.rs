@@ -43,7 +43,7 @@ impl Engine<'_> {
     /// What an operation of a rank goes by.
     fn context(&self, rank: u32, handle: HandleId, direction: Direction) -> Context {
         let open = &self.workload.handles[handle.index()];
-        let mut site = self.sites[open.group.unwrap_or(0) as usize];
+        let mut site = self.sites[open.group.unwrap_or(0) as usize].clone();
         let striping = self.files[open.file as usize].striping;
         if let Some(striping) = striping.filter(|_| sites::take_views(&self.machine.storage, self.strategy)) {
             site.via = Via::Servers { factor: striping.factor, unit: striping.unit };

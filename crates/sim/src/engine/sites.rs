@@ -1,10 +1,8 @@
 //! The [`Site`] of an operation: what Pioscope's library would see of the machine.
 
-use std::collections::BTreeMap;
-
 use pio_layout::Striping;
 use pio_machine::{Machine, Storage};
-use pio_plan::{Hints, Site, Strategy, Via};
+use pio_plan::{Hints, Nodes, Site, Strategy, Via};
 
 use crate::process::Process;
 
@@ -30,14 +28,7 @@ pub(super) fn striping_of(
 
 /// Of ranks that open files together, whose files are reached through the kernel.
 pub(super) fn of_group(machine: &Machine, processes: &[Process], members: &[u32]) -> Site {
-    let mut ranks: BTreeMap<u32, u32> = BTreeMap::new();
-    for member in members {
-        *ranks.entry(processes[*member as usize].node).or_default() += 1;
-    }
-    Site {
-        ranks: members.len() as u32,
-        nodes: Some(ranks.len() as u32),
-        processors: ranks.values().map(|ranks| machine.nodes.cores.min(*ranks)).sum(),
-        via: Via::Kernel,
-    }
+    let nodes = Nodes::of(members.iter().map(|member| processes[*member as usize].node));
+    let processors = nodes.each().map(|ranks| machine.nodes.cores.min(ranks.len() as u32)).sum();
+    Site { ranks: members.len() as u32, nodes: Some(nodes.into()), processors, via: Via::Kernel }
 }

@@ -73,7 +73,7 @@ impl File {
         let path = Path::new(OsStr::from_bytes(without_driver(path).to_bytes()));
         let site = Site {
             ranks: channel.communicator.ranks(),
-            nodes: channel.nodes,
+            nodes: channel.nodes.clone(),
             processors: channel.processors,
             via: storage.via(),
         };

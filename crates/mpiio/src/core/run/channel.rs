@@ -2,11 +2,11 @@
 //!
 //! A channel outlives the file: the next file on the same communicator takes it over, with its buffers mapped and warm.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::ops::Range;
+use std::sync::Arc;
 
-use pio_plan::{Choice, IoError, Slot, Strategy};
+use pio_plan::{Choice, IoError, Nodes, Slot, Strategy};
 use pio_store::transport::Traffic;
 
 use crate::core::mpi::backoff::Backoff;
@@ -47,8 +47,8 @@ pub(crate) struct Channel {
     others: Vec<Option<Buffers>>,
     /// The paths of data to those.
     pub(crate) paths: PathTuner,
-    /// Nodes that the ranks are on, if ranks of a node share memory.
-    pub(crate) nodes: Option<u32>,
+    /// The nodes that the ranks are on, if ranks of a node share memory.
+    pub(crate) nodes: Option<Arc<Nodes>>,
     /// How many processors the ranks have: one each at most.
     pub(crate) processors: u32,
     operations: u32,
@@ -76,8 +76,8 @@ impl Channel {
             None => (Buffers::private(), (0..communicator.ranks()).map(|_| None).collect()),
             Some(node) => buffers::share(control, node)?,
         };
-        let nodes = node.map(|node| node.iter().collect::<BTreeSet<_>>().len() as u32);
-        if nodes == Some(1) {
+        let nodes = node.map(|node| Arc::new(Nodes::of(node.iter().copied())));
+        if nodes.as_ref().is_some_and(|nodes| nodes.count() == 1) {
             connect(&mut communicator, control)?;
         }
         let (sending, received, tally, told) = Default::default();
