@@ -14,7 +14,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -23,8 +22,10 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent))
 from tree import environment  # noqa: E402
 
-# In the environment of the command: the folder in which the cluster keeps its state.
-STATE = "PIOSCOPE_CLUSTER"
+# Where the cluster keeps its state: a tmpfs in its own mount namespace, which all nodes see.
+STATE = Path("/mnt")
+# In the environment of what runs in the cluster: where that is.
+INSIDE = "PIOSCOPE_CLUSTER"
 NETWORK = "10.9.0"
 LOGIN = 254
 
@@ -58,6 +59,8 @@ def arguments():
     for folder in [chosen.share, chosen.slow]:
         if folder is not None and not folder.is_dir():
             parser.error(f"{folder}: expected a folder")
+        if folder is not None and folder.resolve().is_relative_to(STATE):
+            parser.error(f"{folder}: expected a folder outside {STATE}, which the cluster needs")
     return chosen
 
 
@@ -80,15 +83,14 @@ class Cluster:
 
     def __init__(self, chosen):
         self.chosen = chosen
-        self.state = Path(os.environ[STATE])
         self.names = [f"n{node + 1}" for node in range(chosen.nodes)] + [f"s{node + 1}" for node in range(chosen.servers)]
 
     def start(self):
         """Makes the nodes, and all that is on them."""
-        run("mount", "-t", "tmpfs", "cluster", self.state)
+        run("mount", "-t", "tmpfs", "cluster", STATE)
         # So that nodes can show it where they hide it.
-        (self.state / "share").mkdir()
-        run("mount", "--rbind", self.chosen.share, self.state / "share")
+        (STATE / "share").mkdir()
+        run("mount", "--rbind", self.chosen.share, STATE / "share")
         self.write_hosts()
         self.write_host_file()
         if self.chosen.slow is not None:
@@ -106,14 +108,14 @@ class Cluster:
     def write_hosts(self):
         hosts = ["127.0.0.1 localhost", f"{NETWORK}.{LOGIN} login"]
         hosts += [f"{NETWORK}.{number} {name}" for number, name in enumerate(self.names, 1)]
-        (self.state / "hosts").write_text("\n".join(hosts) + "\n")
-        run("mount", "--bind", self.state / "hosts", "/etc/hosts")
+        (STATE / "hosts").write_text("\n".join(hosts) + "\n")
+        run("mount", "--bind", STATE / "hosts", "/etc/hosts")
 
     def write_host_file(self):
         """Of the compute nodes, as each family of launchers reads it."""
         nodes, ranks = self.names[:self.chosen.nodes], self.chosen.ranks_per_node
-        (self.state / "hosts.mpich").write_text("".join(f"{node}:{ranks}\n" for node in nodes))
-        (self.state / "hosts.openmpi").write_text("".join(f"{node} slots={ranks}\n" for node in nodes))
+        (STATE / "hosts.mpich").write_text("".join(f"{node}:{ranks}\n" for node in nodes))
+        (STATE / "hosts.openmpi").write_text("".join(f"{node} slots={ranks}\n" for node in nodes))
 
     def mount_slow(self):
         """Mounts the slow file system for each node, and over the folder for the login node."""
@@ -121,7 +123,7 @@ class Cluster:
                    "--streams": self.chosen.streams, "--callback": self.chosen.callback, "--strip": self.chosen.lock_strip}
         words = [word for option, value in options.items() if value is not None for word in [option, value]]
         words += ["--cached"] * self.chosen.cached
-        mounts = [self.state / f"slow-{name}" for name in self.names]
+        mounts = [STATE / f"slow-{name}" for name in self.names]
         for mount in mounts:
             mount.mkdir()
         server = subprocess.Popen([tool("slowfs"), *words, "--", self.chosen.slow, *mounts, self.chosen.slow], stdout=subprocess.PIPE, text=True)
@@ -130,24 +132,20 @@ class Cluster:
 
     def start_node(self, number, name):
         """A node: its namespaces, its end of a link, and its own or common folders."""
-        # A tmpfs on /tmp hides the state's folder, should that be there: it is bound elsewhere meanwhile.
-        state, keep = shlex.quote(str(self.state)), "/dev/shm/keep"
-        steps = [f"hostname {name}", "ip link set lo up", "mount -t tmpfs shm /dev/shm"]
-        steps += [f"mkdir {keep}", f"mount --rbind {state} {keep}", "mount -t tmpfs tmp /tmp", "chmod 1777 /tmp"]
-        steps += [f"mkdir -p {state}", f"mount --rbind {keep} {state}", f"umount -l {keep}", f"rmdir {keep}"]
+        steps = [f"hostname {name}", "ip link set lo up", "mount -t tmpfs shm /dev/shm", "mount -t tmpfs tmp /tmp", "chmod 1777 /tmp"]
         steps += [self.bind("share", self.chosen.share)]
         if self.chosen.slow is not None:
             steps += [self.bind(f"slow-{name}", self.chosen.slow)]
-        steps += [f"echo > {state}/ready-{name}"]
-        os.mkfifo(self.state / f"ready-{name}")
+        steps += [f"echo > {STATE}/ready-{name}"]
+        os.mkfifo(STATE / f"ready-{name}")
         node = subprocess.Popen(["unshare", "-n", "-m", "-u", "-i", "-p", "-f", "--mount-proc", "--kill-child", "--propagation", "private",
                                  "sh", "-ec", "; ".join(steps) + "; exec sleep infinity"])
-        with open(self.state / f"ready-{name}") as ready:
+        with open(STATE / f"ready-{name}") as ready:
             if not ready.readline():
                 sys.exit(f"cluster: node {name} did not start")
         # The process that unshare started is the first of the node.
         first = Path(f"/proc/{node.pid}/task/{node.pid}/children").read_text().split()[0]
-        (self.state / name).write_text(first)
+        (STATE / name).write_text(first)
         run("ip", "link", "add", f"v{number}", "type", "veth", "peer", "name", "eth0", "netns", first)
         run("ip", "link", "set", f"v{number}", "up", "master", "br0")
         within = ["nsenter", "-t", first, "-n"]
@@ -161,12 +159,12 @@ class Cluster:
     def bind(self, name, folder):
         """How a node sees a folder of the state elsewhere."""
         folder = shlex.quote(str(folder.resolve()))
-        return f"mkdir -p {folder}; mount --rbind {shlex.quote(str(self.state / name))} {folder}"
+        return f"mkdir -p {folder}; mount --rbind {STATE / name} {folder}"
 
     def start_servers(self):
         servers, started = self.names[self.chosen.nodes:], []
         for index, name in enumerate(servers):
-            folder = self.state / f"store-{name}"
+            folder = STATE / f"store-{name}"
             folder.mkdir(mode=0o700)
             words = [tool("pioscope"), "serve", "--servers", len(servers), "--server-index", index, "--listen", name, "--strip", self.chosen.strip,
                      "--dir", folder, "--store-file", self.store_file()]
@@ -177,14 +175,14 @@ class Cluster:
             time.sleep(0.01)
 
     def store_file(self):
-        return self.state / "store.toml"
+        return STATE / "store.toml"
 
     def environment(self):
         """So that every mpiexec starts its ranks on the nodes."""
         agent = str(HERE / "on")
-        variables = {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": agent, "HYDRA_HOST_FILE": str(self.state / "hosts.mpich")}
-        variables |= {"OMPI_MCA_plm_rsh_agent": agent, "OMPI_MCA_plm_rsh_no_tree_spawn": "1", "OMPI_MCA_orte_default_hostfile": str(self.state / "hosts.openmpi")}
-        variables |= {"PRTE_MCA_plm_ssh_agent": agent, "PRTE_MCA_plm_ssh_no_tree_spawn": "1", "PRTE_MCA_prte_default_hostfile": str(self.state / "hosts.openmpi")}
+        variables = {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": agent, "HYDRA_HOST_FILE": str(STATE / "hosts.mpich")}
+        variables |= {"OMPI_MCA_plm_rsh_agent": agent, "OMPI_MCA_plm_rsh_no_tree_spawn": "1", "OMPI_MCA_orte_default_hostfile": str(STATE / "hosts.openmpi")}
+        variables |= {"PRTE_MCA_plm_ssh_agent": agent, "PRTE_MCA_plm_ssh_no_tree_spawn": "1", "PRTE_MCA_prte_default_hostfile": str(STATE / "hosts.openmpi")}
         # Fill the slots of a node before those of the next.
         variables["PRTE_MCA_rmaps_default_mapping_policy"] = "slot:oversubscribe"
         if self.chosen.servers:
@@ -194,11 +192,12 @@ class Cluster:
 
 def main():
     chosen = arguments()
-    if STATE not in os.environ:
+    if INSIDE not in os.environ:
+        os.environ[INSIDE] = str(STATE)
         user = [] if os.geteuid() == 0 else ["-U", "-r"]
-        with tempfile.TemporaryDirectory(prefix="pioscope-cluster-") as state:
-            words = ["unshare", *user, "-n", "-m", "-u", "-p", "-f", "--mount-proc", "--propagation", "private", "--kill-child"]
-            sys.exit(subprocess.run([*words, sys.executable, *sys.argv], env=os.environ | {STATE: state}).returncode)
+        # All that is started dies with its parent: who kills this command ends the cluster.
+        words = ["unshare", *user, "-n", "-m", "-u", "-p", "-f", "--mount-proc", "--propagation", "private", "--kill-child"]
+        os.execvp("unshare", [*words, sys.executable, *sys.argv])
     cluster = Cluster(chosen)
     cluster.start()
     try:

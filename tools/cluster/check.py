@@ -53,6 +53,17 @@ class Cluster(unittest.TestCase):
         outcome = subprocess.run([sys.executable, HERE, "-n", "1", "--", "sh", "-c", "exit 7"], cwd=self.folder)
         self.assertEqual(outcome.returncode, 7)
 
+    def test_who_kills_it_ends_all_of_it(self):
+        words = [sys.executable, HERE, "-n", "1", "--", "sh", "-c", "touch up; sleep 1000; touch survived"]
+        with subprocess.Popen(words, cwd=self.folder) as running:
+            while not (self.folder / "up").exists():
+                time.sleep(0.01)
+            sleeping = subprocess.run(["pgrep", "--full", "touch survived"], capture_output=True, text=True).stdout.split()
+            self.assertTrue(sleeping)
+            running.kill()
+        while any(Path(f"/proc/{process}").exists() for process in sleeping):
+            time.sleep(0.01)
+
     def test_wrong_words_are_refused(self):
         for words, said in [(["-n", "2"], "expected a command"), (["--slow", "nowhere", "--", "true"], "nowhere: expected a folder"),
                             (["--link", "fast", "--", "true"], "tc"), (["--", "no-such-command"], "no-such-command")]:

@@ -24,8 +24,8 @@ Examples:
   pioscope apply --strategy auto --verbose -- mpiexec -n 8 ./collapse
   pioscope apply --strategy independent --record run.pio -- mpiexec -n 8 ./collapse
 
-Files come out the same, byte for byte. The exit code is the program's own. If the program never opened a file through
-MPI-IO, nothing was applied; that is said on standard error.")]
+Files come out the same, byte for byte. The exit code is the program's own. If the program opens no file through
+MPI-IO, nothing is applied, and standard error says so.")]
 pub(crate) struct Arguments {
     /// How reads and writes are carried out: independent, sieving, list, two-phase, view-based, ecio or auto
     #[arg(short, long)]

@@ -21,7 +21,7 @@ Examples:
   pioscope convert run.darshan -o run.pio       (the accesses that DXT traced)
   pioscope convert run.strace -o run.pio        (what strace -f -ttt -T wrote; so for fio, blktrace and CSV)
   pioscope convert recorder-logs -o run.pio     (a folder that Recorder wrote)
-  pioscope convert .run.pio.4711.spool -o run.pio       (what `pioscope record` left when it was killed itself)")]
+  pioscope convert .run.pio.4711.spool -o run.pio       (spools left by a killed recorder)")]
 pub(crate) struct Arguments {
     /// The trace; a log of Darshan, strace, fio or blktrace; a folder of Recorder; a table of calls (CSV); or the folder of spools of a job whose recorder was killed
     trace: PathBuf,
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         (None, Some("json")) => To::Chrome,
         (None, Some("iolog")) => To::Fio,
         (None, Some("pio")) => bail!(
-            "{}: not known as another tool's log (expected one of Darshan, Recorder, strace, fio, blktrace or CSV)",
+            "{}: not recognised as another tool's log (expected one of Darshan, Recorder, strace, fio, blktrace or CSV)",
             arguments.trace.display()
         ),
         _ => bail!(

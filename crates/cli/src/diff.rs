@@ -16,7 +16,7 @@ Examples:
 pub(crate) struct Arguments {
     /// The trace of the first run, or another tool's log
     before: PathBuf,
-    /// That of the second
+    /// The trace of the second run, or another tool's log
     after: PathBuf,
 }
 

@@ -115,7 +115,7 @@ fn text(drive: &Drive, assumed_bus: bool, replayed: &Replayed) -> String {
         let known = drive.blocks;
         text.pop();
         text.push_str(&format!(
-            "The specification says Block count = {known}, its layout has {blocks} blocks: the layout is taken.\n\n"
+            "The specification says Block count = {known}, its layout has {blocks} blocks: using the layout.\n\n"
         ));
     }
     let table = Table {

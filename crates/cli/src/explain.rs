@@ -94,7 +94,7 @@ pub(crate) fn open(path: &Path) -> Result<Trace> {
     if !losses.is_empty() {
         let losses = losses.join("; ");
         eprintln!(
-            "pioscope: {}: incomplete: {losses}. Counts, bytes and times are at least so large.",
+            "pioscope: {}: incomplete: {losses}. Counts, bytes and times are lower bounds.",
             path.display()
         );
     }

@@ -64,7 +64,7 @@ enum Verb {
     Reproduce(reproduce::Arguments),
     /// Write a trace in another format: Parquet, or JSON for Chrome and Perfetto
     Convert(convert::Arguments),
-    /// Replay the measured requests of a disk drive, and set its service times beside the model's
+    /// Replay a disk drive's measured requests, and compare its service times with the model's
     Disk(disk::Arguments),
     /// List generated workloads, and write one as a trace
     Workload(workload::Arguments),

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 enum What {
     /// Name the descriptions that come with Pioscope
     List,
-    /// Print a description: a place to start one's own
+    /// Print a description, to start your own from
     Show {
         /// Its name, or a file
         machine: String,

@@ -36,10 +36,10 @@ pub(crate) struct Arguments {
     /// Show once a second what the job reads and writes
     #[arg(long)]
     live: bool,
-    /// Go on until the last process that the command started has ended, though the command has
+    /// Keep recording until every process that the command started has ended
     #[arg(long)]
     wait: bool,
-    /// Keep times to the nanosecond, instead of to four binary digits; traces get twice as large
+    /// Keep times to the nanosecond instead of rounding them; traces get twice as large
     #[arg(long)]
     exact_times: bool,
     #[command(flatten)]

@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     /// Servers of the store
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     servers: u32,
-    /// Where the servers keep their data, a folder each; several: each server on all of these disks
+    /// Folder in which each server makes its own; give several to spread each server over several disks
     #[arg(long, value_name = "FOLDER", required = true)]
     dir: Vec<PathBuf>,
     /// Start this one server only, counted from 0: the others run elsewhere
@@ -111,8 +111,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     }
     for (index, error) in &failed {
         say(format_args!(
-            "server {index} of {servers} cannot be started: {error}. Its clients are told so; the others serve. Bring its \
-             names.redb back from a copy, or move it away and start again: then the files whose names it kept are lost, \
+            "server {index} of {servers} cannot be started: {error}. Its clients get this error; the other servers run. \
+             Restore its names.redb from a copy, or move it away and start again: then the files whose names it kept are lost, \
              and `pioscope store check` says what is left of them"
         ));
     }

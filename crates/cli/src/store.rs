@@ -49,7 +49,7 @@ enum Verb {
         #[arg(short, long)]
         long: bool,
     },
-    /// Say of files how many bytes they have, and on which servers
+    /// Show the size of files and the servers that they are on
     Stat {
         /// Files of the store
         #[arg(required = true)]

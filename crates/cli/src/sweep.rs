@@ -49,7 +49,7 @@ pub(crate) struct Request {
 /// Where the results go, besides the terminal.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Outputs {
-    /// Sweep: write the figures as SVG; of several, each to FILE with what it shows in its name
+    /// Sweep: write the figures as SVG; if there are several, each file's name says what it shows
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Sweep: write the results as .csv or .parquet

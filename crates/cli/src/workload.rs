@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 enum What {
     /// Name the workloads that can be generated
     List,
-    /// Say what a workload is, and what can be chosen of it
+    /// Describe a workload and its parameters
     Show {
         /// Its name
         name: String,
@@ -168,7 +168,7 @@ fn write(arguments: WriteArguments) -> Result<()> {
 }
 
 fn list() -> String {
-    let mut text = String::from("Workloads (pioscope workload show NAME tells what can be chosen)\n");
+    let mut text = String::from("Workloads (pioscope workload show NAME lists its parameters)\n");
     let width = workload::catalogue().iter().map(|entry| entry.name.len()).max().unwrap_or(0).max(14);
     for entry in workload::catalogue() {
         text.push_str(&format!("  {:<width$}  {}\n", entry.name, entry.about));

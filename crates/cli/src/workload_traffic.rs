@@ -23,9 +23,9 @@ pub(crate) const PATTERNS: &[(&str, &str)] = &[
     ("uniform", "every message to any node, each as likely"),
     ("hot-spot", "a share of the messages to some nodes, the others to any"),
     ("transpose", "upper and lower half of the bits of the node's number exchanged"),
-    ("bit-complement", "every bit of the node's number turned over"),
+    ("bit-complement", "every bit of the node's number flipped"),
     ("bit-reverse", "the bits of the node's number in the opposite order"),
-    ("shuffle", "the bits of the node's number turned left by one"),
+    ("shuffle", "the bits of the node's number rotated left by one"),
     ("tornado", "half way round"),
     ("neighbour", "to the next node"),
 ];

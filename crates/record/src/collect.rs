@@ -83,7 +83,7 @@ impl Summary {
             ),
             (
                 self.unfinished,
-                "operations of MPI-IO, HDF5 or PnetCDF, or asynchronous ones, had not ended when their process did",
+                "MPI-IO, HDF5, PnetCDF or asynchronous operations were unfinished when their process ended",
             ),
             (self.unknown_layouts, "views or datatypes could not be understood; their events say no layout"),
             (self.moved, "events had to be moved in time to keep their order"),

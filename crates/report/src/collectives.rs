@@ -29,7 +29,7 @@ pub(crate) fn sentence(found: &Explanation) -> Option<String> {
     }
     if split.unknown_ns > 0 {
         parts.push(format!(
-            "of {} the trace does not tell, because it lacks calls of some ranks",
+            "{} is unknown, because the trace lacks calls of some ranks",
             share(split.unknown_ns)
         ));
     }

@@ -93,11 +93,11 @@ pub(crate) fn price(found: &Explanation, finding: &Finding) -> String {
             format!("costs {at_least}{}, {} of the run", units::time_s(lost_ns / 1e9), share(lost_ns))
         }
         None if finding.counters.is_some() && !crate::counted::is_whole(finding.kind) => format!(
-            "takes up to {} of the run; what of it can be saved is not known",
+            "takes up to {} of the run; how much of it can be saved is not known",
             share(finding.time_ns())
         ),
         None => {
-            format!("takes {} of the run; what of it can be saved is not known", share(finding.time_ns()))
+            format!("takes {} of the run; how much of it can be saved is not known", share(finding.time_ns()))
         }
     }
 }
@@ -460,7 +460,7 @@ fn of_kind(kind: Kind) -> (&'static str, &'static str) {
             "let it gather: no setvbuf(_IONBF), no fflush after every piece; or give it a larger buffer.",
         ),
         Kind::RandomAccess => (
-            "Requests here and there",
+            "Scattered requests",
             "sort requests by offset and join neighbours, or read the part of the file once and look up in memory.",
         ),
         Kind::StridedAccess => (
@@ -503,7 +503,7 @@ fn of_kind(kind: Kind) -> (&'static str, &'static str) {
              records to one process that writes them in large pieces.",
         ),
         Kind::MissingCollective => (
-            "Ranks go through a file by turns, each for itself",
+            "Ranks share a file without collective I/O",
             "make the calls collective (MPI_File_…_all), so that few large requests are made of them.",
         ),
         Kind::NoView => (
@@ -526,7 +526,7 @@ fn of_kind(kind: Kind) -> (&'static str, &'static str) {
             "write one shared file collectively, or one for a group of ranks (subfiling).",
         ),
         Kind::MetadataStorm => (
-            "Calls on names and attributes without end",
+            "Too many calls on names and attributes",
             "remember what was found; list a folder once instead of asking for each name.",
         ),
         Kind::SameNamesByAll => (

@@ -34,7 +34,7 @@ pub(crate) fn lines_or(
 pub(crate) fn lost(found: &Explanation) -> Option<String> {
     let losses = losses(&found.trouble);
     (!losses.is_empty())
-        .then(|| format!("Incomplete: {}. Counts, bytes and times are at least so large.", losses.join("; ")))
+        .then(|| format!("Incomplete: {}. Counts, bytes and times are lower bounds.", losses.join("; ")))
 }
 
 /// What a trace lacks of the calls that were made, in words; empty if it is whole.

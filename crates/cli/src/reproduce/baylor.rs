@@ -294,7 +294,7 @@ fn statements_table(statements: &[Statement]) -> Table {
         note: format!(
             "independent: varies by at most 10 %. slightly, small: by at most 25 %. calibrated: parameters of the I/O node \
              were chosen for it. predicted: nothing was. What was not known was looked up on {LOOKED_UP}. \
-             papers/baylor-1995/README.md says what rests on what."
+             papers/baylor-1995/README.md says where each number comes from."
         ),
         columns: vec!["where", "what", "published", "computed", ">error", "basis"],
         rows: statements.iter().map(row).collect(),

@@ -336,7 +336,7 @@ fn statements_table(statements: &[Statement]) -> Table {
     Table {
         title: "What the paper states, and what we compute".to_owned(),
         note: "exact: follows from the description. calibrated: a parameter was fitted to the number. predicted: nothing \
-               was fitted to it. papers/coll-2003/README.md says what rests on what."
+               was fitted to it. papers/coll-2003/README.md says where each number comes from."
             .to_owned(),
         columns: vec!["section", "what", ">published", ">computed", ">error", "basis"],
         rows: statements.iter().map(row).collect(),

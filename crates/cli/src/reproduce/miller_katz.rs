@@ -226,7 +226,7 @@ fn statements_table(statements: &[Statement]) -> Table {
         title: "What the paper states".to_owned(),
         note:
             "calibrated: a parameter was chosen by it. predicted: nothing was fitted to it. 1 MW is 8 MiB. \
-               papers/miller-katz-1991/README.md says what rests on what."
+               papers/miller-katz-1991/README.md says where each number comes from."
                 .to_owned(),
         columns: vec!["section", "what", "published", ">computed", "", "basis"],
         rows: statements.iter().map(cells).collect(),

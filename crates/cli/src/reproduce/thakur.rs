@@ -196,7 +196,7 @@ fn rows_table(rows: &[Row]) -> Table {
     Table {
         title: "The same application on simulated machines, all processes together".to_owned(),
         note: "exact: follows from application and strategy alone. calibrated: a parameter was fitted to the number. \
-               predicted: nothing was fitted to it. papers/thakur-1996/README.md says what rests on what."
+               predicted: nothing was fitted to it. papers/thakur-1996/README.md says where each number comes from."
             .to_owned(),
         columns: vec!["machine", "case", "what", ">published", ">computed", ">error", "basis"],
         rows: rows.iter().map(cells).collect(),

@@ -64,12 +64,12 @@ pub(super) fn run(store: &Store, arguments: &Arguments) -> Result<ExitCode> {
     if !refusing.is_empty() {
         crate::print(&format!(
             "{files} files, {blocks} blocks: {damaged_blocks} blocks are damaged, {unchecked_files} files could not be \
-             checked, nor those whose names are kept by a server that refuses\n"
+             checked; nor could files whose names are on a server that did not start\n"
         ))?;
         return Ok(ExitCode::FAILURE);
     }
     if damaged_files == 0 {
-        crate::print(&format!("{files} files, {blocks} blocks: all have their checksums\n"))?;
+        crate::print(&format!("{files} files, {blocks} blocks: all checksums match\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     crate::print(&format!(

@@ -31,7 +31,7 @@ const ASKED: [&str; 5] = ["disk", "--specs", "test.diskspecs", "--trace", "test.
 /// second is 0.2 ms and four blocks on the bus.
 const EXPECTED: &str = "\
 TEST: 2 surfaces, 20 cylinders, 356 blocks of 512 B, 6000 revolutions a minute
-The specification says Block count = 400, its layout has 356 blocks: the layout is taken.
+The specification says Block count = 400, its layout has 356 blocks: using the layout.
 
 Service times, measured and in the model (ms)
   requests                  count    mean   model    p50  model     p90   model     p99   model  distance     %

@@ -59,7 +59,7 @@ fn a_finding_says_what_its_change_would_gain() {
     fs::write(place.join("run.csv"), interleaved(0.001)).unwrap();
     let words = ["explain", "run.csv", "--machine", "sp-argonne,paragon-caltech", "--html", "run.html"];
     let out = place.pioscope(words).succeeds().out;
-    assert!(out.contains("1. Ranks go through a file by turns, each for itself"), "{out}");
+    assert!(out.contains("1. Ranks share a file without collective I/O"), "{out}");
     let text = unwrapped(&out);
     for machine in ["sp-argonne", "paragon-caltech"] {
         let from =
@@ -82,7 +82,7 @@ fn what_would_gain_nothing_is_no_advice() {
     assert!(out.starts_with("No finding: "), "{out}");
     assert!(!out.contains("Change: ") && !out.contains("Findings: "), "{out}");
     let text = unwrapped(&out);
-    let from = text.find("predicted to gain nothing: Ranks go through a file by turns, each for itself (");
+    let from = text.find("predicted to gain nothing: Ranks share a file without collective I/O (");
     let (before, rest) = text[from.expect(&out)..].split_once(" -> ").unwrap();
     let (before, after) =
         (before.rsplit('(').next().unwrap(), rest.split(" on slow-messages").next().unwrap());
@@ -90,7 +90,7 @@ fn what_would_gain_nothing_is_no_advice() {
     assert!(after_s > before_s, "{before_s} s, {after_s} s");
     // It helps on one of two machines: it is advice, and says both.
     let out = place.pioscope(["explain", "run.csv", "--machine", "slow.toml,sp-argonne"]).succeeds().out;
-    assert!(out.contains("1. Ranks go through a file by turns, each for itself"), "{out}");
+    assert!(out.contains("1. Ranks share a file without collective I/O"), "{out}");
     let text = unwrapped(&out);
     assert!(text.contains("Predicted on slow-messages") && text.contains("Predicted on sp-argonne"), "{out}");
     assert!(!text.contains("predicted to gain nothing"), "{out}");
@@ -130,6 +130,6 @@ fn what_cannot_be_simulated_says_nothing() {
     }
     fs::write(place.join("run.csv"), table).unwrap();
     let out = place.pioscope(["explain", "run.csv", "--machine", "sp-argonne"]).succeeds().out;
-    assert!(out.contains("1. Calls on names and attributes without end"), "{out}");
+    assert!(out.contains("1. Too many calls on names and attributes"), "{out}");
     assert!(!out.contains("Predicted"), "{out}");
 }

@@ -81,7 +81,7 @@ fn files_go_in_and_come_out_again() {
 
     let check = scene.store(&["check"]).succeeds().out;
     assert!(
-        check.starts_with("3 files, ") && check.ends_with(" blocks: all have their checksums\n"),
+        check.starts_with("3 files, ") && check.ends_with(" blocks: all checksums match\n"),
         "{check}"
     );
     // A copy replaces what was there.
@@ -112,7 +112,7 @@ fn folders_are_listed_and_removed() {
     assert_eq!(scene.store(&["ls"]).succeeds().out, "run\nrunner\n");
     scene.store(&["rm", "-r", "run"]).succeeds();
     assert_eq!(scene.store(&["ls"]).succeeds().out, "runner\n");
-    assert_eq!(scene.store(&["check"]).succeeds().out, "1 files, 1 blocks: all have their checksums\n");
+    assert_eq!(scene.store(&["check"]).succeeds().out, "1 files, 1 blocks: all checksums match\n");
 }
 
 /// Its locks were kept for 30 s, and nobody said whose they were.
@@ -222,7 +222,7 @@ fn what_belongs_to_no_file_is_found_and_removed() {
     );
     let repaired = scene.store(&["check", "--repair"]).succeeds().out;
     assert!(repaired.contains(" B, belongs to no file: removed\n"), "{repaired}");
-    assert_eq!(scene.store(&["check"]).succeeds().out, "1 files, 1 blocks: all have their checksums\n");
+    assert_eq!(scene.store(&["check"]).succeeds().out, "1 files, 1 blocks: all checksums match\n");
     scene.store(&["cp", "pioscope:kept", "again"]).succeeds();
     assert!(fs::read(scene.place.join("again")).unwrap() == data(10));
     assert_eq!(scene.store(&["check", "--repair", "kept"]).code, Some(2));

@@ -123,7 +123,7 @@ fn every_command_goes_on_behind_a_damaged_block() {
         ] {
             let done = place.pioscope(words).succeeds();
             assert!(done.err.starts_with("pioscope: ") && done.err.contains(lost), "{words:?}: {}", done.err);
-            assert!(done.err.contains("at least so large"), "{words:?}: {}", done.err);
+            assert!(done.err.contains("are lower bounds"), "{words:?}: {}", done.err);
         }
     }
 }

@@ -177,7 +177,7 @@ fn statements(statements: &[Statement]) -> Table {
     Table {
         title: "What the paper states, and what we compute".to_owned(),
         note: "calibrated: the model was fitted to these tables. predicted: nothing was fitted to them. \
-               papers/hong-2006/README.md says what rests on what."
+               papers/hong-2006/README.md says where each number comes from."
             .to_owned(),
         columns: vec!["section", "statement", "computed", "", "basis"],
         rows: statements.iter().map(row).collect(),
