@@ -9,6 +9,7 @@ mod baylor;
 mod coll;
 mod hong;
 mod miller_katz;
+mod output;
 mod thakur;
 
 #[derive(Debug, Args)]

@@ -121,8 +121,8 @@ fn draw(sweep: &Sweep, path: &Path) -> Result<()> {
         bail!("{}: nothing to draw, as no swept setting is a number", path.display());
     }
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    for (name, figure) in &figures {
-        let own = path.with_file_name(format!("{stem}-{name}.svg"));
+    for figure in &figures {
+        let own = path.with_file_name(format!("{stem}-{}.svg", figure.name));
         write(if figures.len() == 1 { path } else { &own }, pio_report::chart::svg(figure).as_bytes())?;
     }
     Ok(())

@@ -12,6 +12,8 @@ mod axis;
 /// Lines over one pair of axes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figure {
+    /// A short name, as of a file; may be empty.
+    pub name: String,
     /// What it shows.
     pub title: String,
     /// Quantity and unit along the horizontal axis.
@@ -48,10 +50,27 @@ pub struct Point {
     pub high: f64,
 }
 
+impl Series {
+    /// Its highest point; 0 if it has none above.
+    pub fn highest(&self) -> f64 {
+        self.points.iter().map(|point| point.y).fold(0.0, f64::max)
+    }
+}
+
 impl Point {
     /// A point that is exact.
     pub fn exact(x: f64, y: f64) -> Point {
         Point { x, y, low: y, high: y }
+    }
+
+    /// A point whose true place is within `half_width` of `y`.
+    pub fn within(x: f64, y: f64, half_width: f64) -> Point {
+        Point { x, y, low: y - half_width, high: y + half_width }
+    }
+
+    /// Half of its interval.
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
     }
 }
 

@@ -107,8 +107,8 @@ impl Sweep {
     }
 
     /// A figure of every measure that is drawn, over the setting that varies as a number; none if none does. Measures
-    /// with the same unit share a figure, which is named by the column of the first.
-    pub fn figures(&self) -> Vec<(&'static str, Figure)> {
+    /// with the same unit share a figure, whose name is the column of the first.
+    pub fn figures(&self) -> Vec<Figure> {
         let Some(along) = self.along() else { return Vec::new() };
         let mut figures: Vec<(&Measure, Figure)> = Vec::new();
         for (index, measure) in self.measures.iter().enumerate().filter(|(_, measure)| measure.is_drawn) {
@@ -121,7 +121,7 @@ impl Sweep {
                 None => figures.push((measure, self.figure(along, measure, series))),
             }
         }
-        figures.into_iter().map(|(first, figure)| (first.column, in_units(first.unit, figure))).collect()
+        figures.into_iter().map(|(first, figure)| in_units(first.unit, figure)).collect()
     }
 
     /// As one HTML page that needs nothing else.
@@ -130,7 +130,7 @@ impl Sweep {
         let figures: String = self
             .figures()
             .iter()
-            .map(|(_, figure)| format!("<figure>{}</figure>\n", chart::svg(figure)))
+            .map(|figure| format!("<figure>{}</figure>\n", chart::svg(figure)))
             .collect();
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -215,6 +215,7 @@ impl Sweep {
         let name = &self.settings[along];
         let (_, unit) = self.written_unit(along);
         Figure {
+            name: measure.column.to_owned(),
             title: self.title.clone(),
             x_label: if unit.is_empty() { name.clone() } else { format!("{name} [{unit}]") },
             y_label: measure.name.to_owned(),
@@ -328,8 +329,8 @@ mod tests {
     #[test]
     fn a_line_for_each_setting_that_is_no_number_sorted_along_the_one_that_is() {
         let figures = sweep().figures();
-        let [(name, figure)] = &figures[..] else { panic!("{figures:?}") };
-        assert_eq!(*name, "idle_s");
+        let [figure] = &figures[..] else { panic!("{figures:?}") };
+        assert_eq!(figure.name, "idle_s");
         assert_eq!((figure.x_label.as_str(), figure.y_label.as_str()), ("cache [MB]", "idle [s]"));
         let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
         assert_eq!(names, ["lru", "mru"]);
@@ -345,9 +346,9 @@ mod tests {
             row.values[0] /= 1e4;
         }
         let figures = sweep.figures();
-        assert!(figures[0].1.log_x);
-        assert_eq!(figures[0].1.y_label, "idle [µs]");
-        assert!((figures[0].1.series[0].points[0].y - 250.0).abs() < 1e-9);
+        assert!(figures[0].log_x);
+        assert_eq!(figures[0].y_label, "idle [µs]");
+        assert!((figures[0].series[0].points[0].y - 250.0).abs() < 1e-9);
     }
 
     #[test]

@@ -95,6 +95,20 @@ impl Statement {
             _ => None,
         }
     }
+
+    /// The same as tables have it: a dash where there is nothing to compare.
+    pub(crate) fn error_cell(&self) -> String {
+        self.error().map_or_else(|| "–".to_owned(), |error| format!("{:+.1} %", error * 100.0))
+    }
+
+    /// The verdict as tables have it.
+    pub(crate) fn verdict_cell(&self) -> String {
+        match self.verdict {
+            Verdict::Holds => "holds".to_owned(),
+            Verdict::Fails => "DOES NOT HOLD".to_owned(),
+            Verdict::Error(_) | Verdict::Open => self.error_cell(),
+        }
+    }
 }
 
 impl Computed {

@@ -155,6 +155,41 @@ pub fn reproduce() -> Result<Vec<Row>, ThakurError> {
     Ok(rows)
 }
 
+/// What is published and what is computed, as a table.
+pub fn table(rows: &[Row]) -> pio_report::Table {
+    let number = |value: f64, unit: &str| {
+        let digits = if unit.is_empty() { 0 } else { 3 };
+        format!("{value:.digits$} {unit}").trim_end().to_owned()
+    };
+    let numbers = |statement: &Statement| match (&statement.computed, statement.published) {
+        (Computed::Number(computed, unit), Published::Number(published)) => {
+            (number(published, unit), number(*computed, unit))
+        }
+        (Computed::Number(computed, unit), _) => ("–".to_owned(), number(*computed, unit)),
+        (Computed::Words(words), _) => ("–".to_owned(), words.clone()),
+    };
+    let cells = |Row { machine, statement }: &Row| {
+        let (published, computed) = numbers(statement);
+        vec![
+            (*machine).to_owned(),
+            statement.place.to_owned(),
+            statement.what.clone(),
+            published,
+            computed,
+            statement.error_cell(),
+            statement.basis.name().to_owned(),
+        ]
+    };
+    pio_report::Table {
+        title: "The same application on simulated machines, all processes together".to_owned(),
+        note: "exact: follows from application and strategy alone. calibrated: a parameter was fitted to the number. \
+               predicted: nothing was fitted to it. papers/thakur-1996/README.md says where each number comes from."
+            .to_owned(),
+        columns: vec!["machine", "case", "what", ">published", ">computed", ">error", "basis"],
+        rows: rows.iter().map(cells).collect(),
+    }
+}
+
 /// The application on a machine, with two-phase I/O and default hints, as the paper ran it.
 ///
 /// # Errors

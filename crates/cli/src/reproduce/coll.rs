@@ -1,20 +1,17 @@
 //! `pioscope reproduce coll`: the study of Coll, Petrini, Frachtenberg and Hoisie (2003).
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use pio_machine::circuit::{Arbitration, Library, Memory};
 use pio_machine::{Duration, Machine, Switching};
-use pio_report::Table;
-use pio_report::chart::{self, Figure, Series};
 use pio_studies::coll::{
-    self, ApplicationMapping, Distribution, FIGURES, FirstHalf, IoMapping, MEGA, Most, Options, Plot,
+    self, ApplicationMapping, Distribution, FIGURES, FirstHalf, IoMapping, MEGA, Options,
 };
-use pio_studies::{Computed, LOOKED_UP, Published, Statement};
 
+use super::output::{Output, footer};
 use crate::progress::Progress;
 
 #[derive(Debug, Args)]
@@ -67,9 +64,8 @@ pub(super) struct Arguments {
     /// Gives the random numbers
     #[arg(long, value_name = "NUMBER", default_value_t = 2003)]
     seed: u64,
-    /// Folder for the figures, as SVG files [default: none are written]
-    #[arg(short, long, value_name = "FOLDER")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -107,7 +103,7 @@ enum Rule {
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<ExitCode> {
-    arguments.output.as_deref().map_or(Ok(()), crate::whole_file::check_folder)?;
+    arguments.output.check()?;
     check(&arguments)?;
     let figures: Vec<u32> =
         if arguments.figures.is_empty() { FIGURES.collect() } else { arguments.figures.clone() };
@@ -120,25 +116,9 @@ pub(super) fn run(arguments: Arguments) -> Result<ExitCode> {
     };
     let study = coll::reproduce(&options, &figures, &tell)?;
     drop(progress);
-    let mut text = String::new();
-    for plot in study.plots.iter().filter(|plot| !is_long(plot)) {
-        text.push_str(&plot_table(plot).text());
-        text.push('\n');
-    }
-    if !study.most.is_empty() {
-        text.push_str(&most_table(&study.most).text());
-        text.push('\n');
-    }
-    text.push_str(&statements_table(&study.statements).text());
-    text.push_str(&format!(
-        "\n  machine {} · seed {} · pioscope {}\n",
-        options.machine.name,
-        options.seed,
-        env!("CARGO_PKG_VERSION")
-    ));
-    if let Some(folder) = &arguments.output {
-        write(folder, &study.plots)?;
-    }
+    let mut text = study.text();
+    text.push_str(&footer(&format!("machine {}", options.machine.name), Some(options.seed)));
+    arguments.output.write(&study.drawings())?;
     crate::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -232,113 +212,5 @@ fn distribution(spread: Spread) -> Distribution {
         Spread::Fixed => Distribution::Fixed,
         Spread::Uniform => Distribution::Uniform,
         Spread::Exponential => Distribution::Exponential,
-    }
-}
-
-fn write(folder: &Path, plots: &[Plot]) -> Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
-    for plot in plots {
-        let path = folder.join(format!("{}.svg", file_name(plot)));
-        std::fs::write(&path, chart::svg(&figure(plot)))
-            .with_context(|| format!("{}: cannot write", path.display()))?;
-    }
-    Ok(())
-}
-
-fn is_numbered(plot: &Plot) -> bool {
-    plot.name.starts_with(|letter: char| letter.is_ascii_digit())
-}
-
-/// Pings, and all nodes of a machine: too many points to print.
-fn is_long(plot: &Plot) -> bool {
-    plot.curves.iter().any(|curve| curve.points.len() > 20)
-}
-
-fn file_name(plot: &Plot) -> String {
-    if is_numbered(plot) { format!("figure-{}", plot.name) } else { plot.name.clone() }
-}
-
-fn title(plot: &Plot) -> String {
-    if is_numbered(plot) { format!("Figure {}: {}", plot.name, plot.title) } else { plot.title.clone() }
-}
-
-fn figure(plot: &Plot) -> Figure {
-    let point = |point: &coll::Point| chart::Point {
-        x: point.x,
-        y: point.y,
-        low: point.y - point.half_width,
-        high: point.y + point.half_width,
-    };
-    let series = |curve: &coll::Curve| Series {
-        name: curve.name.clone(),
-        points: curve.points.iter().map(point).collect(),
-    };
-    Figure {
-        title: format!("Coll et al. 2003, {}", title(plot)),
-        x_label: plot.x_label.clone(),
-        y_label: plot.y_label.clone(),
-        log_x: plot.log_x,
-        log_y: false,
-        series: plot.curves.iter().map(series).collect(),
-    }
-}
-
-fn plot_table(plot: &Plot) -> Table {
-    let row = |curve: &coll::Curve, point: &coll::Point| {
-        vec![
-            curve.name.clone(),
-            point.x.to_string(),
-            format!("{:.1}", point.y),
-            if point.half_width > 0.0 { format!("± {:.1}", point.half_width) } else { String::new() },
-        ]
-    };
-    let curves = plot.curves.iter();
-    Table {
-        title: title(plot),
-        note: format!("x: {}. y: {}.", plot.x_label, plot.y_label),
-        columns: vec!["line", ">x", ">y", ">95 %"],
-        rows: curves.flat_map(|curve| curve.points.iter().map(|point| row(curve, point))).collect(),
-    }
-}
-
-fn most_table(most: &[Most]) -> Table {
-    let row = |most: &Most| {
-        vec![most.traffic.clone(), most.application.clone(), format!("{:.0} MB/s", most.accepted)]
-    };
-    Table {
-        title: "Table 1: the most that I/O nodes accept, each".to_owned(),
-        note: format!("Predicted before the printed table was looked up, on {LOOKED_UP}."),
-        columns: vec!["traffic", "application", ">accepted"],
-        rows: most.iter().map(row).collect(),
-    }
-}
-
-fn statements_table(statements: &[Statement]) -> Table {
-    let number = |value: f64, unit: &str| format!("{value:.3} {unit}").trim_end().to_owned();
-    let row = |statement: &Statement| {
-        let (value, unit) = match &statement.computed {
-            Computed::Number(value, unit) => (number(*value, unit), *unit),
-            Computed::Words(words) => (words.clone(), ""),
-        };
-        vec![
-            statement.place.to_owned(),
-            statement.what.clone(),
-            match statement.published {
-                Published::Number(published) | Published::AtLeast(published) => number(published, unit),
-                Published::Words(words) => format!("\"{words}\""),
-                Published::Nothing => "–".to_owned(),
-            },
-            value,
-            statement.error().map_or("–".into(), |error| format!("{:+.1} %", error * 100.0)),
-            statement.basis.name().to_owned(),
-        ]
-    };
-    Table {
-        title: "What the paper states, and what we compute".to_owned(),
-        note: "exact: follows from the description. calibrated: a parameter was fitted to the number. predicted: nothing \
-               was fitted to it. papers/coll-2003/README.md says where each number comes from."
-            .to_owned(),
-        columns: vec!["section", "what", ">published", ">computed", ">error", "basis"],
-        rows: statements.iter().map(row).collect(),
     }
 }

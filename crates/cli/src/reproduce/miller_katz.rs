@@ -1,27 +1,18 @@
 //! `pioscope reproduce miller-katz`: the study of Miller and Katz (1991).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use pio_machine::{Computer, Duration, parse_size};
-use pio_report::Table;
-use pio_report::chart;
-use pio_report::units::significant;
-use pio_studies::miller_katz::{self, MEGAWORD, Sensitivity, Study};
-use pio_studies::{Computed, LOOKED_UP, Published, Statement, Verdict};
+use pio_studies::miller_katz::{self, Changes, FIGURES, MEGAWORD, Study};
 
+use super::output::{Output, footer};
 use crate::progress::Working;
 
-mod figures;
 mod tables;
-
-use figures::Drawn;
-
-/// The figures that have data.
-const FIGURES: [u32; 5] = [3, 4, 6, 7, 8];
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -61,9 +52,8 @@ pub(super) struct Arguments {
     /// Another value for a key of the computer's description
     #[arg(long = "set", value_name = "KEY=VALUE")]
     changes: Vec<Change>,
-    /// Folder for the figures, as SVG files [default: none are written]
-    #[arg(short, long, value_name = "FOLDER")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// Bytes, also as megawords.
@@ -103,9 +93,10 @@ impl FromStr for Change {
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<ExitCode> {
-    arguments.output.as_deref().map_or(Ok(()), crate::whole_file::check_folder)?;
+    arguments.output.check()?;
     check(&arguments)?;
     let computer = computer(&arguments)?;
+    let changes = changes(&arguments);
     let working = Working::new("generating the applications");
     let everything = arguments.figures.is_empty();
     let wanted = if everything { &FIGURES[..] } else { &arguments.figures[..] };
@@ -113,7 +104,7 @@ pub(super) fn run(arguments: Arguments) -> Result<ExitCode> {
         Study::new(computer, &[])?
     } else {
         let names: Vec<String> =
-            wanted.iter().flat_map(|number| figures::applications(*number, &arguments)).collect();
+            wanted.iter().flat_map(|number| miller_katz::applications(*number, &changes)).collect();
         Study::new(computer, &names)?
     };
     let mut text = String::new();
@@ -129,35 +120,25 @@ pub(super) fn run(arguments: Arguments) -> Result<ExitCode> {
     }
     for number in wanted {
         working.now(&format!("simulating Figure {number}"));
-        for drawn in figures::draw(*number, &study, &arguments)? {
+        for drawn in miller_katz::draw(*number, &study, &changes)? {
             text.push_str(&drawn.table.text());
             text.push('\n');
-            if let Some(folder) = &arguments.output {
-                write(folder, &drawn)?;
-            }
+            arguments.output.write(&drawn.figures)?;
         }
     }
     if everything {
         working.now("simulating what the paper states, and other values of what it leaves out");
-        let (stated, unknown): (Vec<Statement>, Vec<Statement>) = miller_katz::statements(&study)?
-            .into_iter()
-            .partition(|statement| statement.published != Published::Nothing);
-        text.push_str(&statements_table(&stated).text());
-        text.push('\n');
-        text.push_str(&predictions_table(&unknown).text());
-        text.push('\n');
-        text.push_str(&sensitivities_table(&miller_katz::sensitivities(&study)?).text());
+        for table in miller_katz::statement_tables(&miller_katz::statements(&study)?) {
+            text.push_str(&table.text());
+            text.push('\n');
+        }
+        text.push_str(&miller_katz::sensitivities_table(&miller_katz::sensitivities(&study)?).text());
     }
     drop(working);
     if off_table {
         eprintln!("pioscope: a generated trace is more than 2 % off its table");
     }
-    let computer = &study.computer;
-    text.push_str(&format!(
-        "\n  computer {} · nothing is random · pioscope {}\n",
-        computer.name,
-        env!("CARGO_PKG_VERSION")
-    ));
+    text.push_str(&footer(&format!("computer {}", study.computer.name), None));
     crate::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -173,6 +154,14 @@ fn check(arguments: &Arguments) -> Result<()> {
     if arguments.figures.is_empty() && figures_only {
         bail!("--application, --cache, --policy and --ssd change a figure: name it with --figure");
     }
+    if let Some(figure) = arguments.figures.iter().find(|figure| [6, 7].contains(*figure)) {
+        if arguments.caches.len() > 1 {
+            bail!("--cache: Figure {figure} has one size; Figure 8 compares sizes");
+        }
+        if arguments.policies.len() > 1 {
+            bail!("--policy: Figure {figure} has one policy; Figure 8 compares policies");
+        }
+    }
     if !(1..=1000).contains(&arguments.instances) {
         bail!("--instances {}: expected 1 to 1000", arguments.instances);
     }
@@ -180,6 +169,17 @@ fn check(arguments: &Arguments) -> Result<()> {
         bail!("--seconds {}: expected above 0, at most 1000000", arguments.seconds);
     }
     Ok(())
+}
+
+fn changes(arguments: &Arguments) -> Changes {
+    Changes {
+        applications: arguments.applications.clone(),
+        copies: arguments.instances,
+        caches: arguments.caches.iter().map(|size| size.0).collect(),
+        policies: arguments.policies.clone(),
+        ssd: arguments.ssd.map(|size| size.0),
+        shown: Duration::from_seconds(arguments.seconds),
+    }
 }
 
 fn computer(arguments: &Arguments) -> Result<Computer> {
@@ -192,93 +192,6 @@ fn computer(arguments: &Arguments) -> Result<Computer> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).with_context(|| format!("{name}: cannot read"))?;
     Ok(Computer::parse_with(&name, &text, &changes)?)
-}
-
-fn write(folder: &Path, drawn: &Drawn) -> Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
-    for (name, figure) in &drawn.figures {
-        let path = folder.join(format!("{name}.svg"));
-        std::fs::write(&path, chart::svg(figure))
-            .with_context(|| format!("{}: cannot write", path.display()))?;
-    }
-    Ok(())
-}
-
-fn statements_table(statements: &[Statement]) -> Table {
-    let cells = |one: &Statement| {
-        let unit = if let Computed::Number(_, unit) = one.computed { unit } else { "" };
-        let published = match one.published {
-            Published::Number(number) => format!("{} {unit}", significant(number)),
-            Published::AtLeast(number) => format!("at least {} {unit}", significant(number)),
-            Published::Words(words) => words.to_owned(),
-            Published::Nothing => String::new(),
-        };
-        vec![
-            one.place.to_owned(),
-            one.what.clone(),
-            published.trim().to_owned(),
-            computed(one),
-            verdict(one),
-            one.basis.name().to_owned(),
-        ]
-    };
-    Table {
-        title: "What the paper states".to_owned(),
-        note:
-            "calibrated: a parameter was chosen by it. predicted: nothing was fitted to it. 1 MW is 8 MiB. \
-               papers/miller-katz-1991/README.md says where each number comes from."
-                .to_owned(),
-        columns: vec!["section", "what", "published", ">computed", "", "basis"],
-        rows: statements.iter().map(cells).collect(),
-    }
-}
-
-/// What the models were not given of the paper: ours can be held against it.
-fn predictions_table(statements: &[Statement]) -> Table {
-    let cells = |one: &Statement| vec![one.place.to_owned(), one.what.clone(), computed(one)];
-    Table {
-        title: format!(
-            "Predicted before the paper's numbers were looked up on {LOOKED_UP}, or never printed"
-        ),
-        note: "Nothing was fitted to any of them.".to_owned(),
-        columns: vec!["section", "what", ">predicted"],
-        rows: statements.iter().map(cells).collect(),
-    }
-}
-
-fn computed(statement: &Statement) -> String {
-    match &statement.computed {
-        Computed::Number(value, unit) => format!("{} {unit}", significant(*value)).trim_end().to_owned(),
-        Computed::Words(words) => words.clone(),
-    }
-}
-
-fn verdict(statement: &Statement) -> String {
-    match statement.verdict {
-        Verdict::Error(error) => format!("{:+.1} %", error * 100.0),
-        Verdict::Holds => "as stated".to_owned(),
-        Verdict::Fails => "NOT AS STATED".to_owned(),
-        Verdict::Open => String::new(),
-    }
-}
-
-fn sensitivities_table(rows: &[Sensitivity]) -> Table {
-    let cells = |row: &Sensitivity| {
-        let mut cells = vec![row.change.clone()];
-        cells.extend(row.idle_s.iter().map(|idle| format!("{idle:.1}")));
-        cells
-    };
-    Table {
-        title: "Idle time of two venus if a parameter that was never printed were another, s".to_owned(),
-        note: "One change at a time. The columns are sizes of the buffers.".to_owned(),
-        columns: vec!["change", ">1 MW", ">2 MW", ">4 MW", ">16 MW"],
-        rows: rows.iter().map(cells).collect(),
-    }
-}
-
-/// The time that `--seconds` says.
-fn shown(arguments: &Arguments) -> Duration {
-    Duration::from_seconds(arguments.seconds)
 }
 
 #[cfg(test)]

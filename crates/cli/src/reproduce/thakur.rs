@@ -10,8 +10,7 @@ use pio_explain::{Explanation, OperationTable, Sizes};
 use pio_mpi::Commands;
 use pio_plan::{Hints, Strategy};
 use pio_report::Table;
-use pio_studies::thakur::{self, Row};
-use pio_studies::{Computed, Published, Statement};
+use pio_studies::thakur;
 use pio_trace::Op;
 
 use crate::apply::{self, How};
@@ -47,7 +46,7 @@ pub(super) fn run(arguments: Arguments) -> Result<ExitCode> {
     let working = Working::new("simulating");
     let rows = thakur::reproduce()?;
     drop(working);
-    text.push_str(&rows_table(&rows).text());
+    text.push_str(&thakur::table(&rows).text());
     crate::print(&text)?;
     if !equal {
         bail!("the run's counts are not the published ones");
@@ -166,39 +165,5 @@ fn checks_table(checks: &[Check]) -> Table {
             .to_owned(),
         columns: vec!["count", ">published", ">here", ""],
         rows: checks.iter().map(row).collect(),
-    }
-}
-
-fn rows_table(rows: &[Row]) -> Table {
-    let number = |value: f64, unit: &str| {
-        let digits = if unit.is_empty() { 0 } else { 3 };
-        format!("{value:.digits$} {unit}").trim_end().to_owned()
-    };
-    let numbers = |statement: &Statement| match (&statement.computed, statement.published) {
-        (Computed::Number(computed, unit), Published::Number(published)) => {
-            (number(published, unit), number(*computed, unit))
-        }
-        (Computed::Number(computed, unit), _) => ("–".to_owned(), number(*computed, unit)),
-        (Computed::Words(words), _) => ("–".to_owned(), words.clone()),
-    };
-    let cells = |Row { machine, statement }: &Row| {
-        let (published, computed) = numbers(statement);
-        vec![
-            (*machine).to_owned(),
-            statement.place.to_owned(),
-            statement.what.clone(),
-            published,
-            computed,
-            statement.error().map_or("–".into(), |error| format!("{:+.1} %", error * 100.0)),
-            statement.basis.name().to_owned(),
-        ]
-    };
-    Table {
-        title: "The same application on simulated machines, all processes together".to_owned(),
-        note: "exact: follows from application and strategy alone. calibrated: a parameter was fitted to the number. \
-               predicted: nothing was fitted to it. papers/thakur-1996/README.md says where each number comes from."
-            .to_owned(),
-        columns: vec!["machine", "case", "what", ">published", ">computed", ">error", "basis"],
-        rows: rows.iter().map(cells).collect(),
     }
 }

@@ -34,7 +34,11 @@ pub(super) fn each<T: Sync, R: Send>(
         }
     });
     let result = |result: Mutex<Option<Result<R>>>| {
-        result.into_inner().ok().flatten().unwrap_or_else(|| Err(anyhow!("not started, because another point failed")))
+        result
+            .into_inner()
+            .ok()
+            .flatten()
+            .unwrap_or_else(|| Err(anyhow!("not started, because another point failed")))
     };
     results.into_iter().map(result).collect()
 }

@@ -80,10 +80,7 @@ fn files_go_in_and_come_out_again() {
     assert_eq!(df.lines().filter(|line| line.contains("127.0.0.1:")).count(), 3, "{df}");
 
     let check = scene.store(&["check"]).succeeds().out;
-    assert!(
-        check.starts_with("3 files, ") && check.ends_with(" blocks: all checksums match\n"),
-        "{check}"
-    );
+    assert!(check.starts_with("3 files, ") && check.ends_with(" blocks: all checksums match\n"), "{check}");
     // A copy replaces what was there.
     scene.store(&["cp", "empty", "pioscope:run/mesh.nc"]).succeeds();
     assert!(scene.store(&["stat", "run/mesh.nc"]).succeeds().out.contains("size     0 B"));

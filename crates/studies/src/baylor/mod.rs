@@ -9,8 +9,9 @@
 mod io_node;
 mod plots;
 mod points;
+mod rates;
 mod statements;
-mod table;
+mod tables;
 
 use std::collections::BTreeMap;
 
@@ -25,9 +26,10 @@ use thiserror::Error;
 use crate::pios::{self, Length, Measured, Mix, Placement, PlacementError, Scenario, WholeNodes};
 
 pub use io_node::{IoNodeTimes, io_node_times};
-pub use plots::{Line, Plot, plots};
+pub use plots::{Plot, plots};
+pub use rates::{RATE_ROWS, RateRow, loads, rates};
 pub use statements::statements;
-pub use table::{RATE_ROWS, RateRow, loads, rates};
+pub use tables::text;
 
 /// The machine of the study, built in.
 pub const MACHINE: &str = "pios-64";

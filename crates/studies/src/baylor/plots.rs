@@ -1,5 +1,6 @@
 //! Figures 6 to 13: what each shows of the simulations.
 
+use pio_report::chart::{self, Figure, Series};
 use pio_sim::kernel::Estimate;
 
 use super::points::{
@@ -8,32 +9,19 @@ use super::points::{
 };
 use super::{Options, Outcomes, Point};
 
-/// A figure, or one panel of it. Times in seconds.
+/// A figure, or one panel of it, in the unit that suits its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
-    /// Its number in the paper.
-    pub figure: u32,
-    /// What sets this panel apart, as part of a file's name; empty if it is the only one.
-    pub panel: String,
-    /// What it shows.
-    pub title: String,
-    /// What is along the horizontal axis.
-    pub x_label: &'static str,
-    /// What is along the vertical axis.
-    pub y_label: &'static str,
-    /// Whether the vertical axis is a time, rather than a ratio.
-    pub is_time: bool,
+    /// The vertical axis's unit; empty for a ratio.
+    pub unit: &'static str,
     /// Its lines.
-    pub lines: Vec<Line>,
+    pub figure: Figure,
 }
 
-/// A line of a figure.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Line {
-    /// What it is of.
-    pub name: String,
-    /// Its points: where, and what.
-    pub points: Vec<(f64, Estimate)>,
+/// A line of a figure: what it is of, and its points, in seconds or as a ratio.
+struct Line {
+    name: String,
+    points: Vec<(f64, Estimate)>,
 }
 
 /// The panels of a figure.
@@ -98,12 +86,51 @@ struct Maker<'a> {
 }
 
 const IO_NODES: &str = "I/O nodes";
-const TIME: &str = "mean time";
+
+/// A vertical axis, and what seconds are times its unit.
+struct Axis {
+    y_label: String,
+    unit: &'static str,
+    scale: f64,
+}
 
 impl Maker<'_> {
+    /// A plot of times.
     fn plot(&self, panel: String, title: String, x_label: &'static str, lines: Vec<Line>) -> Plot {
-        let lines = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
-        Plot { figure: self.figure, panel, title, x_label, y_label: TIME, is_time: true, lines }
+        let most =
+            lines.iter().flat_map(|line| &line.points).map(|(_, found)| found.mean).fold(0.0, f64::max);
+        let (unit, scale) = if most < 1e-3 { ("µs", 1e6) } else { ("ms", 1e3) };
+        let y_label = format!("mean time, {unit}");
+        self.scaled(panel, title, x_label, lines, Axis { y_label, unit, scale })
+    }
+
+    fn scaled(
+        &self,
+        panel: String,
+        title: String,
+        x_label: &'static str,
+        lines: Vec<Line>,
+        Axis { y_label, unit, scale }: Axis,
+    ) -> Plot {
+        let panel = if panel.is_empty() { panel } else { format!("-{panel}") };
+        let point = |(x, found): (f64, Estimate)| chart::Point {
+            x,
+            y: found.mean * scale,
+            low: (found.mean - found.half_width) * scale,
+            high: (found.mean + found.half_width) * scale,
+        };
+        let lines = lines.into_iter().filter(|line| !line.points.is_empty());
+        let figure = Figure {
+            name: format!("figure-{:02}{panel}", self.figure),
+            title: format!("Figure {}: {title}", self.figure),
+            x_label: x_label.to_owned(),
+            y_label,
+            series: lines
+                .map(|line| Series { name: line.name, points: line.points.into_iter().map(point).collect() })
+                .collect(),
+            ..Figure::default()
+        };
+        Plot { unit, figure }
     }
 
     fn io_node(&self) -> Vec<Plot> {
@@ -239,8 +266,8 @@ impl Maker<'_> {
             for &size in &sizes(self.options) {
                 let lines = self.lines_by_load(nodes, size, &loads, Outcomes::normalised_message);
                 let title = format!("Message time with I/O over that without, {nodes} nodes");
-                let plot = self.plot(self.panel("", nodes, size), title, IO_NODES, lines);
-                plots.push(Plot { y_label: "normalised time", is_time: false, ..plot });
+                let axis = Axis { y_label: "normalised time".to_owned(), unit: "", scale: 1.0 };
+                plots.push(self.scaled(self.panel("", nodes, size), title, IO_NODES, lines, axis));
             }
         }
         plots

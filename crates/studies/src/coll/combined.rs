@@ -4,9 +4,10 @@ use crate::coll::CollError;
 use crate::coll::multiple::{Pattern, clients};
 use crate::coll::options::{MEGA, Options, System};
 use crate::coll::placement::{ApplicationMapping, FirstHalf, IoMapping, Placement};
-use crate::coll::plan::{Curve, Plan, Plot, Point, Run, Watched};
+use crate::coll::plan::{Plan, Run, Watched};
 use crate::coll::traffic::{Destinations, Distribution, Process};
 use crate::{Basis, Computed, Published, Statement, Verdict};
+use pio_report::chart::{Figure, Point, Series};
 
 /// Figures 9 a to f: a plot for each application mapping and load of the I/O job.
 pub(super) fn plans(system: &System, options: &Options) -> Result<Vec<Plan>, CollError> {
@@ -15,13 +16,14 @@ pub(super) fn plans(system: &System, options: &Options) -> Result<Vec<Plan>, Col
         for application in &options.applications {
             let shared = *application == ApplicationMapping::Shared;
             let letter = ('a'..='z').nth(row * 2 + usize::from(!shared)).unwrap_or('z');
-            let plot = Plot {
+            let plot = Figure {
                 name: format!("9{letter}"),
                 title: format!("Combined traffic, {} I/O, I/O load {io_load}", application.name()),
                 x_label: "Offered load of the compute job (MB/s for each node)".to_owned(),
                 y_label: "Accepted load of the compute job (MB/s for each node)".to_owned(),
                 log_x: false,
-                curves: Vec::new(),
+                log_y: false,
+                series: Vec::new(),
             };
             let mut runs = Vec::new();
             for (io, first) in mappings(options) {
@@ -37,40 +39,41 @@ pub(super) fn plans(system: &System, options: &Options) -> Result<Vec<Plan>, Col
 }
 
 /// Figure 10: what the compute job gets at most, from the curves of Figure 9 and from those without I/O.
-pub(super) fn summary(options: &Options, plots: &[Plot]) -> Plot {
-    let combined: Vec<&Plot> = plots.iter().filter(|plot| plot.name.starts_with('9')).collect();
+pub(super) fn summary(options: &Options, plots: &[Figure]) -> Figure {
+    let combined: Vec<&Figure> = plots.iter().filter(|plot| plot.name.starts_with('9')).collect();
     let alone = plots.iter().find(|plot| plot.name == "alone");
-    let point = |io_load: f64, curve: &Curve| Point { x: io_load, y: curve.highest(), half_width: 0.0 };
+    let point = |io_load: f64, curve: &Series| Point::exact(io_load, curve.highest());
     let mut curves = Vec::new();
     for (column, application) in options.applications.iter().enumerate() {
-        let without = alone.and_then(|plot| plot.curves.get(column)).map(|curve| point(0.0, curve));
+        let without = alone.and_then(|plot| plot.series.get(column)).map(|curve| point(0.0, curve));
         for (number, (io, first)) in mappings(options).into_iter().enumerate() {
             let mut points: Vec<Point> = without.into_iter().collect();
             for (row, io_load) in options.io_loads.iter().enumerate() {
                 let plot = combined.get(row * options.applications.len() + column);
-                let curve = plot.and_then(|plot| plot.curves.get(number));
+                let curve = plot.and_then(|plot| plot.series.get(number));
                 points.extend(curve.map(|curve| point(*io_load, curve)));
             }
             let name = format!("{}, {}", application.name(), mapping_name(io, first));
-            curves.push(Curve { name, points });
+            curves.push(Series { name, points });
         }
     }
-    Plot {
+    Figure {
         name: "10".to_owned(),
         title: "Combined traffic: what the compute job gets at most".to_owned(),
         x_label: "Load of the I/O job (part of what a node can inject)".to_owned(),
         y_label: "Highest accepted load (MB/s for each compute node)".to_owned(),
         log_x: false,
-        curves,
+        log_y: false,
+        series: curves,
     }
 }
 
 /// Section 5, from Figure 10: jobs may be mapped freely, but for compute processes on I/O nodes.
-pub(super) fn conclusions(options: &Options, summary: &Plot) -> Vec<Statement> {
+pub(super) fn conclusions(options: &Options, summary: &Figure) -> Vec<Statement> {
     let applications = options.applications.iter();
     let all =
         applications.flat_map(|application| mappings(options).into_iter().map(move |on| (application, on)));
-    let statement = |(curve, (application, (io, first))): (&Curve, (&ApplicationMapping, _))| {
+    let statement = |(curve, (application, (io, first))): (&Series, (&ApplicationMapping, _))| {
         let on_io_nodes = *application == ApplicationMapping::Shared
             && (io, first) != (IoMapping::Clustered, FirstHalf::Compute);
         let alone = curve.points.first()?.y;
@@ -84,7 +87,7 @@ pub(super) fn conclusions(options: &Options, summary: &Plot) -> Vec<Statement> {
             basis: Basis::Predicted,
         })
     };
-    summary.curves.iter().zip(all).filter_map(statement).collect()
+    summary.series.iter().zip(all).filter_map(statement).collect()
 }
 
 /// One run of the compute job at this offered load, bytes a second for each of its nodes, beside an I/O job of this load,

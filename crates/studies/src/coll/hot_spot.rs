@@ -3,8 +3,9 @@
 use pio_machine::circuit::Arbitration;
 
 use crate::coll::options::{Options, System};
-use crate::coll::plan::{Plan, Plot, Run, Watched};
+use crate::coll::plan::{Plan, Run, Watched};
 use crate::coll::traffic::{Destinations, Distribution, Process};
+use pio_report::chart::Figure;
 
 /// How many write.
 const WRITERS: [u32; 10] = [1, 2, 3, 4, 8, 15, 16, 32, 48, 63];
@@ -51,13 +52,14 @@ fn aggregate(system: &System, options: &Options) -> Plan {
             runs.push((format!("T {times_name}, S {sizes_name}"), counts.map(run).collect()));
         }
     }
-    let plot = Plot {
+    let plot = Figure {
         name: "6a".to_owned(),
         title: "Write hot spot: aggregate bandwidth".to_owned(),
         x_label: "Nodes that write".to_owned(),
         y_label: "Bandwidth (MB/s)".to_owned(),
         log_x: false,
-        curves: Vec::new(),
+        log_y: false,
+        series: Vec::new(),
     };
     Plan { plot, runs }
 }
@@ -78,13 +80,14 @@ fn by_node(system: &System, options: &Options) -> Plan {
             vec![Run { x: 0.0, switches, processes, window: options.window, watched: Watched::Each }],
         )
     };
-    let plot = Plot {
+    let plot = Figure {
         name: "6b".to_owned(),
         title: "Write hot spot: bandwidth of each node, all writing".to_owned(),
         x_label: "Node".to_owned(),
         y_label: "Bandwidth (MB/s)".to_owned(),
         log_x: false,
-        curves: Vec::new(),
+        log_y: false,
+        series: Vec::new(),
     };
     Plan { plot, runs: rules.into_iter().map(run).collect() }
 }

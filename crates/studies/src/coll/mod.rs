@@ -11,8 +11,10 @@ mod ping;
 mod placement;
 mod plan;
 mod statements;
+mod tables;
 mod traffic;
 
+use pio_report::chart::{Figure, Series};
 use thiserror::Error;
 
 use pio_sim::network::circuit::CircuitError;
@@ -24,7 +26,6 @@ use plan::{Plan, carry_out};
 
 pub use options::{MEGA, Options, System};
 pub use placement::{ApplicationMapping, FirstHalf, IoMapping, Placement};
-pub use plan::{Curve, Plot, Point};
 pub use traffic::{Destinations, Distribution, Outcome, Process, Window, run};
 
 /// The figures of the paper that show results.
@@ -36,7 +37,7 @@ pub struct Study {
     /// What the paper states, and what we compute.
     pub statements: Vec<Statement>,
     /// The figures, in the paper's order, and those behind statements.
-    pub plots: Vec<Plot>,
+    pub figures: Vec<Figure>,
     /// Table 1: the most that I/O nodes accept.
     pub most: Vec<Most>,
 }
@@ -110,7 +111,7 @@ pub fn reproduce(
     let mut study = Study::default();
     for (figure, both_ways) in [(4, false), (5, true)] {
         if wants(&[figure]) {
-            study.plots.extend(ping::plots(&system, both_ways));
+            study.figures.extend(ping::plots(&system, both_ways));
             study.statements.extend(statements::pings(&system, both_ways));
         }
     }
@@ -121,27 +122,27 @@ pub fn reproduce(
             "alone" => study.statements.extend(statements::alone(&plot)),
             _ => {}
         }
-        study.plots.push(plot);
+        study.figures.push(plot);
     }
-    study.most = most(&study.plots);
+    study.most = most(&study.figures);
     if wants(&[10]) {
-        let summary = combined::summary(options, &study.plots);
+        let summary = combined::summary(options, &study.figures);
         study.statements.extend(combined::conclusions(options, &summary));
-        study.plots.push(summary);
+        study.figures.push(summary);
     }
     Ok(study)
 }
 
 /// Table 1 from Figures 7 and 8.
-fn most(plots: &[Plot]) -> Vec<Most> {
-    let is_io = |plot: &&Plot| plot.name.starts_with('7') || plot.name.starts_with('8');
-    let lines = |plot: &Plot| {
-        let line = |curve: &Curve| Most {
+fn most(plots: &[Figure]) -> Vec<Most> {
+    let is_io = |plot: &&Figure| plot.name.starts_with('7') || plot.name.starts_with('8');
+    let lines = |plot: &Figure| {
+        let line = |curve: &Series| Most {
             traffic: plot.title.clone(),
             application: curve.name.clone(),
             accepted: curve.highest(),
         };
-        plot.curves.iter().map(line).collect::<Vec<Most>>()
+        plot.series.iter().map(line).collect::<Vec<Most>>()
     };
     plots.iter().filter(is_io).flat_map(lines).collect()
 }
@@ -181,15 +182,15 @@ mod tests {
         let figures = [7, 9, 10];
         let study = reproduce(&options, &figures, &|_, _| {}).unwrap();
         assert_eq!(study, reproduce(&options, &figures, &|_, _| {}).unwrap());
-        let names: Vec<&str> = study.plots.iter().map(|plot| plot.name.as_str()).collect();
+        let names: Vec<&str> = study.figures.iter().map(|plot| plot.name.as_str()).collect();
         assert_eq!(names, ["7a", "7b", "ratio", "9a", "9b", "alone", "10"]);
         assert_eq!(study.most.len(), 4);
-        let mappings: Vec<&str> = study.plots[3].curves.iter().map(|curve| curve.name.as_str()).collect();
+        let mappings: Vec<&str> = study.figures[3].series.iter().map(|curve| curve.name.as_str()).collect();
         assert_eq!(
             mappings,
             ["clustered, compute job first (Ic)", "clustered, I/O job first (Ii)", "distributed"]
         );
-        assert!(study.plots[6].curves.iter().all(|curve| curve.points.len() == 2));
+        assert!(study.figures[6].series.iter().all(|curve| curve.points.len() == 2));
         let on_io_nodes = |statement: &&Statement| statement.published == Published::Words("can interfere");
         assert_eq!(study.statements.iter().filter(on_io_nodes).count(), 2);
     }

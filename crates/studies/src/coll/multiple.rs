@@ -3,8 +3,9 @@
 use crate::coll::CollError;
 use crate::coll::options::{MEGA, Options, System};
 use crate::coll::placement::{ApplicationMapping, IoMapping, Placement};
-use crate::coll::plan::{Plan, Plot, Run, Watched};
+use crate::coll::plan::{Plan, Run, Watched};
 use crate::coll::traffic::{Destinations, Process};
+use pio_report::chart::Figure;
 
 /// Which I/O node a message goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +38,14 @@ pub(super) fn plans(system: &System, options: &Options, pattern: Pattern) -> Res
             IoMapping::Clustered => "a",
             IoMapping::Distributed => "b",
         };
-        let plot = Plot {
+        let plot = Figure {
             name: format!("{figure}{letter}"),
             title: format!("{name} I/O traffic, {} I/O nodes", io.name()),
             x_label: "Offered load (MB/s for each I/O node)".to_owned(),
             y_label: "Accepted load (MB/s for each I/O node)".to_owned(),
             log_x: false,
-            curves: Vec::new(),
+            log_y: false,
+            series: Vec::new(),
         };
         plans.push(Plan { plot, runs });
     }

@@ -5,7 +5,7 @@ use pio_sim::kernel::Time;
 use pio_sim::network::{MessageId, Network};
 
 use crate::coll::options::{MEGA, System};
-use crate::coll::plan::{Curve, Plot, Point};
+use pio_report::chart::{Figure, Point, Series};
 
 /// The three ways to send that Figures 4 and 5 compare.
 const WAYS: [(&str, Memory, Library); 3] = [
@@ -44,13 +44,13 @@ pub(super) fn sent_by(system: &System, memory: Memory, library: Library) -> Syst
 }
 
 /// Figures 4 a and b, or 5 a and b.
-pub(super) fn plots(system: &System, both_ways: bool) -> Vec<Plot> {
+pub(super) fn plots(system: &System, both_ways: bool) -> Vec<Figure> {
     let (figure, direction) = if both_ways { (5, "Bidirectional") } else { (4, "Unidirectional") };
-    let curves = |sizes: &[u64], value: &dyn Fn(&System, u64) -> f64| -> Vec<Curve> {
+    let curves = |sizes: &[u64], value: &dyn Fn(&System, u64) -> f64| -> Vec<Series> {
         let curve = |(name, memory, library): &(&str, Memory, Library)| {
             let system = sent_by(system, *memory, *library);
-            let point = |bytes: &u64| Point { x: *bytes as f64, y: value(&system, *bytes), half_width: 0.0 };
-            Curve { name: (*name).to_owned(), points: sizes.iter().map(point).collect() }
+            let point = |bytes: &u64| Point::exact(*bytes as f64, value(&system, *bytes));
+            Series { name: (*name).to_owned(), points: sizes.iter().map(point).collect() }
         };
         WAYS.iter().map(curve).collect()
     };
@@ -58,21 +58,23 @@ pub(super) fn plots(system: &System, both_ways: bool) -> Vec<Plot> {
     let small: Vec<u64> = std::iter::once(0).chain((0..=64).map(|step| (step * 64).max(1))).collect();
     let each = if both_ways { ", each way" } else { "" };
     vec![
-        Plot {
+        Figure {
             name: format!("{figure}a"),
             title: format!("{direction} ping: bandwidth"),
             x_label: "Message size (B)".to_owned(),
             y_label: format!("Bandwidth{each} (MB/s)"),
             log_x: true,
-            curves: curves(&powers, &|system, bytes| bandwidth(system, bytes, both_ways) / MEGA),
+            log_y: false,
+            series: curves(&powers, &|system, bytes| bandwidth(system, bytes, both_ways) / MEGA),
         },
-        Plot {
+        Figure {
             name: format!("{figure}b"),
             title: format!("{direction} ping: latency"),
             x_label: "Message size (B)".to_owned(),
             y_label: "Latency (us)".to_owned(),
             log_x: false,
-            curves: curves(&small, &|system, bytes| latency(system, bytes, both_ways) * 1e6),
+            log_y: false,
+            series: curves(&small, &|system, bytes| latency(system, bytes, both_ways) * 1e6),
         },
     ]
 }

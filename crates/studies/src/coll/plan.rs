@@ -4,58 +4,15 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pio_machine::circuit::Circuit as Switches;
+use pio_report::chart::{Figure, Point, Series};
 use rayon::prelude::*;
 
 use crate::coll::options::{MEGA, System};
 use crate::coll::traffic::{Process, Window, run};
 
-/// A figure, in the paper's own axes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plot {
-    /// Its number in the paper.
-    pub name: String,
-    /// What it shows.
-    pub title: String,
-    /// Quantity and unit along the horizontal axis.
-    pub x_label: String,
-    /// Quantity and unit along the vertical axis.
-    pub y_label: String,
-    /// Whether the horizontal axis is logarithmic.
-    pub log_x: bool,
-    /// Its lines.
-    pub curves: Vec<Curve>,
-}
-
-/// A line of a figure.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Curve {
-    /// What tells it from the others.
-    pub name: String,
-    /// From left to right.
-    pub points: Vec<Point>,
-}
-
-/// A point of a line.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
-    /// Where on the horizontal axis.
-    pub x: f64,
-    /// Where on the vertical axis: a mean, if it is random.
-    pub y: f64,
-    /// Half the width of its 95 % confidence interval.
-    pub half_width: f64,
-}
-
-impl Curve {
-    /// The highest point: what is accepted at most.
-    pub fn highest(&self) -> f64 {
-        self.points.iter().map(|point| point.y).fold(0.0, f64::max)
-    }
-}
-
 /// A figure whose points are still to be found.
 pub(super) struct Plan {
-    pub plot: Plot,
+    pub plot: Figure,
     /// Of each curve: its runs.
     pub runs: Vec<(String, Vec<Run>)>,
 }
@@ -83,7 +40,7 @@ pub(super) fn carry_out(
     plans: Vec<Plan>,
     seed: u64,
     progress: &(dyn Fn(usize, usize) + Sync),
-) -> Vec<Plot> {
+) -> Vec<Figure> {
     let total = plans.iter().flat_map(|plan| &plan.runs).map(|(_, runs)| runs.len()).sum();
     let done = AtomicUsize::new(0);
     let points = |one: Run| {
@@ -93,7 +50,7 @@ pub(super) fn carry_out(
         let point = |x, which, each| {
             let rate = outcome.rate(which, one.window);
             let scale = 1.0 / (MEGA * each);
-            Point { x, y: rate.mean * scale, half_width: rate.half_width * scale }
+            Point::within(x, rate.mean * scale, rate.half_width * scale)
         };
         match one.watched {
             Watched::Together { which, each } => vec![point(one.x, which, each)],
@@ -107,8 +64,8 @@ pub(super) fn carry_out(
     };
     let curve = |(name, runs): (String, Vec<Run>)| {
         let points: Vec<Vec<Point>> = runs.into_par_iter().map(points).collect();
-        Curve { name, points: points.concat() }
+        Series { name, points: points.concat() }
     };
-    let plot = |plan: Plan| Plot { curves: plan.runs.into_par_iter().map(curve).collect(), ..plan.plot };
+    let plot = |plan: Plan| Figure { series: plan.runs.into_par_iter().map(curve).collect(), ..plan.plot };
     plans.into_par_iter().map(plot).collect()
 }

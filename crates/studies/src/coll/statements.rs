@@ -4,9 +4,10 @@ use pio_machine::circuit::{Library, Memory};
 
 use crate::coll::options::{MEGA, Options, System};
 use crate::coll::placement::{ApplicationMapping, FirstHalf, IoMapping};
-use crate::coll::plan::{Curve, Plan, Plot, Run};
+use crate::coll::plan::{Plan, Run};
 use crate::coll::{CollError, combined, multiple, ping};
 use crate::{Basis, Computed, Published, Statement, Verdict};
+use pio_report::chart::{Figure, Series};
 
 const LONG: u64 = 4_000_000;
 
@@ -44,7 +45,7 @@ pub(super) fn pings(system: &System, both_ways: bool) -> Vec<Statement> {
 }
 
 /// Section 4.3: places of contention, and what they do to bandwidth.
-pub(super) fn hot_spot(system: &System, by_node: &Plot) -> Vec<Statement> {
+pub(super) fn hot_spot(system: &System, by_node: &Figure) -> Vec<Statement> {
     let mut statements = Vec::new();
     for (from, to, published) in [(1, 3, 1.0), (4, 15, 2.0), (16, 63, 3.0)] {
         let levels: Vec<u32> =
@@ -53,7 +54,7 @@ pub(super) fn hot_spot(system: &System, by_node: &Plot) -> Vec<Statement> {
         let what = format!("places of contention from nodes {from} to {to} to node 0");
         statements.push(Statement::number("4.3", what, published, mean, "", Basis::Exact));
     }
-    for curve in &by_node.curves {
+    for curve in &by_node.series {
         let mean = |from: f64, to: f64| {
             let within = curve.points.iter().filter(|point| (from..=to).contains(&point.x));
             let (count, sum) = within.fold((0.0, 0.0), |(count, sum), point| (count + 1.0, sum + point.y));
@@ -85,20 +86,21 @@ pub(super) fn ratio_plan(system: &System, options: &Options) -> Result<Plan, Col
         let curve: Result<Vec<Run>, CollError> = [0.0, 0.5, 1.0].into_iter().map(run).collect();
         runs.push((format!("{} I/O nodes", io.name()), curve?));
     }
-    let plot = Plot {
+    let plot = Figure {
         name: "ratio".to_owned(),
         title: "Share of writes at the highest offered load, random I/O traffic".to_owned(),
         x_label: "Share of writes".to_owned(),
         y_label: "Accepted load (MB/s for each I/O node)".to_owned(),
         log_x: false,
-        curves: Vec::new(),
+        log_y: false,
+        series: Vec::new(),
     };
     Ok(Plan { plot, runs })
 }
 
 /// Section 4.4.
-pub(super) fn ratio(plot: &Plot) -> Vec<Statement> {
-    let statement = |curve: &Curve| {
+pub(super) fn ratio(plot: &Figure) -> Vec<Statement> {
+    let statement = |curve: &Series| {
         let lowest = curve.points.iter().map(|point| point.y).fold(f64::INFINITY, f64::min);
         Statement {
             place: "4.4",
@@ -109,7 +111,7 @@ pub(super) fn ratio(plot: &Plot) -> Vec<Statement> {
             basis: Basis::Predicted,
         }
     };
-    plot.curves.iter().map(statement).collect()
+    plot.series.iter().map(statement).collect()
 }
 
 /// Runs of the compute job alone, with each application mapping.
@@ -122,22 +124,23 @@ pub(super) fn alone_plan(system: &System, options: &Options) -> Result<Plan, Col
         let curve: Result<Vec<Run>, CollError> = options.offered_compute.iter().map(run).collect();
         runs.push((application.name().to_owned(), curve?));
     }
-    let plot = Plot {
+    let plot = Figure {
         name: "alone".to_owned(),
         title: "The compute job alone".to_owned(),
         x_label: "Offered load (MB/s for each node)".to_owned(),
         y_label: "Accepted load (MB/s for each node)".to_owned(),
         log_x: false,
-        curves: Vec::new(),
+        log_y: false,
+        series: Vec::new(),
     };
     Ok(Plan { plot, runs })
 }
 
 /// Section 4.5.
-pub(super) fn alone(plot: &Plot) -> Vec<Statement> {
-    let statement = |curve: &Curve| {
+pub(super) fn alone(plot: &Figure) -> Vec<Statement> {
+    let statement = |curve: &Series| {
         let what = format!("asymptotic bandwidth of the compute job alone, {} mapping", curve.name);
         Statement::number("4.5", what, 130.0, curve.highest(), "MB/s", Basis::Predicted)
     };
-    plot.curves.iter().map(statement).collect()
+    plot.series.iter().map(statement).collect()
 }

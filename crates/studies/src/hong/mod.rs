@@ -5,11 +5,13 @@
 //! number of clients and servers. The same benchmark is run on the simulator. `papers/hong-2006/README.md` says what rests
 //! on what.
 
+mod figures;
 mod fit;
 mod linear;
 mod model;
 mod published;
 pub mod simulated;
+mod tables;
 
 use pio_machine::Machine;
 use pio_plan::Direction;
@@ -18,9 +20,11 @@ use thiserror::Error;
 
 use crate::{Basis, Published, Statement, Verdict};
 
+pub use figures::figure;
 pub use fit::{Estimated, Fit, Slope};
 pub use model::{Experiment, Method, Parameter, Parameters, Server};
 pub use published::{Measurement, Printed, PrintedTable};
+pub use tables::{text, thousands};
 
 /// Why the study cannot be run.
 #[derive(Debug, Error)]

@@ -4,10 +4,12 @@
 //! beside what we compute by [`statements()`]; [`figures`] are the paper's, with whatever a user changes.
 //! `papers/miller-katz-1991/README.md` says what rests on what.
 
+mod drawn;
 pub mod figures;
 mod sensitivity;
 mod statements;
 mod tables;
+mod text;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -19,9 +21,11 @@ use pio_sim::workload::miller_katz::{PUBLISHED, application};
 
 use crate::buffers::{Options, Outcome, Process, Program, run};
 
+pub use drawn::{Changes, Drawn, FIGURES, applications, draw};
 pub use sensitivity::{Sensitivity, sensitivities};
 pub use statements::statements;
 pub use tables::{Measured, Printed, printed};
+pub use text::{sensitivities_table, statement_tables, table};
 
 /// Bytes of a megaword, the Cray's measure of memory: 2^20 words of 8 bytes.
 pub const MEGAWORD: u64 = 8 << 20;

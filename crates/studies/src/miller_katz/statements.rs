@@ -142,7 +142,7 @@ fn venus_request(study: &Study) -> Result<u64, SimError> {
 fn sustained(program: &crate::buffers::Program) -> f64 {
     let steps = 20;
     let curves = figures::demand(program, Duration::from_seconds(2.0 / steps as f64));
-    let rates: Vec<f64> = curves[2].points.iter().map(|point| point.1).collect();
+    let rates: Vec<f64> = curves[2].points.iter().map(|point| point.y).collect();
     rates.windows(steps).map(|window| window.iter().sum::<f64>() / steps as f64).fold(0.0, f64::max)
 }
 
@@ -265,7 +265,7 @@ fn unevenness(outcome: &Outcome, at_disk: bool) -> f64 {
     let curves = if at_disk { figures::to_disk(outcome, until) } else { figures::to_buffers(outcome, until) };
     let rates = &curves[2].points;
     let count = rates.len().max(1) as f64;
-    let mean = rates.iter().map(|point| point.1).sum::<f64>() / count;
-    let variance = rates.iter().map(|point| (point.1 - mean).powi(2)).sum::<f64>() / count;
+    let mean = rates.iter().map(|point| point.y).sum::<f64>() / count;
+    let variance = rates.iter().map(|point| (point.y - mean).powi(2)).sum::<f64>() / count;
     if mean > 0.0 { variance.sqrt() / mean } else { 0.0 }
 }

@@ -80,7 +80,7 @@ fn a_study_is_the_same_on_any_number_of_cores() {
     };
     let (one, three) = (run(1), run(3));
     assert_eq!(one, three);
-    assert_eq!(baylor::plots(9, &options, &one)[0].lines.len(), 2);
+    assert_eq!(baylor::plots(9, &options, &one)[0].figure.series.len(), 2);
 }
 
 #[test]

@@ -12,8 +12,8 @@ use pio_mpi::Commands;
 use pio_plan::{Hints, Strategy};
 use pio_report::Table;
 use pio_report::chart::{Figure, Point, Series};
+use pio_studies::hong::thousands;
 
-use super::tables::thousands;
 use crate::apply::{self, How};
 
 /// The program, which is compiled by the user's own `mpicc`.
@@ -300,10 +300,8 @@ impl Measured {
     }
 
     /// The same as figures, each with its file's name.
-    pub(super) fn figures(&self) -> Vec<(String, Figure)> {
-        self.each()
-            .map(|(clients, way)| (format!("measured-{}-{clients}", WAYS[way]), self.figure(clients, way)))
-            .collect()
+    pub(super) fn figures(&self) -> Vec<Figure> {
+        self.each().map(|(clients, way)| self.figure(clients, way)).collect()
     }
 
     fn each(&self) -> impl Iterator<Item = (u32, usize)> + '_ {
@@ -382,6 +380,7 @@ impl Measured {
             Series { name: carrier.name().to_owned(), points: self.of(clients).map(point).collect() }
         };
         Figure {
+            name: format!("measured-{}-{clients}", WAYS[way]),
             title: self.title(clients, way),
             x_label: "segments of all clients".to_owned(),
             y_label: format!("seconds, {} executions", self.executions),

@@ -1,13 +1,13 @@
 //! The study's tables, published beside computed.
 
 use pio_report::Table;
-use pio_studies::hong::{self, Cell, Fit, Known, Row, Slope, Study};
-use pio_studies::{Basis, Computed, Published, Statement, Verdict};
 
 use super::figures::{direction, title};
+use super::{Cell, Fit, Known, Method, Row, Slope, Study};
+use crate::{Basis, Computed, Published, Statement};
 
-/// All of the study.
-pub(super) fn text(study: &Study) -> String {
+/// All that is told of the study.
+pub fn text(study: &Study) -> String {
     let mut tables = vec![parameters(study), sums(&study.fit)];
     tables.extend(study.tables.iter().map(times));
     tables.push(statements(&study.statements));
@@ -54,8 +54,8 @@ fn sums(fit: &Fit) -> Table {
     let row = |slope: &Slope| {
         let disk = format!("k/S_d {}", direction(slope.direction));
         let sum = match slope.method {
-            hong::Method::Collective => format!("α + β + 2 k/S_n + {disk}"),
-            hong::Method::Ecio => format!("α + k/S_sg {} + k/S_n + {disk}", direction(slope.direction)),
+            Method::Collective => format!("α + β + 2 k/S_n + {disk}"),
+            Method::Ecio => format!("α + k/S_sg {} + k/S_n + {disk}", direction(slope.direction)),
         };
         vec![
             format!("{}, {}", slope.method.name(), direction(slope.direction)),
@@ -76,7 +76,7 @@ fn sums(fit: &Fit) -> Table {
     }
 }
 
-fn times(table: &hong::Table) -> Table {
+fn times(table: &super::Table) -> Table {
     let is_known = table.basis != Basis::Predicted;
     let cells = |cell: &Cell| {
         let time = |seconds: f64| format!("{seconds:.2}");
@@ -134,7 +134,7 @@ fn times(table: &hong::Table) -> Table {
     }
 }
 
-fn note(table: &hong::Table, is_known: bool) -> String {
+fn note(table: &super::Table, is_known: bool) -> String {
     if !is_known {
         return format!(
             "Seconds of {} executions. Range: any parameters that fit Tables 1 and 3 alike; with a server that takes one \
@@ -144,7 +144,7 @@ fn note(table: &hong::Table, is_known: bool) -> String {
         );
     }
     let percent = |errors: &mut dyn Iterator<Item = Option<f64>>| {
-        let median = hong::median_error(errors.flatten());
+        let median = super::median_error(errors.flatten());
         median.map_or("–".to_owned(), |error| format!("{:.1} %", error * 100.0))
     };
     let rows = &table.rows;
@@ -158,7 +158,7 @@ fn note(table: &hong::Table, is_known: bool) -> String {
 }
 
 /// Segments as the paper counts them, in thousands.
-pub(super) fn thousands(pieces: u64) -> String {
+pub fn thousands(pieces: u64) -> String {
     (pieces as f64 / 1e3).to_string()
 }
 
@@ -170,7 +170,7 @@ fn statements(statements: &[Statement]) -> Table {
             one.place.to_owned(),
             stated.to_owned(),
             computed.to_owned(),
-            if one.verdict == Verdict::Holds { "holds" } else { "DOES NOT HOLD" }.to_owned(),
+            one.verdict_cell(),
             one.basis.name().to_owned(),
         ]
     };

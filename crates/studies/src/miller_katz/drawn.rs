@@ -1,20 +1,41 @@
 //! The figures, each with whatever the user changes.
 
-use anyhow::{Result, bail};
 use pio_machine::Duration;
 use pio_report::Table;
-use pio_report::chart::{Figure, Point, Series};
+use pio_report::chart::{Figure, Series};
 use pio_report::units::{self, significant};
-use pio_studies::buffers::Outcome;
-use pio_studies::miller_katz::figures::{Curve, Sizes, demand, idle_over_size, to_buffers, to_disk};
-use pio_studies::miller_katz::{Case, MEGAWORD, Study};
+use pio_sim::SimError;
 
-use super::{Arguments, shown};
+use super::figures::{Sizes, demand, idle_over_size, to_buffers, to_disk};
+use super::{Case, MEGAWORD, Study};
+use crate::buffers::Outcome;
 
-/// A figure as a table, and as drawings with their files' names.
-pub(super) struct Drawn {
-    pub(super) table: Table,
-    pub(super) figures: Vec<(String, Figure)>,
+/// The figures that have data.
+pub const FIGURES: [u32; 5] = [3, 4, 6, 7, 8];
+
+/// What a user changes of the figures. Whatever is empty is as the figure has it.
+#[derive(Clone, Debug)]
+pub struct Changes {
+    /// The applications.
+    pub applications: Vec<String>,
+    /// How many copies of an application run.
+    pub copies: u32,
+    /// Sizes of the buffers in main memory, bytes; Figures 6 and 7 have one.
+    pub caches: Vec<u64>,
+    /// Replacement policies; Figures 6 and 7 have one.
+    pub policies: Vec<String>,
+    /// Size of a solid-state disk instead of buffers in main memory, bytes.
+    pub ssd: Option<u64>,
+    /// How much of the run Figures 6 and 7 show.
+    pub shown: Duration,
+}
+
+/// A figure as a table, and as drawings.
+pub struct Drawn {
+    /// Its numbers.
+    pub table: Table,
+    /// Its drawings: none where there is nothing to draw.
+    pub figures: Vec<Figure>,
 }
 
 /// Sizes of Figure 8, megawords.
@@ -23,108 +44,109 @@ const SIZES: [f64; 9] = [0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0];
 const POLICIES: [&str; 4] = ["lru", "clock", "slru", "mru"];
 
 /// The applications that a figure shows: its own, unless others are asked for.
-pub(super) fn applications(number: u32, arguments: &Arguments) -> Vec<String> {
-    match &arguments.applications[..] {
+pub fn applications(number: u32, changes: &Changes) -> Vec<String> {
+    match &changes.applications[..] {
         [] => vec![if number == 4 { "les" } else { "venus" }.to_owned()],
         given => given.to_vec(),
     }
 }
 
 /// A figure, once for each application.
-pub(super) fn draw(number: u32, study: &Study, arguments: &Arguments) -> Result<Vec<Drawn>> {
-    applications(number, arguments)
+///
+/// # Errors
+/// If an application or a policy is unknown, or a size cannot be.
+pub fn draw(number: u32, study: &Study, changes: &Changes) -> Result<Vec<Drawn>, SimError> {
+    applications(number, changes)
         .iter()
         .map(|application| match number {
             3 | 4 => demand_figure(number, study, application),
-            6 | 7 => rate_figure(number, study, application, arguments),
-            _ => idle_figure(study, application, arguments),
+            6 | 7 => rate_figure(number, study, application, changes),
+            _ => idle_figure(study, application, changes),
         })
         .collect()
 }
 
-fn demand_figure(number: u32, study: &Study, application: &str) -> Result<Drawn> {
+fn demand_figure(number: u32, study: &Study, application: &str) -> Result<Drawn, SimError> {
     let curves = demand(study.program(application)?, Duration::from_seconds(1.0));
     let title = format!("Figure {number}: data rate of {application} over CPU time");
     let figure = Figure {
+        name: format!("figure-{number}-{application}"),
         title: title.clone(),
         x_label: "CPU seconds".to_owned(),
         y_label: "MB per CPU second".to_owned(),
         // Reads and writes come together: their lines would hide each other.
-        series: vec![series(&curves[2])],
+        series: vec![curves[2].clone()],
         ..Figure::default()
     };
     let note = "The generated trace's. The paper prints only a picture, which is not in its text.";
     let rows = curves.iter().map(|curve| summary("asked for", curve)).collect();
     let table = summaries(title, note.to_owned(), rows);
-    Ok(Drawn { table, figures: vec![(format!("figure-{number}-{application}"), figure)] })
+    Ok(Drawn { table, figures: vec![figure] })
 }
 
-fn rate_figure(number: u32, study: &Study, application: &str, arguments: &Arguments) -> Result<Drawn> {
+fn rate_figure(number: u32, study: &Study, application: &str, changes: &Changes) -> Result<Drawn, SimError> {
     let own = if number == 6 { 2 * MEGAWORD } else { 16 * MEGAWORD };
-    let bytes = match &arguments.caches[..] {
+    let bytes = match &changes.caches[..] {
         [] => own,
-        [one] => one.0,
-        _ => bail!("--cache: Figure {number} has one size; Figure 8 compares sizes"),
+        [one, ..] => *one,
     };
-    let case = study.case(application, arguments.instances);
-    let (mut case, where_) = match arguments.ssd {
-        Some(ssd) => (case.ssd(ssd.0), format!("a solid-state disk of {}", megawords(ssd.0))),
+    let case = study.case(application, changes.copies);
+    let (mut case, where_) = match changes.ssd {
+        Some(ssd) => (case.ssd(ssd), format!("a solid-state disk of {}", megawords(ssd))),
         None => (case.cache(bytes), format!("a cache of {}", megawords(bytes))),
     };
-    if let [policy, rest @ ..] = &arguments.policies[..] {
-        if !rest.is_empty() {
-            bail!("--policy: Figure {number} has one policy; Figure 8 compares policies");
-        }
+    if let Some(policy) = changes.policies.first() {
         case.computer.buffers.policy.clone_from(policy);
     }
     let outcome = study.run_one(&case)?;
-    let until = shown(arguments);
+    let until = changes.shown;
     let (disk, buffers) = (to_disk(&outcome, until), to_buffers(&outcome, until));
-    let title =
-        format!("Figure {number}: data rate to disk, {} of {application}, {where_}", arguments.instances);
+    let title = format!("Figure {number}: data rate to disk, {} of {application}, {where_}", changes.copies);
     let mut rows: Vec<Vec<String>> = disk.iter().map(|curve| summary("disk", curve)).collect();
     rows.extend(buffers.iter().map(|curve| summary("cache", curve)));
     let note = format!(
         "First {} s of wall-clock time, in bins of 1 s. {}",
-        significant(arguments.seconds),
+        significant(changes.shown.seconds()),
         in_words(&outcome)
     );
-    let draw = |title: &str, y_label: &str, curves: &[Curve]| Figure {
+    let draw = |name: &str, title: &str, y_label: &str, curves: &[Series]| Figure {
+        name: name.to_owned(),
         title: title.to_owned(),
         x_label: "seconds".to_owned(),
         y_label: y_label.to_owned(),
-        series: curves.iter().map(series).collect(),
+        series: curves.to_vec(),
         ..Figure::default()
     };
     let name = format!("figure-{number}-{application}");
     let figures = vec![
-        (name.clone(), draw(&title, "MB/s to and from disk", &disk)),
-        (format!("{name}-asked"), draw(&title.replace("to disk", "asked for"), "MB/s asked for", &buffers)),
+        draw(&name, &title, "MB/s to and from disk", &disk),
+        draw(&format!("{name}-asked"), &title.replace("to disk", "asked for"), "MB/s asked for", &buffers),
     ];
     Ok(Drawn { table: summaries(title, note, rows), figures })
 }
 
-fn idle_figure(study: &Study, application: &str, arguments: &Arguments) -> Result<Drawn> {
-    if let Some(ssd) = arguments.ssd {
-        return ssd_idle(study, application, arguments, ssd.0);
+fn idle_figure(study: &Study, application: &str, changes: &Changes) -> Result<Drawn, SimError> {
+    if let Some(ssd) = changes.ssd {
+        return ssd_idle(study, application, changes, ssd);
     }
-    let caches = match &arguments.caches[..] {
+    let caches = match &changes.caches[..] {
         [] => SIZES.map(|megawords| (megawords * MEGAWORD as f64) as u64).to_vec(),
-        given => given.iter().map(|size| size.0).collect(),
+        given => given.to_vec(),
     };
-    let policies = match &arguments.policies[..] {
+    let policies = match &changes.policies[..] {
         [] => POLICIES.map(str::to_owned).to_vec(),
         given => given.to_vec(),
     };
-    let sizes = Sizes { application: application.to_owned(), copies: arguments.instances, caches, policies };
+    let sizes = Sizes { application: application.to_owned(), copies: changes.copies, caches, policies };
     let (curves, outcomes) = idle_over_size(study, &sizes)?;
-    let title = format!("Figure 8: idle time over cache size, {} of {application}", arguments.instances);
+    let title = format!("Figure 8: idle time over cache size, {} of {application}", changes.copies);
     let figure = Figure {
+        name: format!("figure-8-{application}"),
         title: title.clone(),
         x_label: "cache, MW (8 MiB)".to_owned(),
         y_label: "idle time, s".to_owned(),
         log_x: true,
-        series: curves.iter().map(series).collect(),
+        series: curves,
         ..Figure::default()
     };
     let row = |(number, outcome): (usize, &Outcome)| {
@@ -139,17 +161,17 @@ fn idle_figure(study: &Study, application: &str, arguments: &Arguments) -> Resul
         columns: outcome_columns(">cache"),
         rows: outcomes.iter().enumerate().map(row).collect(),
     };
-    Ok(Drawn { table, figures: vec![(format!("figure-8-{application}"), figure)] })
+    Ok(Drawn { table, figures: vec![figure] })
 }
 
 /// Figure 8's numbers with a solid-state disk: there is one size, and nothing to draw.
-fn ssd_idle(study: &Study, application: &str, arguments: &Arguments, bytes: u64) -> Result<Drawn> {
-    let policies = match &arguments.policies[..] {
+fn ssd_idle(study: &Study, application: &str, changes: &Changes, bytes: u64) -> Result<Drawn, SimError> {
+    let policies = match &changes.policies[..] {
         [] => vec![study.computer.buffers.policy.clone()],
         given => given.to_vec(),
     };
     let case = |policy: &String| {
-        let mut case: Case = study.case(application, arguments.instances).ssd(bytes);
+        let mut case: Case = study.case(application, changes.copies).ssd(bytes);
         case.computer.buffers.policy.clone_from(policy);
         case
     };
@@ -160,7 +182,7 @@ fn ssd_idle(study: &Study, application: &str, arguments: &Arguments, bytes: u64)
         row
     };
     let table = Table {
-        title: format!("Idle time with a solid-state disk, {} of {application}", arguments.instances),
+        title: format!("Idle time with a solid-state disk, {} of {application}", changes.copies),
         note: "Predicted: nothing here was fitted to anything.".to_owned(),
         columns: outcome_columns(">SSD"),
         rows: policies.iter().zip(&outcomes).map(row).collect(),
@@ -211,8 +233,8 @@ fn summaries(title: String, note: String, rows: Vec<Vec<String>>) -> Table {
     Table { title, note, columns, rows }
 }
 
-fn summary(what: &str, curve: &Curve) -> Vec<String> {
-    let rates: Vec<f64> = curve.points.iter().map(|point| point.1).collect();
+fn summary(what: &str, curve: &Series) -> Vec<String> {
+    let rates: Vec<f64> = curve.points.iter().map(|point| point.y).collect();
     let count = rates.len().max(1) as f64;
     let mean = rates.iter().sum::<f64>() / count;
     let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / count;
@@ -225,11 +247,6 @@ fn summary(what: &str, curve: &Curve) -> Vec<String> {
         format!("{highest:.1}"),
         format!("{deviation:.2}"),
     ]
-}
-
-fn series(curve: &Curve) -> Series {
-    let points = curve.points.iter().map(|point| Point::exact(point.0, point.1)).collect();
-    Series { name: curve.name.clone(), points }
 }
 
 fn megawords(bytes: u64) -> String {

@@ -2,10 +2,11 @@
 
 use pio_plan::Direction;
 use pio_report::chart::{Figure, Point, Series};
-use pio_studies::hong::{Cell, Row, Table};
 
-/// A table's file name, and its figure.
-pub(super) fn of_table(table: &Table) -> (String, Figure) {
+use super::{Cell, Row, Table};
+
+/// A table's figure.
+pub fn figure(table: &Table) -> Figure {
     let series = |name: &str, point: &dyn Fn(&Row) -> Option<Point>| Series {
         name: name.to_owned(),
         points: table.rows.iter().filter_map(point).collect(),
@@ -39,15 +40,15 @@ pub(super) fn of_table(table: &Table) -> (String, Figure) {
         series("ECIO, simulated", &simulated(ecio)),
     ];
     lines.retain(|line| !line.points.is_empty());
-    let figure = Figure {
+    Figure {
+        name: file_name(table),
         title: format!("Hong et al. 2006, {}", title(table)),
         x_label: "segments of all clients".to_owned(),
         y_label: format!("seconds, {} executions", table.executions),
         log_x: true,
         log_y: true,
         series: lines,
-    };
-    (file_name(table), figure)
+    }
 }
 
 /// What a table shows.
