@@ -31,7 +31,8 @@ mod views;
 
 use crate::error::SimError;
 use crate::hardware::Hardware;
-use crate::kernel::{Events, Slab, Time};
+use crate::io_node::IoNodeError;
+use crate::kernel::{self, Events, Simulation, Slab, Time};
 use crate::network::{self, MessageId, Network};
 use crate::output::Output;
 use crate::prediction::{Prediction, Tally};
@@ -81,18 +82,22 @@ pub fn simulate(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Prediction, SimError> {
     workload.check()?;
-    let mut engine = Engine::new(machine, workload, strategy, hints, options)?;
+    let mut engine = Engine::new(machine, workload, strategy, hints, options, progress)?;
     if let Some(path) = trace {
         engine.output = Some(Output::create(path, engine.tables())?);
     }
-    engine.run(progress)
+    engine.run()
 }
 
 /// Of what routers choose by chance: a trace is predicted alike every time.
 const SEED: u64 = 1;
 
-/// Calls `progress` after so many events.
-const PROGRESS_EVENTS: u64 = 1 << 16;
+/// Calls `progress` after so many turns of the network and of what happens outside it.
+const PROGRESS_TURNS: u64 = 1 << 16;
+
+/// The engine's models. The network goes first: it must not be behind when something is sent.
+const NETWORK: usize = 0;
+const MODELS: usize = 2;
 
 struct Engine<'a> {
     machine: &'a Machine,
@@ -109,7 +114,7 @@ struct Engine<'a> {
     cargo: Slab<Cargo>,
     /// What has arrived, and what servers have done; kept only for their room.
     delivered: Vec<network::Delivery>,
-    served: Vec<Part>,
+    served: Vec<Result<Part, IoNodeError>>,
     /// Why the simulation cannot go on.
     failure: Option<SimError>,
     processes: Vec<Process>,
@@ -132,6 +137,9 @@ struct Engine<'a> {
     links: StoreLinks,
     tally: Tally,
     output: Option<Output>,
+    /// How often the network, or what happens outside it, had its turn.
+    turns: u64,
+    progress: &'a mut dyn FnMut(Progress),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -180,6 +188,7 @@ impl<'a> Engine<'a> {
         strategy: Strategy,
         hints: &'a Hints,
         options: &Options,
+        progress: &'a mut dyn FnMut(Progress),
     ) -> Result<Engine<'a>, SimError> {
         let wrong = |what, found: String, expected: String| {
             Err(SimError::Workload { workload: workload.name.clone(), what, found, expected })
@@ -241,61 +250,57 @@ impl<'a> Engine<'a> {
             links: StoreLinks::default(),
             tally: Tally { io_time: vec![0; ranks as usize], ..Tally::default() },
             output: None,
+            turns: 0,
+            progress,
         })
     }
 
-    fn run(mut self, progress: &mut dyn FnMut(Progress)) -> Result<Prediction, SimError> {
-        let calls = self.workload.programs.iter().map(|program| program.len() as u64).sum();
+    fn run(mut self) -> Result<Prediction, SimError> {
         for rank in 0..self.workload.ranks() {
             self.next_step(rank);
         }
-        let mut handled = 0_u64;
-        while let Some(time) = self.next() {
-            if time == Time::NEVER {
-                return Err(SimError::TooLong { machine: self.machine.name.clone() });
-            }
-            if let Some(failure) = self.failure.take() {
-                return Err(failure);
-            }
-            handled += 1;
-            if handled.is_multiple_of(PROGRESS_EVENTS) {
-                let calls_begun = self.processes.iter().map(|process| process.begun as u64).sum();
-                let simulated_seconds = time.since(Time::default()).seconds();
-                progress(Progress { simulated_seconds, calls_begun, calls });
-            }
-            self.settle_output()?;
-        }
+        kernel::run(&mut self)?;
         self.check_finished()?;
         if let Some(output) = self.output.take() {
             output.finish(
                 &self.processes.iter().map(|process| process.since.nanoseconds()).collect::<Vec<_>>(),
             )?;
         }
-        Ok(self.prediction(handled))
+        Ok(self.prediction())
     }
 
-    /// Lets what comes first happen: in the network, or here. When that was.
-    fn next(&mut self) -> Option<Time> {
-        let own = self.events.next_time();
-        if self.network.next_time().is_some_and(|time| own.is_none_or(|own| time <= own)) {
-            let mut delivered = std::mem::take(&mut self.delivered);
-            self.network.advance(own.unwrap_or(Time::NEVER), &mut delivered);
-            for delivery in delivered.drain(..) {
-                self.now = delivery.last_byte;
-                let cargo = self.cargo[delivery.message.0];
-                self.cargo.remove(delivery.message.0);
-                self.arrived(cargo);
-            }
-            self.delivered = delivered;
-            return Some(self.now);
+    /// Lets the network carry on to where something has arrived, and takes it.
+    fn carry(&mut self, until: Time) {
+        let mut delivered = std::mem::take(&mut self.delivered);
+        self.network.advance(until, &mut delivered);
+        for delivery in delivered.drain(..) {
+            self.now = delivery.last_byte;
+            let cargo = self.cargo[delivery.message.0];
+            self.cargo.remove(delivery.message.0);
+            self.arrived(cargo);
         }
-        let (time, happening) = self.events.pop()?;
-        self.now = time;
-        self.happen(happening);
-        Some(time)
+        self.delivered = delivered;
     }
 
-    fn prediction(self, simulated_events: u64) -> Prediction {
+    /// After something has happened: whether the simulation can go on, and who wants to know of it.
+    fn look_around(&mut self) -> Result<(), SimError> {
+        if self.now == Time::NEVER {
+            return Err(SimError::TooLong { machine: self.machine.name.clone() });
+        }
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        self.turns += 1;
+        if self.turns.is_multiple_of(PROGRESS_TURNS) {
+            let calls = self.workload.programs.iter().map(|program| program.len() as u64).sum();
+            let calls_begun = self.processes.iter().map(|process| process.begun as u64).sum();
+            let simulated_seconds = self.now.since(Time::default()).seconds();
+            (self.progress)(Progress { simulated_seconds, calls_begun, calls });
+        }
+        self.settle_output()
+    }
+
+    fn prediction(self) -> Prediction {
         let ranks = self.workload.ranks();
         let io_times = &self.tally.io_time;
         let sum: u128 = io_times.iter().map(|time| u128::from(*time)).sum();
@@ -315,7 +320,7 @@ impl<'a> Engine<'a> {
             operations: self.tally.totals.into_values().collect(),
             sizes: self.tally.sizes,
             servers: self.hardware.servers.iter().map(|server| server.done).collect(),
-            simulated_events,
+            simulated_events: self.turns,
         }
     }
 
@@ -416,5 +421,23 @@ impl<'a> Engine<'a> {
         let done = self.hardware.compute(node, rank, self.now, duration);
         self.processes[rank as usize].then = then;
         self.events.add(done, Happening::Resume(rank));
+    }
+}
+
+impl Simulation<MODELS> for Engine<'_> {
+    type Error = SimError;
+
+    fn next_times(&self) -> [Option<Time>; MODELS] {
+        [self.network.next_time(), self.events.next_time()]
+    }
+
+    fn proceed(&mut self, model: usize, until: Time) -> Result<(), SimError> {
+        if model == NETWORK {
+            self.carry(until);
+        } else if let Some((now, happening)) = self.events.pop() {
+            self.now = now;
+            self.happen(happening);
+        }
+        self.look_around()
     }
 }

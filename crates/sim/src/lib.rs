@@ -18,6 +18,7 @@ mod hardware;
 pub mod io_node;
 pub mod kernel;
 pub mod network;
+pub mod open_loop;
 mod output;
 mod prediction;
 mod process;

@@ -1,7 +1,7 @@
 //! Switches with a central queue: packets a second, with everything that is counted about them.
 
 use pio_machine::{Adapter, Bandwidth, CentralQueue as Description, Duration, Link};
-use pio_sim::kernel::{Histogram, Stream, Time};
+use pio_sim::kernel::{Histogram, Model, Stream, Time};
 use pio_sim::network::central_queue::CentralQueue;
 use pio_sim::network::topology::Topology;
 use pio_sim::network::{MessageId, Network};

@@ -2,7 +2,7 @@
 //! wait for each other and share links.
 
 use pio_machine::{Machine, Switching};
-use pio_sim::kernel::{Stream, Time};
+use pio_sim::kernel::{Model, Stream, Time};
 use pio_sim::network::circuit::Circuit;
 use pio_sim::network::topology::Topology;
 use pio_sim::network::{Delivery, MessageId, Network};

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use pio_machine::{Bandwidth, Duration, FlowRoutes};
-use pio_sim::kernel::{Stream, Time};
+use pio_sim::kernel::{Model, Stream, Time};
 use pio_sim::network::flow::FlowNetwork;
 use pio_sim::network::topology::Topology;
 use pio_sim::network::{MessageId, Network};

@@ -8,8 +8,9 @@ use pio_trace::{Call, Event, Flags, HandleId, Target};
 
 use super::store_messages::{Exchanges, speak_protocol};
 use super::{Cargo, Engine, Happening};
-use crate::error::SimError;
 use crate::hardware::parts;
+use crate::io_node::IoNodeError;
+use crate::kernel::Model;
 use crate::process::{Request, Requests, Running, Scattered, Then, Transfer};
 use crate::server::Part;
 use crate::workload::What;
@@ -166,19 +167,21 @@ impl Engine<'_> {
         }
         server.armed = None;
         let mut done = std::mem::take(&mut self.served);
-        let advanced = server.advance(self.now, &mut done);
-        self.note_failure(advanced);
-        for part in done.drain(..) {
-            self.served(part);
+        server.advance(self.now, &mut done);
+        for one in done.drain(..) {
+            match one {
+                Ok(part) => self.served(part),
+                Err(error) => self.note_failure(Err(error)),
+            }
         }
         self.served = done;
         self.arm(number);
     }
 
     /// What a server refuses ends the simulation.
-    fn note_failure(&mut self, outcome: Result<(), SimError>) {
+    fn note_failure(&mut self, outcome: Result<(), IoNodeError>) {
         if let Err(error) = outcome {
-            self.failure.get_or_insert(error);
+            self.failure.get_or_insert(error.into());
         }
     }
 

@@ -8,7 +8,7 @@ use pio_plan::Direction;
 use super::request::{Adapter, Between, IoDone, IoNodeError, IoRequest};
 use super::station::{Station, Use};
 use crate::disk::{Device, Waiting};
-use crate::kernel::{Events, Slab, Time};
+use crate::kernel::{Events, Model, Slab, Time, advance_events};
 
 /// An I/O node.
 #[derive(Debug)]
@@ -111,30 +111,6 @@ impl IoNode {
         Ok(())
     }
 
-    /// When something happens next: nothing, if no request is inside.
-    pub fn next_time(&self) -> Option<Time> {
-        self.events.next_time()
-    }
-
-    /// Carries on up to `until`, or, if that comes first, to the first moment at which requests are done: these are added
-    /// to `done`.
-    ///
-    /// # Errors
-    /// If a disk refuses a request.
-    pub fn advance(&mut self, until: Time, done: &mut Vec<IoDone>) -> Result<(), IoNodeError> {
-        let before = done.len();
-        while let Some(now) = self.events.next_time() {
-            let last = done.last().filter(|_| done.len() > before).map_or(until, |last| last.done);
-            if now > last {
-                break;
-            }
-            if let Some((now, (slot, stage))) = self.events.pop() {
-                self.go_on(now, slot, stage, done)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Places for requests of so many bytes that spread them evenly over all disks, with none in the way of another: how
     /// many, and how far apart, in bytes.
     pub fn places(&self, bytes: u64) -> (u64, u64) {
@@ -183,13 +159,7 @@ impl IoNode {
     }
 
     /// A request begins its next stage.
-    fn go_on(
-        &mut self,
-        now: Time,
-        slot: u32,
-        stage: Stage,
-        done: &mut Vec<IoDone>,
-    ) -> Result<(), IoNodeError> {
+    fn go_on(&mut self, now: Time, (slot, stage): (u32, Stage), done: &mut Vec<IoDone>) {
         let Inside { request, disk, .. } = self.inside[slot];
         let reads = request.direction == Direction::Read;
         let (end, next) = match stage {
@@ -220,7 +190,7 @@ impl IoNode {
             Stage::Disk => return self.wait_for_disk(now, slot),
             Stage::DiskDone => {
                 self.disks[disk as usize].serving -= 1;
-                self.next_on_disk(now, disk)?;
+                self.next_on_disk(now, disk);
                 (now, if reads { Stage::Bus } else { Stage::Done })
             }
             Stage::Response => (self.cpu.serve(now, self.machine.cpu.response), Stage::AdapterOut),
@@ -229,28 +199,25 @@ impl IoNode {
                     self.adapter.map(|adapter| self.adapter_out.serve(now, adapter.time_of(request.bytes)));
                 (sent.unwrap_or(now), Stage::Done)
             }
-            Stage::Done => {
-                self.leave(now, slot, done);
-                return Ok(());
-            }
+            Stage::Done => return self.leave(now, slot, done),
         };
         self.events.add(end, (slot, next));
-        Ok(())
     }
 
-    fn wait_for_disk(&mut self, now: Time, slot: u32) -> Result<(), IoNodeError> {
+    fn wait_for_disk(&mut self, now: Time, slot: u32) {
         let Inside { disk, offset, .. } = self.inside[slot];
         self.disks[disk as usize].waiting.push(offset, slot);
-        self.next_on_disk(now, disk)
+        self.next_on_disk(now, disk);
     }
 
     /// The disk serves who waits, as far as it can serve more at the same time.
-    fn next_on_disk(&mut self, now: Time, disk: u32) -> Result<(), IoNodeError> {
+    fn next_on_disk(&mut self, now: Time, disk: u32) {
         let disk = &mut self.disks[disk as usize];
         while disk.serving < disk.device.channels() {
             let Some(slot) = disk.waiting.pop(disk.device.position()) else { break };
             let Inside { request, offset, .. } = self.inside[slot];
-            let surface = disk.device.serve(now, request.direction, offset, request.bytes)?;
+            let served = disk.device.serve(now, request.direction, offset, request.bytes);
+            let surface = served.expect("that the disk has the bytes was checked when the request came");
             // What the channel needs more than the surface is not hidden behind it.
             let done = surface.max(now + self.machine.channel.time_of(request.bytes));
             disk.serving += 1;
@@ -258,7 +225,6 @@ impl IoNode {
             self.disk_use = Duration::from_picoseconds(self.disk_use.picoseconds().saturating_add(time));
             self.events.add(done, (slot, Stage::DiskDone));
         }
-        Ok(())
     }
 
     fn leave(&mut self, now: Time, slot: u32, done: &mut Vec<IoDone>) {
@@ -280,5 +246,17 @@ impl IoNode {
         let (unit, count) = (self.machine.unit, self.disks.len() as u64);
         let number = offset / unit;
         ((number % count) as u32, number / count * unit + offset % unit)
+    }
+}
+
+impl Model for IoNode {
+    type Out = IoDone;
+
+    fn next_time(&self) -> Option<Time> {
+        self.events.next_time()
+    }
+
+    fn advance(&mut self, until: Time, done: &mut Vec<IoDone>) {
+        advance_events(self, |node| &mut node.events, IoNode::go_on, until, done);
     }
 }

@@ -6,7 +6,8 @@ use pio_plan::Direction;
 use super::node::IoNode;
 use super::request::{Adapter, Between, IoDone, IoNodeError, IoRequest};
 use super::station::Use;
-use crate::kernel::{BatchMeans, Estimate, Stop, Stream, Time, WarmUp};
+use crate::kernel::{self, BatchMeans, Estimate, Model, Simulation, Stream, Time, WarmUp};
+use crate::open_loop::{Arrival, Sources};
 
 /// Requests that come at random (exponential times between them), to random places.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,25 +54,18 @@ impl OpenLoad {
     /// If the load makes no sense, or the node cannot serve such requests.
     pub fn run(&self, machine: &pio_machine::IoNode, adapter: Adapter) -> Result<Processing, IoNodeError> {
         self.check()?;
-        let mut node = IoNode::new(machine, adapter);
-        let mut arrivals = Arrivals::new(self, &node);
-        let mut tallies = Tallies::default();
-        let (mut done, mut completed, mut end) = (Vec::new(), 0, Time::default());
-        let stop = Stop { count: Some(self.requests), ..Stop::default() };
-        while stop.progress(end, completed, None) < 1.0 {
-            let until = node.next_time().map_or(arrivals.next, |next| next.min(arrivals.next));
-            if until == arrivals.next {
-                node.arrive(until, arrivals.request())?;
-                continue;
-            }
-            node.advance(until, &mut done)?;
-            for IoDone { id, came, done } in done.drain(..) {
-                tallies.add(id, done.since(came));
-                completed += 1;
-                end = done;
-            }
-        }
-        Ok(tallies.processing(node.in_use(), end))
+        let node = IoNode::new(machine, adapter);
+        let mut run = Run {
+            most: self.requests,
+            arrivals: Arrivals::new(self, &node),
+            node,
+            tallies: Tallies::default(),
+            done: Vec::new(),
+            completed: 0,
+            end: Time::default(),
+        };
+        kernel::run(&mut run)?;
+        Ok(run.tallies.processing(run.node.in_use(), run.end))
     }
 
     fn check(&self) -> Result<(), IoNodeError> {
@@ -89,10 +83,53 @@ impl OpenLoad {
     }
 }
 
+/// A run under way.
+struct Run {
+    most: u64,
+    arrivals: Arrivals,
+    node: IoNode,
+    tallies: Tallies,
+    /// What the node has done; kept only for its room.
+    done: Vec<IoDone>,
+    completed: u64,
+    /// When the last was done.
+    end: Time,
+}
+
+/// A request that comes when another is done comes first.
+const ARRIVALS: usize = 0;
+
+impl Simulation<2> for Run {
+    type Error = IoNodeError;
+
+    fn next_times(&self) -> [Option<Time>; 2] {
+        [self.arrivals.source.next_time(), self.node.next_time()]
+    }
+
+    fn is_over(&self, _next: Time) -> bool {
+        self.completed >= self.most
+    }
+
+    fn proceed(&mut self, model: usize, until: Time) -> Result<(), IoNodeError> {
+        if model == ARRIVALS {
+            let Some(Arrival { now, .. }) = self.arrivals.source.pop() else { return Ok(()) };
+            let request = self.arrivals.request(now);
+            return self.node.arrive(now, request);
+        }
+        self.node.advance(until, &mut self.done);
+        for IoDone { id, came, done } in self.done.drain(..) {
+            self.tallies.add(id, done.since(came));
+            self.completed += 1;
+            self.end = done;
+        }
+        Ok(())
+    }
+}
+
 /// The requests, in the order of their coming. A request's number says its class.
 struct Arrivals {
     load: OpenLoad,
-    next: Time,
+    source: Sources,
     times: Stream,
     kinds: Stream,
     places: Stream,
@@ -107,19 +144,19 @@ impl Arrivals {
         let (count, apart) = node.places(load.bytes);
         let mut arrivals = Arrivals {
             load: *load,
-            next: Time::default(),
+            source: Sources::new(1, None),
             times: stream("arrivals at the I/O node"),
             kinds: stream("kinds of request"),
             places: stream("places of requests"),
             count,
             apart,
         };
-        arrivals.pass_time();
+        arrivals.go_on(Time::default());
         arrivals
     }
 
-    fn request(&mut self) -> IoRequest {
-        self.pass_time();
+    fn request(&mut self, now: Time) -> IoRequest {
+        self.go_on(now);
         let read = self.kinds.chance(self.load.reads);
         let hit = !self.kinds.chance(self.load.misses);
         IoRequest {
@@ -133,9 +170,9 @@ impl Arrivals {
         }
     }
 
-    fn pass_time(&mut self) {
+    fn go_on(&mut self, now: Time) {
         let mean = Duration::from_seconds(1.0 / self.load.rate);
-        self.next = self.next + self.times.duration_exponential(mean);
+        self.source.go_on(now, 0, self.times.duration_exponential(mean));
     }
 }
 

@@ -3,7 +3,6 @@
 use pio_plan::Direction;
 use thiserror::Error;
 
-use crate::disk::DiskError;
 use crate::kernel::Time;
 
 /// A request to an I/O node.
@@ -87,7 +86,4 @@ pub enum IoNodeError {
         /// What is allowed.
         expected: &'static str,
     },
-    /// A disk refuses it.
-    #[error(transparent)]
-    Disk(#[from] DiskError),
 }

@@ -4,7 +4,7 @@ use std::ops::{Index, IndexMut};
 
 /// Things under numbers that are given out again.
 #[derive(Debug)]
-pub(crate) struct Slab<T> {
+pub struct Slab<T> {
     things: Vec<T>,
     free: Vec<u32>,
 }
@@ -16,12 +16,13 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    pub(crate) fn new() -> Slab<T> {
+    /// Nothing yet.
+    pub fn new() -> Slab<T> {
         Slab::default()
     }
 
     /// Keeps a thing, and gives its number.
-    pub(crate) fn insert(&mut self, thing: T) -> u32 {
+    pub fn insert(&mut self, thing: T) -> u32 {
         match self.free.pop() {
             Some(number) => {
                 self.things[number as usize] = thing;
@@ -35,7 +36,7 @@ impl<T> Slab<T> {
     }
 
     /// The number of a thing that was removed, as it was left, for who uses its room again; or of a new one.
-    pub(crate) fn reuse(&mut self, new: impl FnOnce() -> T) -> u32 {
+    pub fn reuse(&mut self, new: impl FnOnce() -> T) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.things.push(new());
             self.things.len() as u32 - 1
@@ -43,17 +44,17 @@ impl<T> Slab<T> {
     }
 
     /// Everything, what was removed included.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &T> {
+    pub fn all(&self) -> impl Iterator<Item = &T> {
         self.things.iter()
     }
 
     /// Its number will be given to another.
-    pub(crate) fn remove(&mut self, number: u32) {
+    pub fn remove(&mut self, number: u32) {
         self.free.push(number);
     }
 
     /// How many there are.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.things.len() - self.free.len()
     }
 }

@@ -10,7 +10,7 @@ use super::flow::FlowNetwork;
 use super::links::Links;
 use super::topology::{Topology, TopologyError};
 use super::wormhole::{Wormhole, WormholeError};
-use crate::kernel::Time;
+use crate::kernel::{Model, Time};
 
 /// A description of which no network can be made.
 #[derive(Debug, Error)]
@@ -52,7 +52,7 @@ pub fn described(
     })
 }
 
-impl<N: Network + ?Sized> Network for Box<N> {
+impl Network for Box<dyn Network> {
     fn nodes(&self) -> u32 {
         (**self).nodes()
     }
@@ -60,6 +60,10 @@ impl<N: Network + ?Sized> Network for Box<N> {
     fn send(&mut self, now: Time, message: MessageId, from: u32, to: u32, bytes: u64) {
         (**self).send(now, message, from, to, bytes);
     }
+}
+
+impl Model for Box<dyn Network> {
+    type Out = Delivery;
 
     fn next_time(&self) -> Option<Time> {
         (**self).next_time()

@@ -8,7 +8,7 @@ use pio_machine::{Bandwidth, Duration, Network as Description, Topology as Shape
 
 use super::carrier::{Delivery, MessageId, Network};
 use super::topology::{Topology, TopologyError};
-use crate::kernel::{Events, Queue, Time};
+use crate::kernel::{Events, Model, Queue, Time, advance_events};
 
 /// A network of end links.
 #[derive(Debug)]
@@ -49,6 +49,17 @@ impl Links {
     fn latency(&self, from: u32, to: u32) -> Duration {
         Duration::from_picoseconds(self.latency.picoseconds().saturating_mul(self.distance.links(from, to)))
     }
+
+    fn handle(&mut self, now: Time, happening: Happening, delivered: &mut Vec<Delivery>) {
+        match happening {
+            Happening::Arrive { message, to, bytes } => {
+                let (_, there) = self.incoming[to as usize].serve(now, self.bandwidth.time_of(bytes));
+                let delivery = Delivery { message, first_byte: now, last_byte: there };
+                self.events.add(there, Happening::Deliver(delivery));
+            }
+            Happening::Deliver(delivery) => delivered.push(delivery),
+        }
+    }
 }
 
 impl Network for Links {
@@ -66,27 +77,17 @@ impl Network for Links {
         let (begin, _) = self.outgoing[from as usize].serve(now, self.bandwidth.time_of(bytes));
         self.events.add(begin + latency, Happening::Arrive { message, to, bytes });
     }
+}
+
+impl Model for Links {
+    type Out = Delivery;
 
     fn next_time(&self) -> Option<Time> {
         self.events.next_time()
     }
 
     fn advance(&mut self, until: Time, delivered: &mut Vec<Delivery>) {
-        let mut limit = until;
-        while self.events.next_time().is_some_and(|time| time <= limit) {
-            match self.events.pop() {
-                Some((now, Happening::Arrive { message, to, bytes })) => {
-                    let (_, there) = self.incoming[to as usize].serve(now, self.bandwidth.time_of(bytes));
-                    let delivery = Delivery { message, first_byte: now, last_byte: there };
-                    self.events.add(there, Happening::Deliver(delivery));
-                }
-                Some((now, Happening::Deliver(delivery))) => {
-                    delivered.push(delivery);
-                    limit = now;
-                }
-                None => return,
-            }
-        }
+        advance_events(self, |links| &mut links.events, Links::handle, until, delivered);
     }
 }
 

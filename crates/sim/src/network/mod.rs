@@ -1,7 +1,6 @@
 //! Networks: what carries messages between nodes. Many models, one interface.
 //!
-//! A [`Network`] is a simulation of its own, with its own events. Whoever uses it asks when it next has something to do
-//! ([`Network::next_time`]), and lets it carry on before anything of their own that is later ([`Network::advance`]).
+//! A [`Network`] is a [`Model`](crate::kernel::Model) that takes in messages.
 
 mod carrier;
 pub mod central_queue;

@@ -12,13 +12,17 @@ mod error;
 mod gaps;
 mod pattern;
 
+pub use crate::open_loop::Span;
 pub use error::TrafficError;
 pub use pattern::{Pattern, Permutation};
 
+use std::convert::Infallible;
+
 use pio_machine::Duration;
 
-use crate::kernel::{BatchMeans, Events, Histogram, Slab, Stream, Time, WarmUp};
+use crate::kernel::{self, BatchMeans, Histogram, Simulation, Slab, Stream, Time, WarmUp};
 use crate::network::carrier::{Delivery, MessageId, Network};
+use crate::open_loop::{Arrival, Sources};
 use gaps::Gaps;
 use pattern::Destinations;
 
@@ -67,15 +71,6 @@ pub enum Size {
     Exponential(u64),
 }
 
-/// How long to measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    /// Simulated time that is not measured, at the start.
-    pub warm_up: Duration,
-    /// Simulated time that is.
-    pub measured: Duration,
-}
-
 /// What a network does at one load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadPoint {
@@ -115,8 +110,8 @@ impl Traffic {
     pub fn run(&self, network: &mut impl Network, span: Span, seed: u64) -> Result<LoadPoint, TrafficError> {
         self.check(network.nodes(), span)?;
         let destinations = Destinations::of(&self.pattern, network.nodes())?;
-        let mut run = Run::new(self, destinations, network.nodes(), span, seed);
-        run.carry_out(network);
+        let mut run = Run::new(self, destinations, network, span, seed);
+        let Ok(()) = kernel::run(&mut run);
         Ok(run.result())
     }
 
@@ -138,29 +133,26 @@ impl Traffic {
 }
 
 /// A run under way.
-struct Run<'t> {
+struct Run<'t, N> {
     traffic: &'t Traffic,
+    network: &'t mut N,
     destinations: Destinations,
     gaps: Gaps,
-    sources: Vec<Source>,
-    /// When which node makes its next message.
-    coming: Events<u32>,
+    streams: Vec<Streams>,
+    sources: Sources,
     under_way: Slab<Message>,
     from: Time,
     until: Time,
     measured: Measured,
+    /// What has arrived; kept only for its room.
+    delivered: Vec<Delivery>,
 }
 
-/// A node as a sender.
-struct Source {
-    /// When it makes its next message.
-    next: Time,
+/// What a node draws from.
+struct Streams {
     times: Stream,
     destinations: Stream,
     sizes: Stream,
-    under_way: u32,
-    /// Whether it holds back its next message.
-    is_holding: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -195,82 +187,65 @@ impl Measured {
     }
 }
 
-impl<'t> Run<'t> {
-    fn new(traffic: &'t Traffic, destinations: Destinations, nodes: u32, span: Span, seed: u64) -> Run<'t> {
+impl<'t, N: Network> Run<'t, N> {
+    fn new(
+        traffic: &'t Traffic,
+        destinations: Destinations,
+        network: &'t mut N,
+        span: Span,
+        seed: u64,
+    ) -> Run<'t, N> {
+        let nodes = network.nodes();
         let from = Time::default() + span.warm_up;
-        let sources = (0..nodes).map(|node| Source {
-            next: Time::default(),
+        let streams = (0..nodes).map(|node| Streams {
             times: Stream::named(seed, &format!("arrivals of node {node}")),
             destinations: Stream::named(seed, &format!("destinations of node {node}")),
             sizes: Stream::named(seed, &format!("sizes of node {node}")),
-            under_way: 0,
-            is_holding: false,
         });
         let mut run = Run {
             traffic,
+            network,
             destinations,
             gaps: Gaps::of(traffic.arrivals, traffic.messages_per_s),
-            sources: sources.collect(),
-            coming: Events::new(),
+            streams: streams.collect(),
+            sources: Sources::new(nodes, Some(MOST_UNDER_WAY)),
             under_way: Slab::new(),
             from,
             until: from + span.measured,
             measured: Measured::nothing(),
+            delivered: Vec::new(),
         };
         for node in 0..nodes {
             if run.destinations.sends(node) {
-                run.plan(node);
+                let first = run.gaps.first(&mut run.streams[node as usize].times);
+                run.go_on(Time::default(), node, first);
             }
         }
         run
     }
 
-    fn carry_out(&mut self, network: &mut impl Network) {
-        let mut delivered = Vec::new();
-        loop {
-            let next = self.coming.next_time().unwrap_or(Time::NEVER);
-            // What is sent at a time belongs to it: the network is let on to just before.
-            let now = network.next_time().unwrap_or(Time::NEVER).min(next);
-            if self.is_over(now) {
-                return;
-            }
-            if now < next {
-                network.advance(Time(next.0 - 1), &mut delivered);
-                for delivery in delivered.drain(..) {
-                    self.take(&delivery);
-                }
-            } else if let Some((now, node)) = self.coming.pop() {
-                self.send(network, now, node);
-            }
-        }
-    }
-
-    /// Whether all is measured at `now`. A network that does not keep up is not waited for longer than it was measured.
-    fn is_over(&self, now: Time) -> bool {
-        let is_drained = self.measured.awaited == 0;
-        now >= self.until && (is_drained || now >= self.until + self.until.since(self.from))
-    }
-
     /// A node makes its next message, and sends it.
-    fn send(&mut self, network: &mut impl Network, now: Time, node: u32) {
-        let source = &mut self.sources[node as usize];
-        let made = source.next;
-        let to = self.destinations.draw(node, &mut source.destinations);
+    fn send(&mut self, Arrival { source: node, now, made }: Arrival) {
+        let streams = &mut self.streams[node as usize];
+        let to = self.destinations.draw(node, &mut streams.destinations);
         let bytes = match self.traffic.size {
             Size::Fixed(bytes) => bytes,
-            Size::Exponential(mean) => (source.sizes.exponential(mean as f64).round() as u64).max(1),
+            Size::Exponential(mean) => (streams.sizes.exponential(mean as f64).round() as u64).max(1),
         };
-        source.under_way += 1;
-        let message = Message { made, from: node, bytes };
+        let gap = self.gaps.next(&mut streams.times);
         if self.is_measured(made) {
             self.measured.made += 1;
             self.measured.awaited += 1;
         }
-        let number = self.under_way.insert(message);
-        network.send(now, MessageId(number), node, to, bytes);
-        let source = &mut self.sources[node as usize];
-        source.next = made + Duration::from_picoseconds(self.gaps.next(&mut source.times));
-        self.plan_after(node, now);
+        let number = self.under_way.insert(Message { made, from: node, bytes });
+        self.network.send(now, MessageId(number), node, to, bytes);
+        self.go_on(now, node, gap);
+    }
+
+    /// A node makes its next message so many picoseconds after the one before.
+    fn go_on(&mut self, now: Time, node: u32, gap: u64) {
+        let held = self.sources.go_on(now, node, Duration::from_picoseconds(gap));
+        self.measured.was_held |= held.is_some_and(|made| self.is_measured(made));
     }
 
     /// A message has arrived.
@@ -288,30 +263,7 @@ impl<'t> Run<'t> {
             self.measured.latencies.record(latency);
             self.measured.means.add(latency as f64);
         }
-        let source = &mut self.sources[from as usize];
-        source.under_way -= 1;
-        if source.is_holding {
-            source.is_holding = false;
-            self.plan_after(from, arrived);
-        }
-    }
-
-    /// Plans a node's first message.
-    fn plan(&mut self, node: u32) {
-        let source = &mut self.sources[node as usize];
-        source.next = Time(self.gaps.first(&mut source.times));
-        self.plan_after(node, Time::default());
-    }
-
-    /// Plans a node's next message, which cannot be sent before `now`, if the node need not hold it back.
-    fn plan_after(&mut self, node: u32, now: Time) {
-        let source = &mut self.sources[node as usize];
-        if source.under_way < MOST_UNDER_WAY {
-            self.coming.add(source.next.max(now), node);
-        } else {
-            source.is_holding = true;
-            self.measured.was_held |= source.next >= self.from && source.next < self.until;
-        }
+        self.sources.done(arrived, from);
     }
 
     fn is_measured(&self, time: Time) -> bool {
@@ -320,13 +272,14 @@ impl<'t> Run<'t> {
 
     fn result(&self) -> LoadPoint {
         let measured = &self.measured;
-        let nodes = self.sources.len() as f64;
+        let count = self.sources.count();
+        let nodes = f64::from(count);
         let seconds = self.until.since(self.from).seconds();
-        let senders = (0..self.sources.len() as u32).filter(|node| self.destinations.sends(*node)).count();
+        let senders = (0..count).filter(|node| self.destinations.sends(*node)).count();
         let share = senders as f64 / nodes;
         let estimate = measured.means.estimate();
         let missing = measured.made.saturating_sub(measured.arrived);
-        let allowed = (UNSTABLE_SHARE * measured.made as f64) as u64 + SLACK * self.sources.len() as u64;
+        let allowed = (UNSTABLE_SHARE * measured.made as f64) as u64 + SLACK * u64::from(count);
         let latency = |percent| Duration::from_picoseconds(measured.latencies.percentile(percent));
         LoadPoint {
             offered_bytes_per_s: self.traffic.messages_per_s * self.traffic.mean_bytes() * share,
@@ -339,5 +292,36 @@ impl<'t> Run<'t> {
             messages: measured.latencies.count(),
             is_unstable: measured.was_held || measured.awaited > 0 || missing > allowed,
         }
+    }
+}
+
+/// What is sent at a time belongs to it: messages are made first, and the network is let on to just before.
+const SOURCES: usize = 0;
+
+impl<N: Network> Simulation<2> for Run<'_, N> {
+    type Error = Infallible;
+
+    fn next_times(&self) -> [Option<Time>; 2] {
+        [self.sources.next_time(), self.network.next_time()]
+    }
+
+    /// When all is measured. A network that does not keep up is not waited for longer than it was measured.
+    fn is_over(&self, next: Time) -> bool {
+        let is_drained = self.measured.awaited == 0;
+        next >= self.until && (is_drained || next >= self.until + self.until.since(self.from))
+    }
+
+    fn proceed(&mut self, model: usize, until: Time) -> Result<(), Infallible> {
+        if model == SOURCES {
+            if let Some(arrival) = self.sources.pop() {
+                self.send(arrival);
+            }
+            return Ok(());
+        }
+        let mut delivered = std::mem::take(&mut self.delivered);
+        self.network.advance(until, &mut delivered);
+        delivered.drain(..).for_each(|delivery| self.take(&delivery));
+        self.delivered = delivered;
+        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use super::outcome::{ClassOutcome, Outcome, StationOutcome};
 use super::service::Service;
 use super::station::Station;
 use crate::error::SimError;
-use crate::kernel::{BatchMeans, Events, Histogram, Slab, Stop, Stream, Time, WarmUp};
+use crate::kernel::{self, BatchMeans, Events, Histogram, Simulation, Slab, Stop, Stream, Time, WarmUp};
 
 /// How to run a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,38 +50,10 @@ pub fn run(model: &Model, options: &Options, progress: &mut dyn FnMut(f64)) -> R
     model.check()?;
     options.check(model)?;
     let cut = if options.warm_up.is_some() { WarmUp::Count(0) } else { WarmUp::Found };
-    let mut simulation = Simulation::new(model, options.seed, cut);
-    simulation.start();
-    let end = options.stop.time.unwrap_or(Time::NEVER);
-    let most = options.stop.count.unwrap_or(u64::MAX);
-    let warm_up = options.warm_up.unwrap_or_default();
-    let mut warm = warm_up == Time::default();
-    let mut events = 0_u64;
-    while !warm || simulation.done < most {
-        let Some(next) = simulation.events.next_time().filter(|next| *next <= end) else { break };
-        if !warm && next >= warm_up {
-            simulation.restart(warm_up);
-            warm = true;
-        }
-        simulation.step();
-        events += 1;
-        if simulation.in_service == 0 && simulation.jobs.len() > 0 {
-            let (jobs, seconds) = (simulation.jobs.len() as u64, next.since(Time::default()).seconds());
-            return Err(SimError::Blocked { network: model.name.clone(), jobs, seconds });
-        }
-        if events.is_multiple_of(LOOK_EVENTS) {
-            let estimate = simulation.classes[0].response_mean.estimate();
-            let done = options.stop.progress(next, simulation.done, estimate);
-            progress(done);
-            if done >= 1.0 {
-                break;
-            }
-        }
-    }
-    if simulation.events.next_time().is_some_and(|next| next > end) {
-        simulation.now = end;
-    }
-    Ok(simulation.outcome(model, events))
+    let mut run = Run::new(model, options, cut, progress);
+    run.start();
+    kernel::run(&mut run)?;
+    Ok(run.outcome())
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -92,8 +64,19 @@ enum Happening {
     Served(u32),
 }
 
-struct Simulation {
+struct Run<'a> {
+    model: &'a Model,
+    stop: Stop,
+    progress: &'a mut dyn FnMut(f64),
     now: Time,
+    /// When, and after how many jobs, it ends at the latest.
+    end: Time,
+    most: u64,
+    warm_up: Time,
+    is_warm: bool,
+    /// Whether it has been found to have run long enough.
+    is_enough: bool,
+    happened: u64,
     measured_from: Time,
     events: Events<Happening>,
     stations: Vec<StationState>,
@@ -142,8 +125,10 @@ struct Job {
     came: Time,
 }
 
-impl Simulation {
-    fn new(model: &Model, seed: u64, cut: WarmUp) -> Simulation {
+impl<'a> Run<'a> {
+    fn new(model: &'a Model, options: &Options, cut: WarmUp, progress: &'a mut dyn FnMut(f64)) -> Run<'a> {
+        let Options { seed, warm_up, stop } = *options;
+        let warm_up = warm_up.unwrap_or_default();
         let mut classes = Vec::new();
         let mut visits = Vec::new();
         for (number, class) in model.classes.iter().enumerate() {
@@ -179,8 +164,17 @@ impl Simulation {
             blocked: VecDeque::new(),
             stay: BatchMeans::new(cut),
         };
-        Simulation {
+        Run {
+            model,
+            stop,
+            progress,
             now: Time::default(),
+            end: stop.time.unwrap_or(Time::NEVER),
+            most: stop.count.unwrap_or(u64::MAX),
+            warm_up,
+            is_warm: warm_up == Time::default(),
+            is_enough: false,
+            happened: 0,
             measured_from: Time::default(),
             events: Events::new(),
             stations: model.stations.iter().map(station).collect(),
@@ -202,9 +196,7 @@ impl Simulation {
         }
     }
 
-    fn step(&mut self) {
-        let Some((now, happening)) = self.events.pop() else { return };
-        self.now = now;
+    fn happen(&mut self, happening: Happening) {
         match happening {
             Happening::Arrive(class) => {
                 self.come(class);
@@ -214,6 +206,23 @@ impl Simulation {
             }
             Happening::Served(job) => self.served(job),
         }
+    }
+
+    /// Whether jobs can still move.
+    fn check_moving(&self) -> Result<(), SimError> {
+        if self.in_service > 0 || self.jobs.len() == 0 {
+            return Ok(());
+        }
+        let (jobs, seconds) = (self.jobs.len() as u64, self.now.since(Time::default()).seconds());
+        Err(SimError::Blocked { network: self.model.name.clone(), jobs, seconds })
+    }
+
+    /// Tells how much is done, and finds out whether that is enough.
+    fn look(&mut self) {
+        let estimate = self.classes[0].response_mean.estimate();
+        let done = self.stop.progress(self.now, self.done, estimate);
+        (self.progress)(done);
+        self.is_enough = done >= 1.0;
     }
 
     fn expect_arrival(&mut self, class: u32, interval: Service) {
@@ -352,8 +361,11 @@ impl Simulation {
         }
     }
 
-    fn outcome(self, model: &Model, events: u64) -> Outcome {
-        let now = self.now.max(self.measured_from);
+    fn outcome(self) -> Outcome {
+        // What would happen later does not: it was measured until the end.
+        let is_cut = self.events.next_time().is_some_and(|next| next > self.end);
+        let now = if is_cut { self.end } else { self.now }.max(self.measured_from);
+        let (model, events) = (self.model, self.happened);
         let measured = now.since(self.measured_from);
         let rate = |count: u64| if count == 0 { 0.0 } else { count as f64 / measured.seconds() };
         let stations = model.stations.iter().zip(&self.stations).map(|(place, state)| StationOutcome {
@@ -374,5 +386,33 @@ impl Simulation {
             response: state.response,
         });
         Outcome { stations, classes: classes.collect(), measured, events }
+    }
+}
+
+impl Simulation<1> for Run<'_> {
+    type Error = SimError;
+
+    fn next_times(&self) -> [Option<Time>; 1] {
+        [self.events.next_time()]
+    }
+
+    fn is_over(&self, next: Time) -> bool {
+        next > self.end || self.is_enough || (self.is_warm && self.done >= self.most)
+    }
+
+    fn proceed(&mut self, _model: usize, _until: Time) -> Result<(), SimError> {
+        let Some((now, happening)) = self.events.pop() else { return Ok(()) };
+        if !self.is_warm && now >= self.warm_up {
+            self.restart(self.warm_up);
+            self.is_warm = true;
+        }
+        self.now = now;
+        self.happen(happening);
+        self.happened += 1;
+        self.check_moving()?;
+        if self.happened.is_multiple_of(LOOK_EVENTS) {
+            self.look();
+        }
+        Ok(())
     }
 }

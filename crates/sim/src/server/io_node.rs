@@ -19,8 +19,8 @@ use pio_plan::Direction;
 use super::part::Part;
 use crate::buffers::settings;
 use crate::error::SimError;
-use crate::io_node::{Adapter, Between, IoNode, IoRequest};
-use crate::kernel::{Slab, Time};
+use crate::io_node::{Adapter, Between, IoDone, IoNode, IoNodeError, IoRequest};
+use crate::kernel::{Model, Slab, Time};
 
 /// Such a server.
 pub(super) struct NodeServer {
@@ -39,6 +39,8 @@ pub(super) struct NodeServer {
     transfers: BTreeMap<TransferId, (Direction, u32)>,
     /// What the memory asks for.
     actions: Vec<Action>,
+    /// What the node has done; kept only for its room.
+    done: Vec<IoDone>,
     finished: Vec<Part>,
 }
 
@@ -79,11 +81,12 @@ impl NodeServer {
             jobs: Slab::new(),
             transfers: BTreeMap::new(),
             actions: Vec::new(),
+            done: Vec::new(),
             finished: Vec::new(),
         })
     }
 
-    pub(super) fn arrive(&mut self, now: Time, part: Part) -> Result<(), SimError> {
+    pub(super) fn arrive(&mut self, now: Time, part: Part) -> Result<(), IoNodeError> {
         let id = self.parts.insert(Serving { part, jobs: 0 });
         if self.memory.is_some() && part.direction == Direction::Read {
             return self.ask_memory(now, id);
@@ -92,29 +95,17 @@ impl NodeServer {
         self.request(now, Job::Part(id), (part.file, part.offset, part.bytes), part.direction, between)
     }
 
-    pub(super) fn next_time(&self) -> Option<Time> {
-        self.node.next_time()
-    }
-
-    /// Carries on up to `until`; what is done is added to `finished`.
-    pub(super) fn advance(&mut self, until: Time, finished: &mut Vec<Part>) -> Result<(), SimError> {
-        let mut done = Vec::new();
-        while self.node.next_time().is_some_and(|time| time <= until) {
-            self.node.advance(until, &mut done)?;
-            for one in done.drain(..) {
-                self.jobs.remove(one.id);
-                match self.jobs[one.id] {
-                    Job::Part(id) => self.passed(one.done, id)?,
-                    Job::Transfer(number) => self.transferred(one.done, number)?,
-                }
-            }
+    /// A request of the node is done.
+    fn node_is_done(&mut self, one: IoDone) -> Result<(), IoNodeError> {
+        self.jobs.remove(one.id);
+        match self.jobs[one.id] {
+            Job::Part(id) => self.passed(one.done, id),
+            Job::Transfer(number) => self.transferred(one.done, number),
         }
-        finished.append(&mut self.finished);
-        Ok(())
     }
 
     /// A request of the node for a part is done.
-    fn passed(&mut self, now: Time, id: u32) -> Result<(), SimError> {
+    fn passed(&mut self, now: Time, id: u32) -> Result<(), IoNodeError> {
         let serving = &mut self.parts[id];
         serving.jobs -= 1;
         if serving.jobs > 0 {
@@ -128,7 +119,7 @@ impl NodeServer {
     }
 
     /// A request of the node for a transfer of the memory is done.
-    fn transferred(&mut self, now: Time, number: TransferId) -> Result<(), SimError> {
+    fn transferred(&mut self, now: Time, number: TransferId) -> Result<(), IoNodeError> {
         let Some((direction, left)) = self.transfers.get_mut(&number) else { return Ok(()) };
         *left -= 1;
         if *left > 0 {
@@ -152,7 +143,7 @@ impl NodeServer {
 
     // --- Memory ---
 
-    fn ask_memory(&mut self, now: Time, id: u32) -> Result<(), SimError> {
+    fn ask_memory(&mut self, now: Time, id: u32) -> Result<(), IoNodeError> {
         let Part { rank, file, direction, offset, bytes: length, .. } = self.parts[id].part;
         let (request, process, file) = (RequestId(id.into()), ProcessId(rank), FileId(file.into()));
         let event = match direction {
@@ -162,7 +153,7 @@ impl NodeServer {
         self.tell_memory(now, event)
     }
 
-    fn tell_memory(&mut self, now: Time, event: Event) -> Result<(), SimError> {
+    fn tell_memory(&mut self, now: Time, event: Event) -> Result<(), IoNodeError> {
         let Some(memory) = &mut self.memory else { return Ok(()) };
         let mut actions = std::mem::take(&mut self.actions);
         memory.handle(event, &mut actions);
@@ -188,14 +179,14 @@ impl NodeServer {
         number: TransferId,
         (file, offset, length): (FileId, u64, u64),
         direction: Direction,
-    ) -> Result<(), SimError> {
+    ) -> Result<(), IoNodeError> {
         self.transfers.insert(number, (direction, 0));
         let extent = (file.0 as u32, offset, length);
         self.request(now, Job::Transfer(number), extent, direction, Between::MemoryAndDisk)
     }
 
     /// The memory has what was read, or has taken what was written.
-    fn complete(&mut self, now: Time, id: u32) -> Result<(), SimError> {
+    fn complete(&mut self, now: Time, id: u32) -> Result<(), IoNodeError> {
         let part = self.parts[id].part;
         match part.direction {
             Direction::Read => {
@@ -219,7 +210,7 @@ impl NodeServer {
         (file, offset, length): (u32, u64, u64),
         direction: Direction,
         between: Between,
-    ) -> Result<(), SimError> {
+    ) -> Result<(), IoNodeError> {
         let (mut at, end) = (offset, offset.saturating_add(length));
         while at < end {
             let (number, within) = (at / self.strip, at % self.strip);
@@ -242,5 +233,29 @@ impl NodeServer {
             at += bytes;
         }
         Ok(())
+    }
+}
+
+impl Model for NodeServer {
+    type Out = Result<Part, IoNodeError>;
+
+    fn next_time(&self) -> Option<Time> {
+        self.node.next_time()
+    }
+
+    fn advance(&mut self, until: Time, finished: &mut Vec<Self::Out>) {
+        let mut done = std::mem::take(&mut self.done);
+        let mut last = until;
+        while self.node.next_time().is_some_and(|time| time <= last) {
+            self.node.advance(last, &mut done);
+            for one in done.drain(..) {
+                finished.extend(self.node_is_done(one).err().map(Err));
+                if !self.finished.is_empty() {
+                    last = one.done;
+                }
+            }
+        }
+        self.done = done;
+        finished.extend(self.finished.drain(..).map(Ok));
     }
 }

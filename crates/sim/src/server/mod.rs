@@ -1,4 +1,4 @@
-//! I/O servers: take in parts of requests, and tell when they are done.
+//! I/O servers: take in parts of requests, and give them out when they are done.
 
 mod io_node;
 mod part;
@@ -8,13 +8,14 @@ use pio_machine::{Machine, Storage};
 use pio_plan::Direction;
 
 use crate::error::SimError;
-use crate::kernel::{Queue, Time};
+use crate::io_node::IoNodeError;
+use crate::kernel::{Model, Queue, Time};
 use crate::prediction::ServerTotal;
 use io_node::NodeServer;
 pub(crate) use part::Part;
 use strips::{Costs, StripServer};
 
-/// An I/O server: a simulation of its own, as a network is.
+/// An I/O server.
 pub(crate) struct Server {
     pub(crate) node: u32,
     pub(crate) done: ServerTotal,
@@ -49,7 +50,7 @@ impl Server {
     }
 
     /// Takes in a part at `now`.
-    pub(crate) fn arrive(&mut self, now: Time, part: Part) -> Result<(), SimError> {
+    pub(crate) fn arrive(&mut self, now: Time, part: Part) -> Result<(), IoNodeError> {
         self.done.requests += 1;
         match part.direction {
             Direction::Read => self.done.bytes_read += part.bytes,
@@ -61,21 +62,23 @@ impl Server {
         }
         Ok(())
     }
+}
 
-    /// When something happens next in it.
-    pub(crate) fn next_time(&self) -> Option<Time> {
+impl Model for Server {
+    /// A part that is done; or why the server can serve no more.
+    type Out = Result<Part, IoNodeError>;
+
+    fn next_time(&self) -> Option<Time> {
         match &self.kind {
             Kind::Strips(server) => server.next_time(),
             Kind::Node(server) => server.next_time(),
         }
     }
 
-    /// Carries on up to `until`: what is done by then is added to `done`.
-    pub(crate) fn advance(&mut self, until: Time, done: &mut Vec<Part>) -> Result<(), SimError> {
+    fn advance(&mut self, until: Time, done: &mut Vec<Self::Out>) {
         match &mut self.kind {
             Kind::Strips(server) => server.advance(until, done),
-            Kind::Node(server) => server.advance(until, done)?,
+            Kind::Node(server) => server.advance(until, done),
         }
-        Ok(())
     }
 }

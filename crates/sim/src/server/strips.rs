@@ -12,7 +12,8 @@ use pio_machine::{Duration, Service};
 use pio_plan::Direction;
 
 use super::part::Part;
-use crate::kernel::Time;
+use crate::io_node::IoNodeError;
+use crate::kernel::{Model, Time};
 
 /// A server whose work on a strip takes as long as its bytes.
 #[derive(Debug)]
@@ -55,22 +56,6 @@ impl StripServer {
         }
     }
 
-    pub(crate) fn next_time(&self) -> Option<Time> {
-        self.busy_until
-    }
-
-    /// Carries on up to `until`, or to the first part that is done.
-    pub(crate) fn advance(&mut self, until: Time, done: &mut Vec<Part>) {
-        while let Some(now) = self.busy_until.filter(|time| *time <= until) {
-            let (part, busy) = self.end_strip();
-            self.busy_until = busy.map(|busy| now + busy);
-            if let Some(part) = part {
-                done.push(part);
-                return;
-            }
-        }
-    }
-
     /// Takes in a part, behind those that wait. If the server was idle: how long it is now busy with the first strip.
     fn take_in(&mut self, part: Part) -> Option<Duration> {
         self.waiting.push_back(Turn { part, served: 0, moving: 0 });
@@ -106,6 +91,25 @@ impl StripServer {
         let busy = Duration::from_picoseconds((turn.moving - before).saturating_add(request));
         self.current = Some(turn);
         Some(busy)
+    }
+}
+
+impl Model for StripServer {
+    type Out = Result<Part, IoNodeError>;
+
+    fn next_time(&self) -> Option<Time> {
+        self.busy_until
+    }
+
+    fn advance(&mut self, until: Time, done: &mut Vec<Self::Out>) {
+        while let Some(now) = self.busy_until.filter(|time| *time <= until) {
+            let (part, busy) = self.end_strip();
+            self.busy_until = busy.map(|busy| now + busy);
+            if let Some(part) = part {
+                done.push(Ok(part));
+                return;
+            }
+        }
     }
 }
 

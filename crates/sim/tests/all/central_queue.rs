@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use pio_machine::{Adapter, Bandwidth, CentralQueue as Description, Duration, Link};
-use pio_sim::kernel::{Stream, Time};
+use pio_sim::kernel::{Model, Stream, Time};
 use pio_sim::network::central_queue::{CentralQueue, CentralQueueError};
 use pio_sim::network::topology::Topology;
 use pio_sim::network::{Delivery, MessageId, Network};
@@ -36,9 +36,7 @@ fn network(topology: Topology) -> CentralQueue {
 
 fn run(network: &mut CentralQueue) -> Vec<Delivery> {
     let mut delivered = Vec::new();
-    while network.next_time().is_some() {
-        network.advance(Time::NEVER, &mut delivered);
-    }
+    network.advance_through(Time::NEVER, &mut delivered);
     delivered
 }
 

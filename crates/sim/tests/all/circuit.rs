@@ -2,7 +2,7 @@
 
 use pio_machine::circuit::{Arbitration, Circuit as Description, Memory};
 use pio_machine::{Link, Machine, Switching};
-use pio_sim::kernel::Time;
+use pio_sim::kernel::{Model, Time};
 use pio_sim::network::circuit::{Circuit, CircuitError, Priority};
 use pio_sim::network::topology::Topology;
 use pio_sim::network::{Delivery, MessageId, Network};
@@ -27,9 +27,7 @@ fn network(description: &Description) -> Circuit {
 /// Lets everything happen.
 fn drain(network: &mut Circuit) -> Vec<Delivery> {
     let mut delivered = Vec::new();
-    while network.next_time().is_some() {
-        network.advance(Time::NEVER, &mut delivered);
-    }
+    network.advance_through(Time::NEVER, &mut delivered);
     delivered
 }
 
@@ -120,9 +118,7 @@ fn nothing_is_lost_or_doubled_or_overtaken_under_overload() {
                 sent.push((from, to));
             }
         }
-        while network.next_time().is_some() {
-            network.advance(Time::NEVER, &mut delivered);
-        }
+        network.advance_through(Time::NEVER, &mut delivered);
         assert_eq!(network.totals().packets, packets);
         assert_eq!(delivered.len(), sent.len());
         let mut last = std::collections::BTreeMap::new();

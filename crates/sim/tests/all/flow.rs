@@ -1,7 +1,7 @@
 //! The flow level against its definition, by hand, and against a naive filling.
 
 use pio_machine::{Bandwidth, Duration, FlowRoutes};
-use pio_sim::kernel::Time;
+use pio_sim::kernel::{Model, Time};
 use pio_sim::network::flow::FlowNetwork;
 use pio_sim::network::topology::Topology;
 use pio_sim::network::{Delivery, MessageId, Network};
@@ -19,9 +19,7 @@ fn network(topology: &Topology, routes: FlowRoutes) -> FlowNetwork {
 /// All that arrives until nothing is under way.
 fn run(network: &mut FlowNetwork) -> Vec<Delivery> {
     let mut delivered = Vec::new();
-    while let Some(time) = network.next_time() {
-        network.advance(time, &mut delivered);
-    }
+    network.advance_through(Time::NEVER, &mut delivered);
     delivered
 }
 
@@ -181,9 +179,7 @@ proptest! {
         for (number, (from, to, bytes, pause)) in steps.into_iter().enumerate() {
             // Half of the messages come at the same time as the one before.
             let target = now + Duration::from_picoseconds(if pause < 400 { 0 } else { pause * 1000 });
-            while network.next_time().is_some_and(|time| time <= target) {
-                network.advance(target, &mut delivered);
-            }
+            network.advance_through(target, &mut delivered);
             now = target;
             network.send(now, MessageId(number as u32), from % nodes, to % nodes, bytes);
             network.advance(now, &mut delivered);
@@ -212,9 +208,7 @@ proptest! {
         let (mut now, mut delivered, mut sent) = (Time::default(), Vec::new(), Vec::new());
         for (number, (from, to, bytes, pause)) in messages.into_iter().enumerate() {
             now = now + Duration::from_picoseconds(pause * 1000);
-            while network.next_time().is_some_and(|time| time <= now) {
-                network.advance(now, &mut delivered);
-            }
+            network.advance_through(now, &mut delivered);
             let (from, to) = (from % nodes, to % nodes);
             network.send(now, MessageId(number as u32), from, to, bytes);
             sent.push((now, from, to, bytes));

@@ -3,7 +3,7 @@
 use pio_machine::IoNode as Description;
 use pio_plan::Direction::{self, Read, Write};
 use pio_sim::io_node::{Adapter, Between, IoDone, IoNode, IoNodeError, IoRequest, OpenLoad, Processing};
-use pio_sim::kernel::{Estimate, Time};
+use pio_sim::kernel::{Estimate, Model, Time};
 
 fn of_baylor() -> Description {
     Description::of_baylor().unwrap()
@@ -35,13 +35,11 @@ fn serve(node: &mut IoNode, requests: &[(u64, IoRequest)]) -> Vec<IoDone> {
     let mut done = Vec::new();
     for (time, request) in requests {
         while node.next_time().is_some_and(|next| next < Time(*time)) {
-            node.advance(Time(*time - 1), &mut done).unwrap();
+            node.advance(Time(*time - 1), &mut done);
         }
         node.arrive(Time(*time), *request).unwrap();
     }
-    while let Some(next) = node.next_time() {
-        node.advance(next, &mut done).unwrap();
-    }
+    node.advance_through(Time::NEVER, &mut done);
     done
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use pio_machine::Duration;
-use pio_sim::kernel::Time;
+use pio_sim::kernel::{Model, Time};
 use pio_sim::network::traffic::{Arrivals, Pattern, Permutation, Size, Span, Traffic, TrafficError};
 use pio_sim::network::{Delivery, MessageId, Network};
 
@@ -31,6 +31,10 @@ impl Network for Servers {
         let place = self.under_way.partition_point(|other| other.last_byte <= *free_at);
         self.under_way.insert(place, Delivery { message, first_byte, last_byte: *free_at });
     }
+}
+
+impl Model for Servers {
+    type Out = Delivery;
 
     fn next_time(&self) -> Option<Time> {
         self.under_way.front().map(|delivery| delivery.last_byte)

@@ -3,7 +3,7 @@
 use pio_machine::{
     Allocator, Arbitration, Bandwidth, Choice, Duration, Link, Pipeline, Reuse, Wormhole as Description,
 };
-use pio_sim::kernel::{Stream, Time};
+use pio_sim::kernel::{Model, Stream, Time};
 use pio_sim::network::topology::Topology;
 use pio_sim::network::traffic::{Arrivals, Pattern, Size, Span, Traffic};
 use pio_sim::network::wormhole::{Wormhole, WormholeError};
@@ -50,9 +50,7 @@ fn network(topology: &Topology, link: &Link, description: &Description) -> Wormh
 
 fn drain(network: &mut Wormhole) -> Vec<Delivery> {
     let mut delivered = Vec::new();
-    while network.next_time().is_some() {
-        network.advance(Time::NEVER, &mut delivered);
-    }
+    network.advance_through(Time::NEVER, &mut delivered);
     delivered
 }
 

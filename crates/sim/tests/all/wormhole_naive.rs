@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use pio_machine::{
     Allocator, Arbitration, Bandwidth, Choice, Duration, Link, Pipeline, Reuse, Wormhole as Description,
 };
-use pio_sim::kernel::{Stream, Time};
+use pio_sim::kernel::{Model, Stream, Time};
 use pio_sim::network::topology::{Device, Topology};
 use pio_sim::network::wormhole::Wormhole;
 use pio_sim::network::{Delivery, MessageId, Network};
@@ -415,9 +415,7 @@ fn engine(
         network.send(Time(message.cycle * CYCLE), MessageId(number as u32), message.from, message.to, bytes);
     }
     let mut delivered: Vec<Delivery> = Vec::new();
-    while network.next_time().is_some() {
-        network.advance(Time::NEVER, &mut delivered);
-    }
+    network.advance_through(Time::NEVER, &mut delivered);
     delivered.sort_by_key(|delivery| delivery.message);
     delivered.iter().map(|delivery| (delivery.first_byte.0 / CYCLE, delivery.last_byte.0 / CYCLE)).collect()
 }

@@ -3,7 +3,7 @@
 use pio_machine::{Computer, Duration};
 use pio_sim::SimError;
 use pio_sim::cpu::{Scheduler, Turn, Usage};
-use pio_sim::kernel::{Events, Time};
+use pio_sim::kernel::{self, Events, Simulation, Time};
 
 use super::outcome::{Outcome, ProcessOutcome};
 use super::program::{Access, Program};
@@ -42,16 +42,13 @@ pub fn run(computer: &Computer, processes: &[Process<'_>], options: &Options) ->
     if processes.is_empty() {
         return Err(SimError::NoProcess { workload: computer.name.clone() });
     }
-    let mut simulation = Simulation::new(computer, processes, options)?;
-    while simulation.running > 0 {
-        let Some((now, what)) = simulation.events.pop() else { return Err(simulation.stuck()) };
-        if now == Time::NEVER {
-            return Err(SimError::TooLong { machine: computer.name.clone() });
-        }
-        simulation.happen(now, what);
+    let mut run = Run::new(computer, processes, options)?;
+    kernel::run(&mut run)?;
+    if run.running > 0 {
+        return Err(run.stuck());
     }
-    simulation.drain();
-    Ok(simulation.outcome())
+    run.drain();
+    Ok(run.outcome())
 }
 
 /// What happens.
@@ -86,7 +83,7 @@ struct Running<'a> {
     outcome: ProcessOutcome,
 }
 
-struct Simulation<'a> {
+struct Run<'a> {
     computer: &'a Computer,
     options: &'a Options,
     scheduler: Scheduler,
@@ -101,12 +98,12 @@ struct Simulation<'a> {
     usage: Usage,
 }
 
-impl<'a> Simulation<'a> {
+impl<'a> Run<'a> {
     fn new(
         computer: &'a Computer,
         processes: &[Process<'a>],
         options: &'a Options,
-    ) -> Result<Simulation<'a>, SimError> {
+    ) -> Result<Run<'a>, SimError> {
         let count = processes.len() as u32;
         let mut storage = Storage::new(computer, count, options.bin)?;
         for (file, bytes) in sizes(processes) {
@@ -121,7 +118,7 @@ impl<'a> Simulation<'a> {
             waits_since: Time::default(),
             outcome: ProcessOutcome { name: process.program.name.clone(), ..ProcessOutcome::default() },
         };
-        let mut simulation = Simulation {
+        let mut run = Run {
             computer,
             options,
             scheduler: Scheduler::new(&computer.cpu, count),
@@ -135,10 +132,10 @@ impl<'a> Simulation<'a> {
             usage: Usage::default(),
         };
         for process in 0..count {
-            simulation.compute(Time::default(), process);
+            run.compute(Time::default(), process);
         }
-        simulation.schedule();
-        Ok(simulation)
+        run.schedule();
+        Ok(run)
     }
 
     fn happen(&mut self, now: Time, what: What) {
@@ -292,6 +289,28 @@ impl<'a> Simulation<'a> {
             disk_time: self.storage.disk_time(),
             flow: self.storage.flow,
         }
+    }
+}
+
+impl Simulation<1> for Run<'_> {
+    type Error = SimError;
+
+    fn next_times(&self) -> [Option<Time>; 1] {
+        [self.events.next_time()]
+    }
+
+    /// When all processes have ended.
+    fn is_over(&self, _next: Time) -> bool {
+        self.running == 0
+    }
+
+    fn proceed(&mut self, _model: usize, _until: Time) -> Result<(), SimError> {
+        let Some((now, what)) = self.events.pop() else { return Ok(()) };
+        if now == Time::NEVER {
+            return Err(SimError::TooLong { machine: self.computer.name.clone() });
+        }
+        self.happen(now, what);
+        Ok(())
     }
 }
 

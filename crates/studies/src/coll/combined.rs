@@ -1,11 +1,13 @@
 //! Combined traffic (section 4.5): a compute job with uniform traffic beside a job that does I/O.
 
+use pio_sim::open_loop::Distribution;
+
 use crate::coll::CollError;
 use crate::coll::multiple::{Pattern, clients};
 use crate::coll::options::{MEGA, Options, System};
 use crate::coll::placement::{ApplicationMapping, FirstHalf, IoMapping, Placement};
 use crate::coll::plan::{Plan, Run, Watched};
-use crate::coll::traffic::{Destinations, Distribution, Process};
+use crate::coll::traffic::{Destinations, Process};
 use crate::{Basis, Computed, Published, Statement, Verdict};
 use pio_report::chart::{Figure, Point, Series};
 

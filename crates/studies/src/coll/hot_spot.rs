@@ -1,10 +1,11 @@
 //! One hot spot (section 4.3): more and more nodes write into the memory of node 0.
 
 use pio_machine::circuit::Arbitration;
+use pio_sim::open_loop::Distribution;
 
 use crate::coll::options::{Options, System};
 use crate::coll::plan::{Plan, Run, Watched};
-use crate::coll::traffic::{Destinations, Distribution, Process};
+use crate::coll::traffic::{Destinations, Process};
 use pio_report::chart::Figure;
 
 /// How many write.

@@ -25,8 +25,9 @@ use multiple::Pattern;
 use plan::{Plan, carry_out};
 
 pub use options::{MEGA, Options, System};
+pub use pio_sim::open_loop::{Distribution, Span};
 pub use placement::{ApplicationMapping, FirstHalf, IoMapping, Placement};
-pub use traffic::{Destinations, Distribution, Outcome, Process, Window, run};
+pub use traffic::{Destinations, Outcome, Process, run};
 
 /// The figures of the paper that show results.
 pub const FIGURES: std::ops::RangeInclusive<u32> = 4..=10;
@@ -157,7 +158,7 @@ mod tests {
     fn options() -> Options {
         let mut options = Options::new(Machine::built_in("qsnet-64").unwrap());
         options.window =
-            Window { warm_up: Duration::from_seconds(0.5e-3), measured: Duration::from_seconds(1e-3) };
+            Span { warm_up: Duration::from_seconds(0.5e-3), measured: Duration::from_seconds(1e-3) };
         options
     }
 

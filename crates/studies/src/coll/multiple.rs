@@ -4,7 +4,7 @@ use crate::coll::CollError;
 use crate::coll::options::{MEGA, Options, System};
 use crate::coll::placement::{ApplicationMapping, IoMapping, Placement};
 use crate::coll::plan::{Plan, Run, Watched};
-use crate::coll::traffic::{Destinations, Process};
+use crate::coll::traffic::{Destinations, Process, stretched};
 use pio_report::chart::Figure;
 
 /// Which I/O node a message goes to.
@@ -71,7 +71,7 @@ pub(super) fn loaded(
         switches: system.switches.clone(),
         processes,
         // At low loads, messages are few and far between.
-        window: options.window.stretched(load, FULL * system.injection),
+        window: stretched(options.window, load, FULL * system.injection),
         watched: Watched::Together { which, each: servers },
     })
 }

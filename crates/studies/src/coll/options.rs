@@ -4,9 +4,9 @@ use pio_machine::circuit::Circuit as Switches;
 use pio_machine::{Duration, Machine, Switching};
 use pio_sim::network::circuit::Circuit;
 use pio_sim::network::topology::Topology;
+use pio_sim::open_loop::{Distribution, Span};
 
 use crate::coll::placement::{ApplicationMapping, FirstHalf, IoMapping};
-use crate::coll::traffic::{Distribution, Window};
 use crate::coll::{CollError, ping};
 
 /// The experiments' parameters. The default is what the paper says it ran.
@@ -17,7 +17,7 @@ pub struct Options {
     /// Of the random streams.
     pub seed: u64,
     /// What of each run is watched.
-    pub window: Window,
+    pub window: Span,
     /// How many I/O nodes there are.
     pub io_nodes: u32,
     /// Where they are.
@@ -56,7 +56,7 @@ impl Options {
         Options {
             machine,
             seed: 1,
-            window: Window { warm_up: Duration::from_seconds(0.02), measured: Duration::from_seconds(0.06) },
+            window: Span { warm_up: Duration::from_seconds(0.02), measured: Duration::from_seconds(0.06) },
             io_nodes: 8,
             io: vec![IoMapping::Clustered, IoMapping::Distributed],
             applications: vec![ApplicationMapping::Shared, ApplicationMapping::Dedicated],

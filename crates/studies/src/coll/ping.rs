@@ -1,7 +1,7 @@
 //! Pings (sections 4.1 and 4.2): what the adapters are calibrated on.
 
 use pio_machine::circuit::{Library, Memory};
-use pio_sim::kernel::Time;
+use pio_sim::kernel::{Model, Time};
 use pio_sim::network::{MessageId, Network};
 
 use crate::coll::options::{MEGA, System};
@@ -23,9 +23,7 @@ pub(super) fn latency(system: &System, bytes: u64, both_ways: bool) -> f64 {
         network.send(Time(0), MessageId(1), 1, 0, bytes);
     }
     let mut delivered = Vec::new();
-    while network.next_time().is_some() {
-        network.advance(Time::NEVER, &mut delivered);
-    }
+    network.advance_through(Time::NEVER, &mut delivered);
     let last = delivered.iter().map(|delivery| delivery.last_byte).max().unwrap_or_default();
     last.since(Time(0)).seconds()
 }

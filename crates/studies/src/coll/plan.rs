@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pio_machine::circuit::Circuit as Switches;
 use pio_report::chart::{Figure, Point, Series};
+use pio_sim::open_loop::Span;
 use rayon::prelude::*;
 
 use crate::coll::options::{MEGA, System};
-use crate::coll::traffic::{Process, Window, run};
+use crate::coll::traffic::{Process, run};
 
 /// A figure whose points are still to be found.
 pub(super) struct Plan {
@@ -22,7 +23,7 @@ pub(super) struct Run {
     pub x: f64,
     pub switches: Switches,
     pub processes: Vec<Process>,
-    pub window: Window,
+    pub window: Span,
     pub watched: Watched,
 }
 

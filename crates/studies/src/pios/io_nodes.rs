@@ -4,7 +4,7 @@ use pio_machine::Duration;
 use pio_plan::Direction;
 
 use pio_sim::io_node::{Adapter, Between, IoDone, IoNode, IoNodeError, IoRequest};
-use pio_sim::kernel::{Events, Stream, Time};
+use pio_sim::kernel::{Events, Model, Stream, Time, advance_events};
 
 /// One request, as an I/O node sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,23 +19,13 @@ pub struct Request {
     pub bytes: u64,
 }
 
-/// What happens within the I/O nodes.
-pub trait IoNodes {
+/// What happens within the I/O nodes. They give out the requests that are done, by number, and when.
+pub trait IoNodes: Model<Out = (Time, u32)> {
     /// All of a request is at I/O node `node`, counted from 0, at `now`.
     ///
     /// # Errors
     /// If the node cannot serve such a request.
     fn arrive(&mut self, now: Time, node: u32, request: Request) -> Result<(), IoNodeError>;
-
-    /// When something happens next in one of them: nothing, if there is no request.
-    fn next_time(&self) -> Option<Time>;
-
-    /// Carries on to `until`, which is no later than the next time at which something happens, and adds the numbers of the
-    /// requests that are done then.
-    ///
-    /// # Errors
-    /// If a node cannot serve a request.
-    fn advance(&mut self, until: Time, done: &mut Vec<u32>) -> Result<(), IoNodeError>;
 }
 
 /// I/O nodes that take the same time for all requests of a kind: the second step of the paper's method, whose first step
@@ -59,16 +49,18 @@ impl IoNodes for MeanTimes {
         self.events.add(now + time, request.number);
         Ok(())
     }
+}
+
+impl Model for MeanTimes {
+    type Out = (Time, u32);
 
     fn next_time(&self) -> Option<Time> {
         self.events.next_time()
     }
 
-    fn advance(&mut self, until: Time, done: &mut Vec<u32>) -> Result<(), IoNodeError> {
-        while self.events.next_time().is_some_and(|next| next <= until) {
-            done.extend(self.events.pop().map(|(_, number)| number));
-        }
-        Ok(())
+    fn advance(&mut self, until: Time, done: &mut Vec<(Time, u32)>) {
+        let give = |_: &mut MeanTimes, now, number, done: &mut Vec<(Time, u32)>| done.push((now, number));
+        advance_events(self, |nodes| &mut nodes.events, give, until, done);
     }
 }
 
@@ -95,6 +87,16 @@ impl WholeNodes {
             message,
             done: Vec::new(),
         }
+    }
+
+    fn look(&mut self, now: Time, node: u32, done: &mut Vec<(Time, u32)>) {
+        let there = &mut self.nodes[node as usize];
+        if there.next_time() != Some(now) {
+            return;
+        }
+        there.advance_through(now, &mut self.done);
+        done.extend(self.done.drain(..).map(|request| (now, request.id)));
+        self.look_again(node);
     }
 
     fn look_again(&mut self, node: u32) {
@@ -126,24 +128,16 @@ impl IoNodes for WholeNodes {
         }
         Ok(())
     }
+}
+
+impl Model for WholeNodes {
+    type Out = (Time, u32);
 
     fn next_time(&self) -> Option<Time> {
         self.looks.next_time()
     }
 
-    fn advance(&mut self, until: Time, done: &mut Vec<u32>) -> Result<(), IoNodeError> {
-        while self.looks.next_time().is_some_and(|next| next <= until) {
-            let Some((now, node)) = self.looks.pop() else { break };
-            let there = &mut self.nodes[node as usize];
-            if there.next_time() != Some(now) {
-                continue;
-            }
-            while there.next_time().is_some_and(|next| next <= now) {
-                there.advance(now, &mut self.done)?;
-            }
-            done.extend(self.done.drain(..).map(|done| done.id));
-            self.look_again(node);
-        }
-        Ok(())
+    fn advance(&mut self, until: Time, done: &mut Vec<(Time, u32)>) {
+        advance_events(self, |nodes| &mut nodes.looks, WholeNodes::look, until, done);
     }
 }

@@ -17,10 +17,10 @@ pub use placement::{Placement, PlacementError};
 
 use pio_machine::Duration;
 use pio_sim::io_node::IoNodeError;
-use pio_sim::kernel::{BatchMeans, Estimate, Events, Time, WarmUp};
+use pio_sim::kernel::{self, BatchMeans, Estimate, Simulation, Slab, Time, WarmUp};
 use pio_sim::network::{Delivery, MessageId, Network};
 
-use traffic::{Kind, Source, Traffic};
+use traffic::{Kind, Traffic};
 
 /// What is simulated.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,39 +107,23 @@ pub fn simulate(
     scenario: &Scenario,
     length: Length,
 ) -> Result<Measured, IoNodeError> {
-    let mut run = Run::new(scenario, length);
-    let (mut delivered, mut done) = (Vec::new(), Vec::new());
-    while !run.is_over() {
-        let Some(next) = run.sources.next_time() else { break };
-        let next = io_nodes.next_time().map_or(next, |time| time.min(next));
-        // The network first: it must not be behind when something is sent.
-        if network.next_time().is_some_and(|time| time <= next) {
-            network.advance(next, &mut delivered);
-            for delivery in delivered.drain(..) {
-                run.delivered(&delivery, io_nodes)?;
-            }
-        } else if io_nodes.next_time().is_some_and(|time| time <= next) {
-            io_nodes.advance(next, &mut done)?;
-            for number in done.drain(..) {
-                run.processed(next, number, network);
-            }
-        } else {
-            run.generate(network);
-        }
-    }
+    let mut run = Run::new(network, io_nodes, scenario, length);
+    kernel::run(&mut run)?;
     Ok(run.measured())
 }
 
 /// A simulation under way.
-struct Run<'a> {
+struct Run<'a, N, I> {
+    network: &'a mut N,
+    io_nodes: &'a mut I,
     scenario: &'a Scenario,
     length: Length,
-    /// When each source generates next.
-    sources: Events<Source>,
     traffic: Traffic,
     /// Everything that is on its way, by number.
-    under_way: Vec<UnderWay>,
-    free: Vec<u32>,
+    under_way: Slab<UnderWay>,
+    /// What has arrived and what is done; kept only for their room.
+    delivered: Vec<Delivery>,
+    done: Vec<(Time, u32)>,
     now: Time,
     bytes: u64,
     reads: u64,
@@ -169,21 +153,18 @@ struct UnderWay {
     answered: Time,
 }
 
-impl<'a> Run<'a> {
-    fn new(scenario: &'a Scenario, length: Length) -> Run<'a> {
-        let mut traffic = Traffic::new(scenario);
-        let mut sources = Events::new();
-        for (source, at) in traffic.first() {
-            sources.add(at, source);
-        }
+impl<'a, N: Network, I: IoNodes> Run<'a, N, I> {
+    fn new(network: &'a mut N, io_nodes: &'a mut I, scenario: &'a Scenario, length: Length) -> Run<'a, N, I> {
         let means = |share: u64| BatchMeans::new(WarmUp::Count(length.measurements / share));
         Run {
+            network,
+            io_nodes,
             scenario,
             length,
-            sources,
-            traffic,
-            under_way: Vec::new(),
-            free: Vec::new(),
+            traffic: Traffic::new(scenario),
+            under_way: Slab::new(),
+            delivered: Vec::new(),
+            done: Vec::new(),
             now: Time(0),
             bytes: 0,
             reads: 0,
@@ -198,17 +179,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn is_over(&self) -> bool {
-        let measured = if self.scenario.requests_per_s > 0.0 { self.reads } else { self.messages };
-        measured >= self.length.measurements || self.bytes >= self.length.bytes
-    }
-
     /// The next source generates what it has drawn.
-    fn generate(&mut self, network: &mut impl Network) {
-        let Some((now, source)) = self.sources.pop() else { return };
+    fn generate(&mut self) {
+        let Some((now, drawn)) = self.traffic.next() else { return };
         self.now = now;
-        let drawn = self.traffic.draw(source);
-        self.sources.add(now + self.traffic.gap(source), source);
         let bytes = match drawn.kind {
             Kind::Read { .. } => self.scenario.mix.read_request_bytes,
             Kind::Write { .. } | Kind::Message => drawn.bytes,
@@ -223,21 +197,17 @@ impl<'a> Run<'a> {
             all_at: now,
             answered: now,
         };
-        let number = self.free.pop().unwrap_or(self.under_way.len() as u32);
-        match self.under_way.get_mut(number as usize) {
-            Some(place) => *place = under_way,
-            None => self.under_way.push(under_way),
-        }
+        let number = self.under_way.insert(under_way);
         self.bytes += bytes;
-        network.send(now, MessageId(number), drawn.from, drawn.to, bytes);
+        self.network.send(now, MessageId(number), drawn.from, drawn.to, bytes);
     }
 
     /// A message is where it was sent to.
-    fn delivered(&mut self, delivery: &Delivery, io_nodes: &mut impl IoNodes) -> Result<(), IoNodeError> {
+    fn delivered(&mut self, delivery: &Delivery) -> Result<(), IoNodeError> {
         let now = delivery.last_byte;
         self.now = now;
         let number = delivery.message.0;
-        let under_way = &mut self.under_way[number as usize];
+        let under_way = &mut self.under_way[number];
         let is_answer = under_way.answered > under_way.generated;
         match under_way.kind {
             Kind::Read { .. } if is_answer => {
@@ -248,7 +218,7 @@ impl<'a> Run<'a> {
                 self.read_io_node.add(within.seconds());
                 self.read_network.add(now.since(found.generated).seconds() - within.seconds());
                 self.reads += 1;
-                self.free.push(number);
+                self.under_way.remove(number);
             }
             Kind::Read { is_hit } | Kind::Write { is_hit } => {
                 under_way.first_at = delivery.first_byte;
@@ -256,31 +226,31 @@ impl<'a> Run<'a> {
                 let is_read = matches!(under_way.kind, Kind::Read { .. });
                 let request = Request { number, is_read, is_hit, bytes: under_way.bytes };
                 let node = self.scenario.placement.number_of_io_node(under_way.to);
-                io_nodes.arrive(now, node, request)?;
+                self.io_nodes.arrive(now, node, request)?;
             }
             Kind::Message => {
                 self.message.add(now.since(under_way.generated).seconds());
                 self.messages += 1;
-                self.free.push(number);
+                self.under_way.remove(number);
             }
         }
         Ok(())
     }
 
     /// An I/O node is done with a request.
-    fn processed(&mut self, now: Time, number: u32, network: &mut impl Network) {
+    fn processed(&mut self, now: Time, number: u32) {
         self.now = now;
-        let under_way = &mut self.under_way[number as usize];
+        let under_way = &mut self.under_way[number];
         match under_way.kind {
             Kind::Read { .. } => {
                 under_way.answered = now;
                 self.bytes += under_way.bytes;
-                network.send(now, MessageId(number), under_way.to, under_way.from, under_way.bytes);
+                self.network.send(now, MessageId(number), under_way.to, under_way.from, under_way.bytes);
             }
             Kind::Write { .. } | Kind::Message => {
                 self.write_network.add(under_way.all_at.since(under_way.generated).seconds());
                 self.write_io_node.add(now.since(under_way.all_at).seconds());
-                self.free.push(number);
+                self.under_way.remove(number);
             }
         }
     }
@@ -297,5 +267,41 @@ impl<'a> Run<'a> {
             time: self.now.since(Time(0)),
             bytes: self.bytes,
         }
+    }
+}
+
+/// The network first: it must not be behind when something is sent.
+const NETWORK: usize = 0;
+const IO_NODES: usize = 1;
+
+impl<N: Network, I: IoNodes> Simulation<3> for Run<'_, N, I> {
+    type Error = IoNodeError;
+
+    fn next_times(&self) -> [Option<Time>; 3] {
+        [self.network.next_time(), self.io_nodes.next_time(), self.traffic.next_time()]
+    }
+
+    fn is_over(&self, _next: Time) -> bool {
+        let measured = if self.scenario.requests_per_s > 0.0 { self.reads } else { self.messages };
+        measured >= self.length.measurements || self.bytes >= self.length.bytes
+    }
+
+    fn proceed(&mut self, model: usize, until: Time) -> Result<(), IoNodeError> {
+        match model {
+            NETWORK => {
+                let mut delivered = std::mem::take(&mut self.delivered);
+                self.network.advance(until, &mut delivered);
+                delivered.drain(..).try_for_each(|delivery| self.delivered(&delivery))?;
+                self.delivered = delivered;
+            }
+            IO_NODES => {
+                let mut done = std::mem::take(&mut self.done);
+                self.io_nodes.advance(until, &mut done);
+                done.drain(..).for_each(|(now, number)| self.processed(now, number));
+                self.done = done;
+            }
+            _ => self.generate(),
+        }
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@
 
 use pio_machine::Duration;
 use pio_sim::kernel::{Stream, Time};
+use pio_sim::open_loop::{Arrival, Sources};
 
 use super::{Placement, Scenario};
 
@@ -15,13 +16,6 @@ pub(super) enum Kind {
     Message,
 }
 
-/// What generates: a compute node's I/O or its messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Source {
-    compute_node: u32,
-    is_io: bool,
-}
-
 /// Something that was generated.
 pub(super) struct Drawn {
     pub(super) kind: Kind,
@@ -31,66 +25,75 @@ pub(super) struct Drawn {
     pub(super) bytes: u64,
 }
 
-/// The random numbers of all compute nodes.
+/// What all compute nodes generate, and when. Source 2k is the I/O of compute node k, source 2k + 1 its messages.
 pub(super) struct Traffic {
     scenario: Scenario,
-    io: Vec<Stream>,
-    messages: Vec<Stream>,
+    sources: Sources,
+    streams: Vec<Stream>,
 }
 
 impl Traffic {
     pub(super) fn new(scenario: &Scenario) -> Traffic {
-        let streams = |what: &str| {
-            let name = |number| format!("{what} of compute node {number}");
-            (0..scenario.placement.compute_nodes())
-                .map(|number| Stream::named(scenario.seed, &name(number)))
-                .collect()
+        let count = scenario.placement.compute_nodes();
+        let stream =
+            |what: &str, number| Stream::named(scenario.seed, &format!("{what} of compute node {number}"));
+        let streams = (0..count).flat_map(|number| [stream("I/O", number), stream("messages", number)]);
+        let mut traffic = Traffic {
+            streams: streams.collect(),
+            sources: Sources::new(2 * count, None),
+            scenario: scenario.clone(),
         };
-        Traffic { io: streams("I/O"), messages: streams("messages"), scenario: scenario.clone() }
-    }
-
-    /// When each source generates for the first time; only those that do.
-    pub(super) fn first(&mut self) -> Vec<(Source, Time)> {
-        let mut sources = Vec::new();
-        for is_io in [true, false] {
-            let per_s = if is_io { self.scenario.requests_per_s } else { self.scenario.messages_per_s };
-            for compute_node in (0..self.scenario.placement.compute_nodes()).filter(|_| per_s > 0.0) {
-                let source = Source { compute_node, is_io };
-                sources.push((source, Time(0) + self.gap(source)));
+        for source in (0..2 * count).step_by(2).chain((1..2 * count).step_by(2)) {
+            if traffic.per_s(source) > 0.0 {
+                traffic.go_on(Time::default(), source);
             }
         }
-        sources
+        traffic
     }
 
-    /// The time to what a source generates next.
-    pub(super) fn gap(&mut self, source: Source) -> Duration {
-        let number = source.compute_node as usize;
-        let (stream, per_s) = if source.is_io {
-            (&mut self.io[number], self.scenario.requests_per_s)
-        } else {
-            (&mut self.messages[number], self.scenario.messages_per_s)
-        };
-        Duration::from_seconds(stream.exponential(1.0 / per_s))
+    /// When something is generated next.
+    pub(super) fn next_time(&self) -> Option<Time> {
+        self.sources.next_time()
     }
 
-    /// What a source generates.
-    pub(super) fn draw(&mut self, source: Source) -> Drawn {
+    /// What is generated next, and when.
+    pub(super) fn next(&mut self) -> Option<(Time, Drawn)> {
+        let Arrival { source, now, .. } = self.sources.pop()?;
+        let drawn = self.draw(source);
+        self.go_on(now, source);
+        Some((now, drawn))
+    }
+
+    fn go_on(&mut self, now: Time, source: u32) {
+        let mean = 1.0 / self.per_s(source);
+        let gap = self.streams[source as usize].exponential(mean);
+        self.sources.go_on(now, source, Duration::from_seconds(gap));
+    }
+
+    fn per_s(&self, source: u32) -> f64 {
+        if is_io(source) { self.scenario.requests_per_s } else { self.scenario.messages_per_s }
+    }
+
+    fn draw(&mut self, source: u32) -> Drawn {
         let Scenario { placement, mix, .. } = &self.scenario;
-        let number = source.compute_node;
+        let number = source / 2;
         let from = placement.compute_node(number);
-        if source.is_io {
-            let stream = &mut self.io[number as usize];
+        let stream = &mut self.streams[source as usize];
+        if is_io(source) {
             let to = placement.io_nodes()[stream.below(placement.io_nodes().len() as u64) as usize];
             let is_read = stream.chance(mix.read_probability);
             let is_hit = !stream.chance(mix.miss_ratio);
             let kind = if is_read { Kind::Read { is_hit } } else { Kind::Write { is_hit } };
             return Drawn { kind, from, to, bytes: self.scenario.request_bytes };
         }
-        let stream = &mut self.messages[number as usize];
         let to = other(placement, number, stream);
         let is_long = !stream.chance(mix.short_probability);
         Drawn { kind: Kind::Message, from, to, bytes: mix.message_bytes[usize::from(is_long)] }
     }
+}
+
+fn is_io(source: u32) -> bool {
+    source.is_multiple_of(2)
 }
 
 /// A compute node other than that of this number.

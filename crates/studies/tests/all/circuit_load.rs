@@ -4,11 +4,11 @@
 use std::ops::Range;
 
 use pio_machine::{Duration, Machine, Switching};
-use pio_sim::kernel::Time;
+use pio_sim::kernel::{Model, Time};
 use pio_sim::network::circuit::Circuit;
 use pio_sim::network::topology::Topology;
 use pio_sim::network::{MessageId, Network};
-use pio_studies::coll::{Destinations, Distribution, Process, Window, run};
+use pio_studies::coll::{Destinations, Distribution, Process, Span, run};
 
 fn qsnet(topology: &Topology) -> Circuit {
     let network = Machine::built_in("qsnet-64").unwrap().network;
@@ -30,7 +30,7 @@ fn accepted(load: f64, destinations: impl Fn(u32) -> Destinations, nodes: Range<
         outstanding: 8,
     };
     let processes: Vec<Process> = (0..64).map(process).collect();
-    let window = Window { warm_up: Duration::from_seconds(1e-3), measured: Duration::from_seconds(2e-3) };
+    let window = Span { warm_up: Duration::from_seconds(1e-3), measured: Duration::from_seconds(2e-3) };
     let mut network = qsnet(&Topology::fat_tree(4, 3).unwrap());
     let rate = run(&mut network, &processes, window, 1).rate(nodes, window);
     (rate.mean / 1e6, rate.half_width / 1e6)
@@ -76,9 +76,7 @@ fn overload(topology: &Topology, flit_hops: u64) {
     let (mut sent, mut arrived, mut round) = (0, 0, 0_u64);
     while network.totals().hops * FLITS < flit_hops {
         let now = Time(round * 10_000_000);
-        while network.next_time().is_some_and(|time| time <= now) {
-            network.advance(now, &mut delivered);
-        }
+        network.advance_through(now, &mut delivered);
         for from in 0..nodes {
             let to = (from * 7 + round as u32 * 13) % nodes;
             let to = if from % 3 == 0 { to / 16 * 16 } else { to };
@@ -89,9 +87,7 @@ fn overload(topology: &Topology, flit_hops: u64) {
         delivered.clear();
         round += 1;
     }
-    while network.next_time().is_some() {
-        network.advance(Time::NEVER, &mut delivered);
-    }
+    network.advance_through(Time::NEVER, &mut delivered);
     assert_eq!(arrived + delivered.len(), sent as usize);
     assert_eq!(network.totals().packets, u64::from(sent) * 10);
 }

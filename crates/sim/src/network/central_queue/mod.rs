@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 
 use pio_machine::{CentralQueue as Description, Link};
 
-use crate::kernel::{Events, Slab, Time};
+use crate::kernel::{Events, Model, Slab, Time, advance_events};
 use crate::network::carrier::{Delivery, MessageId, Network};
 use crate::network::topology::{self, Device, Topology};
 
@@ -176,7 +176,8 @@ impl CentralQueue {
         self.messages.len() == 0 && self.packets.len() == 0
     }
 
-    fn handle(&mut self, event: Event, delivered: &mut Vec<Delivery>) {
+    fn handle(&mut self, now: Time, event: Event, delivered: &mut Vec<Delivery>) {
+        self.now = now.0;
         match event {
             Event::Made { node } => self.packet_made(node),
             Event::Head { packet } => self.head_arrived(packet),
@@ -228,21 +229,17 @@ impl Network for CentralQueue {
         self.senders[from as usize].messages.push_back(number);
         self.make_packet(from);
     }
+}
+
+impl Model for CentralQueue {
+    type Out = Delivery;
 
     fn next_time(&self) -> Option<Time> {
         self.events.next_time()
     }
 
     fn advance(&mut self, until: Time, delivered: &mut Vec<Delivery>) {
-        let before = delivered.len();
-        while let Some(next) = self.events.next_time() {
-            if next > until || (delivered.len() > before && next.0 > self.now) {
-                return;
-            }
-            let Some((time, event)) = self.events.pop() else { return };
-            self.now = time.0;
-            self.handle(event, delivered);
-        }
+        advance_events(self, |network| &mut network.events, CentralQueue::handle, until, delivered);
     }
 }
 

@@ -20,7 +20,7 @@ mod wiring;
 
 use pio_machine::{Link, circuit as machine};
 
-use crate::kernel::{Events, Slab, Time};
+use crate::kernel::{Events, Model, Slab, Time, advance_events};
 use crate::network::carrier::{Delivery, MessageId, Network};
 use crate::network::topology::Topology;
 
@@ -171,21 +171,17 @@ impl Network for Circuit {
     fn send(&mut self, now: Time, message: MessageId, from: u32, to: u32, bytes: u64) {
         self.send_with_priority(now, message, from, to, bytes, Priority::Normal);
     }
+}
 
+impl Model for Circuit {
+    type Out = Delivery;
+
+    /// Nothing once every message has arrived, though acknowledgements may still be on their way back.
     fn next_time(&self) -> Option<Time> {
         if self.under_way == 0 { None } else { self.events.next_time() }
     }
 
     fn advance(&mut self, until: Time, delivered: &mut Vec<Delivery>) {
-        let before = delivered.len();
-        let mut last = until;
-        while self.events.next_time().is_some_and(|time| time <= last) {
-            let Some((now, event)) = self.events.pop() else { break };
-            self.handle(now, event, delivered);
-            if delivered.len() > before {
-                // The others of the same moment arrive with it.
-                last = now;
-            }
-        }
+        advance_events(self, |circuit| &mut circuit.events, Circuit::handle, until, delivered);
     }
 }

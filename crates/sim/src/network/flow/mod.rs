@@ -16,7 +16,7 @@ use pio_machine::{Bandwidth, Duration, FlowRoutes};
 
 use super::carrier::{Delivery, MessageId, Network};
 use super::topology::Topology;
-use crate::kernel::{Events, Time};
+use crate::kernel::{Events, Model, Time};
 use finish::Finishes;
 use routes::Router;
 use sharing::Sharing;
@@ -178,6 +178,10 @@ impl Network for FlowNetwork {
             None => self.start(now, message, (from, to), bytes),
         }
     }
+}
+
+impl Model for FlowNetwork {
+    type Out = Delivery;
 
     /// Also the moment of the last change, until rates have been shared out: many messages sent at once cost it once.
     fn next_time(&self) -> Option<Time> {

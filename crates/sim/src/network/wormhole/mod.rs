@@ -31,7 +31,7 @@ pub use error::WormholeError;
 
 use pio_machine::{Allocator, Arbitration, Choice, Link, Reuse, Wormhole as Description};
 
-use crate::kernel::{Slab, Stream, Time};
+use crate::kernel::{Model, Slab, Stream, Time};
 use crate::network::carrier::{Delivery, MessageId, Network};
 use crate::network::topology::Topology;
 use bits::Active;
@@ -208,6 +208,10 @@ impl Network for Wormhole {
         let slot = self.messages.add(message, from, to, bytes);
         self.senders.add(now.0.div_ceil(self.cycle_time), slot);
     }
+}
+
+impl Model for Wormhole {
+    type Out = Delivery;
 
     fn next_time(&self) -> Option<Time> {
         self.next_cycle().map(|cycle| self.time_of(cycle))
