@@ -7,9 +7,7 @@
 mod node;
 mod open_load;
 mod request;
-mod station;
 
-pub use node::IoNode;
+pub use node::{IoNode, Use};
 pub use open_load::{OpenLoad, Processing};
 pub use request::{Adapter, Between, IoDone, IoNodeError, IoRequest};
-pub use station::Use;

@@ -6,20 +6,37 @@ use pio_machine::{Bandwidth, Duration};
 use pio_plan::Direction;
 
 use super::request::{Adapter, Between, IoDone, IoNodeError, IoRequest};
-use super::station::{Station, Use};
 use crate::disk::{Device, Waiting};
-use crate::kernel::{Events, Model, Slab, Time, advance_events};
+use crate::kernel::{Events, Model, Queue, Slab, Time, advance_events};
 
-/// An I/O node.
+/// For how long each part of an I/O node was in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Use {
+    /// Adapter, what came in.
+    pub adapter_in: Duration,
+    /// Adapter, what went out.
+    pub adapter_out: Duration,
+    /// Processor.
+    pub cpu: Duration,
+    /// Bus.
+    pub bus: Duration,
+    /// Channels to the disks' caches, all together.
+    pub channels: Duration,
+    /// Disks, all together, and each channel of a solid-state device by itself.
+    pub disks: Duration,
+}
+
+/// An I/O node. Its stations but the disks are [`Queue`]s: `docs/design/io-nodes.md` says why not those of
+/// [`queueing`](crate::queueing).
 #[derive(Debug)]
 pub struct IoNode {
     machine: pio_machine::IoNode,
     /// Nothing: the network's.
     adapter: Option<Bandwidth>,
-    adapter_in: Station,
-    adapter_out: Station,
-    cpu: Station,
-    bus: Station,
+    adapter_in: Queue,
+    adapter_out: Queue,
+    cpu: Queue,
+    bus: Queue,
     disks: Vec<Disk>,
     disk_use: Duration,
     /// Requests inside by slot; slots are used again.
@@ -34,7 +51,7 @@ pub struct IoNode {
 #[derive(Debug)]
 struct Disk {
     device: Device,
-    channel: Station,
+    channel: Queue,
     serving: u32,
     waiting: Waiting<u32>,
 }
@@ -67,16 +84,16 @@ impl IoNode {
         let device = Device::new(&machine.disks);
         let disk = |_| Disk {
             device: device.clone(),
-            channel: Station::default(),
+            channel: Queue::default(),
             serving: 0,
             waiting: Waiting::new(machine.disks.queue),
         };
         IoNode {
             adapter: (adapter == Adapter::Own).then_some(machine.adapter),
-            adapter_in: Station::default(),
-            adapter_out: Station::default(),
-            cpu: Station::default(),
-            bus: Station::default(),
+            adapter_in: Queue::default(),
+            adapter_out: Queue::default(),
+            cpu: Queue::default(),
+            bus: Queue::default(),
             disks: (0..machine.disks.count).map(disk).collect(),
             disk_use: Duration::ZERO,
             inside: Slab::new(),
@@ -128,7 +145,7 @@ impl IoNode {
 
     /// How many requests are inside or wait outside.
     pub fn present(&self) -> usize {
-        self.inside.len() + self.outside.len()
+        self.inside.count() + self.outside.len()
     }
 
     /// For how long each part has been in use, work already taken in included.
@@ -152,7 +169,7 @@ impl IoNode {
         let data = if request.direction == Direction::Write { request.bytes } else { 0 };
         let received = match self.adapter {
             _ if request.between == Between::MemoryAndDisk => now,
-            Some(adapter) => self.adapter_in.serve(now, adapter.time_of(data + request.message)),
+            Some(adapter) => self.adapter_in.serve(now, adapter.time_of(data + request.message)).1,
             None => now,
         };
         self.events.add(received, (slot, Stage::Processor));
@@ -164,7 +181,7 @@ impl IoNode {
         let reads = request.direction == Direction::Read;
         let (end, next) = match stage {
             Stage::Processor => {
-                let end = self.cpu.serve(now, self.machine.cpu.request);
+                let (_, end) = self.cpu.serve(now, self.machine.cpu.request);
                 let next = match (request.between, request.direction) {
                     (Between::NetworkAndMemory, Direction::Read) => Stage::Response,
                     (Between::NetworkAndMemory, Direction::Write) => Stage::Done,
@@ -174,7 +191,7 @@ impl IoNode {
                 (end, next)
             }
             Stage::Bus => {
-                let end = self.bus.serve(now, self.machine.bus.time_of(request.bytes));
+                let (_, end) = self.bus.serve(now, self.machine.bus.time_of(request.bytes));
                 let next = match (request.between, request.direction) {
                     (Between::MemoryAndDisk, Direction::Read) => Stage::Done,
                     (_, Direction::Read) => Stage::Response,
@@ -184,7 +201,7 @@ impl IoNode {
             }
             Stage::Disk if request.hit => {
                 let time = self.machine.channel.time_of(request.bytes);
-                let end = self.disks[disk as usize].channel.serve(now, time);
+                let (_, end) = self.disks[disk as usize].channel.serve(now, time);
                 (end, if reads { Stage::Bus } else { Stage::Done })
             }
             Stage::Disk => return self.wait_for_disk(now, slot),
@@ -193,10 +210,10 @@ impl IoNode {
                 self.next_on_disk(now, disk);
                 (now, if reads { Stage::Bus } else { Stage::Done })
             }
-            Stage::Response => (self.cpu.serve(now, self.machine.cpu.response), Stage::AdapterOut),
+            Stage::Response => (self.cpu.serve(now, self.machine.cpu.response).1, Stage::AdapterOut),
             Stage::AdapterOut => {
                 let sent =
-                    self.adapter.map(|adapter| self.adapter_out.serve(now, adapter.time_of(request.bytes)));
+                    self.adapter.map(|adapter| self.adapter_out.serve(now, adapter.time_of(request.bytes)).1);
                 (sent.unwrap_or(now), Stage::Done)
             }
             Stage::Done => return self.leave(now, slot, done),

@@ -3,9 +3,8 @@
 use pio_machine::Duration;
 use pio_plan::Direction;
 
-use super::node::IoNode;
+use super::node::{IoNode, Use};
 use super::request::{Adapter, Between, IoDone, IoNodeError, IoRequest};
-use super::station::Use;
 use crate::kernel::{self, BatchMeans, Estimate, Model, Simulation, Stream, Time, WarmUp};
 use crate::open_loop::{Arrival, Sources};
 

@@ -22,7 +22,7 @@ pub use events::Events;
 pub use histogram::Histogram;
 pub use level::Level;
 pub use model::{Model, Simulation, advance_events, run};
-pub(crate) use queue::Queue;
+pub use queue::Queue;
 pub use random::Stream;
 pub use slab::Slab;
 pub use stop::Stop;

@@ -7,20 +7,27 @@ use super::time::Time;
 /// First come, first served. As events are handled in order of time, when it will be free says all there is to know of
 /// those that wait.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Queue {
+pub struct Queue {
     free: Time,
+    busy: Duration,
 }
 
 impl Queue {
     /// When it will be free.
-    pub(crate) fn free(&self) -> Time {
+    pub fn free(&self) -> Time {
         self.free
     }
 
+    /// How long it has been busy, work already taken in included.
+    pub fn busy(&self) -> Duration {
+        self.busy
+    }
+
     /// Takes in what comes at `now` and needs `service`. When its service begins and ends.
-    pub(crate) fn serve(&mut self, now: Time, service: Duration) -> (Time, Time) {
+    pub fn serve(&mut self, now: Time, service: Duration) -> (Time, Time) {
         let begin = self.free.max(now);
         self.free = begin + service;
+        self.busy = Duration::from_picoseconds(self.busy.picoseconds().saturating_add(service.picoseconds()));
         (begin, self.free)
     }
 }
@@ -42,5 +49,6 @@ mod tests {
             let (begin, _) = queue.serve(Time(number * 10), Duration::from_picoseconds(12));
             assert_eq!(begin, Time(number * 12));
         }
+        assert_eq!(queue.busy(), Duration::from_picoseconds(1200));
     }
 }

@@ -54,7 +54,7 @@ impl<T> Slab<T> {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.things.len() - self.free.len()
     }
 }

@@ -69,13 +69,11 @@ struct Run<'a> {
     stop: Stop,
     progress: &'a mut dyn FnMut(f64),
     now: Time,
-    /// When, and after how many jobs, it ends at the latest.
+    /// When it ends, and after how many jobs: no matter how many in the warm-up, and any once it has run long enough.
     end: Time,
     most: u64,
     warm_up: Time,
     is_warm: bool,
-    /// Whether it has been found to have run long enough.
-    is_enough: bool,
     happened: u64,
     measured_from: Time,
     events: Events<Happening>,
@@ -129,6 +127,8 @@ impl<'a> Run<'a> {
     fn new(model: &'a Model, options: &Options, cut: WarmUp, progress: &'a mut dyn FnMut(f64)) -> Run<'a> {
         let Options { seed, warm_up, stop } = *options;
         let warm_up = warm_up.unwrap_or_default();
+        let is_warm = warm_up == Time::default();
+        let most = stop.count.unwrap_or(u64::MAX);
         let mut classes = Vec::new();
         let mut visits = Vec::new();
         for (number, class) in model.classes.iter().enumerate() {
@@ -170,10 +170,9 @@ impl<'a> Run<'a> {
             progress,
             now: Time::default(),
             end: stop.time.unwrap_or(Time::NEVER),
-            most: stop.count.unwrap_or(u64::MAX),
+            most: if is_warm { most } else { u64::MAX },
             warm_up,
-            is_warm: warm_up == Time::default(),
-            is_enough: false,
+            is_warm,
             happened: 0,
             measured_from: Time::default(),
             events: Events::new(),
@@ -210,10 +209,10 @@ impl<'a> Run<'a> {
 
     /// Whether jobs can still move.
     fn check_moving(&self) -> Result<(), SimError> {
-        if self.in_service > 0 || self.jobs.len() == 0 {
+        if self.in_service > 0 || self.jobs.count() == 0 {
             return Ok(());
         }
-        let (jobs, seconds) = (self.jobs.len() as u64, self.now.since(Time::default()).seconds());
+        let (jobs, seconds) = (self.jobs.count() as u64, self.now.since(Time::default()).seconds());
         Err(SimError::Blocked { network: self.model.name.clone(), jobs, seconds })
     }
 
@@ -222,7 +221,9 @@ impl<'a> Run<'a> {
         let estimate = self.classes[0].response_mean.estimate();
         let done = self.stop.progress(self.now, self.done, estimate);
         (self.progress)(done);
-        self.is_enough = done >= 1.0;
+        if done >= 1.0 {
+            self.most = 0;
+        }
     }
 
     fn expect_arrival(&mut self, class: u32, interval: Service) {
@@ -397,7 +398,7 @@ impl Simulation<1> for Run<'_> {
     }
 
     fn is_over(&self, next: Time) -> bool {
-        next > self.end || self.is_enough || (self.is_warm && self.done >= self.most)
+        next > self.end || self.done >= self.most
     }
 
     fn proceed(&mut self, _model: usize, _until: Time) -> Result<(), SimError> {
@@ -405,6 +406,7 @@ impl Simulation<1> for Run<'_> {
         if !self.is_warm && now >= self.warm_up {
             self.restart(self.warm_up);
             self.is_warm = true;
+            self.most = self.stop.count.unwrap_or(u64::MAX);
         }
         self.now = now;
         self.happen(happening);

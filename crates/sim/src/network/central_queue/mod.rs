@@ -173,7 +173,7 @@ impl CentralQueue {
 
     /// Whether nothing is on its way.
     pub fn is_empty(&self) -> bool {
-        self.messages.len() == 0 && self.packets.len() == 0
+        self.messages.count() == 0 && self.packets.count() == 0
     }
 
     fn handle(&mut self, now: Time, event: Event, delivered: &mut Vec<Delivery>) {

@@ -47,7 +47,7 @@ impl Messages {
 
     /// How many are under way.
     pub(super) fn count(&self) -> u64 {
-        self.slots.len() as u64
+        self.slots.count() as u64
     }
 
     /// Takes in a message; gives its slot.
