@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use pio_protocol::frame::Prefix;
 use pio_protocol::handshake::Greeting;
 use pio_protocol::server::{Action, ConnectionId, Event, Server};
-use pio_protocol::{ClientId, Limits, Process, ProtocolError, Reply, Request};
+use pio_protocol::{ClientId, Limits, ClientProcess, ProtocolError, Reply, Request};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(greeting) = Greeting::decode(bytes) {
@@ -40,7 +40,7 @@ fn serve(mut bytes: &[u8]) {
     let mut server = Server::new(0, 2, limits);
     let (connection, client) = (ConnectionId(1), ClientId(1));
     let mut actions = Vec::new();
-    server.handle(Event::Connected { connection, client, process: Process::default() }, &mut actions);
+    server.handle(Event::Connected { connection, client, process: ClientProcess::default() }, &mut actions);
     while let Some((&len, rest)) = bytes.split_first() {
         let Some((request, rest)) = rest.split_at_checked(usize::from(len)) else { return };
         bytes = rest;

@@ -1,8 +1,8 @@
-//! Where the runs of a file begin: a tree of 64 ways, from block number to run.
+//! Where the runs of a file begin: a tree of nodes with 64 slots, from block number to run.
 //!
 //! Only a run's first block is entered, so that a run costs the same whatever its length. The run that holds a block is
 //! the last one that begins at or before it. A tree is as high as its file is long (six bits a level), and bits tell
-//! which ways are taken: finding a neighbour is a matter of shifts, not of searching. A way leads to a run itself as
+//! which slots are taken: finding a neighbour is a matter of shifts, not of searching. A slot leads to a run itself as
 //! long as there is no other below it (lazy expansion, as in Leis, Kemper and Neumann's adaptive radix tree, ICDE 2013):
 //! where runs are far apart, the nodes are few.
 
@@ -12,12 +12,12 @@ pub(crate) type RunId = u32;
 /// No run.
 pub(crate) const NONE: RunId = u32::MAX;
 
-const WAYS: u32 = 6;
+const SLOT_BITS: u32 = 6;
 
-/// In a way above the lowest level: leads to a run, not to a node. [`NONE`] has this bit too.
+/// In a slot above the lowest level: leads to a run, not to a node. [`NONE`] has this bit too.
 const DIRECT: u32 = 1 << 31;
 
-/// Which ways of a node are taken. Kept apart from where they lead, so that all of these stay in the processor's cache:
+/// Which slots of a node are taken. Kept apart from where they lead, so that all of these stay in the processor's cache:
 /// most questions need nothing else.
 #[derive(Clone, Copy, Default)]
 struct Taken {
@@ -38,7 +38,7 @@ struct Root {
 #[derive(Default)]
 pub(crate) struct Index {
     taken: Vec<Taken>,
-    ways: Vec<[u32; 64]>,
+    slots: Vec<[u32; 64]>,
     free: Vec<u32>,
     roots: Vec<Option<Root>>,
 }
@@ -48,7 +48,7 @@ struct Path {
     nodes: Nodes,
     lowest: u32,
     height: u32,
-    /// Where the way out of the last node leads, above the lowest level: to a run, or nowhere.
+    /// Where the slot out of the last node leads, above the lowest level: to a run, or nowhere.
     end: u32,
 }
 
@@ -78,28 +78,28 @@ impl Index {
         }
         let Root { mut node, height } = root;
         let mut level = height - 1;
-        let mut to = self.ways[node as usize][way(block, level)];
+        let mut to = self.slots[node as usize][slot(block, level)];
         while level > 0 && to & DIRECT == 0 {
             node = to;
             level -= 1;
-            to = self.ways[node as usize][way(block, level)];
+            to = self.slots[node as usize][slot(block, level)];
         }
-        let (way, taken) = (way(block, level), self.taken[node as usize]);
-        if taken.all & (1 << way) != 0 {
+        let (slot, taken) = (slot(block, level), self.taken[node as usize]);
+        if taken.all & (1 << slot) != 0 {
             let run = to & !DIRECT;
             let first = if level == 0 { block } else { start(run) };
             if first <= block {
-                return (first == block || taken.long & (1 << way) != 0).then_some(run);
+                return (first == block || taken.long & (1 << slot) != 0).then_some(run);
             }
         }
-        match taken.all & below(way) {
+        match taken.all & below(slot) {
             // Where no run is long, none that begins before the block holds it.
             0 if self.taken[root.node as usize].long == 0 => None,
             0 => self.last_before(&self.path(root, block), block),
             before => {
                 let last = last_way(before);
                 let is_long = taken.long & (1 << last) != 0;
-                if is_long { self.last_if_long_of(self.ways[node as usize][last], level) } else { None }
+                if is_long { self.last_if_long_of(self.slots[node as usize][last], level) } else { None }
             }
         }
     }
@@ -112,28 +112,28 @@ impl Index {
             return NONE;
         };
         for level in (1..height).rev() {
-            node = self.ways[node as usize][way(block, level)];
+            node = self.slots[node as usize][slot(block, level)];
             if node & DIRECT != 0 {
                 return if node == NONE { NONE } else { node & !DIRECT };
             }
         }
-        let way = way(block, 0);
-        if self.taken[node as usize].all & (1 << way) != 0 { self.ways[node as usize][way] } else { NONE }
+        let slot = slot(block, 0);
+        if self.taken[node as usize].all & (1 << slot) != 0 { self.slots[node as usize][slot] } else { NONE }
     }
 
-    /// The last run that begins before what the last way of a path leads to, if it may be long.
+    /// The last run that begins before what the last slot of a path leads to, if it may be long.
     #[inline]
     fn last_before(&self, path: &Path, block: u64) -> Option<RunId> {
         for level in path.lowest..path.height {
             let node = path.nodes.at(level);
             let taken = self.taken[node];
-            let before = taken.all & below(way(block, level));
+            let before = taken.all & below(slot(block, level));
             if before != 0 {
                 let last = last_way(before);
                 if taken.long & (1 << last) == 0 {
                     return None;
                 }
-                return self.last_if_long_of(self.ways[node][last], level);
+                return self.last_if_long_of(self.slots[node][last], level);
             }
         }
         None
@@ -147,7 +147,7 @@ impl Index {
         let mut node = root.node;
         path.nodes.put(path.lowest, node);
         while path.lowest > 0 {
-            let to = self.ways[node as usize][way(block, path.lowest)];
+            let to = self.slots[node as usize][slot(block, path.lowest)];
             if to & DIRECT != 0 {
                 path.end = to;
                 break;
@@ -174,10 +174,10 @@ impl Index {
         }
         for level in path.lowest..path.height {
             let node = path.nodes.at(level);
-            let way = way(block, level);
-            let behind = self.taken[node].all & !below(way) & !(1 << way);
+            let slot = slot(block, level);
+            let behind = self.taken[node].all & !below(slot) & !(1 << slot);
             if behind != 0 {
-                return Some(self.first(self.ways[node][behind.trailing_zeros() as usize], level));
+                return Some(self.first(self.slots[node][behind.trailing_zeros() as usize], level));
             }
         }
         None
@@ -195,8 +195,8 @@ impl Index {
         assert!(run < DIRECT, "more runs than their numbers can tell apart");
         let Root { mut node, height } = self.root_for(file, block);
         for level in (1..height).rev() {
-            let way = way(block, level);
-            let to = self.ways[node as usize][way];
+            let slot = slot(block, level);
+            let to = self.slots[node as usize][slot];
             let other = if to & DIRECT == 0 {
                 None
             } else if to == NONE {
@@ -205,19 +205,19 @@ impl Index {
                 Some(start(to & !DIRECT))
             };
             if other == Some(block) {
-                self.set(node, way, DIRECT | run, long);
+                self.set(node, slot, DIRECT | run, long);
                 return;
             }
             let below = match other {
                 None => to,
-                Some(other) => self.expand(node, way, level - 1, other),
+                Some(other) => self.expand(node, slot, level - 1, other),
             };
             if long {
-                self.taken[node as usize].long |= 1 << way;
+                self.taken[node as usize].long |= 1 << slot;
             }
             node = below;
         }
-        self.set(node, way(block, 0), run, long);
+        self.set(node, slot(block, 0), run, long);
     }
 
     /// Enters the run that began at `from` as one that begins at `to`, before any other run, if that is done in one node;
@@ -226,25 +226,25 @@ impl Index {
     pub(crate) fn move_start(&mut self, file: u32, from: u64, to: u64, long: bool) -> bool {
         let Some(root) = self.root(file) else { return false };
         let path = self.path(root, from);
-        if path.lowest > 0 || from >> WAYS != to >> WAYS {
+        if path.lowest > 0 || from >> SLOT_BITS != to >> SLOT_BITS {
             return false;
         }
         let node = path.nodes.at(0) as u32;
-        let run = self.ways[node as usize][way(from, 0)];
+        let run = self.slots[node as usize][slot(from, 0)];
         let taken = &mut self.taken[node as usize];
-        taken.all &= !(1 << way(from, 0));
-        taken.long &= !(1 << way(from, 0));
-        self.set(node, way(to, 0), run, long);
+        taken.all &= !(1 << slot(from, 0));
+        taken.long &= !(1 << slot(from, 0));
+        self.set(node, slot(to, 0), run, long);
         true
     }
 
-    /// Makes a node of `level` between a way and the run that it leads to, which begins at `start`.
-    fn expand(&mut self, above: u32, way_above: usize, level: u32, start: u64) -> u32 {
-        let run = self.ways[above as usize][way_above];
-        let long = self.taken[above as usize].long & (1 << way_above) != 0;
+    /// Makes a node of `level` between a slot and the run that it leads to, which begins at `start`.
+    fn expand(&mut self, above: u32, slot_above: usize, level: u32, start: u64) -> u32 {
+        let run = self.slots[above as usize][slot_above];
+        let long = self.taken[above as usize].long & (1 << slot_above) != 0;
         let node = self.new_node(level);
-        self.ways[above as usize][way_above] = node;
-        self.set(node, way(start, level), if level == 0 { run & !DIRECT } else { run }, long);
+        self.slots[above as usize][slot_above] = node;
+        self.set(node, slot(start, level), if level == 0 { run & !DIRECT } else { run }, long);
         node
     }
 
@@ -254,19 +254,19 @@ impl Index {
         let mut node = root.node;
         let mut level = root.height - 1;
         while level > 0 {
-            let to = self.ways[node as usize][way(block, level)];
+            let to = self.slots[node as usize][slot(block, level)];
             if to & DIRECT != 0 {
                 break;
             }
             node = to;
             level -= 1;
         }
-        let way = way(block, level);
-        self.ways[node as usize][way] = NONE;
+        let slot = slot(block, level);
+        self.slots[node as usize][slot] = NONE;
         let taken = &mut self.taken[node as usize];
-        let was_long = taken.long & (1 << way) != 0;
-        taken.all &= !(1 << way);
-        taken.long &= !(1 << way);
+        let was_long = taken.long & (1 << slot) != 0;
+        taken.all &= !(1 << slot);
+        taken.long &= !(1 << slot);
         if taken.all == 0 || was_long && taken.long == 0 {
             self.tell_above(file, root, block);
         }
@@ -289,11 +289,11 @@ impl Index {
                 }
                 return;
             }
-            let (above, way) = (path.nodes.at(level + 1), way(block, level + 1));
-            self.taken[above].long &= !(1 << way);
+            let (above, slot) = (path.nodes.at(level + 1), slot(block, level + 1));
+            self.taken[above].long &= !(1 << slot);
             if all == 0 {
-                self.taken[above].all &= !(1 << way);
-                self.ways[above][way] = NONE;
+                self.taken[above].all &= !(1 << slot);
+                self.slots[above][slot] = NONE;
             }
         }
     }
@@ -336,24 +336,24 @@ impl Index {
     fn new_node(&mut self, level: u32) -> u32 {
         let Some(node) = self.free.pop() else {
             self.taken.push(Taken::default());
-            self.ways.push([NONE; 64]);
-            return (self.ways.len() - 1) as u32;
+            self.slots.push([NONE; 64]);
+            return (self.slots.len() - 1) as u32;
         };
         self.taken[node as usize] = Taken::default();
-        // Ways that lead nowhere say so, above the lowest level; there the bits alone tell.
+        // Slots that lead nowhere say so, above the lowest level; there the bits alone tell.
         if level > 0 {
-            self.ways[node as usize] = [NONE; 64];
+            self.slots[node as usize] = [NONE; 64];
         }
         node
     }
 
-    /// Makes a way lead somewhere; whether to a run that may have more than one block, or to a node above one.
+    /// Makes a slot lead somewhere; whether to a run that may have more than one block, or to a node above one.
     #[inline]
-    fn set(&mut self, node: u32, way: usize, to: u32, long: bool) {
+    fn set(&mut self, node: u32, slot: usize, to: u32, long: bool) {
         let taken = &mut self.taken[node as usize];
-        taken.all |= 1 << way;
-        taken.long = taken.long & !(1 << way) | u64::from(long) << way;
-        self.ways[node as usize][way] = to;
+        taken.all |= 1 << slot;
+        taken.long = taken.long & !(1 << slot) | u64::from(long) << slot;
+        self.slots[node as usize][slot] = to;
     }
 
     /// The last run below a node, if it may have more than one block.
@@ -363,10 +363,10 @@ impl Index {
         if taken.long & (1 << last) == 0 {
             return None;
         }
-        self.last_if_long_of(self.ways[node as usize][last], level)
+        self.last_if_long_of(self.slots[node as usize][last], level)
     }
 
-    /// The last run below what a way of `level` leads to, if it may have more than one block.
+    /// The last run below what a slot of `level` leads to, if it may have more than one block.
     fn last_if_long_of(&self, to: u32, level: u32) -> Option<RunId> {
         match level {
             0 => Some(to),
@@ -375,39 +375,39 @@ impl Index {
         }
     }
 
-    /// The first run below what a way of `level` leads to.
+    /// The first run below what a slot of `level` leads to.
     fn first(&self, mut to: u32, level: u32) -> RunId {
         for _ in 0..level {
             if to & DIRECT != 0 {
                 break;
             }
-            to = self.ways[to as usize][self.taken[to as usize].all.trailing_zeros() as usize];
+            to = self.slots[to as usize][self.taken[to as usize].all.trailing_zeros() as usize];
         }
         to & !DIRECT
     }
 }
 
-/// The ways before a way.
+/// The slots before a slot.
 #[inline]
-fn below(way: usize) -> u64 {
-    (1 << way) - 1
+fn below(slot: usize) -> u64 {
+    (1 << slot) - 1
 }
 
-/// The last of some ways, at least one.
-fn last_way(ways: u64) -> usize {
-    63 - ways.leading_zeros() as usize
+/// The last of some slots, at least one.
+fn last_way(slots: u64) -> usize {
+    63 - slots.leading_zeros() as usize
 }
 
-/// The way that leads to `block` at a level; 0 is the lowest.
+/// The slot that leads to `block` at a level; 0 is the lowest.
 #[inline]
-fn way(block: u64, level: u32) -> usize {
-    (block >> (WAYS * level)) as usize & 63
+fn slot(block: u64, level: u32) -> usize {
+    (block >> (SLOT_BITS * level)) as usize & 63
 }
 
 /// What of a block's number a tree of this height does not reach.
 #[inline]
 fn above(block: u64, height: u32) -> u64 {
-    block.checked_shr(WAYS * height).unwrap_or(0)
+    block.checked_shr(SLOT_BITS * height).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use pio_machine::{Bandwidth, Duration, IoNodes, Machine, Placement, Service, Storage};
-use pio_store::client::{Mode, Store, StoreFile, Striping};
+use pio_store::client::{Mode, Store, StoreFile, StripingHints};
 
 const SMALL_BYTES: usize = 8;
 const LARGE_BYTES: usize = 1 << 20;
@@ -26,7 +26,7 @@ pub(crate) fn measure(machine: &mut Machine, store: &Store) -> Result<()> {
     let path = format!(".pioscope-calibrate-{}", std::process::id());
     let mode = Mode { create: true, exclusive: true };
     // On one server, so that a request is one server's.
-    let file = store.open(&path, mode, Striping { factor: 1, ..Striping::default() })?;
+    let file = store.open(&path, mode, StripingHints { factor: 1, ..StripingHints::default() })?;
     let measured = requests(&file).and_then(|(write, read)| {
         file.close()?;
         Ok((write, read, opens(store, &path)?))
@@ -65,7 +65,7 @@ fn opens(store: &Store, path: &str) -> Result<(Duration, Duration)> {
     let (mut opens, mut closes) = (Vec::new(), Vec::new());
     for _ in 0..OPENS {
         let start = Instant::now();
-        let file = store.open(path, Mode::default(), Striping::default())?;
+        let file = store.open(path, Mode::default(), StripingHints::default())?;
         opens.push(start.elapsed().as_secs_f64());
         file.write_at(0, &[1; SMALL_BYTES])?;
         let start = Instant::now();

@@ -18,7 +18,7 @@ use pio_trace::Trace;
 use crate::apply::HintArguments;
 use crate::explain;
 use crate::progress::{Progress, Working};
-use crate::sweep::{self, Axis, Outputs, Request, Source};
+use crate::sweep::{self, Axis, Outputs, Source, SweepDefinition};
 use crate::whole_file;
 use crate::workload::Named;
 use crate::workload_traffic;
@@ -165,7 +165,7 @@ fn sweep(arguments: Arguments, machines: Vec<Machine>, hints: Hints) -> Result<E
         (None, None) => bail!("expected a trace, or a workload with --workload"),
     };
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let request = Request {
+    let request = SweepDefinition {
         source,
         name,
         machines,

@@ -17,7 +17,7 @@ use pio_store::disk::{Allowance, Disks};
 use pio_store::private;
 use pio_store::serve::{self, Running, Settings};
 use pio_store::stand_in;
-use pio_store::transport::{Address, Listener, TcpListener, Way};
+use pio_store::transport::{Address, Listener, TcpListener, Transport};
 use rustix::fs::Mode;
 
 #[derive(Debug, Args)]
@@ -167,10 +167,10 @@ fn listeners(
     ucx_port: Option<u16>,
     token: &Token,
 ) -> Result<Vec<Box<dyn Listener>>> {
-    let way = Way::from_environment()?;
-    let near = way.listen(token, listener.address());
+    let transport = Transport::from_environment()?;
+    let near = transport.listen(token, listener.address());
     let address = Address { tcp: listener.address(), ucx_port }.to_string();
-    let through_ucx = way.listen_through_ucx(&address).context("PIOSCOPE_TRANSPORT=ucx")?;
+    let through_ucx = transport.listen_through_ucx(&address).context("PIOSCOPE_TRANSPORT=ucx")?;
     Ok([near, Some(listener), through_ucx].into_iter().flatten().collect())
 }
 

@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use pio_report::Table;
 use pio_report::units::bytes;
 use pio_store::client::{Options, Stat, Store};
-use pio_store::config::Description;
+use pio_store::config::StoreDescription;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -132,7 +132,7 @@ fn stat(store: &Store, paths: &[String]) -> Result<()> {
 }
 
 fn usage(store: &Store, description: &Path) -> Result<()> {
-    let servers = Description::load(description)?.servers;
+    let servers = StoreDescription::load(description)?.servers;
     let rows = store.usage()?.into_iter().zip(servers).enumerate().map(|(index, (usage, server))| {
         let sizes = [usage.used_bytes, usage.free_bytes, usage.total_bytes];
         let mut row = vec![index.to_string(), server.address, usage.files.to_string()];

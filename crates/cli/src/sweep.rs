@@ -33,7 +33,7 @@ pub(crate) enum Source {
 }
 
 /// A sweep, as the command line says it.
-pub(crate) struct Request {
+pub(crate) struct SweepDefinition {
     pub source: Source,
     /// The name of the workload.
     pub name: String,
@@ -83,7 +83,7 @@ struct Point<'r> {
 }
 
 /// Carries a sweep out, and writes what comes of it.
-pub(crate) fn run(request: &Request, outputs: &Outputs, html: Option<&Path>) -> Result<ExitCode> {
+pub(crate) fn run(request: &SweepDefinition, outputs: &Outputs, html: Option<&Path>) -> Result<ExitCode> {
     outputs.check()?;
     html.map_or(Ok(()), whole_file::check)?;
     let kinds = kinds(request)?;
@@ -135,7 +135,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// What each axis sets.
-fn kinds(request: &Request) -> Result<Vec<Kind>> {
+fn kinds(request: &SweepDefinition) -> Result<Vec<Kind>> {
     for (number, axis) in request.axes.iter().enumerate() {
         if request.axes[..number].iter().any(|other| other.key == axis.key) {
             bail!("--sweep {}: given twice", axis.key);
@@ -145,7 +145,7 @@ fn kinds(request: &Request) -> Result<Vec<Kind>> {
 }
 
 /// Every combination: the machine outermost, then the strategy, then the axes in their order.
-fn points<'r>(request: &'r Request) -> Vec<Point<'r>> {
+fn points<'r>(request: &'r SweepDefinition) -> Vec<Point<'r>> {
     let strategies: Vec<Option<Strategy>> = match request.source {
         Source::Traffic(_) => vec![None],
         _ => request.strategies.iter().copied().map(Some).collect(),
@@ -196,7 +196,7 @@ const TRAFFIC_MEASURES: [Measure; 8] = [
 ];
 
 /// What is found at a point: the values of the measures.
-fn predict(request: &Request, kinds: &[Kind], point: &Point) -> Result<Vec<f64>> {
+fn predict(request: &SweepDefinition, kinds: &[Kind], point: &Point) -> Result<Vec<f64>> {
     let settings = || kinds.iter().zip(&request.axes).zip(&point.values);
     let told = || {
         let told: Vec<String> =
@@ -206,7 +206,7 @@ fn predict(request: &Request, kinds: &[Kind], point: &Point) -> Result<Vec<f64>>
     predict_with(request, kinds, point).with_context(told)
 }
 
-fn predict_with(request: &Request, kinds: &[Kind], point: &Point) -> Result<Vec<f64>> {
+fn predict_with(request: &SweepDefinition, kinds: &[Kind], point: &Point) -> Result<Vec<f64>> {
     let (mut hints, mut seed) = (request.hints.clone(), request.seed);
     let (mut changes, mut parameters) = (Vec::new(), Vec::new());
     for ((kind, axis), value) in kinds.iter().zip(&request.axes).zip(&point.values) {
@@ -269,7 +269,7 @@ fn traffic(name: &str, parameters: &[Setting], machine: &Machine, seed: u64) -> 
     ])
 }
 
-fn sweep(request: &Request, points: &[Point], values: Vec<Vec<f64>>) -> Sweep {
+fn sweep(request: &SweepDefinition, points: &[Point], values: Vec<Vec<f64>>) -> Sweep {
     let is_traffic = matches!(request.source, Source::Traffic(_));
     let mut settings = vec!["machine".to_owned()];
     if !is_traffic {

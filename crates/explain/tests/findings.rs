@@ -65,7 +65,7 @@ const WRONG: f64 = 2.0;
 /// Rounds of all three runs before a median is judged; the machine may be busy.
 const ROUNDS: usize = 3;
 /// Rounds that are repeated until the medians agree, or this is over.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Whether what mending saves is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -206,7 +206,7 @@ fn of_program(found: &Explanation, sought: Option<Kind>) -> Vec<(Kind, f64)> {
 fn check(name: &str, program: &Program, kind: Kind, saving: Saving) {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let (mut broken, mut mended, mut costs) = (Vec::new(), Vec::new(), Vec::new());
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
         let found = program.explain();
         let all = of_program(&found, Some(kind));

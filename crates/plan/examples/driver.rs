@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use pio_layout::{Datatype, LayoutError, View};
 use pio_plan::{
-    Access, Action, Direction, Event, Gaps, Group, Hints, Io, Machine, Nodes, Piece, Rank, Site, Slot,
+    Access, Action, Direction, Event, Gaps, Group, Hints, Io, Nodes, Piece, Rank, Site, Slot, StateMachine,
     Strategy, Via, Views,
 };
 
@@ -18,7 +18,7 @@ const PIECE_BYTES: u64 = 16;
 
 /// One rank: its machine, its data, its two collective buffers.
 struct Process {
-    machine: Box<dyn Machine + Send>,
+    machine: Box<dyn StateMachine + Send>,
     access: Access,
     memory: Vec<u8>,
     buffers: [BTreeMap<u64, u8>; Slot::COUNT],

@@ -18,7 +18,7 @@ use pio_plan::cost::Terms;
 
 const REPEATS: usize = 11;
 /// At least so long, with more repeats: other work on the machine may take the processor for longer than eleven.
-const PATIENCE: Duration = Duration::from_millis(300);
+const LEAST_TIME: Duration = Duration::from_millis(300);
 const PAGE: usize = 4096;
 /// Of files and sockets.
 const LARGE: usize = 4 << 20;
@@ -130,14 +130,14 @@ fn sockets(source: &[u8]) -> Outcome<(f64, f64)> {
 
 /// The least time of the repeats of `work`, seconds.
 fn least(work: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
-    least_for(PATIENCE, work)
+    least_for(LEAST_TIME, work)
 }
 
-fn least_for(patience: Duration, mut work: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
+fn least_for(time: Duration, mut work: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
     let mut least = f64::INFINITY;
     let all = Instant::now();
     let mut repeats = 0;
-    while repeats < REPEATS || all.elapsed() < patience {
+    while repeats < REPEATS || all.elapsed() < time {
         let begun = Instant::now();
         work()?;
         least = least.min(begun.elapsed().as_secs_f64());

@@ -8,7 +8,7 @@ use crate::access::{Access, Direction, Group, IoError, Rank};
 use crate::cost::{self, Operation, Setting, Terms};
 use crate::descriptions::Descriptions;
 use crate::domain::Domains;
-use crate::machine::{Action, Choice, Event, Machine};
+use crate::machine::{Action, Choice, Event, StateMachine};
 use crate::message::Message;
 use crate::site::Context;
 use crate::strategy::Strategy;
@@ -35,7 +35,7 @@ pub struct Auto {
 
 enum Phase {
     Describing(Descriptions),
-    Chosen(Box<dyn Machine + Send>),
+    Chosen(Box<dyn StateMachine + Send>),
     Failed,
 }
 
@@ -90,7 +90,7 @@ impl Auto {
         let setting = Setting { described: true, ..Setting::of(&self.context, self.direction, ranks) };
         let choice = cost::choose(&operation, &setting, &Terms::MEASURED);
         let access = self.access.clone();
-        let mut machine: Box<dyn Machine + Send> = if choice.strategy.sends_messages() {
+        let mut machine: Box<dyn StateMachine + Send> = if choice.strategy.sends_messages() {
             let mut machine =
                 TwoPhase::begun(descriptions, self.group, self.direction, access, &self.context);
             machine.exchange(actions);
@@ -117,7 +117,7 @@ fn reads_without_a_word(group: Group, direction: Direction, context: &Context) -
     direction == Direction::Read && context.servers == 0 && context.shared_memory && is_crowded
 }
 
-impl Machine for Auto {
+impl StateMachine for Auto {
     fn handle(&mut self, event: Event, actions: &mut Vec<Action>) {
         match &mut self.phase {
             Phase::Describing(_) => self.describe(event, actions),

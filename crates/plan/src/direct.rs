@@ -5,7 +5,7 @@ use pio_layout::View;
 use crate::access::Access;
 use crate::operation::Operation;
 
-/// Contiguous accesses of at least this mean size, that do not touch each other's bytes, gain nothing from a detour over
+/// Contiguous accesses of at least this mean size, that do not touch each other's bytes, gain nothing from passing through
 /// an aggregator's buffer: each rank then makes its own request. A page: with less, ranks would share pages.
 const DIRECT_BYTES: u64 = 4 << 10;
 

@@ -5,7 +5,7 @@
 //! place in their own memory.
 
 use crate::access::{Access, Direction, Rank};
-use crate::machine::{Action, Event, Io, Machine};
+use crate::machine::{Action, Event, Io, StateMachine};
 
 /// One operation of one rank on I/O servers.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl Ecio {
     }
 }
 
-impl Machine for Ecio {
+impl StateMachine for Ecio {
     fn handle(&mut self, event: Event, actions: &mut Vec<Action>) {
         match event {
             Event::Start if self.access.bytes() == 0 => actions.push(Action::Finish { result: Ok(0) }),

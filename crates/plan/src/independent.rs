@@ -1,7 +1,7 @@
 //! Independent I/O: every rank for itself, one request a contiguous piece.
 
 use crate::access::{Access, Direction, Rank};
-use crate::machine::{Action, Event, Io, Machine};
+use crate::machine::{Action, Event, Io, StateMachine};
 
 /// One request for each contiguous piece of the rank's own access; no message to anyone.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Independent {
     }
 }
 
-impl Machine for Independent {
+impl StateMachine for Independent {
     fn handle(&mut self, event: Event, actions: &mut Vec<Action>) {
         match event {
             Event::Start if self.access.bytes() == 0 => actions.push(Action::Finish { result: Ok(0) }),

@@ -5,7 +5,7 @@
 //! out*: no clock, socket, thread, file or random number inside. The MPI-IO library drives it with MPI and real files,
 //! the simulator with modelled ones; so what is predicted is what is run.
 //!
-//! A driver makes one [`Machine`] for each operation and rank, hands it [`Event::Start`], carries out the [`Action`]s it
+//! A driver makes one [`StateMachine`] for each operation and rank, hands it [`Event::Start`], carries out the [`Action`]s it
 //! asks for, and hands back what happened, until [`Action::Finish`].
 
 mod access;
@@ -35,7 +35,7 @@ pub use ecio::Ecio;
 pub use hints::{HintError, Hints};
 pub use independent::Independent;
 pub use list::{EXTENTS, List};
-pub use machine::{Action, Choice, Event, Io, Machine};
+pub use machine::{Action, Choice, Event, Io, StateMachine};
 pub use message::{Description, Message, MessageError, Transfer};
 pub use nodes::Nodes;
 pub use sieving::Sieving;

@@ -4,7 +4,7 @@
 //! the data.
 
 use crate::access::{Access, Direction, IoError, Rank};
-use crate::machine::{Action, Event, Io, Machine};
+use crate::machine::{Action, Event, Io, StateMachine};
 
 /// Most pieces that a request lists.
 pub const EXTENTS: usize = 64;
@@ -65,7 +65,7 @@ impl List {
     }
 }
 
-impl Machine for List {
+impl StateMachine for List {
     fn handle(&mut self, event: Event, actions: &mut Vec<Action>) {
         match (self.state, event) {
             (State::New, Event::Start) if self.access.bytes() == 0 => {

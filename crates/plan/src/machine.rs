@@ -143,7 +143,7 @@ pub enum Io {
 }
 
 /// One operation of one rank under one strategy.
-pub trait Machine {
+pub trait StateMachine {
     /// Takes an event and appends the actions it leads to.
     ///
     /// # Panics

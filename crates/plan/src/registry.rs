@@ -5,7 +5,7 @@ use crate::auto::Auto;
 use crate::ecio::Ecio;
 use crate::independent::Independent;
 use crate::list::List;
-use crate::machine::Machine;
+use crate::machine::StateMachine;
 use crate::sieving::Sieving;
 use crate::site::Context;
 use crate::strategy::Strategy;
@@ -19,7 +19,7 @@ impl Strategy {
         direction: Direction,
         access: Access,
         context: &Context,
-    ) -> Box<dyn Machine + Send> {
+    ) -> Box<dyn StateMachine + Send> {
         // Known without a word: aggregators would help only where a strip has data of many ranks.
         let is_direct = context.contiguous && context.servers == 0 && context.hints.striping_unit.is_none();
         match self {
@@ -57,7 +57,7 @@ impl Strategy {
         direction: Direction,
         access: Access,
         context: &Context,
-    ) -> Box<dyn Machine + Send> {
+    ) -> Box<dyn StateMachine + Send> {
         let guarded = context.guarded && direction == Direction::Write;
         match self {
             Strategy::Independent => Box::new(Independent::new(rank, direction, access)),

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::access::{Access, Direction, IoError, Piece, Rank, Slot};
 use crate::hints::Hints;
-use crate::machine::{Action, Event, Io, Machine};
+use crate::machine::{Action, Event, Io, StateMachine};
 
 /// What a request costs beside its bytes, in bytes: a window of fewer pieces than it has multiples of this is not
 /// sieved. In the time of a call, 5 KB of a file in memory can be read and 22 KB written
@@ -197,7 +197,7 @@ fn window_request(direction: Direction, span: &Range<u64>) -> Action {
     Action::Io(Io::Window { direction, slot: Slot::of(0), origin: span.start, file: span.clone() })
 }
 
-impl Machine for Sieving {
+impl StateMachine for Sieving {
     fn handle(&mut self, event: Event, actions: &mut Vec<Action>) {
         match event {
             Event::Start => {

@@ -33,7 +33,7 @@ use crate::access::{Access, Direction, Group, IoError, Piece, Rank, Slot};
 use crate::descriptions::{Clients, Descriptions};
 use crate::direct::is_direct;
 use crate::domain::{Domain, Domains};
-use crate::machine::{Action, Event, Io, Machine};
+use crate::machine::{Action, Event, Io, StateMachine};
 use crate::message::Message;
 use crate::operation::Operation;
 use crate::site::Context;
@@ -524,7 +524,7 @@ impl Supplier {
     }
 }
 
-impl Machine for TwoPhase {
+impl StateMachine for TwoPhase {
     fn handle(&mut self, event: Event, actions: &mut Vec<Action>) {
         match (&self.phase, event) {
             (Phase::Finished, _) => return,

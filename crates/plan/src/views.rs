@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pio_layout::View;
 
 use crate::access::{Access, Group, IoError, Rank};
-use crate::machine::{Action, Event, Machine};
+use crate::machine::{Action, Event, StateMachine};
 use crate::message::Message;
 
 /// A message that the protocol does not allow at this point.
@@ -43,7 +43,7 @@ impl ViewExchange {
     }
 }
 
-impl Machine for ViewExchange {
+impl StateMachine for ViewExchange {
     fn handle(&mut self, event: Event, actions: &mut Vec<Action>) {
         match event {
             _ if self.finished => return,

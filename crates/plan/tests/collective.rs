@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use pio_layout::{Datatype, View};
 use pio_plan::{
-    Access, Action, Context, Direction, Event, Gaps, Group, Hints, Io, IoError, Machine, Message, Nodes,
-    Piece, Rank, Site, Slot, Strategy, Via, ViewExchange, Views,
+    Access, Action, Context, Direction, Event, Gaps, Group, Hints, Io, IoError, Message, Nodes, Piece, Rank,
+    Site, Slot, StateMachine, Strategy, Via, ViewExchange, Views,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -29,7 +29,7 @@ struct World {
     in_place: bool,
     /// Fails every request of this rank's aggregator.
     broken: Option<Rank>,
-    machines: Vec<Box<dyn Machine + Send>>,
+    machines: Vec<Box<dyn StateMachine + Send>>,
     accesses: Vec<Access>,
     memory: Vec<Vec<u8>>,
     buffers: Vec<[BTreeMap<u64, u8>; Slot::COUNT]>,

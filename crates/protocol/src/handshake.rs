@@ -10,7 +10,7 @@
 //! | instead of 4 | busy | `6`: work of the client's last connection is not over yet; come again soon |
 
 use crate::error::ProtocolError;
-use crate::process::{ClientId, Process};
+use crate::process::{ClientId, ClientProcess};
 use crate::wire::{Input, put, put_bytes};
 
 /// A message before a session exists.
@@ -39,7 +39,7 @@ pub enum Greeting {
         /// Keyed hash of what was said.
         mac: [u8; 32],
         /// The client's process.
-        process: Process,
+        process: ClientProcess,
     },
     /// The server's proof, and what the client has to know.
     Welcome {
@@ -122,7 +122,9 @@ impl Greeting {
                 nonce: input.array("a nonce")?,
             },
             2 => Greeting::Challenge { nonce: input.array("a nonce")? },
-            3 => Greeting::Proof { mac: input.array("a proof")?, process: Process::decode(&mut input)? },
+            3 => {
+                Greeting::Proof { mac: input.array("a proof")?, process: ClientProcess::decode(&mut input)? }
+            }
             4 => Greeting::Welcome {
                 mac: input.array("a proof")?,
                 epoch: input.number("an epoch")?,
@@ -151,7 +153,7 @@ mod tests {
             Greeting::Challenge { nonce: [6; 32] },
             Greeting::Proof {
                 mac: [7; 32],
-                process: Process {
+                process: ClientProcess {
                     host: "h".repeat(64),
                     pid: u32::MAX,
                     began: u64::MAX,

@@ -14,7 +14,7 @@ pub(crate) const HOST_BYTES: usize = 64;
 
 /// A process of some machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Process {
+pub struct ClientProcess {
     /// Name of the machine, of at most 64 bytes.
     pub host: String,
     /// Its number, in its own namespace.
@@ -27,7 +27,7 @@ pub struct Process {
     pub namespace: u64,
 }
 
-impl Process {
+impl ClientProcess {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         put_bytes(out, self.host.as_bytes());
         put(out, u64::from(self.pid));
@@ -36,8 +36,8 @@ impl Process {
         put(out, self.namespace);
     }
 
-    pub(crate) fn decode(input: &mut Input) -> Result<Process, ProtocolError> {
-        Ok(Process {
+    pub(crate) fn decode(input: &mut Input) -> Result<ClientProcess, ProtocolError> {
+        Ok(ClientProcess {
             host: input.string(HOST_BYTES, "the name of a host")?,
             pid: input.small("a process")?,
             began: input.number("a time")?,

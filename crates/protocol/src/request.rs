@@ -124,7 +124,7 @@ pub enum ViewRef {
 
 /// Which bytes of a file, symbolic.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Access {
+pub struct Selection {
     /// The view.
     pub view: ViewRef,
     /// Which data bytes of it; the server takes those that it has.
@@ -167,9 +167,9 @@ pub enum Body {
     /// Give a lock (or the wish for it) back. For the file's home.
     Unlock { file: FileId, lock: u64 },
     /// Write: the data are those of the positions that are on this server, in order.
-    Write { file: FileRef, access: Access },
+    Write { file: FileRef, access: Selection },
     /// Read those of the positions that are on this server, in order.
-    Read { file: FileRef, access: Access },
+    Read { file: FileRef, access: Selection },
     /// How long is your part?
     Length { file: FileRef },
     /// Cut or extend your part.
@@ -370,8 +370,8 @@ fn decode_body(kind: u8, input: &mut Input) -> Result<Body, ProtocolError> {
             range: input.range()?,
         },
         11 => Body::Unlock { file: FileId::decode(input)?, lock: input.number("a lock")? },
-        12 => Body::Write { file: FileRef::decode(input)?, access: Access::decode(input)? },
-        13 => Body::Read { file: FileRef::decode(input)?, access: Access::decode(input)? },
+        12 => Body::Write { file: FileRef::decode(input)?, access: Selection::decode(input)? },
+        13 => Body::Read { file: FileRef::decode(input)?, access: Selection::decode(input)? },
         14 => Body::Length { file: FileRef::decode(input)? },
         15 => Body::SetLength { file: FileRef::decode(input)?, bytes: input.number("a length")? },
         16 => Body::Preallocate { file: FileRef::decode(input)?, bytes: input.number("a length")? },
@@ -400,11 +400,11 @@ impl FileRef {
     }
 }
 
-impl Access {
+impl Selection {
     /// All bytes of a list.
-    pub fn listed(extents: Extents) -> Access {
+    pub fn listed(extents: Extents) -> Selection {
         let positions = 0..extents.bytes();
-        Access { view: ViewRef::Listed(extents), positions }
+        Selection { view: ViewRef::Listed(extents), positions }
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
@@ -427,15 +427,15 @@ impl Access {
         put_range(out, &self.positions);
     }
 
-    fn decode(input: &mut Input) -> Result<Access, ProtocolError> {
+    fn decode(input: &mut Input) -> Result<Selection, ProtocolError> {
         let view = match input.byte("a kind of view")? {
             0 => ViewRef::Whole,
             1 => ViewRef::Numbered(input.number("a view's number")?),
             2 => ViewRef::New(input.number("a view's number")?, view(input)?),
-            3 => return Ok(Access::listed(Extents::decode(input)?)),
+            3 => return Ok(Selection::listed(Extents::decode(input)?)),
             _ => return Err(ProtocolError::Malformed { expected: "a kind of view from 0 to 3" }),
         };
-        Ok(Access { view, positions: input.range()? })
+        Ok(Selection { view, positions: input.range()? })
     }
 }
 
@@ -467,7 +467,7 @@ mod tests {
         let file = FileRef { id: FileId::new(3, 99), placement };
         let column = View::new(4, 4, Datatype::bytes(4).resized(0, 8).unwrap()).unwrap();
         let name = || Name::new("run/a.nc").unwrap();
-        let access = |view| Access { view, positions: 7..4096 };
+        let access = |view| Selection { view, positions: 7..4096 };
         let list = Extents::new(vec![(4, 9), (13, 1), (1 << 40, 70)]).unwrap();
         vec![
             Body::LookUp { name: name() },
@@ -484,7 +484,7 @@ mod tests {
             Body::Write { file, access: access(ViewRef::Numbered(1)) },
             Body::Read { file, access: access(ViewRef::New(1, column)) },
             Body::Read { file, access: access(ViewRef::Whole) },
-            Body::Write { file, access: Access::listed(list) },
+            Body::Write { file, access: Selection::listed(list) },
             Body::Length { file },
             Body::SetLength { file, bytes: 0 },
             Body::Preallocate { file, bytes: 1 << 30 },
@@ -514,7 +514,7 @@ mod tests {
     #[test]
     fn a_million_pieces_take_tens_of_bytes() {
         let placement = Placement::new(65536, 4, 0, 4).unwrap();
-        let access = Access { view: ViewRef::Numbered(1), positions: 0..4_000_000 };
+        let access = Selection { view: ViewRef::Numbered(1), positions: 0..4_000_000 };
         let body = Body::Write { file: FileRef { id: FileId::new(3, 99), placement }, access };
         assert!(encoded(&Request { number: 1 << 30, answered: 1 << 30, body }).len() < 40);
     }

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use pio_layout::{Datatype, View};
-use pio_protocol::client::{Direction, Heard, Link, Split};
+use pio_protocol::client::{ClientSession, Direction, Heard, Split};
 use pio_protocol::server::{Action, CLOSED_GRACE_MS, ConnectionId, Event, GRACE_MS, Server, Task, Work};
 use pio_protocol::{
-    Access, Answer, Body, ClientId, Expected, Failure, FileId, FileRef, Limits, Placement, Process, Register,
-    Reply, ReplyBody, Request, ViewRef,
+    Answer, Body, ClientId, ClientProcess, Expected, Failure, FileId, FileRef, Limits, Placement, Register,
+    Reply, ReplyBody, Request, Selection, ViewRef,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -30,7 +30,7 @@ enum Step {
 
 struct Client {
     id: ClientId,
-    link: Link,
+    link: ClientSession,
     connection: Option<ConnectionId>,
     steps: Vec<Step>,
     last: Option<(View, std::ops::Range<u64>, Vec<u8>)>,
@@ -64,7 +64,7 @@ impl World {
         let clients = (0..2)
             .map(|rank| Client {
                 id: ClientId(rank.into()),
-                link: Link::new(),
+                link: ClientSession::new(),
                 connection: None,
                 steps: steps(rank, &mut random),
                 last: None,
@@ -177,7 +177,7 @@ impl World {
         let actions = self.tell(Event::Connected {
             connection,
             client: self.clients[at].id,
-            process: Process::default(),
+            process: ClientProcess::default(),
         });
         if actions.contains(&Action::Welcome { connection }) {
             self.clients[at].connection = Some(connection);
@@ -198,7 +198,7 @@ impl World {
         self.to_server.push((client.connection.unwrap(), request, data));
     }
 
-    /// A client that lost patience asks again without a new connection.
+    /// A client whose answer is late asks again without a new connection.
     fn repeat(&mut self) {
         let at = self.random.random_range(0..self.clients.len());
         let client = &self.clients[at];
@@ -397,13 +397,13 @@ fn a_repeated_request_is_answered_and_not_done_again() {
         actions
     };
     let placement = Placement::new(64, 1, 0, 1).unwrap();
-    let access = Access { view: ViewRef::Whole, positions: 0..10 };
+    let access = Selection { view: ViewRef::Whole, positions: 0..10 };
     let body = Body::Write { file: FileRef { id: FileId::new(0, 1), placement }, access };
     let request = Request { number: 5, answered: 5, body };
     let received = Event::Received { connection, request, data_bytes: 10 };
     let outcome = Ok(Answer::Written { epoch: 3 });
     assert_eq!(tell(received.clone()), [], "before it connected");
-    tell(Event::Connected { connection, client, process: Process::default() });
+    tell(Event::Connected { connection, client, process: ClientProcess::default() });
     assert!(matches!(tell(received.clone())[..], [Action::Work(Work { number: 5, .. })]));
     assert_eq!(tell(received.clone()), [], "while it is worked on");
     let answer = [Action::Send { connection, reply: Reply { number: 5, body: outcome.clone() } }];
@@ -419,7 +419,7 @@ fn a_repeated_request_is_answered_and_not_done_again() {
 #[test]
 fn locks_are_kept_for_who_may_come_again() {
     let (holder, other) = (ClientId(1), ClientId(2));
-    let process = |pid| Process { host: "node1".into(), pid, ..Process::default() };
+    let process = |pid| ClientProcess { host: "node1".into(), pid, ..ClientProcess::default() };
     let lock = |number| Request {
         number,
         answered: number,
@@ -473,14 +473,15 @@ fn locks_are_kept_for_who_may_come_again() {
 fn a_list_of_extents_that_is_none_is_refused() {
     let (client, connection) = (ClientId(7), ConnectionId(1));
     let mut server = Server::new(0, 2, Limits::DEFAULT);
-    server.handle(Event::Connected { connection, client, process: Process::default() }, &mut Vec::new());
+    server
+        .handle(Event::Connected { connection, client, process: ClientProcess::default() }, &mut Vec::new());
     let placement = Placement::new(10, 2, 0, 2).unwrap();
     let file = FileRef { id: FileId::new(0, 1), placement };
     let mut number = 0;
     let mut ask = |extents: &[(u64, u64)], data_bytes| {
         number += 1;
         // As bytes: no client of ours makes such a list.
-        let whole = Access { view: ViewRef::Whole, positions: 0..1 };
+        let whole = Selection { view: ViewRef::Whole, positions: 0..1 };
         let mut bytes = Vec::new();
         Request { number, answered: number, body: Body::Write { file, access: whole } }.encode(&mut bytes);
         bytes.truncate(bytes.len() - 3);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use pio_layout::Extents;
-use pio_plan::{Access, Action, Direction, IoError, Machine, Message, Piece};
+use pio_plan::{Access, Action, Direction, IoError, Message, Piece, StateMachine};
 use pio_protocol::client::Naming;
 use pio_trace::{Call, HandleId};
 
@@ -54,7 +54,7 @@ pub(crate) enum Running {
     /// A read or write that a strategy carries out.
     Operation {
         /// The strategy's machine.
-        machine: Box<dyn Machine + Send>,
+        machine: Box<dyn StateMachine + Send>,
         /// Which operation: messages carry it.
         key: Key,
         /// The ranks of the group, in the order of their numbers in it.

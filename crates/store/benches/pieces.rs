@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use pio_layout::{Datatype, View, pack};
 use pio_protocol::Limits;
 use pio_store::auth::Token;
-use pio_store::client::{Mode, Options, Store, StoreFile, Striping};
-use pio_store::config::{Description, Server};
+use pio_store::client::{Mode, Options, Store, StoreFile, StripingHints};
+use pio_store::config::{Server, StoreDescription};
 use pio_store::serve::{self, Running, Settings};
 use pio_store::transport::TcpListener;
 use rustix::time::{ClockId, clock_gettime};
@@ -158,9 +158,9 @@ fn start(folder: &Path, servers: u32, chunk_bytes: u64) -> Outcome<(Vec<Running>
         running.push(serve::start(settings, vec![Box::new(TcpListener::bind("127.0.0.1:0")?)])?);
     }
     let known = running.iter().map(|server| Server { address: server.addresses()[0].clone() }).collect();
-    let description = Description { token: "token".into(), strip_bytes: 64 << 10, servers: known };
+    let description = StoreDescription { token: "token".into(), strip_bytes: 64 << 10, servers: known };
     let options = Options { chunk_bytes, timeout: Duration::from_secs(60), ..Options::default() };
     let store = Store::new(&description, token, options)?;
-    let file = store.open("f", Mode { create: true, exclusive: false }, Striping::default())?;
+    let file = store.open("f", Mode { create: true, exclusive: false }, StripingHints::default())?;
     Ok((running, file))
 }

@@ -15,7 +15,7 @@ pub const STRIP_BYTES: u64 = 64 << 10;
 /// The description of a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Description {
+pub struct StoreDescription {
     /// The file with the token; relative to the description's folder.
     pub token: PathBuf,
     /// Bytes of a strip of new files.
@@ -33,15 +33,16 @@ pub struct Server {
     pub address: String,
 }
 
-impl Description {
+impl StoreDescription {
     /// Reads a description.
     ///
     /// # Errors
     /// If it cannot be read or makes no sense.
-    pub fn load(path: &Path) -> Result<Description, StoreError> {
+    pub fn load(path: &Path) -> Result<StoreDescription, StoreError> {
         let wrong = |what: String| StoreError::Config { path: path.to_owned(), what };
         let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-        let description: Description = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let description: StoreDescription =
+            toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         if description.servers.is_empty() || description.servers.len() > usize::from(u16::MAX) {
             return Err(wrong("expected 1 to 65535 servers".into()));
         }
@@ -94,7 +95,7 @@ pub fn publish(
         }
     }
     let token = token_path(path).file_name().map(PathBuf::from).unwrap_or_default();
-    Description { token, strip_bytes, servers: known }.save(path).map(|()| true)
+    StoreDescription { token, strip_bytes, servers: known }.save(path).map(|()| true)
 }
 
 /// What a server noted when it was last started; where it should come back to.
@@ -139,11 +140,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.toml");
         let servers = ["node1:4000", "node2:4000"].map(|address| Server { address: address.into() }).to_vec();
-        let description = Description { token: "token".into(), strip_bytes: STRIP_BYTES, servers };
+        let description = StoreDescription { token: "token".into(), strip_bytes: STRIP_BYTES, servers };
         description.save(&path).unwrap();
-        assert_eq!(Description::load(&path).unwrap(), description);
+        assert_eq!(StoreDescription::load(&path).unwrap(), description);
         fs::write(&path, "token = \"token\"\nstrip-bytes = 0\n[[server]]\naddress = \"a:1\"\n").unwrap();
-        assert!(Description::load(&path).unwrap_err().to_string().contains("1 TiB"));
+        assert!(StoreDescription::load(&path).unwrap_err().to_string().contains("1 TiB"));
     }
 
     #[test]
@@ -154,10 +155,10 @@ mod tests {
         assert!(!publish(&path, 1, 2, &server(1), STRIP_BYTES).unwrap());
         assert!(!path.exists());
         assert!(publish(&path, 0, 2, &server(0), STRIP_BYTES).unwrap());
-        assert_eq!(Description::load(&path).unwrap().servers, [server(0), server(1)]);
+        assert_eq!(StoreDescription::load(&path).unwrap().servers, [server(0), server(1)]);
         assert_eq!(noted(&path, 1).unwrap(), Some(server(1)));
         // One comes back elsewhere.
         assert!(publish(&path, 1, 2, &server(7), STRIP_BYTES).unwrap());
-        assert_eq!(Description::load(&path).unwrap().servers, [server(0), server(7)]);
+        assert_eq!(StoreDescription::load(&path).unwrap().servers, [server(0), server(7)]);
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 
 use pio_protocol::handshake::Greeting;
-use pio_protocol::{ClientId, Limits, Process, VERSION};
+use pio_protocol::{ClientId, ClientProcess, Limits, VERSION};
 
 use crate::auth::{Conversation, Role, Token, random};
 use crate::process;
@@ -61,7 +61,7 @@ pub(crate) fn receive(
     connection: &mut dyn Connection,
     token: &Token,
     index: u32,
-) -> io::Result<Option<(Conversation, Process)>> {
+) -> io::Result<Option<(Conversation, ClientProcess)>> {
     let Greeting::Hello { version, store, client, server, nonce: client_nonce } = hear(connection)? else {
         return Err(unexpected());
     };

@@ -2,17 +2,17 @@
 
 use std::fs;
 
-use pio_protocol::Process;
+use pio_protocol::ClientProcess;
 
 /// Bytes of a host's name: Linux has at most 64.
 const HOST_BYTES: usize = 64;
 
 /// This process.
-pub fn this() -> Process {
+pub fn this() -> ClientProcess {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim_end();
     let pid = std::process::id();
-    Process {
+    ClientProcess {
         host: host.get(..HOST_BYTES).unwrap_or(host).to_owned(),
         pid,
         began: Stat::of(pid).map_or(0, |stat| stat.began),
@@ -22,7 +22,7 @@ pub fn this() -> Process {
 }
 
 /// Whether a process runs where this one sees it, and would see its end.
-pub fn is_in_sight(process: &Process) -> bool {
+pub fn is_in_sight(process: &ClientProcess) -> bool {
     process.began != 0
         && Some(process.boot) == boot_id()
         && Some(process.namespace) == namespace()
@@ -30,7 +30,7 @@ pub fn is_in_sight(process: &Process) -> bool {
 }
 
 /// Whether a process that was in sight is over.
-pub fn is_over(process: &Process) -> bool {
+pub fn is_over(process: &ClientProcess) -> bool {
     Stat::of(process.pid).is_none_or(|stat| stat.began != process.began || stat.is_dead)
 }
 
@@ -72,12 +72,12 @@ mod tests {
     fn a_process_is_seen_until_it_is_over() {
         let this = this();
         assert!(is_in_sight(&this) && !is_over(&this) && !this.host.is_empty());
-        assert!(!is_in_sight(&Process { boot: this.boot ^ 1, ..this.clone() }));
-        assert!(!is_in_sight(&Process { began: this.began + 1, ..this.clone() }));
-        assert!(!is_in_sight(&Process::default()));
+        assert!(!is_in_sight(&ClientProcess { boot: this.boot ^ 1, ..this.clone() }));
+        assert!(!is_in_sight(&ClientProcess { began: this.began + 1, ..this.clone() }));
+        assert!(!is_in_sight(&ClientProcess::default()));
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         let began = Stat::of(child.id()).unwrap().began;
-        let other = Process { pid: child.id(), began, ..this };
+        let other = ClientProcess { pid: child.id(), began, ..this };
         assert!(is_in_sight(&other) && !is_over(&other));
         child.kill().unwrap();
         // Its parent has not asked for it yet.

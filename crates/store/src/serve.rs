@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pio_protocol::handshake::Greeting;
 use pio_protocol::server::{Action, ConnectionId, Event, Server, Task, Work};
-use pio_protocol::{Answer, ClientId, Limits, Process, Reply, Request};
+use pio_protocol::{Answer, ClientId, ClientProcess, Limits, Reply, Request};
 
 use crate::auth::{Conversation, Role, Token};
 use crate::disk::{Buffers, Disks, Past};
@@ -148,7 +148,7 @@ struct Shared {
 /// Who is at the other end of a connection.
 struct Peer {
     client: ClientId,
-    process: Process,
+    process: ClientProcess,
     /// Whether its process runs where we would see its end.
     in_sight: bool,
 }
@@ -520,7 +520,7 @@ mod tests {
     use pio_protocol::{FileId, FileRef, Placement};
 
     use super::*;
-    use crate::transport::{TcpListener, Way};
+    use crate::transport::{TcpListener, Transport};
 
     fn shared(folder: &std::path::Path) -> Shared {
         let settings = Settings {
@@ -541,7 +541,8 @@ mod tests {
         let shared = shared(folder.path());
         let mut listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.address().to_owned();
-        let mut client = Way::Tcp.connect(&address, &shared.settings.token, Duration::from_secs(10)).unwrap();
+        let mut client =
+            Transport::Tcp.connect(&address, &shared.settings.token, Duration::from_secs(10)).unwrap();
         client.set_timeouts(Some(Duration::from_secs(10)), None).unwrap();
         let (own, other) = (ConnectionId(1), ConnectionId(2));
         let broken = Arc::new(AtomicU64::new(0));
@@ -551,7 +552,7 @@ mod tests {
         });
         lock(&shared.connections).insert(other, Served { breaker, thread: thread::spawn(|| ()) });
         let mut serving = Serving::new(&shared, own, listener.accept().unwrap());
-        let process = Process::default();
+        let process = ClientProcess::default();
         let connected = Event::Connected { connection: own, client: ClientId(7), process };
         lock(&shared.machine).handle(connected, &mut Vec::new());
         let reply = |number| Reply { number, body: Ok(Answer::Done) };
@@ -579,7 +580,11 @@ mod tests {
         serving.decide(Event::Received { connection: own, request: length, data_bytes: 0 });
         shared.carry_out(serving.todo.pop().unwrap());
         serving
-            .tell(Event::Connected { connection: own, client: ClientId(7), process: Process::default() })
+            .tell(Event::Connected {
+                connection: own,
+                client: ClientId(7),
+                process: ClientProcess::default(),
+            })
             .unwrap();
         assert!(serving.has_session);
     }

@@ -9,18 +9,18 @@ use std::time::Duration;
 use common::Scene;
 use pio_layout::{Datatype, Layout, View};
 use pio_protocol::client::{
-    CHUNK_BYTES, Direction, Exchange, Link, MOST_STRIPS, Naming, Split, chunk_bytes, exchange,
+    CHUNK_BYTES, ClientSession, Direction, Exchange, MOST_STRIPS, Naming, Split, chunk_bytes, exchange,
 };
 use pio_protocol::{Expected, Failure, MOST_EXTENTS};
 use pio_store::StoreError;
-use pio_store::client::{Layed, Mode, Striping};
+use pio_store::client::{Layed, Mode, StripingHints};
 
 const CREATE: Mode = Mode { create: true, exclusive: false };
 const NEW: Mode = Mode { create: true, exclusive: true };
 const OPEN: Mode = Mode { create: false, exclusive: false };
 
-fn striped(unit: u64) -> Striping {
-    Striping { unit, factor: 0 }
+fn striped(unit: u64) -> StripingHints {
+    StripingHints { unit, factor: 0 }
 }
 
 fn bytes(len: usize, seed: usize) -> Vec<u8> {
@@ -133,7 +133,7 @@ fn messages_have_the_bytes_that_are_predicted() {
     let placement = file.file().placement;
     // Every way to every server is there, and has the numbers of the links below.
     file.write_at(0, &bytes(6_000_000, 1)).unwrap();
-    let mut links: Vec<Link> = (0..3).map(|_| Link::new()).collect();
+    let mut links: Vec<ClientSession> = (0..3).map(|_| ClientSession::new()).collect();
     for (naming, view, positions) in [
         (Naming::View, &plain, 17..3_000_017),
         (Naming::View, &pieces, 0..500_000),

@@ -13,14 +13,14 @@ use pio_layout::{Datatype, View};
 use pio_protocol::frame::Prefix;
 use pio_protocol::handshake::Greeting;
 use pio_protocol::{
-    Access, Body, ClientId, Extents, FileId, FileRef, Limits, Name, Placement, Process, Register, Reply,
-    Request, VERSION, ViewRef,
+    Body, ClientId, ClientProcess, Extents, FileId, FileRef, Limits, Name, Placement, Register, Reply,
+    Request, Selection, VERSION, ViewRef,
 };
 use pio_store::StoreError;
 use pio_store::auth::{Conversation, Role, Token, random};
-use pio_store::client::{Mode, Options, Store, StoreFile, Striping};
-use pio_store::config::{Description, Server};
-use pio_store::transport::{Connection, Way};
+use pio_store::client::{Mode, Options, Store, StoreFile, StripingHints};
+use pio_store::config::{Server, StoreDescription};
+use pio_store::transport::{Connection, Transport};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const SECRET: &[u8] = b"a secret that is kept on the server";
 
 fn secret_file(store: &Store) -> StoreFile {
-    let file = store.open("secret", CREATE, Striping::default()).unwrap();
+    let file = store.open("secret", CREATE, StripingHints::default()).unwrap();
     file.write_at(0, &SECRET.repeat(100)).unwrap();
     file.sync().unwrap();
     file
@@ -75,7 +75,7 @@ fn greet(
     let Greeting::Challenge { nonce: server_nonce } = Greeting::decode(&head).unwrap() else { panic!() };
     let conversation = Conversation { client, server: 0, client_nonce, server_nonce };
     let mac = token.proof(Role::Client, &conversation);
-    connection.send(&Greeting::Proof { mac, process: Process::default() }.encode(), &[]).unwrap();
+    connection.send(&Greeting::Proof { mac, process: ClientProcess::default() }.encode(), &[]).unwrap();
     connection.receive(&mut head).unwrap();
     match Greeting::decode(&head).unwrap() {
         Greeting::Busy => return None,
@@ -85,8 +85,8 @@ fn greet(
     Some(connection)
 }
 
-fn connect(scene: &Scene, way: Way) -> Box<dyn Connection> {
-    way.connect(scene.address(0), scene.token(), PATIENCE).unwrap()
+fn connect(scene: &Scene, transport: Transport) -> Box<dyn Connection> {
+    transport.connect(scene.address(0), scene.token(), PATIENCE).unwrap()
 }
 
 fn head_of(request: &Request) -> Vec<u8> {
@@ -99,8 +99,8 @@ fn ask(number: u64, body: Body) -> Vec<u8> {
     head_of(&Request { number, answered: number, body })
 }
 
-fn whole(bytes: u64) -> Access {
-    Access { view: ViewRef::Whole, positions: 0..bytes }
+fn whole(bytes: u64) -> Selection {
+    Selection { view: ViewRef::Whole, positions: 0..bytes }
 }
 
 #[test]
@@ -111,16 +111,16 @@ fn nobody_without_the_token_reads_a_byte() {
     let stranger = Token::load_or_create(&tempfile::tempdir().unwrap().path().join("token")).unwrap();
     let (client, nonce) = (ClientId(7), [7; 32]);
     let hello = |store| Greeting::Hello { version: VERSION, store, client, server: 0, nonce }.encode();
-    let guess = Greeting::Proof { mac: [9; 32], process: Process::default() }.encode();
+    let guess = Greeting::Proof { mac: [9; 32], process: ClientProcess::default() }.encode();
     let another = Greeting::Proof {
         mac: stranger.proof(
             Role::Client,
             &Conversation { client, server: 0, client_nonce: nonce, server_nonce: nonce },
         ),
-        process: Process::default(),
+        process: ClientProcess::default(),
     };
     let known = scene.token().store();
-    for &way in scene.ways() {
+    for &transport in scene.transports() {
         // At once, and at each point of a greeting.
         for heads in [
             vec![read.clone()],
@@ -130,7 +130,7 @@ fn nobody_without_the_token_reads_a_byte() {
             vec![hello(stranger.store()), guess.clone(), read.clone()],
             vec![hello(known), hello(known), read.clone()],
         ] {
-            let mut connection = connect(&scene, way);
+            let mut connection = connect(&scene, transport);
             connection.set_timeouts(Some(PATIENCE), Some(PATIENCE)).unwrap();
             for head in &heads {
                 // It may be over already.
@@ -163,7 +163,7 @@ fn a_proof_that_was_heard_is_of_no_use() {
     let (client, nonce) = (ClientId(7), [7; 32]);
     let mut proof = None;
     for attempt in 0..2 {
-        let mut connection = connect(&scene, Way::Tcp);
+        let mut connection = connect(&scene, Transport::Tcp);
         connection.set_timeouts(Some(PATIENCE), Some(PATIENCE)).unwrap();
         let hello = Greeting::Hello { version: VERSION, store: token.store(), client, server: 0, nonce };
         connection.send(&hello.encode(), &[]).unwrap();
@@ -172,7 +172,9 @@ fn a_proof_that_was_heard_is_of_no_use() {
         let Greeting::Challenge { nonce: server_nonce } = Greeting::decode(&head).unwrap() else { panic!() };
         let conversation = Conversation { client, server: 0, client_nonce: nonce, server_nonce };
         let proof = *proof.get_or_insert_with(|| token.proof(Role::Client, &conversation));
-        connection.send(&Greeting::Proof { mac: proof, process: Process::default() }.encode(), &[]).unwrap();
+        connection
+            .send(&Greeting::Proof { mac: proof, process: ClientProcess::default() }.encode(), &[])
+            .unwrap();
         connection.receive(&mut head).unwrap();
         let welcome = matches!(Greeting::decode(&head).unwrap(), Greeting::Welcome { .. });
         assert_eq!(welcome, attempt == 0);
@@ -185,14 +187,14 @@ fn a_client_that_dies_in_the_middle_of_a_write_changes_nothing_else() {
     let file = secret_file(&scene.client());
     let write = |number| ask(number, Body::Write { file: file.file(), access: whole(1 << 20) });
     // Half of the data over TCP; through shared memory all or nothing comes.
-    let mut connection = greeted(&scene, connect(&scene, Way::Shared));
+    let mut connection = greeted(&scene, connect(&scene, Transport::Shared));
     connection.send(&write(1)[..5], &[IoSlice::new(&[1; 1 << 20])]).unwrap();
     drop(connection);
-    if scene.ways().contains(&Way::Ucx) {
+    if scene.transports().contains(&Transport::Ucx) {
         // The server refuses it and leaves the data where they are, or the client goes first.
-        let mut connection = greeted(&scene, connect(&scene, Way::Ucx));
+        let mut connection = greeted(&scene, connect(&scene, Transport::Ucx));
         let _ = connection.send(&write(1)[..5], &[IoSlice::new(&[1; 1 << 20])]);
-        let mut connection = greeted(&scene, connect(&scene, Way::Ucx));
+        let mut connection = greeted(&scene, connect(&scene, Transport::Ucx));
         connection.set_timeouts(None, Some(Duration::ZERO)).unwrap();
         let _ = connection.send(&write(1), &[IoSlice::new(&[1; 1 << 20])]);
     }
@@ -203,7 +205,7 @@ fn a_client_that_dies_in_the_middle_of_a_write_changes_nothing_else() {
     stream.shutdown(Shutdown::Both).unwrap();
     let mut out = SECRET.repeat(100);
     let other = scene.client();
-    let again = other.open("secret", CREATE, Striping::default()).unwrap();
+    let again = other.open("secret", CREATE, StripingHints::default()).unwrap();
     again.read_at(0, &mut out).unwrap();
     assert_eq!(out, SECRET.repeat(100));
     again.write_at(3, b"written").unwrap();
@@ -216,9 +218,9 @@ fn a_client_that_dies_in_the_middle_of_a_write_changes_nothing_else() {
 fn a_write_is_acknowledged_whatever_comes_behind_it() {
     let scene = Scene::new(1);
     let file = secret_file(&scene.client()).file();
-    for way in [Way::Tcp, Way::Shared] {
-        let mut connection = greeted(&scene, connect(&scene, way));
-        let unknown = Access { view: ViewRef::Numbered(9), positions: 0..64 };
+    for transport in [Transport::Tcp, Transport::Shared] {
+        let mut connection = greeted(&scene, connect(&scene, transport));
+        let unknown = Selection { view: ViewRef::Numbered(9), positions: 0..64 };
         for (number, access) in [(1, whole(64)), (2, unknown), (1, whole(64)), (1, whole(64))] {
             let write = ask(number, Body::Write { file, access });
             let request = Request { answered: 0, ..Request::decode(&write).unwrap() };
@@ -259,7 +261,7 @@ fn raw(scene: &Scene) -> TcpStream {
     let Greeting::Challenge { nonce: server_nonce } = hear(hello) else { panic!() };
     let conversation = Conversation { client, server: 0, client_nonce, server_nonce };
     let mac = token.proof(Role::Client, &conversation);
-    let welcome = hear(Greeting::Proof { mac, process: Process::default() });
+    let welcome = hear(Greeting::Proof { mac, process: ClientProcess::default() });
     assert!(matches!(welcome, Greeting::Welcome { .. }));
     stream
 }
@@ -271,12 +273,12 @@ fn a_server_that_says_nothing_is_an_error_in_time() {
     let token = Token::load_or_create(&folder.path().join("token")).unwrap();
     let address = silent.local_addr().unwrap().to_string();
     let description =
-        Description { token: "token".into(), strip_bytes: 65536, servers: vec![Server { address }] };
+        StoreDescription { token: "token".into(), strip_bytes: 65536, servers: vec![Server { address }] };
     let timeout = Duration::from_millis(200);
     let options = Options { timeout, ..Options::default() };
     let store = Store::new(&description, token, options).unwrap();
     let start = Instant::now();
-    let error = store.open("f", CREATE, Striping::default()).unwrap_err();
+    let error = store.open("f", CREATE, StripingHints::default()).unwrap_err();
     assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
     assert!(start.elapsed() < 5 * timeout);
     // It waited once, and not for one connection after the other.
@@ -303,12 +305,12 @@ fn requests() -> Vec<Body> {
         Body::SetRegister { file: file.id, register: Register::Pointer, value: 4 },
         Body::Lock { file: file.id, lock: 3, shared: false, range: 10..20 },
         Body::Unlock { file: file.id, lock: 3 },
-        Body::Read { file, access: Access { view: ViewRef::New(1, view), positions: 7..71 } },
-        Body::Write { file, access: Access { view: ViewRef::Numbered(1), positions: 0..64 } },
+        Body::Read { file, access: Selection { view: ViewRef::New(1, view), positions: 7..71 } },
+        Body::Write { file, access: Selection { view: ViewRef::Numbered(1), positions: 0..64 } },
         Body::Write { file, access: whole(64) },
         Body::Write {
             file,
-            access: Access::listed(Extents::new(vec![(3, 30), (90, 4), (5000, 30)]).unwrap()),
+            access: Selection::listed(Extents::new(vec![(3, 30), (90, 4), (5000, 30)]).unwrap()),
         },
         Body::Read { file, access: whole(4096) },
         Body::Length { file },
@@ -330,7 +332,7 @@ const MOST_NUMBER: u64 = 1 << 40;
 /// A client that sends what it likes, and knows what the server has to do about it.
 struct Fuzzer<'a> {
     scene: &'a Scene,
-    way: Way,
+    transport: Transport,
     random: Pcg64Mcg,
     bodies: Vec<Body>,
     client: ClientId,
@@ -344,11 +346,20 @@ struct Fuzzer<'a> {
 
 impl Fuzzer<'_> {
     /// Sends `messages` fuzzed messages to a live server, over new connections as often as need be.
-    fn run(scene: &Scene, way: Way, messages: u32, seed: u64) {
+    fn run(scene: &Scene, transport: Transport, messages: u32, seed: u64) {
         let random = Pcg64Mcg::seed_from_u64(seed);
         let (client, bodies) = (ClientId(0), requests());
-        let mut fuzzer =
-            Fuzzer { scene, way, random, bodies, client, number: 1, answered: 0, sent: 0, most: messages };
+        let mut fuzzer = Fuzzer {
+            scene,
+            transport,
+            random,
+            bodies,
+            client,
+            number: 1,
+            answered: 0,
+            sent: 0,
+            most: messages,
+        };
         let mut connections = 0;
         while fuzzer.sent < fuzzer.most {
             if connections % CONNECTIONS == 0 || fuzzer.number > MOST_NUMBER {
@@ -366,7 +377,7 @@ impl Fuzzer<'_> {
 
     /// A connection, until the first message that is none ends it.
     fn talk(&mut self) {
-        let mut connection = greeted_as(self.scene, self.client, || connect(self.scene, self.way));
+        let mut connection = greeted_as(self.scene, self.client, || connect(self.scene, self.transport));
         connection.set_timeouts(Some(PATIENCE), Some(PATIENCE)).unwrap();
         let mut head = Vec::new();
         let (mut ends, mut said_goodbye) = (false, false);
@@ -457,18 +468,18 @@ impl Fuzzer<'_> {
 }
 
 /// While others send what they like, a client works; and afterwards.
-fn fuzz_beside_a_client(scene: Scene, ways: &[Way], messages: u32, seed: u64) {
-    let client = scene.client_by(Way::Shared);
+fn fuzz_beside_a_client(scene: Scene, transports: &[Transport], messages: u32, seed: u64) {
+    let client = scene.client_by(Transport::Shared);
     let file = secret_file(&client);
     let mut out = vec![0; SECRET.len() * 100];
-    let open = |index| client.open(&format!("mine/{index}"), CREATE, Striping::default()).unwrap();
+    let open = |index| client.open(&format!("mine/{index}"), CREATE, StripingHints::default()).unwrap();
     let mine: Vec<StoreFile> = (0..20).map(open).collect();
     std::thread::scope(|scope| {
-        let fuzz = |(&way, seed)| {
+        let fuzz = |(&transport, seed)| {
             let scene = &scene;
-            scope.spawn(move || Fuzzer::run(scene, way, messages / ways.len() as u32, seed))
+            scope.spawn(move || Fuzzer::run(scene, transport, messages / transports.len() as u32, seed))
         };
-        let fuzzers: Vec<_> = ways.iter().zip(seed..).map(fuzz).collect();
+        let fuzzers: Vec<_> = transports.iter().zip(seed..).map(fuzz).collect();
         for round in 0.. {
             let (mine, at) = (&mine[round % mine.len()], round as u64 % 20 * 1000);
             mine.write_at(at, SECRET).unwrap();
@@ -486,7 +497,7 @@ fn fuzz_beside_a_client(scene: Scene, ways: &[Way], messages: u32, seed: u64) {
     // have opened it.
     file.read_at(0, &mut out).unwrap();
     assert!(out == SECRET.repeat(100));
-    let after = scene.client().open("after", CREATE, Striping::default()).unwrap();
+    let after = scene.client().open("after", CREATE, StripingHints::default()).unwrap();
     after.write_at(0, SECRET).unwrap();
     after.sync().unwrap();
     after.read_at(0, &mut out[..SECRET.len()]).unwrap();
@@ -501,21 +512,21 @@ fn resident_bytes() -> u64 {
 
 #[test]
 fn fuzzed_messages_harm_nobody() {
-    fuzz_beside_a_client(Scene::in_memory(1), &[Way::Tcp, Way::Shared], 1000, 1);
+    fuzz_beside_a_client(Scene::in_memory(1), &[Transport::Tcp, Transport::Shared], 1000, 1);
 }
 
 #[test]
 #[ignore = "slow"]
 fn slow_a_million_fuzzed_messages_harm_nobody() {
-    fuzz_beside_a_client(Scene::in_memory(1), &[Way::Tcp, Way::Shared], 1_000_000, 2);
+    fuzz_beside_a_client(Scene::in_memory(1), &[Transport::Tcp, Transport::Shared], 1_000_000, 2);
 }
 
 #[test]
 #[ignore = "slow"]
 fn slow_fuzzed_messages_through_ucx_harm_nobody() {
     let scene = Scene::with_all_ways(1);
-    if scene.ways().contains(&Way::Ucx) {
-        fuzz_beside_a_client(scene, &[Way::Ucx], 2000, 4);
+    if scene.transports().contains(&Transport::Ucx) {
+        fuzz_beside_a_client(scene, &[Transport::Ucx], 2000, 4);
     }
 }
 

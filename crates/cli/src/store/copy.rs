@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use pio_store::client::{Mode, Store, StoreFile, Striping};
+use pio_store::client::{Mode, Store, StoreFile, StripingHints};
 
 use super::unfinished;
 use crate::progress::Progress;
@@ -42,7 +42,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(store: &Store, arguments: &Arguments) -> Result<()> {
     let Arguments { source, target, strip, servers } = arguments;
-    let striping = Striping { unit: strip.unwrap_or(0), factor: servers.unwrap_or(0) };
+    let striping = StripingHints { unit: strip.unwrap_or(0), factor: servers.unwrap_or(0) };
     if let Some(factor) = servers {
         ensure!(
             *factor <= store.servers(),
@@ -131,7 +131,7 @@ struct Inside {
 
 impl Inside {
     fn open(store: &Store, path: &str) -> Result<Inside> {
-        let file = store.open(path, Mode::default(), Striping::default())?;
+        let file = store.open(path, Mode::default(), StripingHints::default())?;
         let size = file.size()?;
         Ok(Inside { file, size, done: 0 })
     }
@@ -170,7 +170,7 @@ fn copy(origin: &mut dyn Origin, mut put: impl FnMut(u64, &[u8]) -> Result<()>) 
 }
 
 /// Copies into the store.
-fn into(store: &Store, origin: &mut dyn Origin, path: &str, striping: Striping) -> Result<()> {
+fn into(store: &Store, origin: &mut dyn Origin, path: &str, striping: StripingHints) -> Result<()> {
     let named: Vec<String> = store.list(&format!("{path}."))?.into_iter().map(|(name, _)| name).collect();
     for left in unfinished::abandoned(store, &named)? {
         if unfinished::target(&left) == Some(path) {

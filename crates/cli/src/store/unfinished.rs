@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use pio_store::auth::random;
-use pio_store::client::{Lock, Mode, Store, StoreFile, Striping};
+use pio_store::client::{Lock, Mode, Store, StoreFile, StripingHints};
 
 const END: &str = ".part";
 const DIGITS: usize = 8;
@@ -35,7 +35,7 @@ pub(super) fn mark(file: &StoreFile) -> Result<Lock> {
 pub(super) fn abandoned(store: &Store, names: &[String]) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for name in names.iter().filter(|name| target(name).is_some()) {
-        let file = match store.open(name, Mode::default(), Striping::default()) {
+        let file = match store.open(name, Mode::default(), StripingHints::default()) {
             Ok(file) => file,
             // It may be complete by now.
             Err(error) if kind(error.errno()) == io::ErrorKind::NotFound => continue,

@@ -10,8 +10,8 @@ use crate::servers::Servers;
 use crate::support::{Place, mpi, mpiexec};
 use pio_layout::{Datatype, View};
 use pio_store::StoreError;
-use pio_store::client::{Mode, Options, Store, StoreFile, Striping};
-use pio_store::transport::Way;
+use pio_store::client::{Mode, Options, Store, StoreFile, StripingHints};
+use pio_store::transport::Transport;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -20,7 +20,7 @@ const CLIENTS: u64 = 3;
 /// Bytes of the file that each client has to itself.
 const OWN_BYTES: u64 = 400_000;
 
-fn connect(folder: &Path, timeout: Duration, transport: Option<Way>) -> Store {
+fn connect(folder: &Path, timeout: Duration, transport: Option<Transport>) -> Store {
     let options = Options { timeout, transport, chunk_bytes: 64 << 10, ..Options::default() };
     Store::connect_with(&folder.join("store.toml"), options).unwrap()
 }
@@ -69,10 +69,10 @@ fn kill_during_stress(kills: u32, seed: u64) {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|client| {
                 let (folder, stop) = (folder.path(), &stop);
-                let way = if client % 2 == 0 { Way::Nearest } else { Way::Tcp };
+                let transport = if client % 2 == 0 { Transport::Nearest } else { Transport::Tcp };
                 scope.spawn(move || {
-                    let store = connect(folder, Duration::from_secs(60), Some(way));
-                    let file = store.open("stress", CREATE, Striping::default()).unwrap();
+                    let store = connect(folder, Duration::from_secs(60), Some(transport));
+                    let file = store.open("stress", CREATE, StripingHints::default()).unwrap();
                     stress(&file, client, seed * 10 + client, stop)
                 })
             })
@@ -86,7 +86,7 @@ fn kill_during_stress(kills: u32, seed: u64) {
     });
     servers.restart();
     let store = connect(folder.path(), Duration::from_secs(60), None);
-    let file = store.open("stress", Mode::default(), Striping::default()).unwrap();
+    let file = store.open("stress", Mode::default(), StripingHints::default()).unwrap();
     for (client, expected) in (0..).zip(&expected) {
         let mut out = vec![0; OWN_BYTES as usize];
         file.read(&own(client), 0..OWN_BYTES, &mut &mut out[..]).unwrap();
@@ -158,7 +158,7 @@ fn kill_during_collapse(runs: u64, seed: u64) {
             let entry = entry.unwrap();
             let (expected, name) = (std::fs::read(entry.path()).unwrap(), entry.file_name());
             let path = format!("{output}/{}", name.to_str().unwrap());
-            let file = store.open(&path, Mode::default(), Striping::default()).unwrap();
+            let file = store.open(&path, Mode::default(), StripingHints::default()).unwrap();
             let mut bytes = vec![0; file.size().unwrap() as usize];
             file.read_at(0, &mut bytes).unwrap();
             assert!(
@@ -188,12 +188,12 @@ fn a_full_disk_is_told_and_keeps_what_was_there() {
         return;
     };
     let store = connect(folder.path(), Duration::from_secs(20), None);
-    let first = store.open("first", CREATE, Striping::default()).unwrap();
+    let first = store.open("first", CREATE, StripingHints::default()).unwrap();
     let data: Vec<u8> = (0..2_000_000_u32).map(|at| (at / 3) as u8).collect();
     first.write_at(0, &data).unwrap();
     first.sync().unwrap();
     let no_space = Some(rustix_no_space());
-    let second = store.open("second", CREATE, Striping::default()).unwrap();
+    let second = store.open("second", CREATE, StripingHints::default()).unwrap();
     let error = second.write_at(0, &vec![1; 20 << 20]).unwrap_err();
     assert_eq!(Some(error.errno()), no_space, "{error}");
     let error = second.preallocate(30 << 20).unwrap_err();
@@ -204,7 +204,7 @@ fn a_full_disk_is_told_and_keeps_what_was_there() {
     assert!(out == data);
     drop(second);
     store.remove("second").unwrap();
-    let third = store.open("third", CREATE, Striping::default()).unwrap();
+    let third = store.open("third", CREATE, StripingHints::default()).unwrap();
     third.write_at(0, &data).unwrap();
     third.sync().unwrap();
     for path in ["first", "third"] {
@@ -221,9 +221,9 @@ fn rustix_no_space() -> i32 {
 fn a_slow_server_is_waited_for_and_a_stopped_one_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let servers = Servers::start(folder.path(), &["--servers", "1"]);
-    for way in [Way::Tcp, Way::Shared] {
-        let store = connect(folder.path(), Duration::from_millis(700), Some(way));
-        let file = store.open("f", CREATE, Striping::default()).unwrap();
+    for transport in [Transport::Tcp, Transport::Shared] {
+        let store = connect(folder.path(), Duration::from_millis(700), Some(transport));
+        let file = store.open("f", CREATE, StripingHints::default()).unwrap();
         file.write_at(0, &[1; 100_000]).unwrap();
         thread::scope(|scope| {
             servers.signal("STOP");
@@ -259,7 +259,7 @@ fn a_client_that_is_killed_in_the_middle_harms_nobody() {
         .spawn()
         .unwrap();
     let store = connect(folder.path(), Duration::from_secs(20), None);
-    let file = store.open("other", CREATE, Striping::default()).unwrap();
+    let file = store.open("other", CREATE, StripingHints::default()).unwrap();
     while store.usage().unwrap().iter().map(|usage| usage.used_bytes).sum::<u64>() < 32 << 20 {
         thread::sleep(Duration::from_millis(1));
     }

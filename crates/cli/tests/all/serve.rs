@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use pio_store::client::{Mode, Store, Striping};
+use pio_store::client::{Mode, Store, StripingHints};
 
 /// Servers in a process, killed when the test is over.
 struct Servers(Child);
@@ -44,7 +44,7 @@ fn killed_servers_come_back_with_all_that_was_acknowledged() {
     let arguments = ["--servers", "2", "--strip", "1 KiB"];
     let mut servers = Servers::start(folder.path(), &arguments);
     let store = Store::connect(&folder.path().join("store.toml")).unwrap();
-    let file = store.open("f", Mode { create: true, exclusive: true }, Striping::default()).unwrap();
+    let file = store.open("f", Mode { create: true, exclusive: true }, StripingHints::default()).unwrap();
     let data: Vec<u8> = (0..500_000_u32).map(|at| (at * 7 / 3) as u8).collect();
     file.write_at(1, &data).unwrap();
     servers.kill();
@@ -117,7 +117,7 @@ fn a_store_is_its_owners_alone_and_an_older_one_is_made_so() {
     let (servers, said) = start();
     assert_eq!(said.len(), 3, "{said:?}");
     let store = Store::connect(&folder.join("store.toml")).unwrap();
-    let file = store.open("f", Mode { create: true, exclusive: true }, Striping::default()).unwrap();
+    let file = store.open("f", Mode { create: true, exclusive: true }, StripingHints::default()).unwrap();
     file.write_at(0, &[7; 200_000]).unwrap();
     file.sync().unwrap();
     is_private(&folder);
@@ -184,12 +184,12 @@ fn files_take_no_more_room_than_they_may() {
     let arguments = ["--servers", "2", "--limit", "4MiB"];
     let mut servers = Servers::start(place.path(), &arguments);
     let store = Store::connect(&place.path().join("store.toml")).unwrap();
-    let file = store.open("f", CREATE, Striping::default()).unwrap();
+    let file = store.open("f", CREATE, StripingHints::default()).unwrap();
     let data = vec![3; 3 << 20];
     file.write_at(0, &data).unwrap();
     // A hole takes none.
     file.write_at(1 << 40, b"end").unwrap();
-    let refused = store.open("g", CREATE, Striping::default()).unwrap().write_at(0, &data).unwrap_err();
+    let refused = store.open("g", CREATE, StripingHints::default()).unwrap().write_at(0, &data).unwrap_err();
     assert_eq!(refused.errno(), rustix::io::Errno::NOSPC.raw_os_error());
     assert!(
         refused.to_string().contains("the limit that `pioscope serve --limit` set is reached"),
@@ -201,11 +201,11 @@ fn files_take_no_more_room_than_they_may() {
     servers.kill();
     servers = Servers::start(place.path(), &arguments);
     file.write_at(0, &data).unwrap();
-    store.open("g", CREATE, Striping::default()).unwrap().write_at(0, &data).unwrap_err();
+    store.open("g", CREATE, StripingHints::default()).unwrap().write_at(0, &data).unwrap_err();
     // Room comes back with what is removed or cut.
     store.remove("g").unwrap();
     file.set_size(1 << 20).unwrap();
-    let other = store.open("h", CREATE, Striping::default()).unwrap();
+    let other = store.open("h", CREATE, StripingHints::default()).unwrap();
     other.write_at(0, &data[..2 << 20]).unwrap();
     store.remove("f").unwrap();
     other.preallocate(7 << 19).unwrap();
@@ -223,7 +223,7 @@ fn writers_at_the_same_moment_take_no_more_room_than_there_is() {
     let refused = std::thread::scope(|scope| {
         let write = |name: String| {
             let store = Store::connect(&place.path().join("store.toml")).unwrap();
-            let file = store.open(&name, CREATE, Striping::default()).unwrap();
+            let file = store.open(&name, CREATE, StripingHints::default()).unwrap();
             (0..40_u64).find_map(|piece| file.write_at(piece * 300_007, &[1; 100_000]).err())
         };
         let writers: Vec<_> = (0..4).map(|writer| scope.spawn(move || write(format!("f{writer}")))).collect();
@@ -241,7 +241,7 @@ fn writers_at_the_same_moment_take_no_more_room_than_there_is() {
 fn one_damaged_database_stops_no_other_server() {
     let place = tempfile::tempdir().unwrap();
     let path = |name: &str| place.path().join(name);
-    let one = Striping { factor: 1, ..Striping::default() };
+    let one = StripingHints { factor: 1, ..StripingHints::default() };
     let mut servers = Servers::start(place.path(), &["--servers", "4"]);
     let store = Store::connect(&path("store.toml")).unwrap();
     let names: Vec<String> = (1..40).map(|name| format!("{}", name * 7919)).collect();

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use pio_store::StoreError;
-use pio_store::client::{Mode, Store, Striping};
+use pio_store::client::{Mode, Store, StripingHints};
 
 use crate::servers::Servers;
 use crate::support::{Place, Transcript};
@@ -131,7 +131,7 @@ fn who_is_killed_gives_up_its_locks_at_once() {
         let store = Store::connect(&scene.place.join("store/store.toml")).unwrap();
         let holder = loop {
             let Some((name, _)) = store.list("f.").unwrap().pop() else { continue };
-            let file = store.open(&name, Mode::default(), Striping::default()).unwrap();
+            let file = store.open(&name, Mode::default(), StripingHints::default()).unwrap();
             match file.lock(0..1, false, Duration::ZERO) {
                 Ok(lock) => file.unlock(lock).unwrap(),
                 Err(StoreError::Locked { holder, .. }) => break (holder, file),

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::servers::Servers;
 use pio_store::StoreError;
-use pio_store::client::{Mode, Options, Store, Striping};
-use pio_store::transport::{Way, ucx};
+use pio_store::client::{Mode, Options, Store, StripingHints};
+use pio_store::transport::{Transport, ucx};
 
 const CREATE: Mode = Mode { create: true, exclusive: false };
 
@@ -25,7 +25,7 @@ fn start(folder: &Path, servers: &str) -> Option<Servers> {
 }
 
 fn connect(folder: &Path, timeout: Duration) -> Store {
-    let options = Options { timeout, transport: Some(Way::Ucx), ..Options::default() };
+    let options = Options { timeout, transport: Some(Transport::Ucx), ..Options::default() };
     Store::connect_with(&folder.join("store.toml"), options).unwrap()
 }
 
@@ -38,7 +38,7 @@ fn a_server_that_is_killed_is_noticed_and_found_again() {
     let folder = tempfile::tempdir().unwrap();
     let Some(mut servers) = start(folder.path(), "2") else { return };
     let store = connect(folder.path(), Duration::from_secs(20));
-    let file = store.open("f", CREATE, Striping::default()).unwrap();
+    let file = store.open("f", CREATE, StripingHints::default()).unwrap();
     let data = bytes(8_000_000, 1);
     for round in 0..3 {
         thread::scope(|scope| {
@@ -54,7 +54,7 @@ fn a_server_that_is_killed_is_noticed_and_found_again() {
     assert!(out.chunks(8_000_000).all(|part| part == data));
     // Killed while nobody looks, and not started again: noticed at once, and an error when the timeout is over.
     let impatient = connect(folder.path(), Duration::from_secs(2));
-    let file = impatient.open("f", CREATE, Striping::default()).unwrap();
+    let file = impatient.open("f", CREATE, StripingHints::default()).unwrap();
     servers.kill();
     let start = Instant::now();
     let error = file.read_at(0, &mut out).unwrap_err();
@@ -69,7 +69,7 @@ fn a_slow_server_is_waited_for_and_a_stopped_one_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let Some(servers) = start(folder.path(), "1") else { return };
     let store = connect(folder.path(), Duration::from_secs(2));
-    let file = store.open("f", CREATE, Striping::default()).unwrap();
+    let file = store.open("f", CREATE, StripingHints::default()).unwrap();
     file.write_at(0, &[1; 100_000]).unwrap();
     thread::scope(|scope| {
         servers.signal("STOP");
@@ -105,7 +105,7 @@ fn a_client_that_is_killed_in_the_middle_harms_nobody() {
         .spawn()
         .unwrap();
     let store = connect(folder.path(), Duration::from_secs(20));
-    let file = store.open("other", CREATE, Striping::default()).unwrap();
+    let file = store.open("other", CREATE, StripingHints::default()).unwrap();
     while store.usage().unwrap().iter().map(|usage| usage.used_bytes).sum::<u64>() < 16 << 20 {
         assert!(copy.try_wait().unwrap().is_none(), "the copy ended");
         thread::sleep(Duration::from_millis(1));

@@ -14,7 +14,7 @@ use pio_mpiio::{Apply, SHIM, core_library};
 use pio_plan::{Hints, Strategy};
 use pio_protocol::Limits;
 use pio_store::auth::Token;
-use pio_store::client::{Mode, Store, Striping};
+use pio_store::client::{Mode, Store, StripingHints};
 use pio_store::config;
 use pio_store::serve::{self, Running};
 use pio_store::transport::{Listener, TcpListener};
@@ -220,7 +220,7 @@ impl Servers {
     pub(crate) fn copy_out(&self, name: &str, to: &Path) {
         let store = Store::connect(self.description().as_ref()).unwrap();
         let mode = Mode { create: false, exclusive: false };
-        let file = store.open(name, mode, Striping::default()).unwrap();
+        let file = store.open(name, mode, StripingHints::default()).unwrap();
         let mut bytes = vec![0; file.size().unwrap() as usize];
         file.read_at(0, &mut bytes).unwrap();
         std::fs::write(to, bytes).unwrap();

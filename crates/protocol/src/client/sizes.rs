@@ -2,7 +2,7 @@
 
 use pio_layout::View;
 
-use super::link::{Heard, Link};
+use super::session::{ClientSession, Heard};
 use super::split::Chunk;
 use super::transfer::{Direction, Naming};
 use crate::error::Failure;
@@ -24,7 +24,7 @@ pub struct Exchange {
 /// # Errors
 /// If the chunk is to be named by a list, and has more pieces than a request may name.
 pub fn exchange(
-    link: &mut Link,
+    link: &mut ClientSession,
     file: FileRef,
     view: &View,
     naming: Naming,

@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 use crate::error::{Expected, Failure};
 use crate::limits::Limits;
 use crate::placement::{SlotStrips, owner_of};
-use crate::process::{ClientId, Process};
+use crate::process::{ClientId, ClientProcess};
 use crate::reply::{Answer, Holder, Reply, ReplyBody};
-use crate::request::{Access, Body, FileId, FileRef, Name, Request, ViewRef};
+use crate::request::{Body, FileId, FileRef, Name, Request, Selection, ViewRef};
 use locks::{Locks, Queued};
 use session::{Heard, Session};
 pub use work::{Task, Work};
@@ -37,7 +37,7 @@ pub enum Event {
         /// Who.
         client: ClientId,
         /// In which process.
-        process: Process,
+        process: ClientProcess,
     },
     /// A request came.
     Received {
@@ -183,7 +183,7 @@ impl Server {
         &mut self,
         connection: ConnectionId,
         client: ClientId,
-        process: Process,
+        process: ClientProcess,
         actions: &mut Vec<Action>,
     ) {
         if !self.sessions.contains_key(&client) && self.sessions.len() >= self.limits.sessions as usize {
@@ -405,7 +405,7 @@ impl Server {
         slot.filter(|_| file.placement.servers() == self.servers).ok_or(Failure::Invalid(Expected::Placement))
     }
 
-    fn strips(&mut self, client: ClientId, file: &FileRef, access: Access) -> Result<SlotStrips, Failure> {
+    fn strips(&mut self, client: ClientId, file: &FileRef, access: Selection) -> Result<SlotStrips, Failure> {
         let slot = self.slot(file)?;
         let session = self.sessions.get_mut(&client).ok_or(Failure::Stale)?;
         let positions = access.positions;

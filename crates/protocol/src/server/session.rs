@@ -7,7 +7,7 @@ use pio_layout::View;
 use super::{ConnectionId, GRACE_MS};
 use crate::error::Failure;
 use crate::limits::Limits;
-use crate::process::Process;
+use crate::process::ClientProcess;
 use crate::reply::{Answer, ReplyBody};
 use crate::request::Request;
 
@@ -16,7 +16,7 @@ use crate::request::Request;
 pub(super) struct Session {
     pub(super) connection: Option<ConnectionId>,
     /// Who it is.
-    pub(super) process: Process,
+    pub(super) process: ClientProcess,
     pub(super) gone_since_ms: u64,
     /// For how long it is expected back.
     pub(super) grace_ms: u64,
@@ -46,7 +46,7 @@ impl Session {
     pub(super) fn new() -> Session {
         Session {
             connection: None,
-            process: Process::default(),
+            process: ClientProcess::default(),
             gone_since_ms: 0,
             grace_ms: GRACE_MS,
             farewell: None,

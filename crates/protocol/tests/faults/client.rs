@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pio_layout::{Datatype, View};
 use pio_protocol::client::{
-    Chunk, Direction, Heard, Link, MOST_STRIPS, OperationError, Retry, Split, Transfer, Unsynced,
+    Chunk, ClientSession, Direction, Heard, MOST_STRIPS, OperationError, Retry, Split, Transfer, Unsynced,
     chunk_bytes, holes, size,
 };
 use pio_protocol::handshake::Greeting;
@@ -50,7 +50,7 @@ struct Answered {
 
 /// The way to one server.
 struct Lane {
-    link: Link,
+    link: ClientSession,
     retry: Retry,
     socket: Option<Socket>,
     data_bytes: u32,
@@ -74,7 +74,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn new(world: &Rc<World>, index: usize) -> Client {
         let lane = |_| Lane {
-            link: Link::new(),
+            link: ClientSession::new(),
             retry: Retry::new(world.settings.timeout),
             socket: None,
             data_bytes: 0,

@@ -12,8 +12,8 @@
 //!
 //! | broken | seed |
 //! |---|---|
-//! | `Link` repeats nothing, or all but the last request, over a new connection | 0 |
-//! | `Link` tells the program of a view that the server has forgotten | 9 |
+//! | `ClientSession` repeats nothing, or all but the last request, over a new connection | 0 |
+//! | `ClientSession` tells the program of a view that the server has forgotten | 9 |
 //! | `Split` forgets a byte that did not fit | 9 |
 //! | `Server` still takes requests of a client's old connection | 12 |
 //! | additions are not remembered on disk | 20 |
@@ -23,7 +23,7 @@
 //! | a sync that fails begins no epoch | 201 |
 //! | `Server` begins a session while work of the client's last connection goes on | 399 |
 //! | a server says the epoch of a write when it is done | 3752 |
-//! | `Link` does not give back a lock that was given up (shipped) | 6131 |
+//! | `ClientSession` does not give back a lock that was given up (shipped) | 6131 |
 //! | `size` takes a length of another epoch (shipped) | 6848, of an earlier program |
 //! | a lock is not given back if there was no connection to ask for that (shipped) | 19431, of an earlier program |
 //!

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use pio_protocol::handshake::Greeting;
 use pio_protocol::server::{Action, ConnectionId, Event, Server, Task, Work};
-use pio_protocol::{Answer, ClientId, Failure, Limits, Process, Reply, ReplyBody, Request};
+use pio_protocol::{Answer, ClientId, ClientProcess, Failure, Limits, Reply, ReplyBody, Request};
 
 use super::disk::{Disk, EIO, ENOSPC, Tag, places};
 use super::kernel::{MS, SECOND, TaskId, Time};
@@ -219,7 +219,7 @@ impl Serving<'_> {
         let Ok(Greeting::Hello { client, .. }) = Greeting::decode(&hello.head) else {
             panic!("not the greeting that was expected")
         };
-        let process = Process { pid: client.0 as u32, ..Process::default() };
+        let process = ClientProcess { pid: client.0 as u32, ..ClientProcess::default() };
         let connected = Event::Connected { connection: self.socket.id, client, process };
         let mut alive = self.tell(connected, &[], false).await;
         while alive.is_ok() && self.has_session {

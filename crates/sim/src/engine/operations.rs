@@ -28,7 +28,7 @@ impl Engine<'_> {
         let number = members.binary_search(&rank).unwrap_or(0) as u32;
         let mut key = Key { of: open.collective, count: 0 };
         let context = self.context(rank, handle, direction);
-        let machine: Box<dyn pio_plan::Machine + Send> = if collective {
+        let machine: Box<dyn pio_plan::StateMachine + Send> = if collective {
             let count = self.operations.entry((rank, key.of)).or_insert(0);
             *count += 1;
             key.count = *count;
@@ -75,7 +75,7 @@ impl Engine<'_> {
     fn run_machine(
         &mut self,
         rank: u32,
-        mut machine: Box<dyn pio_plan::Machine + Send>,
+        mut machine: Box<dyn pio_plan::StateMachine + Send>,
         key: Key,
         group: u32,
         number: u32,

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use pio_layout::Striping;
 use pio_machine::Storage;
 use pio_plan::{Access, Direction};
-use pio_protocol::client::{self, CHUNK_BYTES, Exchange, Link, MOST_STRIPS, Split, chunk_bytes, exchange};
+use pio_protocol::client::{
+    self, CHUNK_BYTES, ClientSession, Exchange, MOST_STRIPS, Split, chunk_bytes, exchange,
+};
 use pio_protocol::{FileId, FileRef, Placement};
 
 use crate::process::Scattered;
@@ -20,7 +22,7 @@ pub(super) type Exchanges = BTreeMap<u32, Exchange>;
 /// The links of all ranks to all servers.
 #[derive(Debug, Default)]
 pub(super) struct StoreLinks {
-    links: BTreeMap<(u32, u32), Link>,
+    links: BTreeMap<(u32, u32), ClientSession>,
 }
 
 /// Whether servers speak the protocol of Pioscope's own.

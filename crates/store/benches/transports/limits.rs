@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::thread;
 
-use pio_store::transport::Way;
+use pio_store::transport::Transport;
 
 use super::Outcome;
 use super::bare_ucx::Bare;
@@ -36,14 +36,14 @@ impl<'a> Limit<'a> {
         Ok(Limit { file, data, sync, bare })
     }
 
-    pub(crate) fn write(&self, way: Way) -> Outcome<()> {
-        if way == Way::Shared {
+    pub(crate) fn write(&self, transport: Transport) -> Outcome<()> {
+        if transport == Transport::Shared {
             let mut chunk = vec![0; CHUNK];
             for (number, data) in self.data.chunks(CHUNK).enumerate() {
                 chunk[..data.len()].copy_from_slice(data);
                 self.file.write_all_at(&chunk[..data.len()], (number * CHUNK) as u64)?;
             }
-        } else if let (Way::Ucx, Some(bare)) = (way, self.bare) {
+        } else if let (Transport::Ucx, Some(bare)) = (transport, self.bare) {
             let mut chunk = vec![0; CHUNK];
             let next = |number: usize| {
                 let piece = &self.data[number * CHUNK..][..CHUNK];
@@ -68,16 +68,16 @@ impl<'a> Limit<'a> {
         if self.sync { Ok(self.file.sync_data()?) } else { Ok(()) }
     }
 
-    pub(crate) fn read(&self, way: Way, out: &mut [u8]) -> Outcome<()> {
+    pub(crate) fn read(&self, transport: Transport, out: &mut [u8]) -> Outcome<()> {
         let mut chunk = vec![0; CHUNK];
-        if way == Way::Shared {
+        if transport == Transport::Shared {
             for (number, out) in out.chunks_mut(CHUNK).enumerate() {
                 self.file.read_exact_at(&mut chunk[..out.len()], (number * CHUNK) as u64)?;
                 out.copy_from_slice(&chunk[..out.len()]);
             }
             return Ok(());
         }
-        if let (Way::Ucx, Some(bare)) = (way, self.bare) {
+        if let (Transport::Ucx, Some(bare)) = (transport, self.bare) {
             // One is filled while the others are under way.
             let mut chunks = [(); 4].map(|()| vec![0; CHUNK]);
             let next = |number: usize| {

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use bare_ucx::Bare;
 use limits::Limit;
 use pio_layout::{Datatype, View};
-use pio_store::client::{Mode, StoreFile, Striping};
-use pio_store::transport::{Traffic, Way};
+use pio_store::client::{Mode, StoreFile, StripingHints};
+use pio_store::transport::{Traffic, Transport};
 use rustix::time::{ClockId, clock_gettime};
 use scene::Scene;
 
@@ -104,23 +104,25 @@ fn streams(
     );
     let scene = Scene::new(folder, 1)?;
     let limit = Limit::new(scene.folder(), data, sync, bare)?;
-    for (way, name) in [(Way::Tcp, "tcp"), (Way::Shared, "shared memory"), (Way::Ucx, "ucx")] {
-        if way == Way::Ucx && bare.is_none() {
+    for (transport, name) in
+        [(Transport::Tcp, "tcp"), (Transport::Shared, "shared memory"), (Transport::Ucx, "ucx")]
+    {
+        if transport == Transport::Ucx && bare.is_none() {
             continue;
         }
-        let file = scene.client(way)?.open("stream", CREATE, Striping::default())?;
+        let file = scene.client(transport)?.open("stream", CREATE, StripingHints::default())?;
         let write = || -> Outcome<()> {
             file.write_at(0, data)?;
             if sync { Ok(file.sync()?) } else { Ok(()) }
         };
-        compare(&format!("{name} write"), rounds, || limit.write(way), write)?;
+        compare(&format!("{name} write"), rounds, || limit.write(transport), write)?;
         if sync {
             // What was written lies in memory: to read it says nothing about the disk.
             continue;
         }
         let (mut out, mut back) = (vec![0; BYTES], vec![0; BYTES]);
         let read = || Ok(file.read_at(0, &mut back).map(drop)?);
-        compare(&format!("{name} read"), rounds, || limit.read(way, &mut out), read)?;
+        compare(&format!("{name} read"), rounds, || limit.read(transport, &mut out), read)?;
         assert!(back == data && out == data);
     }
     Ok(())
@@ -169,7 +171,7 @@ fn scaling(data: &[u8]) -> Outcome<()> {
                 (0..clients)
                     .map(|client| {
                         let path = format!("{clients}-{client}");
-                        Ok(scene.client(Way::Tcp)?.open(&path, CREATE, Striping::default())?)
+                        Ok(scene.client(Transport::Tcp)?.open(&path, CREATE, StripingHints::default())?)
                     })
                     .collect()
             })
@@ -230,10 +232,11 @@ fn wire(data: &[u8]) -> Outcome<()> {
     println!("{:<36} {:>7} {:>11} {:>11} {:>9}", "", "servers", "data bytes", "wire bytes", "ratio");
     for servers in [1, 4] {
         let scene = Scene::new(Path::new(MEMORY), servers)?;
-        let store = scene.client(Way::Tcp)?;
+        let store = scene.client(Transport::Tcp)?;
         let bytes = |traffic: Traffic| traffic.sent + traffic.received;
         for (pieces, every) in [(4_000_u64, 8), (64_000, 8), (1_024_000, 8), (1_024_000, 400)] {
-            let file: StoreFile = store.open(&format!("{pieces}-{every}"), CREATE, Striping::default())?;
+            let file: StoreFile =
+                store.open(&format!("{pieces}-{every}"), CREATE, StripingHints::default())?;
             let len = pieces * 4;
             let view = View::new(0, 4, Datatype::bytes(4).resized(0, every)?)?;
             let data = &data[..len as usize];

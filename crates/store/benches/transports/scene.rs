@@ -5,15 +5,15 @@ use std::path::Path;
 use pio_protocol::Limits;
 use pio_store::auth::Token;
 use pio_store::client::{Options, Store};
-use pio_store::config::{Description, STRIP_BYTES, Server};
+use pio_store::config::{STRIP_BYTES, Server, StoreDescription};
 use pio_store::serve::{self, Running, Settings};
-use pio_store::transport::{Listener, TcpListener, Way};
+use pio_store::transport::{Listener, TcpListener, Transport};
 
 use super::Outcome;
 
 /// A store, each of whose servers has a folder of its own.
 pub(crate) struct Scene {
-    description: Description,
+    description: StoreDescription,
     token: Token,
     _servers: Vec<Running>,
     folder: tempfile::TempDir,
@@ -25,14 +25,14 @@ impl Scene {
         let folder = tempfile::tempdir_in(folder)?;
         let token = Token::load_or_create(&folder.path().join("token"))?;
         let mut description =
-            Description { token: "token".into(), strip_bytes: STRIP_BYTES, servers: Vec::new() };
+            StoreDescription { token: "token".into(), strip_bytes: STRIP_BYTES, servers: Vec::new() };
         let mut running = Vec::new();
         for index in 0..servers {
             let listener: Box<dyn Listener> = Box::new(TcpListener::bind("127.0.0.1:0")?);
             let mut address = listener.address().to_owned();
-            let near = Way::Shared.listen(&token, &address).ok_or("no shared memory here")?;
+            let near = Transport::Shared.listen(&token, &address).ok_or("no shared memory here")?;
             let mut listeners = vec![listener, near];
-            if let Some(through_ucx) = Way::Ucx.listen_through_ucx(&address)? {
+            if let Some(through_ucx) = Transport::Ucx.listen_through_ucx(&address)? {
                 address = through_ucx.address().to_owned();
                 listeners.push(through_ucx);
             }
@@ -50,8 +50,8 @@ impl Scene {
     }
 
     /// A client.
-    pub(crate) fn client(&self, way: Way) -> Outcome<Store> {
-        let options = Options { transport: Some(way), ..Options::default() };
+    pub(crate) fn client(&self, transport: Transport) -> Outcome<Store> {
+        let options = Options { transport: Some(transport), ..Options::default() };
         Ok(Store::new(&self.description, self.token.clone(), options)?)
     }
 

@@ -1,4 +1,4 @@
-//! A client's way to one server: a [`Link`] driven over a connection, which may break and be made again.
+//! A client's way to one server: a [`ClientSession`] driven over a connection, which may break and be made again.
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pio_layout::View;
-use pio_protocol::client::{Chunk, Direction, Heard, Link, Retry};
+use pio_protocol::client::{Chunk, ClientSession, Direction, Heard, Retry};
 use pio_protocol::{Answer, Body, ClientId, Extents, FileRef, Reply, ReplyBody, Request};
 
 use super::memory::{GATHER_BYTES, Sink, Source};
@@ -14,7 +14,7 @@ use super::options::Options;
 use crate::auth::Token;
 use crate::error::StoreError;
 use crate::greet::{Greeted, greet};
-use crate::transport::{Connection, Traffic, Way};
+use crate::transport::{Connection, Traffic, Transport};
 
 /// How long one attempt to connect may take: the next one may find a server that has started since.
 const CONNECTING: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ const CONNECTING: Duration = Duration::from_secs(5);
 pub(super) struct Identity {
     pub(super) client: ClientId,
     pub(super) token: Token,
-    pub(super) way: Way,
+    pub(super) transport: Transport,
     pub(super) options: Options,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Lane {
     server: u32,
     address: String,
     identity: Arc<Identity>,
-    link: Link,
+    link: ClientSession,
     connection: Option<Box<dyn Connection>>,
     /// Bytes that went over connections that are no more.
     traffic: Traffic,
@@ -77,7 +77,7 @@ impl Lane {
             server,
             address,
             identity,
-            link: Link::new(),
+            link: ClientSession::new(),
             connection: None,
             traffic: Traffic::default(),
             data_bytes: 0,
@@ -261,8 +261,8 @@ impl Lane {
 
     /// Connects once; `left` is how long the server may take to say who it is.
     fn reconnect(&mut self, payload: &Payload, left: Duration) -> Result<(), Rejected> {
-        let Identity { token, way, .. } = &*self.identity;
-        let mut connection = way.connect(&self.address, token, left.min(CONNECTING))?;
+        let Identity { token, transport, .. } = &*self.identity;
+        let mut connection = transport.connect(&self.address, token, left.min(CONNECTING))?;
         connection.set_timeouts(Some(left), Some(left))?;
         let welcome = match greet(&mut *connection, token, self.identity.client, self.server) {
             Ok(Greeted::Welcome { data_bytes }) => Ok(data_bytes),

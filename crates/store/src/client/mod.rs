@@ -14,4 +14,4 @@ mod store;
 pub use file::{Lock, StoreFile};
 pub use memory::{Layed, Sink, Source};
 pub use options::Options;
-pub use store::{Checked, Mode, Stat, Store, Striping, Unreferenced};
+pub use store::{Checked, Mode, Stat, Store, StripingHints, Unreferenced};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pio_protocol::client::CHUNK_BYTES;
 
 use crate::error::StoreError;
-use crate::transport::Way;
+use crate::transport::Transport;
 
 /// How a client behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Options {
     /// Messages on their way to or from a server at a time.
     pub window: usize,
     /// Which transport; `None`: as `PIOSCOPE_TRANSPORT` says.
-    pub transport: Option<Way>,
+    pub transport: Option<Transport>,
 }
 
 impl Default for Options {

@@ -14,9 +14,9 @@ use super::file::StoreFile;
 use super::lane::{Identity, Lane, Payload};
 use super::options::Options;
 use crate::auth::{Token, random};
-use crate::config::{Description, STRIP_BYTES};
+use crate::config::{STRIP_BYTES, StoreDescription};
 use crate::error::StoreError;
-use crate::transport::{Traffic, Way};
+use crate::transport::{Traffic, Transport};
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Mode {
 
 /// How a new file is dealt out; 0: as the store's description says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Striping {
+pub struct StripingHints {
     /// Bytes of a strip.
     pub unit: u64,
     /// Over how many servers.
@@ -110,7 +110,7 @@ impl Store {
     /// # Errors
     /// If the description or its token cannot be read.
     pub fn connect_with(description: &Path, options: Options) -> Result<Store, StoreError> {
-        let loaded = Description::load(description)?;
+        let loaded = StoreDescription::load(description)?;
         let token = loaded.token(description)?;
         Store::new(&loaded, token, options)
     }
@@ -119,12 +119,12 @@ impl Store {
     ///
     /// # Errors
     /// If the operating system has no random numbers, or there is no such transport.
-    pub fn new(description: &Description, token: Token, options: Options) -> Result<Store, StoreError> {
-        let way = options.transport.map_or_else(Way::from_environment, Ok)?;
+    pub fn new(description: &StoreDescription, token: Token, options: Options) -> Result<Store, StoreError> {
+        let transport = options.transport.map_or_else(Transport::from_environment, Ok)?;
         let client = random()
             .map_err(|error| StoreError::Config { path: "/dev/urandom".into(), what: error.to_string() })?;
         let identity =
-            Arc::new(Identity { client: ClientId(u128::from_le_bytes(client)), token, way, options });
+            Arc::new(Identity { client: ClientId(u128::from_le_bytes(client)), token, transport, options });
         let lanes = (0..)
             .zip(&description.servers)
             .map(|(index, server)| Mutex::new(Lane::new(index, server.address.clone(), identity.clone())));
@@ -157,7 +157,7 @@ impl Store {
     ///
     /// # Errors
     /// If there is none and none is to be made, or there is one and it must be new; or a server is not there.
-    pub fn open(&self, path: &str, mode: Mode, striping: Striping) -> Result<StoreFile, StoreError> {
+    pub fn open(&self, path: &str, mode: Mode, striping: StripingHints) -> Result<StoreFile, StoreError> {
         let name = self.name(path)?;
         let owner = self.owner(&name);
         if !mode.create {
@@ -418,7 +418,7 @@ impl Store {
         }
     }
 
-    fn placement(&self, name: &Name, striping: Striping) -> Result<Placement, StoreError> {
+    fn placement(&self, name: &Name, striping: StripingHints) -> Result<Placement, StoreError> {
         let servers = self.servers();
         let unit = if striping.unit == 0 { self.inner.strip_bytes } else { striping.unit };
         let factor = if striping.factor == 0 { servers } else { striping.factor.min(servers) };

@@ -2,6 +2,7 @@
 //! the plain TCP that needs nothing installed.
 
 mod address;
+mod choice;
 mod connection;
 mod follow;
 mod segment;
@@ -9,12 +10,11 @@ mod shared;
 mod stream;
 mod tcp;
 pub mod ucx;
-mod way;
 
 pub use crate::summed::Summed;
 pub use address::Address;
+pub use choice::Transport;
 pub use connection::{Breaker, Connection, Listener, Traffic};
 pub use shared::{SharedConnection, SharedListener};
 pub use tcp::{TcpConnection, TcpListener};
 pub use ucx::{UcxConnection, UcxListener};
-pub use way::Way;

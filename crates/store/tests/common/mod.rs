@@ -8,22 +8,22 @@ use std::time::Duration;
 use pio_protocol::Limits;
 use pio_store::auth::Token;
 use pio_store::client::{Options, Store};
-use pio_store::config::{Description, STRIP_BYTES, Server};
+use pio_store::config::{STRIP_BYTES, Server, StoreDescription};
 use pio_store::serve::{self, Running, Settings};
-use pio_store::transport::{Address, Listener, TcpListener, Way, ucx};
+use pio_store::transport::{Address, Listener, TcpListener, Transport, ucx};
 
 /// A store of servers in threads, each with its folder.
 pub(crate) struct Scene {
     folder: tempfile::TempDir,
     token: Token,
     servers: Vec<Option<Running>>,
-    description: Description,
+    description: StoreDescription,
     /// How the servers can be reached.
-    ways: Vec<Way>,
+    transports: Vec<Transport>,
 }
 
 /// Shared memory and TCP, which are everywhere.
-const PLAIN: [Way; 2] = [Way::Tcp, Way::Shared];
+const PLAIN: [Transport; 2] = [Transport::Tcp, Transport::Shared];
 
 impl Scene {
     pub(crate) fn new(servers: usize) -> Scene {
@@ -32,12 +32,12 @@ impl Scene {
 
     /// One whose servers can be reached by every transport that this machine has.
     pub(crate) fn with_all_ways(servers: usize) -> Scene {
-        let mut ways = PLAIN.to_vec();
+        let mut transports = PLAIN.to_vec();
         match ucx::available() {
-            Ok(()) => ways.push(Way::Ucx),
+            Ok(()) => transports.push(Transport::Ucx),
             Err(error) => eprintln!("skipped what goes through UCX: {error}"),
         }
-        Scene::within(tempfile::tempdir().unwrap(), servers, ways)
+        Scene::within(tempfile::tempdir().unwrap(), servers, transports)
     }
 
     /// One whose disks are in memory, if this machine has such: syncing takes no time.
@@ -46,11 +46,11 @@ impl Scene {
         Scene::within(folder.unwrap(), servers, PLAIN.to_vec())
     }
 
-    fn within(folder: tempfile::TempDir, servers: usize, ways: Vec<Way>) -> Scene {
+    fn within(folder: tempfile::TempDir, servers: usize, transports: Vec<Transport>) -> Scene {
         let token = Token::load_or_create(&folder.path().join("token")).unwrap();
         let description =
-            Description { token: "token".into(), strip_bytes: STRIP_BYTES, servers: Vec::new() };
-        let mut scene = Scene { folder, token, servers: Vec::new(), description, ways };
+            StoreDescription { token: "token".into(), strip_bytes: STRIP_BYTES, servers: Vec::new() };
+        let mut scene = Scene { folder, token, servers: Vec::new(), description, transports };
         for index in 0..servers {
             let running = scene.start(index, servers, "127.0.0.1:0");
             // The last knows of the others.
@@ -64,16 +64,16 @@ impl Scene {
 
     /// A client over TCP.
     pub(crate) fn client(&self) -> Store {
-        self.client_by(Way::Tcp)
+        self.client_by(Transport::Tcp)
     }
 
-    pub(crate) fn client_by(&self, way: Way) -> Store {
-        let options = Options { transport: Some(way), ..Options::default() };
+    pub(crate) fn client_by(&self, transport: Transport) -> Store {
+        let options = Options { transport: Some(transport), ..Options::default() };
         Store::connect_with(&self.folder.path().join("store.toml"), options).unwrap()
     }
 
     pub(crate) fn client_with(&self, timeout: Duration) -> Store {
-        let options = Options { timeout, transport: Some(Way::Tcp), ..Options::default() };
+        let options = Options { timeout, transport: Some(Transport::Tcp), ..Options::default() };
         Store::connect_with(&self.folder.path().join("store.toml"), options).unwrap()
     }
 
@@ -87,8 +87,8 @@ impl Scene {
         &self.token
     }
 
-    pub(crate) fn ways(&self) -> &[Way] {
-        &self.ways
+    pub(crate) fn transports(&self) -> &[Transport] {
+        &self.transports
     }
 
     pub(crate) fn address(&self, index: usize) -> &str {
@@ -132,11 +132,11 @@ impl Scene {
         };
         let address = Address::parse(address);
         let listener: Box<dyn Listener> = Box::new(TcpListener::bind(address.tcp).unwrap());
-        let near = Way::Shared.listen(&self.token, listener.address()).unwrap();
+        let near = Transport::Shared.listen(&self.token, listener.address()).unwrap();
         let here = Address { tcp: listener.address(), ..address }.to_string();
         let mut listeners = vec![near, listener];
-        if self.ways.contains(&Way::Ucx) {
-            listeners.extend(Way::Ucx.listen_through_ucx(&here).unwrap());
+        if self.transports.contains(&Transport::Ucx) {
+            listeners.extend(Transport::Ucx.listen_through_ucx(&here).unwrap());
         }
         serve::start(settings, listeners).unwrap()
     }

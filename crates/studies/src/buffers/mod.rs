@@ -13,7 +13,7 @@ mod storage;
 
 pub use disk::DiskModel;
 pub use outcome::{Outcome, ProcessOutcome};
-pub use program::{Access, Program};
+pub use program::{Program, TimedAccess};
 pub use rates::Rates;
-pub use run::{Options, Process, run};
+pub use run::{Instance, Options, run};
 pub use storage::Flow;

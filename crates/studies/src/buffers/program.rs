@@ -13,14 +13,14 @@ pub struct Program {
     /// What to call it.
     pub name: String,
     /// Its reads and writes, in order.
-    pub accesses: Vec<Access>,
+    pub accesses: Vec<TimedAccess>,
     /// What it computes after the last.
     pub last: Duration,
 }
 
 /// A read or write, and how long the process computes before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct TimedAccess {
     /// Processor time since the previous access.
     pub think: Duration,
     /// Which file.
@@ -88,7 +88,7 @@ fn program(workload: &Workload, rank: usize, steps: &[Step]) -> Result<Program, 
             let think = Duration::from_picoseconds(std::mem::take(&mut think));
             let (offset, bytes) = (extent.offset as u64, extent.len);
             let asynchronous = call.is_asynchronous();
-            program.accesses.push(Access { think, file, direction, offset, bytes, asynchronous });
+            program.accesses.push(TimedAccess { think, file, direction, offset, bytes, asynchronous });
         }
     }
     program.last = Duration::from_picoseconds(think);

@@ -6,12 +6,12 @@ use pio_sim::cpu::{Scheduler, Turn, Usage};
 use pio_sim::kernel::{self, Events, Simulation, Time};
 
 use super::outcome::{Outcome, ProcessOutcome};
-use super::program::{Access, Program};
+use super::program::{Program, TimedAccess};
 use super::storage::{News, Storage, Transfer};
 
 /// One process that is to run.
 #[derive(Clone, Copy, Debug)]
-pub struct Process<'a> {
+pub struct Instance<'a> {
     /// What it does.
     pub program: &'a Program,
     /// Added to the numbers of its files: two copies of a program that have files of their own differ in it.
@@ -38,7 +38,7 @@ impl Default for Options {
 ///
 /// # Errors
 /// If the buffers cannot be as described, there is no process, or the run takes longer than 213 days.
-pub fn run(computer: &Computer, processes: &[Process<'_>], options: &Options) -> Result<Outcome, SimError> {
+pub fn run(computer: &Computer, processes: &[Instance<'_>], options: &Options) -> Result<Outcome, SimError> {
     if processes.is_empty() {
         return Err(SimError::NoProcess { workload: computer.name.clone() });
     }
@@ -71,7 +71,7 @@ enum State {
 }
 
 struct Running<'a> {
-    process: Process<'a>,
+    process: Instance<'a>,
     state: State,
     /// The access that it computes for, or waits for.
     next: usize,
@@ -101,7 +101,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(
         computer: &'a Computer,
-        processes: &[Process<'a>],
+        processes: &[Instance<'a>],
         options: &'a Options,
     ) -> Result<Run<'a>, SimError> {
         let count = processes.len() as u32;
@@ -109,7 +109,7 @@ impl<'a> Run<'a> {
         for (file, bytes) in sizes(processes) {
             storage.size(file, bytes);
         }
-        let begin = |process: &Process<'a>| Running {
+        let begin = |process: &Instance<'a>| Running {
             process: *process,
             state: State::Computing,
             next: 0,
@@ -327,10 +327,10 @@ impl Running<'_> {
 }
 
 /// Number and size of every file: behind the last byte that anybody reads or writes.
-fn sizes(processes: &[Process<'_>]) -> std::collections::BTreeMap<u64, u64> {
+fn sizes(processes: &[Instance<'_>]) -> std::collections::BTreeMap<u64, u64> {
     let mut sizes = std::collections::BTreeMap::new();
     for process in processes {
-        for Access { file, offset, bytes, .. } in &process.program.accesses {
+        for TimedAccess { file, offset, bytes, .. } in &process.program.accesses {
             let size = sizes.entry(process.first_file + u64::from(*file)).or_insert(0);
             *size = offset.saturating_add(*bytes).max(*size);
         }

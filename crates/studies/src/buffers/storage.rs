@@ -13,7 +13,7 @@ use pio_sim::SimError;
 use pio_sim::kernel::Time;
 
 use super::disk::DiskModel;
-use super::program::Access;
+use super::program::TimedAccess;
 use super::rates::Rates;
 
 /// Buffers and disks.
@@ -121,7 +121,7 @@ impl Storage {
         now: Time,
         (process, number): (u32, u32),
         file: u64,
-        access: &Access,
+        access: &TimedAccess,
         news: &mut News,
     ) {
         let rates = match access.direction {

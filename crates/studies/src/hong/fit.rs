@@ -9,7 +9,7 @@ use pio_plan::Direction;
 
 use super::HongError;
 use super::linear::{closest_to_one, solve};
-use super::model::{COUNT, Experiment, Method, Parameter, Parameters, Server};
+use super::model::{COUNT, Experiment, Method, Parameter, Parameters, ServerTime};
 use super::published::Measurement;
 
 /// A fitted number and half of its 95 % confidence interval.
@@ -72,7 +72,7 @@ impl Fit {
             if slopes.iter().any(|slope| (slope.method, slope.direction) == (method, direction)) {
                 continue;
             }
-            let times = per_segment(experiment, Server::Concurrent);
+            let times = per_segment(experiment, ServerTime::Concurrent);
             slopes.push(Slope {
                 method,
                 direction,
@@ -119,7 +119,7 @@ impl Fit {
     ///
     /// # Errors
     /// If the measurements leave even more open.
-    pub fn parameters(&self, server: Server) -> Result<Parameters, HongError> {
+    pub fn parameters(&self, server: ServerTime) -> Result<Parameters, HongError> {
         let mut fixed = [None; COUNT];
         for assumed in [Parameter::Network, Parameter::Scatter, Parameter::DiskRead] {
             fixed[assumed as usize] = Some(1.0 / LINK_BYTES_PER_S);
@@ -128,7 +128,7 @@ impl Fit {
     }
 
     /// Every corner of what the parameters can be.
-    pub fn corners(&self, server: Server) -> Vec<Parameters> {
+    pub fn corners(&self, server: ServerTime) -> Vec<Parameters> {
         let (lower, upper) = bounds(server);
         let free = COUNT - 2 - self.slopes.len();
         let mut corners = Vec::new();
@@ -161,7 +161,7 @@ impl Fit {
     /// What an execution takes at least and at most: of all parameters that fit the tables alike, either way of the
     /// server, and as far as the tables' own times lie off the fit.
     pub fn range(&self, experiment: &Experiment) -> (f64, f64) {
-        let servers = [Server::Concurrent, Server::Shared];
+        let servers = [ServerTime::Concurrent, ServerTime::Shared];
         let all = servers.iter().flat_map(|server| {
             self.corners(*server).into_iter().map(|corner| experiment.seconds(*server, &corner))
         });
@@ -172,7 +172,7 @@ impl Fit {
     }
 
     /// The parameters with some of them given.
-    fn with(&self, server: Server, fixed: &[Option<f64>; COUNT]) -> Option<Parameters> {
+    fn with(&self, server: ServerTime, fixed: &[Option<f64>; COUNT]) -> Option<Parameters> {
         let unknown: Vec<usize> = (0..COUNT).filter(|index| fixed[*index].is_none()).collect();
         let mut sums: Vec<(Parameters, f64)> = vec![
             (only(Parameter::StartUp), self.start_up.value),
@@ -180,7 +180,7 @@ impl Fit {
         ];
         for slope in &self.slopes {
             let mut times = slope.times;
-            if server == Server::Shared {
+            if server == ServerTime::Shared {
                 // All segments are so many times a client's own.
                 times[Parameter::DiskWrite as usize] *= f64::from(self.clients);
                 times[Parameter::DiskRead as usize] *= f64::from(self.clients);
@@ -203,13 +203,13 @@ impl Fit {
 }
 
 /// What hardware allows: no bandwidth above the link's, the network not far below it; and, if all wait for one disk, that is not slower than disks were.
-fn bounds(server: Server) -> (Parameters, Parameters) {
+fn bounds(server: ServerTime) -> (Parameters, Parameters) {
     let (mut lower, mut upper) = ([0.0; COUNT], [f64::INFINITY; COUNT]);
     for parameter in Parameter::ALL.into_iter().filter(|parameter| parameter.is_bandwidth()) {
         lower[parameter as usize] = 1.0 / LINK_BYTES_PER_S;
     }
     upper[Parameter::Network as usize] = 1.0 / MPI_BYTES_PER_S;
-    if server == Server::Shared {
+    if server == ServerTime::Shared {
         upper[Parameter::DiskWrite as usize] = 1.0 / DISK_BYTES_PER_S;
         upper[Parameter::DiskRead as usize] = 1.0 / DISK_BYTES_PER_S;
     }
@@ -223,7 +223,7 @@ fn only(parameter: Parameter) -> Parameters {
 }
 
 /// How often each parameter counts for one segment of a client.
-fn per_segment(experiment: &Experiment, server: Server) -> Parameters {
+fn per_segment(experiment: &Experiment, server: ServerTime) -> Parameters {
     let mut times = experiment.coefficients(server).map(|times| times / experiment.own_pieces());
     for parameter in Parameter::ALL.into_iter().filter(|parameter| parameter.is_start_up()) {
         times[parameter as usize] = 0.0;
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn every_choice_of_parameters_fits_the_tables_alike() {
         let (measurements, fit) = fit();
-        for server in [Server::Concurrent, Server::Shared] {
+        for server in [ServerTime::Concurrent, ServerTime::Shared] {
             let corners = fit.corners(server);
             assert!(corners.len() > 3);
             let chosen = fit.parameters(server).unwrap();
@@ -262,10 +262,12 @@ mod tests {
     #[test]
     fn the_tables_come_out_within_five_per_cent_in_the_median() {
         let (measurements, fit) = fit();
-        let parameters = fit.parameters(Server::Concurrent).unwrap();
+        let parameters = fit.parameters(ServerTime::Concurrent).unwrap();
         let mut errors: Vec<f64> = measurements
             .iter()
-            .map(|one| (one.experiment.seconds(Server::Concurrent, &parameters) / one.seconds - 1.0).abs())
+            .map(|one| {
+                (one.experiment.seconds(ServerTime::Concurrent, &parameters) / one.seconds - 1.0).abs()
+            })
             .collect();
         errors.sort_by(f64::total_cmp);
         assert!(errors[18] < 0.02 && errors[35] < 0.07, "{errors:?}");
@@ -276,11 +278,11 @@ mod tests {
         let truth: Parameters = [1e-2, 1e-3, 9e-7, 3e-7, 1e-9, 2e-8, 1e-9, 1.5e-8, 1e-9];
         let (mut measurements, _) = fit();
         for one in &mut measurements {
-            one.seconds = one.experiment.seconds(Server::Concurrent, &truth);
+            one.seconds = one.experiment.seconds(ServerTime::Concurrent, &truth);
         }
         let fit = Fit::of(&measurements).unwrap();
         assert!(fit.deviation < 1e-9);
-        for (found, truth) in fit.parameters(Server::Concurrent).unwrap().iter().zip(truth) {
+        for (found, truth) in fit.parameters(ServerTime::Concurrent).unwrap().iter().zip(truth) {
             assert!((found / truth - 1.0).abs() < 1e-4, "{found} for {truth}");
         }
     }
@@ -288,12 +290,12 @@ mod tests {
     #[test]
     fn a_prediction_lies_in_its_range() {
         let (measurements, fit) = fit();
-        let parameters = fit.parameters(Server::Concurrent).unwrap();
+        let parameters = fit.parameters(ServerTime::Concurrent).unwrap();
         for Measurement { experiment, .. } in measurements {
             for clients in [1, 4, 16] {
                 let experiment = Experiment { clients, ..experiment };
                 let (low, high) = fit.range(&experiment);
-                let time = experiment.seconds(Server::Concurrent, &parameters);
+                let time = experiment.seconds(ServerTime::Concurrent, &parameters);
                 assert!(low < time && time < high, "{low} {time} {high}");
             }
         }

@@ -22,7 +22,7 @@ use crate::{Basis, Published, Statement, Verdict};
 
 pub use figures::figure;
 pub use fit::{Estimated, Fit, Slope};
-pub use model::{Experiment, Method, Parameter, Parameters, Server};
+pub use model::{Experiment, Method, Parameter, Parameters, ServerTime};
 pub use published::{Measurement, Printed, PrintedTable};
 pub use tables::{text, thousands};
 
@@ -188,7 +188,7 @@ pub fn median_error(errors: impl Iterator<Item = f64>) -> Option<f64> {
 pub fn reproduce(options: &Options) -> Result<Study, HongError> {
     let published = Printed::load()?;
     let fit = Fit::of(&published.measurements())?;
-    let cost = Cost { parameters: fit.parameters(Server::Concurrent)?, fit, options };
+    let cost = Cost { parameters: fit.parameters(ServerTime::Concurrent)?, fit, options };
     let paper = published
         .tables
         .iter()
@@ -233,7 +233,7 @@ impl Cost<'_> {
             let simulated = simulated::seconds(&self.options.machine, &experiment, 1)?;
             Ok(Cell {
                 published: printed.and_then(|table| table.seconds(method, row)),
-                computed: all * experiment.seconds(Server::Concurrent, &self.parameters),
+                computed: all * experiment.seconds(ServerTime::Concurrent, &self.parameters),
                 low: all * low,
                 high: all * high,
                 simulated: simulated.map(|seconds| all * seconds),
@@ -254,7 +254,7 @@ impl Cost<'_> {
     }
 
     fn known(&self) -> Vec<Known> {
-        let corners = self.fit.corners(Server::Concurrent);
+        let corners = self.fit.corners(ServerTime::Concurrent);
         let known = |parameter: Parameter| {
             let value = self.parameters[parameter as usize];
             let ends = corners.iter().map(|corner| corner[parameter as usize]);

@@ -117,7 +117,7 @@ pub type Parameters = [f64; COUNT];
 
 /// How a server's time for the data grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Server {
+pub enum ServerTime {
     /// With a client's own segments: the clients' data come in at once, into memory.
     Concurrent,
     /// With all segments: one disk, or one core, is what everyone waits for.
@@ -131,7 +131,7 @@ impl Experiment {
     }
 
     /// How often each parameter counts.
-    pub fn coefficients(&self, server: Server) -> Parameters {
+    pub fn coefficients(&self, server: ServerTime) -> Parameters {
         let (clients, servers) = (f64::from(self.clients), f64::from(self.servers));
         let own = self.own_pieces();
         let bytes = self.piece_bytes as f64;
@@ -161,15 +161,15 @@ impl Experiment {
             Direction::Read => Parameter::DiskRead,
         };
         let segments = match server {
-            Server::Concurrent => own,
-            Server::Shared => self.pieces as f64,
+            ServerTime::Concurrent => own,
+            ServerTime::Shared => self.pieces as f64,
         };
         times[disk as usize] = segments / servers * bytes;
         times
     }
 
     /// Seconds of one execution.
-    pub fn seconds(&self, server: Server, parameters: &Parameters) -> f64 {
+    pub fn seconds(&self, server: ServerTime, parameters: &Parameters) -> f64 {
         let times = self.coefficients(server);
         times.iter().zip(parameters).map(|(times, value)| times * value).sum()
     }
@@ -189,9 +189,9 @@ mod tests {
     #[test]
     fn both_formulas_by_hand() {
         // Two-phase, 500 own segments: 11 ms + 500 (1300 ns + 4·30 ns) + (250 + 500 + 500) · 4 ns.
-        let two_phase = experiment(Method::Collective, 2, 1).seconds(Server::Concurrent, &PARAMETERS);
+        let two_phase = experiment(Method::Collective, 2, 1).seconds(ServerTime::Concurrent, &PARAMETERS);
         assert!((two_phase - (1.1e-2 + 500.0 * 1.42e-6 + 5e-6)).abs() < 1e-12, "{two_phase}");
-        let ecio = experiment(Method::Ecio, 2, 1).seconds(Server::Shared, &PARAMETERS);
+        let ecio = experiment(Method::Ecio, 2, 1).seconds(ServerTime::Shared, &PARAMETERS);
         assert!((ecio - (1e-2 + 500.0 * 1.08e-6 + 2e-6 + 1000.0 * 1.2e-7)).abs() < 1e-12, "{ecio}");
     }
 
@@ -200,7 +200,7 @@ mod tests {
         for method in Method::ALL {
             let start_up = if method == Method::Collective { 1.1e-2 } else { 1e-2 };
             let limit = start_up + 1000.0 * 4.0 * 1e-9;
-            let time = experiment(method, 1 << 20, 1).seconds(Server::Concurrent, &PARAMETERS);
+            let time = experiment(method, 1 << 20, 1).seconds(ServerTime::Concurrent, &PARAMETERS);
             assert!(time >= limit && time < limit + 1e-8, "{method:?}: {time}");
         }
     }
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn more_clients_or_servers_never_take_longer() {
         for method in Method::ALL {
-            for server in [Server::Concurrent, Server::Shared] {
+            for server in [ServerTime::Concurrent, ServerTime::Shared] {
                 let time =
                     |clients, servers| experiment(method, clients, servers).seconds(server, &PARAMETERS);
                 assert!(time(4, 1) < time(2, 1));

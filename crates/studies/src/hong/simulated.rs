@@ -143,7 +143,7 @@ fn set(machine: &mut Machine, fitted: [Duration; 5]) -> Result<(), HongError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hong::{Fit, Server};
+    use crate::hong::{Fit, ServerTime};
 
     fn machine() -> Machine {
         Machine::built_in("infiniband-nthu").unwrap()
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn simulation_agrees_with_the_cost_model() {
         let fit = Fit::of(&Printed::load().unwrap().measurements()).unwrap();
-        let parameters = fit.parameters(Server::Concurrent).unwrap();
+        let parameters = fit.parameters(ServerTime::Concurrent).unwrap();
         for (method, direction, clients) in [Method::Collective, Method::Ecio]
             .into_iter()
             .flat_map(|method| [Direction::Read, Direction::Write].map(|direction| (method, direction)))
@@ -170,7 +170,7 @@ mod tests {
             for pieces in [16_000, 1_024_000] {
                 let experiment =
                     Experiment { method, direction, pieces, piece_bytes: 4, clients, servers: 1 };
-                let model = experiment.seconds(Server::Concurrent, &parameters);
+                let model = experiment.seconds(ServerTime::Concurrent, &parameters);
                 let simulated = seconds(&machine(), &experiment, 1).unwrap().unwrap();
                 assert!((simulated / model - 1.0).abs() < 0.06, "{experiment:?}: {simulated} {model}");
             }

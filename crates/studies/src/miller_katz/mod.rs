@@ -19,7 +19,7 @@ use pio_machine::Computer;
 use pio_sim::SimError;
 use pio_sim::workload::miller_katz::{PUBLISHED, application};
 
-use crate::buffers::{Options, Outcome, Process, Program, run};
+use crate::buffers::{Instance, Options, Outcome, Program, run};
 
 pub use drawn::{Changes, Drawn, FIGURES, applications, draw};
 pub use sensitivity::{Sensitivity, sensitivities};
@@ -133,8 +133,8 @@ impl Study {
     /// If the application is unknown, or its computer cannot be.
     pub fn run_one(&self, case: &Case) -> Result<Outcome, SimError> {
         let program = self.program(&case.application)?;
-        let processes: Vec<Process<'_>> = (0..case.copies)
-            .map(|copy| Process { program, first_file: u64::from(copy) * FILES_APART })
+        let processes: Vec<Instance<'_>> = (0..case.copies)
+            .map(|copy| Instance { program, first_file: u64::from(copy) * FILES_APART })
             .collect();
         run(&case.computer, &processes, &case.options)
     }

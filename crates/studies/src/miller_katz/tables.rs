@@ -110,7 +110,7 @@ mod tests {
             *size = (one.offset + one.bytes).max(*size);
         }
         let sum = |way: Option<Direction>| {
-            let counted = |one: &&crate::buffers::Access| {
+            let counted = |one: &&crate::buffers::TimedAccess| {
                 way.is_none_or(|way| one.direction == way && sizes[&one.file] >= 1_000_000)
             };
             let amounts = program.accesses.iter().filter(counted);

@@ -3,7 +3,7 @@
 use pio_machine::{Bandwidth, Computer, Duration};
 use pio_plan::Direction;
 use pio_sim::kernel::Stream;
-use pio_studies::buffers::{Access, Options, Outcome, Process, Program, run};
+use pio_studies::buffers::{Instance, Options, Outcome, Program, TimedAccess, run};
 
 const US: u64 = 1_000_000;
 const MS: u64 = 1_000 * US;
@@ -30,19 +30,19 @@ fn computer() -> Computer {
     computer
 }
 
-fn access(direction: Direction, think: u64, file: u32, offset: u64, bytes: u64) -> Access {
-    Access { think: ms(think), file, direction, offset, bytes, asynchronous: false }
+fn access(direction: Direction, think: u64, file: u32, offset: u64, bytes: u64) -> TimedAccess {
+    TimedAccess { think: ms(think), file, direction, offset, bytes, asynchronous: false }
 }
 
-fn program(accesses: Vec<Access>) -> Program {
+fn program(accesses: Vec<TimedAccess>) -> Program {
     Program { name: "test".to_owned(), accesses, last: Duration::ZERO }
 }
 
 fn simulate(computer: &Computer, programs: &[Program]) -> Outcome {
-    let processes: Vec<Process<'_>> = programs
+    let processes: Vec<Instance<'_>> = programs
         .iter()
         .enumerate()
-        .map(|(number, program)| Process { program, first_file: 1000 * number as u64 })
+        .map(|(number, program)| Instance { program, first_file: 1000 * number as u64 })
         .collect();
     let outcome = run(computer, &processes, &Options::default()).unwrap();
     conserved(programs, &outcome);
@@ -170,7 +170,7 @@ fn a_solid_state_disk_costs_processor_time_and_no_waiting() {
     let alternating: Vec<_> = (0..6).map(|n| access(Direction::Read, 5, 0, n % 3 * 2000, 2000)).collect();
     let program = program(alternating);
     let outcome =
-        run(&computer, &[Process { program: &program, first_file: 0 }], &Options::default()).unwrap();
+        run(&computer, &[Instance { program: &program, first_file: 0 }], &Options::default()).unwrap();
     assert_eq!(outcome.flow.disk_read_bytes, 6000);
     assert_eq!(outcome.buffers.missed_bytes, 12_000);
     // Six transfers of 1 + 0.5 ms; three disk requests of 12, 3 and 3 ms.
@@ -200,7 +200,7 @@ fn machine_repairman() {
                     let bytes = (stream.exponential(service_s * 1e9) as u64).max(1);
                     offset += bytes;
                     let think = stream.duration_exponential(Duration::from_seconds(think_s));
-                    Access { think, ..access(Direction::Read, 0, 0, offset - bytes, bytes) }
+                    TimedAccess { think, ..access(Direction::Read, 0, 0, offset - bytes, bytes) }
                 })
                 .collect();
             program(accesses)

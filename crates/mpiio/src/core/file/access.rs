@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::View;
-use pio_plan::{Access, Context, Direction, Group, Hints, Machine, Rank, Site, Strategy, Views};
+use pio_plan::{Access, Context, Direction, Group, Hints, Rank, Site, StateMachine, Strategy, Views};
 
 use crate::core::file::hints::Kept;
 use crate::core::file::views::Overlapping;
@@ -313,7 +313,7 @@ enum Phase {
     /// Where the data begin, in etypes.
     Placed(Result<u64, Status>),
     Driving {
-        driver: Driver<dyn Machine + Send>,
+        driver: Driver<dyn StateMachine + Send>,
         /// What was wrong with the arguments.
         error: Option<Status>,
         /// What came of what this rank read on its own.

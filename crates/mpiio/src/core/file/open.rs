@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use pio_plan::Hints;
-use pio_store::client::Striping;
+use pio_store::client::StripingHints;
 
 use crate::core::file::hints;
 use crate::core::mpi::status::Status;
@@ -62,8 +62,10 @@ impl Opened {
         wanted: &Hints,
     ) -> Result<Opened, Status> {
         let first = pool.is_first()?;
-        let dealt =
-            Striping { unit: wanted.striping_unit.unwrap_or(0), factor: wanted.striping_factor.unwrap_or(0) };
+        let dealt = StripingHints {
+            unit: wanted.striping_unit.unwrap_or(0),
+            factor: wanted.striping_factor.unwrap_or(0),
+        };
         let attempt = Attempt { path, mode, permissions, wanted: dealt };
         let waits = mode.creates(true) == Creates::New || permissions.is_some();
         let opened = if waits { Err(Status::Internal) } else { attempt.open(true) };
@@ -117,7 +119,7 @@ struct Attempt<'a> {
     path: &'a CStr,
     mode: Mode,
     permissions: Option<u32>,
-    wanted: Striping,
+    wanted: StripingHints,
 }
 
 /// The file, and where pointers begin.

@@ -17,7 +17,9 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use pio_layout::LayoutError;
-use pio_plan::{Access, Action, Direction, Event, IoError, Machine, Message, Piece, Rank, Transfer, Via};
+use pio_plan::{
+    Access, Action, Direction, Event, IoError, Message, Piece, Rank, StateMachine, Transfer, Via,
+};
 
 use crate::core::mpi::backoff::Backoff;
 use crate::core::mpi::memory::Memory;
@@ -98,7 +100,7 @@ impl Means<'_> {
     }
 }
 
-impl<M: Machine + ?Sized> Driver<M> {
+impl<M: StateMachine + ?Sized> Driver<M> {
     /// For the next operation of all ranks on this channel. Every rank makes one, in the same order. If `packs`, data may go
     /// through outboxes: if enough ranks aggregate to unpack them.
     pub(crate) fn collective(

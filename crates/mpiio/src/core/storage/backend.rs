@@ -6,7 +6,7 @@ use std::ops::Range;
 use pio_layout::View;
 use pio_plan::{Direction, IoError, Via};
 use pio_protocol::client::Naming;
-use pio_store::client::Striping;
+use pio_store::client::StripingHints;
 
 use crate::core::mpi::memory::Memory;
 use crate::core::storage::mode::Mode;
@@ -25,7 +25,12 @@ pub(crate) enum Storage {
 
 impl Storage {
     /// Opens the file. The `first` rank creates it, if it is to be created; on servers as `wanted` says.
-    pub(crate) fn open(path: &CStr, mode: Mode, first: bool, wanted: Striping) -> Result<Storage, IoError> {
+    pub(crate) fn open(
+        path: &CStr,
+        mode: Mode,
+        first: bool,
+        wanted: StripingHints,
+    ) -> Result<Storage, IoError> {
         match servers::name_of(path) {
             Some(name) => RemoteFile::open(&name, mode.creates(first), wanted).map(Storage::Remote),
             None => PlainFile::open(without_driver(path), mode, first).map(Storage::Plain),

@@ -16,7 +16,7 @@ use pio_plan::{Direction, IoError};
 use pio_protocol::client::Naming;
 use pio_protocol::{Holder, MOST_EXTENTS};
 use pio_store::StoreError;
-use pio_store::client::{Lock, Mode, Sink, Source, Store, StoreFile, Striping};
+use pio_store::client::{Lock, Mode, Sink, Source, Store, StoreFile, StripingHints};
 use pio_store::transport::Traffic;
 
 use crate::core::mpi::memory::Memory;
@@ -106,14 +106,14 @@ pub(crate) struct RemoteFile {
 
 /// What of a wish the servers can fulfil: strips that no file can have are none. More servers than there are is all of
 /// them.
-fn possible(wanted: Striping, servers: u32) -> Striping {
+fn possible(wanted: StripingHints, servers: u32) -> StripingHints {
     let longest = i64::MAX as u64 / u64::from(servers.max(1));
-    Striping { unit: if wanted.unit <= longest { wanted.unit } else { 0 }, ..wanted }
+    StripingHints { unit: if wanted.unit <= longest { wanted.unit } else { 0 }, ..wanted }
 }
 
 impl RemoteFile {
     /// Opens a file of the store. One that it makes is dealt out as `wanted` says, as far as the store can: it is a hint.
-    pub(crate) fn open(name: &str, creates: Creates, wanted: Striping) -> Result<RemoteFile, IoError> {
+    pub(crate) fn open(name: &str, creates: Creates, wanted: StripingHints) -> Result<RemoteFile, IoError> {
         UNSAID.take();
         let mode = Mode { create: creates != Creates::No, exclusive: creates == Creates::New };
         let opened = connected().and_then(|store| store.open(name, mode, possible(wanted, store.servers())));

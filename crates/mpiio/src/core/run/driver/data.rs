@@ -1,7 +1,7 @@
 //! How data go from rank to rank.
 
 use pio_layout::pack;
-use pio_plan::{Direction, IoError, Machine, Piece, Rank, Transfer};
+use pio_plan::{Direction, IoError, Piece, Rank, StateMachine, Transfer};
 
 use super::{Driver, HEAD_BYTES, PROTOCOL_ERROR, out_of_place, start_in};
 use crate::core::run::channel::Channel;
@@ -13,7 +13,7 @@ use crate::core::run::working_memory::WorkingMemory;
 /// Packed at a time: half of a usual first-level cache.
 const BLOCK_BYTES: usize = 16 << 10;
 
-impl<M: Machine + ?Sized> Driver<M> {
+impl<M: StateMachine + ?Sized> Driver<M> {
     pub(super) fn send_data(
         &mut self,
         channel: &mut Channel,

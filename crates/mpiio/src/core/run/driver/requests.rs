@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::PoisonError;
 
 use pio_layout::{Layout, coverage, pack};
-use pio_plan::{Direction, Io, IoError, Machine, Slot};
+use pio_plan::{Direction, Io, IoError, Slot, StateMachine};
 use pio_protocol::client::Naming;
 
 use super::{Driver, Means, PROTOCOL_ERROR, Ranks, out_of_place};
@@ -12,7 +12,7 @@ use crate::core::run::working_memory::WorkingMemory;
 use crate::core::storage::backend::Storage;
 use crate::core::storage::pieces;
 
-impl<M: Machine + ?Sized> Driver<M> {
+impl<M: StateMachine + ?Sized> Driver<M> {
     pub(super) fn request(&mut self, means: &mut Means, io: &Io) -> Result<u64, IoError> {
         let storage = means.storage;
         match io {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use pio_store::client::{Mode, Store, StoreFile, Striping};
+use pio_store::client::{Mode, Store, StoreFile, StripingHints};
 use pio_store::{StoreError, client::Lock};
 
 use crate::core::mpi::status::Status;
@@ -97,12 +97,12 @@ impl HiddenObject {
 /// Makes the file, or opens the one that another rank made.
 fn open(path: &str) -> Result<Opened, Status> {
     let store = servers::store()?;
-    let made = store.open(path, Mode { create: true, exclusive: true }, Striping::default());
+    let made = store.open(path, Mode { create: true, exclusive: true }, StripingHints::default());
     let (file, made) = match made {
         Ok(file) => (file, true),
         Err(StoreError::Failed { .. }) => {
             let mode = Mode { create: false, exclusive: false };
-            (store.open(path, mode, Striping::default()).map_err(refused)?, false)
+            (store.open(path, mode, StripingHints::default()).map_err(refused)?, false)
         }
         Err(error) => return Err(refused(error).into()),
     };

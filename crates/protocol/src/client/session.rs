@@ -9,14 +9,14 @@ use super::transfer::Direction;
 use crate::error::Failure;
 use crate::extents::Extents;
 use crate::reply::{Reply, ReplyBody};
-use crate::request::{Access, Body, FileRef, Request, ViewRef};
+use crate::request::{Body, FileRef, Request, Selection, ViewRef};
 
 /// Views whose numbers are remembered.
 const MOST_VIEWS: usize = 64;
 
 /// A client's side of its talk with one server: lasts over connections that break, and over the server's restarts.
 #[derive(Debug)]
-pub struct Link {
+pub struct ClientSession {
     next: u64,
     outstanding: BTreeMap<u64, Asked>,
     /// Locks to be given back, as nobody waits for them any more.
@@ -66,16 +66,16 @@ pub enum Heard {
     },
 }
 
-impl Default for Link {
-    fn default() -> Link {
-        Link::new()
+impl Default for ClientSession {
+    fn default() -> ClientSession {
+        ClientSession::new()
     }
 }
 
-impl Link {
+impl ClientSession {
     /// The beginning.
-    pub fn new() -> Link {
-        Link {
+    pub fn new() -> ClientSession {
+        ClientSession {
             next: 1,
             outstanding: BTreeMap::new(),
             releases: BTreeMap::new(),
@@ -115,7 +115,7 @@ impl Link {
         direction: Direction,
     ) -> Request {
         let access = match list {
-            Some(list) => Access::listed(list),
+            Some(list) => Selection::listed(list),
             None => self.access(view, chunk.positions.clone()),
         };
         let body = match direction {
@@ -134,11 +134,11 @@ impl Link {
 
     /// How to speak of `positions` of a view, in a request that is asked next: with the view, if the server does not know it
     /// yet.
-    fn access(&mut self, view: &View, positions: std::ops::Range<u64>) -> Access {
+    fn access(&mut self, view: &View, positions: std::ops::Range<u64>) -> Selection {
         let displacement = view.displacement();
         if *view == View::contiguous(displacement) {
             let positions = positions.start + displacement..positions.end + displacement;
-            return Access { view: ViewRef::Whole, positions };
+            return Selection { view: ViewRef::Whole, positions };
         }
         let used = self.next;
         let known = self.views.iter_mut().find(|(_, known)| known.view == *view);
@@ -158,7 +158,7 @@ impl Link {
                 ViewRef::New(number, view.clone())
             }
         };
-        Access { view, positions }
+        Selection { view, positions }
     }
 
     /// Takes a reply.
@@ -222,9 +222,9 @@ impl Link {
     fn spelled_out(
         &mut self,
         number: u64,
-        access: Access,
+        access: Selection,
         chunk: Option<Chunk>,
-        body: impl FnOnce(Access) -> Body,
+        body: impl FnOnce(Selection) -> Body,
     ) -> Heard {
         let known = match access.view {
             ViewRef::Numbered(view) => self.views.get_mut(&view).map(|known| (view, known)),
@@ -234,7 +234,7 @@ impl Link {
             return Heard::Answer { number, chunk, body: Err(Failure::UnknownView) };
         };
         known.told = true;
-        let access = Access { view: ViewRef::New(view, known.view.clone()), positions: access.positions };
+        let access = Selection { view: ViewRef::New(view, known.view.clone()), positions: access.positions };
         Heard::Again { instead_of: number, request: self.ask_for(body(access), chunk) }
     }
 
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn a_lock_that_nobody_waits_for_is_given_back() {
         let (file, lock) = (FileId::new(0, 1), 7);
-        let mut link = Link::new();
+        let mut link = ClientSession::new();
         let asked = link.ask(Body::Lock { file, lock, shared: false, range: 0..9 });
         assert!(link.abandon());
         assert!(!link.abandon());

@@ -16,7 +16,7 @@ const VARIABLE: &str = "PIOSCOPE_TRANSPORT";
 
 /// Which transport to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Way {
+pub enum Transport {
     /// Shared memory to a server on the same machine; to others UCX where both sides have the hardware for it, else TCP.
     #[default]
     Nearest,
@@ -28,24 +28,24 @@ pub enum Way {
     Ucx,
 }
 
-impl Way {
+impl Transport {
     /// What `PIOSCOPE_TRANSPORT` says: `tcp`, `shared`, `ucx`, or nothing.
     ///
     /// # Errors
     /// If it says anything else.
-    pub fn from_environment() -> Result<Way, StoreError> {
+    pub fn from_environment() -> Result<Transport, StoreError> {
         match std::env::var_os(VARIABLE) {
-            None => Ok(Way::Nearest),
-            Some(value) => Way::parse(&value.to_string_lossy()),
+            None => Ok(Transport::Nearest),
+            Some(value) => Transport::parse(&value.to_string_lossy()),
         }
     }
 
-    fn parse(value: &str) -> Result<Way, StoreError> {
+    fn parse(value: &str) -> Result<Transport, StoreError> {
         match value {
-            "" => Ok(Way::Nearest),
-            "tcp" => Ok(Way::Tcp),
-            "shared" => Ok(Way::Shared),
-            "ucx" => Ok(Way::Ucx),
+            "" => Ok(Transport::Nearest),
+            "tcp" => Ok(Transport::Tcp),
+            "shared" => Ok(Transport::Shared),
+            "ucx" => Ok(Transport::Ucx),
             _ => Err(StoreError::Config {
                 path: VARIABLE.into(),
                 what: format!("the transport is '{value}': expected tcp, shared or ucx"),
@@ -60,10 +60,12 @@ impl Way {
     pub fn connect(self, address: &str, token: &Token, timeout: Duration) -> io::Result<Box<dyn Connection>> {
         let Address { tcp, ucx_port } = Address::parse(address);
         match self {
-            Way::Tcp => return Ok(Box::new(TcpConnection::connect(tcp, timeout)?)),
-            Way::Shared => return Ok(Box::new(SharedConnection::connect(token.store(), tcp, timeout)?)),
-            Way::Ucx => return Ok(Box::new(UcxConnection::connect(address, timeout)?)),
-            Way::Nearest => {}
+            Transport::Tcp => return Ok(Box::new(TcpConnection::connect(tcp, timeout)?)),
+            Transport::Shared => {
+                return Ok(Box::new(SharedConnection::connect(token.store(), tcp, timeout)?));
+            }
+            Transport::Ucx => return Ok(Box::new(UcxConnection::connect(address, timeout)?)),
+            Transport::Nearest => {}
         }
         if let Ok(connection) = SharedConnection::connect(token.store(), tcp, timeout) {
             return Ok(Box::new(connection));
@@ -79,7 +81,7 @@ impl Way {
 
     /// Where clients on the same machine as the server at `address` come in; `None` if they cannot, or are not to.
     pub fn listen(self, token: &Token, address: &str) -> Option<Box<dyn Listener>> {
-        if self == Way::Tcp {
+        if self == Transport::Tcp {
             return None;
         }
         SharedListener::bind(token.store(), Address::parse(address).tcp)
@@ -94,8 +96,8 @@ impl Way {
     /// If it is forced and there is no UCX here.
     pub fn listen_through_ucx(self, address: &str) -> io::Result<Option<Box<dyn Listener>>> {
         match self {
-            Way::Ucx => Ok(Some(Box::new(UcxListener::bind(address)?))),
-            Way::Nearest if ucx::has_hardware() => {
+            Transport::Ucx => Ok(Some(Box::new(UcxListener::bind(address)?))),
+            Transport::Nearest if ucx::has_hardware() => {
                 Ok(UcxListener::bind(address).ok().map(|listener| Box::new(listener) as Box<dyn Listener>))
             }
             _ => Ok(None),
@@ -109,10 +111,10 @@ mod tests {
 
     #[test]
     fn a_transport_has_a_name() {
-        assert_eq!(Way::parse("").unwrap(), Way::Nearest);
-        assert_eq!(Way::parse("tcp").unwrap(), Way::Tcp);
-        assert_eq!(Way::parse("shared").unwrap(), Way::Shared);
-        assert_eq!(Way::parse("ucx").unwrap(), Way::Ucx);
-        assert!(Way::parse("rdma").unwrap_err().to_string().contains("expected tcp, shared or ucx"));
+        assert_eq!(Transport::parse("").unwrap(), Transport::Nearest);
+        assert_eq!(Transport::parse("tcp").unwrap(), Transport::Tcp);
+        assert_eq!(Transport::parse("shared").unwrap(), Transport::Shared);
+        assert_eq!(Transport::parse("ucx").unwrap(), Transport::Ucx);
+        assert!(Transport::parse("rdma").unwrap_err().to_string().contains("expected tcp, shared or ucx"));
     }
 }
