@@ -58,7 +58,7 @@ struct Selection {
     /// Record these ranks alone, such as 3 or 0-7
     #[arg(long, value_name = "RANKS", value_delimiter = ',')]
     ranks: Vec<Ranks>,
-    /// Record these layers alone: hdf5, pnetcdf, mpi-io, posix, stdio, message
+    /// Record these layers alone: hdf5, pnetcdf, mpi-io, posix, stdio, server, message
     #[arg(long, value_name = "LAYER", value_delimiter = ',', value_parser = layer)]
     layer: Vec<Layer>,
     /// Leave out reads and writes that ask for less, such as `4 KiB`
@@ -85,7 +85,7 @@ impl Selection {
 
 fn layer(text: &str) -> Result<Layer> {
     let found = Layer::ALL.into_iter().find(|layer| layer.name() == text);
-    found.ok_or_else(|| anyhow!("expected hdf5, pnetcdf, mpi-io, posix, stdio or message"))
+    found.ok_or_else(|| anyhow!("expected hdf5, pnetcdf, mpi-io, posix, stdio, server or message"))
 }
 
 fn size(text: &str) -> Result<u64> {

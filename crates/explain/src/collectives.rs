@@ -439,7 +439,7 @@ impl Collectives {
     /// parts.
     #[inline]
     pub(crate) fn add(&mut self, event: &Seen<'_>, charge: Option<Charge>) {
-        let at_files = matches!(event.layer(), Layer::Posix | Layer::Stdio);
+        let at_files = event.layer().is_at_files();
         if !event.is_physical()
             && let Some(process) = self.processes.get_mut(event.process.index())
         {

@@ -2,6 +2,8 @@
 
 use pio_trace::{Event, Flags, Layer, Op};
 
+use crate::bandwidth::Covered;
+
 /// How many, and how many bytes in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
@@ -155,6 +157,32 @@ impl Levels {
     /// What reached the files.
     pub(crate) fn file_system(&self) -> Traffic {
         self.both.merged(self.file_system)
+    }
+}
+
+/// A process waits for several requests to I/O servers at a time. Each is counted from when those before it were answered:
+/// so their times add up to what the process waited.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InTurn {
+    covered: Vec<Covered>,
+}
+
+impl InTurn {
+    /// For the requests of so many processes.
+    pub(crate) fn new(processes: usize) -> InTurn {
+        InTurn { covered: vec![Covered::default(); processes] }
+    }
+
+    /// A request as it counts; none for all other events, which count as they are. They come in order of their start.
+    #[inline]
+    pub(crate) fn request(&mut self, event: &Event) -> Option<Event> {
+        if event.layer() != Layer::Server {
+            return None;
+        }
+        let covered = self.covered.get_mut(event.process.index())?;
+        let end_ns = event.end_ns();
+        let (_, elapsed_ns) = covered.add(event.start_ns, end_ns);
+        Some(Event { start_ns: end_ns - elapsed_ns, elapsed_ns, ..event.clone() })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::explanation::{
 use crate::operations::{OperationTable, OperationView};
 use crate::pattern::{Access, Cursors, Pattern, Patterns};
 use crate::rhythm::Rhythm;
-use crate::tally::{Amount, Levels, Seen, Tally};
+use crate::tally::{Amount, InTurn, Levels, Seen, Tally};
 use crate::trouble::{Failure, Trouble};
 use crate::workload::Workload;
 
@@ -29,6 +29,7 @@ const FILE_SYSTEM_WRITE: usize = 3;
 /// Counts events, in order of their start.
 pub(crate) struct Totals<'a> {
     tables: &'a Tables,
+    in_turn: InTurn,
     events: u64,
     last_end_ns: u64,
     trouble: Trouble,
@@ -38,7 +39,7 @@ pub(crate) struct Totals<'a> {
     calls: [Vec<Tally>; 2],
     /// By layer, and whether an upper layer caused the call. Up to the end of sizes alone: the rest is in `calls`.
     layers: [[OperationTable; 2]; Layer::ALL.len()],
-    /// POSIX calls on files that the program opened by MPI-IO.
+    /// POSIX calls, and requests to I/O servers, on files that the program opened by MPI-IO.
     on_mpi_files: OperationTable,
     /// Messages between a process's first open and last close by MPI-IO, and by any layer.
     communication_mpi: OperationTable,
@@ -171,6 +172,7 @@ impl<'a> Totals<'a> {
         let calls = Call::ALL.last().map_or(0, |last| usize::from(last.number()) + 1);
         Totals {
             tables,
+            in_turn: InTurn::new(tables.processes.len()),
             events: 0,
             last_end_ns: 0,
             trouble: Trouble::of(tables),
@@ -202,6 +204,8 @@ impl<'a> Totals<'a> {
 
     /// Counts one event.
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
+        let request = self.in_turn.request(event);
+        let event = &request.as_ref().map_or(*event, Seen::of);
         self.events += 1;
         self.last_end_ns = self.last_end_ns.max(event.end_ns());
         let physical = usize::from(event.is_physical());
@@ -332,7 +336,7 @@ impl<'a> Totals<'a> {
 
     fn add_file_call(&mut self, event: &Seen<'_>) {
         let program = !event.is_physical();
-        let file_system = matches!(event.layer(), Layer::Posix | Layer::Stdio);
+        let file_system = event.layer().is_at_files();
         self.add_data(event, program, file_system);
         self.add_io_time(event);
         if let Some(process) = self.processes.get_mut(event.process.index()) {
@@ -411,11 +415,12 @@ impl<'a> Totals<'a> {
         if program {
             file.covered.add(event.start_ns, event.end_ns());
         }
-        if event.layer() == Layer::Posix && file.by_mpi_io {
+        let on_mpi_files = file.by_mpi_io && matches!(event.layer(), Layer::Posix | Layer::Server);
+        if on_mpi_files {
             self.on_mpi_files.add(event);
         }
         let Some(writes) = direction(event) else { return };
-        if event.layer() == Layer::Posix && file.by_mpi_io {
+        if on_mpi_files {
             self.moved_on_mpi_files.add(event, writes);
         }
         if file_system || !file.at_file_system {
@@ -505,9 +510,10 @@ impl<'a> Totals<'a> {
         }
     }
 
-    /// POSIX and stdio calls, whoever made them.
+    /// POSIX and stdio calls and requests to I/O servers, whoever made them.
     fn at_file_system(&self) -> OperationTable {
-        let tables = [Layer::Posix, Layer::Stdio].into_iter().flat_map(|layer| &self.layers[layer as usize]);
+        let layers = Layer::ALL.into_iter().filter(|layer| layer.is_at_files());
+        let tables = layers.flat_map(|layer| &self.layers[layer as usize]);
         tables.fold(OperationTable::default(), |sum, table| sum.merged(table))
     }
 
@@ -598,7 +604,7 @@ fn is_strategy(call: Call) -> bool {
 /// Where an access starts: in the numbering of a view, or in bytes of the file.
 fn position(event: &Seen<'_>) -> Option<(Option<ViewId>, u64)> {
     match event.target {
-        Target::Extent { offset } => Some((None, offset)),
+        Target::Extent { offset } | Target::Server { offset, .. } => Some((None, offset)),
         Target::View { view, position } => Some((Some(view), position)),
         Target::None | Target::Peer { .. } | Target::Name { .. } => None,
     }

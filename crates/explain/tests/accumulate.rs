@@ -432,6 +432,50 @@ fn references_to_nothing_are_counted_for_the_job_only() {
     assert!(found.files.is_empty() && found.processes.is_empty());
 }
 
+/// A rank that writes 3 MiB, and waits from 25 to 50 ms for requests to three servers at a time.
+#[test]
+fn requests_to_servers_are_what_reaches_the_files_and_their_times_add_up() {
+    const MIB: u64 = 1 << 20;
+    let tables = Tables {
+        processes: vec![process(Some(0), Some(100 * MS))],
+        files: vec![File { path: "/data".into() }],
+        handles: vec![handle(0, 0, 1)],
+        ..Tables::default()
+    };
+    let of_operation = |mut event: Event| {
+        event.operation = 1;
+        event
+    };
+    let request = |server, start, end| {
+        let offset = u64::from(server) * MIB;
+        let request = event(Call::ServerWrite, 0, Some(0), start * MS, (end - start) * MS);
+        let target = Target::Server { server, offset };
+        of_operation(physical(Event { target, ..at(request, offset, MIB) }))
+    };
+    let events = [
+        of_operation(at(event(Call::MpiFileWriteAt, 0, Some(0), 20 * MS, 40 * MS), 0, 3 * MIB)),
+        request(0, 25, 45),
+        request(1, 25, 50),
+        request(2, 30, 40),
+    ];
+    let found = Explanation::of(&tables, events);
+    let [calls, requests] = &found.layers[..] else { panic!("{:?}", found.layers) };
+    assert_eq!((calls.layer, calls.physical), (Layer::MpiIo, false));
+    assert_eq!((requests.layer, requests.physical), (Layer::Server, true));
+    assert_eq!(requests.table.tally(Op::Write), tally(3, 3 * MIB, 25, 20));
+    // The program wrote 3 MiB, not 6.
+    assert_eq!(found.transfers.write, Transfer { bytes: 3 * MIB, busy_ns: 40 * MS });
+    assert!((found.rate.program_write.iter().sum::<f64>() - 3.0 * MIB as f64).abs() < 1e-3);
+    assert_eq!(found.files[0].program.write.count, 1);
+    assert_eq!(found.files[0].file_system.write, tally(3, 3 * MIB, 25, 20));
+    assert_eq!(found.operations.table.tally(Op::Write), tally(3, 3 * MIB, 25, 20));
+    let asked = found.asked_operations.as_ref().expect("by MPI-IO");
+    assert_eq!(asked.table.tally(Op::Write), tally(1, 3 * MIB, 40, 40));
+    let split = found.mpi_io.total();
+    assert!(found.mpi_io.files_seen);
+    assert_eq!((split.files_ns, split.library_ns), (25 * MS, 15 * MS));
+}
+
 fn any_event() -> impl Strategy<Value = Event> {
     let call = prop::sample::select(vec![
         Call::Read,

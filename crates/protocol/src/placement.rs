@@ -9,6 +9,7 @@ use std::ops::Range;
 use pio_layout::{Run, Striping, View};
 
 use crate::error::ProtocolError;
+use crate::request::Name;
 use crate::wire::{Input, put};
 
 /// How a file is dealt out to the servers of a store.
@@ -30,6 +31,13 @@ impl Placement {
             return None;
         }
         Some(Placement { striping: Striping::new(unit, factor, 0).ok()?, base, servers })
+    }
+
+    /// Where a store of so many servers puts a new file: in strips of `unit` bytes over `factor` of them, or all if that is
+    /// 0 or more than there are, beginning with the server that owns its name. `None` if there are no such strips.
+    pub fn of_new_file(name: &Name, unit: u64, factor: u32, servers: u32) -> Option<Placement> {
+        let factor = if factor == 0 { servers } else { factor.min(servers) };
+        Placement::new(unit, factor, owner_of(name.as_str(), servers), servers)
     }
 
     /// Bytes of a strip, and over how many servers they go.

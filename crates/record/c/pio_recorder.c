@@ -45,16 +45,21 @@ EXPORT uint64_t pioscope_operation_switch(uint64_t operation) {
     return before;
 }
 
-EXPORT void pioscope_record_message(uint32_t call, int32_t peer, uint64_t bytes, uint64_t start_ns, uint64_t end_ns,
-                                    int64_t result) {
+EXPORT void pioscope_record_request(uint32_t call, int32_t server, uint64_t offset, uint64_t bytes, uint64_t start_ns,
+                                    uint64_t end_ns, int64_t result) {
     if (!recording())
         return;
     int saved = errno;
     meet_thread();
     struct pioscope_span span = {start_ns, 0, 0};
     record_call(&span, end_ns < start_ns ? start_ns : end_ns,
-                (struct outcome){call, 0, peer, PIO_NO_OFFSET, bytes, result}, NULL, 0);
+                (struct outcome){call, 0, server, offset, bytes, result}, NULL, 0);
     errno = saved;
+}
+
+EXPORT void pioscope_record_message(uint32_t call, int32_t peer, uint64_t bytes, uint64_t start_ns, uint64_t end_ns,
+                                    int64_t result) {
+    pioscope_record_request(call, peer, PIO_NO_OFFSET, bytes, start_ns, end_ns, result);
 }
 
 EXPORT void pioscope_message_begin(struct pioscope_span *span) {

@@ -45,6 +45,11 @@ uint64_t pioscope_operation_switch(uint64_t operation);
 void pioscope_record_message(uint32_t call, int32_t peer, uint64_t bytes, uint64_t start_ns, uint64_t end_ns,
                              int64_t result);
 
+/* A request to an I/O server that was answered: where its first byte is in the file, the bytes that it asked to move, and
+ * otherwise as for messages. */
+void pioscope_record_request(uint32_t call, int32_t server, uint64_t offset, uint64_t bytes, uint64_t start_ns,
+                             uint64_t end_ns, int64_t result);
+
 /* A message call around which nothing else is recorded. */
 void pioscope_message_begin(struct pioscope_span *span);
 void pioscope_message_end(const struct pioscope_span *span, uint32_t call, int32_t peer, uint64_t bytes,

@@ -127,7 +127,7 @@ struct pio_chunk {
 
 struct pio_record {
     uint32_t word; /* stored last: call, length in units of 64 bytes << 16, flags << 24 */
-    int32_t fd;    /* MPI-IO: number of the MPI file; HDF5, PnetCDF: of their file, 0 for none; messages: the peer, -1 for none */
+    int32_t fd;    /* MPI-IO: number of the MPI file; HDF5, PnetCDF: of their file, 0 for none; messages: the peer, -1 for none; requests: the server */
     uint64_t start_ns;
     uint64_t elapsed_ns;
     uint64_t think_ns;

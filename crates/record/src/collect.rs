@@ -341,6 +341,23 @@ struct State {
     open_files: Vec<(HandleId, u64)>,
     library_files: HashMap<(Layer, i32), HandleId>,
     known: Known,
+    operations: Operations,
+}
+
+/// The handles of the latest calls of MPI-IO, by their operations: requests to servers say no more than which operation
+/// they belong to. One that goes on while the program makes [`Operations::MOST`] more calls is forgotten.
+#[derive(Default)]
+struct Operations(BTreeMap<u64, HandleId>);
+
+impl Operations {
+    const MOST: usize = 1 << 16;
+
+    fn add(&mut self, operation: u64, handle: HandleId) {
+        self.0.insert(operation, handle);
+        if self.0.len() > Operations::MOST {
+            self.0.pop_first();
+        }
+    }
 }
 
 fn fill_tables(
@@ -390,7 +407,12 @@ fn fill_tables(
         let open_files =
             member.survey.open_files.iter().map(|file| (add(&file.path, 1, 0), file.position)).collect();
         let layouts = std::mem::take(&mut member.survey.layouts);
-        states.push(State { open_files, library_files, known: interner.intern(layouts, tables) });
+        states.push(State {
+            open_files,
+            library_files,
+            known: interner.intern(layouts, tables),
+            operations: Operations::default(),
+        });
     }
     (states, files)
 }
@@ -582,6 +604,12 @@ fn event_of(record: &Record, survey: &Survey, state: &mut State) -> Option<Event
         layer @ (Layer::Hdf5 | Layer::Pnetcdf) => {
             event.handle = state.library_files.get(&(layer, record.fd)).copied();
         }
+        Layer::Server => {
+            event.handle = state.operations.0.get(&event.operation).copied();
+            let server = u32::try_from(record.fd);
+            event.target =
+                server.map_or(Target::None, |server| Target::Server { server, offset: record.offset });
+        }
         Layer::Message => {
             event.target = u32::try_from(record.fd).map_or(Target::None, |rank| Target::Peer { rank });
             if is_collective_message(call) {
@@ -636,8 +664,11 @@ fn moves_position(call: Call) -> bool {
     matches!(call, Call::Read | Call::Readv | Call::Write | Call::Writev)
 }
 
-fn locate_mpi_io(event: &mut Event, record: &Record, state: &State) {
+fn locate_mpi_io(event: &mut Event, record: &Record, state: &mut State) {
     event.handle = state.library_files.get(&(Layer::MpiIo, record.fd)).copied();
+    if let Some(handle) = event.handle {
+        state.operations.add(event.operation, handle);
+    }
     event.memory = state.known.datatype(record.memory);
     let shows_view = matches!(event.op(), Op::Read | Op::Write | Op::Seek | Op::View);
     if shows_view

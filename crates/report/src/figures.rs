@@ -70,7 +70,7 @@ fn elsewhere_in_mpi_io(found: &Explanation) -> impl Iterator<Item = (&'static st
         let below = found.layers.iter().filter(|table| table.physical);
         let below = below.filter(|table| match table.layer {
             Layer::Message => messages,
-            Layer::Posix | Layer::Stdio => !messages,
+            Layer::Posix | Layer::Stdio | Layer::Server => !messages,
             Layer::MpiIo | Layer::Hdf5 | Layer::Pnetcdf => false,
         });
         below.map(|table| table.table.time_s()).sum::<f64>()

@@ -125,7 +125,7 @@
 
   function timeline() {
     const tip = document.getElementById("tip");
-    const laneOf = { hdf5: 0, pnetcdf: 0, "mpi-io": 1, posix: 2, stdio: 2, message: 3 };
+    const laneOf = { hdf5: 0, pnetcdf: 0, "mpi-io": 1, posix: 2, stdio: 2, server: 2, message: 3 };
     const weights = [11, 11, 8, 6], each = weights.length;
     const n = col.start.length, rows = data.rows.length, left = 64, top = 26, bottom = 12;
     const shown = { layer: {}, op: {} };
@@ -398,6 +398,7 @@
       if (col.file[i]) lines.push(line("file", data.files[col.file[i] - 1]));
       if (col.other[i]) lines.push(line(call.name === "symlink" ? "stands for" : "to", data.files[col.other[i] - 1]));
       if (col.kind[i] === 1) lines.push(line("offset", `${bytes(col.place[i])} (${count(col.place[i])})`));
+      if (col.kind[i] >= 5) lines.push(line("server", String(col.kind[i] - 5)), line("first byte", count(col.place[i])));
       if (col.kind[i] === 2) lines.push(line("position in view", count(col.place[i])));
       if (col.kind[i] === 3) lines.push(line("with rank", String(col.place[i])));
       if (col.size[i]) lines.push(line("size", `${bytes(col.size[i])} (${count(col.size[i])})`));

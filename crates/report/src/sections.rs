@@ -26,7 +26,12 @@ pub(crate) const BANDWIDTH: &str =
 /// Thakur's Table 1, with the data and bandwidth of Table 2.
 pub(crate) fn operations(found: &Explanation) -> Table {
     let through_mpi = found.layers.iter().any(|table| table.layer == Layer::MpiIo);
+    let on_servers = found.layers.iter().any(|table| table.layer == Layer::Server);
     let place = match (&found.asked_operations, through_mpi) {
+        (Some(_), true) if on_servers => {
+            "POSIX calls and requests to I/O servers on the files that the program opened by MPI-IO, and the \
+             communication done for them. "
+        }
         (Some(_), true) => {
             "POSIX calls on the files that the program opened by MPI-IO, and the communication done for them. "
         }
@@ -141,7 +146,7 @@ fn library_name(layer: Layer) -> Option<&'static str> {
         Layer::Hdf5 => Some("HDF5"),
         Layer::Pnetcdf => Some("PnetCDF"),
         Layer::MpiIo => Some("MPI-IO"),
-        Layer::Posix | Layer::Stdio | Layer::Message => None,
+        Layer::Posix | Layer::Stdio | Layer::Server | Layer::Message => None,
     }
 }
 

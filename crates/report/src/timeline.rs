@@ -176,10 +176,11 @@ fn columns(
         Target::View { .. } => 2,
         Target::Peer { .. } => 3,
         Target::Name { .. } => 4,
+        Target::Server { server, .. } => 5 + u64::from(server),
     };
     let place = |bar: &Bar| match bar.target {
         Target::None => 0,
-        Target::Extent { offset } => offset,
+        Target::Extent { offset } | Target::Server { offset, .. } => offset,
         Target::View { position, .. } => position,
         Target::Peer { rank } => u64::from(rank),
         Target::Name { file, .. } => file.0.into(),

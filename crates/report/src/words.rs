@@ -87,7 +87,7 @@ fn time(found: &Explanation) -> Option<String> {
         (Layer::Hdf5, _) => " calls (HDF5)",
         (Layer::Pnetcdf, _) => " calls (PnetCDF)",
         (Layer::MpiIo, _) => " calls (MPI-IO)",
-        (Layer::Posix | Layer::Stdio | Layer::Message, _) => " calls (at the file system)",
+        (Layer::Posix | Layer::Stdio | Layer::Server | Layer::Message, _) => " calls (at the file system)",
     };
     Some(format!(
         "The largest part of the operations' time went to {}{place}: {} of {}.",
@@ -180,7 +180,9 @@ fn times(call: Call, count: u64) -> String {
 /// POSIX error numbers have words; MPI's classes differ from MPI to MPI; HDF5 has no numbers.
 pub(crate) fn error_name(layer: Layer, error: i64) -> String {
     match (layer, i32::try_from(error)) {
-        (Layer::Posix | Layer::Stdio, Ok(number)) => std::io::Error::from_raw_os_error(number).to_string(),
+        (Layer::Posix | Layer::Stdio | Layer::Server, Ok(number)) => {
+            std::io::Error::from_raw_os_error(number).to_string()
+        }
         (Layer::Hdf5, _) => "HDF5 says no more".to_string(),
         (Layer::Pnetcdf, _) => format!("PnetCDF error -{error}"),
         _ => format!("MPI error class {error}"),

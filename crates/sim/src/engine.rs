@@ -12,7 +12,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
-use pio_layout::Striping;
 use pio_machine::{Duration, Machine};
 use pio_plan::{Direction, Hints, Site, Strategy, Views};
 use pio_trace::HandleId;
@@ -25,7 +24,7 @@ mod program;
 mod requests;
 mod scattered;
 mod sites;
-mod store_messages;
+mod store_requests;
 mod trace;
 mod views;
 
@@ -39,7 +38,8 @@ use crate::prediction::{Prediction, Tally};
 use crate::process::{Delivery, Process, Then};
 use crate::server::Part;
 use crate::workload::Workload;
-use store_messages::StoreLinks;
+use store_requests::StoreLinks;
+pub(crate) use store_requests::StoreRequest;
 
 /// What can be chosen beside machine and strategy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -174,7 +174,8 @@ enum Cargo {
 }
 
 struct FileState {
-    striping: Option<Striping>,
+    /// How it is dealt out to I/O nodes, if there are such.
+    dealt: Option<sites::Dealt>,
     /// The rank that writes and those that wait for it, where only one can write.
     writer: Option<u32>,
     waiting: VecDeque<u32>,
@@ -210,7 +211,7 @@ impl<'a> Engine<'a> {
         let site = |members: &Vec<u32>| sites::of_group(machine, &processes, members);
         let sites = workload.groups.iter().map(site).collect();
         let file = |index: usize| FileState {
-            striping: sites::striping_of(machine, strategy, hints, index),
+            dealt: sites::dealt(machine, strategy, hints, &workload.files[index].path, index),
             writer: None,
             waiting: VecDeque::new(),
             locks: locks::Locks::default(),

@@ -152,7 +152,9 @@ impl<'t> Reader<'t> {
                 let (view, start) = match event.target {
                     Target::View { view, position } => (view, position),
                     Target::Extent { offset } => (self.whole, offset),
-                    Target::None | Target::Peer { .. } | Target::Name { .. } => (self.whole, 0),
+                    Target::None | Target::Peer { .. } | Target::Server { .. } | Target::Name { .. } => {
+                        (self.whole, 0)
+                    }
                 };
                 let limit = self.workload.views.get(view.index())?.limit();
                 let positions = start.min(limit)..start.saturating_add(bytes).min(limit);

@@ -148,6 +148,14 @@ impl Tally {
         }
     }
 
+    /// Requests of these sizes that were made at the same time, and took so long together.
+    pub(crate) fn count_together(&mut self, call: Call, sizes: impl Iterator<Item = u64>, time: Duration) {
+        let mut left = time;
+        for bytes in sizes {
+            self.count(call, bytes, std::mem::replace(&mut left, Duration::ZERO));
+        }
+    }
+
     /// A read or write of the program that is over: they end in order.
     pub(crate) fn moved(&mut self, from_ps: u64, until_ps: u64) {
         let mut from_ps = from_ps;

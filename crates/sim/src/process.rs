@@ -8,6 +8,7 @@ use pio_plan::{Access, Action, Direction, IoError, Message, Piece, StateMachine}
 use pio_protocol::client::Naming;
 use pio_trace::{Call, HandleId};
 
+use crate::engine::StoreRequest;
 use crate::kernel::Time;
 
 /// A rank's state.
@@ -144,6 +145,9 @@ pub(crate) struct Transfer {
     pub(crate) requests: Requests,
     /// The one under way.
     pub(crate) current: Option<Request>,
+    /// The requests to servers of a store that it is, and when they were sent.
+    pub(crate) asked: Vec<StoreRequest>,
+    pub(crate) asked_at: Time,
     /// Its pieces, if they are scattered over its interval.
     pub(crate) scattered: Option<Scattered>,
     /// Its parts that are still on servers.
@@ -151,7 +155,9 @@ pub(crate) struct Transfer {
     /// Bytes of the operation's data moved so far.
     pub(crate) moved: u64,
     pub(crate) file: u32,
-    /// The handle for the trace.
+    /// The handle that the program opened.
+    pub(crate) opened: HandleId,
+    /// The one under it, for calls to the kernel in the trace.
     pub(crate) handle: HandleId,
     /// The function for the trace; none: `pread` and `pwrite`.
     pub(crate) call: Option<Call>,

@@ -14,6 +14,8 @@ pub enum Layer {
     MpiIo,
     /// MPI messages.
     Message,
+    /// Requests to Pioscope's I/O servers that move data: what a file on them has in the place of calls to the kernel.
+    Server,
     /// HDF5: files, and what lies in them by name.
     Hdf5,
     /// PnetCDF: files, and their variables.
@@ -22,8 +24,15 @@ pub enum Layer {
 
 impl Layer {
     /// Every layer, in the order reports show them.
-    pub const ALL: [Layer; 6] =
-        [Layer::Hdf5, Layer::Pnetcdf, Layer::MpiIo, Layer::Posix, Layer::Stdio, Layer::Message];
+    pub const ALL: [Layer; 7] = [
+        Layer::Hdf5,
+        Layer::Pnetcdf,
+        Layer::MpiIo,
+        Layer::Posix,
+        Layer::Stdio,
+        Layer::Server,
+        Layer::Message,
+    ];
 
     /// The name users see and type.
     pub fn name(self) -> &'static str {
@@ -32,9 +41,15 @@ impl Layer {
             Layer::Stdio => "stdio",
             Layer::MpiIo => "mpi-io",
             Layer::Message => "message",
+            Layer::Server => "server",
             Layer::Hdf5 => "hdf5",
             Layer::Pnetcdf => "pnetcdf",
         }
+    }
+
+    /// Whether its calls are those that reach the files, in a file system or on I/O servers.
+    pub fn is_at_files(self) -> bool {
+        matches!(self, Layer::Posix | Layer::Stdio | Layer::Server)
     }
 
     /// Whether it is a library above MPI-IO and POSIX: its calls name what lies in a file, and say no offset; the calls
@@ -302,6 +317,10 @@ calls! {
     321 StrategyData Message Communicate "data",
     322 StrategyGrant Message Communicate "grant",
     323 StrategyAcknowledge Message Communicate "acknowledge",
+
+    // From when a request is sent until it is answered; a process waits for several at a time.
+    384 ServerRead Server Read "server_read",
+    385 ServerWrite Server Write "server_write",
 
     // HDF5: one number for all versions of a function (H5Dopen1, H5Dopen2). What is opened in a file is no file: metadata.
     512 H5Fcreate Hdf5 Open "H5Fcreate",

@@ -53,7 +53,7 @@ pub const COLUMNS: &[(&str, Get)] = &[
     (
         "offset",
         Get::Unsigned(|row| match row.event.target {
-            Target::Extent { offset } => Some(offset),
+            Target::Extent { offset } | Target::Server { offset, .. } => Some(offset),
             _ => None,
         }),
     ),
@@ -75,6 +75,13 @@ pub const COLUMNS: &[(&str, Get)] = &[
         "peer",
         Get::Unsigned(|row| match row.event.target {
             Target::Peer { rank } => Some(rank.into()),
+            _ => None,
+        }),
+    ),
+    (
+        "server",
+        Get::Unsigned(|row| match row.event.target {
+            Target::Server { server, .. } => Some(server.into()),
             _ => None,
         }),
     ),

@@ -110,6 +110,14 @@ pub enum Target {
         /// Its rank.
         rank: u32,
     },
+    /// Bytes of the file that a request asks an I/O server for, or sends it: not contiguous where the request names them by a
+    /// list or a view.
+    Server {
+        /// Its number in the store.
+        server: u32,
+        /// Absolute offset in the file of the first of them, bytes.
+        offset: u64,
+    },
     /// A file or folder by its name, which need not be there: calls that open nothing (stat, unlink, a failed open).
     Name {
         /// The file of this path. Of calls with two paths the old one (rename, link), or that of the link (symlink).

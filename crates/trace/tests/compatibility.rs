@@ -132,6 +132,33 @@ fn make_version_5() {
     writer.finish().unwrap();
 }
 
+/// Requests to I/O servers.
+fn calls_of_version_6() -> Vec<Event> {
+    let mut events = small_job();
+    let start_ns = events.last().map_or(0, |event| event.start_ns);
+    let calls = [Call::ServerRead, Call::ServerWrite];
+    events.extend(calls.into_iter().cycle().take(6).zip(1..).map(|(call, i)| Event {
+        call,
+        target: Target::Server { server: i as u32 % 3, offset: 8192 * i },
+        size: 8192,
+        result: 8192,
+        ..event(start_ns + 1000 * i)
+    }));
+    events
+}
+
+/// As `make_version_1`.
+#[test]
+#[ignore = "writes the golden file"]
+fn make_version_6() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-6.pio");
+    let mut writer = TraceWriter::create(&path, tables()).unwrap();
+    for event in calls_of_version_6() {
+        writer.push(&event).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
 #[test]
 fn later_versions_are_read() {
     let versions = [
@@ -139,6 +166,7 @@ fn later_versions_are_read() {
         ("version-3.pio", calls_of_version_3()),
         ("version-4.pio", calls_of_version_4()),
         ("version-5.pio", calls_of_version_5()),
+        ("version-6.pio", calls_of_version_6()),
     ];
     for (name, expected) in versions {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);

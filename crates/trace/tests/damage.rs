@@ -112,7 +112,7 @@ fn what_is_no_trace_is_named() {
     );
     let mut newer = b"PIOTRACE\x07\0\0\0".to_vec();
     newer.extend(crc32fast::hash(&newer).to_le_bytes());
-    assert_eq!(open(&newer), "run.pio: version 7 is newer than this program reads (5): update Pioscope");
+    assert_eq!(open(&newer), "run.pio: version 7 is newer than this program reads (6): update Pioscope");
 }
 
 /// A block as `docs/design/format.md` draws it, with whatever lengths.

@@ -15,11 +15,12 @@ use super::rates::{Rates, Regime};
 use super::slots::{Reuse, Slots};
 use super::streams::Order;
 use crate::collectives::Collectives;
-use crate::tally::Seen;
+use crate::tally::{InTurn, Seen};
 
 /// What is gathered for the findings. Its memory grows with the files and handles of the job, not with its events.
 pub(crate) struct Evidence<'a> {
     pub(crate) tables: &'a Tables,
+    in_turn: InTurn,
     pub(crate) rates: Rates,
     pub(crate) slots: Slots,
     pub(crate) files: Vec<FileState>,
@@ -46,6 +47,7 @@ impl<'a> Evidence<'a> {
         let ranked = tables.processes.iter().map(|process| process.rank.is_some());
         Evidence {
             tables,
+            in_turn: InTurn::new(tables.processes.len()),
             rates: Rates::new(tables),
             slots: Slots::new(tables),
             files: files::files(tables),
@@ -59,6 +61,8 @@ impl<'a> Evidence<'a> {
 
     /// Looks at one event; they come in order of their start.
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
+        let request = self.in_turn.request(event);
+        let event = &request.as_ref().map_or(*event, Seen::of);
         let charge = self.charge(event);
         self.collectives.add(event, charge);
         if self.collectives.has_news() {
@@ -105,7 +109,7 @@ impl<'a> Evidence<'a> {
     fn charge(&mut self, event: &Seen<'_>) -> Option<Charge> {
         let op = event.op();
         if let Some(process) = self.processes.get_mut(event.process.index()) {
-            if matches!(op, Op::Read | Op::Write) && matches!(event.layer(), Layer::Posix | Layer::Stdio) {
+            if matches!(op, Op::Read | Op::Write) && event.layer().is_at_files() {
                 process.add_at_files(event);
             }
             if !event.is_physical() {
@@ -169,7 +173,7 @@ impl<'a> Evidence<'a> {
             // It has an operation of its own.
             Layer::MpiIo => event.start_ns <= end_ns,
             Layer::Posix | Layer::Stdio => event.operation == operation && operation != 0,
-            Layer::Message | Layer::Hdf5 | Layer::Pnetcdf => false,
+            Layer::Server | Layer::Message | Layer::Hdf5 | Layer::Pnetcdf => false,
         }
     }
 
@@ -277,7 +281,7 @@ impl<'a> Evidence<'a> {
         let handle = event.handle?;
         let slot = self.slots.of_handle(self.tables, handle, event.process)?;
         let (view, start): (Option<ViewId>, u64) = match event.target {
-            Target::Extent { offset } => (None, offset),
+            Target::Extent { offset } | Target::Server { offset, .. } => (None, offset),
             Target::View { view, position } => (Some(view), position),
             Target::None | Target::Peer { .. } | Target::Name { .. } => return None,
         };

@@ -8,6 +8,7 @@ pub(crate) mod memory;
 pub(crate) mod processors;
 pub(crate) mod progress;
 pub(crate) mod progress_thread;
+pub(crate) mod recorder;
 pub(crate) mod shared_memory;
 pub(crate) mod status;
 pub(crate) mod table;

@@ -6,5 +6,6 @@ pub(crate) mod mode;
 mod path_prefix;
 pub(crate) mod pieces;
 mod posix;
+mod request_log;
 pub(crate) mod servers;
 pub(crate) mod sidecar;

@@ -40,6 +40,11 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// Offset in the file of its first byte.
+    pub fn offset(&self, view: &View) -> u64 {
+        view.offset_of(self.positions.start).unwrap_or(0)
+    }
+
     /// The list by which a request names the chunk, if it does so by a list.
     ///
     /// # Errors

@@ -44,9 +44,10 @@ impl Engine<'_> {
     fn context(&self, rank: u32, handle: HandleId, direction: Direction) -> Context {
         let open = &self.workload.handles[handle.index()];
         let mut site = self.sites[open.group.unwrap_or(0) as usize].clone();
-        let striping = self.files[open.file as usize].striping;
-        if let Some(striping) = striping.filter(|_| sites::take_views(&self.machine.storage, self.strategy)) {
-            site.via = Via::Servers { factor: striping.factor, unit: striping.unit };
+        let dealt = self.files[open.file as usize].dealt;
+        if let Some(dealt) = dealt.filter(|_| sites::take_views(&self.machine.storage, self.strategy)) {
+            let (factor, unit) = dealt.over();
+            site.via = Via::Servers { factor, unit };
         }
         let number = self.views_set.get(&(rank, open.collective)).copied().unwrap_or(0);
         let rounds = self.views.get(&open.collective);

@@ -1,12 +1,13 @@
 //! Requests to the file system: to servers and back, and to the directory.
 
-use pio_layout::{Striping, View};
+use pio_layout::View;
 use pio_machine::{Duration, Storage};
 use pio_plan::{Access, Direction, Event as PlanEvent};
 use pio_protocol::client::{Exchange, Naming};
 use pio_trace::{Call, Event, Flags, HandleId, Target};
 
-use super::store_messages::{Exchanges, speak_protocol};
+use super::sites::Dealt;
+use super::store_requests;
 use super::{Cargo, Engine, Happening};
 use crate::hardware::parts;
 use crate::io_node::IoNodeError;
@@ -22,10 +23,13 @@ impl Engine<'_> {
         self.processes[rank as usize].transfer = Some(Transfer {
             requests,
             current: None,
+            asked: Vec::new(),
+            asked_at: self.now,
             scattered: None,
             parts_left: 0,
             moved: 0,
             file,
+            opened: handle,
             handle: self.physical[handle.index()],
             call,
             physical,
@@ -73,17 +77,20 @@ impl Engine<'_> {
         let Some(transfer) = &mut self.processes[rank as usize].transfer else { return };
         let Some(request) = transfer.current else { return };
         let file = transfer.file;
-        let Some(striping) = self.files[file as usize].striping else {
-            return self.complete(rank);
+        let scattered = transfer.scattered.take();
+        let striping = match self.files[file as usize].dealt {
+            None => return self.complete(rank),
+            Some(Dealt::ByStore(placement)) => {
+                let how = (request.direction, scattered.is_some());
+                let scattered = scattered.unwrap_or_else(|| whole(&request));
+                return self.ask_store(rank, file, placement, &scattered, how);
+            }
+            Some(Dealt::Round(striping)) => striping,
         };
-        if let Some(scattered) = transfer.scattered.take() {
+        if let Some(scattered) = scattered {
             return self.issue_scattered(rank, file, request.direction, striping, &scattered);
         }
         let mut count = 0;
-        let positions = request.offset..request.offset.saturating_add(request.bytes);
-        let access = Access { view: View::contiguous(0), positions };
-        let whole = Scattered { access, naming: Naming::View };
-        let exchanges = self.exchanges(rank, file, striping, &whole, request.direction);
         for (server, bytes, first_strip) in parts(&striping, request.offset, request.bytes) {
             let offset = striping.len_of_server(server, request.offset);
             let part = Part {
@@ -97,40 +104,30 @@ impl Engine<'_> {
                 pieces: 0,
                 answer_bytes: 0,
             };
-            self.send_part(part, 0, &exchanges);
+            let exchange = self.plain_exchange(&part, 0);
+            self.send_part(part, exchange);
             count += 1;
         }
         self.sent_parts(rank, count);
     }
 
-    /// What the messages of an access take, by server, where servers speak a protocol that says so.
-    pub(super) fn exchanges(
-        &mut self,
-        rank: u32,
-        file: u32,
-        striping: Striping,
-        access: &Scattered,
-        direction: Direction,
-    ) -> Exchanges {
-        if speak_protocol(&self.machine.storage) {
-            self.links.exchanges(rank, file, striping, access, direction)
-        } else {
-            Exchanges::default()
+    /// What the messages of a part take where nothing else is known of them: the data, what the machine says of a message
+    /// without data, and `head` bytes that name the pieces.
+    pub(super) fn plain_exchange(&self, part: &Part, head: u64) -> Exchange {
+        let message = self.control_bytes();
+        match part.direction {
+            Direction::Write => {
+                Exchange { request_bytes: message + head + part.bytes, answer_bytes: message }
+            }
+            Direction::Read => Exchange { request_bytes: message + head, answer_bytes: part.bytes },
         }
     }
 
-    /// A part goes off to its server. Its messages take what `exchanges` says; else the data, what the machine says of a
-    /// message without data, and `head` bytes that name the pieces.
-    pub(super) fn send_part(&mut self, part: Part, head: u64, exchanges: &Exchanges) {
-        let message = self.control_bytes();
-        let Part { server, bytes, .. } = part;
-        let plain = match part.direction {
-            Direction::Write => Exchange { request_bytes: message + head + bytes, answer_bytes: message },
-            Direction::Read => Exchange { request_bytes: message + head, answer_bytes: bytes },
-        };
-        let Exchange { request_bytes, answer_bytes } = exchanges.get(&server).copied().unwrap_or(plain);
+    /// A part goes off to its server, in messages of these sizes.
+    pub(super) fn send_part(&mut self, part: Part, exchange: Exchange) {
+        let Exchange { request_bytes, answer_bytes } = exchange;
         let from = self.processes[part.rank as usize].node;
-        let to = self.hardware.servers[server as usize].node;
+        let to = self.hardware.servers[part.server as usize].node;
         self.ship(from, to, request_bytes, Cargo::Request(Part { answer_bytes, ..part }));
     }
 
@@ -201,6 +198,7 @@ impl Engine<'_> {
     }
 
     pub(super) fn answered(&mut self, part: Part) {
+        self.store_answered(part);
         let Some(transfer) = &mut self.processes[part.rank as usize].transfer else { return };
         transfer.parts_left -= 1;
         if transfer.parts_left > 0 {
@@ -240,12 +238,18 @@ impl Engine<'_> {
         if !(fills && request.direction == Direction::Read) {
             transfer.moved += request.bytes;
         }
+        let (handle, physical) = (transfer.handle, transfer.physical);
+        let elapsed = self.now.since(request.start);
+        if physical && matches!(self.files[transfer.file as usize].dealt, Some(Dealt::ByStore(_))) {
+            let sizes = transfer.asked.drain(..).map(|asked| asked.bytes);
+            self.tally.count_together(store_requests::call_of(request.direction), sizes, elapsed);
+            return self.next_request(rank);
+        }
         let call = transfer.call.unwrap_or(match request.direction {
             Direction::Read => Call::Pread,
             Direction::Write => Call::Pwrite,
         });
-        let (handle, physical) = (transfer.handle, transfer.physical);
-        self.tally.count(call, request.bytes, self.now.since(request.start));
+        self.tally.count(call, request.bytes, elapsed);
         let mut event = Event {
             handle: Some(handle),
             target: Target::Extent { offset: request.offset },
@@ -312,4 +316,10 @@ impl Engine<'_> {
     pub(super) fn directory_node(&self) -> u32 {
         self.hardware.servers.first().map_or(0, |server| server.node)
     }
+}
+
+/// A contiguous request, as one that names its bytes by a view.
+fn whole(request: &Request) -> Scattered {
+    let positions = request.offset..request.offset.saturating_add(request.bytes);
+    Scattered { access: Access { view: View::contiguous(0), positions }, naming: Naming::View }
 }

@@ -26,7 +26,6 @@ impl Engine<'_> {
     ) {
         let Scattered { access, naming } = scattered;
         let mut count = 0;
-        let exchanges = self.exchanges(rank, file, striping, scattered, direction);
         for server in 0..striping.factor {
             let own = striping.intersect(server, &access.view, access.positions.clone());
             if own.is_empty() {
@@ -54,7 +53,8 @@ impl Engine<'_> {
                 pieces,
                 answer_bytes: 0,
             };
-            self.send_part(part, head, &exchanges);
+            let exchange = self.plain_exchange(&part, head);
+            self.send_part(part, exchange);
             count += 1;
         }
         self.sent_parts(rank, count);

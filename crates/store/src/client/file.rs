@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use pio_layout::View;
 use pio_protocol::client::{
-    Lost, MOST_STRIPS, Naming, OperationError, Split, Transfer, Unsynced, chunk_bytes, holes, size,
+    Chunk, Lost, MOST_STRIPS, Naming, OperationError, Split, Transfer, Unsynced, chunk_bytes, holes, size,
 };
-use pio_protocol::{Answer, Body, FileRef, Holder, Register};
+use pio_protocol::{Answer, Body, FileRef, Holder, Register, ReplyBody};
 
 use super::lane::{Answered, Lane, Payload};
 use super::memory::{Sink, Source};
 use super::store::Store;
+use super::watch::Watched;
 use crate::error::StoreError;
 
 /// First and longest time between two questions whether a lock is free.
@@ -318,6 +319,7 @@ impl StoreFile {
             bytes = bytes.min(u64::from(lane.ready()?));
         }
         let window = self.store.options().window.max(1);
+        let mut watched = self.store.watched();
         for chunk in Split::new(placement, view, positions, bytes, MOST_STRIPS) {
             let server = placement.server_of_slot(chunk.slot);
             let at = servers.partition_point(|other| *other < server);
@@ -325,7 +327,7 @@ impl StoreFile {
             if lane.waiting_for() >= window {
                 // Several answers at a time: the server sends them so, and to wait costs more than to take them.
                 while lane.waiting_for() > window / 2 {
-                    self.settle(lane, &mut payload, &mut transfer)?;
+                    self.settle(lane, &mut payload, &mut transfer, &mut watched, view)?;
                 }
             }
             if transfer.has_failed() {
@@ -333,11 +335,12 @@ impl StoreFile {
             }
             let failed = |failure| StoreError::Failed { path: self.path.clone(), server, failure };
             let list = chunk.list(naming, view, placement).map_err(failed)?;
+            watched.sends(server, direction, view, &chunk);
             lane.move_chunk(self.file, view, list, chunk, &payload)?;
         }
         for lane in &mut lanes.lanes {
             while lane.waiting_for() > 0 {
-                self.settle(lane, &mut payload, &mut transfer)?;
+                self.settle(lane, &mut payload, &mut transfer, &mut watched, view)?;
             }
         }
         transfer.finish().map_err(|error| StoreError::of(&self.path, error))
@@ -349,11 +352,25 @@ impl StoreFile {
         lane: &mut Lane,
         payload: &mut Payload,
         transfer: &mut Transfer,
+        watched: &mut Watched,
+        view: &View,
     ) -> Result<(), StoreError> {
         let server = lane.server();
         let Answered { chunk, body } = lane.answer(payload)?;
+        if let Some(chunk) = &chunk {
+            watched.answered(server, view, chunk, self.moved(server, chunk, &body));
+        }
         let settled = transfer.settle(&mut self.unsynced(), server, chunk.as_ref(), body);
         settled.map_err(|error| StoreError::of(&self.path, error))
+    }
+
+    /// Bytes that a request moved, or the error number of what its server answered.
+    fn moved(&self, server: u32, chunk: &Chunk, body: &ReplyBody) -> Result<u64, i32> {
+        match *body {
+            Ok(Answer::Data { bytes, .. }) => Ok(bytes),
+            Ok(_) => Ok(chunk.len),
+            Err(failure) => Err(StoreError::Failed { path: String::new(), server, failure }.errno()),
+        }
     }
 
     fn lost(&self, lost: Lost) -> StoreError {

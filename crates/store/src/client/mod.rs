@@ -10,8 +10,10 @@ mod lane;
 mod memory;
 mod options;
 mod store;
+mod watch;
 
 pub use file::{Lock, StoreFile};
 pub use memory::{Layed, Sink, Source};
 pub use options::Options;
 pub use store::{Checked, Mode, Stat, Store, StripingHints, Unreferenced};
+pub use watch::{Moved, Watch};

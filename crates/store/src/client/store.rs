@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Add;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pio_protocol::{
     Answer, Body, ClientId, Failure, FileId, FileRecord, FileRef, Name, Placement, Usage, owner_of,
@@ -13,6 +13,7 @@ use pio_protocol::{
 use super::file::StoreFile;
 use super::lane::{Identity, Lane, Payload};
 use super::options::Options;
+use super::watch::{Watch, Watched};
 use crate::auth::{Token, random};
 use crate::config::{STRIP_BYTES, StoreDescription};
 use crate::error::StoreError;
@@ -85,6 +86,7 @@ struct Inner {
     strip_bytes: u64,
     options: Options,
     next_lock: AtomicU64,
+    watch: OnceLock<Watch>,
 }
 
 impl Drop for Inner {
@@ -133,8 +135,14 @@ impl Store {
             strip_bytes: if description.strip_bytes == 0 { STRIP_BYTES } else { description.strip_bytes },
             options,
             next_lock: AtomicU64::new(1),
+            watch: OnceLock::new(),
         };
         Ok(Store { inner: Arc::new(inner) })
+    }
+
+    /// From now on tells `watch` of each request that moves data, when it is answered; the first who asks is told.
+    pub fn watch(&self, watch: Watch) {
+        let _ = self.inner.watch.set(watch);
     }
 
     /// Number of servers.
@@ -379,6 +387,10 @@ impl Store {
         Ok(Lanes { lanes })
     }
 
+    pub(super) fn watched(&self) -> Watched {
+        Watched::new(self.inner.watch.get().copied())
+    }
+
     pub(super) fn options(&self) -> &Options {
         &self.inner.options
     }
@@ -421,10 +433,10 @@ impl Store {
     fn placement(&self, name: &Name, striping: StripingHints) -> Result<Placement, StoreError> {
         let servers = self.servers();
         let unit = if striping.unit == 0 { self.inner.strip_bytes } else { striping.unit };
-        let factor = if striping.factor == 0 { servers } else { striping.factor.min(servers) };
-        Placement::new(unit, factor, self.owner(name), servers).ok_or_else(|| StoreError::Invalid {
+        let placement = Placement::of_new_file(name, unit, striping.factor, servers);
+        placement.ok_or_else(|| StoreError::Invalid {
             path: name.as_str().into(),
-            expected: format!("strips that fit 63 bits, found {unit} bytes on {factor} servers"),
+            expected: format!("strips that fit 63 bits, found {unit} bytes"),
         })
     }
 

@@ -105,6 +105,7 @@ fn put_event(out: &mut String, event: &Event, split: Option<Split>, tables: &Tab
         Target::Extent { offset } => write!(out, "\"offset\":{offset},")?,
         Target::View { view, position } => write!(out, "\"view\":{},\"position\":{position},", view.0)?,
         Target::Peer { rank } => write!(out, "\"peer\":{rank},")?,
+        Target::Server { server, offset } => write!(out, "\"server\":{server},\"offset\":{offset},")?,
     }
     if event.operation != 0 {
         write!(out, "\"operation\":{},", event.operation)?;

@@ -39,7 +39,8 @@ pub fn fio(
         let counts = match event.layer() {
             Layer::Posix | Layer::Stdio => true,
             Layer::MpiIo => !only_physical,
-            Layer::Message | Layer::Hdf5 | Layer::Pnetcdf => false,
+            // Requests to servers need not be contiguous: the calls that caused them say which bytes they moved.
+            Layer::Server | Layer::Message | Layer::Hdf5 | Layer::Pnetcdf => false,
         };
         if counts && event.result >= 0 {
             log.put(&event).map_err(TraceError::io(path, "write"))?;
@@ -51,7 +52,8 @@ pub fn fio(
 
 fn has_physical(trace: &Trace) -> Result<bool, TraceError> {
     for event in trace.events() {
-        if event?.is_physical() {
+        let event = event?;
+        if event.is_physical() && matches!(event.layer(), Layer::Posix | Layer::Stdio) {
             return Ok(true);
         }
     }

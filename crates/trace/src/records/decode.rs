@@ -166,6 +166,7 @@ fn target(kind: TargetKind, place: u64, tables: &Tables) -> Result<Target, &'sta
         TargetKind::Extent => Target::Extent { offset: place },
         TargetKind::View(view) => Target::View { view, position: place },
         TargetKind::Peer => Target::Peer { rank: u32::try_from(place).map_err(|_| "a rank of 32 bits")? },
+        TargetKind::Server(server) => Target::Server { server, offset: place },
         TargetKind::Name(other) => Target::Name { file: file(place, tables)?, other },
     })
 }
@@ -187,6 +188,7 @@ fn take_shape_definition(columns: &mut ColumnReader<'_>, tables: &Tables) -> Res
         3 => TargetKind::Peer,
         4 => TargetKind::Name(None),
         5 => TargetKind::Name(Some(file(take("a second name")?, tables)?)),
+        6 => TargetKind::Server(u32::try_from(take("a server")?).map_err(|_| "a server of 32 bits")?),
         _ => return Err("a known kind of target"),
     };
     let memory = match take("a memory datatype")? {

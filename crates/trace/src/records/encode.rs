@@ -226,6 +226,10 @@ fn put_shape_definition(columns: &mut Columns, shape: &Shape) {
             put(5);
             put(u64::from(other.0));
         }
+        TargetKind::Server(server) => {
+            put(6);
+            put(u64::from(server));
+        }
     }
     put(shape.memory.map_or(0, |memory| u64::from(memory.0) + 1));
     put(u64::from(shape.flags));

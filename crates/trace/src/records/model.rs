@@ -27,6 +27,8 @@ pub(super) enum TargetKind {
     Extent,
     View(ViewId),
     Peer,
+    /// With the number of the server.
+    Server(u32),
     /// With the second of two names.
     Name(Option<FileId>),
 }
@@ -38,6 +40,7 @@ impl Shape {
             Target::Extent { .. } => TargetKind::Extent,
             Target::View { view, .. } => TargetKind::View(view),
             Target::Peer { .. } => TargetKind::Peer,
+            Target::Server { server, .. } => TargetKind::Server(server),
             Target::Name { other, .. } => TargetKind::Name(other),
         };
         let Event { call, thread, handle, memory, flags, .. } = *event;
@@ -61,6 +64,7 @@ pub(super) fn place_of(target: &Target) -> u64 {
         Target::Extent { offset } => offset,
         Target::View { position, .. } => position,
         Target::Peer { rank } => u64::from(rank),
+        Target::Server { offset, .. } => offset,
         Target::Name { file, .. } => u64::from(file.0),
     }
 }
@@ -192,6 +196,7 @@ impl Model {
             TargetKind::View(_) => 2,
             TargetKind::Peer => 3,
             TargetKind::Name(_) => 4,
+            TargetKind::Server(_) => 5,
         };
         let stream = *self.stream_of.entry((process, shape.handle, kind)).or_insert_with(|| {
             self.streams.push(Stream::default());
@@ -314,7 +319,9 @@ impl Model {
         let stream = &mut self.streams[state.stream as usize];
         stream.gap = numbers.place.wrapping_sub(stream.end);
         let moved = match state.shape.target {
-            TargetKind::Extent | TargetKind::View(_) => u64::try_from(numbers.result).unwrap_or(0),
+            TargetKind::Extent | TargetKind::View(_) | TargetKind::Server(_) => {
+                u64::try_from(numbers.result).unwrap_or(0)
+            }
             TargetKind::None | TargetKind::Peer | TargetKind::Name(_) => 0,
         };
         stream.end = numbers.place.wrapping_add(moved);

@@ -201,6 +201,7 @@ pub(crate) fn any_events(tables: &Tables) -> impl Strategy<Value = Vec<Event>> +
         number().prop_map(|offset| Target::Extent { offset }),
         (0..views, number()).prop_map(|(view, position)| Target::View { view: ViewId(view), position }),
         any::<u32>().prop_map(|rank| Target::Peer { rank }),
+        (any::<u32>(), number()).prop_map(|(server, offset)| Target::Server { server, offset }),
         (0..files, proptest::option::of(0..files))
             .prop_map(|(file, other)| Target::Name { file: FileId(file), other: other.map(FileId) }),
     ];

@@ -1,6 +1,6 @@
-/* Writes and reads six files, FOLDER/PATTERN, through views of a pattern each: twins FOLDER.
+/* Writes and reads six files, FOLDER/PATTERN, through views of a pattern each: twins FOLDER BYTES.
  *
- * contiguous  each rank one block, one behind the other
+ * contiguous  each rank one block of BYTES bytes, one behind the other
  * pieces      every P-th piece of 60 bytes
  * blocks      a part of a matrix, cut into rectangles
  * large       every P-th piece of 20,000 bytes
@@ -14,6 +14,7 @@
 #include <string.h>
 
 static int rank, ranks;
+static long block_bytes;
 
 static void need(int code, const char *what) {
     if (code != MPI_SUCCESS) {
@@ -26,9 +27,9 @@ static void need(int code, const char *what) {
 static long pattern(const char *name, MPI_Datatype *type, MPI_Offset *displacement) {
     *displacement = 0;
     if (strcmp(name, "contiguous") == 0) {
-        MPI_Type_contiguous(50000, MPI_BYTE, type);
-        *displacement = (MPI_Offset)rank * 100000;
-        return 100000;
+        MPI_Type_contiguous((int)(block_bytes / 2), MPI_BYTE, type);
+        *displacement = (MPI_Offset)rank * block_bytes;
+        return block_bytes;
     }
     if (strcmp(name, "pieces") == 0 || strcmp(name, "large") == 0 || strcmp(name, "gaps") == 0) {
         int bytes = name[0] == 'p' ? 60 : name[0] == 'l' ? 20000 : 100;
@@ -90,6 +91,7 @@ int main(int count, char **words) {
     MPI_Init(&count, &words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    block_bytes = atol(words[2]);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) write_and_read(words[1], names[i]);
     MPI_Finalize();
     return 0;

@@ -5,8 +5,10 @@
 //! the start of its packing until this rank's next message, its next request to the file system, or the end of its part
 //! in the operation. What a rank waits after a request to the file system and before it sends again belongs to no event.
 
-use std::ffi::c_int;
+use std::ffi::c_void;
 use std::sync::OnceLock;
+
+use crate::core::mpi::recorder;
 
 type Record = unsafe extern "C" fn(call: u32, peer: i32, bytes: u64, start_ns: u64, end_ns: u64, result: i64);
 
@@ -37,7 +39,7 @@ struct Entry {
 impl MessageLog {
     /// Of an operation that begins. Without a recorder, it does nothing.
     pub(crate) fn new() -> MessageLog {
-        MessageLog { record: recorder(), open: None }
+        MessageLog { record: record_function(), open: None }
     }
 
     /// A message is about to be made.
@@ -45,7 +47,7 @@ impl MessageLog {
         if self.record.is_none() {
             return 0;
         }
-        let now_ns = now_ns();
+        let now_ns = recorder::now_ns();
         self.close(now_ns);
         now_ns
     }
@@ -60,7 +62,7 @@ impl MessageLog {
     /// A request to the file system comes, or the operation is over.
     pub(crate) fn pause(&mut self) {
         if self.open.is_some() {
-            self.close(now_ns());
+            self.close(recorder::now_ns());
         }
     }
 
@@ -81,19 +83,11 @@ impl MessageLog {
     }
 }
 
-fn recorder() -> Option<Record> {
+fn record_function() -> Option<Record> {
     static RECORDER: OnceLock<Option<Record>> = OnceLock::new();
     *RECORDER.get_or_init(|| {
-        // SAFETY: the name is a C string.
-        let symbol = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"pioscope_record_message".as_ptr()) };
+        let symbol = recorder::function(c"pioscope_record_message");
         // SAFETY: whoever exports this name gives it this type; null is None.
-        unsafe { std::mem::transmute::<*mut libc::c_void, Option<Record>>(symbol) }
+        unsafe { std::mem::transmute::<*mut c_void, Option<Record>>(symbol) }
     })
-}
-
-fn now_ns() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure is ours.
-    let _: c_int = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

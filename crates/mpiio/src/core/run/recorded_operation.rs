@@ -3,7 +3,10 @@
 //! While the program is in one of our calls, the recorder knows. A nonblocking operation goes on after its call, in any
 //! thread, or in the program's call for another operation.
 
+use std::ffi::c_void;
 use std::sync::OnceLock;
+
+use crate::core::mpi::recorder;
 
 /// Makes what the thread does from now on belong to an operation, by its id; returns the id of the one before, 0 for none.
 type Switch = unsafe extern "C" fn(operation: u64) -> u64;
@@ -32,10 +35,9 @@ impl RecordedOperation {
 fn switch(operation: u64) -> u64 {
     static SWITCH: OnceLock<Option<Switch>> = OnceLock::new();
     let found = SWITCH.get_or_init(|| {
-        // SAFETY: the name is a C string.
-        let symbol = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"pioscope_operation_switch".as_ptr()) };
+        let symbol = recorder::function(c"pioscope_operation_switch");
         // SAFETY: whoever exports this name gives it this type; null is None.
-        unsafe { std::mem::transmute::<*mut libc::c_void, Option<Switch>>(symbol) }
+        unsafe { std::mem::transmute::<*mut c_void, Option<Switch>>(symbol) }
     });
     // SAFETY: the recorder's function, of the agreed type; it takes a number.
     found.map_or(0, |switch| unsafe { switch(operation) })

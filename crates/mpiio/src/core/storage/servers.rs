@@ -22,6 +22,7 @@ use pio_store::transport::Traffic;
 use crate::core::mpi::memory::Memory;
 use crate::core::storage::mode::Creates;
 use crate::core::storage::path_prefix;
+use crate::core::storage::request_log;
 
 // What the strategy puts into one request, a server takes.
 const _: () = assert!(pio_plan::EXTENTS == MOST_EXTENTS);
@@ -94,6 +95,7 @@ fn connected() -> Result<Store, StoreError> {
         what: format!("not set: {PREFIX} paths need the description that `pioscope serve` wrote"),
     })?;
     let store = Store::connect(Path::new(&description))?;
+    request_log::watch(&store);
     Ok(connected.insert(store).clone())
 }
 

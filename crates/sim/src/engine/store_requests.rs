@@ -1,0 +1,197 @@
+//! Requests to servers like Pioscope's own: those that the library's client sends, by the protocol that both speak, on
+//! links as the library has them.
+//!
+//! A server takes all requests of a rank's access together, as one part.
+
+use std::collections::BTreeMap;
+
+use pio_machine::Storage;
+use pio_plan::{Access, Direction};
+use pio_protocol::client::{
+    self, CHUNK_BYTES, ClientSession, Exchange, MOST_STRIPS, Split, chunk_bytes, exchange,
+};
+use pio_protocol::{FileId, FileRef, Placement};
+use pio_trace::{Call, Event, Flags, HandleId, Target};
+
+use super::Engine;
+use crate::kernel::Time;
+use crate::process::Scattered;
+use crate::server::Part;
+
+/// A server numbers its files from the seconds of its first start on, times 65,536: so many bytes a file's number takes.
+const FILE_COUNT: u64 = 1 << 46;
+
+/// A request of the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoreRequest {
+    pub(crate) server: u32,
+    /// Offset in the file of its first byte.
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+    pub(crate) exchange: Exchange,
+}
+
+/// The links of all ranks to all servers.
+#[derive(Debug, Default)]
+pub(super) struct StoreLinks {
+    links: BTreeMap<(u32, u32), ClientSession>,
+}
+
+/// Whether servers speak the protocol of Pioscope's own.
+pub(super) fn speak_protocol(storage: &Storage) -> bool {
+    matches!(storage, Storage::Striped { takes_views: true, .. })
+}
+
+impl StoreLinks {
+    /// The requests of an access of a rank, in the order in which they are sent.
+    fn requests(
+        &mut self,
+        rank: u32,
+        file: u32,
+        placement: Placement,
+        scattered: &Scattered,
+        direction: Direction,
+    ) -> Vec<StoreRequest> {
+        let file = FileRef { id: FileId::new(0, FILE_COUNT + u64::from(file)), placement };
+        let direction = match direction {
+            Direction::Read => client::Direction::Read,
+            Direction::Write => client::Direction::Write,
+        };
+        let Scattered { access: Access { view, positions }, naming } = scattered;
+        let most = chunk_bytes(CHUNK_BYTES, direction, view);
+        let ask = |chunk: client::Chunk| {
+            let (server, offset, bytes) =
+                (placement.server_of_slot(chunk.slot), chunk.offset(view), chunk.len);
+            let link = self.links.entry((rank, server)).or_default();
+            let exchange = exchange(link, file, view, *naming, chunk, direction)
+                .expect("a strategy lists no more pieces than a request may name");
+            StoreRequest { server, offset, bytes, exchange }
+        };
+        Split::new(&placement, view, positions.clone(), most, MOST_STRIPS).map(ask).collect()
+    }
+}
+
+impl Engine<'_> {
+    /// An access goes off to the servers of a store. `pieces`, if its bytes are not contiguous.
+    pub(super) fn ask_store(
+        &mut self,
+        rank: u32,
+        file: u32,
+        placement: Placement,
+        scattered: &Scattered,
+        (direction, pieces): (Direction, bool),
+    ) {
+        let requests = self.links.requests(rank, file, placement, scattered, direction);
+        let mut parts: Vec<(Part, Exchange)> = Vec::new();
+        for request in &requests {
+            let known = parts.iter().position(|(part, _)| part.server == request.server);
+            let index = known.unwrap_or_else(|| {
+                parts.push((first_of(rank, file, direction, placement, request), Exchange::default()));
+                parts.len() - 1
+            });
+            let (part, sum) = &mut parts[index];
+            part.bytes += request.bytes;
+            sum.request_bytes += request.exchange.request_bytes;
+            sum.answer_bytes += request.exchange.answer_bytes;
+        }
+        if let Some(transfer) = &mut self.processes[rank as usize].transfer {
+            (transfer.asked, transfer.asked_at) = (requests, self.now);
+        }
+        let Access { view, positions } = &scattered.access;
+        let count = parts.len() as u32;
+        for (mut part, exchange) in parts {
+            part.first_strip = part.first_strip.min(part.bytes);
+            if pieces && let Some(slot) = placement.slot_of_server(part.server) {
+                let own = placement.striping().intersect(slot, view, positions.clone());
+                part.pieces = own.runs(0..own.size()).map(|run| run.count).sum();
+            }
+            self.send_part(part, exchange);
+        }
+        self.sent_parts(rank, count);
+    }
+
+    /// A server of a store has answered a rank's requests: in the trace they stand in the place of calls to the kernel.
+    pub(super) fn store_answered(&mut self, part: Part) {
+        let process = &self.processes[part.rank as usize];
+        let Some(transfer) = process.transfer.as_ref().filter(|transfer| transfer.physical) else { return };
+        if self.output.is_none() {
+            return;
+        }
+        let operation = process.operation + 1;
+        let (asked, handle, start) = (&transfer.asked, transfer.opened, transfer.asked_at);
+        let call = call_of(part.direction);
+        let events: Vec<Event> = asked
+            .iter()
+            .filter(|request| request.server == part.server)
+            .map(|request| self.request_event(part.rank, request, (call, handle, start, operation)))
+            .collect();
+        events.into_iter().for_each(|event| self.write(event));
+    }
+
+    fn request_event(
+        &self,
+        rank: u32,
+        request: &StoreRequest,
+        (call, handle, start, operation): (Call, HandleId, Time, u64),
+    ) -> Event {
+        Event {
+            handle: Some(handle),
+            target: Target::Server { server: request.server, offset: request.offset },
+            size: request.bytes,
+            result: request.bytes as i64,
+            flags: Flags::PHYSICAL,
+            operation,
+            ..self.event(rank, call, start)
+        }
+    }
+}
+
+/// The call that a request to a server is.
+pub(super) fn call_of(direction: Direction) -> Call {
+    match direction {
+        Direction::Read => Call::ServerRead,
+        Direction::Write => Call::ServerWrite,
+    }
+}
+
+/// The part that the first request to a server begins.
+fn first_of(rank: u32, file: u32, direction: Direction, placement: Placement, first: &StoreRequest) -> Part {
+    let striping = placement.striping();
+    Part {
+        rank,
+        file,
+        server: first.server,
+        direction,
+        offset: striping.server_offset(first.offset),
+        bytes: 0,
+        first_strip: striping.unit - first.offset % striping.unit,
+        pieces: 0,
+        answer_bytes: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pio_layout::{Datatype, View};
+    use pio_protocol::client::Naming;
+
+    /// A list takes a few bytes a piece, a view tens of bytes whatever their number, once its number is known.
+    #[test]
+    fn lists_take_bytes_by_the_piece_and_views_do_not() {
+        let placement = Placement::new(1 << 16, 2, 1, 2).unwrap();
+        let view = View::new(0, 1, Datatype::bytes(4).resized(0, 1024).unwrap()).unwrap();
+        let mut links = StoreLinks::default();
+        let mut heads = |naming, pieces: u64| -> u64 {
+            let access = Access { view: view.clone(), positions: 0..4 * pieces };
+            let scattered = Scattered { access, naming };
+            let sent = links.requests(0, 0, placement, &scattered, Direction::Write);
+            sent.iter().map(|request| request.exchange.request_bytes).sum::<u64>() - 4 * pieces
+        };
+        let (few, many) = (heads(Naming::List, 8), heads(Naming::List, 64));
+        assert!(many >= few + 3 * 56 && many <= few + 6 * 56, "{few}, {many}");
+        let first = heads(Naming::View, 64);
+        let (next, long) = (heads(Naming::View, 64), heads(Naming::View, 64_000));
+        assert!(next < first && next < few && long <= 2 * next + 60, "{first}, {next}, {long}");
+    }
+}
