@@ -89,6 +89,30 @@ pub fn simulate(
     engine.run()
 }
 
+/// Takes the machine of a rank's read or write, and gives the one that is to be driven in its place.
+pub type Replace<'a> =
+    dyn Fn(u32, Box<dyn pio_plan::StateMachine + Send>) -> Box<dyn pio_plan::StateMachine + Send> + 'a;
+
+/// As [`simulate`], without a trace; each read and write of a rank is carried out by what `replace` makes of the strategy's
+/// machine: one that listens to it, say.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_with(
+    machine: &Machine,
+    workload: &Workload,
+    strategy: Strategy,
+    hints: &Hints,
+    options: &Options,
+    replace: &Replace,
+) -> Result<Prediction, SimError> {
+    workload.check()?;
+    let mut ignore = |_| {};
+    let mut engine = Engine::new(machine, workload, strategy, hints, options, &mut ignore)?;
+    engine.replace = Some(replace);
+    engine.run()
+}
+
 /// Of what routers choose by chance: a trace is predicted alike every time.
 const SEED: u64 = 1;
 
@@ -135,6 +159,7 @@ struct Engine<'a> {
     physical: Vec<HandleId>,
     /// What ranks asked servers that speak the protocol of our own.
     links: StoreLinks,
+    replace: Option<&'a Replace<'a>>,
     tally: Tally,
     output: Option<Output>,
     /// How often the network, or what happens outside it, had its turn.
@@ -249,6 +274,7 @@ impl<'a> Engine<'a> {
             meetings: BTreeMap::new(),
             physical: (0..workload.handles.len()).map(&mut physical).collect(),
             links: StoreLinks::default(),
+            replace: None,
             tally: Tally { io_time: vec![0; ranks as usize], ..Tally::default() },
             output: None,
             turns: 0,

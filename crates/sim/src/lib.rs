@@ -27,7 +27,7 @@ mod server;
 pub mod workload;
 
 pub use advice::Change;
-pub use engine::{Options, Progress, simulate};
+pub use engine::{Options, Progress, Replace, simulate, simulate_with};
 pub use error::SimError;
 pub use prediction::{OperationTotal, Prediction, ServerTotal};
 pub use workload::Workload;

@@ -5,4 +5,6 @@ pub(crate) mod handle;
 pub(crate) mod hints;
 mod open;
 pub(crate) mod settings;
+#[cfg(test)]
+mod twin;
 mod views;

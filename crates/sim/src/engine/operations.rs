@@ -37,6 +37,10 @@ impl Engine<'_> {
         } else {
             self.strategy.alone(Rank(number), direction, access, &context)
         };
+        let machine = match self.replace {
+            Some(replace) => replace(rank, machine),
+            None => machine,
+        };
         self.run_machine(rank, machine, key, group, number);
     }
 
