@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use anyhow::Result;
-use pio_machine::{Bandwidth, Duration, IoNodes, Machine, Placement, Service, Storage};
+use pio_machine::{Bandwidth, Duration, IoNodePlacement, IoNodes, Machine, Service, Storage};
 use pio_store::client::{Mode, Store, StoreFile, StripingHints};
 
 const SMALL_BYTES: usize = 8;
@@ -35,7 +35,7 @@ pub(crate) fn measure(machine: &mut Machine, store: &Store) -> Result<()> {
     let (write, read, (open, close)) = measured?;
     machine.source.push_str(&format!(", on {} servers of a store", store.servers()));
     machine.storage = Storage::Striped {
-        io: IoNodes { count: store.servers(), placement: Placement::Clustered, dedicated: true },
+        io: IoNodes { count: store.servers(), placement: IoNodePlacement::Clustered, dedicated: true },
         strip: store.strip_bytes(),
         read,
         write,

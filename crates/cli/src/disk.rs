@@ -10,7 +10,7 @@ use pio_machine::disk::{BusBlock, Drive, diskspecs};
 use pio_machine::{Bandwidth, Duration, parse_size};
 use pio_report::Table;
 use pio_report::chart::{self, Figure, Point, Series};
-use pio_sim::disk::{Class, DiskTrace, Distribution, DriveModel, Replayed, replay};
+use pio_sim::disk::{Class, DiskTrace, DriveModel, Replayed, ServiceTimes, replay};
 
 use crate::progress::Working;
 use crate::whole_file;
@@ -167,8 +167,8 @@ fn bus_note(drive: &Drive, assumed: bool) -> String {
 fn row(class: &Class) -> Vec<String> {
     let ms = |seconds: f64| format!("{:.3}", seconds * 1e3);
     let mut cells = vec![class.name.clone(), class.measured.times().len().to_string()];
-    let pair = |of: &dyn Fn(&Distribution) -> f64| [ms(of(&class.measured)), ms(of(&class.modelled))];
-    cells.extend(pair(&Distribution::mean_s));
+    let pair = |of: &dyn Fn(&ServiceTimes) -> f64| [ms(of(&class.measured)), ms(of(&class.modelled))];
+    cells.extend(pair(&ServiceTimes::mean_s));
     for part in [0.5, 0.9, 0.99] {
         cells.extend(pair(&|times| times.quantile_s(part)));
     }
@@ -180,7 +180,7 @@ fn row(class: &Class) -> Vec<String> {
 /// Both distributions: of each time, how many requests took at most so long.
 fn figure(drive: &Drive, class: &Class) -> Figure {
     const STEPS: u32 = 400;
-    let series = |name: &str, times: &Distribution| Series {
+    let series = |name: &str, times: &ServiceTimes| Series {
         name: name.to_owned(),
         points: (0..=STEPS)
             .map(|step| f64::from(step) / f64::from(STEPS))

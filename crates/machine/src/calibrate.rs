@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use thiserror::Error;
 
-use crate::machine::{Access, Calls, Copy, Machine, Messages, Nodes, Storage};
+use crate::machine::{CallCost, Calls, Copy, Machine, Messages, Nodes, Storage};
 use crate::network::{Link, Network, Switching, Topology};
 use crate::quantity::{Bandwidth, Duration};
 
@@ -189,7 +189,7 @@ fn measure_open(path: &Path) -> io::Result<(Duration, Duration)> {
     Ok((time(middle(opens)), time(middle(closes))))
 }
 
-fn measure_calls(path: &Path) -> io::Result<(Duration, Access, Access)> {
+fn measure_calls(path: &Path) -> io::Result<(Duration, CallCost, CallCost)> {
     let mut block = vec![1_u8; BLOCK];
     let mut small = [1_u8; SMALL_BYTES];
     let (mut seeks, mut writes, mut small_writes) = (Vec::new(), Vec::new(), Vec::new());
@@ -207,7 +207,7 @@ fn measure_calls(path: &Path) -> io::Result<(Duration, Access, Access)> {
     }
     let access = |large: f64, small: f64| {
         let per_byte = (large - small).max(0.0) / (BLOCK - SMALL_BYTES) as f64;
-        Access { call: time(small - per_byte * SMALL_BYTES as f64), bandwidth: rate(per_byte) }
+        CallCost { call: time(small - per_byte * SMALL_BYTES as f64), bandwidth: rate(per_byte) }
     };
     let write = access(middle(writes), middle(small_writes));
     let read = access(middle(reads), middle(small_reads));

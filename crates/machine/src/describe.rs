@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::machine::{Copy, IoNodes, Machine, Pieces, Placement, Storage};
+use crate::machine::{Copy, IoNodePlacement, IoNodes, Machine, Pieces, Storage};
 use crate::quantity::size_text;
 
 impl Machine {
@@ -87,8 +87,8 @@ fn copy_text(copy: &Copy) -> String {
 
 fn io_text(io: &IoNodes) -> String {
     let placement = match io.placement {
-        Placement::Distributed => "distributed",
-        Placement::Clustered => "clustered",
+        IoNodePlacement::Distributed => "distributed",
+        IoNodePlacement::Clustered => "clustered",
     };
     format!("io = {{ count = {}, placement = \"{placement}\", dedicated = {} }}", io.count, io.dedicated)
 }

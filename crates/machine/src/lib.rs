@@ -27,7 +27,7 @@ pub use cpu::Cpu;
 pub use error::MachineError;
 pub use io_node::{IoNode, RequestCpu};
 pub use machine::{
-    Access, Calls, Copy, IoNodes, Machine, Messages, Nodes, Pieces, Placement, Service, Storage,
+    CallCost, Calls, Copy, IoNodePlacement, IoNodes, Machine, Messages, Nodes, Pieces, Service, Storage,
 };
 pub use network::{
     Adapter, Allocator, Arbitration, CentralQueue, Choice, Dragonfly, DragonflyRouting, Flow, FlowRoutes,

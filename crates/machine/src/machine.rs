@@ -138,14 +138,14 @@ pub struct IoNodes {
     /// Number of I/O nodes.
     pub count: u32,
     /// Where they are among the nodes.
-    pub placement: Placement,
+    pub placement: IoNodePlacement,
     /// Whether they are nodes of their own, added to the compute nodes, or compute nodes serve beside their work.
     pub dedicated: bool,
 }
 
 /// Where the I/O nodes are among the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement {
+pub enum IoNodePlacement {
     /// At equal distances.
     Distributed,
     /// The last ones.
@@ -182,16 +182,16 @@ pub struct Calls {
     /// One seek.
     pub seek: Duration,
     /// What a read costs.
-    pub read: Access,
+    pub read: CallCost,
     /// What a write costs.
-    pub write: Access,
+    pub write: CallCost,
     /// Whether a rank leaves a collective open, close or view only when all ranks have come to it.
     pub collective_waits: bool,
 }
 
 /// What a read or write call costs the process that makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct CallCost {
     /// For each call.
     pub call: Duration,
     /// And for its bytes.
@@ -352,7 +352,8 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
 }
 
 fn io_nodes(mut section: Section<'_>, nodes: u32) -> Result<IoNodes, MachineError> {
-    let placements = [("distributed", Placement::Distributed), ("clustered", Placement::Clustered)];
+    let placements =
+        [("distributed", IoNodePlacement::Distributed), ("clustered", IoNodePlacement::Clustered)];
     let io = IoNodes {
         count: section.number("count", 1..=MOST_NODES)?,
         placement: section.word("placement", &placements)?,
@@ -386,9 +387,11 @@ fn pieces(mut section: Section<'_>) -> Result<Pieces, MachineError> {
 }
 
 fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
-    let access = |mut section: Section<'_>| -> Result<Access, MachineError> {
-        let access =
-            Access { call: section.duration("call", "1000 s")?, bandwidth: section.bandwidth("bandwidth")? };
+    let access = |mut section: Section<'_>| -> Result<CallCost, MachineError> {
+        let access = CallCost {
+            call: section.duration("call", "1000 s")?,
+            bandwidth: section.bandwidth("bandwidth")?,
+        };
         section.finish()?;
         Ok(access)
     };

@@ -69,7 +69,7 @@ fn read(before: Option<&Value>, text: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::{Placement, Storage};
+    use crate::machine::{IoNodePlacement, Storage};
 
     fn machine() -> Machine {
         Machine::built_in("sp-argonne").unwrap()
@@ -92,7 +92,7 @@ mod tests {
         let changed = machine().with_all(&changes).unwrap();
         assert_eq!(changed.network.link.bandwidth.to_string(), "10 MB/s");
         let Storage::Striped { io, .. } = &changed.storage else { panic!("striped") };
-        assert_eq!(io.placement, Placement::Clustered);
+        assert_eq!(io.placement, IoNodePlacement::Clustered);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use pio_layout::Striping;
-use pio_machine::{Duration, Machine, Placement};
+use pio_machine::{Duration, IoNodePlacement, Machine};
 
 use crate::error::SimError;
 use crate::kernel::{Queue, Time};
@@ -38,9 +38,9 @@ impl Hardware {
         let total = machine.nodes.count + dedicated;
         let servers: Vec<u32> = io.map_or_else(Vec::new, |io| {
             let place = |server: u32| match io.placement {
-                Placement::Clustered => total - io.count + server,
+                IoNodePlacement::Clustered => total - io.count + server,
                 // The middle of the server's share of the nodes.
-                Placement::Distributed => {
+                IoNodePlacement::Distributed => {
                     ((u64::from(server) * 2 + 1) * u64::from(total) / (u64::from(io.count) * 2)) as u32
                 }
             };

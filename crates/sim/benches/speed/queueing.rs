@@ -2,7 +2,7 @@
 
 use pio_machine::Duration;
 use pio_sim::kernel::{Events, Queue, Stop, Stream, Time};
-use pio_sim::queueing::{Class, Model, Options, Place, Service, Source, Station, Visit, run};
+use pio_sim::queueing::{Class, Options, Place, QueueingNetwork, Service, Source, Station, Visit, run};
 
 use crate::measure::{Part, against_bare_loop};
 
@@ -19,7 +19,7 @@ fn measure() {
     against_bare_loop("4 stations that know who waits", "jobs", by_line);
 }
 
-fn events(model: &Model) -> u64 {
+fn events(model: &QueueingNetwork) -> u64 {
     let stop = Stop { count: Some(JOBS), ..Stop::default() };
     let options = Options { seed: 1, warm_up: None, stop };
     // Both models can be.
@@ -34,17 +34,21 @@ fn exponential(mean_us: u64) -> Service {
     Service::Exponential(us(mean_us))
 }
 
-fn station() -> Model {
+fn station() -> QueueingNetwork {
     let class = Class {
         name: "job".to_owned(),
         source: Source::Open(exponential(10)),
         visits: vec![Visit::last(0, exponential(7))],
     };
-    Model { name: "M/M/1".to_owned(), stations: vec![Place::servers("server", 1)], classes: vec![class] }
+    QueueingNetwork {
+        name: "M/M/1".to_owned(),
+        stations: vec![Place::servers("server", 1)],
+        classes: vec![class],
+    }
 }
 
 /// Compute nodes that think and ask; adapter, CPU, cache that hits seven times in ten, four disks.
-fn io_node() -> Model {
+fn io_node() -> QueueingNetwork {
     let class = Class {
         name: "request".to_owned(),
         source: Source::Closed(64),
@@ -61,7 +65,7 @@ fn io_node() -> Model {
         Place::servers("cpu", 1),
         Place::servers("disks", 4),
     ];
-    Model { name: "I/O node".to_owned(), stations, classes: vec![class] }
+    QueueingNetwork { name: "I/O node".to_owned(), stations, classes: vec![class] }
 }
 
 /// What the stations of an I/O node could be: four in a row, each busy for 0.7 of the time, as what they know.

@@ -5,7 +5,6 @@
 
 mod arm;
 mod device;
-mod distribution;
 mod drive;
 #[cfg(test)]
 mod example;
@@ -13,13 +12,14 @@ mod geometry;
 mod replay;
 mod request;
 mod segments;
+mod service_times;
 mod trace;
 mod waiting;
 
 pub use device::Device;
-pub use distribution::Distribution;
 pub use drive::DriveModel;
 pub use replay::{Class, Replayed, replay};
 pub use request::{DiskError, Outcome, Request, Served};
+pub use service_times::ServiceTimes;
 pub use trace::{DiskTrace, DiskTraceError, Seen, TracedRequest};
 pub use waiting::Waiting;

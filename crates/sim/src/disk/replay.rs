@@ -4,9 +4,9 @@ use pio_machine::Duration;
 use pio_machine::disk::Drive;
 use pio_plan::Direction;
 
-use super::distribution::Distribution;
 use super::drive::DriveModel;
 use super::request::Outcome;
+use super::service_times::ServiceTimes;
 use super::trace::{DiskTrace, DiskTraceError, Seen};
 use crate::kernel::Time;
 
@@ -25,9 +25,9 @@ pub struct Class {
     /// What the requests have in common, for people.
     pub name: String,
     /// How long they took.
-    pub measured: Distribution,
+    pub measured: ServiceTimes,
     /// How long they take in the model.
-    pub modelled: Distribution,
+    pub modelled: ServiceTimes,
 }
 
 impl Class {
@@ -79,7 +79,7 @@ fn classes(samples: &[Sample]) -> Vec<Class> {
     // Says how many there are. Part of so many: what is all of them says nothing new.
     let mut add = |name: String, whole: Option<usize>, belongs: &dyn Fn(&Sample) -> bool| {
         let of = |time: fn(&Sample) -> Duration| {
-            Distribution::new(samples.iter().filter(|sample| belongs(sample)).map(time).collect())
+            ServiceTimes::new(samples.iter().filter(|sample| belongs(sample)).map(time).collect())
         };
         let class =
             Class { name, measured: of(|sample| sample.measured), modelled: of(|sample| sample.modelled) };

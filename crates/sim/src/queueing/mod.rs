@@ -1,13 +1,14 @@
 //! Queueing networks: stations with one or more servers, finite room, and jobs that go from one to the next.
 //!
-//! A [`Model`] is described, checked and run ([`run()`]); a [`Station`] alone can be part of another model's event loop.
+//! A [`QueueingNetwork`] is described, checked and run ([`run()`]); a [`Station`] alone can be part of another model's
+//! event loop.
 //! Where the theory has closed forms (M/M/c, M/G/1, Jackson, mean value analysis), `tests/all/queueing.rs` checks against
 //! them.
 //!
 //! ```
 //! use pio_machine::Duration;
 //! use pio_sim::kernel::{Stop, Time};
-//! use pio_sim::queueing::{Class, Model, Options, Place, Service, Source, Visit, run};
+//! use pio_sim::queueing::{Class, QueueingNetwork, Options, Place, Service, Source, Visit, run};
 //!
 //! let us = |count: u64| Duration::from_picoseconds(count * 1_000_000);
 //! // Three requests in ten miss the cache, and go on to one of four disks.
@@ -19,7 +20,7 @@
 //!         Visit::last(1, Service::Exponential(us(900))),
 //!     ],
 //! };
-//! let node = Model {
+//! let node = QueueingNetwork {
 //!     name: "I/O node".to_owned(),
 //!     stations: vec![Place::servers("cpu", 1), Place::servers("disks", 4)],
 //!     classes: vec![request],
@@ -33,13 +34,13 @@
 //! # Ok::<(), pio_sim::SimError>(())
 //! ```
 
-mod model;
+mod network;
 mod outcome;
 mod run;
 mod service;
 mod station;
 
-pub use model::{Class, Model, Place, Source, Visit};
+pub use network::{Class, Place, QueueingNetwork, Source, Visit};
 pub use outcome::{ClassOutcome, Outcome, StationOutcome};
 pub use run::{Options, run};
 pub use service::Service;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::model::{Model, Place, Source};
+use super::network::{Place, QueueingNetwork, Source};
 use super::outcome::{ClassOutcome, Outcome, StationOutcome};
 use super::service::Service;
 use super::station::Station;
@@ -24,7 +24,7 @@ pub struct Options {
 
 impl Options {
     /// Whether the run has an end.
-    fn check(&self, model: &Model) -> Result<(), SimError> {
+    fn check(&self, model: &QueueingNetwork) -> Result<(), SimError> {
         let Stop { time, count, relative_half_width } = self.stop;
         let has_end = time.is_some() || count.is_some() || relative_half_width.is_some();
         if has_end && relative_half_width.is_none_or(|width| width > 0.0) {
@@ -46,7 +46,11 @@ const LOOK_EVENTS: u64 = 1 << 16;
 ///
 /// # Errors
 /// If the model cannot be, the run has no end, or it comes to a stop because full stations wait for each other.
-pub fn run(model: &Model, options: &Options, progress: &mut dyn FnMut(f64)) -> Result<Outcome, SimError> {
+pub fn run(
+    model: &QueueingNetwork,
+    options: &Options,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Outcome, SimError> {
     model.check()?;
     options.check(model)?;
     let cut = if options.warm_up.is_some() { WarmUp::Count(0) } else { WarmUp::Found };
@@ -65,7 +69,7 @@ enum Happening {
 }
 
 struct Run<'a> {
-    model: &'a Model,
+    model: &'a QueueingNetwork,
     stop: Stop,
     progress: &'a mut dyn FnMut(f64),
     now: Time,
@@ -124,7 +128,12 @@ struct Job {
 }
 
 impl<'a> Run<'a> {
-    fn new(model: &'a Model, options: &Options, cut: WarmUp, progress: &'a mut dyn FnMut(f64)) -> Run<'a> {
+    fn new(
+        model: &'a QueueingNetwork,
+        options: &Options,
+        cut: WarmUp,
+        progress: &'a mut dyn FnMut(f64),
+    ) -> Run<'a> {
         let Options { seed, warm_up, stop } = *options;
         let warm_up = warm_up.unwrap_or_default();
         let is_warm = warm_up == Time::default();

@@ -6,7 +6,7 @@
 
 use pio_machine::Duration;
 use pio_sim::kernel::{Estimate, Stop, Time};
-use pio_sim::queueing::{Class, Model, Options, Outcome, Place, Service, Source, Visit, run};
+use pio_sim::queueing::{Class, Options, Outcome, Place, QueueingNetwork, Service, Source, Visit, run};
 
 const SEED: u64 = 4;
 const JOBS: u64 = 300_000;
@@ -19,17 +19,17 @@ fn exponential(mean_ms: f64) -> Service {
     Service::Exponential(ms(mean_ms))
 }
 
-fn simulate(model: &Model, jobs: u64) -> Outcome {
+fn simulate(model: &QueueingNetwork, jobs: u64) -> Outcome {
     let stop = Stop { count: Some(jobs), ..Stop::default() };
     let options = Options { seed: SEED, warm_up: Some(Time(2_000_000_000_000)), stop };
     run(model, &options, &mut |_| {}).expect("a model that can be")
 }
 
 /// Jobs that come at random, one every `interval_ms` on average, to one station.
-fn single(place: Place, interval_ms: f64, service: Service) -> Model {
+fn single(place: Place, interval_ms: f64, service: Service) -> QueueingNetwork {
     let source = Source::Open(exponential(interval_ms));
     let class = Class { name: "job".to_owned(), source, visits: vec![Visit::last(0, service)] };
-    Model { name: "single".to_owned(), stations: vec![place], classes: vec![class] }
+    QueueingNetwork { name: "single".to_owned(), stations: vec![place], classes: vec![class] }
 }
 
 fn response(outcome: &Outcome) -> Estimate {
@@ -124,7 +124,8 @@ fn machine_repairman() {
         visits: vec![Visit::then(0, exponential(run_ms), 1), Visit::last(1, exponential(repair_ms))],
     };
     let stations = vec![Place::delay("running"), Place::servers("repairman", 1)];
-    let outcome = simulate(&Model { name: "repairman".to_owned(), stations, classes: vec![class] }, JOBS);
+    let outcome =
+        simulate(&QueueingNetwork { name: "repairman".to_owned(), stations, classes: vec![class] }, JOBS);
     // The probability of k broken machines is that of none times N! / (N - k)! (repair / run)^k.
     let ratio = repair_ms / run_ms;
     let mut weights = vec![1.0];
@@ -150,7 +151,8 @@ fn open_jackson_network() {
         ],
     };
     let stations = vec![Place::servers("cpu", 1), Place::servers("disk", 1), Place::servers("network", 2)];
-    let outcome = simulate(&Model { name: "jackson".to_owned(), stations, classes: vec![class] }, 50_000);
+    let outcome =
+        simulate(&QueueingNetwork { name: "jackson".to_owned(), stations, classes: vec![class] }, 50_000);
     // Visits of a request: 10 to the CPU, 6 to the disk, 3 to the network. Loads 0.5, 0.6, and 0.9 of two servers.
     let m_m_1 = |service_s: f64, rate: f64| service_s / (1.0 - rate * service_s);
     let stays = [m_m_1(0.005, 100.0), m_m_1(0.010, 60.0), 0.030 / (1.0 - 0.45 * 0.45)];
@@ -176,7 +178,8 @@ fn closed_network_by_mean_value_analysis() {
     };
     let mut stations: Vec<Place> = ["cpu", "disk", "bus"].map(|name| Place::servers(name, 1)).to_vec();
     stations.push(Place::delay("think"));
-    let outcome = simulate(&Model { name: "closed".to_owned(), stations, classes: vec![class] }, JOBS / 2);
+    let outcome =
+        simulate(&QueueingNetwork { name: "closed".to_owned(), stations, classes: vec![class] }, JOBS / 2);
     // Reiser and Lavenberg: a job that comes sees the others as if it were not there.
     let (mut lengths, mut cycle) = ([0.0; 3], 0.0);
     for count in 1..=jobs {
@@ -200,7 +203,8 @@ fn a_full_station_blocks_the_one_before() {
         visits: vec![Visit::then(0, exponential(10.0), 1), Visit::last(1, exponential(10.0))],
     };
     let stations = vec![Place::servers("first", 1), Place::servers("second", 1).with_room(1)];
-    let outcome = simulate(&Model { name: "line".to_owned(), stations, classes: vec![class] }, JOBS / 2);
+    let outcome =
+        simulate(&QueueingNetwork { name: "line".to_owned(), stations, classes: vec![class] }, JOBS / 2);
     assert_holds(response(&outcome), 3.0 / (100.0 * 2.0 / 3.0));
     assert!((outcome.stations[0].busy - 1.0).abs() < 1e-9);
 }
@@ -214,7 +218,7 @@ fn stations_that_wait_for_each_other_are_found() {
     };
     let stations = ["left", "right"].map(|name| Place::servers(name, 1).with_room(1)).to_vec();
     let classes = vec![class("there", 0, 1), class("back", 1, 0)];
-    let model = Model { name: "swap".to_owned(), stations, classes };
+    let model = QueueingNetwork { name: "swap".to_owned(), stations, classes };
     let stop = Stop { count: Some(JOBS), ..Stop::default() };
     let options = Options { seed: SEED, warm_up: None, stop };
     let message = run(&model, &options, &mut |_| {}).unwrap_err().to_string();
@@ -244,7 +248,7 @@ fn same_seed_same_outcome_and_an_interval_may_end_a_run() {
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     let good = single(Place::servers("cpu", 1), 10.0, exponential(5.0));
-    let message = |change: &dyn Fn(&mut Model)| {
+    let message = |change: &dyn Fn(&mut QueueingNetwork)| {
         let mut model = good.clone();
         change(&mut model);
         let stop = Stop { count: Some(1), ..Stop::default() };

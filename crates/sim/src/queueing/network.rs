@@ -7,7 +7,7 @@ use crate::error::SimError;
 
 /// Stations, and jobs that go from one to the next.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Model {
+pub struct QueueingNetwork {
     /// What to call it.
     pub name: String,
     /// Its stations.
@@ -114,7 +114,7 @@ impl Visit {
     }
 }
 
-impl Model {
+impl QueueingNetwork {
     /// Whether it can be simulated.
     pub(super) fn check(&self) -> Result<(), SimError> {
         if self.classes.is_empty() {

@@ -4,15 +4,15 @@ use pio_machine::Duration;
 
 /// Service times, ascending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Distribution {
+pub struct ServiceTimes {
     sorted: Vec<Duration>,
 }
 
-impl Distribution {
+impl ServiceTimes {
     /// Of these times, in any order.
-    pub fn new(mut times: Vec<Duration>) -> Distribution {
+    pub fn new(mut times: Vec<Duration>) -> ServiceTimes {
         times.sort_unstable();
-        Distribution { sorted: times }
+        ServiceTimes { sorted: times }
     }
 
     /// The times, ascending.
@@ -36,7 +36,7 @@ impl Distribution {
 
     /// The root mean square of the horizontal distance between the two curves of "how many took at most so long", seconds
     /// (the demerit figure of Ruemmler and Wilkes 1994).
-    pub fn distance_s(&self, other: &Distribution) -> f64 {
+    pub fn distance_s(&self, other: &ServiceTimes) -> f64 {
         let (own, others) = (self.sorted.len(), other.sorted.len());
         if own == 0 || others == 0 {
             return 0.0;
@@ -61,8 +61,8 @@ impl Distribution {
 mod tests {
     use super::*;
 
-    fn ms(times: &[u64]) -> Distribution {
-        Distribution::new(times.iter().map(|ms| Duration::from_picoseconds(ms * 1_000_000_000)).collect())
+    fn ms(times: &[u64]) -> ServiceTimes {
+        ServiceTimes::new(times.iter().map(|ms| Duration::from_picoseconds(ms * 1_000_000_000)).collect())
     }
 
     #[test]
