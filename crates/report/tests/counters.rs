@@ -159,8 +159,8 @@ fn small_writes_without_a_rate_have_no_cost() {
     let first = text.split("\n\n").next().unwrap();
     assert_eq!(
         first,
-        "Costliest: many small writes: takes up to 86 % of the run; how much of it can be saved is not known,\n  \
-         most on /home/c.\n\
+        "Costliest: many small writes: takes up to 86 % of the run; how much of it can be saved is not\n  \
+         known, most on /home/c.\n\
          Change: gather them in a buffer of a MiB or more, and write that; in MPI-IO, write collectively."
     );
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
