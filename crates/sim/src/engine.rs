@@ -39,7 +39,6 @@ use crate::process::{Delivery, Process, Then};
 use crate::server::Part;
 use crate::workload::Workload;
 use store_requests::StoreLinks;
-pub(crate) use store_requests::StoreRequest;
 
 /// What can be chosen beside machine and strategy.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,10 +5,9 @@ use std::ops::Range;
 
 use pio_layout::Extents;
 use pio_plan::{Access, Action, Direction, IoError, Message, Piece, StateMachine};
-use pio_protocol::client::Naming;
+use pio_protocol::client::{Exchange, Naming};
 use pio_trace::{Call, HandleId};
 
-use crate::engine::StoreRequest;
 use crate::kernel::Time;
 
 /// A rank's state.
@@ -172,6 +171,16 @@ pub(crate) struct Request {
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
     pub(crate) start: Time,
+}
+
+/// A request to a server of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoreRequest {
+    pub(crate) server: u32,
+    /// Offset in the file of its first byte.
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+    pub(crate) exchange: Exchange,
 }
 
 /// What a request that names many pieces says.

@@ -15,21 +15,11 @@ use pio_trace::{Call, Event, Flags, HandleId, Target};
 
 use super::Engine;
 use crate::kernel::Time;
-use crate::process::Scattered;
+use crate::process::{Scattered, StoreRequest};
 use crate::server::Part;
 
 /// A server numbers its files from the seconds of its first start on, times 65,536: so many bytes a file's number takes.
 const FILE_COUNT: u64 = 1 << 46;
-
-/// A request of the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StoreRequest {
-    pub(crate) server: u32,
-    /// Offset in the file of its first byte.
-    pub(crate) offset: u64,
-    pub(crate) bytes: u64,
-    pub(crate) exchange: Exchange,
-}
 
 /// The links of all ranks to all servers.
 #[derive(Debug, Default)]
