@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use pio_protocol::frame::Prefix;
 use pio_protocol::handshake::Greeting;
 use pio_protocol::server::{Action, ConnectionId, Event, Server};
-use pio_protocol::{ClientId, Limits, ClientProcess, ProtocolError, Reply, Request};
+use pio_protocol::{ClientId, ClientProcess, Limits, ProtocolError, Reply, Request};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(greeting) = Greeting::decode(bytes) {

@@ -280,7 +280,7 @@ impl Topology {
         self.routing.class(switch, port, destination)
     }
 
-    /// A node that a packet from node to node heads for first, where the network spreads its load by detours (Valiant).
+    /// A node that a packet from node to node heads for first, where the network spreads its load so (Valiant).
     /// `draw` is any number: it chooses. The packet goes as if the waypoint were its destination until it is past it.
     pub fn waypoint(&self, from: u32, to: u32, draw: u64) -> Option<u32> {
         self.routing.waypoint(from, to, draw)

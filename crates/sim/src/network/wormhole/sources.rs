@@ -82,7 +82,7 @@ impl Wormhole {
             (message.from, message.to, message.age, message.next)
         };
         let waypoint = match self.description.choice {
-            // A detour takes a class of its own.
+            // A route by an intermediate node takes a class of its own.
             _ if self.classes.len() == 1 => None,
             Choice::Static => self.topology.static_waypoint(from, to),
             _ => self.topology.waypoint(from, to, self.stream.bits()),
