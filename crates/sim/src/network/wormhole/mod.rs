@@ -171,7 +171,7 @@ impl Wormhole {
         self.flit_hops
     }
 
-    /// How many messages are under way. If nothing happens any more ([`Network::next_time`]) and there are some, the
+    /// How many messages are under way. If nothing happens any more ([`next_time`](crate::kernel::Model::next_time)) and there are some, the
     /// network is in deadlock.
     pub fn under_way(&self) -> u64 {
         self.messages.count()
