@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{CString, c_int, c_void};
 use std::path::Path;
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
 
 use pio_layout::{Datatype, View};
 use pio_machine::Machine as Description;
@@ -25,6 +25,7 @@ use crate::core::file::handle::{Displacement, File};
 use crate::core::file::hints::Given;
 use crate::core::file::settings::Settings;
 use crate::core::mpi::memory::Memory;
+use crate::core::mpi::progress::PROGRAM_OF_TESTS;
 use crate::core::mpi::table::MpiTable;
 use crate::core::run::channel_pool::ChannelPool;
 use crate::core::storage::mode::Mode;
@@ -409,7 +410,9 @@ fn by_kind(actions: &[Action]) -> BTreeMap<(&'static str, Option<Rank>), Vec<Act
 
 fn assert_twins(name: &str, workload: &Workload, place: Place, hints: &Hints) {
     let folder = tempfile::tempdir().unwrap();
+    let program = PROGRAM_OF_TESTS.lock().unwrap_or_else(PoisonError::into_inner);
     let real = run(workload, place, hints, folder.path());
+    drop(program);
     let predicted = predict(workload, place, hints);
     for (rank, (real, predicted)) in real.iter().zip(&predicted).enumerate() {
         assert_eq!(real.len(), predicted.len(), "{name}, {place:?}: operations of rank {rank}");

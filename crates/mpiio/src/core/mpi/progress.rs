@@ -85,6 +85,11 @@ pub(crate) trait Task: Send + Sync {
     fn is_left(&self) -> bool;
 }
 
+/// Held by a test that is the program of this process: there is one list of tasks, and every call of a program carries on with
+/// all of them.
+#[cfg(test)]
+pub(crate) static PROGRAM_OF_TESTS: Mutex<()> = Mutex::new(());
+
 /// Tasks of which something is left.
 static BUSY: Mutex<Vec<Arc<dyn Task>>> = Mutex::new(Vec::new());
 /// How many these are, to be looked at without a lock.

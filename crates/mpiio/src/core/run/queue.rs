@@ -294,9 +294,11 @@ impl<R> Drop for Acquired<'_, R> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::PoisonError;
     use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::SeqCst};
 
     use super::*;
+    use crate::core::mpi::progress::PROGRAM_OF_TESTS;
 
     /// How many completions were told, and the last status.
     static TOLD: AtomicU32 = AtomicU32::new(0);
@@ -337,6 +339,7 @@ mod tests {
     /// one that panics.
     #[test]
     fn operations_are_carried_on_in_order_and_told_by_the_program() {
+        let _program = PROGRAM_OF_TESTS.lock().unwrap_or_else(PoisonError::into_inner);
         let queue = Queue::new(0_u32, true);
         let done = Arc::new(Mutex::new(Vec::new()));
         for name in 0..3 {
