@@ -314,13 +314,13 @@ fn what_outlives_the_command_runs_on_and_was_not_killed() {
     if !is_there("python3") {
         return;
     }
-    let (stop, ready) = (place.path().join("stop"), place.path().join("ready"));
+    let ready = place.path().join("ready");
     let script = format!(
         "import os, time\nos.setsid()\nf = open('{}', 'w'); f.write('x' * 100); f.flush()\nopen('{}', 'w')\n\
-         while not os.path.exists('{}'): time.sleep(0.02)\n",
+         while os.path.exists('{}'): time.sleep(0.02)\n",
         text(&data),
         text(&ready),
-        text(&stop)
+        text(&ready)
     );
     let daemon = place.path().join("daemon.py");
     fs::write(&daemon, script).expect("a script");
@@ -332,7 +332,7 @@ fn what_outlives_the_command_runs_on_and_was_not_killed() {
         text(&data)
     );
     let job = recorded(&["sh", "-c", &line]);
-    fs::write(&stop, "").expect("a file");
+    fs::remove_file(&ready).expect("the file of the daemon");
     let losses = Losses::of(&job.trace);
     let [running] = losses.running[..] else { panic!("one process runs on: {losses:?}") };
     let process = &job.trace.tables().processes[running.index()];
