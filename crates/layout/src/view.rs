@@ -62,6 +62,20 @@ impl View {
         Ok(view)
     }
 
+    /// The same for a filetype that may be longer than its extent. The bounds of a subarray inside a structure are the
+    /// structure's, whatever is before it (MPI 4.1, section 5.1.6). Programs use it once, not as tiles: that is what the view
+    /// shows.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    pub fn of_filetype(displacement: u64, etype_size: u64, filetype: Datatype) -> Result<View, LayoutError> {
+        let layout = filetype.layout();
+        let span = layout.upper_bound() - layout.lower_bound();
+        let is_too_short = layout.is_monotone() && filetype.extent() < span;
+        let filetype = if is_too_short { once(displacement, &filetype)? } else { filetype };
+        View::new(displacement, etype_size, filetype)
+    }
+
     /// All bytes of the file from `displacement` on.
     ///
     /// A displacement above `i64::MAX`, which no file has, is cut to it.
@@ -154,6 +168,16 @@ impl View {
         let end = positions.end.min(self.limit);
         self.layout_of(positions.start..end).unwrap_or_else(|_| Layout::empty())
     }
+}
+
+/// The filetype with an extent that puts a second tile beyond any file.
+fn once(displacement: u64, filetype: &Datatype) -> Result<Datatype, LayoutError> {
+    let Ok(displacement) = i64::try_from(displacement) else { return overflow("the displacement") };
+    // Where tiles begin depends on their extent alone; the lower bound may be anywhere.
+    let lower = filetype.layout().lower_bound();
+    let rest = i64::MAX.checked_sub(displacement).and_then(|rest| rest.checked_sub(lower));
+    let Some(rest) = rest else { return overflow("the end of the view") };
+    filetype.resized(lower, rest)
 }
 
 /// The smallest unit and period that tile as `tile` does with `extent`.

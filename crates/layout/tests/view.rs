@@ -265,3 +265,31 @@ fn the_whole_range_of_offsets() {
     assert!(Striping::new(1 << 62, 7, 2).is_err() && Striping::new(0, 1, 0).is_err());
     assert!(Striping::new(1, 0, 0).is_err() && Striping::new(1, 2, 2).is_err());
 }
+
+fn indexed(blocks: &[(u64, i64)]) -> Datatype {
+    Datatype::indexed(blocks, &Datatype::bytes(4)).unwrap()
+}
+
+#[test]
+fn a_filetype_longer_than_its_extent_is_used_once() {
+    let filetype = indexed(&[(2, 0), (3, 10)]).resized(40, 12).unwrap();
+    let view = View::of_filetype(100, 4, filetype).unwrap();
+    assert_eq!(view.offset_of(0), Some(100));
+    assert_eq!(view.offset_of(19), Some(100 + 51));
+    assert_eq!(view.offset_of(20), None);
+}
+
+/// PnetCDF's: a header, and behind it a subarray that sets the bounds.
+#[test]
+fn a_filetype_may_begin_before_its_bounds() {
+    let filetype = indexed(&[(128, 0), (10, 128), (10, 148)]).resized(512, 160).unwrap();
+    let view = View::of_filetype(0, 1, filetype).unwrap();
+    assert_eq!(view.offset_of(0), Some(0));
+    assert_eq!(view.offset_of(512 + 40), Some(592));
+}
+
+#[test]
+fn a_filetype_that_fits_its_extent_is_used_again_and_again() {
+    let filetype = indexed(&[(2, 0), (3, 10)]).resized(0, 60).unwrap();
+    assert_eq!(View::of_filetype(100, 4, filetype.clone()), View::new(100, 4, filetype));
+}

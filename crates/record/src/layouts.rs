@@ -123,7 +123,8 @@ impl Interner {
             [] => Ok(Datatype::bytes(etype_bytes)),
             description => Datatype::from_description(description),
         };
-        let view = filetype.ok().and_then(|filetype| View::new(displacement, etype_bytes, filetype).ok());
+        let view =
+            filetype.ok().and_then(|filetype| View::of_filetype(displacement, etype_bytes, filetype).ok());
         let Some(view) = view else {
             self.invalid += 1;
             return None;
@@ -146,5 +147,32 @@ impl Interner {
         tables.datatypes.push(datatype);
         self.datatypes.insert(description, id);
         Some(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// PnetCDF's for a variable: the header, and behind it a subarray, whose bounds count. Its views were taken for none.
+    #[test]
+    fn a_filetype_longer_than_its_extent_is_a_view() {
+        const HINDEXED: i64 = 4;
+        const RESIZED: i64 = 7;
+        const BYTE: [i64; 3] = [1, 1, 1];
+        let blocks = [HINDEXED, 3, 128, 10, 10, 0, 128, 148];
+        let words = [&[RESIZED, 128, 40][..], &blocks, &BYTE].concat();
+        let description: Vec<u8> = words.into_iter().flat_map(i64::to_le_bytes).collect();
+        let mut layouts = Layouts::default();
+        layouts.add_piece(0, 5, description.len() as u64, 0, &description);
+        layouts.add_view(6, 0, 1, 5);
+        let (mut interner, mut tables) = (Interner::default(), Tables::default());
+        let known = interner.intern(layouts, &mut tables);
+        assert_eq!(interner.invalid, 0);
+        let view = &tables.views[known.view(6).unwrap().index()];
+        assert_eq!(
+            (view.offset_of(128), view.offset_of(147), view.offset_of(148)),
+            (Some(128), Some(157), None)
+        );
     }
 }

@@ -1,7 +1,6 @@
 //! Views as MPI allows them: beside those that tile the file in order, two that are odd.
 //!
-//! A filetype may be longer than its extent: the bounds of a subarray inside a structure are the structure's, whatever
-//! is before it (MPI 4.1, section 5.1.6). Programs use it once, not as tiles: that is what such a view allows.
+//! A filetype may be longer than its extent: see [`View::of_filetype`].
 //!
 //! A filetype may overlap itself if the file is only read. Its data are read piece by piece.
 
@@ -33,11 +32,7 @@ impl FileView {
         filetype: &Datatype,
         writes: bool,
     ) -> Result<FileView, Status> {
-        let layout = filetype.layout();
-        let in_order = layout.is_monotone();
-        let too_short = in_order && filetype.extent() < layout.upper_bound() - layout.lower_bound();
-        let regular = if too_short { once(displacement, filetype)? } else { filetype.clone() };
-        match View::new(displacement, etype, regular) {
+        match View::of_filetype(displacement, etype, filetype.clone()) {
             Ok(regular) => Ok(FileView { regular, overlapping: None }),
             Err(LayoutError::NotMonotone { .. }) if !writes => {
                 let overlapping = Overlapping::new(displacement, filetype)?;
@@ -52,15 +47,6 @@ impl FileView {
             Err(_) => Err(Status::Argument),
         }
     }
-}
-
-/// The filetype with an extent that puts a second tile beyond any file.
-fn once(displacement: u64, filetype: &Datatype) -> Result<Datatype, Status> {
-    let displacement = i64::try_from(displacement).map_err(|_| Status::Displacement)?;
-    // Where tiles begin depends on their extent alone; the lower bound may be anywhere.
-    let lower = filetype.layout().lower_bound();
-    let rest = i64::MAX.checked_sub(displacement).and_then(|rest| rest.checked_sub(lower));
-    rest.and_then(|rest| filetype.resized(lower, rest).ok()).ok_or(Status::Io)
 }
 
 /// A filetype whose pieces may overlap, but begin in order.
@@ -148,24 +134,6 @@ mod tests {
         }
         let odd = FileView::new(0, 3, &indexed(&[(1, 0)]), false).map(drop);
         assert_eq!(odd, Err(Status::Argument));
-    }
-
-    #[test]
-    fn a_filetype_longer_than_its_extent_is_used_once() {
-        let filetype = indexed(&[(2, 0), (3, 10)]).resized(40, 12).unwrap();
-        let view = FileView::new(100, 4, &filetype, true).unwrap().regular;
-        assert_eq!(view.offset_of(0), Some(100));
-        assert_eq!(view.offset_of(19), Some(100 + 51));
-        assert_eq!(view.offset_of(20), None);
-    }
-
-    /// PnetCDF's: a header, and behind it a subarray that sets the bounds.
-    #[test]
-    fn a_filetype_may_begin_before_its_bounds() {
-        let filetype = indexed(&[(128, 0), (10, 128), (10, 148)]).resized(512, 160).unwrap();
-        let view = FileView::new(0, 1, &filetype, true).unwrap().regular;
-        assert_eq!(view.offset_of(0), Some(0));
-        assert_eq!(view.offset_of(512 + 40), Some(592));
     }
 
     #[test]
