@@ -88,12 +88,12 @@ pub fn simulate(
     engine.run()
 }
 
-/// Takes the machine of a rank's read or write, and gives the one that is to be driven in its place.
+/// Takes the machine of a rank's read, write or exchange of views, and gives the one that is to be driven in its place.
 pub type Replace<'a> =
     dyn Fn(u32, Box<dyn pio_plan::StateMachine + Send>) -> Box<dyn pio_plan::StateMachine + Send> + 'a;
 
-/// As [`simulate`], without a trace; each read and write of a rank is carried out by what `replace` makes of the strategy's
-/// machine: one that listens to it, say.
+/// As [`simulate`], without a trace; each read, write and exchange of views of a rank is carried out by what `replace` makes
+/// of the strategy's machine: one that listens to it, say.
 ///
 /// # Errors
 /// As [`simulate`].

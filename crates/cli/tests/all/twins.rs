@@ -23,48 +23,11 @@ const HINTS: &str = "cb_buffer_size=32768,ind_rd_buffer_size=16384,ind_wr_buffer
 const FILE_BLOCK: &str = "100000";
 const STORE_BLOCK: &str = "6600000";
 
-/// One node as the tests run on. Its times do not matter here.
-const MACHINE: &str = r#"
-name = "node"
-source = "made up"
-[nodes]
-count = 1
-cores = CORES
-switch = "1 us"
-copy = { bandwidth = "5 GB/s", piece = "10 ns" }
-[messages]
-send = "100 ns"
-receive = "100 ns"
-local-latency = "100 ns"
-[network]
-kind = "flat"
-link = { bandwidth = "5 GB/s", latency = "0 s" }
-[calls]
-open = "5 us"
-close = "1 us"
-seek = "100 ns"
-read = { call = "1 us", bandwidth = "5 GB/s" }
-write = { call = "1 us", bandwidth = "2 GB/s" }
-"#;
-
-const FILES: &str = r#"
-[storage]
-kind = "local"
-exclusive-writes = true
-"#;
-
-/// As `serve` deals files out by the words behind it.
-const SERVERS: &str = r#"
-[storage]
-kind = "striped"
-io = { count = 3, placement = "clustered", dedicated = true }
-strip = "8 KiB"
-read = { request = "5 us", bandwidth = "1 GB/s" }
-write = { request = "5 us", bandwidth = "1 GB/s" }
-open = "20 us"
-close = "20 us"
-takes-views = true
-"#;
+/// One node as the tests run on, with files or with servers.
+const MACHINE: &str = include_str!("../../../mpiio/tests/twin/machine.toml");
+const FILES: &str = include_str!("../../../mpiio/tests/twin/files.toml");
+const SERVERS: &str = include_str!("../../../mpiio/tests/twin/servers.toml");
+/// As described there.
 const SERVE: [&str; 4] = ["--servers", "3", "--strip", "8 KiB"];
 
 /// What a rank's call did: how often each message (what, to whom, bytes) and each request (what, to which server if to any,
@@ -126,7 +89,7 @@ fn scene(mpi: &Commands, storage: &str) -> Place {
     let place = Place::new();
     place.compile(&mpi.mpicc, "twins", include_str!("programs/twins.c"), &[]);
     let cores = std::thread::available_parallelism().unwrap().get();
-    let machine = MACHINE.replace("CORES", &cores.to_string());
+    let machine = MACHINE.replace("NODES", "1").replace("CORES", &cores.to_string());
     fs::write(place.join("node.toml"), format!("{machine}{storage}")).unwrap();
     place
 }

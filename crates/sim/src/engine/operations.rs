@@ -37,10 +37,6 @@ impl Engine<'_> {
         } else {
             self.strategy.alone(Rank(number), direction, access, &context)
         };
-        let machine = match self.replace {
-            Some(replace) => replace(rank, machine),
-            None => machine,
-        };
         self.run_machine(rank, machine, key, group, number);
     }
 
@@ -80,11 +76,15 @@ impl Engine<'_> {
     fn run_machine(
         &mut self,
         rank: u32,
-        mut machine: Box<dyn pio_plan::StateMachine + Send>,
+        machine: Box<dyn pio_plan::StateMachine + Send>,
         key: Key,
         group: u32,
         number: u32,
     ) {
+        let mut machine = match self.replace {
+            Some(replace) => replace(rank, machine),
+            None => machine,
+        };
         let mut actions = Vec::new();
         machine.handle(PlanEvent::Start, &mut actions);
         let process = &mut self.processes[rank as usize];

@@ -284,7 +284,7 @@ impl Inner {
         let bounds = (atomic && !access.positions.is_empty()).then(|| access.bounds());
         let machine = self.strategy.alone(Rank(0), direction, access, context);
         #[cfg(test)]
-        let machine = crate::core::file::twin::listen(machine);
+        let machine: Box<dyn StateMachine + Send> = crate::core::file::twin::listen(machine);
         let transfer = || {
             let mut means = Means { ranks: Ranks::None(&mut alone), storage: &self.storage };
             Ok(Driver::independent(machine, direction, memory).run(&mut means)?)
@@ -462,7 +462,7 @@ impl Operation {
         let group = Group { rank: Rank(file.rank), ranks: channel.communicator.ranks() };
         let machine = file.strategy.collective(group, direction, access, &context);
         #[cfg(test)]
-        let machine = crate::core::file::twin::listen(machine);
+        let machine: Box<dyn StateMachine + Send> = crate::core::file::twin::listen(machine);
         // Where a few ranks aggregate, they would have to pack or unpack what the others can do side by side.
         let packs = context.hints.aggregators(group.ranks) > group.ranks / 2;
         let driver = Driver::collective(channel, machine, direction, memory, packs);

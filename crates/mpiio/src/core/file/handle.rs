@@ -196,6 +196,8 @@ impl File {
         }
         let group = Group { rank: Rank(channel.communicator.rank()), ranks: site.ranks };
         let exchange = Box::new(ViewExchange::new(group, own.clone()));
+        #[cfg(test)]
+        let exchange = crate::core::file::twin::listen(exchange);
         let mut driver = Driver::collective(channel, exchange, Direction::Read, Memory::none(), false);
         to_the_end(channel, site.via, |channel| {
             let ranks = Ranks::On { channel, modifying: Some(&self.inner.alone) };

@@ -99,6 +99,12 @@ fn connected() -> Result<Store, StoreError> {
     Ok(connected.insert(store).clone())
 }
 
+/// From now on, files of the tests in this process are on these servers; or on none.
+#[cfg(test)]
+pub(crate) fn connect_to(store: Option<Store>) {
+    *CONNECTED.lock().unwrap_or_else(PoisonError::into_inner) = store;
+}
+
 /// An open file on servers.
 #[derive(Debug)]
 pub(crate) struct RemoteFile {
