@@ -28,24 +28,30 @@ HOOK_ON_DESCRIPTOR(fallocate, (int fd, int mode, off_t offset, off_t size), PIO_
 HOOK_ON_DESCRIPTOR(fallocate64, (int fd, int mode, off64_t offset, off64_t size), PIO_CALL_FALLOCATE, offset, size,
                    NEXT(fallocate64)(fd, mode, offset, size))
 
-/* posix_fallocate returns the error number instead of setting errno. */
-#define HOOK_POSIX_FALLOCATE(name, offset_type)                                                                        \
+/* A call that takes the descriptor `fd`, and returns the error number instead of setting errno. */
+#define HOOK_RETURNING_ERROR(name, parameters, call, next_call)                                                        \
     DECLARE_NEXT(name)                                                                                                 \
-    EXPORT int name(int fd, offset_type offset, offset_type size) {                                                    \
+    EXPORT int name parameters {                                                                                       \
         if (!tracked(fd))                                                                                              \
-            return NEXT(name)(fd, offset, size);                                                                       \
+            return next_call;                                                                                          \
         struct pioscope_span span;                                                                                     \
         pio_span_begin(&span);                                                                                         \
-        int error = NEXT(name)(fd, offset, size);                                                                      \
+        int error = next_call;                                                                                         \
         int saved = errno;                                                                                             \
         errno = error;                                                                                                 \
-        pio_finish_simple(&span, PIO_CALL_FALLOCATE, fd, (uint64_t)offset, (uint64_t)size, error == 0 ? 0 : -1);       \
+        pio_finish_simple(&span, call, fd, (uint64_t)offset, (uint64_t)size, error == 0 ? 0 : -1);                     \
         errno = saved;                                                                                                 \
         return error;                                                                                                  \
     }
 
-HOOK_POSIX_FALLOCATE(posix_fallocate, off_t)
-HOOK_POSIX_FALLOCATE(posix_fallocate64, off64_t)
+HOOK_RETURNING_ERROR(posix_fallocate, (int fd, off_t offset, off_t size), PIO_CALL_FALLOCATE,
+                     NEXT(posix_fallocate)(fd, offset, size))
+HOOK_RETURNING_ERROR(posix_fallocate64, (int fd, off64_t offset, off64_t size), PIO_CALL_FALLOCATE,
+                     NEXT(posix_fallocate64)(fd, offset, size))
+HOOK_RETURNING_ERROR(posix_fadvise, (int fd, off_t offset, off_t size, int advice), PIO_CALL_POSIX_FADVISE,
+                     NEXT(posix_fadvise)(fd, offset, size, advice))
+HOOK_RETURNING_ERROR(posix_fadvise64, (int fd, off64_t offset, off64_t size, int advice), PIO_CALL_POSIX_FADVISE,
+                     NEXT(posix_fadvise64)(fd, offset, size, advice))
 
 HOOK_ON_DESCRIPTOR(sync_file_range, (int fd, off64_t offset, off64_t size, unsigned flags), PIO_CALL_SYNC_FILE_RANGE,
                    offset, size, NEXT(sync_file_range)(fd, offset, size, flags))
@@ -62,22 +68,3 @@ EXPORT void sync(void) {
     NEXT(sync)();
     pio_finish_simple(&span, PIO_CALL_SYNC, -1, PIO_NO_OFFSET, 0, 0);
 }
-
-/* Both return the error number instead of setting errno. */
-#define HOOK_FADVISE(name, offset_type)                                                                                \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT int name(int fd, offset_type offset, offset_type size, int advice) {                                        \
-        if (!tracked(fd))                                                                                              \
-            return NEXT(name)(fd, offset, size, advice);                                                               \
-        struct pioscope_span span;                                                                                     \
-        pio_span_begin(&span);                                                                                         \
-        int error = NEXT(name)(fd, offset, size, advice);                                                              \
-        int saved = errno;                                                                                             \
-        errno = error;                                                                                                 \
-        pio_finish_simple(&span, PIO_CALL_POSIX_FADVISE, fd, (uint64_t)offset, (uint64_t)size, error == 0 ? 0 : -1);   \
-        errno = saved;                                                                                                 \
-        return error;                                                                                                  \
-    }
-
-HOOK_FADVISE(posix_fadvise, off_t)
-HOOK_FADVISE(posix_fadvise64, off64_t)
