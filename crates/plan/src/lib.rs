@@ -36,7 +36,7 @@ pub use hints::{HintError, Hints};
 pub use independent::Independent;
 pub use list::{EXTENTS, List};
 pub use machine::{Action, Choice, Event, Io, StateMachine};
-pub use message::{Description, Message, MessageError, Transfer};
+pub use message::{DataPath, Description, Message, MessageError};
 pub use nodes::Nodes;
 pub use sieving::Sieving;
 pub use site::{Context, Gaps, Site, Via, Views};

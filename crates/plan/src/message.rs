@@ -151,7 +151,7 @@ impl Message {
 /// How the data of a piece go to another rank. Its number is the first byte of the message that tells of them; a
 /// [`Message`] begins with a smaller one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transfer {
+pub enum DataPath {
     /// They are in their place in memory that both share, or are to be taken from there.
     InPlace = 16,
     /// In the message, behind the piece, in data order.
@@ -160,19 +160,19 @@ pub enum Transfer {
     InOutbox = 18,
 }
 
-impl Transfer {
-    const ALL: [Transfer; 3] = [Transfer::InPlace, Transfer::InMessage, Transfer::InOutbox];
+impl DataPath {
+    const ALL: [DataPath; 3] = [DataPath::InPlace, DataPath::InMessage, DataPath::InOutbox];
 
     /// That of a message, if it tells of data.
-    pub fn of(message: &[u8]) -> Option<Transfer> {
-        Transfer::ALL.into_iter().find(|transfer| message.first() == Some(&(*transfer as u8)))
+    pub fn of(message: &[u8]) -> Option<DataPath> {
+        DataPath::ALL.into_iter().find(|path| message.first() == Some(&(*path as u8)))
     }
 }
 
 impl Piece {
     /// Appends how its data go, the piece, and what went wrong with it, as the head of a message that tells of them.
-    pub fn encode(&self, transfer: Transfer, error: Option<IoError>, out: &mut Vec<u8>) {
-        out.push(transfer as u8);
+    pub fn encode(&self, path: DataPath, error: Option<IoError>, out: &mut Vec<u8>) {
+        out.push(path as u8);
         put(out, u64::from(self.client.0));
         put(out, self.index);
         put(out, self.window.start);
@@ -186,15 +186,15 @@ impl Piece {
     ///
     /// # Errors
     /// If there is none.
-    pub fn decode(input: &mut &[u8]) -> Result<(Transfer, Piece, Option<IoError>), MessageError> {
-        let transfer = Transfer::of(input).ok_or(MessageError { expected: "a message of data" })?;
+    pub fn decode(input: &mut &[u8]) -> Result<(DataPath, Piece, Option<IoError>), MessageError> {
+        let path = DataPath::of(input).ok_or(MessageError { expected: "a message of data" })?;
         take_byte(input, "a message of data")?;
         let client = u32::try_from(take(input)?).map_err(|_| MessageError { expected: "a rank" })?;
         let index = take(input)?;
         let window = take_range(input)?;
         let positions = take_range(input)?;
         let piece = Piece { client: Rank(client), index, window, positions };
-        Ok((transfer, piece, take_error(input)?))
+        Ok((path, piece, take_error(input)?))
     }
 }
 
@@ -287,8 +287,8 @@ mod tests {
         }
         let piece = Piece { client: Rank(9), index: 3, window: 10..900, positions: 1..2 };
         let mut bytes = Vec::new();
-        piece.encode(Transfer::InOutbox, error, &mut bytes);
-        assert_eq!(Piece::decode(&mut &bytes[..]), Ok((Transfer::InOutbox, piece, error)));
+        piece.encode(DataPath::InOutbox, error, &mut bytes);
+        assert_eq!(Piece::decode(&mut &bytes[..]), Ok((DataPath::InOutbox, piece, error)));
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use pio_layout::View;
 use pio_machine::Duration;
 use pio_plan::{
-    Access, Action, Context, Direction, Event as PlanEvent, Group, Io, Message, Piece, Rank, Transfer, Via,
+    Access, Action, Context, DataPath, Direction, Event as PlanEvent, Group, Io, Message, Piece, Rank, Via,
     ViewExchange, Views,
 };
 use pio_protocol::client::Naming;
@@ -110,7 +110,7 @@ impl Engine<'_> {
             }
             Action::SendData { to, piece, error } => {
                 let mut head = Vec::new();
-                piece.encode(Transfer::InMessage, error, &mut head);
+                piece.encode(DataPath::InMessage, error, &mut head);
                 let data = piece.positions.end - piece.positions.start;
                 let bytes = data + head.len() as u64;
                 // An aggregator gathers the pieces from its buffer; a client's data are in one piece.

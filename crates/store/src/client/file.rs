@@ -11,7 +11,7 @@ use pio_protocol::client::{
 };
 use pio_protocol::{Answer, Body, FileRef, Holder, Register, ReplyBody};
 
-use super::lane::{Answered, Lane, Payload};
+use super::link::{Answered, Payload, ServerLink};
 use super::memory::{Sink, Source};
 use super::store::Store;
 use super::watch::Watched;
@@ -313,21 +313,21 @@ impl StoreFile {
         let mut transfer = Transfer::new(direction);
         let placement = &self.file.placement;
         let servers = placement.servers_touched(view, &positions);
-        let mut lanes = self.store.lanes(&servers)?;
+        let mut links = self.store.links(&servers)?;
         let mut bytes = chunk_bytes(self.store.options().chunk_bytes, direction, view);
-        for lane in &mut lanes.lanes {
-            bytes = bytes.min(u64::from(lane.ready()?));
+        for link in &mut links.links {
+            bytes = bytes.min(u64::from(link.ready()?));
         }
         let window = self.store.options().window.max(1);
         let mut watched = self.store.watched();
         for chunk in Split::new(placement, view, positions, bytes, MOST_STRIPS) {
             let server = placement.server_of_slot(chunk.slot);
             let at = servers.partition_point(|other| *other < server);
-            let lane = lanes.lanes.get_mut(at).ok_or(StoreError::Confused { server })?;
-            if lane.waiting_for() >= window {
+            let link = links.links.get_mut(at).ok_or(StoreError::Confused { server })?;
+            if link.waiting_for() >= window {
                 // Several answers at a time: the server sends them so, and to wait costs more than to take them.
-                while lane.waiting_for() > window / 2 {
-                    self.settle(lane, &mut payload, &mut transfer, &mut watched, view)?;
+                while link.waiting_for() > window / 2 {
+                    self.settle(link, &mut payload, &mut transfer, &mut watched, view)?;
                 }
             }
             if transfer.has_failed() {
@@ -336,27 +336,27 @@ impl StoreFile {
             let failed = |failure| StoreError::Failed { path: self.path.clone(), server, failure };
             let list = chunk.list(naming, view, placement).map_err(failed)?;
             watched.sends(server, direction, view, &chunk);
-            lane.move_chunk(self.file, view, list, chunk, &payload)?;
+            link.move_chunk(self.file, view, list, chunk, &payload)?;
         }
-        for lane in &mut lanes.lanes {
-            while lane.waiting_for() > 0 {
-                self.settle(lane, &mut payload, &mut transfer, &mut watched, view)?;
+        for link in &mut links.links {
+            while link.waiting_for() > 0 {
+                self.settle(link, &mut payload, &mut transfer, &mut watched, view)?;
             }
         }
         transfer.finish().map_err(|error| StoreError::of(&self.path, error))
     }
 
-    /// Takes the next answer of a lane.
+    /// Takes the next answer of a link.
     fn settle(
         &self,
-        lane: &mut Lane,
+        link: &mut ServerLink,
         payload: &mut Payload,
         transfer: &mut Transfer,
         watched: &mut Watched,
         view: &View,
     ) -> Result<(), StoreError> {
-        let server = lane.server();
-        let Answered { chunk, body } = lane.answer(payload)?;
+        let server = link.server();
+        let Answered { chunk, body } = link.answer(payload)?;
         if let Some(chunk) = &chunk {
             watched.answered(server, view, chunk, self.moved(server, chunk, &body));
         }

@@ -1,12 +1,12 @@
 //! The client: what programs use.
 //!
-//! [`Store`] connects, [`StoreFile`] reads and writes. Underneath, a [lane] a server carries messages for
+//! [`Store`] connects, [`StoreFile`] reads and writes. Underneath, a [link] a server carries messages for
 //! `pio_protocol::client`, which decides what is sent, and comes back when a connection breaks.
 //!
 //! One operation talks to all servers it needs at once: it sends to each in turn, some megabytes ahead of the answers.
 
 mod file;
-mod lane;
+mod link;
 mod memory;
 mod options;
 mod store;

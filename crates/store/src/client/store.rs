@@ -11,7 +11,7 @@ use pio_protocol::{
 };
 
 use super::file::StoreFile;
-use super::lane::{Identity, Lane, Payload};
+use super::link::{Identity, Payload, ServerLink};
 use super::options::Options;
 use super::watch::{Watch, Watched};
 use crate::auth::{Token, random};
@@ -82,7 +82,7 @@ pub struct Store {
 
 #[derive(Debug)]
 struct Inner {
-    lanes: Vec<Mutex<Lane>>,
+    links: Vec<Mutex<ServerLink>>,
     strip_bytes: u64,
     options: Options,
     next_lock: AtomicU64,
@@ -91,8 +91,8 @@ struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        for lane in &mut self.lanes {
-            lane.get_mut().unwrap_or_else(PoisonError::into_inner).farewell();
+        for link in &mut self.links {
+            link.get_mut().unwrap_or_else(PoisonError::into_inner).farewell();
         }
     }
 }
@@ -127,11 +127,11 @@ impl Store {
             .map_err(|error| StoreError::Config { path: "/dev/urandom".into(), what: error.to_string() })?;
         let identity =
             Arc::new(Identity { client: ClientId(u128::from_le_bytes(client)), token, transport, options });
-        let lanes = (0..)
-            .zip(&description.servers)
-            .map(|(index, server)| Mutex::new(Lane::new(index, server.address.clone(), identity.clone())));
+        let links = (0..).zip(&description.servers).map(|(index, server)| {
+            Mutex::new(ServerLink::new(index, server.address.clone(), identity.clone()))
+        });
         let inner = Inner {
-            lanes: lanes.collect(),
+            links: links.collect(),
             strip_bytes: if description.strip_bytes == 0 { STRIP_BYTES } else { description.strip_bytes },
             options,
             next_lock: AtomicU64::new(1),
@@ -147,13 +147,13 @@ impl Store {
 
     /// Number of servers.
     pub fn servers(&self) -> u32 {
-        self.inner.lanes.len() as u32
+        self.inner.links.len() as u32
     }
 
     /// Bytes that went between this client and all servers since the store was connected to, for whatever files: see
     /// [`Traffic`]. Waits for operations that are under way.
     pub fn traffic(&self) -> Traffic {
-        self.inner.lanes.iter().map(|lane| hold(lane).traffic()).fold(Traffic::default(), Add::add)
+        self.inner.links.iter().map(|link| hold(link).traffic()).fold(Traffic::default(), Add::add)
     }
 
     /// Bytes of a strip of a new file that does not say otherwise.
@@ -361,13 +361,13 @@ impl Store {
     /// Asks servers (each once, ascending), all before any answer is waited for.
     pub(super) fn call_all(&self, path: &str, calls: Vec<(u32, Body)>) -> Result<Vec<Answer>, StoreError> {
         let servers: Vec<u32> = calls.iter().map(|(server, _)| *server).collect();
-        let mut lanes = self.lanes(&servers)?;
-        for (lane, (_, body)) in lanes.lanes.iter_mut().zip(calls) {
-            lane.ask(body)?;
+        let mut links = self.links(&servers)?;
+        for (link, (_, body)) in links.links.iter_mut().zip(calls) {
+            link.ask(body)?;
         }
         let mut answers = Vec::with_capacity(servers.len());
-        for lane in &mut lanes.lanes {
-            answers.push(lane.answer(&mut Payload::None)?.body.map_err(|failure| (lane.server(), failure)));
+        for link in &mut links.links {
+            answers.push(link.answer(&mut Payload::None)?.body.map_err(|failure| (link.server(), failure)));
         }
         answers
             .into_iter()
@@ -378,13 +378,13 @@ impl Store {
     }
 
     /// The ways to servers, ascending, for this operation alone.
-    pub(super) fn lanes(&self, servers: &[u32]) -> Result<Lanes<'_>, StoreError> {
-        let mut lanes = Vec::with_capacity(servers.len());
+    pub(super) fn links(&self, servers: &[u32]) -> Result<ServerLinks<'_>, StoreError> {
+        let mut links = Vec::with_capacity(servers.len());
         for &server in servers {
-            let lane = self.inner.lanes.get(server as usize).ok_or(StoreError::Confused { server })?;
-            lanes.push(hold(lane));
+            let link = self.inner.links.get(server as usize).ok_or(StoreError::Confused { server })?;
+            links.push(hold(link));
         }
-        Ok(Lanes { lanes })
+        Ok(ServerLinks { links })
     }
 
     pub(super) fn watched(&self) -> Watched {
@@ -450,17 +450,17 @@ impl Store {
     }
 }
 
-fn hold(lane: &Mutex<Lane>) -> MutexGuard<'_, Lane> {
-    lane.lock().unwrap_or_else(PoisonError::into_inner)
+fn hold(link: &Mutex<ServerLink>) -> MutexGuard<'_, ServerLink> {
+    link.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Ways to servers, held for one operation. What it leaves unanswered is given up.
-pub(super) struct Lanes<'a> {
-    pub(super) lanes: Vec<MutexGuard<'a, Lane>>,
+pub(super) struct ServerLinks<'a> {
+    pub(super) links: Vec<MutexGuard<'a, ServerLink>>,
 }
 
-impl Drop for Lanes<'_> {
+impl Drop for ServerLinks<'_> {
     fn drop(&mut self) {
-        self.lanes.iter_mut().for_each(|lane| lane.abandon());
+        self.links.iter_mut().for_each(|link| link.abandon());
     }
 }

@@ -7,7 +7,7 @@
 //! Data take one of three paths. Between ranks that share memory, a client copies its piece straight between the program's
 //! memory and its place in the aggregator's collective buffer, and the message only says that it is there; or the sender packs
 //! large pieces into its [outbox](super::buffers), if that [is faster](super::transfer_path), and the message says where. Else the bytes
-//! go in the message: [`Transfer`] tells which. The strategy's protocol tells when a buffer may be used again.
+//! go in the message: [`DataPath`] tells which. The strategy's protocol tells when a buffer may be used again.
 
 mod data;
 mod requests;
@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use pio_layout::LayoutError;
 use pio_plan::{
-    Access, Action, Direction, Event, IoError, Message, Piece, Rank, StateMachine, Transfer, Via,
+    Access, Action, DataPath, Direction, Event, IoError, Message, Piece, Rank, StateMachine, Via,
 };
 
 use crate::core::mpi::backoff::Backoff;
@@ -312,14 +312,14 @@ impl<M: StateMachine + ?Sized> Driver<M> {
     }
 
     fn understand(&mut self, channel: &mut Channel, from: Rank, bytes: &[u8]) -> Result<Event, IoError> {
-        if Transfer::of(bytes).is_none() {
+        if DataPath::of(bytes).is_none() {
             let message = Message::decode(bytes).map_err(|_| PROTOCOL_ERROR)?;
             return Ok(Event::Received { from, message });
         }
         let mut rest = bytes;
-        let (transfer, piece, error) = Piece::decode(&mut rest).map_err(|_| PROTOCOL_ERROR)?;
+        let (path, piece, error) = Piece::decode(&mut rest).map_err(|_| PROTOCOL_ERROR)?;
         if error.is_none() {
-            let placed = self.place(channel, transfer, from, &piece, rest);
+            let placed = self.place(channel, path, from, &piece, rest);
             self.note(placed);
         }
         Ok(Event::Data { from, piece, error })

@@ -1,7 +1,7 @@
 //! How data go from rank to rank.
 
 use pio_layout::pack;
-use pio_plan::{Direction, IoError, Piece, Rank, StateMachine, Transfer};
+use pio_plan::{DataPath, Direction, IoError, Piece, Rank, StateMachine};
 
 use super::{Driver, HEAD_BYTES, PROTOCOL_ERROR, out_of_place, start_in};
 use crate::core::run::channel::Channel;
@@ -34,12 +34,12 @@ impl<M: StateMachine + ?Sized> Driver<M> {
                 Direction::Read => shares,
             };
         let mut bytes = Vec::with_capacity(HEAD_BYTES + if shares || in_place { 0 } else { len as usize });
-        let transfer = match place {
-            Some(_) => Transfer::InOutbox,
-            None if in_place => Transfer::InPlace,
-            None => Transfer::InMessage,
+        let path = match place {
+            Some(_) => DataPath::InOutbox,
+            None if in_place => DataPath::InPlace,
+            None => DataPath::InMessage,
         };
-        piece.encode(transfer, error, &mut bytes);
+        piece.encode(path, error, &mut bytes);
         bytes.extend(place.iter().flat_map(|start| start.to_le_bytes()));
         channel.tally.messages += bytes.len() as u64;
         channel.tally.data += if error.is_some() { 0 } else { len };
@@ -71,18 +71,18 @@ impl<M: StateMachine + ?Sized> Driver<M> {
     pub(super) fn place(
         &mut self,
         channel: &mut Channel,
-        transfer: Transfer,
+        path: DataPath,
         from: Rank,
         piece: &Piece,
         rest: &[u8],
     ) -> Result<(), IoError> {
-        match (transfer, self.direction) {
+        match (path, self.direction) {
             // The client put them where they belong.
-            (Transfer::InPlace, Direction::Write) => Ok(()),
-            (Transfer::InPlace, Direction::Read) => self.take_in_place(channel, from, piece),
-            (Transfer::InOutbox, _) => self.take_from_outbox(channel, from, piece, rest),
-            (Transfer::InMessage, Direction::Write) => self.put_into_own(channel, from, piece, rest),
-            (Transfer::InMessage, Direction::Read) => self.put_into_memory(piece, rest),
+            (DataPath::InPlace, Direction::Write) => Ok(()),
+            (DataPath::InPlace, Direction::Read) => self.take_in_place(channel, from, piece),
+            (DataPath::InOutbox, _) => self.take_from_outbox(channel, from, piece, rest),
+            (DataPath::InMessage, Direction::Write) => self.put_into_own(channel, from, piece, rest),
+            (DataPath::InMessage, Direction::Read) => self.put_into_memory(piece, rest),
         }
     }
 

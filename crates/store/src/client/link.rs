@@ -53,11 +53,11 @@ pub(super) struct Answered {
 
 /// The way to one server.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct ServerLink {
     server: u32,
     address: String,
     identity: Arc<Identity>,
-    link: ClientSession,
+    session: ClientSession,
     connection: Option<Box<dyn Connection>>,
     /// Bytes that went over connections that are no more.
     traffic: Traffic,
@@ -70,14 +70,14 @@ pub(super) struct Lane {
     start: Instant,
 }
 
-impl Lane {
-    pub(super) fn new(server: u32, address: String, identity: Arc<Identity>) -> Lane {
+impl ServerLink {
+    pub(super) fn new(server: u32, address: String, identity: Arc<Identity>) -> ServerLink {
         let retry = Retry::new(identity.options.timeout);
-        Lane {
+        ServerLink {
             server,
             address,
             identity,
-            link: ClientSession::new(),
+            session: ClientSession::new(),
             connection: None,
             traffic: Traffic::default(),
             data_bytes: 0,
@@ -100,7 +100,7 @@ impl Lane {
 
     /// How many requests of the present operation are not answered yet.
     pub(super) fn waiting_for(&self) -> usize {
-        self.link.outstanding()
+        self.session.outstanding()
     }
 
     /// Connects if need be; says how many bytes of data a message may have.
@@ -114,7 +114,7 @@ impl Lane {
     /// Asks something without data.
     pub(super) fn ask(&mut self, body: Body) -> Result<(), StoreError> {
         // Asked even if the server cannot be reached: what is given up may have to be taken back.
-        let request = self.link.ask(body);
+        let request = self.session.ask(body);
         match self.connection {
             Some(_) => self.transmit(&request, &Payload::None),
             None => self.recover(&Payload::None),
@@ -130,7 +130,7 @@ impl Lane {
         chunk: Chunk,
         payload: &Payload,
     ) -> Result<(), StoreError> {
-        let request = self.link.ask_chunk(file, view, list, chunk, payload.direction());
+        let request = self.session.ask_chunk(file, view, list, chunk, payload.direction());
         self.transmit(&request, payload)
     }
 
@@ -154,7 +154,7 @@ impl Lane {
     /// Gives the present operation up. Its requests may be half done: the connection goes with them, so that nothing of
     /// them is done after what comes next.
     pub(super) fn abandon(&mut self) {
-        if self.link.abandon() {
+        if self.session.abandon() {
             self.disconnect();
         }
         self.retry.over();
@@ -163,7 +163,7 @@ impl Lane {
     /// Says goodbye, if anybody is there to hear it.
     pub(super) fn farewell(&mut self) {
         if self.connection.is_some() {
-            let request = self.link.ask(Body::Goodbye);
+            let request = self.session.ask(Body::Goodbye);
             let _ = self.put(&request, &Payload::None);
         }
     }
@@ -193,7 +193,7 @@ impl Lane {
             connection.set_timeouts(Some(timeout), Some(self.retry.timeout()))?;
             self.answer_timeout = timeout;
         }
-        match (payload, self.link.chunk(request.number), &request.body) {
+        match (payload, self.session.chunk(request.number), &request.body) {
             (Payload::Out(source), Some(chunk), Body::Write { .. }) => {
                 send_chunk(&mut **connection, &self.head, chunk, *source)
             }
@@ -207,13 +207,13 @@ impl Lane {
         let data_len = connection.receive(&mut self.head)?;
         let reply = Reply::decode(&self.head)?;
         if data_len > 0 {
-            let chunk = self.link.chunk(reply.number);
+            let chunk = self.session.chunk(reply.number);
             let fits = matches!(reply.body, Ok(Answer::Data { bytes, .. }) if bytes == data_len as u64);
             if let (true, Some(chunk), Payload::In(sink)) = (fits, chunk, &mut *payload) {
                 receive_chunk(&mut **connection, chunk, data_len as u64, *sink)?;
             }
         }
-        match self.link.hear(reply) {
+        match self.session.hear(reply) {
             Heard::Nothing => Ok(None),
             Heard::Answer { chunk, body, .. } => Ok(Some(Answered { chunk, body })),
             Heard::Again { request, .. } => {
@@ -274,7 +274,7 @@ impl Lane {
         connection.set_timeouts(Some(self.retry.timeout()), Some(self.retry.timeout()))?;
         self.connection = Some(connection);
         self.answer_timeout = self.retry.timeout();
-        for request in self.link.connected() {
+        for request in self.session.connected() {
             self.put(&request, payload)?;
         }
         Ok(())
