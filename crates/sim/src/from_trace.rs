@@ -2,7 +2,8 @@
 //!
 //! Replayed are: MPI-IO opens, closes, views, seeks, reads and writes, as the program asked for them (what a strategy
 //! made of them then is left out: here another one may carry them out); POSIX opens, closes, seeks, reads and writes
-//! that no MPI-IO call caused; and broadcasts to all processes. The time of every other call stays in the gap between
+//! that no MPI-IO call caused (what goes to a file that the MPI library opened is the library's, whenever it goes there:
+//! nonblocking operations go on while the program waits for them); and broadcasts to all processes. The time of every other call stays in the gap between
 //! those replayed, as it was recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,6 +87,8 @@ struct Reader<'t> {
     last_end_ns: Vec<u64>,
     /// Its last MPI-IO call: when it ended, and its number. What it caused lies before, and has the number.
     last_mpi: Vec<(u64, u64)>,
+    /// Handles that MPI-IO calls opened for themselves.
+    inner: BTreeSet<HandleId>,
 }
 
 impl<'t> Reader<'t> {
@@ -103,14 +106,21 @@ impl<'t> Reader<'t> {
             groups,
             programs: vec![Vec::new(); count],
         };
-        Reader { survey, ranks, workload, whole, last_end_ns: vec![0; count], last_mpi: vec![(0, 0); count] }
+        let (last_end_ns, last_mpi, inner) = (vec![0; count], vec![(0, 0); count], BTreeSet::new());
+        Reader { survey, ranks, workload, whole, last_end_ns, last_mpi, inner }
     }
 
     fn read(&mut self, event: &Event) {
         let Some(rank) = self.ranks.get(&event.process.0).map(|rank| *rank as usize) else { return };
         let (until_ns, number) = self.last_mpi[rank];
         let is_caused = event.is_physical() && number != 0 && event.operation == number;
-        let is_inside = event.layer() == Layer::Posix && (event.start_ns < until_ns || is_caused);
+        let is_of_mpi = event.handle.is_some_and(|handle| self.inner.contains(&handle));
+        let is_inside =
+            event.layer() == Layer::Posix && (event.start_ns < until_ns || is_caused || is_of_mpi);
+        // Where calls say what caused them, another thread's file does not become the library's.
+        if is_inside && event.op() == Op::Open && (is_caused || number == 0) {
+            self.inner.extend(event.handle);
+        }
         if event.layer() == Layer::MpiIo {
             self.last_mpi[rank] = (until_ns.max(event.end_ns()), event.operation);
         }
@@ -222,4 +232,70 @@ fn direction_of(op: Op) -> Direction {
 fn is_collective(event: &Event) -> bool {
     let moves_data = matches!(event.op(), Op::Read | Op::Write);
     event.layer() == Layer::MpiIo && moves_data && event.flags.contains(Flags::COLLECTIVE)
+}
+
+#[cfg(test)]
+mod tests {
+    use pio_trace::{File, FileId, Handle, Process, ProcessId, TraceWriter};
+
+    use super::*;
+
+    /// The library writes after `MPI_File_iwrite` returned, while the program waits; another file is the program's own.
+    #[test]
+    fn what_nonblocking_calls_do_later_is_not_the_programs() {
+        let process = Process {
+            rank: Some(0),
+            pid: 1,
+            host: "node1".into(),
+            command: "app".into(),
+            start_ns: 0,
+            end_ns: Some(1000),
+        };
+        let handle =
+            |file, collective| Handle { file: FileId(file), process: ProcessId(0), ranks: 1, collective };
+        let tables = Tables {
+            processes: vec![process],
+            files: vec![File { path: "/shared".into() }, File { path: "/own".into() }],
+            handles: vec![handle(0, 1), handle(0, 0), handle(1, 0)],
+            ..Tables::default()
+        };
+        let event = |call, handle, start_ns, elapsed_ns, operation| {
+            let mut event = Event::new(call, ProcessId(0), start_ns);
+            (event.handle, event.elapsed_ns, event.operation) =
+                (Some(HandleId(handle)), elapsed_ns, operation);
+            if matches!(event.op(), Op::Read | Op::Write) {
+                event.target = Target::Extent { offset: 0 };
+                (event.size, event.result) = (100, 100);
+            }
+            event
+        };
+        let physical = |event| Event { flags: Flags::PHYSICAL, ..event };
+        let events = [
+            event(Call::MpiFileOpen, 0, 0, 50, 1),
+            physical(event(Call::Open, 1, 10, 20, 1)),
+            event(Call::Open, 2, 60, 5, 0),
+            event(Call::MpiFileIwriteAt, 0, 100, 10, 2),
+            event(Call::MpiFileIwriteAt, 0, 120, 10, 3),
+            // Of the first operation, and while the program waits for both.
+            physical(event(Call::Pwrite, 1, 200, 10, 2)),
+            event(Call::Pwrite, 1, 220, 10, 0),
+            event(Call::Pwrite, 2, 240, 10, 0),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.pio");
+        let mut writer = TraceWriter::create(&path, tables).unwrap();
+        events.iter().for_each(|event| writer.push(event).unwrap());
+        writer.finish().unwrap();
+        let workload = Workload::from_trace(&Trace::open(&path).unwrap()).unwrap();
+        let requests: Vec<HandleId> = workload.programs[0]
+            .iter()
+            .filter_map(|step| match &step.what {
+                What::Request { handle, .. } => Some(*handle),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(requests, [HandleId(2)]);
+        let accesses = workload.programs[0].iter().filter(|step| matches!(step.what, What::Access { .. }));
+        assert_eq!(accesses.count(), 2);
+    }
 }

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex};
 
 use pio_layout::View;
 use pio_plan::{Access, Action, Choice, Event, Hints, Message, Rank, StateMachine, Strategy, ViewExchange};
+use pio_sim::workload::What;
 use pio_sim::{Options, Workload};
 use pio_trace::Trace;
 use rand::{RngExt, SeedableRng};
@@ -210,13 +211,23 @@ fn workloads_of_the_literature_on_servers_ask_for_the_same() {
     assert_workloads_of_the_literature(&Scene::of_servers());
 }
 
-/// Traces that Pioscope recorded of real programs; `tests/twin/README.md` says how.
+/// A trace that Pioscope recorded of a real program; `tests/twin/README.md` says how.
+fn recorded(name: &str) -> Workload {
+    let path = format!("{}/tests/twin/{name}.pio", env!("CARGO_MANIFEST_DIR"));
+    Workload::from_trace(&Trace::open(path.as_ref()).unwrap()).unwrap()
+}
+
 fn assert_recorded_programs(scene: &Scene) {
     for name in ["collapse", "nonblocking", "pnetcdf"] {
-        let path = format!("{}/tests/twin/{name}.pio", env!("CARGO_MANIFEST_DIR"));
-        let workload = Workload::from_trace(&Trace::open(path.as_ref()).unwrap()).unwrap();
-        assert_everywhere(scene, name, &workload, true);
+        assert_everywhere(scene, name, &recorded(name), true);
     }
+}
+
+/// The MPI carried nonblocking calls on while the program waited: that is not to be done once more.
+#[test]
+fn what_the_recorded_mpi_did_is_not_the_programs() {
+    let steps = recorded("nonblocking").programs.concat();
+    assert!(!steps.iter().any(|step| matches!(step.what, What::Request { .. })));
 }
 
 #[test]
