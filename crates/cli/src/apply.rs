@@ -84,6 +84,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         hints.striping_factor.is_none(),
         "hint striping_factor: the file system, or the store, says over how many servers a file goes"
     );
+    if let Some((key, _)) = hints.own.pairs().first() {
+        bail!("hint {key}: only the MPI library itself follows it: it is for predictions (--strategy romio)");
+    }
     let store = arguments.store.map(|path| {
         path.canonicalize()
             .with_context(|| format!("{}: cannot find the store's description", path.display()))

@@ -11,16 +11,14 @@ use pio_plan::{Hints, Strategy};
 use pio_sim::{Change, Options, SimError, Workload, simulate};
 use pio_trace::{FileId, Trace};
 
+use crate::own_way;
 use crate::progress::Progress;
-
-/// What collective calls are carried out by: what MPI libraries do.
-const STRATEGY: Strategy = Strategy::TwoPhase;
 
 /// Strategies that may take the place of the MPI library's own for collective calls, and how the gain is told.
 const OTHER_STRATEGIES: [(Strategy, &str); 3] = [
-    (Strategy::TwoPhase, "two-phase in place of the MPI's own, whose time is the recorded one"),
-    (Strategy::ViewBased, "view-based in place of the MPI's own, whose time is the recorded one"),
-    (Strategy::Ecio, "ecio in place of the MPI's own, whose time is the recorded one"),
+    (Strategy::TwoPhase, "two-phase in place of the MPI's own"),
+    (Strategy::ViewBased, "view-based in place of the MPI's own"),
+    (Strategy::Ecio, "ecio in place of the MPI's own"),
 ];
 /// Part of the time that a change must save at least: less is within what predictions are off.
 const NOISE: f64 = 0.02;
@@ -41,20 +39,17 @@ pub fn predict_gains(trace: &Trace, explanation: &mut Explanation, machines: &[M
     let workload = Workload::from_trace(trace)?;
     let changed: Vec<_> =
         explanation.findings.iter().map(|finding| with_change(&workload, finding)).collect();
-    let split = explanation.mpi_io.total();
-    let recorded_s = split.total_ns() as f64 / 1e9 / explanation.process_count.max(1) as f64;
+    // What the program's MPI library does by itself, before and after.
+    let own = own_way::of_trace(trace.tables()).strategy;
     for machine in machines {
+        let before_s = io_s(machine, &workload, own).with_context(|| machine.name.clone())?;
         for finding in explanation.findings.iter_mut().filter(|finding| finding.kind == Kind::InsideLibrary) {
-            finding.gains.extend(other_strategy(machine, &workload, recorded_s));
+            finding.gains.extend(other_strategy(machine, &workload, before_s));
         }
-        if changed.iter().all(Option::is_none) {
-            continue;
-        }
-        let before_s = io_s(machine, &workload, STRATEGY).with_context(|| machine.name.clone())?;
         for (finding, changed) in explanation.findings.iter_mut().zip(&changed) {
             let Some((change, changed)) = changed else { continue };
             // Ranks that would wait for each other cannot follow this advice as it stands.
-            if let Ok(after_s) = io_s(machine, changed, STRATEGY) {
+            if let Ok(after_s) = io_s(machine, changed, own) {
                 finding.gains.push(Gain { machine: machine.name.clone(), before_s, after_s, change });
             }
         }
@@ -72,12 +67,12 @@ fn gains_anywhere(finding: &Finding) -> bool {
 }
 
 /// The same calls by another strategy than that of the MPI library: the best of them.
-fn other_strategy(machine: &Machine, workload: &Workload, recorded_s: f64) -> Option<Gain> {
+fn other_strategy(machine: &Machine, workload: &Workload, before_s: f64) -> Option<Gain> {
     let predicted = OTHER_STRATEGIES
         .into_iter()
         .filter_map(|(strategy, change)| Some((io_s(machine, workload, strategy).ok()?, change)));
     let (after_s, change) = predicted.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    Some(Gain { machine: machine.name.clone(), before_s: recorded_s, after_s, change })
+    Some(Gain { machine: machine.name.clone(), before_s, after_s, change })
 }
 
 fn with_change(workload: &Workload, finding: &Finding) -> Option<(&'static str, Workload)> {

@@ -11,6 +11,7 @@ mod explain;
 mod gain;
 mod machines;
 mod mpi;
+mod own_way;
 mod predict;
 mod progress;
 mod record;

@@ -17,6 +17,8 @@ use tempfile::TempDir;
 pub(crate) struct Shim {
     /// The library, where `LD_PRELOAD` can name it.
     pub path: PathBuf,
+    /// The compiler that compiled it.
+    pub mpicc: PathBuf,
     _temporary: Option<TempDir>,
 }
 
@@ -33,7 +35,7 @@ pub(crate) fn build(mpicc: &Path, name: &str, sources: &[(&str, &str)]) -> Resul
     let Some(cache) = writable_cache() else {
         let folder = elsewhere()?;
         let path = pio_record::compile_shim(mpicc, sources, folder.path())?;
-        return Ok(Shim { path, _temporary: Some(folder) });
+        return Ok(Shim { path, mpicc: mpicc.to_owned(), _temporary: Some(folder) });
     };
     let library = cache.join(&file);
     if !library.is_file() {
@@ -44,13 +46,13 @@ pub(crate) fn build(mpicc: &Path, name: &str, sources: &[(&str, &str)]) -> Resul
         fs::rename(&built, &library).with_context(|| format!("{}: cannot create", library.display()))?;
     }
     if can_be_preloaded(&library) {
-        return Ok(Shim { path: library, _temporary: None });
+        return Ok(Shim { path: library, mpicc: mpicc.to_owned(), _temporary: None });
     }
     let folder = elsewhere()?;
     let path = folder.path().join(file);
     fs::copy(&library, &path)
         .with_context(|| format!("{}: cannot copy it to be preloaded", library.display()))?;
-    Ok(Shim { path, _temporary: Some(folder) })
+    Ok(Shim { path, mpicc: mpicc.to_owned(), _temporary: Some(folder) })
 }
 
 /// What the library depends on: the sources, and which MPI and compiler stand behind `mpicc`.

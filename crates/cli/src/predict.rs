@@ -11,12 +11,13 @@ use clap::Args;
 use pio_explain::Explanation;
 use pio_machine::Machine;
 use pio_plan::{Hints, Strategy};
-use pio_report::Prediction;
+use pio_report::{AsItIs, Prediction};
 use pio_sim::{Options, Workload};
 use pio_trace::Trace;
 
 use crate::apply::HintArguments;
 use crate::explain;
+use crate::own_way;
 use crate::progress::{Progress, Working};
 use crate::sweep::{self, Axis, Outputs, Source, SweepDefinition};
 use crate::whole_file;
@@ -54,8 +55,9 @@ pub(crate) struct Arguments {
     /// Machines: names (pioscope machines list) or files, separated by commas
     #[arg(short, long, value_delimiter = ',', required = true, value_name = "MACHINE")]
     machine: Vec<String>,
-    /// Strategies, separated by commas
-    #[arg(short, long, value_delimiter = ',', default_value = "independent,two-phase")]
+    /// Strategies, separated by commas: those of apply, and romio, what the MPI library does by itself [default: what the
+    /// program's MPI library does by itself, independent and two-phase; sweeps: independent and two-phase]
+    #[arg(short, long, value_delimiter = ',', value_parser = Strategy::to_predict)]
     strategy: Vec<Strategy>,
     #[command(flatten)]
     hints: HintArguments,
@@ -83,7 +85,8 @@ impl FromStr for Measured {
     fn from_str(text: &str) -> Result<Measured, String> {
         let parts = text.split_once('=').and_then(|(what, trace)| Some((what.rsplit_once('/')?, trace)));
         let ((machine, strategy), trace) = parts.ok_or("expected MACHINE/STRATEGY=TRACE")?;
-        Ok(Measured { machine: machine.to_owned(), strategy: strategy.parse()?, trace: trace.into() })
+        let strategy = Strategy::to_predict(strategy)?;
+        Ok(Measured { machine: machine.to_owned(), strategy, trace: trace.into() })
     }
 }
 
@@ -109,14 +112,19 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     whole_file::check_folder(output)?;
     let stem = stem(&path);
 
+    let own = own_way::of_trace(trace.tables());
+    let strategies = strategies(&arguments.strategy, own.strategy);
     let mut predictions = Vec::new();
     for machine in &machines {
-        for &strategy in &arguments.strategy {
+        for &strategy in &strategies {
             let path = output.join(format!("{stem}-{}-{strategy}.pio", machine.name));
             let mut prediction = predict(machine, &workload, strategy, &hints, &path)?;
             prediction.measured_s = measured.get(&(machine.name.as_str(), strategy.name())).copied();
             predictions.push(prediction);
         }
+    }
+    if let Some(base) = base(&strategies, own.strategy) {
+        compare(&mut predictions, base, &own.why);
     }
     crate::print(&pio_report::predictions_text(&predictions))?;
     eprintln!("pioscope: wrote the simulated traces to {}", output.display());
@@ -124,6 +132,38 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         explain::write_html(path, &trace, &explain::explain(&trace)?, &predictions)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Predicted where nothing is said, beside what the program's MPI library does by itself.
+const BY_DEFAULT: [Strategy; 2] = [Strategy::Independent, Strategy::TwoPhase];
+
+/// Those that were asked for; by default what the MPI library does by itself comes first.
+fn strategies(asked: &[Strategy], own: Strategy) -> Vec<Strategy> {
+    if asked.is_empty() { [&[own], &BY_DEFAULT[..]].concat() } else { asked.to_vec() }
+}
+
+/// What the others are compared with: what an MPI library does by itself, if that is predicted; that of the program rather
+/// than another.
+fn base(strategies: &[Strategy], own: Strategy) -> Option<Strategy> {
+    let of_libraries = || strategies.iter().copied().filter(|strategy| Strategy::OWN.contains(strategy));
+    of_libraries().find(|strategy| *strategy == own).or_else(|| of_libraries().next())
+}
+
+/// Says of each prediction what it saves of the time that `base` takes on the same machine.
+fn compare(predictions: &mut [Prediction], base: Strategy, why: &str) {
+    let is_base = |prediction: &Prediction| prediction.strategy == base.name();
+    let times: BTreeMap<String, f64> = predictions
+        .iter()
+        .filter(|prediction| is_base(prediction))
+        .map(|prediction| (prediction.machine.clone(), prediction.io_time_s))
+        .collect();
+    for prediction in predictions {
+        prediction.as_it_is = times.get(&prediction.machine).map(|io_time_s| AsItIs {
+            io_time_s: *io_time_s,
+            strategy: base.name().to_owned(),
+            why: why.to_owned(),
+        });
+    }
 }
 
 /// What would come to light only after the work, or be lost by it.
@@ -169,7 +209,7 @@ fn sweep(arguments: Arguments, machines: Vec<Machine>, hints: Hints) -> Result<E
         source,
         name,
         machines,
-        strategies: arguments.strategy,
+        strategies: if arguments.strategy.is_empty() { BY_DEFAULT.to_vec() } else { arguments.strategy },
         hints,
         axes: arguments.sweep,
         seed: arguments.seed,
@@ -246,6 +286,7 @@ fn predict(
             .map(|(part, seconds)| (part.to_owned(), seconds))
             .collect(),
         measured_s: None,
+        as_it_is: None,
         crowd: (ranks_per_node > cores).then_some((ranks_per_node, cores)),
     })
 }

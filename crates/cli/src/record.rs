@@ -13,6 +13,7 @@ use pio_report::units;
 use pio_trace::Layer;
 
 use crate::mpi::{self, Shim};
+use crate::own_way;
 use crate::progress::Working;
 
 #[derive(Debug, Args)]
@@ -122,7 +123,12 @@ impl Job {
             mpi_shim: mpi.map(|shim| shim.path.clone()),
             spool: self.spool.clone(),
             environment: self.environment.clone(),
-            settings: Settings { measure: true, cache: mpi::user_cache(), ..Settings::default() },
+            settings: Settings {
+                measure: true,
+                cache: mpi::user_cache(),
+                mpi_library: mpi.and_then(|shim| own_way::note(&shim.mpicc, &self.command)),
+                ..Settings::default()
+            },
             ..Options::default()
         }
     }

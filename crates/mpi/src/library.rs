@@ -116,6 +116,15 @@ impl Library {
         &self.path
     }
 
+    /// The family that it is of. None for one of the standard's ABI, which both have, and if it is not known.
+    pub fn family(&self) -> Option<crate::Family> {
+        match self.abi? {
+            Abi::Mpich => Some(crate::Family::Mpich),
+            Abi::OpenMpi(_) => Some(crate::Family::OpenMpi),
+            Abi::Standard => None,
+        }
+    }
+
     pub(crate) fn is_of(&self, family: crate::Family) -> Option<bool> {
         Some(match self.abi? {
             Abi::Mpich => family == crate::Family::Mpich,

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use thiserror::Error;
 
 use crate::access::Direction;
+use crate::own_hints::OwnHints;
 
 /// Hints for collective I/O and file layout. Those that are not set leave the choice to us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct Hints {
     pub striping_unit: Option<u64>,
     /// `striping_factor`: servers (or storage targets) that the file is striped over.
     pub striping_factor: Option<u32>,
+    /// Those that only the MPI library's own way follows, in predictions.
+    pub own: OwnHints,
 }
 
 /// A hint that cannot be honoured.
@@ -41,9 +44,20 @@ pub enum HintError {
         /// Most allowed.
         most: u64,
     },
+    /// The value is none that the hint, one of [`OwnHints`], can have.
+    #[error("hint {key}: '{value}' is not {expected}")]
+    Own {
+        /// Its key.
+        key: String,
+        /// What was given.
+        value: String,
+        /// What can be given.
+        expected: &'static str,
+    },
     /// Nobody knows this hint.
     #[error(
-        "unknown hint '{0}' (known: cb_nodes, cb_buffer_size, ind_rd_buffer_size, ind_wr_buffer_size, striping_unit, striping_factor)"
+        "unknown hint '{0}' (known: cb_nodes, cb_buffer_size, ind_rd_buffer_size, ind_wr_buffer_size, striping_unit, striping_factor; to predict what the MPI library does by itself: {own})",
+        own = OwnHints::NAMES.join(", ")
     )]
     Unknown(String),
 }
@@ -102,8 +116,9 @@ impl Hints {
             for word in line.split([',', ' ', '\t']).filter(|word| !word.is_empty()) {
                 let (key, value) =
                     word.split_once('=').ok_or_else(|| HintError::NotAPair(word.to_owned()))?;
-                if !hints.set(key.trim(), value.trim())? {
-                    return Err(HintError::Unknown(key.trim().to_owned()));
+                let (key, value) = (key.trim(), value.trim());
+                if !hints.set(key, value)? && !hints.own.set(key, value)? {
+                    return Err(HintError::Unknown(key.to_owned()));
                 }
             }
         }
@@ -119,10 +134,11 @@ impl Hints {
             ind_wr_buffer_size: self.ind_wr_buffer_size.or(others.ind_wr_buffer_size),
             striping_unit: self.striping_unit.or(others.striping_unit),
             striping_factor: self.striping_factor.or(others.striping_factor),
+            own: self.own.or(&others.own),
         }
     }
 
-    /// The hints that are set, as key and value.
+    /// The hints that are set, as key and value, but for those that only the MPI library's own way follows.
     pub fn pairs(&self) -> Vec<(&'static str, u64)> {
         [
             ("cb_nodes", self.cb_nodes.map(u64::from)),
@@ -140,7 +156,8 @@ impl Hints {
     /// The same in the form that [`Hints::parse`] reads.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
-        for (key, value) in self.pairs() {
+        let pairs = self.pairs().into_iter().map(|(key, value)| (key, value.to_string()));
+        for (key, value) in pairs.chain(self.own.pairs()) {
             let separator = if text.is_empty() { "" } else { "," };
             let _ = write!(text, "{separator}{key}={value}");
         }
@@ -183,6 +200,8 @@ mod tests {
         assert_eq!(hints.cb_nodes, Some(4));
         assert_eq!(hints.striping_factor, None);
         assert_eq!(Hints::parse(&hints.to_text()).unwrap(), hints);
+        let own = "cb_nodes=2,romio_cb_read=automatic,romio_ds_write=disable,cb_config_list=*:2";
+        assert_eq!(Hints::parse(own).unwrap().to_text(), own);
     }
 
     #[test]
@@ -190,6 +209,14 @@ mod tests {
         let message = |text| Hints::parse(text).unwrap_err().to_string();
         assert_eq!(message("cb_nodes"), "hint 'cb_nodes': expected key=value");
         assert_eq!(message("cb_nodes=0"), "hint cb_nodes: '0' is not a number from 1 to 16777216");
+        assert_eq!(
+            message("romio_cb_read=maybe"),
+            "hint romio_cb_read: 'maybe' is not enable, disable or automatic"
+        );
+        assert_eq!(
+            message("cb_config_list=node7:1"),
+            "hint cb_config_list: 'node7:1' is not *:* or *:N, N ranks of each node"
+        );
         assert!(message("cb_node=4").starts_with("unknown hint 'cb_node' (known: cb_nodes,"));
     }
 

@@ -19,6 +19,7 @@ use pio_layout::number::{self, NumberError, put};
 use thiserror::Error;
 
 use crate::access::{Access, IoError, Piece, Rank};
+use crate::inside::Inside;
 
 /// What a rank says of its part in the operation.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +76,8 @@ pub enum Message {
     Register(View),
     /// Which data bytes of its registered view the sender reads or writes.
     TakePart(Range<u64>),
+    /// What an MPI library tells itself: only predicted, never sent.
+    Inside(Inside),
 }
 
 /// Bytes that are no message.
@@ -92,7 +95,15 @@ const REGISTER: u8 = 5;
 const TAKE_PART: u8 = 6;
 
 impl Message {
-    /// The message as bytes.
+    /// How many bytes it has.
+    pub fn size(&self) -> u64 {
+        match self {
+            Message::Inside(inside) => inside.bytes,
+            _ => self.encode().len() as u64,
+        }
+    }
+
+    /// The message as bytes; none for one inside an MPI library.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64);
         match self {
@@ -122,6 +133,7 @@ impl Message {
                 put_pair(&mut out, TAKE_PART, positions.start);
                 put(&mut out, positions.end.saturating_sub(positions.start));
             }
+            Message::Inside(_) => {}
         }
         out
     }

@@ -6,6 +6,7 @@ use crate::ecio::Ecio;
 use crate::independent::Independent;
 use crate::list::List;
 use crate::machine::StateMachine;
+use crate::romio::{self, Romio};
 use crate::sieving::Sieving;
 use crate::site::Context;
 use crate::strategy::Strategy;
@@ -35,6 +36,7 @@ impl Strategy {
                 None => Box::new(TwoPhase::new(group, direction, access, context)),
             },
             Strategy::Auto => Box::new(Auto::new(group, direction, access, context)),
+            Strategy::Romio => Box::new(Romio::new(group, direction, access, context)),
             Strategy::Independent | Strategy::Sieving | Strategy::List | Strategy::Ecio => {
                 self.alone(group.rank, direction, access, context)
             }
@@ -44,7 +46,7 @@ impl Strategy {
     /// Whether the ranks of a collective operation send each other messages; else each makes its own part alone.
     pub fn sends_messages(self) -> bool {
         match self {
-            Strategy::TwoPhase | Strategy::ViewBased | Strategy::Auto => true,
+            Strategy::TwoPhase | Strategy::ViewBased | Strategy::Auto | Strategy::Romio => true,
             Strategy::Independent | Strategy::Sieving | Strategy::List | Strategy::Ecio => false,
         }
     }
@@ -62,6 +64,7 @@ impl Strategy {
         match self {
             Strategy::Independent => Box::new(Independent::new(rank, direction, access)),
             Strategy::List => Box::new(List::new(rank, direction, access, guarded)),
+            Strategy::Romio => romio::alone(rank, direction, access, context),
             Strategy::TwoPhase | Strategy::ViewBased | Strategy::Ecio | Strategy::Auto
                 if context.servers > 0 =>
             {

@@ -88,11 +88,13 @@ impl Gaps {
 impl Site {
     /// What an operation goes by: the same on all ranks.
     pub fn context(&self, views: &Views, hints: &Hints, direction: Direction) -> Context {
-        let gaps = views.gaps;
+        let (gaps, asked) = (views.gaps, hints);
         let hints = self.hints_in_force(hints, direction);
         Context {
             aggregators: self.aggregators(&hints),
             hints,
+            asked: asked.clone(),
+            nodes: self.nodes.clone(),
             views: views.each.clone(),
             servers: self.servers(),
             guarded: gaps > Gaps::None && self.ranks > 1,
@@ -150,6 +152,10 @@ impl Site {
 pub struct Context {
     /// What the user asks for, as it holds there. The same on all ranks.
     pub hints: Hints,
+    /// What the user asks for, and nothing else: an MPI library's own way completes it by other rules.
+    pub asked: Hints,
+    /// The nodes that the ranks are on, if they are known.
+    pub nodes: Option<Arc<Nodes>>,
     /// Which ranks aggregate, ascending: as many of one node as of another. None: ranks at equal distances. The same on all
     /// ranks.
     pub aggregators: Option<Arc<[Rank]>>,

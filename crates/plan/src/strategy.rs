@@ -20,10 +20,12 @@ pub enum Strategy {
     Ecio,
     /// The cheapest of the others, operation by operation.
     Auto,
+    /// What ROMIO, the MPI-IO of MPICH and of the libraries made from it, does by itself. Only predicted.
+    Romio,
 }
 
 impl Strategy {
-    /// Every strategy.
+    /// Every strategy that can be applied.
     pub const ALL: [Strategy; 7] = [
         Strategy::Independent,
         Strategy::Sieving,
@@ -33,6 +35,18 @@ impl Strategy {
         Strategy::Ecio,
         Strategy::Auto,
     ];
+
+    /// What MPI libraries do by themselves: they are only predicted, since to apply them is to leave the library alone.
+    pub const OWN: [Strategy; 1] = [Strategy::Romio];
+
+    /// The strategy with this name, one of [`Strategy::ALL`] or [`Strategy::OWN`]: all that can be predicted.
+    ///
+    /// # Errors
+    /// The text names those that there are.
+    pub fn to_predict(name: &str) -> Result<Strategy, String> {
+        let all = || Strategy::ALL.into_iter().chain(Strategy::OWN);
+        all().find(|strategy| strategy.name() == name).ok_or_else(|| unknown(name, all()))
+    }
 
     /// The name users type and see.
     pub fn name(self) -> &'static str {
@@ -44,6 +58,7 @@ impl Strategy {
             Strategy::ViewBased => "view-based",
             Strategy::Ecio => "ecio",
             Strategy::Auto => "auto",
+            Strategy::Romio => "romio",
         }
     }
 
@@ -59,13 +74,22 @@ impl fmt::Display for Strategy {
     }
 }
 
+/// One that can be applied.
 impl FromStr for Strategy {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Strategy, String> {
-        Strategy::ALL.into_iter().find(|strategy| strategy.name() == name).ok_or_else(|| {
-            let known: Vec<&str> = Strategy::ALL.iter().map(|strategy| strategy.name()).collect();
-            format!("unknown strategy '{name}' (expected one of {})", known.join(", "))
-        })
+        if Strategy::OWN.iter().any(|strategy| strategy.name() == name) {
+            return Err(format!(
+                "'{name}' is what the MPI library does by itself, and can only be predicted: run the program without apply"
+            ));
+        }
+        let known = Strategy::ALL.into_iter().find(|strategy| strategy.name() == name);
+        known.ok_or_else(|| unknown(name, Strategy::ALL))
     }
+}
+
+fn unknown(name: &str, known: impl IntoIterator<Item = Strategy>) -> String {
+    let known: Vec<&str> = known.into_iter().map(Strategy::name).collect();
+    format!("unknown strategy '{name}' (expected one of {})", known.join(", "))
 }

@@ -543,7 +543,9 @@ impl StateMachine for TwoPhase {
             (_, Event::IoDone { result }) => self.accessed(result, actions),
             (_, Event::Data { from, piece, error }) => self.data_arrived(from, &piece, error, actions),
             (_, Event::Received { from, message }) => match message {
-                Message::Describe(_) | Message::TakePart(_) | Message::Register(_) => self.fail(actions),
+                Message::Describe(_) | Message::TakePart(_) | Message::Register(_) | Message::Inside(_) => {
+                    self.fail(actions)
+                }
                 Message::Grant { index } => self.granted(from, index, actions),
                 Message::Release { index } => self.released(from, index, actions),
                 Message::Acknowledge { error } => self.acknowledged(from, error, actions),

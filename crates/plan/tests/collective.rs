@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use pio_layout::{Datatype, View};
 use pio_plan::{
-    Access, Action, Context, Direction, Event, Gaps, Group, Hints, Io, IoError, Message, Nodes, Piece, Rank,
-    Site, Slot, StateMachine, Strategy, Via, ViewExchange, Views,
+    Access, Action, Context, Direction, Event, Gaps, Group, Hints, Io, IoError, Message, Nodes, OwnHints,
+    PerNode, Piece, Rank, Site, Slot, StateMachine, Strategy, Switch, Via, ViewExchange, Views,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -143,7 +143,10 @@ impl World {
     fn deliver(&mut self, (from, to): (Rank, Rank)) {
         match self.mail.get_mut(&(from, to)).unwrap().pop_front().unwrap() {
             Parcel::Message(message) => {
-                let message = Message::decode(&message.encode()).unwrap();
+                let message = match message {
+                    Message::Inside(_) => message,
+                    message => Message::decode(&message.encode()).unwrap(),
+                };
                 self.step(to, Event::Received { from, message });
             }
             Parcel::Data { piece, bytes, error } => {
@@ -180,6 +183,7 @@ impl World {
                         Message::Acknowledge { .. } => "acknowledge",
                         Message::Register(_) => "register",
                         Message::TakePart(_) => "take part",
+                        Message::Inside(_) => "inside",
                     };
                     *self.sent.entry(kind).or_default() += 1;
                     self.mail.entry((rank, to)).or_default().push_back(Parcel::Message(message));
@@ -308,11 +312,14 @@ impl World {
             }
             Io::Window { direction: Direction::Read, slot, file, .. } => {
                 self.requests.push((rank, file.clone()));
-                self.buffers[rank.index()][slot.index()].clear();
+                // To write, data of other ranks may be there already.
+                if self.direction == Direction::Read {
+                    self.buffers[rank.index()][slot.index()].clear();
+                }
                 let end = file.end.min(self.file.len() as u64).max(file.start);
                 for offset in file.clone() {
                     let byte = self.file.get(offset as usize).copied().unwrap_or(0);
-                    self.buffers[rank.index()][slot.index()].insert(offset, byte);
+                    self.buffers[rank.index()][slot.index()].entry(offset).or_insert(byte);
                 }
                 Ok(end - file.start)
             }
@@ -393,11 +400,18 @@ fn hints(cb_nodes: u32, cb_buffer_size: u64, striping_unit: Option<u64>) -> Hint
         ind_rd_buffer_size: Some(cb_buffer_size),
         ind_wr_buffer_size: Some(cb_buffer_size),
         striping_factor: None,
+        // Else ROMIO goes alone where ranks that are no neighbours overlap, and its locks do not suffice.
+        own: OwnHints {
+            cb_read: Some(Switch::Enable),
+            cb_write: Some(Switch::Enable),
+            aggregators_per_node: Some(PerNode::All),
+            ..OwnHints::default()
+        },
     }
 }
 
 fn strategy() -> impl proptest::strategy::Strategy<Value = Strategy> {
-    let others = proptest::sample::select(Strategy::ALL.to_vec());
+    let others = proptest::sample::select([&Strategy::ALL[..], &Strategy::OWN].concat());
     prop_oneof![2 => others, 1 => Just(Strategy::TwoPhase)]
 }
 

@@ -17,8 +17,7 @@ pub(crate) fn predict(
     options: &Options,
 ) -> PyResult<Prediction> {
     let machine = Machine::find(machine).map_err(error)?;
-    let strategy: Strategy =
-        strategy.parse().map_err(|message: String| error(anyhow::Error::msg(message)))?;
+    let strategy = Strategy::to_predict(strategy).map_err(|message| error(anyhow::Error::msg(message)))?;
     let hints = Hints::parse(hints).map_err(error)?;
     let workload = Workload::from_trace(trace).map_err(error)?;
     simulate(&machine, &workload, strategy, &hints, options, None, &mut |_| ()).map_err(error)

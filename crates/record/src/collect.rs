@@ -153,6 +153,8 @@ pub struct Settings {
     pub measure: bool,
     /// Keep what was measured in this folder for a day.
     pub cache: Option<PathBuf>,
+    /// The program's MPI library, as the trace is to name it.
+    pub mpi_library: Option<String>,
 }
 
 /// Reads every spool in `folder` and writes the trace `output` of the job named `job`.
@@ -201,6 +203,10 @@ pub(crate) fn collect_from(
     tables.notes.extend(faults.iter().map(|faults| (PageFaults::NOTE.to_owned(), faults.to_string())));
     let waits = processor_waits(&members);
     tables.notes.extend(waits.map(|wait| (ProcessorWait::NOTE.to_owned(), wait.to_string())));
+    if members.iter().any(|member| member.spool.header.rank.is_some()) {
+        let library = settings.mpi_library.iter().cloned();
+        tables.notes.extend(library.map(|library| (Tables::MPI_LIBRARY.to_owned(), library)));
+    }
     let mut interner = Interner::default();
     let epoch_ns = members.iter().map(Member::start_ns).min().unwrap_or(0);
     tables.epoch_ns = u64::try_from(epoch_ns).unwrap_or(0);

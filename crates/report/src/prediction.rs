@@ -19,11 +19,31 @@ pub struct Prediction {
     pub breakdown: Vec<(String, f64)>,
     /// The measured I/O time, seconds, if somebody measured.
     pub measured_s: Option<f64>,
+    /// What the program's MPI library does by itself on the same machine, if that was predicted, too.
+    pub as_it_is: Option<AsItIs>,
     /// Ranks and cores of a node, where there are more ranks than cores.
     pub crowd: Option<(u32, u32)>,
 }
 
+/// A prediction that others are compared with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AsItIs {
+    /// The strategy.
+    pub strategy: String,
+    /// Predicted I/O time, seconds.
+    pub io_time_s: f64,
+    /// How it is known that the program has it, as a sentence.
+    pub why: String,
+}
+
 impl Prediction {
+    /// The part of the time as it is that this prediction saves: negative if it takes longer; none for that itself, or if
+    /// it is not known.
+    pub fn saved(&self) -> Option<f64> {
+        let before = self.as_it_is.as_ref().filter(|before| before.strategy != self.strategy)?;
+        (before.io_time_s > 0.0).then(|| 1.0 - self.io_time_s / before.io_time_s)
+    }
+
     /// Predicted minus measured, over measured; none without a measurement.
     pub fn error(&self) -> Option<f64> {
         self.measured_s
@@ -51,6 +71,10 @@ pub(crate) fn table(predictions: &[Prediction]) -> Table {
     let measured = predictions.iter().any(|prediction| prediction.measured_s.is_some());
     let broken_down = predictions.iter().any(|prediction| !prediction.breakdown.is_empty());
     let mut columns = vec!["machine", "strategy", ">predicted I/O time", ">bandwidth"];
+    let compared = predictions.iter().any(|prediction| prediction.as_it_is.is_some());
+    if compared {
+        columns.push(">saved");
+    }
     if measured {
         columns.extend([">measured", ">error"]);
     }
@@ -64,6 +88,9 @@ pub(crate) fn table(predictions: &[Prediction]) -> Table {
             units::time_s(prediction.io_time_s),
             units::rate(prediction.bandwidth_bytes_per_s),
         ];
+        if compared {
+            row.push(prediction.saved().map_or("as it is".into(), |saved| format!("{:.0} %", saved * 100.0)));
+        }
         if measured {
             row.push(units::if_known(prediction.measured_s, units::time_s));
             row.push(prediction.error().map_or("–".into(), |error| format!("{:+.0} %", error * 100.0)));
@@ -76,8 +103,17 @@ pub(crate) fn table(predictions: &[Prediction]) -> Table {
     Table { title: "Predictions".into(), note: note(predictions), columns, rows: rows.collect() }
 }
 
-/// On which machines something is not predicted, and what.
+/// What is compared with what; on which machines something is not predicted, and what.
 fn note(predictions: &[Prediction]) -> String {
+    let base = predictions.iter().find_map(|prediction| prediction.as_it_is.as_ref());
+    let base = base.map(|base| {
+        format!("Saved: of the time of {}, what the MPI library does by itself. {}", base.strategy, base.why)
+    });
+    base.into_iter().chain(crowds(predictions)).collect::<Vec<_>>().join(" ")
+}
+
+/// On which machines ranks share cores.
+fn crowds(predictions: &[Prediction]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for Prediction { machine, crowd, .. } in predictions {
         let Some((ranks, cores)) = crowd else { continue };
@@ -94,7 +130,7 @@ fn note(predictions: &[Prediction]) -> String {
                 .to_owned(),
         );
     }
-    notes.join(" ")
+    notes
 }
 
 #[cfg(test)]
@@ -110,6 +146,7 @@ mod tests {
             bandwidth_bytes_per_s: 1e6,
             breakdown: Vec::new(),
             measured_s: None,
+            as_it_is: None,
             crowd,
         };
         let roomy = prediction("roomy", None);

@@ -33,6 +33,7 @@ fn prediction(name: &str) -> Prediction {
         bandwidth_bytes_per_s: 72e6,
         breakdown: vec![(name.into(), 2.0)],
         measured_s: Some(2.5),
+        as_it_is: None,
         crowd: Some((8, 2)),
     }
 }

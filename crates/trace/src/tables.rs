@@ -103,6 +103,15 @@ pub struct Tables {
 }
 
 impl Tables {
+    /// Name of the note that names the MPI library.
+    pub const MPI_LIBRARY: &str = "mpi library";
+
+    /// The MPI library that the program ran with, such as `MPICH (libmpich.so.12.2.0)`. None if the trace does not say.
+    pub fn mpi_library(&self) -> Option<&str> {
+        let note = self.notes.iter().find(|(name, _)| name == Tables::MPI_LIBRARY);
+        note.map(|(_, library)| library.as_str())
+    }
+
     /// The file behind a handle. None if either is missing (never for a trace that the reader accepted).
     pub fn file_of(&self, handle: HandleId) -> Option<&File> {
         let file = self.handles.get(handle.index())?.file;

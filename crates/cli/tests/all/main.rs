@@ -10,6 +10,7 @@ mod gain;
 mod jobs;
 mod miller_katz;
 mod mpi;
+mod own_way;
 mod reproduce_coll;
 mod reproduce_hong;
 mod serve;

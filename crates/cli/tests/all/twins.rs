@@ -20,12 +20,12 @@ const HINTS: &str = "cb_buffer_size=32768,ind_rd_buffer_size=16384,ind_wr_buffer
 
 /// Bytes of a rank's contiguous block. On some processors the library reads more than 256 KiB of a plain file block by block;
 /// and a server gets more of the other than one request takes.
-const FILE_BLOCK: &str = "100000";
+pub(crate) const FILE_BLOCK: &str = "100000";
 const STORE_BLOCK: &str = "6600000";
 
 /// One node as the tests run on, with files or with servers.
 const MACHINE: &str = include_str!("../../../mpiio/tests/twin/machine.toml");
-const FILES: &str = include_str!("../../../mpiio/tests/twin/files.toml");
+pub(crate) const FILES: &str = include_str!("../../../mpiio/tests/twin/files.toml");
 const SERVERS: &str = include_str!("../../../mpiio/tests/twin/servers.toml");
 /// As described there.
 const SERVE: [&str; 4] = ["--servers", "3", "--strip", "8 KiB"];
@@ -39,7 +39,7 @@ struct Done {
 }
 
 /// A read or write by MPI-IO of a rank.
-type CallOfRank = (u32, String, Call);
+pub(crate) type CallOfRank = (u32, String, Call);
 
 /// What each call of a trace did.
 fn done(trace: &Path) -> BTreeMap<CallOfRank, Done> {
@@ -85,7 +85,7 @@ fn done(trace: &Path) -> BTreeMap<CallOfRank, Done> {
 }
 
 /// A folder with the program, and the machine with this storage.
-fn scene(mpi: &Commands, storage: &str) -> Place {
+pub(crate) fn scene(mpi: &Commands, storage: &str) -> Place {
     let place = Place::new();
     place.compile(&mpi.mpicc, "twins", include_str!("programs/twins.c"), &[]);
     let cores = std::thread::available_parallelism().unwrap().get();

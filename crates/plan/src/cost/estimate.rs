@@ -62,7 +62,7 @@ impl Estimate {
 }
 
 /// What `operation` takes under `strategy`; none if that cannot be there (ECIO without servers, view-based two-phase
-/// without views) or is no strategy by itself (auto).
+/// without views), is no strategy by itself (auto) or only predicted.
 pub fn estimate(
     strategy: Strategy,
     operation: &Operation,
@@ -70,7 +70,7 @@ pub fn estimate(
     terms: &Terms,
 ) -> Option<Estimate> {
     let is_possible = match strategy {
-        Strategy::Auto => false,
+        Strategy::Auto | Strategy::Romio => false,
         Strategy::Ecio => setting.servers > 0,
         Strategy::ViewBased => setting.views,
         Strategy::Independent | Strategy::Sieving | Strategy::List | Strategy::TwoPhase => true,
@@ -87,7 +87,7 @@ pub fn estimate(
             Strategy::TwoPhase => sum.two_phase(true),
             Strategy::ViewBased => sum.two_phase(false),
             Strategy::Ecio => sum.ecio(),
-            Strategy::Auto => {}
+            Strategy::Auto | Strategy::Romio => {}
         }
     }
     Some(Estimate { strategy, parts: sum.parts, wire_bytes: sum.wire_bytes })

@@ -102,7 +102,7 @@ impl Engine<'_> {
         match action {
             Action::Send { to, message } => {
                 let call = call_of(&message);
-                let bytes = message.encode().len() as u64;
+                let bytes = message.size();
                 let to = self.workload.groups[group as usize][to.index()];
                 self.begin_message(rank, call, to, bytes);
                 let delivery = Delivery { key, from: rank, to, bytes, what: Content::Message(message) };
@@ -200,7 +200,9 @@ pub(super) fn time_to_copy(copy: &pio_machine::Copy, bytes: u64, pieces: u64) ->
 
 fn call_of(message: &Message) -> Call {
     match message {
-        Message::Describe(_) | Message::Register(_) | Message::TakePart(_) => Call::StrategyDescribe,
+        Message::Describe(_) | Message::Register(_) | Message::TakePart(_) | Message::Inside(_) => {
+            Call::StrategyDescribe
+        }
         Message::Grant { .. } | Message::Release { .. } => Call::StrategyGrant,
         Message::Acknowledge { .. } => Call::StrategyAcknowledge,
     }

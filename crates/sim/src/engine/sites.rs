@@ -8,8 +8,12 @@ use pio_protocol::{Name, Placement};
 use super::store_requests::speak_protocol;
 use crate::process::Process;
 
-/// Whether the servers take requests by view. A strategy that cannot do without takes it for granted.
+/// Whether the servers take requests by view. A strategy that cannot do without takes it for granted; to an MPI library's own
+/// way they are a file system.
 pub(super) fn take_views(storage: &Storage, strategy: Strategy) -> bool {
+    if Strategy::OWN.contains(&strategy) {
+        return false;
+    }
     let says_so = matches!(storage, Storage::Striped { takes_views: true, .. });
     says_so || (strategy == Strategy::Ecio && storage.io_nodes().is_some())
 }

@@ -158,6 +158,7 @@ pub(crate) fn of_words(words: &[u64]) -> Hints {
         striping_factor: word(3).map(|word| word as u32),
         ind_rd_buffer_size: word(4),
         ind_wr_buffer_size: word(5),
+        ..Hints::default()
     }
 }
 

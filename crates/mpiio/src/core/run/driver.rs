@@ -384,7 +384,9 @@ fn out_of_place(_: LayoutError) -> IoError {
 
 fn call_of(message: &Message) -> Call {
     match message {
-        Message::Describe(_) | Message::Register(_) | Message::TakePart(_) => Call::Describe,
+        Message::Describe(_) | Message::Register(_) | Message::TakePart(_) | Message::Inside(_) => {
+            Call::Describe
+        }
         Message::Grant { .. } | Message::Release { .. } => Call::Grant,
         Message::Acknowledge { .. } => Call::Acknowledge,
     }

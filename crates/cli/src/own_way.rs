@@ -1,0 +1,74 @@
+//! What the MPI library of a recorded program does by itself: what a prediction starts from.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use pio_mpi::{Family, Library};
+use pio_plan::Strategy;
+use pio_trace::Tables;
+
+/// What an MPI library does by itself, as a strategy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OwnWay {
+    /// The strategy.
+    pub strategy: Strategy,
+    /// How it is known, as a sentence.
+    pub why: String,
+}
+
+/// What the MPI library of a trace's program does by itself; where the trace does not name it, ROMIO's way is taken.
+pub(crate) fn of_trace(tables: &Tables) -> OwnWay {
+    match tables.mpi_library() {
+        Some(library) => {
+            OwnWay { strategy: way_of(library), why: format!("The program's MPI is {library}.") }
+        }
+        None => {
+            let strategy = Strategy::Romio;
+            OwnWay { strategy, why: "The trace does not name its MPI library: ROMIO is assumed.".to_owned() }
+        }
+    }
+}
+
+/// By a note of [`note`]: all but Open MPI have ROMIO.
+fn way_of(_library: &str) -> Strategy {
+    Strategy::Romio
+}
+
+/// What a trace says of the MPI library of a command, whose compiler this is.
+pub(crate) fn note(mpicc: &Path, command: &[OsString]) -> Option<String> {
+    let library = Library::of_compiler(mpicc)?;
+    let name = library.path().file_name()?.to_string_lossy().into_owned();
+    let family = match library.family()? {
+        Family::OpenMpi if asks_for_romio(command) => "Open MPI with ROMIO",
+        Family::OpenMpi => "Open MPI",
+        Family::Mpich => "MPICH",
+    };
+    Some(format!("{family} ({name})"))
+}
+
+/// Whether Open MPI is told to use ROMIO in place of OMPIO, on the command line or by the environment.
+fn asks_for_romio(command: &[OsString]) -> bool {
+    let is_romio = |value: &OsStr| value.to_string_lossy().starts_with("romio");
+    let by_word = command.windows(2).any(|words| words[0] == "io" && is_romio(&words[1]));
+    by_word || std::env::var_os("OMPI_MCA_io").is_some_and(|value| is_romio(&value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_mpi_may_be_told_to_use_romio() {
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert!(asks_for_romio(&words("mpiexec --mca io romio321 -n 4 ./a")));
+        assert!(!asks_for_romio(&words("mpiexec --mca io ompio -n 4 ./a")));
+        assert!(!asks_for_romio(&words("mpiexec -n 4 ./romio io")));
+    }
+
+    #[test]
+    fn a_trace_that_does_not_say_has_romio() {
+        let own = of_trace(&Tables::default());
+        assert_eq!(own.strategy, Strategy::Romio);
+        assert!(own.why.contains("assumed"), "{}", own.why);
+    }
+}

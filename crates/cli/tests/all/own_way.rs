@@ -1,0 +1,135 @@
+//! What MPI libraries do by themselves is predicted as they do it: a real job, recorded, and the same job predicted under
+//! the library's own way, make the same requests in the same order, rank by rank and call by call.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use pio_mpi::{Commands, Family};
+use pio_trace::{Flags, Layer, Op, Target, Trace};
+
+use crate::support::{Place, mpiexec};
+use crate::twins::{CallOfRank, FILE_BLOCK, FILES, scene};
+
+/// Direction, offset and bytes of the requests of a call, in order.
+type Requests = Vec<(Op, u64, u64)>;
+
+/// Several rounds for each aggregator, and several buffers of those that sieve.
+const SMALL: &str = "cb_buffer_size=32768,ind_rd_buffer_size=16384,ind_wr_buffer_size=16384";
+
+/// The MPIs of a family that are installed.
+fn mpis(family: Family, suffix: &str) -> Vec<Commands> {
+    let found = [Commands::first(), Commands::with_suffix(suffix)].into_iter().flatten();
+    let mut all: Vec<Commands> = found.filter(|mpi| mpi.family() == family).collect();
+    all.dedup();
+    if all.is_empty() {
+        eprintln!("skipped: no {family} on the PATH (mpicc or mpicc{suffix})");
+    }
+    all
+}
+
+/// The requests of each call of a trace.
+fn requests(trace: &Path) -> BTreeMap<CallOfRank, Requests> {
+    let trace = Trace::open(trace).unwrap();
+    let tables = trace.tables().clone();
+    let (mut calls, mut requests) = (BTreeMap::new(), BTreeMap::<_, Requests>::new());
+    let mut ended: BTreeMap<u32, Option<u64>> = BTreeMap::new();
+    for event in trace.events().map(|event| event.unwrap()) {
+        let Some(rank) = tables.processes[event.process.index()].rank else { continue };
+        if !matches!(event.op(), Op::Read | Op::Write) {
+            continue;
+        }
+        if event.layer() == Layer::MpiIo {
+            let path = &tables.file_of_event(&event).unwrap().path;
+            let name = path.rsplit('/').next().unwrap().to_owned();
+            calls.insert((rank, event.operation), (rank, name, event.call));
+        }
+        let Target::Extent { offset } = event.target else { continue };
+        if !event.flags.contains(Flags::PHYSICAL) {
+            continue;
+        }
+        // Who was given less than asked for asks for the rest, to learn whether the file ends there.
+        let is_short = event.transferred() < event.size;
+        let end = offset + event.transferred();
+        let before = ended.insert(rank, (event.op() == Op::Read && is_short).then_some(end)).flatten();
+        if event.op() == Op::Read && before == Some(offset) {
+            continue;
+        }
+        requests.entry((rank, event.operation)).or_default().push((event.op(), offset, event.size));
+    }
+    calls.into_iter().map(|(id, call)| (call, requests.remove(&id).unwrap_or_default())).collect()
+}
+
+/// Records the program of the twins under an MPI with these hints, predicts it, and compares.
+fn compare(place: &Place, mpi: &Commands, name: &str, strategy: &str, ranks: u32, hints: &str) {
+    let data = place.join(&format!("{name}-data/"));
+    fs::create_dir(&data).unwrap();
+    let lines: String = hints.split(',').map(|pair| pair.replace('=', " ") + "\n").collect();
+    fs::write(place.join(&format!("{name}.hints")), lines).unwrap();
+    let trace = format!("{name}.pio");
+    let mut record = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+    record.args(["record", "-o", &trace, "--mpicc"]).arg(&mpi.mpicc).arg("--").args(mpiexec(mpi, ranks));
+    record.arg("./twins").arg(&data).arg(FILE_BLOCK);
+    place.run(record.env("ROMIO_HINTS", place.join(&format!("{name}.hints")))).succeeds();
+    fs::create_dir(place.join(name)).unwrap();
+    let mut words = vec!["predict", &trace, "-m", "node.toml", "-s", strategy, "-o", name];
+    words.extend([hints].iter().filter(|hints| !hints.is_empty()).flat_map(|hints| ["--hints", hints]));
+    place.pioscope(words).succeeds();
+    let predicted = requests(&place.join(&format!("{name}/{name}-here-{strategy}.pio")));
+    let real = requests(&place.join(&trace));
+    assert_eq!(real.len(), predicted.len(), "{name}");
+    assert!(real.values().any(|requests| requests.len() > 1), "{name}: nothing was recorded");
+    for (call, real) in &real {
+        assert_eq!(real, &predicted[call], "{name}, {ranks} ranks, {hints}, {call:?}: real and predicted");
+    }
+}
+
+#[test]
+fn romio_makes_the_requests_that_are_predicted() {
+    for (index, mpi) in mpis(Family::Mpich, ".mpich").iter().enumerate() {
+        let place = scene(mpi, FILES);
+        // Of a second MPI with ROMIO only what shows that it does the same.
+        let ranks: &[u32] = if index == 0 { &[1, 2, 4, 8] } else { &[4] };
+        for ranks in ranks {
+            compare(&place, mpi, &format!("small-{index}-{ranks}"), "romio", *ranks, SMALL);
+        }
+        if index > 0 {
+            continue;
+        }
+        compare(&place, mpi, &format!("default-{index}"), "romio", 4, "");
+        for (number, more) in [
+            "romio_cb_write=enable,romio_cb_read=enable",
+            "romio_cb_write=disable,romio_cb_read=disable",
+            "romio_cb_write=disable,romio_ds_write=disable,romio_ds_read=disable",
+            "cb_nodes=2",
+            "cb_nodes=3,cb_config_list=*:*",
+            "striping_unit=10000,cb_config_list=*:*,romio_cb_write=enable",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let hints = format!("{SMALL},{more}");
+            compare(&place, mpi, &format!("hints-{index}-{number}"), "romio", 4, &hints);
+        }
+    }
+}
+
+/// What a prediction starts from is what the program's MPI library does; what cannot be applied says so.
+#[test]
+fn a_prediction_starts_from_what_the_library_does() {
+    let place = Place::new();
+    let generated = ["predict", "-w", "collapse,ranks=4", "-m", "sp-argonne"];
+    let found = place.pioscope(generated).succeeds();
+    let out = found.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(out.contains(" saved ") && out.contains(" as it is "), "{out}");
+    assert!(out.contains("The trace does not name its MPI library: ROMIO is assumed."), "{out}");
+    // As before where strategies are named that are all ours.
+    let named = place.pioscope([&generated[..], &["-s", "independent,two-phase"]].concat()).succeeds();
+    assert!(!named.out.contains("saved"), "{}", named.out);
+    let applied = place.pioscope(["apply", "-s", "romio", "--", "true"]);
+    assert_ne!(applied.code, Some(0));
+    assert!(applied.err.contains("run the program without apply"), "{}", applied.err);
+    let hinted = ["apply", "-s", "two-phase", "--hints", "romio_cb_write=enable", "--", "true"];
+    place.pioscope(hinted).fails_with("hint romio_cb_write: only the MPI library itself follows it");
+}
