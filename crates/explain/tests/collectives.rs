@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pio_explain::findings::{Detail, Finding, Kind};
+use pio_explain::findings::{Detail, Finding, Kind, Reference, Source};
 use pio_explain::{Explanation, TimeSplit};
 use pio_record::{MPI_SHIM, Options, Settings, compile_shim, run};
 use pio_trace::{
@@ -287,7 +287,13 @@ fn time_inside_the_library_is_a_finding_of_its_own() {
     // The recorder measured what copies take: four of the 20 MiB, of two ranks side by side.
     let mut measured = tables(2);
     measured.notes.push(("large requests".into(), "cached read 4000 (3900-4100) MB/s, in /".into()));
-    let lost_ns = explained(&measured, events()).findings[0].lost_ns.expect("a cost");
+    let finding = explained(&measured, events()).findings.remove(0);
+    let lost_ns = finding.lost_ns.expect("a cost");
+    assert_eq!(
+        finding.references.read,
+        Some(Reference { bytes_per_s: 4e9, source: Source::Recorder }),
+        "reports say what it was measured by"
+    );
     let copies_ms = 4.0 * f64::from(20 << 20) / 4e9 * 1e3;
     assert!((lost_ns / MS as f64 - (1400.0 - copies_ms) / 2.0).abs() < 0.01, "{lost_ns}");
     measured.notes[0].1 = "cached read 100 (90-110) MB/s, in /".into();

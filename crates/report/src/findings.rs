@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pio_explain::Explanation;
-use pio_explain::findings::{Cost, Detail, Finding, Gain, Kind, Reference, Source};
+use pio_explain::findings::{Cost, Detail, EXCHANGE_COPIES, Finding, Gain, Kind, Reference, Source};
 use pio_trace::{Flags, ProcessId};
 
 use crate::collectives;
@@ -251,6 +251,9 @@ fn comparison(finding: &Finding) -> Option<String> {
             units::time_s(finding.expected_ns / 1e9)
         ));
     }
+    if finding.kind == Kind::InsideLibrary && finding.counters.is_none() {
+        return Some(exchange(finding));
+    }
     let by_rate = matches!(
         finding.kind,
         Kind::SmallWrites
@@ -274,14 +277,6 @@ fn comparison(finding: &Finding) -> Option<String> {
             "No request of 1 MiB or more was recorded or measured that tells what larger ones reach.";
         return Some(if finding.counters.is_some() { counted } else { recorded }.into());
     }
-    let rate = |reference: Reference| {
-        let whence = match reference.source {
-            Source::Trace => "as others of this trace",
-            Source::Recorder => "measured when it was recorded",
-            Source::Counters => "as other files of this log",
-        };
-        format!("{} ({whence})", units::rate(reference.bytes_per_s))
-    };
     let rates: Vec<_> =
         [finding.references.read, finding.references.write].into_iter().flatten().map(rate).collect();
     if rates.is_empty() {
@@ -292,6 +287,31 @@ fn comparison(finding: &Finding) -> Option<String> {
         "In requests of 1 MiB or more, at {rates}, the same bytes would take {}.",
         units::time_s(finding.expected_ns / 1e9)
     ))
+}
+
+/// What an exchange of data in a collective call is measured by.
+fn exchange(finding: &Finding) -> String {
+    let (Some(copying), Some(_)) = (finding.references.read, finding.lost_ns) else {
+        return "No read of 1 MiB or more from the system's memory was recorded or measured that tells what it takes to \
+                exchange the data."
+            .into();
+    };
+    format!(
+        "With {} of the data in memory, at {}, and no small requests to the files, they would take {}.",
+        things(EXCHANGE_COPIES.into(), "copy", "copies"),
+        rate(copying),
+        units::time_s(finding.expected_ns / 1e9)
+    )
+}
+
+/// A rate, and where it comes from.
+fn rate(reference: Reference) -> String {
+    let whence = match reference.source {
+        Source::Trace => "as others of this trace",
+        Source::Recorder => "measured when it was recorded",
+        Source::Counters => "as other files of this log",
+    };
+    format!("{} ({whence})", units::rate(reference.bytes_per_s))
 }
 
 fn place(found: &Explanation, finding: &Finding, path: usize) -> String {

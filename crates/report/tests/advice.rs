@@ -130,3 +130,34 @@ fn the_parts_of_mpi_io_calls_are_told_first_and_as_a_table() {
     let row = text.lines().find(|line| line.contains("write") && line.contains("60 ms (43 %)"));
     assert!(row.is_some_and(|row| row.contains("40 ms (29 %)")), "{text}");
 }
+
+#[test]
+fn time_inside_the_library_is_told_with_what_it_is_measured_by() {
+    let mut tables = tables(2);
+    let own = |rank| Handle { file: FileId(0), process: ProcessId(rank), ranks: 1, collective: 0 };
+    tables.handles.extend((0..2).map(own));
+    let events = || {
+        let of_rank = |rank: u32, i: u64| {
+            let event = |call, handle, start, elapsed| {
+                let mut event = Event::new(call, ProcessId(rank), (100 * i + start) * MS);
+                (event.handle, event.operation) = (Some(HandleId(handle)), i + 1);
+                event.target = Target::Extent { offset: (i * 2 + u64::from(rank)) << 20 };
+                (event.size, event.result, event.elapsed_ns) = (1 << 20, 1 << 20, elapsed * MS);
+                event
+            };
+            let mut call = event(Call::MpiFileWriteAtAll, rank, 0, 80);
+            let mut file = event(Call::Pwrite, 2 + rank, 70, 10);
+            (call.flags, file.flags) = (Flags::COLLECTIVE, Flags::PHYSICAL);
+            [call, file]
+        };
+        (0..10).flat_map(|i| [of_rank(0, i), of_rank(1, i)].concat()).collect()
+    };
+    let unknown = only(told(&tables, events()));
+    assert_eq!(unknown.title, "Time is lost inside the MPI library");
+    assert!(unknown.evidence.contains("tells what it takes to exchange the data"), "{unknown:?}");
+    tables.notes.push((LargeRequests::NOTE.into(), "cached read 4000 (3900-4100) MB/s, in /".into()));
+    let known = only(told(&tables, events()));
+    let comparison = "With 4 copies of the data in memory, at 3.725 GiB/s (measured when it was recorded), and no \
+                      small requests to the files, they would take 20.97 ms.";
+    assert!(known.evidence.contains(comparison), "{known:?}");
+}

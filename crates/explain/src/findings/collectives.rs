@@ -17,7 +17,7 @@ use crate::tally::Amount;
 const LONG_NS: f64 = 1e8;
 /// To exchange data before they go to the files costs so many copies of them: they are packed, put into the memory that two
 /// processes share, or on a network, taken from there, and unpacked. What a copy takes, reads from the system's memory tell.
-const COPIES: f64 = 4.0;
+pub const EXCHANGE_COPIES: u32 = 4;
 /// How many times that the library's time is before something is wrong.
 const TOO_LONG: f64 = 3.0;
 
@@ -107,11 +107,13 @@ fn library(context: &Context<'_>) -> Option<Finding> {
     let moved = context.evidence.rates.time_ns(file, &data.in_small_requests, Regime::Device);
     let at_files_ns = moved.map_or(data.files_ns as f64, |(time_ns, _)| time_ns);
     let copy = context.evidence.rates.copy(file);
-    let exchange_ns = copy.map(|rate| COPIES * draft.cost.bytes() as f64 / rate.bytes_per_s * 1e9);
+    let exchange_ns =
+        copy.map(|rate| f64::from(EXCHANGE_COPIES) * draft.cost.bytes() as f64 / rate.bytes_per_s * 1e9);
     let expected_ns = at_files_ns + exchange_ns.unwrap_or(0.0);
     let together = context.concurrency.min(draft.processes() as f64).max(1.0);
     let lost_ns = (draft.cost.time_ns as f64 - expected_ns) / together;
     let too_long = draft.cost.time_ns as f64 >= TOO_LONG * expected_ns;
+    draft.references.read = copy;
     draft.detail = Detail::AtFiles { time_ns: data.files_ns, mean_request_bytes: data.mean_request_bytes() };
     if !too_long || lost_ns < context.least_ns(WAITING_SHARE) {
         return None;

@@ -37,6 +37,7 @@ mod slots;
 mod streams;
 mod waiting;
 
+pub use collectives::EXCHANGE_COPIES;
 pub use cost::Cost;
 pub use finding::{ByCounters, Detail, Finding, Gain, Involved, Kind};
 pub use rates::{Reference, References, Source};

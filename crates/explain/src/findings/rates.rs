@@ -181,7 +181,7 @@ fn part_ns(measured: &LargeRequests) -> Option<f64> {
 /// The rates of reading and of writing that others are measured by, as far as they are needed and known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct References {
-    /// Of reading.
+    /// Of reading; of copying memory where the time of an exchange of data is measured by it.
     pub read: Option<Reference>,
     /// Of writing.
     pub write: Option<Reference>,
