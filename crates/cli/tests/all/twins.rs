@@ -14,7 +14,7 @@ use crate::support::{Place, mpi, mpiexec};
 
 const RANKS: [u32; 4] = [1, 2, 4, 8];
 /// Of the program; of each, four calls.
-const PATTERNS: usize = 6;
+const PATTERNS: usize = 7;
 /// Several windows for each aggregator, and several buffers of those that sieve.
 const HINTS: &str = "cb_buffer_size=32768,ind_rd_buffer_size=16384,ind_wr_buffer_size=16384";
 

@@ -1,4 +1,4 @@
-/* Writes and reads six files, FOLDER/PATTERN, through views of a pattern each: twins FOLDER BYTES.
+/* Writes and reads seven files, FOLDER/PATTERN, through views of a pattern each: twins FOLDER BYTES.
  *
  * contiguous  each rank one block of BYTES bytes, one behind the other
  * pieces      every P-th piece of 60 bytes
@@ -6,6 +6,7 @@
  * large       every P-th piece of 20,000 bytes
  * gaps        pieces of 100 bytes, with gaps that no rank has
  * uneven      pieces of several sizes; the last of three or more ranks has nothing
+ * later       as pieces, but waits for each two writes, or reads, when both have begun
  *
  * Of each: half of the data by one collective write and read, the other half by each rank alone. */
 #include <mpi.h>
@@ -31,10 +32,11 @@ static long pattern(const char *name, MPI_Datatype *type, MPI_Offset *displaceme
         *displacement = (MPI_Offset)rank * block_bytes;
         return block_bytes;
     }
-    if (strcmp(name, "pieces") == 0 || strcmp(name, "large") == 0 || strcmp(name, "gaps") == 0) {
-        int bytes = name[0] == 'p' ? 60 : name[0] == 'l' ? 20000 : 100;
-        int gap = name[0] == 'g' ? 700 : 0;
-        int count = name[0] == 'l' ? 10 : 1500;
+    int is_large = strcmp(name, "large") == 0, has_gaps = strcmp(name, "gaps") == 0;
+    if (is_large || has_gaps || strcmp(name, "pieces") == 0 || strcmp(name, "later") == 0) {
+        int bytes = is_large ? 20000 : has_gaps ? 100 : 60;
+        int gap = has_gaps ? 700 : 0;
+        int count = is_large ? 10 : 1500;
         MPI_Datatype piece;
         MPI_Type_contiguous(bytes, MPI_BYTE, &piece);
         MPI_Type_create_resized(piece, 0, (MPI_Aint)ranks * bytes + gap, type);
@@ -62,6 +64,26 @@ static long pattern(const char *name, MPI_Datatype *type, MPI_Offset *displaceme
     return ranks > 2 && rank == ranks - 1 ? 0 : sum;
 }
 
+static void move(MPI_File file, char *data, char *back, int half, int rest) {
+    need(MPI_File_write_at_all(file, 0, data, half, MPI_BYTE, MPI_STATUS_IGNORE), "write together");
+    need(MPI_File_write_at(file, half, data + half, rest, MPI_BYTE, MPI_STATUS_IGNORE), "write alone");
+    MPI_Barrier(MPI_COMM_WORLD);
+    need(MPI_File_read_at_all(file, 0, back, half, MPI_BYTE, MPI_STATUS_IGNORE), "read together");
+    need(MPI_File_read_at(file, half, back + half, rest, MPI_BYTE, MPI_STATUS_IGNORE), "read alone");
+}
+
+static void move_later(MPI_File file, char *data, char *back, int half, int rest) {
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    need(MPI_File_iwrite_at_all(file, 0, data, half, MPI_BYTE, &requests[0]), "write together");
+    need(MPI_File_iwrite_at(file, half, data + half, rest, MPI_BYTE, &requests[1]), "write alone");
+    need(MPI_Waitall(2, requests, statuses), "wait for both");
+    MPI_Barrier(MPI_COMM_WORLD);
+    need(MPI_File_iread_at_all(file, 0, back, half, MPI_BYTE, &requests[0]), "read together");
+    need(MPI_File_iread_at(file, half, back + half, rest, MPI_BYTE, &requests[1]), "read alone");
+    need(MPI_Waitall(2, requests, statuses), "wait for both");
+}
+
 static void write_and_read(const char *folder, const char *name) {
     char path[256];
     MPI_Datatype type;
@@ -74,11 +96,10 @@ static void write_and_read(const char *folder, const char *name) {
     snprintf(path, sizeof path, "%s%s", folder, name);
     need(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file), "open");
     need(MPI_File_set_view(file, displacement, MPI_BYTE, type, "native", MPI_INFO_NULL), "view");
-    need(MPI_File_write_at_all(file, 0, data, (int)half, MPI_BYTE, MPI_STATUS_IGNORE), "write together");
-    need(MPI_File_write_at(file, half, data + half, (int)(bytes - half), MPI_BYTE, MPI_STATUS_IGNORE), "write alone");
-    MPI_Barrier(MPI_COMM_WORLD);
-    need(MPI_File_read_at_all(file, 0, back, (int)half, MPI_BYTE, MPI_STATUS_IGNORE), "read together");
-    need(MPI_File_read_at(file, half, back + half, (int)(bytes - half), MPI_BYTE, MPI_STATUS_IGNORE), "read alone");
+    if (strcmp(name, "later") == 0)
+        move_later(file, data, back, (int)half, (int)(bytes - half));
+    else
+        move(file, data, back, (int)half, (int)(bytes - half));
     if (memcmp(data, back, (size_t)bytes) != 0) need(1, "read something else");
     need(MPI_File_close(&file), "close");
     MPI_Type_free(&type);
@@ -87,7 +108,7 @@ static void write_and_read(const char *folder, const char *name) {
 }
 
 int main(int count, char **words) {
-    static const char *const names[] = {"contiguous", "pieces", "blocks", "large", "gaps", "uneven"};
+    static const char *const names[] = {"contiguous", "pieces", "blocks", "large", "gaps", "uneven", "later"};
     MPI_Init(&count, &words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
