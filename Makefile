@@ -16,7 +16,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-second-mpi test-cluster test-programs test-recorded test-darshan test-slow fuzz lint bench build studies release collapse preflight clean
+.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-second-mpi test-cluster test-programs test-recorded test-darshan test-slow fuzz lint bench truth build studies release collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ bench: release .venv-libcachesim/.ready ## ratios, also written to docs/measured
 	.venv-libcachesim/bin/python tools/bench_cache.py --write
 	python3 tools/measured.py traces -- cargo run --release --package pio-trace --example measure
 	python3 tools/measured.py explain -- cargo run --release --package pio-explain --example speed
+
+truth: release ## programs predicted and run under each strategy, 30 minutes at most, then written to docs/measured; again to go on
+	python3 tools/truth.py --write
 
 studies: release $(addprefix study-,baylor coll hong miller-katz thakur) ## the published studies beside what we compute, written to docs/measured
 

@@ -24,6 +24,7 @@ FOLDER = ROOT / "docs/measured"
 TITLES = {
     "patterns": "Strategies on plain files",
     "servers": "Strategies on the I/O servers",
+    "truth": "Predictions beside runs",
     "overlap": "I/O that overlaps with computing",
     "recording": "What recording costs",
     "models": "Speed of the simulator's models",

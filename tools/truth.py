@@ -1,0 +1,241 @@
+"""How predictions come out: programs are recorded once, run under every strategy in turn, and predicted.
+
+A case is a program, a number of ranks, a place for its files and an MPI. Its traces are kept in the folder --kept as soon as
+it is measured, and it is not measured again: a run that was stopped, or that ran out of --minutes, goes on where it was.
+Predictions are made anew each time. No number of a machine's description comes from the runs that it is compared with: the
+machine is calibrated once a place, before them.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from measured import page
+from tree import COLLAPSE, NOTHING_APPLIED, ROOT, environment, mpiexec, pioscope, run
+
+KERNELS = ["bt-io", "s3d-io", "hacc-io", "ior", "segments", "small", "transpose", "phases", "late", "log"]
+PROGRAMS = [*KERNELS, "collapse", "interleaved", "subarray"]
+RANKS = [1, 2, 4, 8]
+ON_FILES = ["independent", "sieving", "list", "two-phase", "view-based", "auto"]
+ON_SERVERS = ["independent", "list", "two-phase", "view-based", "ecio", "auto"]
+PLACES = ["disk", "memory", "server", "servers"]
+SMALL = {"programs": ["bt-io", "transpose", "small", "late"], "ranks": [2, 4], "places": ["disk"], "runs": 3}
+# As the tool's issue of a number of seconds: "1.2 s", "3 min", "250.1 ms".
+UNITS = {"h": 3600, "min": 60, "s": 1, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", type=words, default=PROGRAMS, help="which of %(default)s")
+    parser.add_argument("--ranks", type=words, default=RANKS, help="numbers of ranks (%(default)s)")
+    parser.add_argument("--places", type=words, default=["disk", "memory"], help=f"where files are, of {PLACES} (%(default)s)")
+    parser.add_argument("--runs", type=int, default=5, help="runs of each strategy (default %(default)s)")
+    parser.add_argument("--small", action="store_true", help="a small fixed part, for tests")
+    parser.add_argument("--minutes", type=float, default=30, help="begin no further case after so long (%(default)s)")
+    parser.add_argument("--kept", type=Path, default=ROOT / "target/truth", help="what was measured (%(default)s)")
+    parser.add_argument("--profile", default="release", help="the build that is tried (%(default)s)")
+    parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
+    arguments = parser.parse_args()
+    if arguments.small:
+        for name, value in SMALL.items():
+            setattr(arguments, name, value)
+    until = time.monotonic() + arguments.minutes * 60
+    for place in arguments.places:
+        missing = [case for case in cases(arguments, place) if not case.is_measured()]
+        if not missing:
+            continue
+        with Lab(place, arguments) as lab:
+            for case in missing:
+                if time.monotonic() > until:
+                    print("time is up: the next run goes on from here")
+                    break
+                lab.measure(case)
+                print(f"measured: {case}", flush=True)
+    measured = [case for place in arguments.places for case in cases(arguments, place) if case.is_measured()]
+    found = [(case, case.predict(pioscope(arguments.profile))) for case in measured]
+    with page("truth", wanted=arguments.write):
+        report(found)
+
+
+def words(text):
+    return [int(word) if word.isdigit() else word for word in text.split(",")]
+
+
+def cases(arguments, place):
+    mpi = "openmpi" if "Open" in run([mpiexec(1)[0], "--version"]) else "mpich"
+    for program in arguments.programs:
+        for ranks in arguments.ranks:
+            yield Case(arguments.kept, place, mpi, program, ranks)
+
+
+class Case:
+    """A program to be run, and the traces of its runs."""
+
+    def __init__(self, kept, place, mpi, program, ranks):
+        self.kept, self.place, self.mpi, self.program, self.ranks = kept, place, mpi, program, ranks
+        self.folder = kept / f"{place}-{mpi}-{program}-{ranks}"
+
+    def __str__(self):
+        return f"{self.program}, {self.ranks} ranks, {self.place}, {self.mpi}"
+
+    def machine(self):
+        return self.kept / f"{self.place}-{self.mpi}.toml"
+
+    def is_measured(self):
+        return self.folder.exists()
+
+    def predict(self, pioscope):
+        """Predicted and measured seconds of I/O, by strategy."""
+        found = {}
+        with tempfile.TemporaryDirectory() as output:
+            for traces in sorted(self.folder.glob("runs-*")):
+                strategies = {trace.stem: trace for trace in sorted(traces.iterdir())}
+                asked = [word for strategy, path in strategies.items()
+                         for word in ("--measured", f"{self.machine().stem}/{strategy}={path}")]
+                said = run([pioscope, "predict", self.folder / "run.pio", "--machine", self.machine(),
+                            "--strategy", ",".join(strategies), "--output", output, *asked])
+                for row in (re.split(r"  +", line.strip()) for line in said.splitlines()):
+                    if row[0] == self.machine().stem and row[1] in strategies:
+                        each = found.setdefault(row[1], {"predicted": seconds(row[2]), "measured": []})
+                        each["measured"].append(seconds(row[4]))
+        return found
+
+
+class Lab:
+    """A place for files, calibrated, with the programs beside it."""
+
+    def __init__(self, place, arguments):
+        self.place, self.runs, self.profile, self.kept = place, arguments.runs, arguments.profile, arguments.kept
+        self.strategies = ON_SERVERS if place.startswith("server") else ON_FILES
+        self.store, self.servers = None, None
+
+    def __enter__(self):
+        base = Path("/dev/shm") if self.place == "memory" else None
+        self.folder = Path(tempfile.mkdtemp(prefix="pioscope-truth-", dir=base))
+        self.kernels = self.folder / "kernels"
+        self.patterns = self.folder / "patterns"
+        run(["mpicc", "-O2", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-o", self.kernels, ROOT / "apps/kernels/kernels.c"])
+        run(["mpicc", "-O2", "-o", self.patterns, ROOT / "crates/mpiio/bench/patterns.c"])
+        if self.place.startswith("server"):
+            self.serve(1 if self.place == "server" else 4)
+        return self
+
+    def calibrate(self, machine):
+        store = ["--store", self.store] if self.store else []
+        run([self.pioscope(), "machines", "calibrate", "--folder", self.folder, *store, "-o", machine])
+
+    def serve(self, count):
+        words = [str(self.pioscope()), "serve", "--servers", str(count), "--dir", str(self.folder / "store")]
+        self.store = self.folder / "store/store.toml"
+        self.servers = subprocess.Popen(words, env=environment(), stdout=subprocess.DEVNULL)
+        until = time.monotonic() + 60
+        while not self.store.exists():
+            if self.servers.poll() is not None or time.monotonic() > until:
+                sys.exit("the I/O servers did not start")
+            time.sleep(0.05)
+
+    def __exit__(self, *_):
+        if self.servers:
+            self.servers.terminate()
+            self.servers.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def pioscope(self):
+        return pioscope(self.profile)
+
+    def measure(self, case):
+        """Calibrates the place, if that is not done, records the program, and runs it under each strategy in turn."""
+        self.kept.mkdir(parents=True, exist_ok=True)
+        if not case.machine().exists():
+            self.calibrate(case.machine())
+        traces = Path(tempfile.mkdtemp(dir=self.kept))
+        self.job([self.pioscope(), "record", "-o", traces / "run.pio"], case)
+        for number in range(self.runs):
+            (traces / f"runs-{number}").mkdir()
+            for strategy in self.strategies:
+                store = ["--store", self.store] if self.store else []
+                path = traces / f"runs-{number}" / f"{strategy}.pio"
+                self.job([self.pioscope(), "apply", "--strategy", strategy, *store, "--record", path], case)
+        traces.rename(case.folder)
+
+    def job(self, before, case):
+        data = self.folder / "data"
+        shutil.rmtree(data, ignore_errors=True)
+        data.mkdir()
+        if self.store:
+            listed = run([self.pioscope(), "store", "--store", self.store, "ls", f"{data}/"]).split()
+            for name in listed:
+                run([self.pioscope(), "store", "--store", self.store, "rm", f"pioscope:{data}/{Path(name).name}"])
+        said = run([*before, "--", *mpiexec(case.ranks), *self.program(case.program, data)], cwd=self.folder)
+        if NOTHING_APPLIED in said:
+            sys.exit(f"{case}: {said}")
+
+    def program(self, name, data):
+        if name in KERNELS:
+            return [self.kernels, name, "--folder", data]
+        if name == "collapse":
+            return [COLLAPSE, "--mesh", "48x48x48", "--iterations", 6, "--dump-every", 2, "--output", data]
+        return [self.patterns, "--pattern", name, "--repeat", 3, "--file", data / "patterns.dat"]
+
+def seconds(text):
+    number, unit = text.split()
+    return float(number) * UNITS[unit]
+
+
+def error(found):
+    return found["predicted"] / statistics.median(found["measured"]) - 1
+
+
+def report(found):
+    """Errors by group, and what the strategy that was predicted best costs beside the really best."""
+    processors = len(os.sched_getaffinity(0))
+    print("| place | MPI | ranks | cases | median error | 90th percentile | bias | chosen: median loss | worst |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    groups = {}
+    for case, cell in found:
+        crowd = "≤ processors" if case.ranks <= processors else "> processors"
+        groups.setdefault((case.place, case.mpi, crowd), []).append(cell)
+    for (place, mpi, crowd), cells in sorted(groups.items()):
+        errors = [error(one) for cell in cells for one in cell.values()]
+        losses = sorted(loss(cell) for cell in cells)
+        print(f"| {place} | {mpi} | {crowd} | {len(errors)} | {median_of(errors):.0%} | {percentile(errors, 0.9):.0%} |"
+              f" {statistics.median(errors):+.0%} | {statistics.median(losses):.0%} | {losses[-1]:.0%} |")
+    print("\nPredicted / measured median (least, most), error:\n")
+    for case, cell in found:
+        print(f"{case}")
+        for strategy, one in cell.items():
+            middle = statistics.median(one["measured"])
+            print(f"  {strategy:12} {time_of(one['predicted']):>8} / {time_of(middle):>8}"
+                  f" ({min(one['measured']) / middle - 1:+.0%}, {max(one['measured']) / middle - 1:+.0%})  {error(one):+.0%}")
+
+
+def loss(cell):
+    """What the strategy costs that was predicted best, over the best there is. `auto` is no choice of ours."""
+    cell = {strategy: found for strategy, found in cell.items() if strategy != "auto"} or cell
+    chosen = min(cell.values(), key=lambda found: found["predicted"])
+    best = min(statistics.median(found["measured"]) for found in cell.values())
+    return statistics.median(chosen["measured"]) / best - 1
+
+
+def median_of(errors):
+    return statistics.median(abs(each) for each in errors)
+
+
+def percentile(errors, part):
+    ordered = sorted(abs(each) for each in errors)
+    return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
+
+
+def time_of(value):
+    return f"{value * 1e3:.3g} ms" if value < 1 else f"{value:.3g} s"
+
+
+if __name__ == "__main__":
+    main()
