@@ -1,5 +1,6 @@
 //! `pioscope machines`.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,6 +11,7 @@ use pio_machine::{Computer, Machine, calibrate};
 use pio_sim::network::topology::Topology;
 use pio_store::client::Store;
 
+use crate::calibrate_job;
 use crate::calibrate_store;
 use crate::progress::Working;
 use crate::whole_file;
@@ -21,6 +23,7 @@ Examples:
   pioscope machines show sp-argonne > my-machine.toml
   pioscope machines show my-machine.toml --picture network.svg
   pioscope machines calibrate --folder /scratch/me -o here.toml
+  pioscope machines calibrate --folder /scratch/me -o here.toml -- mpiexec -n 16
   pioscope machines calibrate --store /scratch/me/store/store.toml -o servers.toml")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -50,6 +53,10 @@ enum What {
         /// The description to write; its name becomes the machine's
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
+        /// The launcher and its options, without a program: how your jobs are started [default: jobs of several sizes on this
+        /// machine, if it has an MPI]
+        #[arg(last = true, value_name = "LAUNCHER")]
+        launch: Vec<OsString>,
     },
 }
 
@@ -79,15 +86,20 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             fs::write(&file, topology.svg()).with_context(|| format!("{}: cannot write", file.display()))?;
             eprintln!("pioscope: drew {topology} into {}", file.display());
         }
-        What::Calibrate { folder, store, output } => {
+        What::Calibrate { folder, store, output, launch } => {
             whole_file::check(&output)?;
             let working = Working::new("measuring");
             let mut machine = calibrate(&folder, &mut |what| working.now(what))?;
             let mut how = Machine::how_measured().to_owned();
-            if let Some(store) = store {
+            if let Some(store) = &store {
                 working.now("writing to and reading from the I/O servers");
-                calibrate_store::measure(&mut machine, &Store::connect(&store)?)?;
+                calibrate_store::measure(&mut machine, &Store::connect(store)?)?;
                 how.push_str(calibrate_store::HOW_MEASURED);
+            }
+            let store = store.map(|store| store.canonicalize()).transpose()?;
+            let mut tell = |what: &str| working.now(what);
+            if calibrate_job::measure(&mut machine, &launch, &folder, store.as_deref(), &mut tell)? {
+                how.push_str(calibrate_job::HOW_MEASURED);
             }
             drop(working);
             if let Some(name) = output.file_stem() {

@@ -34,9 +34,15 @@ const BLOCK: usize = 1 << 20;
 const FILE_BLOCKS: u64 = 32;
 const SMALL_CALLS: u64 = 20_000;
 const SMALL_BYTES: usize = 8;
+const PAGE: usize = 4096;
+const FILE_PAGES: u64 = 4096;
+/// Bytes of a processor's cache line.
+const LINE: usize = 64;
 const OPENS: u64 = 500;
 const HOPS: u64 = 5_000;
 const YIELDS: u64 = 20_000;
+const TURNS_FOR: std::time::Duration = std::time::Duration::from_millis(300);
+const A_TURN_AT_LEAST: std::time::Duration = std::time::Duration::from_micros(300);
 const PIECE: usize = 64;
 const PIECE_STRIDE: usize = 256;
 
@@ -51,12 +57,14 @@ pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machin
     progress("passing messages between threads");
     let hop = measure_hop(cores);
     let switch = measure_switch(cores);
+    progress("sharing processors");
+    let quantum = measure_quantum(cores);
     let scratch = Scratch { path: folder.join(format!(".pioscope-calibrate-{}", std::process::id())) };
     let on_file = || failed(scratch.path.display().to_string());
     progress("opening and closing files");
     let (open, close) = measure_open(&scratch.path).map_err(on_file())?;
     progress("seeking, writing and reading");
-    let (seek, write, read) = measure_calls(&scratch.path).map_err(on_file())?;
+    let (seek, accesses) = measure_calls(&scratch.path).map_err(on_file())?;
     progress("writing one file from several threads");
     let exclusive_writes = cores == 1 || measure_exclusion(&scratch.path).map_err(on_file())?;
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -64,7 +72,7 @@ pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machin
     Ok(Machine {
         name: "this-machine".to_owned(),
         source: format!("measured on host '{}', files in {}", host.trim(), folder.display()),
-        nodes: Nodes { count: 1, cores, switch, copy: copy.clone() },
+        nodes: Nodes { count: 1, cores, switch, quantum, copy: copy.clone() },
         messages: Messages { send: third, receive: third, local_latency: third },
         // One node: no message crosses a link.
         network: Network {
@@ -74,7 +82,16 @@ pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machin
         },
         storage: Storage::Local { exclusive_writes },
         io_node: None,
-        calls: Calls { open, close, seek, read, write, collective_waits: true },
+        calls: Calls {
+            open,
+            close,
+            seek,
+            read: accesses.read,
+            write: accesses.write,
+            new_pages: Some(accesses.new_pages),
+            collective_waits: true,
+        },
+        mpi_io: None,
     })
 }
 
@@ -84,8 +101,11 @@ impl Machine {
         "Measured by calibrating the machine itself; every number is the median of several runs.\n\
          nodes.copy: 1 MiB copies, and what pieces of 64 bytes cost beyond their bytes.\n\
          nodes.switch: threads, two a core, that do nothing but let each other go first.\n\
+         nodes.quantum: threads, two a core, that compute: how long one goes on until another has its turn.\n\
          messages: a number passed between two spinning threads, in three equal shares; an MPI library adds to it.\n\
-         calls: 8-byte and 1 MiB calls on a file in the page cache; the disk behind it is not measured.\n\
+         calls: 8-byte calls one after the other and 1 MiB calls on a file in the page cache, from and to memory that is\n\
+         aligned to cache lines; the disk behind it is not measured.\n\
+         calls.new-pages: what 4 KiB and 1 MiB writes to an empty file take beyond that.\n\
          calls.collective-waits: not measured; so it is in Pioscope's MPI-IO.\n\
          storage.exclusive-writes: whether two threads write one file slower than two files."
     }
@@ -171,6 +191,33 @@ fn measure_switch(cores: u32) -> Duration {
     time(middle(runs.collect()))
 }
 
+/// How long a thread keeps its core while others want it: threads, twice as many as cores, that do nothing but look at the
+/// clock, which jumps when another had its turn.
+fn measure_quantum(cores: u32) -> Duration {
+    let ready = Barrier::new(2 * cores as usize);
+    let run_lengths = || {
+        ready.wait();
+        let start = Instant::now();
+        let (mut lengths, mut begun, mut last) = (Vec::new(), start, start);
+        while last.duration_since(start) < TURNS_FOR {
+            let now = Instant::now();
+            if now.duration_since(last) > A_TURN_AT_LEAST {
+                lengths.push(last.duration_since(begun).as_secs_f64());
+                begun = now;
+            }
+            last = now;
+        }
+        lengths
+    };
+    let mut lengths: Vec<f64> = thread::scope(|scope| {
+        let started: Vec<_> = (0..2 * cores).map(|_| scope.spawn(run_lengths)).collect();
+        started.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
+    });
+    // Interruptions by what else runs here are shorter than turns.
+    lengths.retain(|length| *length > A_TURN_AT_LEAST.as_secs_f64());
+    if lengths.is_empty() { Nodes::USUAL_QUANTUM } else { time(middle(lengths)) }
+}
+
 fn measure_open(path: &Path) -> io::Result<(Duration, Duration)> {
     let (mut opens, mut closes) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {
@@ -189,29 +236,50 @@ fn measure_open(path: &Path) -> io::Result<(Duration, Duration)> {
     Ok((time(middle(opens)), time(middle(closes))))
 }
 
-fn measure_calls(path: &Path) -> io::Result<(Duration, CallCost, CallCost)> {
-    let mut block = vec![1_u8; BLOCK];
-    let mut small = [1_u8; SMALL_BYTES];
-    let (mut seeks, mut writes, mut small_writes) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut reads, mut small_reads) = (Vec::new(), Vec::new());
+struct Accesses {
+    read: CallCost,
+    write: CallCost,
+    new_pages: CallCost,
+}
+
+fn measure_calls(path: &Path) -> io::Result<(Duration, Accesses)> {
+    // Some processors copy to memory that is not aligned at an eighth of the speed. Programs' is as it may be.
+    let mut memory = vec![1_u8; BLOCK + LINE];
+    let begin = memory.as_ptr().align_offset(LINE);
+    let block = &mut memory[begin..begin + BLOCK];
+    let (mut seeks, mut small_writes, mut small_reads) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut writes, mut reads, mut new_blocks, mut new_pages) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
+        let at = |index: u64| index * BLOCK as u64;
+        let file = fresh(path)?;
+        new_pages.push(each(FILE_PAGES, |index| file.write_all_at(&block[..PAGE], index * PAGE as u64))?);
         let mut file = fresh(path)?;
-        writes.push(each(FILE_BLOCKS, |index| file.write_all_at(&block, index * BLOCK as u64))?);
-        reads.push(each(FILE_BLOCKS, |index| file.read_exact_at(&mut block, index * BLOCK as u64))?);
-        let place = |index: u64| index * 4096 % (FILE_BLOCKS * BLOCK as u64);
-        small_writes.push(each(SMALL_CALLS, |index| file.write_all_at(&small, place(index)))?);
-        small_reads.push(each(SMALL_CALLS, |index| file.read_exact_at(&mut small, place(index)))?);
+        new_blocks.push(each(FILE_BLOCKS, |index| file.write_all_at(block, at(index)))?);
+        writes.push(each(FILE_BLOCKS, |index| file.write_all_at(block, at(index)))?);
+        reads.push(each(FILE_BLOCKS, |index| file.read_exact_at(block, at(index)))?);
+        let (small, place) = (&mut block[..SMALL_BYTES], |index: u64| index * SMALL_BYTES as u64);
+        small_writes.push(each(SMALL_CALLS, |index| file.write_all_at(small, place(index)))?);
+        small_reads.push(each(SMALL_CALLS, |index| file.read_exact_at(small, place(index)))?);
         seeks.push(each(SMALL_CALLS, |index| {
             io::Seek::seek(&mut file, io::SeekFrom::Start(index)).map(drop)
         })?);
     }
-    let access = |large: f64, small: f64| {
-        let per_byte = (large - small).max(0.0) / (BLOCK - SMALL_BYTES) as f64;
-        CallCost { call: time(small - per_byte * SMALL_BYTES as f64), bandwidth: rate(per_byte) }
+    let (large_write, small_write) = (middle(writes), middle(small_writes));
+    let written = cost((SMALL_BYTES, small_write), (BLOCK, large_write));
+    let of_a_page = small_write + (large_write - small_write).max(0.0) * PAGE as f64 / BLOCK as f64;
+    let accesses = Accesses {
+        read: cost((SMALL_BYTES, middle(small_reads)), (BLOCK, middle(reads))),
+        write: written,
+        new_pages: cost((PAGE, middle(new_pages) - of_a_page), (BLOCK, middle(new_blocks) - large_write)),
     };
-    let write = access(middle(writes), middle(small_writes));
-    let read = access(middle(reads), middle(small_reads));
-    Ok((time(middle(seeks)), write, read))
+    Ok((time(middle(seeks)), accesses))
+}
+
+/// What a call and its bytes take, from the seconds of a small and of a large one.
+fn cost(small: (usize, f64), large: (usize, f64)) -> CallCost {
+    let per_byte = (large.1 - small.1).max(0.0) / (large.0 - small.0) as f64;
+    CallCost { call: time(small.1 - per_byte * small.0 as f64), bandwidth: rate(per_byte) }
 }
 
 /// Whether the kernel lets one thread wait while another writes the same file: two threads, one file against two.
@@ -310,7 +378,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut told = Vec::new();
         let machine = calibrate(folder.path(), &mut |what| told.push(what.to_owned())).unwrap();
-        assert_eq!(told.len(), 5);
+        assert_eq!(told.len(), 6);
         let text = machine.to_toml(Machine::how_measured());
         assert_eq!(Machine::parse("this", &text).unwrap(), machine, "{text}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a scratch file is left");

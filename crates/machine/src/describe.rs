@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::machine::{Copy, IoNodePlacement, IoNodes, Machine, Pieces, Storage};
+use crate::machine::{CallCost, Copy, IoNodePlacement, IoNodes, Machine, Nodes, Pieces, Storage};
 use crate::quantity::size_text;
 
 impl Machine {
@@ -24,6 +24,9 @@ impl Machine {
         let nodes = &self.nodes;
         writeln!(out, "\n[nodes]\ncount = {}\ncores = {}", nodes.count, nodes.cores)?;
         writeln!(out, "switch = \"{}\"", nodes.switch)?;
+        if nodes.quantum != Nodes::USUAL_QUANTUM {
+            writeln!(out, "quantum = \"{}\"", nodes.quantum)?;
+        }
         writeln!(out, "copy = {}", copy_text(&nodes.copy))?;
         let messages = &self.messages;
         writeln!(out, "\n[messages]\nsend = \"{}\"\nreceive = \"{}\"", messages.send, messages.receive)?;
@@ -74,8 +77,14 @@ impl Machine {
         for (name, access) in [("read", &calls.read), ("write", &calls.write)] {
             writeln!(out, "{name} = {{ call = \"{}\", bandwidth = \"{}\" }}", access.call, access.bandwidth)?;
         }
+        if let Some(CallCost { call, bandwidth }) = &calls.new_pages {
+            writeln!(out, "new-pages = {{ call = \"{call}\", bandwidth = \"{bandwidth}\" }}")?;
+        }
         if calls.collective_waits {
             writeln!(out, "collective-waits = true")?;
+        }
+        if let Some(mpi_io) = &self.mpi_io {
+            mpi_io.write(out)?;
         }
         Ok(())
     }

@@ -7,8 +7,8 @@ use crate::section::Source;
 
 /// The keys of each table, by the table's name.
 const KEYS: &[(&str, &[&str])] = &[
-    ("", &["name", "source", "nodes", "messages", "network", "storage", "io-node", "calls"]),
-    ("nodes", &["count", "cores", "switch", "copy"]),
+    ("", &["name", "source", "nodes", "messages", "network", "storage", "io-node", "calls", "mpi-io"]),
+    ("nodes", &["count", "cores", "switch", "quantum", "copy"]),
     ("nodes.copy", &["bandwidth", "piece"]),
     ("messages", &["send", "receive", "local-latency"]),
     (
@@ -117,9 +117,11 @@ const KEYS: &[(&str, &[&str])] = &[
     ("io-node.cpu", &["request", "response"]),
     ("io-node.disk", &["count", "seek", "bandwidth", "specs", "solid-state", "queue", "array"]),
     ("io-node.disk.solid-state", &["read", "write", "bandwidth", "channels"]),
-    ("calls", &["open", "close", "seek", "read", "write", "collective-waits"]),
+    ("calls", &["open", "close", "seek", "read", "write", "new-pages", "collective-waits"]),
     ("calls.read", &["call", "bandwidth"]),
     ("calls.write", &["call", "bandwidth"]),
+    ("calls.new-pages", &["call", "bandwidth"]),
+    ("mpi-io", &["call", "spins", "together"]),
 ];
 
 /// The error for the first key in the text that no kind of machine has, if there is one.

@@ -7,6 +7,7 @@ use crate::built_in;
 use crate::error::MachineError;
 use crate::io_node::IoNode;
 use crate::keys;
+use crate::mpi_io::MpiIo;
 use crate::network::Network;
 use crate::quantity::{Bandwidth, Duration};
 use crate::section::{Section, Source, read_file};
@@ -30,6 +31,8 @@ pub struct Machine {
     pub io_node: Option<IoNode>,
     /// What calls cost the process that makes them.
     pub calls: Calls,
+    /// What MPI-IO costs beyond them, if the description says it.
+    pub mpi_io: Option<MpiIo>,
 }
 
 /// The compute nodes, all alike.
@@ -41,8 +44,15 @@ pub struct Nodes {
     pub cores: u32,
     /// Time to put another process on a core.
     pub switch: Duration,
+    /// How long a process keeps a core while another waits for it; not 0.
+    pub quantum: Duration,
     /// Copying within a node's memory.
     pub copy: Copy,
+}
+
+impl Nodes {
+    /// Where a description says nothing: Linux looks at every tick, 250 times a second, whether another waits.
+    pub const USUAL_QUANTUM: Duration = Duration::from_picoseconds(4_000_000_000);
 }
 
 /// Copying within memory: packing, unpacking, and messages within a node.
@@ -185,6 +195,9 @@ pub struct Calls {
     pub read: CallCost,
     /// What a write costs.
     pub write: CallCost,
+    /// What a write costs beyond that, if it touches pages of the file that the node's memory does not have yet: for the
+    /// call, and for the bytes of those pages. Only where files are in the node's own file system.
+    pub new_pages: Option<CallCost>,
     /// Whether a rank leaves a collective open, close or view only when all ranks have come to it.
     pub collective_waits: bool,
 }
@@ -279,6 +292,7 @@ fn machine(mut root: Section<'_>) -> Result<Machine, MachineError> {
             None
         },
         calls: calls(root.section("calls")?)?,
+        mpi_io: if root.has("mpi-io") { Some(MpiIo::read(root.section("mpi-io")?)?) } else { None },
     };
     root.finish()?;
     Ok(machine)
@@ -289,10 +303,22 @@ fn nodes(mut section: Section<'_>) -> Result<Nodes, MachineError> {
         count: section.number("count", 1..=MOST_NODES)?,
         cores: section.number("cores", 1..=MOST_CORES)?,
         switch: section.duration("switch", "1 s")?,
+        quantum: quantum(&mut section)?,
         copy: copy(section.section("copy")?)?,
     };
     section.finish()?;
     Ok(nodes)
+}
+
+fn quantum(section: &mut Section<'_>) -> Result<Duration, MachineError> {
+    if !section.has("quantum") {
+        return Ok(Nodes::USUAL_QUANTUM);
+    }
+    let quantum = section.duration("quantum", "1000 s")?;
+    if quantum == Duration::ZERO {
+        return Err(section.conflict("quantum", "a time above \"0 s\"".to_owned()));
+    }
+    Ok(quantum)
 }
 
 fn copy(mut section: Section<'_>) -> Result<Copy, MachineError> {
@@ -401,6 +427,7 @@ fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
         seek: section.duration("seek", "1000 s")?,
         read: access(section.section("read")?)?,
         write: access(section.section("write")?)?,
+        new_pages: if section.has("new-pages") { Some(access(section.section("new-pages")?)?) } else { None },
         collective_waits: section.has("collective-waits") && section.flag("collective-waits")?,
     };
     section.finish()?;

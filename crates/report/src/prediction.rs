@@ -126,7 +126,7 @@ fn crowds(predictions: &[Prediction]) -> Vec<String> {
     if !notes.is_empty() {
         notes.push(
             "MPI libraries spin while they wait: what ranks, and servers beside them, lose to each other by that is \
-             not predicted; the time between calls is as recorded, with what ranks lost to each other then."
+             not predicted."
                 .to_owned(),
         );
     }

@@ -107,18 +107,24 @@ impl Concern<'_> {
 #[derive(Default)]
 struct Rewriting {
     steps: Vec<Step>,
-    /// What is computed before the next call.
+    /// What is computed before the next call, and the time that passes beside that.
     think: Duration,
+    idle: Duration,
 }
 
 impl Rewriting {
-    fn think(&mut self, time: Duration) {
-        self.think = Duration::from_picoseconds(self.think.picoseconds().saturating_add(time.picoseconds()));
+    /// What lies before a call of the program that is rewritten.
+    fn before(&mut self, step: &Step) {
+        let sum = |one: Duration, other: Duration| {
+            Duration::from_picoseconds(one.picoseconds().saturating_add(other.picoseconds()))
+        };
+        self.think = sum(self.think, step.think);
+        self.idle = sum(self.idle, step.idle);
     }
 
     fn call(&mut self, what: What) {
-        let think = std::mem::take(&mut self.think);
-        self.steps.push(Step { think, what });
+        let (think, idle) = (std::mem::take(&mut self.think), std::mem::take(&mut self.idle));
+        self.steps.push(Step { think, idle, what });
     }
 }
 
@@ -126,7 +132,7 @@ impl Rewriting {
 fn without(program: &[Step], mut is_left_out: impl FnMut(usize, &What) -> bool) -> Vec<Step> {
     let mut rest = Rewriting::default();
     for (index, step) in program.iter().enumerate() {
-        rest.think(step.think);
+        rest.before(step);
         if !is_left_out(index, &step.what) {
             rest.call(step.what.clone());
         }

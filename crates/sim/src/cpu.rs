@@ -3,7 +3,11 @@
 //! A state machine: who runs and for how long is decided here; when those times are over, the caller says. A process
 //! has a *demand*, processor time that it needs before it has something to do with the outside. It keeps its processor
 //! until the demand is met or the quantum is over while another waits; who waits longest is next. An interrupt takes a
-//! processor that is idle, if there is one, or else holds up the first.
+//! processor that is idle, if there is one, or else holds up the first. While nobody waits, a process runs on without an end
+//! of its quantum; who comes then waits for the end of the quantum that it is in.
+//!
+//! A process may also *spin*: it has nothing to do but to look for something, and keeps its processor as one with a demand
+//! does, until it is told to stop.
 //!
 //! Every moment of every processor is running, switching, serving an interrupt, or idle: [`Usage`] adds them up.
 
@@ -55,7 +59,7 @@ struct Processor {
     until: Time,
     /// The process that was on it last.
     last: Option<u32>,
-    /// What the process may still run before another has its turn, picoseconds.
+    /// What the process may still run before another has its turn, picoseconds: counted from when its turn began.
     quantum: u64,
 }
 
@@ -87,9 +91,30 @@ impl Scheduler {
     pub fn demand(&mut self, now: Time, process: u32, demand: Duration, turns: &mut Vec<Turn>) {
         self.demand[process as usize] = demand.picoseconds();
         self.ready.push_back(process);
-        if let Some(idle) = self.processors.iter().position(|one| one.state == State::Idle) {
-            self.dispatch(now, idle, turns);
+        match self.processors.iter().position(|one| one.state == State::Idle) {
+            // The processor that it had last, if that is idle, too.
+            Some(idle) => {
+                let own = |one: &Processor| one.state == State::Idle && one.last == Some(process);
+                let idle = self.processors.iter().position(own).unwrap_or(idle);
+                self.dispatch(now, idle, turns);
+            }
+            None => self.end_a_quantum(now, turns),
         }
+    }
+
+    /// A process that spins has found what it looked for: it has this demand left. One that waits for its turn goes on
+    /// waiting.
+    pub fn stop(&mut self, now: Time, process: u32, demand: Duration, turns: &mut Vec<Turn>) {
+        self.demand[process as usize] = demand.picoseconds();
+        let runs = |one: &Processor| matches!(one.state, State::Running { process: on, .. } if on == process);
+        let Some(index) = self.processors.iter().position(runs) else { return };
+        let State::Running { work, .. } = self.processors[index].state else { return };
+        let processor = &mut self.processors[index];
+        // What it has spun for is not used up before another's turn, unless the quantum was over: then nobody waited.
+        let left = processor.until.since(now).picoseconds().min(work);
+        self.usage.running += work - left;
+        processor.quantum = left_of_quantum(processor.quantum, work - left, self.costs.quantum.picoseconds());
+        self.next_turn(now, index, process, turns);
     }
 
     /// The end of a turn has come. Says whose demand is met, if one is: that process keeps its processor until
@@ -106,10 +131,13 @@ impl Scheduler {
                 None
             }
             State::Running { process, work } => {
-                processor.quantum -= work;
+                processor.quantum =
+                    left_of_quantum(processor.quantum, work, self.costs.quantum.picoseconds());
                 self.usage.running += work;
                 let left = &mut self.demand[process as usize];
-                *left -= work;
+                if *left != SPINS {
+                    *left -= work;
+                }
                 if *left == 0 {
                     processor.state = State::Met { process };
                     return Some(process);
@@ -126,6 +154,14 @@ impl Scheduler {
         let index = turn.processor as usize;
         let State::Met { process } = self.processors[index].state else { unreachable!("no demand was met") };
         self.demand[process as usize] = demand.picoseconds();
+        self.next_turn(now, index, process, turns);
+    }
+
+    /// The process whose demand was met waits for something, and looks for it without end: until [`Scheduler::stop`].
+    pub fn spin(&mut self, now: Time, turn: Turn, turns: &mut Vec<Turn>) {
+        let index = turn.processor as usize;
+        let State::Met { process } = self.processors[index].state else { unreachable!("no demand was met") };
+        self.demand[process as usize] = SPINS;
         self.next_turn(now, index, process, turns);
     }
 
@@ -149,6 +185,15 @@ impl Scheduler {
             processor.until = now;
         }
         processor.begin(index, processor.until + cost, turns);
+    }
+
+    /// Whether a process is on a processor.
+    pub fn is_running(&self, process: u32) -> bool {
+        let runs = |one: &Processor| match one.state {
+            State::Running { process: on, .. } | State::Met { process: on } => on == process,
+            State::Idle | State::Interrupted => false,
+        };
+        self.processors.iter().any(runs)
     }
 
     /// What processors did until now. A turn counts when it is over.
@@ -185,9 +230,41 @@ impl Scheduler {
 
     fn run(&mut self, start: Time, index: usize, process: u32, turns: &mut Vec<Turn>) {
         let processor = &mut self.processors[index];
-        let work = self.demand[process as usize].min(processor.quantum);
+        let demand = self.demand[process as usize];
+        let work = if self.ready.is_empty() { demand } else { demand.min(processor.quantum) };
         processor.state = State::Running { process, work };
         processor.begin(index, start + Duration::from_picoseconds(work), turns);
+    }
+
+    /// Somebody waits now: of the processes that run without an end of their quantum, each ends the one that it is in.
+    fn end_a_quantum(&mut self, now: Time, turns: &mut Vec<Turn>) {
+        let quantum = self.costs.quantum.picoseconds();
+        for index in 0..self.processors.len() {
+            let processor = &mut self.processors[index];
+            let State::Running { process, work } = processor.state else { continue };
+            let left = processor.until.since(now).picoseconds().min(work);
+            let (ran, first) = (work - left, processor.quantum);
+            // The first end of a quantum that is not past.
+            let end = first + ran.saturating_sub(first).div_ceil(quantum) * quantum;
+            if end < work {
+                processor.state = State::Running { process, work: end };
+                let until =
+                    now + Duration::from_picoseconds(processor.until.since(now).picoseconds() - (work - end));
+                processor.begin(index, until, turns);
+            }
+        }
+    }
+}
+
+/// The demand of a process that spins, in picoseconds: longer than anything is simulated.
+const SPINS: u64 = u64::MAX / 4;
+
+/// What is left of a quantum, of which so much was left, after so much work: if that was more, others began meanwhile.
+fn left_of_quantum(left: u64, work: u64, quantum: u64) -> u64 {
+    match work.checked_sub(left) {
+        None => left - work,
+        Some(more) if more % quantum == 0 => 0,
+        Some(more) => quantum - more % quantum,
     }
 }
 
@@ -199,11 +276,13 @@ impl Usage {
 }
 
 impl Processor {
-    /// Another turn, or another end of the one that is going on.
+    /// Another turn, or another end of the one that is going on. That of a process that spins has none of its own.
     fn begin(&mut self, index: usize, until: Time, turns: &mut Vec<Turn>) {
         self.turn += 1;
         self.until = until;
-        turns.push(Turn { processor: index as u32, number: self.turn, at: until });
+        if !matches!(self.state, State::Running { work: SPINS, .. }) {
+            turns.push(Turn { processor: index as u32, number: self.turn, at: until });
+        }
     }
 }
 
@@ -274,6 +353,31 @@ mod tests {
         let two = compute(&costs(2, Duration::ZERO), &[ms(8)], &[Time(3 * MS), Time(3 * MS)]);
         // The first goes to the idle processor, the second holds up the other.
         assert_eq!((two.0[0], two.1.interrupts), (Time(10 * MS), 4 * MS));
+    }
+
+    #[test]
+    fn who_spins_keeps_its_processor_until_it_is_stopped() {
+        let mut scheduler = Scheduler::new(&costs(1, Duration::ZERO), 2);
+        let mut turns = Vec::new();
+        scheduler.demand(Time(0), 0, ms(1), &mut turns);
+        let first = turns.pop().unwrap();
+        assert_eq!(scheduler.end_turn(first.at, first, &mut turns), Some(0));
+        scheduler.spin(first.at, first, &mut turns);
+        // Nobody waits: it spins without an end.
+        assert!(turns.is_empty() && scheduler.is_running(0));
+        // Its quantum ends, 10 ms after it began, when another has a demand.
+        scheduler.demand(Time(4 * MS), 1, ms(3), &mut turns);
+        let end = turns.pop().unwrap();
+        assert_eq!(end.at, Time(10 * MS));
+        assert_eq!(scheduler.end_turn(end.at, end, &mut turns), None);
+        assert!(scheduler.is_running(1) && !scheduler.is_running(0));
+        // What it looked for is there, but it must wait for its turn to see that.
+        scheduler.stop(Time(11 * MS), 0, ms(2), &mut turns);
+        let other = turns.pop().unwrap();
+        assert_eq!((other.at, scheduler.end_turn(other.at, other, &mut turns)), (Time(13 * MS), Some(1)));
+        scheduler.leave(other.at, other, &mut turns);
+        let last = turns.pop().unwrap();
+        assert_eq!((last.at, scheduler.end_turn(last.at, last, &mut turns)), (Time(15 * MS), Some(0)));
     }
 
     #[test]

@@ -36,6 +36,7 @@ use crate::network::{self, MessageId, Network};
 use crate::output::Output;
 use crate::prediction::{Prediction, Tally};
 use crate::process::{Delivery, Process, Then};
+use crate::processors::{Processors, RankTurn};
 use crate::server::Part;
 use crate::workload::Workload;
 use store_requests::StoreLinks;
@@ -132,6 +133,7 @@ struct Engine<'a> {
     now: Time,
     events: Events<Happening>,
     hardware: Hardware,
+    processors: Processors,
     network: Box<dyn Network>,
     /// What the network carries.
     cargo: Slab<Cargo>,
@@ -144,6 +146,8 @@ struct Engine<'a> {
     /// Of each group of ranks.
     sites: Vec<Site>,
     files: Vec<FileState>,
+    /// Files that no rank writes, but some wait for.
+    files_wanted: Vec<u32>,
     /// Messages under way or in a mailbox.
     deliveries: Slab<Option<Delivery>>,
     /// For each collective open: the views that its ranks set.
@@ -170,6 +174,8 @@ struct Engine<'a> {
 enum Happening {
     /// What a rank waited for is done.
     Resume(u32),
+    /// A rank's turn on a processor is over.
+    Turn(RankTurn),
     /// What the network carried, or what need not leave its node, is there.
     Arrived(Cargo),
     /// Something happens in a server.
@@ -204,6 +210,32 @@ struct FileState {
     writer: Option<u32>,
     waiting: VecDeque<u32>,
     locks: locks::Locks,
+    /// Pages that were written or read: begin and end of each run of them.
+    pages: BTreeMap<u64, u64>,
+}
+
+/// Bytes of a page of memory.
+const PAGE: u64 = 4096;
+
+impl FileState {
+    /// Bytes of the pages of an interval that nobody has touched before. From now on they are touched.
+    fn touch(&mut self, offset: u64, bytes: u64) -> u64 {
+        if bytes == 0 {
+            return 0;
+        }
+        let (mut first, mut end) = (offset / PAGE, offset.saturating_add(bytes).div_ceil(PAGE));
+        let mut new = end - first;
+        // Runs that overlap, or lie next to it, become one with it.
+        while let Some((&begin, &last)) =
+            self.pages.range(..=end).next_back().filter(|(_, last)| **last >= first)
+        {
+            self.pages.remove(&begin);
+            new -= last.min(end).saturating_sub(begin.max(first)).min(new);
+            (first, end) = (first.min(begin), end.max(last));
+        }
+        self.pages.insert(first, end);
+        new * PAGE
+    }
 }
 
 impl<'a> Engine<'a> {
@@ -239,6 +271,7 @@ impl<'a> Engine<'a> {
             writer: None,
             waiting: VecDeque::new(),
             locks: locks::Locks::default(),
+            pages: BTreeMap::new(),
         };
         let mut next_handle = workload.handles.len() as u32;
         let mut physical = |index: usize| match workload.handles[index].group {
@@ -258,14 +291,16 @@ impl<'a> Engine<'a> {
             now: Time::default(),
             events: Events::new(),
             sites,
-            processes,
             files: (0..workload.files.len()).map(file).collect(),
+            files_wanted: Vec::new(),
             network: network::described(&machine.network, hardware.nodes(), SEED)?,
             cargo: Slab::new(),
             delivered: Vec::new(),
             served: Vec::new(),
             failure: None,
             hardware,
+            processors: Processors::new(machine, &processes),
+            processes,
             deliveries: Slab::new(),
             views: views::of(workload, strategy),
             views_set: BTreeMap::new(),
@@ -370,6 +405,7 @@ impl<'a> Engine<'a> {
     fn happen(&mut self, happening: Happening) {
         match happening {
             Happening::Resume(rank) => self.resume(rank),
+            Happening::Turn(turn) => self.end_turn(turn),
             Happening::Arrived(cargo) => self.arrived(cargo),
             Happening::DirectoryDone(rank) => {
                 let node = self.processes[rank as usize].node;
@@ -436,17 +472,33 @@ impl<'a> Engine<'a> {
             Then::Directory => self.ask_directory(rank),
             Then::Lock => self.lock(rank),
             Then::Unlock => self.unlock(rank),
+            Then::Think => self.think(rank),
             Then::Begin => self.begin(rank),
             Then::End => self.end(rank, 0),
         }
     }
 
-    /// Keeps the rank's core busy, and goes on with `then`.
+    /// Keeps a processor busy for a rank, and goes on with `then`.
     fn compute(&mut self, rank: u32, duration: Duration, then: Then) {
-        let node = self.processes[rank as usize].node;
-        let done = self.hardware.compute(node, rank, self.now, duration);
-        self.processes[rank as usize].then = then;
-        self.events.add(done, Happening::Resume(rank));
+        let process = &mut self.processes[rank as usize];
+        (process.then, process.spins) = (then, false);
+        let events = &mut self.events;
+        self.processors
+            .compute(rank, self.now, duration, |turn| events.add(turn.at(), Happening::Turn(turn)));
+    }
+
+    fn end_turn(&mut self, turn: RankTurn) {
+        let events = &mut self.events;
+        let begin = |turn: RankTurn| events.add(turn.at(), Happening::Turn(turn));
+        let Some(rank) = self.processors.end_turn(self.now, turn, begin) else { return };
+        self.resume(rank);
+        let events = &mut self.events;
+        let begin = |turn: RankTurn| events.add(turn.at(), Happening::Turn(turn));
+        if self.processes[rank as usize].spins {
+            self.processors.spin(rank, self.now, begin);
+        } else {
+            self.processors.release(rank, self.now, begin);
+        }
     }
 }
 
@@ -463,6 +515,7 @@ impl Simulation<MODELS> for Engine<'_> {
         } else if let Some((now, happening)) = self.events.pop() {
             self.now = now;
             self.happen(happening);
+            self.hand_out_files();
         }
         self.look_around()
     }

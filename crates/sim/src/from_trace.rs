@@ -3,15 +3,20 @@
 //! Replayed are: MPI-IO opens, closes, views, seeks, reads and writes, as the program asked for them (what a strategy
 //! made of them then is left out: here another one may carry them out); POSIX opens, closes, seeks, reads and writes
 //! that no MPI-IO call caused (what goes to a file that the MPI library opened is the library's, whenever it goes there:
-//! nonblocking operations go on while the program waits for them); and broadcasts to all processes. The time of every other call stays in the gap between
-//! those replayed, as it was recorded.
+//! nonblocking operations go on while the program waits for them); and collective calls of MPI in which all processes meet,
+//! or get a broadcast.
+//!
+//! The time between calls that are replayed is processor time as far as the process used a processor (its think times).
+//! The rest is time that passes by itself, the time of all other calls included, without the part in which the process
+//! waited for a processor: where it runs next, that may take longer or shorter. A trace that knows no think times was
+//! computing all the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use pio_layout::View;
 use pio_machine::Duration;
 use pio_plan::Direction;
-use pio_trace::{Call, Event, Flags, HandleId, Layer, Op, Tables, Target, Trace, ViewId};
+use pio_trace::{Call, Event, Flags, HandleId, Layer, Op, ProcessorWait, Tables, Target, Trace, ViewId};
 
 use crate::error::SimError;
 use crate::workload::{Open, Step, What, Workload};
@@ -32,7 +37,7 @@ impl Workload {
         for event in trace.events() {
             reader.read(&event?);
         }
-        Ok(reader.workload)
+        Ok(reader.without_waits_for_processors())
     }
 }
 
@@ -41,28 +46,31 @@ impl Workload {
 struct Survey {
     /// Handles that MPI-IO calls use.
     mpi_handles: BTreeSet<HandleId>,
-    /// Whether every process made the same broadcasts: only then do we know that they went to all.
-    broadcasts_agree: bool,
+    /// Whether every process made the same collective calls of MPI: only then do we know that they were calls of all.
+    collectives_agree: bool,
+    /// Whether the trace knows think times.
+    knows_think_times: bool,
 }
 
 impl Survey {
     fn of(trace: &Trace) -> Result<Survey, SimError> {
         let mut survey = Survey::default();
         let ranks = ranks_of(trace.tables());
-        let mut broadcasts: BTreeMap<u32, Vec<(u32, u64)>> =
+        let mut collectives: BTreeMap<u32, Vec<Together>> =
             ranks.values().map(|rank| (*rank, Vec::new())).collect();
         for event in trace.events() {
             let event = event?;
             if let (Layer::MpiIo, Some(handle)) = (event.layer(), event.handle) {
                 survey.mpi_handles.insert(handle);
             }
-            if let (Some(root), Some(rank)) = (broadcast_root(&event), ranks.get(&event.process.0)) {
-                broadcasts.entry(*rank).or_default().push((root, event.size));
+            survey.knows_think_times |= event.think_ns > 0;
+            if let (Some(together), Some(rank)) = (together(&event), ranks.get(&event.process.0)) {
+                collectives.entry(*rank).or_default().push(together);
             }
         }
-        let mut lists = broadcasts.values();
+        let mut lists = collectives.values();
         let first = lists.next();
-        survey.broadcasts_agree = first.is_some_and(|first| lists.all(|list| list == first));
+        survey.collectives_agree = first.is_some_and(|first| lists.all(|list| list == first));
         Ok(survey)
     }
 }
@@ -78,6 +86,7 @@ fn ranks_of(tables: &Tables) -> BTreeMap<u32, u32> {
 }
 
 struct Reader<'t> {
+    tables: &'t Tables,
     survey: &'t Survey,
     ranks: BTreeMap<u32, u32>,
     workload: Workload,
@@ -85,6 +94,8 @@ struct Reader<'t> {
     whole: ViewId,
     /// When each rank's last replayed call ended.
     last_end_ns: Vec<u64>,
+    /// The processor time that each rank has used since.
+    used_ns: Vec<u64>,
     /// Its last MPI-IO call: when it ended, and its number. What it caused lies before, and has the number.
     last_mpi: Vec<(u64, u64)>,
     /// Handles that MPI-IO calls opened for themselves.
@@ -106,8 +117,9 @@ impl<'t> Reader<'t> {
             groups,
             programs: vec![Vec::new(); count],
         };
-        let (last_end_ns, last_mpi, inner) = (vec![0; count], vec![(0, 0); count], BTreeSet::new());
-        Reader { survey, ranks, workload, whole, last_end_ns, last_mpi, inner }
+        let (last_end_ns, used_ns) = (vec![0; count], vec![0; count]);
+        let (last_mpi, inner) = (vec![(0, 0); count], BTreeSet::new());
+        Reader { tables, survey, ranks, workload, whole, last_end_ns, used_ns, last_mpi, inner }
     }
 
     fn read(&mut self, event: &Event) {
@@ -127,19 +139,44 @@ impl<'t> Reader<'t> {
         if is_inside {
             return;
         }
+        self.used_ns[rank] = self.used_ns[rank].saturating_add(event.think_ns);
         let Some(what) = self.call(event) else { return };
         let gap_ns = event.start_ns.saturating_sub(self.last_end_ns[rank]);
-        let think = Duration::from_picoseconds(gap_ns.saturating_mul(1000));
-        self.workload.programs[rank].push(Step { think, what });
+        let used_ns = std::mem::take(&mut self.used_ns[rank]);
+        let think_ns = if self.survey.knows_think_times { used_ns.min(gap_ns) } else { gap_ns };
+        let time = |ns: u64| Duration::from_picoseconds(ns.saturating_mul(1000));
+        self.workload.programs[rank].push(Step {
+            think: time(think_ns),
+            idle: time(gap_ns - think_ns),
+            what,
+        });
         self.last_end_ns[rank] = self.last_end_ns[rank].max(event.end_ns());
+    }
+
+    /// Takes the time out in which each rank waited for a processor. The kernel counted it over all of the process; what
+    /// was not processor time between calls must make room for it.
+    fn without_waits_for_processors(mut self) -> Workload {
+        for wait in ProcessorWait::of(self.tables) {
+            let Some(rank) = self.ranks.get(&wait.process.0) else { continue };
+            let program = &mut self.workload.programs[*rank as usize];
+            let idle: u128 = program.iter().map(|step| u128::from(step.idle.picoseconds())).sum();
+            let rest = idle.saturating_sub(u128::from(wait.waited_ns) * 1000);
+            for step in program.iter_mut().filter(|step| step.idle > Duration::ZERO) {
+                let part = u128::from(step.idle.picoseconds()) * rest / idle;
+                step.idle = Duration::from_picoseconds(part as u64);
+            }
+        }
+        self.workload
     }
 
     /// The call to replay, if the event is one.
     fn call(&self, event: &Event) -> Option<What> {
         let collective = is_collective(event);
         if event.layer() == Layer::Message {
-            let root = broadcast_root(event).filter(|_| self.survey.broadcasts_agree)?;
-            return Some(What::Broadcast { root, bytes: event.size });
+            return Some(match together(event).filter(|_| self.survey.collectives_agree)? {
+                Together::Broadcast { root, bytes } => What::Broadcast { root, bytes },
+                Together::Meet { call } => What::Meet { call, bytes: event.size },
+            });
         }
         let handle = event.handle?;
         // A collective call that failed for one rank was still made by the others, which wait for it.
@@ -218,9 +255,30 @@ fn handles_of(tables: &Tables, survey: &Survey, ranks: &BTreeMap<u32, u32>) -> (
     (opens, lists)
 }
 
-fn broadcast_root(event: &Event) -> Option<u32> {
-    match event.target {
-        Target::Peer { rank } if event.call == Call::MpiBcast && !event.is_physical() => Some(rank),
+/// A collective call of MPI in which the ranks wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Together {
+    Broadcast { root: u32, bytes: u64 },
+    Meet { call: Call },
+}
+
+fn together(event: &Event) -> Option<Together> {
+    if event.is_physical() {
+        return None;
+    }
+    match (event.call, event.target) {
+        (Call::MpiBcast, Target::Peer { rank }) => {
+            Some(Together::Broadcast { root: rank, bytes: event.size })
+        }
+        (
+            Call::MpiBarrier
+            | Call::MpiAllreduce
+            | Call::MpiAllgather
+            | Call::MpiAllgatherv
+            | Call::MpiAlltoall
+            | Call::MpiAlltoallv,
+            _,
+        ) => Some(Together::Meet { call: event.call }),
         _ => None,
     }
 }
@@ -240,21 +298,72 @@ mod tests {
 
     use super::*;
 
-    /// The library writes after `MPI_File_iwrite` returned, while the program waits; another file is the program's own.
-    #[test]
-    fn what_nonblocking_calls_do_later_is_not_the_programs() {
-        let process = Process {
+    fn process(end_ns: u64) -> Process {
+        Process {
             rank: Some(0),
             pid: 1,
             host: "node1".into(),
             command: "app".into(),
             start_ns: 0,
-            end_ns: Some(1000),
+            end_ns: Some(end_ns),
+        }
+    }
+
+    fn workload_of(tables: Tables, events: &[Event]) -> Workload {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.pio");
+        let mut writer = TraceWriter::create(&path, tables).unwrap();
+        events.iter().for_each(|event| writer.push(event).unwrap());
+        writer.finish().unwrap();
+        Workload::from_trace(&Trace::open(&path).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_time_between_calls_is_processor_time_and_what_passes_beside_it() {
+        let handle = Handle { file: FileId(0), process: ProcessId(0), ranks: 1, collective: 0 };
+        let tables = |notes: &[(&str, &str)]| Tables {
+            processes: vec![process(100_000)],
+            files: vec![File { path: "/f".into() }],
+            handles: vec![handle.clone()],
+            notes: notes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            ..Tables::default()
         };
+        let events = |knows: bool| {
+            let event = |call, start_ns, elapsed_ns, think_ns| Event {
+                handle: Some(HandleId(0)),
+                elapsed_ns,
+                think_ns: if knows { think_ns } else { 0 },
+                ..Event::new(call, ProcessId(0), start_ns)
+            };
+            // The second call is not replayed; what was computed before it was computed before the third.
+            [
+                event(Call::Open, 10_000, 1_000, 10_000),
+                event(Call::Fsync, 20_000, 5_000, 3_000),
+                event(Call::Close, 41_000, 1_000, 2_000),
+            ]
+        };
+        let gaps = |notes: &[(&str, &str)], knows| {
+            let workload = workload_of(tables(notes), &events(knows));
+            let gap = |step: &Step| (step.think.picoseconds() / 1000, step.idle.picoseconds() / 1000);
+            workload.programs[0].iter().map(gap).collect::<Vec<_>>()
+        };
+        assert_eq!(gaps(&[], true), [(10_000, 0), (5_000, 25_000)]);
+        // It had no processor for a part of the time in which it did not compute.
+        assert_eq!(
+            gaps(&[(ProcessorWait::NOTE, "process 0: 10000 ns")], true),
+            [(10_000, 0), (5_000, 15_000)]
+        );
+        assert_eq!(gaps(&[(ProcessorWait::NOTE, "process 0: 99000 ns")], true), [(10_000, 0), (5_000, 0)]);
+        assert_eq!(gaps(&[], false), [(10_000, 0), (30_000, 0)]);
+    }
+
+    /// The library writes after `MPI_File_iwrite` returned, while the program waits; another file is the program's own.
+    #[test]
+    fn what_nonblocking_calls_do_later_is_not_the_programs() {
         let handle =
             |file, collective| Handle { file: FileId(file), process: ProcessId(0), ranks: 1, collective };
         let tables = Tables {
-            processes: vec![process],
+            processes: vec![process(1000)],
             files: vec![File { path: "/shared".into() }, File { path: "/own".into() }],
             handles: vec![handle(0, 1), handle(0, 0), handle(1, 0)],
             ..Tables::default()
@@ -281,12 +390,7 @@ mod tests {
             event(Call::Pwrite, 1, 220, 10, 0),
             event(Call::Pwrite, 2, 240, 10, 0),
         ];
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.pio");
-        let mut writer = TraceWriter::create(&path, tables).unwrap();
-        events.iter().for_each(|event| writer.push(event).unwrap());
-        writer.finish().unwrap();
-        let workload = Workload::from_trace(&Trace::open(&path).unwrap()).unwrap();
+        let workload = workload_of(tables, &events);
         let requests: Vec<HandleId> = workload.programs[0]
             .iter()
             .filter_map(|step| match &step.what {

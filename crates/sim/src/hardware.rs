@@ -1,9 +1,4 @@
-//! What the processes share: cores, the directory, and the I/O servers.
-//!
-//! All but the I/O servers (see [`crate::server`]) are first come, first served. As events are handled in order of time,
-//! such a one needs no line of those that wait: when it will be free says all there is to know of them.
-
-use std::collections::BTreeMap;
+//! What the processes share beside processors (see [`crate::processors`]): the directory, and the I/O servers.
 
 use pio_layout::Striping;
 use pio_machine::{Duration, IoNodePlacement, Machine};
@@ -14,21 +9,12 @@ use crate::server::Server;
 
 /// The machine at work.
 pub(crate) struct Hardware {
-    /// Of each node.
-    cores: Vec<Vec<Core>>,
-    switch: Duration,
+    /// Compute nodes and I/O nodes.
+    nodes: u32,
     /// Node of each compute node's number.
     compute: Vec<u32>,
     pub(crate) servers: Vec<Server>,
     directory: Queue,
-    /// For each rank: when it last stopped computing.
-    computed: BTreeMap<u32, Time>,
-}
-
-#[derive(Debug)]
-struct Core {
-    queue: Queue,
-    last: Option<u32>,
 }
 
 impl Hardware {
@@ -47,49 +33,24 @@ impl Hardware {
             (0..io.count).map(place).collect()
         });
         let is_apart = |node: &u32| dedicated == 0 || servers.binary_search(node).is_err();
-        let core = || Core { queue: Queue::default(), last: None };
-        let cores = |_| (0..machine.nodes.cores).map(|_| core()).collect();
         let places: Vec<Option<Server>> =
             servers.iter().map(|node| Server::new(machine, *node)).collect::<Result<_, _>>()?;
         Ok(Hardware {
-            cores: (0..total).map(cores).collect(),
-            switch: machine.nodes.switch,
+            nodes: total,
             compute: (0..total).filter(is_apart).collect(),
             servers: places.into_iter().flatten().collect(),
             directory: Queue::default(),
-            computed: BTreeMap::new(),
         })
     }
 
     /// Compute nodes and I/O nodes.
     pub(crate) fn nodes(&self) -> u32 {
-        self.cores.len() as u32
+        self.nodes
     }
 
     /// The node that is compute node `number`.
     pub(crate) fn compute_node(&self, number: u32) -> u32 {
         self.compute[number as usize]
-    }
-
-    /// Keeps a core of `node` busy for `rank`. When it is done.
-    pub(crate) fn compute(&mut self, node: u32, rank: u32, now: Time, duration: Duration) -> Time {
-        let switch = self.switch;
-        let cores = &mut self.cores[node as usize];
-        // The core that is free first; among equals the one this rank had last, then the first.
-        let earliest = cores.iter().map(|core| core.queue.free().max(now)).min().unwrap_or(now);
-        let ready = |core: &Core| core.queue.free().max(now) == earliest;
-        let own = cores.iter().position(|core| ready(core) && core.last == Some(rank));
-        let Some(index) = own.or_else(|| cores.iter().position(ready)) else { return now + duration };
-        let core = &mut cores[index];
-        let changes = core.last.replace(rank).is_some_and(|last| last != rank);
-        // A rank that goes on computing where it left off has its core for a slice of milliseconds, many calls long: that
-        // we make ranks take turns call by call is for fairness alone, and costs it nothing.
-        let goes_on = self.computed.get(&rank) == Some(&now);
-        let extra = if changes && !goes_on { switch } else { Duration::ZERO };
-        let busy = Duration::from_picoseconds(duration.picoseconds().saturating_add(extra.picoseconds()));
-        let end = core.queue.serve(now, busy).1;
-        self.computed.insert(rank, end);
-        end
     }
 
     /// The directory server opens or closes a file: when it is done.

@@ -22,6 +22,7 @@ pub mod open_loop;
 mod output;
 mod prediction;
 mod process;
+mod processors;
 pub mod queueing;
 mod server;
 pub mod workload;

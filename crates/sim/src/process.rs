@@ -30,6 +30,8 @@ pub(crate) struct Process {
     pub(crate) then: Then,
     /// Whether it waits for a message.
     pub(crate) idle: bool,
+    /// Whether it keeps its processor meanwhile.
+    pub(crate) spins: bool,
     /// The requests that it is making.
     pub(crate) transfer: Option<Transfer>,
     /// The lock it asks for or gives back.
@@ -38,6 +40,8 @@ pub(crate) struct Process {
     pub(crate) sending: Option<Sending>,
     /// When its own part of a collective open, close or view was done; it waits for the others since.
     pub(crate) own_part_done: Option<Time>,
+    /// Whether it has opened a file with others.
+    pub(crate) has_opened: bool,
     /// Number of its last MPI-IO call.
     pub(crate) operation: u64,
     pub(crate) finished: bool,
@@ -62,6 +66,14 @@ pub(crate) enum Running {
         /// This rank's number in it.
         number: u32,
     },
+    /// A collective call of MPI in which all ranks meet: by dissemination, a message each way in each round.
+    Meet {
+        /// Which of them.
+        count: u64,
+        round: u32,
+        /// Whether this round's message has been sent.
+        sent: bool,
+    },
     /// A broadcast.
     Broadcast {
         /// The broadcast, by which the ranks find it.
@@ -83,6 +95,11 @@ pub(crate) struct Key {
 
 impl Key {
     pub(crate) const WORLD: u64 = u64::MAX;
+
+    /// Of a round of a call in which all ranks meet.
+    pub(crate) fn meet(count: u64, round: u32) -> Key {
+        Key { of: u64::MAX - 1, count: count * u64::from(u32::BITS) + u64::from(round) }
+    }
 }
 
 /// What follows.
@@ -105,6 +122,8 @@ pub(crate) enum Then {
     Lock,
     /// The word that it is through with a lock is there.
     Unlock,
+    /// It computes what lies before its next call.
+    Think,
     /// The call begins.
     Begin,
     /// The call is over.
@@ -127,6 +146,8 @@ pub(crate) enum Content {
     Message(Message),
     Data(Piece, Option<IoError>),
     Broadcast,
+    /// A rank has come to the round of a meeting that the key names.
+    Come,
 }
 
 /// A message event that has begun.

@@ -148,7 +148,7 @@ fn segments(program: &[Step], handle: HandleId) -> Vec<Segment> {
     for (index, step) in program.iter().enumerate() {
         let direction = match &step.what {
             What::Open(of) | What::Close(of) | What::SetView(of, _) if *of == handle => None,
-            What::Broadcast { .. } => None,
+            What::Broadcast { .. } | What::Meet { .. } => None,
             What::Access { handle: of, direction, .. } | What::Request { handle: of, direction, .. }
                 if *of == handle =>
             {
@@ -206,7 +206,7 @@ impl Emitted {
         for (index, step) in program.iter().enumerate() {
             let is_left_out = self.left_out.contains(&index);
             if is_left_out {
-                rest.think(step.think);
+                rest.before(step);
             }
             for what in self.at.remove(&index).unwrap_or_default() {
                 rest.call(what);
@@ -214,7 +214,7 @@ impl Emitted {
             // A call that says where it is needs no pointer.
             let is_seek = matches!(step.what, What::Seek(of, _) if of == handle);
             if !is_left_out {
-                rest.think(step.think);
+                rest.before(step);
                 if !is_seek {
                     rest.call(step.what.clone());
                 }

@@ -24,7 +24,7 @@ pub(super) fn gathered(program: &[Step], concerns: &Concern<'_>, with_gaps: bool
     let batches = batches(program, concerns, with_gaps);
     let mut rest = Rewriting::default();
     for (index, step) in program.iter().enumerate() {
-        rest.think(step.think);
+        rest.before(step);
         match (&batches[index], &step.what) {
             (Some(batch), What::Request { handle, call, direction, .. }) => {
                 let place = if batch.direction == Direction::Write { batch.last } else { batch.first };

@@ -118,7 +118,7 @@ pub(super) fn read_once(workload: &Workload, concerns: &Concern<'_>) -> Option<W
     for (rank, program) in workload.programs.iter().enumerate() {
         let mut rest = Rewriting::default();
         for step in program {
-            rest.think(step.think);
+            rest.before(step);
             match read(&step.what) {
                 Some((_, bytes)) => {
                     if rank == 0 {

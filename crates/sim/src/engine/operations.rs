@@ -90,7 +90,10 @@ impl Engine<'_> {
         let process = &mut self.processes[rank as usize];
         process.actions.extend(actions);
         process.running = Running::Operation { machine, key, group, number };
-        self.advance(rank);
+        match &self.machine.mpi_io {
+            Some(costs) => self.compute(rank, costs.call, Then::Continue),
+            None => self.advance(rank),
+        }
     }
 
     /// Carries out an action. Whether the rank can go on at once.

@@ -6,7 +6,7 @@ use pio_plan::{Access, Event as PlanEvent, Rank};
 use pio_trace::{Call, Event, Flags, Layer, Target};
 
 use super::{Engine, Happening};
-use crate::process::{Content, Delivery, Requests, Running, Then};
+use crate::process::{Content, Delivery, Key, Requests, Running, Then};
 use crate::workload::What;
 
 impl<'a> Engine<'a> {
@@ -20,14 +20,24 @@ impl<'a> Engine<'a> {
         };
         process.begun += 1;
         process.since = self.now;
-        process.then = Then::Begin;
+        if step.idle == Duration::ZERO {
+            return self.think(rank);
+        }
+        process.then = Then::Think;
+        self.events.add(self.now + step.idle, Happening::Resume(rank));
+    }
+
+    /// Computes what lies before the next call.
+    pub(super) fn think(&mut self, rank: u32) {
+        let process = &mut self.processes[rank as usize];
+        let think = self.workload.programs[rank as usize][process.begun - 1].think;
         let think = if self.cpu_speed == 1.0 {
-            step.think
+            think
         } else {
-            Duration::from_seconds(step.think.seconds() / self.cpu_speed)
+            Duration::from_seconds(think.seconds() / self.cpu_speed)
         };
         process.think_ns = think.picoseconds() / 1000;
-        self.events.add(self.now + think, Happening::Resume(rank));
+        self.compute(rank, think, Then::Begin);
     }
 
     pub(super) fn step(&self, rank: u32) -> &'a What {
@@ -56,6 +66,7 @@ impl<'a> Engine<'a> {
                 self.transfer(rank, *handle, Some(*call), requests);
             }
             What::Broadcast { root, .. } => self.begin_broadcast(rank, *root),
+            What::Meet { .. } => self.begin_meeting(rank),
         }
     }
 
@@ -137,6 +148,12 @@ impl<'a> Engine<'a> {
                 self.tally.called(rank, call.op(), moved, elapsed);
                 self.tally.moved(since.0, self.now.0);
             }
+            What::Meet { call, bytes } => {
+                self.tally.count(*call, *bytes, elapsed);
+                event.operation = 0;
+                let flags = Flags::COLLECTIVE;
+                self.write(Event { call: *call, flags, size: *bytes, result: *bytes as i64, ..event });
+            }
             What::Broadcast { root, bytes } => {
                 self.tally.count(Call::MpiBcast, *bytes, elapsed);
                 let target = Target::Peer { rank: *root };
@@ -159,6 +176,9 @@ impl<'a> Engine<'a> {
     pub(super) fn advance(&mut self, rank: u32) {
         loop {
             let process = &mut self.processes[rank as usize];
+            if let Running::Meet { .. } = process.running {
+                return self.go_on_meeting(rank);
+            }
             if let Running::Broadcast { key, has_data, children } = &mut process.running {
                 if !*has_data {
                     return self.take_next(rank);
@@ -180,10 +200,11 @@ impl<'a> Engine<'a> {
     }
 
     /// Takes in the first message of the operation that the rank is in, or waits for one.
-    fn take_next(&mut self, rank: u32) {
+    pub(super) fn take_next(&mut self, rank: u32) {
         let process = &mut self.processes[rank as usize];
         let key = match &process.running {
             Running::Operation { key, .. } | Running::Broadcast { key, .. } => *key,
+            Running::Meet { count, round, .. } => Key::meet(*count, *round),
             Running::Nothing | Running::Simple => return,
         };
         let deliveries = &self.deliveries;
@@ -201,13 +222,17 @@ impl<'a> Engine<'a> {
         let process = &mut self.processes[rank as usize];
         match (&mut process.running, delivery.what) {
             (Running::Broadcast { has_data, .. }, _) => *has_data = true,
+            (Running::Meet { round, sent, .. }, _) => {
+                *round += 1;
+                *sent = false;
+            }
             (Running::Operation { machine, group, .. }, what) => {
                 let members = &self.workload.groups[*group as usize];
                 let from = Rank(members.binary_search(&delivery.from).unwrap_or(0) as u32);
                 let event = match what {
                     Content::Message(message) => PlanEvent::Received { from, message },
                     Content::Data(piece, error) => PlanEvent::Data { from, piece, error },
-                    Content::Broadcast => return,
+                    Content::Broadcast | Content::Come => return,
                 };
                 let mut actions = Vec::new();
                 machine.handle(event, &mut actions);

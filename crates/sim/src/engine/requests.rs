@@ -51,14 +51,22 @@ impl Engine<'_> {
             let file = &mut self.files[file as usize];
             if *file.writer.get_or_insert(rank) != rank {
                 file.waiting.push_back(rank);
+                // As the kernel's locks do while their owner runs.
+                self.processes[rank as usize].spins = true;
                 return;
             }
         }
-        self.call(rank, direction, bytes);
+        self.call(rank);
     }
 
     /// The processor time of a call: before the data of a write go off. That of a read follows when they are here.
-    fn call(&mut self, rank: u32, direction: Direction, bytes: u64) {
+    fn call(&mut self, rank: u32) {
+        let Some(transfer) = &self.processes[rank as usize].transfer else { return };
+        let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return };
+        let new = self.files[transfer.file as usize].touch(offset, bytes);
+        let new_pages = self.machine.calls.new_pages.as_ref().filter(|_| {
+            new > 0 && direction == Direction::Write && matches!(self.machine.storage, Storage::Local { .. })
+        });
         let (access, moves) = match direction {
             Direction::Read => {
                 (&self.machine.calls.read, matches!(self.machine.storage, Storage::Local { .. }))
@@ -66,7 +74,9 @@ impl Engine<'_> {
             Direction::Write => (&self.machine.calls.write, true),
         };
         let moving = if moves { access.bandwidth.time_of(bytes) } else { Duration::ZERO };
-        let cost = [access.call, moving, self.analysis_time(rank, direction)]
+        let allocating = new_pages.map_or(Duration::ZERO, |cost| cost.call);
+        let filling = new_pages.map_or(Duration::ZERO, |cost| cost.bandwidth.time_of(new));
+        let cost = [access.call, moving, allocating, filling, self.analysis_time(rank, direction)]
             .iter()
             .fold(0_u64, |sum, part| sum.saturating_add(part.picoseconds()));
         self.compute(rank, Duration::from_picoseconds(cost), Then::Issue);
@@ -214,19 +224,38 @@ impl Engine<'_> {
         }
     }
 
-    /// The next rank may write the file: when all requests of a call are done, as who writes on has the file again before
-    /// those who sleep for it are awake.
+    /// A rank is through with a write: who waits for the file, and sees it, may write it.
     fn release_file(&mut self, rank: u32) {
         let Some(transfer) = &self.processes[rank as usize].transfer else { return };
-        let file = &mut self.files[transfer.file as usize];
-        if file.writer != Some(rank) {
-            return;
+        let number = transfer.file;
+        let file = &mut self.files[number as usize];
+        if file.writer == Some(rank) {
+            file.writer = None;
+            if !file.waiting.is_empty() {
+                self.files_wanted.push(number);
+            }
         }
-        file.writer = file.waiting.pop_front();
-        let Some(next) = file.writer else { return };
-        let request = self.processes[next as usize].transfer.as_ref().and_then(|transfer| transfer.current);
-        if let Some(request) = request {
-            self.call(next, request.direction, request.bytes);
+    }
+
+    /// Files that are free, and wanted, go to ranks that wait for them and have a processor: one that has none sees it only
+    /// when it is its turn.
+    pub(super) fn hand_out_files(&mut self) {
+        let mut index = 0;
+        while let Some(number) = self.files_wanted.get(index).copied() {
+            let file = &mut self.files[number as usize];
+            let next = match file.writer {
+                None => file.waiting.iter().position(|waiting| self.processors.would_see(*waiting)),
+                Some(_) => None,
+            };
+            if file.writer.is_none() && !file.waiting.is_empty() && next.is_none() {
+                index += 1;
+                continue;
+            }
+            self.files_wanted.swap_remove(index);
+            if let Some(next) = next.and_then(|place| file.waiting.remove(place)) {
+                file.writer = Some(next);
+                self.call(next);
+            }
         }
     }
 
@@ -264,6 +293,7 @@ impl Engine<'_> {
             event.think_ns = self.processes[rank as usize].think_ns;
         }
         self.write(event);
+        self.release_file(rank);
         self.next_request(rank);
     }
 

@@ -193,7 +193,11 @@ impl Builder {
     }
 
     fn call(&mut self, rank: u32, what: What) {
-        self.workload.programs[rank as usize].push(Step { think: Duration::ZERO, what });
+        self.workload.programs[rank as usize].push(Step {
+            think: Duration::ZERO,
+            idle: Duration::ZERO,
+            what,
+        });
     }
 }
 

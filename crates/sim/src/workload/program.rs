@@ -150,7 +150,7 @@ impl Programs {
 
     fn call(&mut self, rank: u32, what: What) {
         let think = std::mem::take(&mut self.think[rank as usize]);
-        self.workload.programs[rank as usize].push(Step { think, what });
+        self.workload.programs[rank as usize].push(Step { think, idle: Duration::ZERO, what });
     }
 
     fn file(&mut self, path: &str) -> u32 {

@@ -39,11 +39,13 @@ pub struct Open {
     pub collective: u64,
 }
 
-/// One call of one rank, and how long the rank computes before it.
+/// One call of one rank, and what the rank does before it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Time between the previous call and this one.
+    /// Processor time between the previous call and this one.
     pub think: Duration,
+    /// Time that passes between them whether the rank has a processor or not: it sleeps, or waits for what is not simulated.
+    pub idle: Duration,
     /// The call.
     pub what: What,
 }
@@ -92,6 +94,13 @@ pub enum What {
         /// The rank that has the data.
         root: u32,
         /// How many bytes.
+        bytes: u64,
+    },
+    /// A collective call of MPI that no rank leaves before all have come: a barrier, or one in which each needs the others' data.
+    Meet {
+        /// The function.
+        call: Call,
+        /// How many bytes a rank gives to each other, or to all.
         bytes: u64,
     },
 }
@@ -156,7 +165,7 @@ impl What {
             What::Open(handle) | What::Close(handle) | What::Seek(handle, _) => Some((*handle, None)),
             What::SetView(handle, view) | What::Access { handle, view, .. } => Some((*handle, Some(*view))),
             What::Request { handle, .. } => Some((*handle, None)),
-            What::Broadcast { .. } => None,
+            What::Broadcast { .. } | What::Meet { .. } => None,
         }
     }
 }

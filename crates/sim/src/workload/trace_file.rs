@@ -7,7 +7,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::Path;
 
-use pio_machine::Duration;
 use pio_trace::{
     Call, Event, FileId, Flags, Handle, HandleId, Layer, Process, ProcessId, Tables, Target, TraceWriter,
 };
@@ -53,20 +52,23 @@ impl<'w> Rank<'w> {
 
     /// When it makes its next call, nanoseconds.
     fn next(&self) -> Option<u64> {
-        let think = self.steps.as_slice().first()?.think;
-        Some(self.after(think) / PICOSECONDS_PER_NANOSECOND)
+        let next = self.steps.as_slice().first()?;
+        Some(self.after(next) / PICOSECONDS_PER_NANOSECOND)
     }
 
-    fn after(&self, think: Duration) -> u64 {
-        self.now_ps.saturating_add(think.picoseconds())
+    fn after(&self, step: &Step) -> u64 {
+        self.now_ps.saturating_add(step.think.picoseconds()).saturating_add(step.idle.picoseconds())
     }
 
     /// The event of its next call.
     fn take(&mut self, workload: &Workload, process: ProcessId) -> Option<Event> {
         let step = self.steps.next()?;
-        self.now_ps = self.after(step.think);
+        let before_ns = self.now_ps / PICOSECONDS_PER_NANOSECOND;
+        self.now_ps = self.after(step);
+        // Rounded together, so that what is not thinking is idle time, and not a part of a nanosecond.
+        let idle_ns = step.idle.picoseconds() / PICOSECONDS_PER_NANOSECOND;
         let mut event = Event {
-            think_ns: step.think.picoseconds() / PICOSECONDS_PER_NANOSECOND,
+            think_ns: (self.now_ps / PICOSECONDS_PER_NANOSECOND - before_ns).saturating_sub(idle_ns),
             ..Event::new(Call::MpiBcast, process, self.now_ps / PICOSECONDS_PER_NANOSECOND)
         };
         describe(&step.what, workload, &mut event);
@@ -115,6 +117,11 @@ fn describe(what: &What, workload: &Workload, event: &mut Event) {
             event.call = *call;
             event.target = Target::Extent { offset: *offset };
             event.flags = if call.is_asynchronous() { Flags::ASYNC } else { Flags::NONE };
+            moves(event, *bytes);
+        }
+        What::Meet { call, bytes } => {
+            event.call = *call;
+            event.flags = Flags::COLLECTIVE;
             moves(event, *bytes);
         }
         What::Broadcast { root, bytes } => {

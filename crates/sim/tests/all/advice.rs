@@ -16,7 +16,7 @@ fn workload(ranks: u32, together: bool, calls: impl Fn(u32, HandleId) -> Vec<Wha
         let all =
             [vec![What::Open(handle(rank))], calls(rank, handle(rank)), vec![What::Close(handle(rank))]];
         let think = Duration::from_seconds(1e-6);
-        all.concat().into_iter().map(|what| Step { think, what }).collect()
+        all.concat().into_iter().map(|what| Step { think, idle: Duration::ZERO, what }).collect()
     };
     Workload {
         name: "test".into(),

@@ -60,8 +60,9 @@ fn local_machine(exclusive: bool) -> Machine {
 /// Ranks with these programs, all on one file that each has open (through MPI, together).
 fn workload(programs: Vec<Vec<What>>) -> Workload {
     let ranks = programs.len() as u32;
-    let steps =
-        |program: Vec<What>| program.into_iter().map(|what| Step { think: Duration::ZERO, what }).collect();
+    let steps = |program: Vec<What>| {
+        program.into_iter().map(|what| Step { think: Duration::ZERO, idle: Duration::ZERO, what }).collect()
+    };
     Workload {
         name: "test".to_owned(),
         files: vec![File { path: "/f".to_owned() }],
@@ -205,7 +206,7 @@ fn writers_of_one_local_file_exclude_each_other_where_the_kernel_does() {
 }
 
 #[test]
-fn who_writes_a_local_file_makes_all_its_requests_before_the_next_one_may() {
+fn who_writes_a_local_file_has_it_again_before_one_that_sleeps() {
     let changes = [("cores = 2", "cores = 1"), ("switch = \"0 s\"", "switch = \"10 us\"")];
     let text = changes.iter().fold(MACHINE.to_owned(), |text, (from, to)| text.replace(from, to));
     let (before, after) = (text.find("[storage]").unwrap(), text.find("[calls]").unwrap());
@@ -228,6 +229,103 @@ fn who_writes_a_local_file_makes_all_its_requests_before_the_next_one_may() {
         simulate(&machine, &workload, Strategy::Independent, &hints, &options, None, &mut |_| {}).unwrap();
     // Six calls of 1000 ns and 1000 bytes; the processor changes from one rank to the other once.
     assert_eq!(found.makespan.picoseconds(), 6 * 2_000_000 + 10_000_000);
+}
+
+/// Two ranks on one core, local files.
+fn shared_core(calls: &str, rest: &str) -> Machine {
+    let text = MACHINE.replace("cores = 2", "cores = 1\nquantum = \"10 us\"");
+    let (before, after) = (text.find("[storage]").unwrap(), text.find("[calls]").unwrap());
+    let text = format!("{}{LOCAL}{}{calls}{rest}", &text[..before], &text[after + "[calls]".len()..]);
+    Machine::parse("by-hand.toml", &text).unwrap()
+}
+
+#[test]
+fn ranks_take_turns_on_a_core_and_sleep_beside_it() {
+    let step = |think_us: u64, idle_us: u64| Step {
+        think: Duration::from_picoseconds(think_us * 1_000_000),
+        idle: Duration::from_picoseconds(idle_us * 1_000_000),
+        what: What::Seek(HandleId(0), Call::Lseek),
+    };
+    let ends = |programs: [Step; 2]| {
+        let mut workload = workload(vec![Vec::new(); 2]);
+        workload.programs = programs.map(|step| vec![step]).to_vec();
+        let options = Options { ranks_per_node: Some(2), ..Options::default() };
+        predict(&shared_core("", ""), &workload, options).unwrap().makespan.picoseconds() / 1_000_000
+    };
+    // Each computes 25 us, and seeks for 1 us.
+    assert_eq!(ends([step(25, 0), step(25, 0)]), 52);
+    // Who sleeps needs no core.
+    assert_eq!(ends([step(25, 0), step(0, 25)]), 27);
+    assert_eq!(ends([step(0, 25), step(0, 40)]), 41);
+}
+
+#[test]
+fn pages_that_are_new_cost_more_than_those_that_are_not() {
+    let new_pages = "new-pages = { call = \"2 us\", bandwidth = \"2 GB/s\" }\n";
+    let time = |writes: &[(u64, u64)]| {
+        let write = |(offset, bytes): &(u64, u64)| request(0, Direction::Write, *offset, *bytes);
+        nanoseconds(&shared_core(new_pages, ""), vec![writes.iter().map(write).collect()])
+    };
+    // A call, its bytes, two pages of 4096 bytes.
+    assert_eq!(time(&[(4000, 1000)]), 1_000 + 1_000 + 2_000 + 4_096);
+    let once = time(&[(0, 8192)]);
+    assert_eq!(time(&[(0, 8192), (100, 5000)]), once + 1_000 + 5_000);
+    assert_eq!(time(&[(0, 8192), (8191, 2)]), once + 1_000 + 2 + 2_000 + 2_048);
+    // Between two that are there, one is not.
+    let two = time(&[(0, 4096), (8192, 4096)]);
+    assert_eq!(time(&[(0, 4096), (8192, 4096), (0, 12288)]), two + 1_000 + 12_288 + 2_000 + 2_048);
+}
+
+#[test]
+fn calls_of_all_ranks_take_what_was_measured_of_them() {
+    let mpi_io = "collective-waits = true\n[mpi-io]\ncall = \"7 us\"\nspins = false\ntogether = [ { ranks = 2, \
+                  first-open = \"900 us\", open = \"80 us\", close = \"60 us\", view = \"40 us\", barrier = \"20 us\" } ]\n";
+    let time = |program: &[What]| {
+        let options = Options { ranks_per_node: Some(2), ..Options::default() };
+        let own = |rank: u32| {
+            let of_rank = |what: &What| match what {
+                What::Open(_) => What::Open(HandleId(rank)),
+                What::Close(_) => What::Close(HandleId(rank)),
+                What::SetView(_, view) => What::SetView(HandleId(rank), *view),
+                other => other.clone(),
+            };
+            program.iter().map(of_rank).collect()
+        };
+        let programs = workload((0..2).map(own).collect());
+        predict(&shared_core("", mpi_io), &programs, options).unwrap().makespan.picoseconds() / 1_000_000
+    };
+    let (open, close) = (What::Open(HandleId(0)), What::Close(HandleId(0)));
+    // Opens take the core 5 us each, closes 2 us; then all wait together.
+    assert_eq!(time(std::slice::from_ref(&open)), 10 + 900);
+    assert_eq!(time(&[open.clone(), close, open.clone()]), 10 + 900 + 4 + 60 + 10 + 80);
+    assert_eq!(time(&[open, What::SetView(HandleId(0), ViewId(0))]), 10 + 900 + 40);
+    assert_eq!(time(&[What::Meet { call: Call::MpiBarrier, bytes: 0 }]), 20);
+}
+
+#[test]
+fn who_spins_in_a_barrier_takes_turns_with_who_computes() {
+    let machine = |spins| {
+        let mpi_io = format!(
+            "[mpi-io]\ncall = \"0 s\"\nspins = {spins}\ntogether = [ {{ ranks = 2, first-open = \"0 s\", open = \"0 s\", \
+             close = \"0 s\", view = \"0 s\", barrier = \"0 s\" }} ]\n"
+        );
+        shared_core("", &mpi_io)
+    };
+    let time = |spins| {
+        let step = |think_us: u64| Step {
+            think: Duration::from_picoseconds(think_us * 1_000_000),
+            idle: Duration::ZERO,
+            what: What::Meet { call: Call::MpiBarrier, bytes: 0 },
+        };
+        let mut workload = workload(vec![Vec::new(); 2]);
+        workload.programs = vec![vec![step(0)], vec![step(40)]];
+        let options = Options { ranks_per_node: Some(2), ..Options::default() };
+        predict(&machine(spins), &workload, options).unwrap().makespan.picoseconds() / 1_000_000
+    };
+    assert_eq!(time(false), 40);
+    // Who spins goes first, and has five turns of 10 us. The other computes for 40 us, sends for 3 us and takes in for 4 us;
+    // then the first, which sees that on its core alone, takes in its message.
+    assert_eq!(time(true), 50 + 47 + 4);
 }
 
 #[test]

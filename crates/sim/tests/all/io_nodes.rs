@@ -58,7 +58,7 @@ fn workload(requests: &[(Direction, u64, u64)]) -> Workload {
     let step = |&(direction, offset, bytes): &(Direction, u64, u64)| {
         let call = if direction == Direction::Read { Call::Pread } else { Call::Pwrite };
         let what = What::Request { handle: HandleId(0), call, direction, offset, bytes };
-        Step { think: Duration::ZERO, what }
+        Step { think: Duration::ZERO, idle: Duration::ZERO, what }
     };
     Workload {
         name: "test".to_owned(),

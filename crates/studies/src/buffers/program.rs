@@ -74,10 +74,10 @@ fn program(workload: &Workload, rank: usize, steps: &[Step]) -> Result<Program, 
             What::Access { handle, call, direction, view, positions, .. } => {
                 (*handle, *call, *direction, &workload.views[view.index()], positions.clone())
             }
-            What::Broadcast { .. } => {
+            What::Broadcast { .. } | What::Meet { .. } => {
                 return Err(SimError::Workload {
                     workload: workload.name.clone(),
-                    what: "broadcast",
+                    what: "collective call",
                     found: format!("one of rank {rank}"),
                     expected: "processes that do not wait for each other".to_owned(),
                 });

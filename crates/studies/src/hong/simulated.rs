@@ -73,7 +73,7 @@ pub fn workload(experiment: &Experiment, executions: u32) -> Result<Workload, Ho
             .into_iter()
             .chain(std::iter::repeat_n(access, executions as usize))
             .chain([What::Close(handle)]);
-        calls.map(|what| Step { think: Duration::ZERO, what }).collect()
+        calls.map(|what| Step { think: Duration::ZERO, idle: Duration::ZERO, what }).collect()
     };
     let open = |rank| Open { file: 0, rank, group: Some(0), collective: 1 };
     Ok(Workload {

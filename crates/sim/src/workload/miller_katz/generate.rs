@@ -205,7 +205,11 @@ impl Program {
         let path = format!("/{}/{file}", self.workload.name);
         self.workload.files.push(File { path });
         self.workload.handles.push(Open { file: number, rank: 0, group: None, collective: 0 });
-        self.steps.push(Step { think: Duration::ZERO, what: What::Open(HandleId(number)) });
+        self.steps.push(Step {
+            think: Duration::ZERO,
+            idle: Duration::ZERO,
+            what: What::Open(HandleId(number)),
+        });
         HandleId(number)
     }
 
@@ -217,12 +221,20 @@ impl Program {
             (Direction::Write, false) => Call::Pwrite,
             (Direction::Write, true) => Call::AioWrite,
         };
-        self.steps.push(Step { think, what: What::Request { handle, call, direction, offset, bytes } });
+        self.steps.push(Step {
+            think,
+            idle: Duration::ZERO,
+            what: What::Request { handle, call, direction, offset, bytes },
+        });
     }
 
     fn finish(mut self) -> Workload {
         for handle in 0..self.workload.handles.len() as u32 {
-            self.steps.push(Step { think: Duration::ZERO, what: What::Close(HandleId(handle)) });
+            self.steps.push(Step {
+                think: Duration::ZERO,
+                idle: Duration::ZERO,
+                what: What::Close(HandleId(handle)),
+            });
         }
         self.workload.programs.push(self.steps);
         self.workload

@@ -85,7 +85,7 @@ pub(super) fn any_workload(random: &mut Pcg64Mcg, ranks: u32) -> Workload {
     };
     let handle = |rank| HandleId(rank);
     workload.handles = (0..ranks).map(|rank| Open { file: 0, rank, group: Some(0), collective: 1 }).collect();
-    let step = |what| Step { think: pio_machine::Duration::ZERO, what };
+    let step = |what| Step { think: pio_machine::Duration::ZERO, idle: pio_machine::Duration::ZERO, what };
     for rank in 0..ranks {
         workload.programs[rank as usize].push(step(What::Open(handle(rank))));
     }

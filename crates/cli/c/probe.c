@@ -1,0 +1,136 @@
+/* What calls of all ranks cost under the MPI-IO that carries this program's out: `pioscope machines calibrate` runs it.
+ *
+ *   mpiexec -n RANKS probe FILE RESULTS
+ *
+ * Writes lines to RESULTS: how many ranks a node has, and for each call its name, the median of its seconds, and their
+ * quartiles. Those of a call of all ranks are what it takes each of them, in the mean, where one follows the other at once.
+ */
+#define _DEFAULT_SOURCE
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROUNDS = 15, SMALL_CALLS = 2000 };
+
+static int rank, ranks;
+static FILE *results; /* of rank 0 */
+
+static void need(int code, const char *what) {
+  if (code == MPI_SUCCESS) return;
+  fprintf(stderr, "probe: %s failed\n", what);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static void print(const char *name, double *seconds, int rounds) {
+  qsort(seconds, (size_t)rounds, sizeof *seconds, ascending);
+  fprintf(results, "%s %.9f %.9f %.9f\n", name, seconds[rounds / 2], seconds[rounds / 4], seconds[rounds * 3 / 4]);
+}
+
+/* Of the seconds that each rank took in each round. */
+static void print_means(const char *name, const double *mine, int rounds) {
+  double means[ROUNDS];
+  MPI_Reduce(mine, means, rounds, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  for (int i = 0; i < rounds; i++) means[i] /= ranks;
+  if (rank == 0) print(name, means, rounds);
+}
+
+/* What a write of this rank takes beyond the kernel's call. */
+static void measure_calls(const char *path) {
+  char bytes[8] = "pioscope";
+  double beyond[ROUNDS];
+  MPI_File file;
+  int kernel = open(path, O_RDWR);
+  if (kernel < 0) need(MPI_ERR_FILE, "open");
+  need(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDWR, MPI_INFO_NULL, &file), "MPI_File_open");
+  for (int round = 0; round < ROUNDS; round++) {
+    double start = MPI_Wtime();
+    for (int i = 0; i < SMALL_CALLS; i++)
+      need(MPI_File_write_at(file, i * 8, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
+    double through = MPI_Wtime() - start;
+    start = MPI_Wtime();
+    for (int i = 0; i < SMALL_CALLS; i++)
+      if (pwrite(kernel, bytes, 8, i * 8) != 8) need(MPI_ERR_IO, "pwrite");
+    beyond[round] = (through - (MPI_Wtime() - start)) / SMALL_CALLS;
+  }
+  need(MPI_File_close(&file), "MPI_File_close");
+  close(kernel);
+  print("call", beyond, ROUNDS);
+}
+
+/* Until all ranks are here, without taking processor time from them. */
+static void meet_asleep(void) {
+  MPI_Request all;
+  int here = 0;
+  for (MPI_Ibarrier(MPI_COMM_WORLD, &all); !here; usleep(500)) MPI_Test(&all, &here, MPI_STATUS_IGNORE);
+}
+
+int main(int count, char **arguments) {
+  double first_open, opens[ROUNDS], closes[ROUNDS], views[ROUNDS], barriers[ROUNDS];
+  char bytes[8] = "pioscope";
+  MPI_File file;
+  MPI_Datatype every;
+  MPI_Comm node;
+  int beside;
+  MPI_Init(&count, &arguments);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (count != 3) need(MPI_ERR_ARG, "probe FILE RESULTS: reading arguments");
+  if (rank == 0 && (results = fopen(arguments[2], "w")) == NULL) need(MPI_ERR_FILE, "opening the file for results");
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_size(node, &beside);
+  MPI_Comm_free(&node);
+  MPI_Allreduce(MPI_IN_PLACE, &beside, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (rank == 0) fprintf(results, "ranks-a-node %d\n", beside);
+  MPI_Type_vector(64, 8, 8 * ranks, MPI_BYTE, &every);
+  MPI_Type_commit(&every);
+
+  meet_asleep();
+  double start = MPI_Wtime();
+  need(MPI_File_open(MPI_COMM_WORLD, arguments[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file), "MPI_File_open");
+  first_open = MPI_Wtime() - start;
+  need(MPI_File_write_at(file, rank * 8, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
+  /* A barrier in between would be paid for here: ranks that share processors leave it one after the other. */
+  for (int i = 0; i < ROUNDS; i++) {
+    start = MPI_Wtime();
+    need(MPI_File_close(&file), "MPI_File_close");
+    closes[i] = MPI_Wtime() - start;
+    start = MPI_Wtime();
+    need(MPI_File_open(MPI_COMM_WORLD, arguments[1], MPI_MODE_RDWR, MPI_INFO_NULL, &file), "MPI_File_open");
+    opens[i] = MPI_Wtime() - start;
+    need(MPI_File_write_at(file, rank * 8, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
+  }
+  for (int i = 0; i < ROUNDS; i++) {
+    start = MPI_Wtime();
+    need(MPI_File_set_view(file, rank * 8, MPI_BYTE, every, "native", MPI_INFO_NULL), "MPI_File_set_view");
+    views[i] = MPI_Wtime() - start;
+  }
+  need(MPI_File_close(&file), "MPI_File_close");
+  for (int i = 0; i < ROUNDS; i++) {
+    start = MPI_Wtime();
+    MPI_Barrier(MPI_COMM_WORLD);
+    barriers[i] = MPI_Wtime() - start;
+  }
+  if (rank == 0) measure_calls(arguments[1]);
+  meet_asleep();
+  print_means("first-open", &first_open, 1);
+  print_means("open", opens, ROUNDS);
+  print_means("close", closes, ROUNDS);
+  print_means("view", views, ROUNDS);
+  print_means("barrier", barriers, ROUNDS);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    MPI_File_delete(arguments[1], MPI_INFO_NULL);
+    if (fclose(results) != 0) need(MPI_ERR_IO, "writing the results");
+  }
+  MPI_Type_free(&every);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,167 @@
+//! What calls of MPI-IO cost in a job, as a machine description says it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use pio_machine::{Duration, Machine, MpiIo, Together};
+use pio_mpi::Commands;
+use pio_plan::{Hints, Strategy};
+
+use crate::apply::{self, How};
+
+/// The program that measures: compiled by the user's own `mpicc`.
+const PROBE: &str = include_str!("../c/probe.c");
+
+/// Ranks a processor, at most, in the jobs that are started where the user names none.
+const MOST_A_PROCESSOR: u32 = 4;
+/// Of each job: a process opens its first file once.
+const RUNS: usize = 3;
+
+/// Above the numbers in the file, behind what is said of the machine itself.
+pub(crate) const HOW_MEASURED: &str = "\n\
+    mpi-io: jobs with Pioscope's MPI-IO under the two-phase strategy. call: an 8-byte write beyond the kernel's. together:\n\
+    calls of all ranks one after the other, in the mean of ranks; the median of several.";
+
+/// Starts jobs, and tells a machine's description what MPI-IO costs there: a job of the user's own launcher and options
+/// (`mpiexec -n 16`), or without one jobs of several sizes on this machine, if it has an MPI. Files are in `folder`, or on the
+/// servers of `store`. Tells `progress` what is being measured.
+///
+/// # Errors
+/// If the probe cannot be compiled, or a job fails.
+pub(crate) fn measure(
+    machine: &mut Machine,
+    launch: &[OsString],
+    folder: &Path,
+    store: Option<&Path>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<bool> {
+    let jobs = match (launch, Commands::first()) {
+        ([], Err(_)) => return Ok(false),
+        ([], Ok(Commands { mpicc, mpiexec })) => {
+            let sizes = (0..).map(|power| 1_u32 << power);
+            let sizes =
+                sizes.take_while(|ranks| *ranks <= machine.nodes.cores.saturating_mul(MOST_A_PROCESSOR));
+            let job = |ranks: u32| vec![mpiexec.clone().into(), "-n".into(), ranks.to_string().into()];
+            sizes.map(|ranks| (mpicc.clone(), job(ranks))).collect::<Vec<(PathBuf, Vec<OsString>)>>()
+        }
+        (launch, _) => {
+            let chosen = pio_mpi::compiler_for(None, launch)?;
+            let mpicc = chosen.context("no mpicc beside the launcher or on the PATH")?.mpicc;
+            vec![(mpicc, launch.to_vec())]
+        }
+    };
+    let work = tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?;
+    let mut costs = MpiIo { call: Duration::ZERO, spins: false, together: Vec::new() };
+    for (mpicc, mut command) in jobs {
+        let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+        progress(&format!("opening, viewing and closing files under {}", words.join(" ")));
+        let (probe, results) = (work.path().join("probe"), work.path().join("results"));
+        compile(&mpicc, work.path(), &probe)?;
+        let file = match store {
+            // Two calibrations at once must not meet.
+            Some(_) => format!("pioscope:.pioscope-calibrate-{}", std::process::id()).into(),
+            None => work.path().join("data").into_os_string(),
+        };
+        command.extend([probe.into_os_string(), file, results.clone().into_os_string()]);
+        let mut found = Vec::new();
+        for _ in 0..RUNS {
+            let how = How {
+                strategy: Strategy::TwoPhase,
+                hints: Hints::default(),
+                store: store.map(Path::to_owned),
+            };
+            apply::run_own(how, command.clone(), None)?;
+            let text = fs::read_to_string(&results)
+                .with_context(|| format!("{}: cannot read", results.display()))?;
+            found.push(read(&text).with_context(|| format!("the probe's results '{}'", text.trim()))?);
+        }
+        let (call, together) = middle(&found);
+        if costs.together.is_empty() {
+            costs.call = call;
+        }
+        // Who gives way is through in microseconds; among those who spin, each waits for the others' turns.
+        let is_crowded = together.ranks > machine.nodes.cores;
+        costs.spins |= is_crowded && together.barrier > half(machine.nodes.quantum);
+        costs.together.push(together);
+    }
+    machine.mpi_io = Some(costs);
+    Ok(true)
+}
+
+/// Of each number the median.
+fn middle(found: &[(Duration, Together)]) -> (Duration, Together) {
+    let of = |number: fn(&(Duration, Together)) -> Duration| {
+        let mut numbers: Vec<Duration> = found.iter().map(number).collect();
+        numbers.sort_unstable();
+        numbers[numbers.len() / 2]
+    };
+    let together = Together {
+        ranks: found[0].1.ranks,
+        first_open: of(|one| one.1.first_open),
+        open: of(|one| one.1.open),
+        close: of(|one| one.1.close),
+        view: of(|one| one.1.view),
+        barrier: of(|one| one.1.barrier),
+    };
+    (of(|one| one.0), together)
+}
+
+fn half(time: Duration) -> Duration {
+    Duration::from_picoseconds(time.picoseconds() / 2)
+}
+
+fn compile(mpicc: &Path, folder: &Path, program: &Path) -> Result<()> {
+    let source = folder.join("probe.c");
+    fs::write(&source, PROBE).with_context(|| format!("{}: cannot write", source.display()))?;
+    let mut command = Command::new(mpicc);
+    command.arg("-O2").arg("-o").arg(program).arg(&source);
+    let output = command.output().with_context(|| format!("cannot run {}", mpicc.display()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        bail!("{}: cannot compile the probe:\n{said}", mpicc.display());
+    }
+    Ok(())
+}
+
+/// The cost of a call, and what calls of all ranks cost.
+fn read(text: &str) -> Result<(Duration, Together)> {
+    let words = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|line| line.split(' ').next()).with_context(|| format!("expected a line '{name}'"))
+    };
+    let time = |name: &str| -> Result<Duration> {
+        let seconds: f64 = words(name)?.parse().with_context(|| format!("{name}: expected seconds"))?;
+        // Nanoseconds: what is below is noise.
+        Ok(Duration::from_picoseconds((seconds.max(0.0) * 1e9).round() as u64 * 1000))
+    };
+    let ranks = words("ranks-a-node")?.parse().context("ranks-a-node: expected a number")?;
+    let together = Together {
+        ranks,
+        first_open: time("first-open")?,
+        open: time("open")?,
+        close: time("close")?,
+        view: time("view")?,
+        barrier: time("barrier")?,
+    };
+    Ok((time("call")?, together))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_read_or_refused() {
+        let text = "ranks-a-node 4\ncall 0.000001500 0 0\nfirst-open 0.004 0 0\nopen 0.0002 0 0\nclose 0.0001 0 0\n\
+                    view 0.00005 0 0\nbarrier 0.00001 0 0\n";
+        let (call, together) = read(text).unwrap();
+        assert_eq!((call.picoseconds(), together.ranks), (1_500_000, 4));
+        assert_eq!((together.first_open.seconds(), together.barrier.seconds()), (0.004, 0.000_01));
+        let error = read(&text.replace("close", "clothes")).unwrap_err().to_string();
+        assert_eq!(error, "expected a line 'close'");
+        assert!(read(&text.replace("0.004", "soon")).unwrap_err().to_string().contains("first-open"));
+    }
+}

@@ -1,0 +1,113 @@
+//! What MPI-IO costs beyond messages and the kernel's calls: the library that carries it out, and the MPI under it.
+
+use crate::error::MachineError;
+use crate::quantity::Duration;
+use crate::section::Section;
+
+/// What calls of MPI-IO cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MpiIo {
+    /// Processor time of a read or write beyond the calls to the kernel that it makes.
+    pub call: Duration,
+    /// Whether a rank that waits in a call of MPI keeps its processor, and does nothing but look (MPICH); else it lets
+    /// others have it.
+    pub spins: bool,
+    /// What calls of all ranks cost, by the number of ranks on a node, ascending.
+    pub together: Vec<Together>,
+}
+
+/// From when the last rank comes to a call of all ranks until a rank leaves it, in the mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Together {
+    /// Ranks on a node.
+    pub ranks: u32,
+    /// The first open of a process.
+    pub first_open: Duration,
+    /// Another open.
+    pub open: Duration,
+    /// A close.
+    pub close: Duration,
+    /// A view that is set.
+    pub view: Duration,
+    /// A barrier of MPI. Where ranks spin, and are more than the cores, it follows from how they take turns instead.
+    pub barrier: Duration,
+}
+
+impl MpiIo {
+    pub(crate) fn read(mut section: Section<'_>) -> Result<MpiIo, MachineError> {
+        let call = section.duration("call", "1 s")?;
+        let spins = section.flag("spins")?;
+        let mut together: Vec<Together> = Vec::new();
+        for mut job in section.sections("together")? {
+            let least = together.last().map_or(1, |last| last.ranks + 1);
+            let mut cost = |key| job.duration(key, "1000 s");
+            let costs = Together {
+                ranks: 0,
+                first_open: cost("first-open")?,
+                open: cost("open")?,
+                close: cost("close")?,
+                view: cost("view")?,
+                barrier: cost("barrier")?,
+            };
+            together.push(Together { ranks: job.number("ranks", least..=1 << 20)?, ..costs });
+            job.finish()?;
+        }
+        section.finish()?;
+        Ok(MpiIo { call, spins, together })
+    }
+
+    /// For so many ranks on a node: on the line between the next fewer and the next more that are known, or else the next
+    /// that is.
+    pub fn of(&self, ranks: u32) -> Together {
+        let above = self.together.iter().find(|one| one.ranks >= ranks).or(self.together.last());
+        let below = self.together.iter().rev().find(|one| one.ranks <= ranks).or(self.together.first());
+        let (Some(below), Some(above)) = (below, above) else { return Together::default() };
+        let between = |time: fn(&Together) -> Duration| {
+            let (low, high) = (time(below).picoseconds() as f64, time(above).picoseconds() as f64);
+            let all = f64::from(above.ranks.saturating_sub(below.ranks)).max(1.0);
+            let part = f64::from(ranks.saturating_sub(below.ranks)) / all;
+            Duration::from_picoseconds((low + (high - low) * part.min(1.0)) as u64)
+        };
+        Together {
+            ranks,
+            first_open: between(|one| one.first_open),
+            open: between(|one| one.open),
+            close: between(|one| one.close),
+            view: between(|one| one.view),
+            barrier: between(|one| one.barrier),
+        }
+    }
+
+    pub(crate) fn write(&self, out: &mut String) -> std::fmt::Result {
+        use std::fmt::Write as _;
+        writeln!(out, "\n[mpi-io]\ncall = \"{}\"\nspins = {}\ntogether = [", self.call, self.spins)?;
+        for Together { ranks, first_open, open, close, view, barrier } in &self.together {
+            writeln!(
+                out,
+                "    {{ ranks = {ranks}, first-open = \"{first_open}\", open = \"{open}\", close = \"{close}\", \
+                 view = \"{view}\", barrier = \"{barrier}\" }},"
+            )?;
+        }
+        writeln!(out, "]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_measured_lies_between_what_was() {
+        let job =
+            |ranks, open| Together { ranks, open: Duration::from_picoseconds(open), ..Together::default() };
+        let costs = MpiIo {
+            call: Duration::ZERO,
+            spins: false,
+            together: vec![job(2, 100), job(4, 300), job(8, 1100)],
+        };
+        let open = |ranks| costs.of(ranks).open.picoseconds();
+        assert_eq!([1, 2, 3, 4, 6, 8, 99].map(open), [100, 100, 200, 300, 700, 1100, 1100]);
+        let unknown = MpiIo { call: Duration::ZERO, spins: false, together: Vec::new() };
+        assert_eq!(unknown.of(4), Together::default());
+    }
+}

@@ -1,0 +1,122 @@
+//! The processors of the nodes that have ranks: a scheduler each.
+
+use pio_machine::{Cpu, Duration, Machine};
+
+use crate::cpu::{Scheduler, Turn};
+use crate::kernel::Time;
+use crate::process::Process;
+
+/// A turn of a rank on a processor, that ends: give it back with [`Processors::end_turn`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RankTurn {
+    node: u32,
+    turn: Turn,
+}
+
+impl RankTurn {
+    /// When it ends.
+    pub(crate) fn at(&self) -> Time {
+        self.turn.at
+    }
+}
+
+/// All of them.
+pub(crate) struct Processors {
+    nodes: Vec<Node>,
+    /// For each rank: its node here, and its number there.
+    places: Vec<(u32, u32)>,
+    /// For each rank: the turn in which its demand was met, while it decides what it does next.
+    met: Vec<Option<RankTurn>>,
+    /// For each rank: whether it waits without giving its processor away.
+    spinning: Vec<bool>,
+    begun: Vec<Turn>,
+}
+
+struct Node {
+    scheduler: Scheduler,
+    ranks: Vec<u32>,
+}
+
+impl Processors {
+    /// Those of a machine on which ranks are as `processes` say.
+    pub(crate) fn new(machine: &Machine, processes: &[Process]) -> Processors {
+        let mut ranks: std::collections::BTreeMap<u32, Vec<u32>> = std::collections::BTreeMap::new();
+        for (rank, process) in processes.iter().enumerate() {
+            ranks.entry(process.node).or_default().push(rank as u32);
+        }
+        let mut places = vec![(0, 0); processes.len()];
+        for (node, ranks) in ranks.values().enumerate() {
+            for (slot, rank) in ranks.iter().enumerate() {
+                places[*rank as usize] = (node as u32, slot as u32);
+            }
+        }
+        let costs = Cpu {
+            count: machine.nodes.cores,
+            quantum: machine.nodes.quantum,
+            switch: machine.nodes.switch,
+            system_call: Duration::ZERO,
+            interrupt: Duration::ZERO,
+        };
+        let node = |ranks: Vec<u32>| Node { scheduler: Scheduler::new(&costs, ranks.len() as u32), ranks };
+        Processors {
+            nodes: ranks.into_values().map(node).collect(),
+            places,
+            met: vec![None; processes.len()],
+            spinning: vec![false; processes.len()],
+            begun: Vec::new(),
+        }
+    }
+
+    /// A rank needs a processor for so long: the one that it has, if its last demand was met just now, or if it spins and has
+    /// one. Turns that begin are handed to `begin`.
+    pub(crate) fn compute(&mut self, rank: u32, now: Time, demand: Duration, begin: impl FnMut(RankTurn)) {
+        let (node, slot) = self.places[rank as usize];
+        let scheduler = &mut self.nodes[node as usize].scheduler;
+        match self.met[rank as usize].take() {
+            Some(met) => scheduler.go_on(now, met.turn, demand, &mut self.begun),
+            None if std::mem::take(&mut self.spinning[rank as usize]) => {
+                scheduler.stop(now, slot, demand, &mut self.begun);
+            }
+            None => scheduler.demand(now, slot, demand, &mut self.begun),
+        }
+        self.tell(node, begin);
+    }
+
+    /// The end of a turn has come. The rank whose demand is met, if one is: it keeps its processor for the moment, until
+    /// [`Processors::compute`] or [`Processors::release`].
+    pub(crate) fn end_turn(&mut self, now: Time, over: RankTurn, begin: impl FnMut(RankTurn)) -> Option<u32> {
+        let node = &mut self.nodes[over.node as usize];
+        let met =
+            node.scheduler.end_turn(now, over.turn, &mut self.begun).map(|slot| node.ranks[slot as usize]);
+        if let Some(rank) = met {
+            self.met[rank as usize] = Some(over);
+        }
+        self.tell(over.node, begin);
+        met
+    }
+
+    /// A rank whose demand was met waits for something else, unless it asked for more.
+    pub(crate) fn release(&mut self, rank: u32, now: Time, begin: impl FnMut(RankTurn)) {
+        let Some(met) = self.met[rank as usize].take() else { return };
+        self.nodes[met.node as usize].scheduler.leave(now, met.turn, &mut self.begun);
+        self.tell(met.node, begin);
+    }
+
+    /// A rank whose demand was met waits without giving its processor away, until it needs that for something.
+    pub(crate) fn spin(&mut self, rank: u32, now: Time, begin: impl FnMut(RankTurn)) {
+        let Some(met) = self.met[rank as usize].take() else { return };
+        self.spinning[rank as usize] = true;
+        self.nodes[met.node as usize].scheduler.spin(now, met.turn, &mut self.begun);
+        self.tell(met.node, begin);
+    }
+
+    /// Whether a rank that waits would see at this moment that its wait is over: not if it spins and has no processor.
+    pub(crate) fn would_see(&self, rank: u32) -> bool {
+        let (node, slot) = self.places[rank as usize];
+        !self.spinning[rank as usize] || self.nodes[node as usize].scheduler.is_running(slot)
+    }
+
+    fn tell(&mut self, node: u32, begin: impl FnMut(RankTurn)) {
+        self.begun.drain(..).map(|turn| RankTurn { node, turn }).for_each(begin);
+    }
+}
