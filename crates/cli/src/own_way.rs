@@ -30,9 +30,12 @@ pub(crate) fn of_trace(tables: &Tables) -> OwnWay {
 }
 
 /// By a note of [`note`]: all but Open MPI have ROMIO.
-fn way_of(_library: &str) -> Strategy {
-    Strategy::Romio
+fn way_of(library: &str) -> Strategy {
+    if library.starts_with(OMPIO) { Strategy::Ompio } else { Strategy::Romio }
 }
+
+/// How the note of a library with OMPIO begins.
+const OMPIO: &str = "Open MPI (";
 
 /// What a trace says of the MPI library of a command, whose compiler this is.
 pub(crate) fn note(mpicc: &Path, command: &[OsString]) -> Option<String> {
@@ -69,6 +72,9 @@ mod tests {
     fn a_trace_that_does_not_say_has_romio() {
         let own = of_trace(&Tables::default());
         assert_eq!(own.strategy, Strategy::Romio);
+        assert_eq!(way_of("Open MPI with ROMIO (libmpi.so.40.30.4)"), Strategy::Romio);
+        assert_eq!(way_of("Open MPI (libmpi.so.40.30.4)"), Strategy::Ompio);
+        assert_eq!(way_of("MPICH (libmpich.so.12.2.0)"), Strategy::Romio);
         assert!(own.why.contains("assumed"), "{}", own.why);
     }
 }

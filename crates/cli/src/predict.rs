@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     /// Machines: names (pioscope machines list) or files, separated by commas
     #[arg(short, long, value_delimiter = ',', required = true, value_name = "MACHINE")]
     machine: Vec<String>,
-    /// Strategies, separated by commas: those of apply, and romio, what the MPI library does by itself [default: what the
+    /// Strategies, separated by commas: those of apply, and romio and ompio, what MPICH and Open MPI do by themselves [default: what the
     /// program's MPI library does by itself, independent and two-phase; sweeps: independent and two-phase]
     #[arg(short, long, value_delimiter = ',', value_parser = Strategy::to_predict)]
     strategy: Vec<Strategy>,

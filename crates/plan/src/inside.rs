@@ -5,6 +5,8 @@
 //! are carried out by recursive doubling (Thakur, Rabenseifner and Gropp 2005, section 4): log P steps a rank. Where P is
 //! no power of two, the ranks above it first tell a neighbour, and are told at the end.
 
+use std::sync::Arc;
+
 use crate::access::{Access, Group, Rank};
 use crate::machine::Action;
 use crate::message::Message;
@@ -33,6 +35,36 @@ pub enum What {
     Rounds(u64, Vec<(Rank, u64)>),
     /// Which bytes the sender has for the receiver.
     Access(Access),
+    /// Which bytes some ranks have.
+    Accesses(Accesses),
+}
+
+/// The accesses of some ranks: put together without copying them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accesses(Arc<Node>);
+
+#[derive(Debug, PartialEq)]
+enum Node {
+    One(Rank, Access),
+    Both(Accesses, Accesses),
+}
+
+impl Accesses {
+    /// That of one rank.
+    pub(crate) fn of(rank: Rank, access: Access) -> Accesses {
+        Accesses(Node::One(rank, access).into())
+    }
+
+    /// Calls `tell` with each.
+    pub(crate) fn each(&self, tell: &mut dyn FnMut(Rank, &Access)) {
+        match &*self.0 {
+            Node::One(rank, access) => tell(*rank, access),
+            Node::Both(these, those) => {
+                these.each(tell);
+                those.each(tell);
+            }
+        }
+    }
 }
 
 /// Where the accesses of ranks with consecutive numbers begin and end: file offsets of the first and the last byte. A
@@ -80,6 +112,9 @@ impl What {
             (What::Sums(these), What::Sums(those)) => What::Sums(merged(these, those, |a, b| a + b)),
             (What::Rounds(few, these), What::Rounds(many, those)) => {
                 What::Rounds(few.max(many), merged(these, those, u64::min))
+            }
+            (What::Accesses(these), What::Accesses(those)) => {
+                What::Accesses(Accesses(Node::Both(these, those).into()))
             }
             (this, _) => this,
         }

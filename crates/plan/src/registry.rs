@@ -6,6 +6,7 @@ use crate::ecio::Ecio;
 use crate::independent::Independent;
 use crate::list::List;
 use crate::machine::StateMachine;
+use crate::ompio::{self, Ompio};
 use crate::romio::{self, Romio};
 use crate::sieving::Sieving;
 use crate::site::Context;
@@ -36,6 +37,9 @@ impl Strategy {
                 None => Box::new(TwoPhase::new(group, direction, access, context)),
             },
             Strategy::Auto => Box::new(Auto::new(group, direction, access, context)),
+            // Two ranks have its component *individual*, each for itself.
+            Strategy::Ompio if group.ranks <= 2 => ompio::alone(group.rank, direction, access),
+            Strategy::Ompio => Box::new(Ompio::new(group, direction, access, context)),
             Strategy::Romio => Box::new(Romio::new(group, direction, access, context)),
             Strategy::Independent | Strategy::Sieving | Strategy::List | Strategy::Ecio => {
                 self.alone(group.rank, direction, access, context)
@@ -46,7 +50,9 @@ impl Strategy {
     /// Whether the ranks of a collective operation send each other messages; else each makes its own part alone.
     pub fn sends_messages(self) -> bool {
         match self {
-            Strategy::TwoPhase | Strategy::ViewBased | Strategy::Auto | Strategy::Romio => true,
+            Strategy::TwoPhase | Strategy::ViewBased | Strategy::Auto | Strategy::Romio | Strategy::Ompio => {
+                true
+            }
             Strategy::Independent | Strategy::Sieving | Strategy::List | Strategy::Ecio => false,
         }
     }
@@ -64,6 +70,7 @@ impl Strategy {
         match self {
             Strategy::Independent => Box::new(Independent::new(rank, direction, access)),
             Strategy::List => Box::new(List::new(rank, direction, access, guarded)),
+            Strategy::Ompio => ompio::alone(rank, direction, access),
             Strategy::Romio => romio::alone(rank, direction, access, context),
             Strategy::TwoPhase | Strategy::ViewBased | Strategy::Ecio | Strategy::Auto
                 if context.servers > 0 =>

@@ -22,6 +22,8 @@ pub enum Strategy {
     Auto,
     /// What ROMIO, the MPI-IO of MPICH and of the libraries made from it, does by itself. Only predicted.
     Romio,
+    /// What OMPIO, the MPI-IO of Open MPI, does by itself. Only predicted.
+    Ompio,
 }
 
 impl Strategy {
@@ -37,7 +39,7 @@ impl Strategy {
     ];
 
     /// What MPI libraries do by themselves: they are only predicted, since to apply them is to leave the library alone.
-    pub const OWN: [Strategy; 1] = [Strategy::Romio];
+    pub const OWN: [Strategy; 2] = [Strategy::Romio, Strategy::Ompio];
 
     /// The strategy with this name, one of [`Strategy::ALL`] or [`Strategy::OWN`]: all that can be predicted.
     ///
@@ -59,6 +61,7 @@ impl Strategy {
             Strategy::Ecio => "ecio",
             Strategy::Auto => "auto",
             Strategy::Romio => "romio",
+            Strategy::Ompio => "ompio",
         }
     }
 

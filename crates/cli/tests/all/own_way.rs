@@ -115,6 +115,16 @@ fn romio_makes_the_requests_that_are_predicted() {
     }
 }
 
+#[test]
+fn ompio_makes_the_requests_that_are_predicted() {
+    for (index, mpi) in mpis(Family::OpenMpi, ".openmpi").iter().enumerate() {
+        let place = scene(mpi, FILES);
+        for ranks in [1, 2, 4, 8] {
+            compare(&place, mpi, &format!("default-{index}-{ranks}"), "ompio", ranks, "");
+        }
+    }
+}
+
 /// What a prediction starts from is what the program's MPI library does; what cannot be applied says so.
 #[test]
 fn a_prediction_starts_from_what_the_library_does() {

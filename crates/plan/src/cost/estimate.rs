@@ -70,7 +70,7 @@ pub fn estimate(
     terms: &Terms,
 ) -> Option<Estimate> {
     let is_possible = match strategy {
-        Strategy::Auto | Strategy::Romio => false,
+        Strategy::Auto | Strategy::Romio | Strategy::Ompio => false,
         Strategy::Ecio => setting.servers > 0,
         Strategy::ViewBased => setting.views,
         Strategy::Independent | Strategy::Sieving | Strategy::List | Strategy::TwoPhase => true,
@@ -87,7 +87,7 @@ pub fn estimate(
             Strategy::TwoPhase => sum.two_phase(true),
             Strategy::ViewBased => sum.two_phase(false),
             Strategy::Ecio => sum.ecio(),
-            Strategy::Auto | Strategy::Romio => {}
+            Strategy::Auto | Strategy::Romio | Strategy::Ompio => {}
         }
     }
     Some(Estimate { strategy, parts: sum.parts, wire_bytes: sum.wire_bytes })
