@@ -40,7 +40,9 @@ fn requests(trace: &Path) -> BTreeMap<CallOfRank, Requests> {
         if !matches!(event.op(), Op::Read | Op::Write) {
             continue;
         }
-        if event.layer() == Layer::MpiIo {
+        // Nonblocking calls have ways of their own, which are not predicted.
+        let is_nonblocking = format!("{:?}", event.call).starts_with("MpiFileI");
+        if event.layer() == Layer::MpiIo && !is_nonblocking {
             let path = &tables.file_of_event(&event).unwrap().path;
             let name = path.rsplit('/').next().unwrap().to_owned();
             calls.insert((rank, event.operation), (rank, name, event.call));
