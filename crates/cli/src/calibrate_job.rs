@@ -22,8 +22,8 @@ const RUNS: usize = 3;
 
 /// Above the numbers in the file, behind what is said of the machine itself.
 pub(crate) const HOW_MEASURED: &str = "\n\
-    mpi-io: jobs with Pioscope's MPI-IO under the two-phase strategy. call: an 8-byte write beyond the kernel's. together:\n\
-    calls of all ranks one after the other, in the mean of ranks; the median of several.";
+    mpi-io: jobs with Pioscope's library (under the two-phase strategy) and the MPI's own. call: an 8-byte write beyond the\n\
+    kernel's. together: calls of all ranks one after the other, in the mean of ranks; the median of several.";
 
 /// Starts jobs, and tells a machine's description what MPI-IO costs there: a job of the user's own launcher and options
 /// (`mpiexec -n 16`), or without one jobs of several sizes on this machine, if it has an MPI. Files are in `folder`, or on the
@@ -54,41 +54,68 @@ pub(crate) fn measure(
         }
     };
     let work = tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?;
-    let mut costs = MpiIo { call: Duration::ZERO, spins: false, together: Vec::new() };
-    for (mpicc, mut command) in jobs {
-        let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    let mut costs = MpiIo::default();
+    for (mpicc, launch) in jobs {
+        let words: Vec<_> = launch.iter().map(|word| word.to_string_lossy()).collect();
         progress(&format!("opening, viewing and closing files under {}", words.join(" ")));
-        let (probe, results) = (work.path().join("probe"), work.path().join("results"));
-        compile(&mpicc, work.path(), &probe)?;
-        let file = match store {
-            // Two calibrations at once must not meet.
-            Some(_) => format!("pioscope:.pioscope-calibrate-{}", std::process::id()).into(),
-            None => work.path().join("data").into_os_string(),
-        };
-        command.extend([probe.into_os_string(), file, results.clone().into_os_string()]);
-        let mut found = Vec::new();
-        for _ in 0..RUNS {
-            let how = How {
-                strategy: Strategy::TwoPhase,
-                hints: Hints::default(),
-                store: store.map(Path::to_owned),
-            };
-            apply::run_own(how, command.clone(), None)?;
-            let text = fs::read_to_string(&results)
-                .with_context(|| format!("{}: cannot read", results.display()))?;
-            found.push(read(&text).with_context(|| format!("the probe's results '{}'", text.trim()))?);
-        }
-        let (call, together) = middle(&found);
-        if costs.together.is_empty() {
-            costs.call = call;
-        }
+        let job = Job { probe: compile(&mpicc, work.path())?, launch, folder: work.path(), store };
+        let pioscope = job.costs(true)?;
         // Who gives way is through in microseconds; among those who spin, each waits for the others' turns.
-        let is_crowded = together.ranks > machine.nodes.cores;
-        costs.spins |= is_crowded && together.barrier > half(machine.nodes.quantum);
-        costs.together.push(together);
+        let is_crowded = pioscope.1.ranks > machine.nodes.cores;
+        costs.spins |= is_crowded && pioscope.1.barrier > half(machine.nodes.quantum);
+        for (library, (call, together)) in
+            [(&mut costs.pioscope, pioscope), (&mut costs.own, job.costs(false)?)]
+        {
+            if library.together.is_empty() {
+                library.call = call;
+            }
+            library.together.push(together);
+        }
     }
     machine.mpi_io = Some(costs);
     Ok(true)
+}
+
+/// How the probe is started.
+struct Job<'a> {
+    probe: PathBuf,
+    launch: Vec<OsString>,
+    folder: &'a Path,
+    store: Option<&'a Path>,
+}
+
+impl Job<'_> {
+    /// What calls cost in it, with Pioscope's library or the MPI's own, which knows no servers.
+    fn costs(&self, pioscope: bool) -> Result<(Duration, Together)> {
+        let found: Result<Vec<_>> = (0..RUNS).map(|_| self.once(pioscope)).collect();
+        Ok(middle(&found?))
+    }
+
+    fn once(&self, pioscope: bool) -> Result<(Duration, Together)> {
+        let results = self.folder.join("results");
+        let file = match self.store.filter(|_| pioscope) {
+            // Two calibrations at once must not meet.
+            Some(_) => format!("pioscope:.pioscope-calibrate-{}", std::process::id()).into(),
+            None => self.folder.join("data").into_os_string(),
+        };
+        let mut command = self.launch.clone();
+        command.extend([self.probe.clone().into_os_string(), file, results.clone().into_os_string()]);
+        if pioscope {
+            let store = self.store.map(Path::to_owned);
+            let how = How { strategy: Strategy::TwoPhase, hints: Hints::default(), store };
+            apply::run_own(how, command, None)?;
+        } else {
+            let mut plain = Command::new(&command[0]);
+            plain.args(&command[1..]).envs(pio_mpi::any_ranks());
+            let status = pio_record::run_to_end(&mut plain)?;
+            if !status.success() {
+                bail!("{}: the probe failed: {status}", command[0].display());
+            }
+        }
+        let text =
+            fs::read_to_string(&results).with_context(|| format!("{}: cannot read", results.display()))?;
+        read(&text).with_context(|| format!("the probe's results '{}'", text.trim()))
+    }
 }
 
 /// Of each number the median.
@@ -113,17 +140,17 @@ fn half(time: Duration) -> Duration {
     Duration::from_picoseconds(time.picoseconds() / 2)
 }
 
-fn compile(mpicc: &Path, folder: &Path, program: &Path) -> Result<()> {
-    let source = folder.join("probe.c");
+fn compile(mpicc: &Path, folder: &Path) -> Result<PathBuf> {
+    let (source, program) = (folder.join("probe.c"), folder.join("probe"));
     fs::write(&source, PROBE).with_context(|| format!("{}: cannot write", source.display()))?;
     let mut command = Command::new(mpicc);
-    command.arg("-O2").arg("-o").arg(program).arg(&source);
+    command.arg("-O2").arg("-o").arg(&program).arg(&source);
     let output = command.output().with_context(|| format!("cannot run {}", mpicc.display()))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         bail!("{}: cannot compile the probe:\n{said}", mpicc.display());
     }
-    Ok(())
+    Ok(program)
 }
 
 /// The cost of a call, and what calls of all ranks cost.

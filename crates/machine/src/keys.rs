@@ -121,7 +121,9 @@ const KEYS: &[(&str, &[&str])] = &[
     ("calls.read", &["call", "bandwidth"]),
     ("calls.write", &["call", "bandwidth"]),
     ("calls.new-pages", &["call", "bandwidth"]),
-    ("mpi-io", &["call", "spins", "together"]),
+    ("mpi-io", &["spins", "pioscope", "own"]),
+    ("mpi-io.pioscope", &["call", "together"]),
+    ("mpi-io.own", &["call", "together"]),
 ];
 
 /// The error for the first key in the text that no kind of machine has, if there is one.

@@ -30,7 +30,7 @@ pub use io_node::{IoNode, RequestCpu};
 pub use machine::{
     CallCost, Calls, Copy, IoNodePlacement, IoNodes, Machine, Messages, Nodes, Pieces, Service, Storage,
 };
-pub use mpi_io::{MpiIo, Together};
+pub use mpi_io::{LibraryCosts, MpiIo, Together};
 pub use network::{
     Adapter, Allocator, Arbitration, CentralQueue, Choice, Dragonfly, DragonflyRouting, Flow, FlowRoutes,
     GraphSwitch, Link, Network, Pipeline, Reuse, Switching, Topology, Wormhole, circuit,

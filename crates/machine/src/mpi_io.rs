@@ -1,17 +1,28 @@
 //! What MPI-IO costs beyond messages and the kernel's calls: the library that carries it out, and the MPI under it.
 
+use std::fmt::Write as _;
+
 use crate::error::MachineError;
 use crate::quantity::Duration;
 use crate::section::Section;
 
 /// What calls of MPI-IO cost.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MpiIo {
-    /// Processor time of a read or write beyond the calls to the kernel that it makes.
-    pub call: Duration,
     /// Whether a rank that waits in a call of MPI keeps its processor, and does nothing but look (MPICH); else it lets
     /// others have it.
     pub spins: bool,
+    /// With Pioscope's library.
+    pub pioscope: LibraryCosts,
+    /// With the MPI's own.
+    pub own: LibraryCosts,
+}
+
+/// What a library's calls cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LibraryCosts {
+    /// Processor time of a read or write beyond the calls to the kernel that it makes.
+    pub call: Duration,
     /// What calls of all ranks cost, by the number of ranks on a node, ascending.
     pub together: Vec<Together>,
 }
@@ -35,8 +46,25 @@ pub struct Together {
 
 impl MpiIo {
     pub(crate) fn read(mut section: Section<'_>) -> Result<MpiIo, MachineError> {
+        let costs = MpiIo {
+            spins: section.flag("spins")?,
+            pioscope: LibraryCosts::read(section.section("pioscope")?)?,
+            own: LibraryCosts::read(section.section("own")?)?,
+        };
+        section.finish()?;
+        Ok(costs)
+    }
+
+    pub(crate) fn write(&self, out: &mut String) -> std::fmt::Result {
+        writeln!(out, "\n[mpi-io]\nspins = {}", self.spins)?;
+        self.pioscope.write("pioscope", out)?;
+        self.own.write("own", out)
+    }
+}
+
+impl LibraryCosts {
+    fn read(mut section: Section<'_>) -> Result<LibraryCosts, MachineError> {
         let call = section.duration("call", "1 s")?;
-        let spins = section.flag("spins")?;
         let mut together: Vec<Together> = Vec::new();
         for mut job in section.sections("together")? {
             let least = together.last().map_or(1, |last| last.ranks + 1);
@@ -53,7 +81,7 @@ impl MpiIo {
             job.finish()?;
         }
         section.finish()?;
-        Ok(MpiIo { call, spins, together })
+        Ok(LibraryCosts { call, together })
     }
 
     /// For so many ranks on a node: on the line between the next fewer and the next more that are known, or else the next
@@ -78,9 +106,8 @@ impl MpiIo {
         }
     }
 
-    pub(crate) fn write(&self, out: &mut String) -> std::fmt::Result {
-        use std::fmt::Write as _;
-        writeln!(out, "\n[mpi-io]\ncall = \"{}\"\nspins = {}\ntogether = [", self.call, self.spins)?;
+    fn write(&self, name: &str, out: &mut String) -> std::fmt::Result {
+        writeln!(out, "\n[mpi-io.{name}]\ncall = \"{}\"\ntogether = [", self.call)?;
         for Together { ranks, first_open, open, close, view, barrier } in &self.together {
             writeln!(
                 out,
@@ -100,14 +127,11 @@ mod tests {
     fn what_was_not_measured_lies_between_what_was() {
         let job =
             |ranks, open| Together { ranks, open: Duration::from_picoseconds(open), ..Together::default() };
-        let costs = MpiIo {
-            call: Duration::ZERO,
-            spins: false,
-            together: vec![job(2, 100), job(4, 300), job(8, 1100)],
-        };
+        let costs =
+            LibraryCosts { call: Duration::ZERO, together: vec![job(2, 100), job(4, 300), job(8, 1100)] };
         let open = |ranks| costs.of(ranks).open.picoseconds();
         assert_eq!([1, 2, 3, 4, 6, 8, 99].map(open), [100, 100, 200, 300, 700, 1100, 1100]);
-        let unknown = MpiIo { call: Duration::ZERO, spins: false, together: Vec::new() };
+        let unknown = LibraryCosts::default();
         assert_eq!(unknown.of(4), Together::default());
     }
 }

@@ -1,6 +1,7 @@
 //! Calls in which a rank waits for the others: collective opens, closes and views, and collective calls of MPI.
 
-use pio_machine::Duration;
+use pio_machine::{Duration, LibraryCosts, MpiIo};
+use pio_plan::Strategy;
 
 use super::{Engine, Happening};
 use crate::process::{Content, Delivery, Key, Running, Then};
@@ -24,10 +25,15 @@ impl Engine<'_> {
         true
     }
 
+    /// What calls of MPI-IO cost with the library that carries them out, if that was measured.
+    pub(super) fn library_costs(&self) -> Option<&'_ LibraryCosts> {
+        let MpiIo { pioscope, own, .. } = self.machine.mpi_io.as_ref()?;
+        Some(if Strategy::OWN.contains(&self.strategy) { own } else { pioscope })
+    }
+
     /// How long it takes after the last rank has come until ranks leave a call of all, if that was measured.
     fn time_together(&mut self, rank: u32, ranks: u32) -> Option<Duration> {
-        let mpi_io = self.machine.mpi_io.as_ref()?;
-        let costs = mpi_io.of(ranks.min(self.ranks_per_node));
+        let costs = self.library_costs()?.of(ranks.min(self.ranks_per_node));
         Some(match self.step(rank) {
             What::Open(_) if !std::mem::replace(&mut self.processes[rank as usize].has_opened, true) => {
                 costs.first_open

@@ -90,7 +90,7 @@ impl Engine<'_> {
         let process = &mut self.processes[rank as usize];
         process.actions.extend(actions);
         process.running = Running::Operation { machine, key, group, number };
-        match &self.machine.mpi_io {
+        match self.library_costs() {
             Some(costs) => self.compute(rank, costs.call, Then::Continue),
             None => self.advance(rank),
         }

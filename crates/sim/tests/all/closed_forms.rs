@@ -278,8 +278,8 @@ fn pages_that_are_new_cost_more_than_those_that_are_not() {
 
 #[test]
 fn calls_of_all_ranks_take_what_was_measured_of_them() {
-    let mpi_io = "collective-waits = true\n[mpi-io]\ncall = \"7 us\"\nspins = false\ntogether = [ { ranks = 2, \
-                  first-open = \"900 us\", open = \"80 us\", close = \"60 us\", view = \"40 us\", barrier = \"20 us\" } ]\n";
+    let mpi_io = "collective-waits = true\n[mpi-io]\nspins = false\nown = { call = \"0 s\", together = [] }\n[mpi-io.pioscope]\ncall = \"7 us\"\n\
+                  together = [ { ranks = 2, first-open = \"900 us\", open = \"80 us\", close = \"60 us\", view = \"40 us\", barrier = \"20 us\" } ]\n";
     let time = |program: &[What]| {
         let options = Options { ranks_per_node: Some(2), ..Options::default() };
         let own = |rank: u32| {
@@ -306,7 +306,7 @@ fn calls_of_all_ranks_take_what_was_measured_of_them() {
 fn who_spins_in_a_barrier_takes_turns_with_who_computes() {
     let machine = |spins| {
         let mpi_io = format!(
-            "[mpi-io]\ncall = \"0 s\"\nspins = {spins}\ntogether = [ {{ ranks = 2, first-open = \"0 s\", open = \"0 s\", \
+            "[mpi-io]\nspins = {spins}\nown = {{ call = \"0 s\", together = [] }}\n[mpi-io.pioscope]\ncall = \"0 s\"\ntogether = [ {{ ranks = 2, first-open = \"0 s\", open = \"0 s\", \
              close = \"0 s\", view = \"0 s\", barrier = \"0 s\" }} ]\n"
         );
         shared_core("", &mpi_io)
