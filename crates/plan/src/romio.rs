@@ -2,7 +2,7 @@
 //! describe it ("Data sieving and collective I/O in ROMIO", 1999) and the user's guide of ROMIO names its hints.
 //!
 //! 1. All ranks learn where each other's accesses begin and end. Where none begins before the one of the rank below ends, each
-//!    rank goes on [alone], unless `romio_cb_read` or `romio_cb_write` says otherwise.
+//!    rank goes on [alone](mod@alone), unless `romio_cb_read` or `romio_cb_write` says otherwise.
 //! 2. The interval that all access is divided among the aggregators. Every rank tells each of them which pieces it has in
 //!    its domain: an offset and a length each.
 //! 3. Round after round of `cb_buffer_size` bytes, all ranks tell each other how much they will send, and an aggregator gets
