@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use pio_machine::{Duration, Machine, MpiIo, Together};
+use pio_machine::{Duration, Machine, MpiIo, Storage, Together};
 use pio_mpi::Commands;
 use pio_plan::{Hints, Strategy};
 
@@ -72,6 +72,14 @@ pub(crate) fn measure(
             library.together.push(together);
         }
     }
+    if let (Some(_), Storage::Striped { open, close, .. }) = (store, &machine.storage) {
+        // What the servers take for them is said already.
+        for together in &mut costs.pioscope.together {
+            together.first_open = less(together.first_open, *open);
+            together.open = less(together.open, *open);
+            together.close = less(together.close, *close);
+        }
+    }
     machine.mpi_io = Some(costs);
     Ok(true)
 }
@@ -134,6 +142,10 @@ fn middle(found: &[(Duration, Together)]) -> (Duration, Together) {
         barrier: of(|one| one.1.barrier),
     };
     (of(|one| one.0), together)
+}
+
+fn less(time: Duration, part: Duration) -> Duration {
+    Duration::from_picoseconds(time.picoseconds().saturating_sub(part.picoseconds()))
 }
 
 fn half(time: Duration) -> Duration {

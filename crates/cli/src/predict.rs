@@ -108,7 +108,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     };
     let trace = explain::open(&path)?;
     let workload = workload_of(&trace)?;
-    let output = arguments.output.as_deref().or(path.parent()).unwrap_or(Path::new("."));
+    let beside = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let output = arguments.output.as_deref().or(beside).unwrap_or(Path::new("."));
     whole_file::check_folder(output)?;
     let stem = stem(&path);
 
