@@ -239,6 +239,16 @@ fn shared_core(calls: &str, rest: &str) -> Machine {
     Machine::parse("by-hand.toml", &text).unwrap()
 }
 
+/// What MPI-IO costs two ranks of a node: a call, and the first open, other opens, closes, views and barriers.
+fn mpi_io(spins: bool, call: &str, [first, open, close, view, barrier]: [&str; 5]) -> String {
+    let together = format!(
+        "{{ ranks = 2, first-open = \"{first}\", open = \"{open}\", close = \"{close}\", view = \"{view}\", \
+         barrier = \"{barrier}\" }}"
+    );
+    let library = format!("{{ call = \"{call}\", together = [ {together} ] }}");
+    format!("[mpi-io]\nspins = {spins}\npioscope = {library}\nown = {library}\n")
+}
+
 #[test]
 fn ranks_take_turns_on_a_core_and_sleep_beside_it() {
     let step = |think_us: u64, idle_us: u64| Step {
@@ -278,8 +288,7 @@ fn pages_that_are_new_cost_more_than_those_that_are_not() {
 
 #[test]
 fn calls_of_all_ranks_take_what_was_measured_of_them() {
-    let mpi_io = "collective-waits = true\n[mpi-io]\nspins = false\nown = { call = \"0 s\", together = [] }\n[mpi-io.pioscope]\ncall = \"7 us\"\n\
-                  together = [ { ranks = 2, first-open = \"900 us\", open = \"80 us\", close = \"60 us\", view = \"40 us\", barrier = \"20 us\" } ]\n";
+    let costs = mpi_io(false, "7 us", ["900 us", "80 us", "60 us", "40 us", "20 us"]);
     let time = |program: &[What]| {
         let options = Options { ranks_per_node: Some(2), ..Options::default() };
         let own = |rank: u32| {
@@ -292,7 +301,11 @@ fn calls_of_all_ranks_take_what_was_measured_of_them() {
             program.iter().map(of_rank).collect()
         };
         let programs = workload((0..2).map(own).collect());
-        predict(&shared_core("", mpi_io), &programs, options).unwrap().makespan.picoseconds() / 1_000_000
+        predict(&shared_core("collective-waits = true\n", &costs), &programs, options)
+            .unwrap()
+            .makespan
+            .picoseconds()
+            / 1_000_000
     };
     let (open, close) = (What::Open(HandleId(0)), What::Close(HandleId(0)));
     // Opens take the core 5 us each, closes 2 us; then all wait together.
@@ -304,13 +317,7 @@ fn calls_of_all_ranks_take_what_was_measured_of_them() {
 
 #[test]
 fn who_spins_in_a_barrier_takes_turns_with_who_computes() {
-    let machine = |spins| {
-        let mpi_io = format!(
-            "[mpi-io]\nspins = {spins}\nown = {{ call = \"0 s\", together = [] }}\n[mpi-io.pioscope]\ncall = \"0 s\"\ntogether = [ {{ ranks = 2, first-open = \"0 s\", open = \"0 s\", \
-             close = \"0 s\", view = \"0 s\", barrier = \"0 s\" }} ]\n"
-        );
-        shared_core("", &mpi_io)
-    };
+    let machine = |spins| shared_core("", &mpi_io(spins, "0 s", ["0 s"; 5]));
     let time = |spins| {
         let step = |think_us: u64| Step {
             think: Duration::from_picoseconds(think_us * 1_000_000),
