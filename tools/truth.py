@@ -103,10 +103,12 @@ class Case:
                          for word in ("--measured", f"{self.machine().stem}/{strategy}={path}")]
                 said = run([pioscope, "predict", self.folder / "run.pio", "--machine", self.machine(),
                             "--strategy", ",".join(strategies), "--output", output, *asked])
-                for row in (re.split(r"  +", line.strip()) for line in said.splitlines()):
+                rows = [re.split(r"  +", line.strip()) for line in said.splitlines()]
+                place = next(row.index("measured") for row in rows if row[0] == "machine")
+                for row in rows:
                     if row[0] == self.machine().stem and row[1] in strategies:
                         each = found.setdefault(row[1], {"predicted": seconds(row[2]), "measured": []})
-                        each["measured"].append(seconds(row[4]))
+                        each["measured"].append(seconds(row[place]))
         return found
 
 
