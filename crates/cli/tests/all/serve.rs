@@ -221,10 +221,11 @@ fn writers_at_the_same_moment_take_no_more_room_than_there_is() {
     let place = tempfile::tempdir().unwrap();
     let _servers = Servers::start(place.path(), &["--servers", "2", "--limit", "4 MiB"]);
     let refused = std::thread::scope(|scope| {
+        // Twice the room, so that who comes last is refused too.
         let write = |name: String| {
             let store = Store::connect(&place.path().join("store.toml")).unwrap();
             let file = store.open(&name, CREATE, StripingHints::default()).unwrap();
-            (0..40_u64).find_map(|piece| file.write_at(piece * 300_007, &[1; 100_000]).err())
+            (0..80_u64).find_map(|piece| file.write_at(piece * 300_007, &[1; 100_000]).err())
         };
         let writers: Vec<_> = (0..4).map(|writer| scope.spawn(move || write(format!("f{writer}")))).collect();
         writers.into_iter().map(|writer| writer.join().unwrap()).collect::<Vec<_>>()
