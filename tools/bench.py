@@ -23,7 +23,7 @@ from pathlib import Path
 from bench_overlap import overlap
 from bench_record import calls
 from measured import page
-from tree import COLLAPSE, NOTHING_APPLIED, ROOT, environment, mpiexec, pioscope, run
+from tree import COLLAPSE, NOTHING_APPLIED, ROOT, environment, mpiexec, pioscope, run, serving
 
 PIECES = [4_000, 16_000, 64_000, 256_000, 1_024_000]
 CPUS = os.cpu_count() or 1
@@ -223,20 +223,10 @@ def servers(all_of_them, pieces_to_try):
     folder = all_of_them.folder
     for count in (1, 4):
         store = folder / f"store-{count}"
-        serving = subprocess.Popen([pioscope(), "serve", "--servers", str(count), "--strip", "64KiB", "--dir", store],
-                                   stderr=subprocess.PIPE, text=True)
-        try:
-            said = ""
-            while "ready" not in (line := serving.stderr.readline()):
-                said += line
-                if not line:
-                    raise OSError(f"the servers ended: {said}")
+        with serving(pioscope(), count, store, "--strip", "64KiB"):
             for ranks in (2, 4):
                 for pieces in pieces_to_try:
                     cases += on_servers(all_of_them, store / "store.toml", count, ranks, pieces)
-        finally:
-            serving.terminate()
-            serving.wait()
     return cases
 
 

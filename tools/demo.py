@@ -1,6 +1,5 @@
 """One real program through all four verbs: record, explain, predict, apply; and a report of it all."""
 
-import contextlib
 import os
 import shutil
 import subprocess
@@ -8,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from tree import NOTHING_APPLIED, ROOT, environment, mpiexec, pioscope
+from tree import NOTHING_APPLIED, ROOT, environment, files_on_servers, mpiexec, pioscope, run, serving
 
 # As a user types them, in the folder of this tree.
 DEMO = Path("demo")
@@ -63,7 +62,9 @@ def main():
          "--html", DEMO / "memories.html")
 
     say(f"SERVE: the same program with its files on {SERVERS} I/O servers, under two-phase and ECIO; predicted and measured:")
-    with serve():
+    folder = STORE.parent
+    print(f"\n$ pioscope serve --servers {SERVERS} --dir {folder} &", flush=True)
+    with serving(pioscope(), SERVERS, folder):
         step("pioscope", "machines", "calibrate", "--folder", DEMO, "--store", STORE, "-o", DEMO / "servers.toml")
         step("pioscope", "store", "--store", STORE, "cp", DEMO / "start/restart.dat", f"pioscope:{DEMO}/start/restart.dat")
         for strategy in ON_SERVERS:
@@ -81,33 +82,14 @@ def main():
     say(f"Done in {minutes:.1f} minutes. Open demo/report.html, demo/memories.html and demo/servers.html: they need no network.")
 
 
-@contextlib.contextmanager
-def serve():
-    """I/O servers, as long as the block lasts."""
-    words = [str(pioscope()), "serve", "--servers", str(SERVERS), "--dir", str(STORE.parent)]
-    print("\n$ " + " ".join(["pioscope", *words[1:]]) + " &", flush=True)
-    servers = subprocess.Popen(words, env=environment())
-    try:
-        until = time.monotonic() + 60
-        while not STORE.exists():
-            if servers.poll() is not None or time.monotonic() > until:
-                sys.exit("the I/O servers did not start")
-            time.sleep(0.05)
-        yield
-    finally:
-        servers.terminate()
-        servers.wait()
-
-
 def same_as_on_servers(out):
     """Copies a run's files from the servers, and compares them with those of the first run."""
-    words = [str(pioscope()), "store", "--store", str(STORE)]
-    names = subprocess.run([*words, "ls", f"{out}/"], env=environment(), check=True, capture_output=True, text=True)
-    names = [Path(name).name for name in names.stdout.split()]
-    if not names:
+    files = files_on_servers(pioscope(), STORE, out)
+    if not files:
         sys.exit(f"{out} has no files on the servers")
-    for name in names:
-        subprocess.run([*words, "cp", f"pioscope:{out}/{name}", str(out / name)], env=environment(), check=True)
+    for file in files:
+        name = Path(file).name
+        run([pioscope(), "store", "--store", STORE, "cp", file, out / name])
         if (out / name).read_bytes() != (DEMO / "out" / name).read_bytes():
             sys.exit(f"{name} differs on the servers")
 

@@ -1,9 +1,11 @@
 """What the tools here share: where things are, and how to run them."""
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,6 +56,30 @@ def run(words, **options):
     if outcome.returncode != 0:
         sys.exit(f"{' '.join(words)}\nfailed with exit code {outcome.returncode}\n{outcome.stdout}")
     return outcome.stdout
+
+
+@contextlib.contextmanager
+def serving(command, count, folder, *options):
+    """I/O servers with their data in a folder, as long as the block lasts; gives the store's description."""
+    words = [command, "serve", "--servers", count, "--dir", folder, *options]
+    store = Path(folder) / "store.toml"
+    store.unlink(missing_ok=True)
+    servers = subprocess.Popen([str(word) for word in words], env=environment())
+    try:
+        until = time.monotonic() + 60
+        while not store.exists():
+            if servers.poll() is not None or time.monotonic() > until:
+                sys.exit("the I/O servers did not start")
+            time.sleep(0.05)
+        yield store
+    finally:
+        servers.terminate()
+        servers.wait()
+
+
+def files_on_servers(command, store, folder):
+    """The files of a folder on the servers of a store."""
+    return [f"pioscope:{folder}/{Path(name).name}" for name in run([command, "store", "--store", store, "ls", f"{folder}/"]).split()]
 
 
 if __name__ == "__main__" and sys.argv[1:] == ["mpiexec"]:

@@ -7,19 +7,21 @@ machine is calibrated once a place, before them.
 """
 
 import argparse
+import contextlib
 import os
 import re
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 from measured import page
-from tree import COLLAPSE, NOTHING_APPLIED, ROOT, environment, mpiexec, pioscope, run
+from tree import COLLAPSE, NOTHING_APPLIED, ROOT, files_on_servers, mpiexec, pioscope, run, serving
 
+# Where programs that are run as benchmarks have their common parts.
+BENCH = ROOT / "crates/mpiio/bench"
 KERNELS = ["bt-io", "s3d-io", "hacc-io", "ior", "segments", "small", "transpose", "phases", "late", "log"]
 PROGRAMS = [*KERNELS, "collapse", "interleaved", "subarray"]
 RANKS = [1, 2, 4, 8]
@@ -118,38 +120,28 @@ class Lab:
     def __init__(self, place, arguments):
         self.place, self.runs, self.profile, self.kept = place, arguments.runs, arguments.profile, arguments.kept
         self.strategies = ON_SERVERS if place.startswith("server") else ON_FILES
-        self.store, self.servers = None, None
+        self.store = None
 
     def __enter__(self):
+        self.open = contextlib.ExitStack()
         base = Path("/dev/shm") if self.place == "memory" else None
-        self.folder = Path(tempfile.mkdtemp(prefix="pioscope-truth-", dir=base))
+        self.folder = Path(self.open.enter_context(tempfile.TemporaryDirectory(prefix="pioscope-truth-", dir=base)))
         self.kernels = self.folder / "kernels"
         self.patterns = self.folder / "patterns"
-        run(["mpicc", "-O2", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-o", self.kernels, ROOT / "apps/kernels/kernels.c"])
-        run(["mpicc", "-O2", "-o", self.patterns, ROOT / "crates/mpiio/bench/patterns.c"])
+        run(["mpicc", "-O2", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-I", BENCH, "-o", self.kernels,
+             ROOT / "apps/kernels/kernels.c"])
+        run(["mpicc", "-O2", "-o", self.patterns, BENCH / "patterns.c"])
         if self.place.startswith("server"):
-            self.serve(1 if self.place == "server" else 4)
+            count = 1 if self.place == "server" else 4
+            self.store = self.open.enter_context(serving(self.pioscope(), count, self.folder / "store"))
         return self
 
     def calibrate(self, machine):
         store = ["--store", self.store] if self.store else []
         run([self.pioscope(), "machines", "calibrate", "--folder", self.folder, *store, "-o", machine])
 
-    def serve(self, count):
-        words = [str(self.pioscope()), "serve", "--servers", str(count), "--dir", str(self.folder / "store")]
-        self.store = self.folder / "store/store.toml"
-        self.servers = subprocess.Popen(words, env=environment(), stdout=subprocess.DEVNULL)
-        until = time.monotonic() + 60
-        while not self.store.exists():
-            if self.servers.poll() is not None or time.monotonic() > until:
-                sys.exit("the I/O servers did not start")
-            time.sleep(0.05)
-
-    def __exit__(self, *_):
-        if self.servers:
-            self.servers.terminate()
-            self.servers.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+    def __exit__(self, *failed):
+        self.open.close()
 
     def pioscope(self):
         return pioscope(self.profile)
@@ -176,9 +168,8 @@ class Lab:
         shutil.rmtree(data, ignore_errors=True)
         data.mkdir()
         if self.store:
-            listed = run([self.pioscope(), "store", "--store", self.store, "ls", f"{data}/"]).split()
-            for name in listed:
-                run([self.pioscope(), "store", "--store", self.store, "rm", f"pioscope:{data}/{Path(name).name}"])
+            for file in files_on_servers(self.pioscope(), self.store, data):
+                run([self.pioscope(), "store", "--store", self.store, "rm", file])
         said = run([*before, "--", *mpiexec(case.ranks), *self.program(case.program, data)], cwd=self.folder)
         if NOTHING_APPLIED in said:
             sys.exit(f"{case}: {said}")
@@ -189,6 +180,7 @@ class Lab:
         if name == "collapse":
             return [COLLAPSE, "--mesh", "48x48x48", "--iterations", 6, "--dump-every", 2, "--output", data]
         return [self.patterns, "--pattern", name, "--repeat", 3, "--file", data / "patterns.dat"]
+
 
 def seconds(text):
     number, unit = text.split()

@@ -26,20 +26,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "need.h"
+
 static int rank, ranks;
 static long mesh = 0, steps = 4;
 static double compute_ms = 5;
 static const char *folder = ".";
 static MPI_Info info;
-
-static void need(int code, const char *what) {
-  char text[MPI_MAX_ERROR_STRING];
-  int length;
-  if (code == MPI_SUCCESS) return;
-  MPI_Error_string(code, text, &length);
-  fprintf(stderr, "%s: %s\n", what, text);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
 
 static void wrong(const char *what) {
   fprintf(stderr, "rank %d: %s\n", rank, what);

@@ -1,16 +1,15 @@
 //! What calls of MPI-IO cost in a job, as a machine description says it.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use pio_machine::{Duration, Machine, MpiIo, Storage, Together};
 use pio_mpi::Commands;
 use pio_plan::{Hints, Strategy};
 
-use crate::apply::{self, How};
+use crate::apply::How;
+use crate::benchmark;
 
 /// The program that measures: compiled by the user's own `mpicc`.
 const PROBE: &str = include_str!("../c/probe.c");
@@ -58,7 +57,12 @@ pub(crate) fn measure(
     for (mpicc, launch) in jobs {
         let words: Vec<_> = launch.iter().map(|word| word.to_string_lossy()).collect();
         progress(&format!("opening, viewing and closing files under {}", words.join(" ")));
-        let job = Job { probe: compile(&mpicc, work.path())?, launch, folder: work.path(), store };
+        let job = Job {
+            probe: benchmark::compile(&mpicc, "probe", PROBE, work.path())?,
+            launch,
+            folder: work.path(),
+            store,
+        };
         let pioscope = job.costs(true)?;
         // Who gives way is through in microseconds; among those who spin, each waits for the others' turns.
         let is_crowded = pioscope.1.ranks > machine.nodes.cores;
@@ -108,20 +112,9 @@ impl Job<'_> {
         };
         let mut command = self.launch.clone();
         command.extend([self.probe.clone().into_os_string(), file, results.clone().into_os_string()]);
-        if pioscope {
-            let store = self.store.map(Path::to_owned);
-            let how = How { strategy: Strategy::TwoPhase, hints: Hints::default(), store };
-            apply::run_own(how, command, None)?;
-        } else {
-            let mut plain = Command::new(&command[0]);
-            plain.args(&command[1..]).envs(pio_mpi::any_ranks());
-            let status = pio_record::run_to_end(&mut plain)?;
-            if !status.success() {
-                bail!("{}: the probe failed: {status}", command[0].display());
-            }
-        }
-        let text =
-            fs::read_to_string(&results).with_context(|| format!("{}: cannot read", results.display()))?;
+        let store = self.store.map(Path::to_owned);
+        let how = || How { strategy: Strategy::TwoPhase, hints: Hints::default(), store };
+        let text = benchmark::run(command, pioscope.then(how), &results)?;
         read(&text).with_context(|| format!("the probe's results '{}'", text.trim()))
     }
 }
@@ -150,19 +143,6 @@ fn less(time: Duration, part: Duration) -> Duration {
 
 fn half(time: Duration) -> Duration {
     Duration::from_picoseconds(time.picoseconds() / 2)
-}
-
-fn compile(mpicc: &Path, folder: &Path) -> Result<PathBuf> {
-    let (source, program) = (folder.join("probe.c"), folder.join("probe"));
-    fs::write(&source, PROBE).with_context(|| format!("{}: cannot write", source.display()))?;
-    let mut command = Command::new(mpicc);
-    command.arg("-O2").arg("-o").arg(&program).arg(&source);
-    let output = command.output().with_context(|| format!("cannot run {}", mpicc.display()))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        bail!("{}: cannot compile the probe:\n{said}", mpicc.display());
-    }
-    Ok(program)
 }
 
 /// The cost of a call, and what calls of all ranks cost.

@@ -3,6 +3,7 @@
 //! A module a verb; each has its arguments and a `run`. What a verb does lives in the crates below.
 
 mod apply;
+mod benchmark;
 mod calibrate_job;
 mod calibrate_store;
 mod convert;

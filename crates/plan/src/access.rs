@@ -101,6 +101,11 @@ pub struct Piece {
 }
 
 impl Piece {
+    /// Data of a rank's own, in a window that it accesses alone.
+    pub(crate) fn alone(client: Rank, window: Range<u64>, positions: Range<u64>) -> Piece {
+        Piece { client, index: 0, window, positions }
+    }
+
     /// Which of the aggregator's two collective buffers holds the window.
     pub fn slot(&self) -> Slot {
         Slot::of(self.index)
@@ -132,4 +137,9 @@ impl Slot {
 pub struct IoError {
     /// `errno`, positive.
     pub errno: i32,
+}
+
+impl IoError {
+    /// `EPROTO`: a message that makes no sense at this point.
+    pub const PROTOCOL: IoError = IoError { errno: 71 };
 }

@@ -20,9 +20,6 @@ use crate::two_phase::TwoPhase;
 /// memory are read by every rank at gigabytes a second. With more ranks, all that each reads in vain would count.
 const MOST_RANKS_OF_A_PROCESSOR: u32 = 4;
 
-/// A message that the protocol does not allow at this point.
-const PROTOCOL_ERROR: IoError = IoError { errno: 71 };
-
 /// One collective operation of one rank, under the strategy that suits it.
 pub struct Auto {
     group: Group,
@@ -68,7 +65,7 @@ impl Auto {
             Event::Received { from, message: message @ (Message::Describe(_) | Message::TakePart(_)) } => {
                 if !descriptions.take(from, message, domains.aggregates(self.group.rank)) {
                     self.phase = Phase::Failed;
-                    actions.push(Action::Finish { result: Err(PROTOCOL_ERROR) });
+                    actions.push(Action::Finish { result: Err(IoError::PROTOCOL) });
                     return;
                 }
             }

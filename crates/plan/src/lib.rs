@@ -27,6 +27,7 @@ mod operation;
 mod own_hints;
 mod registry;
 mod romio;
+mod rounds;
 mod sieving;
 mod site;
 mod strategy;

@@ -142,6 +142,13 @@ pub enum Io {
     },
 }
 
+impl Io {
+    /// A window of a rank that has but one at a time: the first collective buffer, from its first byte on.
+    pub(crate) fn window(direction: Direction, file: Range<u64>) -> Io {
+        Io::Window { direction, slot: Slot::of(0), origin: file.start, file }
+    }
+}
+
 /// One operation of one rank under one strategy.
 pub trait StateMachine {
     /// Takes an event and appends the actions it leads to.

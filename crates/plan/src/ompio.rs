@@ -23,14 +23,12 @@ use std::ops::Range;
 use pio_layout::{Layout, coverage};
 
 use self::aggregators::Shown;
-use crate::access::{Access, Direction, Group, IoError, Piece, Rank, Slot};
+use crate::access::{Access, Direction, Group, IoError, Rank, Slot};
 use crate::inside::{Accesses, Bounds, Gathering, Inside, Traffic, What};
 use crate::machine::{Action, Event, Io, StateMachine};
 use crate::message::Message;
+use crate::rounds::{Tally, send_to_aggregators};
 use crate::site::Context;
-
-/// A message that the protocol does not allow at this point.
-const PROTOCOL_ERROR: IoError = IoError { errno: 71 };
 
 /// Bytes of an offset, a length or a sum; of a count.
 const OFFSET: u64 = 8;
@@ -72,8 +70,6 @@ pub struct Ompio {
     /// What is accessed of this aggregator's domain.
     served: Layout,
     cycles: u64,
-    /// How many pieces of data came, by cycle.
-    arrived: BTreeMap<u64, u32>,
     /// How many ranks said that buffers are free, by cycle.
     ready: BTreeMap<u64, u32>,
     /// Requests of this cycle still to be made, the last first.
@@ -82,8 +78,7 @@ pub struct Ompio {
     requested: u64,
     /// Up to where the file was read in this cycle.
     read_end: u64,
-    moved: u64,
-    error: Option<IoError>,
+    tally: Tally,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -125,13 +120,11 @@ impl Ompio {
             windows: BTreeMap::new(),
             served: Layout::bytes(0),
             cycles: 0,
-            arrived: BTreeMap::new(),
             ready: BTreeMap::new(),
             pending: Vec::new(),
             requested: 0,
             read_end: 0,
-            moved: 0,
-            error: None,
+            tally: Tally::default(),
         }
     }
 
@@ -154,7 +147,9 @@ impl Ompio {
                     self.ready.remove(&cycle);
                     match self.direction {
                         Direction::Write => {
-                            self.send_to_aggregators(cycle, actions);
+                            let window = |rank: &Rank| (*rank, self.window(*rank, cycle));
+                            let windows = self.aggregators.iter().map(window);
+                            send_to_aggregators(self.group.rank, &self.access, cycle, windows, actions);
                             self.phase = Phase::Receiving(cycle);
                             self.go_on(actions);
                         }
@@ -163,9 +158,7 @@ impl Ompio {
                 }
             }
             Phase::Receiving(cycle) => {
-                let arrived = self.arrived.get(&cycle).copied().unwrap_or(0);
-                if arrived >= self.awaited(cycle) {
-                    self.arrived.remove(&cycle);
+                if self.tally.are_all_here(cycle, self.awaited(cycle)) {
                     match self.direction {
                         Direction::Write => self.request(cycle, actions),
                         Direction::Read => {
@@ -322,43 +315,12 @@ impl Ompio {
         window.cloned().unwrap_or(0..0)
     }
 
-    fn send_to_aggregators(&self, cycle: u64, actions: &mut Vec<Action>) {
-        let client = self.group.rank;
-        for aggregator in &self.aggregators {
-            let window = self.window(*aggregator, cycle);
-            let positions = self.access.within(window.clone());
-            if positions.is_empty() {
-                continue;
-            }
-            let piece = Piece { client, index: cycle, window, positions };
-            actions.push(if *aggregator == client {
-                Action::Copy { piece }
-            } else {
-                Action::SendData { to: *aggregator, piece, error: None }
-            });
-        }
-    }
-
     /// As far as the file went.
     fn send_to_clients(&mut self, cycle: u64, actions: &mut Vec<Action>) {
-        let me = self.group.rank;
-        let window = self.window(me, cycle);
-        for (client, access) in &self.each {
-            let all = access.within(window.clone());
-            if all.is_empty() {
-                continue;
-            }
-            let there = access.within(window.start..self.read_end.clamp(window.start, window.end));
-            let positions = if there.is_empty() { all.start..all.start } else { there };
-            let bytes = positions.end - positions.start;
-            let piece = Piece { client: *client, index: cycle, window: window.clone(), positions };
-            if *client == me {
-                self.moved += bytes;
-                actions.push(Action::Copy { piece });
-            } else {
-                actions.push(Action::SendData { to: *client, piece, error: self.error });
-            }
-        }
+        let window = self.window(self.group.rank, cycle);
+        let end = self.read_end.clamp(window.start, window.end);
+        let read = self.tally.error().map_or(Ok(window.start..end), Err);
+        self.tally.send_to_clients(self.group.rank, &self.each, (cycle, &window), read, actions);
     }
 
     /// Makes the requests of a cycle, if this rank aggregates.
@@ -407,27 +369,15 @@ impl Ompio {
         self.go_on(actions);
     }
 
-    fn data_arrived(&mut self, piece: &Piece, error: Option<IoError>, actions: &mut Vec<Action>) {
-        if self.direction == Direction::Read {
-            self.moved += piece.positions.end - piece.positions.start;
-            self.error = self.error.or(error);
-        }
-        *self.arrived.entry(piece.index).or_insert(0) += 1;
-        self.go_on(actions);
-    }
-
     fn fail(&mut self, actions: &mut Vec<Action>) {
-        self.error = self.error.or(Some(PROTOCOL_ERROR));
+        self.tally.failed(Some(IoError::PROTOCOL));
         self.finish(actions);
     }
 
     fn finish(&mut self, actions: &mut Vec<Action>) {
         self.phase = Phase::Finished;
-        let moved = match self.direction {
-            Direction::Read => self.moved,
-            Direction::Write => self.access.bytes(),
-        };
-        actions.push(Action::Finish { result: self.error.map_or(Ok(moved), Err) });
+        let result = self.tally.outcome(self.direction, &self.access);
+        actions.push(Action::Finish { result });
     }
 }
 
@@ -456,9 +406,12 @@ impl StateMachine for Ompio {
             }
             _ if self.phase == Phase::Finished => {}
             Event::Received { from, message } => self.said(from, message, actions),
-            Event::Data { piece, error, .. } => self.data_arrived(&piece, error, actions),
+            Event::Data { piece, error, .. } => {
+                self.tally.arrived(self.direction, &piece, error);
+                self.go_on(actions);
+            }
             Event::IoDone { result } => {
-                self.error = self.error.or(result.err());
+                self.tally.failed(result.err());
                 if let Some(read) = result.ok().filter(|read| *read > 0) {
                     self.read_end = self.requested.saturating_add(read);
                 }

@@ -22,15 +22,13 @@ use std::ops::Range;
 
 use pio_layout::coverage;
 
-use crate::access::{Access, Direction, Group, IoError, Piece, Rank, Slot};
+use crate::access::{Access, Direction, Group, IoError, Rank, Slot};
 use crate::inside::{Bounds, Gathering, Inside, Traffic, What};
 use crate::machine::{Action, Event, Io, StateMachine};
 use crate::message::Message;
 use crate::own_hints::Switch;
+use crate::rounds::{Tally, send_to_aggregators};
 use crate::site::Context;
-
-/// A message that the protocol does not allow at this point.
-const PROTOCOL_ERROR: IoError = IoError { errno: 71 };
 
 /// Bytes of an offset or a length.
 const OFFSET: u64 = 8;
@@ -64,12 +62,9 @@ pub struct Romio {
     /// From the first to the last byte that they access.
     served: Range<u64>,
     rounds: u64,
-    /// How many pieces of data came, by round.
-    arrived: BTreeMap<u64, u32>,
     /// What the last read request got.
     read: Result<u64, IoError>,
-    moved: u64,
-    error: Option<IoError>,
+    tally: Tally,
 }
 
 /// An aggregator's part of the file.
@@ -122,10 +117,8 @@ impl Romio {
             clients_expected: 0,
             served: 0..0,
             rounds: 0,
-            arrived: BTreeMap::new(),
             read: Ok(0),
-            moved: 0,
-            error: None,
+            tally: Tally::default(),
         }
     }
 
@@ -170,9 +163,7 @@ impl Romio {
                 self.described(actions)
             }
             Phase::Receiving(round) => {
-                let arrived = self.arrived.get(&round).copied().unwrap_or(0);
-                if arrived == self.awaited(round) {
-                    self.arrived.remove(&round);
+                if self.tally.are_all_here(round, self.awaited(round)) {
                     self.received(round, actions);
                 }
             }
@@ -308,7 +299,7 @@ impl Romio {
     }
 
     fn accessed(&mut self, result: Result<u64, IoError>, actions: &mut Vec<Action>) {
-        self.error = self.error.or(result.err());
+        self.tally.failed(result.err());
         match self.phase {
             Phase::Reading(round) => {
                 self.read = result;
@@ -325,51 +316,22 @@ impl Romio {
     /// The data of a round go off.
     fn exchange(&mut self, round: u64, actions: &mut Vec<Action>) {
         match self.direction {
-            Direction::Write => self.send_to_aggregators(round, actions),
+            Direction::Write => {
+                let (client, size) = (self.group.rank, self.buffer_size());
+                let windows = self.domains.iter().map(|domain| (domain.rank, domain.window(round, size)));
+                send_to_aggregators(client, &self.access, round, windows, actions);
+            }
             Direction::Read => self.send_to_clients(round, actions),
         }
         self.phase = Phase::Receiving(round);
         self.go_on(actions);
     }
 
-    fn send_to_aggregators(&self, round: u64, actions: &mut Vec<Action>) {
-        let (client, index) = (self.group.rank, round);
-        for domain in &self.domains {
-            let window = domain.window(round, self.buffer_size());
-            let positions = self.access.within(window.clone());
-            if positions.is_empty() {
-                continue;
-            }
-            let piece = Piece { client, index, window, positions };
-            actions.push(if domain.rank == client {
-                Action::Copy { piece }
-            } else {
-                Action::SendData { to: domain.rank, piece, error: None }
-            });
-        }
-    }
-
     /// As far as the file went.
     fn send_to_clients(&mut self, round: u64, actions: &mut Vec<Action>) {
         let window = self.window(round);
-        let end = window.start + self.read.unwrap_or(0).min(window.end - window.start);
-        for (client, access) in &self.clients {
-            let all = access.within(window.clone());
-            if all.is_empty() {
-                continue;
-            }
-            let there = access.within(window.start..end);
-            let positions = if there.is_empty() { all.start..all.start } else { there };
-            let bytes = positions.end - positions.start;
-            let piece = Piece { client: *client, index: round, window: window.clone(), positions };
-            if *client != self.group.rank {
-                let error = self.read.err();
-                actions.push(Action::SendData { to: *client, piece, error });
-            } else if bytes > 0 {
-                self.moved += bytes;
-                actions.push(Action::Copy { piece });
-            }
-        }
+        let read = self.read.map(|read| window.start..window.start.saturating_add(read).min(window.end));
+        self.tally.send_to_clients(self.group.rank, &self.clients, (round, &window), read, actions);
     }
 
     /// All data of a round are here.
@@ -430,27 +392,15 @@ impl Romio {
         self.go_on(actions);
     }
 
-    fn data_arrived(&mut self, piece: &Piece, error: Option<IoError>, actions: &mut Vec<Action>) {
-        if self.direction == Direction::Read {
-            self.moved += piece.positions.end - piece.positions.start;
-            self.error = self.error.or(error);
-        }
-        *self.arrived.entry(piece.index).or_insert(0) += 1;
-        self.go_on(actions);
-    }
-
     fn fail(&mut self, actions: &mut Vec<Action>) {
-        self.error = self.error.or(Some(PROTOCOL_ERROR));
+        self.tally.failed(Some(IoError::PROTOCOL));
         self.finish(actions);
     }
 
     fn finish(&mut self, actions: &mut Vec<Action>) {
         self.phase = Phase::Finished;
-        let moved = match self.direction {
-            Direction::Read => self.moved,
-            Direction::Write => self.access.bytes(),
-        };
-        actions.push(Action::Finish { result: self.error.map_or(Ok(moved), Err) });
+        let result = self.tally.outcome(self.direction, &self.access);
+        actions.push(Action::Finish { result });
     }
 }
 
@@ -488,7 +438,10 @@ impl StateMachine for Romio {
             (_, Event::Start) => panic!("started twice"),
             (Phase::Finished, _) => {}
             (_, Event::Received { from, message }) => self.said(from, message, actions),
-            (_, Event::Data { piece, error, .. }) => self.data_arrived(&piece, error, actions),
+            (_, Event::Data { piece, error, .. }) => {
+                self.tally.arrived(self.direction, &piece, error);
+                self.go_on(actions);
+            }
             (_, Event::IoDone { result }) => self.accessed(result, actions),
         }
     }

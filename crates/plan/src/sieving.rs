@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::access::{Access, Direction, IoError, Piece, Rank, Slot};
+use crate::access::{Access, Direction, IoError, Piece, Rank};
 use crate::hints::Hints;
 use crate::machine::{Action, Event, Io, StateMachine};
 
@@ -83,7 +83,7 @@ impl Sieving {
             return self.begin_pieces(part.positions, actions);
         }
         if self.direction == Direction::Read {
-            actions.push(window_request(Direction::Read, &span));
+            actions.push(Action::Io(Io::window(Direction::Read, span.clone())));
             self.state = State::Reading(part.positions, span);
         } else {
             actions.push(Action::Io(Io::Lock { file: span.clone() }));
@@ -119,7 +119,7 @@ impl Sieving {
                     self.put_in(positions, span, actions);
                 }
                 Ok(_) => {
-                    actions.push(window_request(Direction::Read, &span));
+                    actions.push(Action::Io(Io::window(Direction::Read, span.clone())));
                     self.state = State::Filling(positions, span);
                 }
                 Err(_) => {
@@ -174,12 +174,12 @@ impl Sieving {
     /// Copies the pieces into a window, and writes it.
     fn put_in(&mut self, positions: Range<u64>, span: Range<u64>, actions: &mut Vec<Action>) {
         actions.push(self.copy(positions.clone(), &span));
-        actions.push(window_request(Direction::Write, &span));
+        actions.push(Action::Io(Io::window(Direction::Write, span.clone())));
         self.state = State::Writing(positions, span);
     }
 
     fn copy(&self, positions: Range<u64>, span: &Range<u64>) -> Action {
-        Action::Copy { piece: Piece { client: self.rank, index: 0, window: span.clone(), positions } }
+        Action::Copy { piece: Piece::alone(self.rank, span.clone(), positions) }
     }
 
     fn unlock(&mut self, file: Range<u64>, outcome: Option<Result<u64, IoError>>, actions: &mut Vec<Action>) {
@@ -191,10 +191,6 @@ impl Sieving {
         self.state = State::Finished;
         actions.push(Action::Finish { result });
     }
-}
-
-fn window_request(direction: Direction, span: &Range<u64>) -> Action {
-    Action::Io(Io::Window { direction, slot: Slot::of(0), origin: span.start, file: span.clone() })
 }
 
 impl StateMachine for Sieving {
@@ -215,23 +211,22 @@ impl StateMachine for Sieving {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use pio_layout::{Datatype, View};
 
     use super::*;
 
     /// `count` pieces of `piece` bytes, each `stride` after the one before.
-    fn access(count: u64, piece: u64, stride: i64) -> Access {
+    pub(crate) fn access(count: u64, piece: u64, stride: i64) -> Access {
         let tile = Datatype::bytes(piece).resized(0, stride).unwrap();
         Access { view: View::new(0, 1, tile).unwrap(), positions: 0..count * piece }
     }
 
-    /// The requests that a machine makes if all goes well but those for which `fails` holds.
-    fn requests(direction: Direction, access: Access, guarded: bool, fails: fn(&Io) -> bool) -> Vec<Io> {
-        let all = access.bytes();
-        let mut machine = Sieving::new(Rank(0), direction, access, &Hints::default(), guarded);
-        let mut asked = Vec::new();
-        let mut event = Event::Start;
+    /// The requests that a machine makes if all goes well but those for which `fails` holds. It must
+    /// end with all of its access moved.
+    pub(crate) fn requests_of(mut machine: impl StateMachine, fails: fn(&Io) -> bool) -> Vec<Io> {
+        let all = machine.access_of(Rank(0)).unwrap().bytes();
+        let (mut asked, mut event) = (Vec::new(), Event::Start);
         loop {
             let mut actions = Vec::new();
             machine.handle(event, &mut actions);
@@ -255,8 +250,8 @@ mod tests {
         }
     }
 
-    fn window(direction: Direction, file: Range<u64>) -> Io {
-        Io::Window { direction, slot: Slot::of(0), origin: file.start, file }
+    fn requests(direction: Direction, access: Access, guarded: bool, fails: fn(&Io) -> bool) -> Vec<Io> {
+        requests_of(Sieving::new(Rank(0), direction, access, &Hints::default(), guarded), fails)
     }
 
     #[test]
@@ -265,8 +260,8 @@ mod tests {
         let file = 0..99 * 12 + 4;
         let expected = [
             Io::Lock { file: file.clone() },
-            window(Direction::Read, file.clone()),
-            window(Direction::Write, file.clone()),
+            Io::window(Direction::Read, file.clone()),
+            Io::window(Direction::Write, file.clone()),
             Io::Unlock { file },
         ];
         assert_eq!(found, expected);
@@ -277,7 +272,10 @@ mod tests {
         let found = requests(Direction::Read, access(1 << 20, 4, 8), false, |_| false);
         assert_eq!(
             found,
-            [window(Direction::Read, 0..(4 << 20) - 4), window(Direction::Read, 4 << 20..(8 << 20) - 4)]
+            [
+                Io::window(Direction::Read, 0..(4 << 20) - 4),
+                Io::window(Direction::Read, 4 << 20..(8 << 20) - 4)
+            ]
         );
     }
 

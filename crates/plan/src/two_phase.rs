@@ -42,9 +42,6 @@ use crate::site::Context;
 /// than reading the window, completing it and writing it back.
 const PART_BYTES: u64 = 16 << 10;
 
-/// A message that the protocol does not allow at this point.
-const PROTOCOL_ERROR: IoError = IoError { errno: 71 };
-
 /// One collective read or write of one rank.
 #[derive(Debug)]
 pub struct TwoPhase {
@@ -491,7 +488,7 @@ impl TwoPhase {
     }
 
     fn fail(&mut self, actions: &mut Vec<Action>) {
-        self.error = Some(PROTOCOL_ERROR);
+        self.error = Some(IoError::PROTOCOL);
         self.finish(actions);
     }
 }

@@ -9,9 +9,6 @@ use crate::access::{Access, Group, IoError, Rank};
 use crate::machine::{Action, Event, StateMachine};
 use crate::message::Message;
 
-/// A message that the protocol does not allow at this point.
-const PROTOCOL_ERROR: IoError = IoError { errno: 71 };
-
 /// Every rank tells every other its new view.
 #[derive(Debug)]
 pub struct ViewExchange {
@@ -57,11 +54,13 @@ impl StateMachine for ViewExchange {
             Event::Received { from, message: Message::Register(view) } => {
                 match self.views.get_mut(from.index()) {
                     Some(slot @ None) => *slot = Some(view),
-                    _ => return self.finish(Err(PROTOCOL_ERROR), actions),
+                    _ => return self.finish(Err(IoError::PROTOCOL), actions),
                 }
                 self.missing -= 1;
             }
-            Event::Received { .. } | Event::Data { .. } => return self.finish(Err(PROTOCOL_ERROR), actions),
+            Event::Received { .. } | Event::Data { .. } => {
+                return self.finish(Err(IoError::PROTOCOL), actions);
+            }
             Event::IoDone { .. } => panic!("no request was outstanding"),
         }
         if self.missing == 0 && self.started {

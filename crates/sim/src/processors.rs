@@ -1,5 +1,7 @@
 //! The processors of the nodes that have ranks: a scheduler each.
 
+use std::collections::BTreeMap;
+
 use pio_machine::{Cpu, Duration, Machine};
 
 use crate::cpu::{Scheduler, Turn};
@@ -40,7 +42,7 @@ struct Node {
 impl Processors {
     /// Those of a machine on which ranks are as `processes` say.
     pub(crate) fn new(machine: &Machine, processes: &[Process]) -> Processors {
-        let mut ranks: std::collections::BTreeMap<u32, Vec<u32>> = std::collections::BTreeMap::new();
+        let mut ranks: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (rank, process) in processes.iter().enumerate() {
             ranks.entry(process.node).or_default().push(rank as u32);
         }

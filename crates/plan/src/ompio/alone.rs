@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::access::{Access, Direction, IoError, Piece, Rank, Slot};
+use crate::access::{Access, Direction, IoError, Piece, Rank};
 use crate::machine::{Action, Event, Io, StateMachine};
 use crate::ompio::requests;
 
@@ -46,9 +46,8 @@ impl Alone {
         let Some(file) = self.intervals.pop() else {
             return actions.push(Action::Finish { result: Ok(self.moved) });
         };
-        let (slot, origin) = (Slot::of(0), file.start);
         self.reading = Some(file.clone());
-        actions.push(Action::Io(Io::Window { direction: Direction::Read, slot, origin, file }));
+        actions.push(Action::Io(Io::window(Direction::Read, file)));
     }
 
     fn done(&mut self, result: Result<u64, IoError>, actions: &mut Vec<Action>) {
@@ -60,7 +59,7 @@ impl Alone {
         let positions = self.access.within(window.start..window.start + read);
         self.moved += positions.end - positions.start;
         if !positions.is_empty() {
-            actions.push(Action::Copy { piece: Piece { client: self.rank, index: 0, window, positions } });
+            actions.push(Action::Copy { piece: Piece::alone(self.rank, window, positions) });
         }
         self.go_on(actions);
     }

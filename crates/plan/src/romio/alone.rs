@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use pio_layout::View;
 
-use crate::access::{Access, Direction, IoError, Piece, Rank, Slot};
+use crate::access::{Access, Direction, IoError, Piece, Rank};
 use crate::hints::Hints;
 use crate::machine::{Action, Event, Io, StateMachine};
 use crate::own_hints::Switch;
@@ -75,7 +75,7 @@ impl Alone {
         let positions = self.access.view.positions_within(rest, window.clone());
         match self.direction {
             Direction::Read => {
-                actions.push(request(Direction::Read, &window));
+                actions.push(Action::Io(Io::window(Direction::Read, window.clone())));
                 self.state = State::Reading(positions, window);
             }
             Direction::Write => {
@@ -140,13 +140,13 @@ impl Alone {
                 self.go_on_unless(result.err(), actions);
             }
             State::Locking(positions, window) => {
-                actions.push(request(Direction::Read, &window));
+                actions.push(Action::Io(Io::window(Direction::Read, window.clone())));
                 self.state = State::Filling(positions, window);
             }
             State::Filling(positions, window) => match result {
                 Ok(_) => {
                     actions.push(self.copy(positions.clone(), &window));
-                    actions.push(request(Direction::Write, &window));
+                    actions.push(Action::Io(Io::window(Direction::Write, window.clone())));
                     self.state = State::Writing(positions, window);
                 }
                 Err(error) => self.unlock(window, Some(error), actions),
@@ -169,7 +169,7 @@ impl Alone {
     }
 
     fn copy(&self, positions: Range<u64>, window: &Range<u64>) -> Action {
-        Action::Copy { piece: Piece { client: self.rank, index: 0, window: window.clone(), positions } }
+        Action::Copy { piece: Piece::alone(self.rank, window.clone(), positions) }
     }
 
     fn unlock(&mut self, file: Range<u64>, error: Option<IoError>, actions: &mut Vec<Action>) {
@@ -195,10 +195,6 @@ fn is_one_block(view: &View, positions: &Range<u64>) -> bool {
     is_whole(view) || (is_in_one && view.is_contiguous_over(positions.clone()))
 }
 
-fn request(direction: Direction, window: &Range<u64>) -> Action {
-    Action::Io(Io::Window { direction, slot: Slot::of(0), origin: window.start, file: window.clone() })
-}
-
 impl StateMachine for Alone {
     fn handle(&mut self, event: Event, actions: &mut Vec<Action>) {
         match event {
@@ -218,41 +214,10 @@ mod tests {
     use pio_layout::Datatype;
 
     use super::*;
-
-    /// `count` pieces of `piece` bytes, each `stride` after the one before.
-    fn access(count: u64, piece: u64, stride: i64) -> Access {
-        let tile = Datatype::bytes(piece).resized(0, stride).unwrap();
-        Access { view: View::new(0, 1, tile).unwrap(), positions: 0..count * piece }
-    }
+    use crate::sieving::tests::{access, requests_of};
 
     fn requests(direction: Direction, access: Access, hints: &str) -> Vec<Io> {
-        let all = access.bytes();
-        let mut machine = Alone::new(Rank(0), direction, access, &Hints::parse(hints).unwrap());
-        let (mut asked, mut event) = (Vec::new(), Event::Start);
-        loop {
-            let mut actions = Vec::new();
-            machine.handle(event, &mut actions);
-            match actions.pop() {
-                Some(Action::Io(io)) => {
-                    let bytes = match &io {
-                        Io::Pieces { positions, .. } => positions.end - positions.start,
-                        Io::Window { file, .. } => file.end - file.start,
-                        _ => 0,
-                    };
-                    asked.push(io);
-                    event = Event::IoDone { result: Ok(bytes) };
-                }
-                Some(Action::Finish { result }) => {
-                    assert_eq!(result, Ok(all));
-                    return asked;
-                }
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    fn window(direction: Direction, file: Range<u64>) -> Io {
-        Io::Window { direction, slot: Slot::of(0), origin: file.start, file }
+        requests_of(Alone::new(Rank(0), direction, access, &Hints::parse(hints).unwrap()), |_| false)
     }
 
     #[test]
@@ -272,8 +237,8 @@ mod tests {
         let whole = |file: Range<u64>| {
             [
                 Io::Lock { file: file.clone() },
-                window(Direction::Read, file.clone()),
-                window(Direction::Write, file.clone()),
+                Io::window(Direction::Read, file.clone()),
+                Io::window(Direction::Write, file.clone()),
                 Io::Unlock { file },
             ]
         };
@@ -283,9 +248,9 @@ mod tests {
     #[test]
     fn a_read_that_goes_on_within_a_piece_is_longer() {
         let found = requests(Direction::Read, access(4, 6, 10), "ind_rd_buffer_size=23");
-        assert_eq!(found, [window(Direction::Read, 0..23), window(Direction::Read, 23..39)]);
+        assert_eq!(found, [Io::window(Direction::Read, 0..23), Io::window(Direction::Read, 23..39)]);
         let found = requests(Direction::Read, access(4, 6, 10), "ind_rd_buffer_size=26");
-        assert_eq!(found, [window(Direction::Read, 0..26), window(Direction::Read, 30..36)]);
+        assert_eq!(found, [Io::window(Direction::Read, 0..26), Io::window(Direction::Read, 30..36)]);
     }
 
     #[test]

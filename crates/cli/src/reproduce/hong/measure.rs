@@ -1,7 +1,6 @@
 //! The paper's benchmark, for real, on this machine.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
@@ -14,7 +13,8 @@ use pio_report::Table;
 use pio_report::chart::{Figure, Point, Series};
 use pio_studies::hong::thousands;
 
-use crate::apply::{self, How};
+use crate::apply::How;
+use crate::benchmark;
 
 /// The program, which is compiled by the user's own `mpicc`.
 const BENCHMARK: &str = include_str!("../../../../../papers/hong-2006/benchmark.c");
@@ -157,7 +157,7 @@ pub(super) fn run(arguments: &Measuring) -> Result<Measured> {
     };
     let store = arguments.store.as_ref().map(absolute).transpose()?;
     let bench = Bench {
-        program: compile(&mpicc, temporary.path())?,
+        program: benchmark::compile(&mpicc, "benchmark", BENCHMARK, temporary.path())?,
         mpiexec,
         folder: temporary.path(),
         store,
@@ -215,23 +215,13 @@ impl Bench<'_> {
         command.push(self.program.clone().into());
         command.extend(numbers.map(OsString::from));
         command.extend([self.data(carrier), results.clone().into_os_string()]);
-        match carrier {
-            Carrier::Mpi => {
-                let mut plain = Command::new(&command[0]);
-                plain.args(&command[1..]).envs(pio_mpi::any_ranks());
-                let status = pio_record::run_to_end(&mut plain)?;
-                if !status.success() {
-                    bail!("the benchmark failed under the MPI's own MPI-IO: {status}");
-                }
-            }
+        let how = match carrier {
+            Carrier::Mpi => None,
             Carrier::Strategy(strategy) => {
-                let how = How { strategy, hints: Hints::default(), store: self.store.clone() };
-                apply::run_own(how, command, None)?;
+                Some(How { strategy, hints: Hints::default(), store: self.store.clone() })
             }
-        }
-        let text =
-            fs::read_to_string(&results).with_context(|| format!("{}: cannot read", results.display()))?;
-        fs::remove_file(&results).with_context(|| format!("{}: cannot remove", results.display()))?;
+        };
+        let text = benchmark::run(command, how, &results)?;
         read_results(&text).with_context(|| format!("the benchmark's results '{}'", text.trim()))
     }
 }
@@ -255,24 +245,6 @@ fn read_results(text: &str) -> Result<[f64; 2]> {
         *seconds = line.trim().parse().context("expected seconds")?;
     }
     Ok(found)
-}
-
-fn compile(mpicc: &Path, folder: &Path) -> Result<PathBuf> {
-    let (source, program) = (folder.join("benchmark.c"), folder.join("benchmark"));
-    fs::write(&source, BENCHMARK).with_context(|| format!("{}: cannot write", source.display()))?;
-    let output = Command::new(mpicc)
-        .args(["-O2", "-o"])
-        .args([&program, &source])
-        .output()
-        .with_context(|| format!("cannot run the MPI compiler {}", mpicc.display()))?;
-    if !output.status.success() {
-        bail!(
-            "{}: cannot compile the benchmark: {}",
-            mpicc.display(),
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-    }
-    Ok(program)
 }
 
 /// What the launcher says of itself, in a line.

@@ -1,0 +1,50 @@
+//! The programs that the command itself measures with.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::apply::{self, How};
+
+/// Compiles the C program of this name with the user's own `mpicc`, into `folder`.
+///
+/// # Errors
+/// If that cannot be done, with what the compiler says.
+pub(crate) fn compile(mpicc: &Path, name: &str, program: &str, folder: &Path) -> Result<PathBuf> {
+    let (source, compiled) = (folder.join(name).with_extension("c"), folder.join(name));
+    fs::write(&source, program).with_context(|| format!("{}: cannot write", source.display()))?;
+    let mut command = Command::new(mpicc);
+    command.args(["-O2", "-o"]).args([&compiled, &source]);
+    let output =
+        command.output().with_context(|| format!("cannot run the MPI compiler {}", mpicc.display()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{}: cannot compile the {name}: {}", mpicc.display(), said.trim());
+    }
+    Ok(compiled)
+}
+
+/// Runs a launcher's command line, its program's MPI-IO carried out in a given way or (without one) by the MPI itself, and
+/// takes what it wrote into `results`.
+///
+/// # Errors
+/// If it fails, or writes nothing.
+pub(crate) fn run(command: Vec<OsString>, how: Option<How>, results: &Path) -> Result<String> {
+    match how {
+        Some(how) => apply::run_own(how, command, None)?,
+        None => {
+            let mut plain = Command::new(&command[0]);
+            plain.args(&command[1..]).envs(pio_mpi::any_ranks());
+            let status = pio_record::run_to_end(&mut plain)?;
+            if !status.success() {
+                bail!("{}: failed under the MPI's own MPI-IO: {status}", command[0].display());
+            }
+        }
+    }
+    let text = fs::read_to_string(results).with_context(|| format!("{}: cannot read", results.display()))?;
+    fs::remove_file(results).with_context(|| format!("{}: cannot remove", results.display()))?;
+    Ok(text)
+}
