@@ -157,19 +157,17 @@ impl Ompio {
                     }
                 }
             }
-            Phase::Receiving(cycle) => {
-                if self.tally.are_all_here(cycle, self.awaited(cycle)) {
-                    match self.direction {
-                        Direction::Write => self.request(cycle, actions),
-                        Direction::Read => {
-                            let next = cycle + 1;
-                            for from in self.suppliers(cycle) {
-                                if !self.window(from, next).is_empty() {
-                                    say_ready(from, next, actions);
-                                }
+            Phase::Receiving(cycle) if self.tally.are_all_here(cycle, self.awaited(cycle)) => {
+                match self.direction {
+                    Direction::Write => self.request(cycle, actions),
+                    Direction::Read => {
+                        let next = cycle + 1;
+                        for from in self.suppliers(cycle) {
+                            if !self.window(from, next).is_empty() {
+                                say_ready(from, next, actions);
                             }
-                            self.begin_cycle(next, actions);
                         }
+                        self.begin_cycle(next, actions);
                     }
                 }
             }

@@ -162,10 +162,8 @@ impl Romio {
             Phase::Describing if self.clients.len() as u64 == self.clients_expected => {
                 self.described(actions)
             }
-            Phase::Receiving(round) => {
-                if self.tally.are_all_here(round, self.awaited(round)) {
-                    self.received(round, actions);
-                }
+            Phase::Receiving(round) if self.tally.are_all_here(round, self.awaited(round)) => {
+                self.received(round, actions);
             }
             _ => {}
         }
