@@ -117,6 +117,20 @@ impl Scheduler {
         self.next_turn(now, index, process, turns);
     }
 
+    /// A process that spins gives up: it wants no processor until its next [`Scheduler::demand`].
+    pub fn block(&mut self, now: Time, process: u32, turns: &mut Vec<Turn>) {
+        self.demand[process as usize] = 0;
+        self.ready.retain(|ready| *ready != process);
+        let runs = |one: &Processor| matches!(one.state, State::Running { process: on, .. } if on == process);
+        let Some(index) = self.processors.iter().position(runs) else { return };
+        let State::Running { work, .. } = self.processors[index].state else { return };
+        let processor = &mut self.processors[index];
+        self.usage.running += work - processor.until.since(now).picoseconds().min(work);
+        // The turn that was going on is none any more.
+        processor.turn += 1;
+        self.dispatch(now, index, turns);
+    }
+
     /// The end of a turn has come. Says whose demand is met, if one is: that process keeps its processor until
     /// [`Scheduler::go_on`] or [`Scheduler::leave`], which must follow at the same time.
     pub fn end_turn(&mut self, now: Time, turn: Turn, turns: &mut Vec<Turn>) -> Option<u32> {

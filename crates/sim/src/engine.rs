@@ -467,6 +467,7 @@ impl<'a> Engine<'a> {
                     self.take(rank, delivery);
                 }
             }
+            Then::TakeFile => self.take_file_again(rank),
             Then::Issue => self.issue(rank),
             Then::Complete => self.complete(rank),
             Then::Directory => self.ask_directory(rank),
@@ -515,7 +516,7 @@ impl Simulation<MODELS> for Engine<'_> {
         } else if let Some((now, happening)) = self.events.pop() {
             self.now = now;
             self.happen(happening);
-            self.hand_out_files();
+            self.look_at_files();
         }
         self.look_around()
     }

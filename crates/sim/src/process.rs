@@ -112,6 +112,8 @@ pub(crate) enum Then {
     Depart(u32),
     /// The message has been taken in.
     Take(u32),
+    /// It was woken, and tries to get the file that it wants to write.
+    TakeFile,
     /// The call before a request is made: the request goes off.
     Issue,
     /// The data of a request are in memory.

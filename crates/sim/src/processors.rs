@@ -112,10 +112,24 @@ impl Processors {
         self.tell(met.node, begin);
     }
 
-    /// Whether a rank that waits would see at this moment that its wait is over: not if it spins and has no processor.
-    pub(crate) fn would_see(&self, rank: u32) -> bool {
+    /// A rank that spins gives its processor away, or its place among those who want one.
+    pub(crate) fn block(&mut self, rank: u32, now: Time, begin: impl FnMut(RankTurn)) {
+        if std::mem::take(&mut self.spinning[rank as usize]) {
+            let (node, slot) = self.places[rank as usize];
+            self.nodes[node as usize].scheduler.block(now, slot, &mut self.begun);
+            self.tell(node, begin);
+        }
+    }
+
+    /// Whether a rank waits without giving its processor away, if it has one.
+    pub(crate) fn is_spinning(&self, rank: u32) -> bool {
+        self.spinning[rank as usize]
+    }
+
+    /// Whether a rank is on a processor.
+    pub(crate) fn is_running(&self, rank: u32) -> bool {
         let (node, slot) = self.places[rank as usize];
-        !self.spinning[rank as usize] || self.nodes[node as usize].scheduler.is_running(slot)
+        self.nodes[node as usize].scheduler.is_running(slot)
     }
 
     fn tell(&mut self, node: u32, begin: impl FnMut(RankTurn)) {

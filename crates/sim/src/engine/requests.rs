@@ -48,15 +48,29 @@ impl Engine<'_> {
         let file = transfer.file;
         let exclusive = matches!(self.machine.storage, Storage::Local { exclusive_writes: true });
         if exclusive && direction == Direction::Write {
-            let file = &mut self.files[file as usize];
-            if *file.writer.get_or_insert(rank) != rank {
-                file.waiting.push_back(rank);
-                // As the kernel's locks do while their owner runs.
-                self.processes[rank as usize].spins = true;
-                return;
-            }
+            return self.take_file(rank, file);
         }
         self.call(rank);
+    }
+
+    /// A rank that wants to write a file where only one can gets it, or waits for it.
+    fn take_file(&mut self, rank: u32, number: u32) {
+        let file = &mut self.files[number as usize];
+        if *file.writer.get_or_insert(rank) == rank {
+            return self.call(rank);
+        }
+        file.waiting.push_back(rank);
+        self.processes[rank as usize].spins = true;
+        if !self.files_wanted.contains(&number) {
+            self.files_wanted.push(number);
+        }
+    }
+
+    /// A rank that was woken has a processor: it tries once more.
+    pub(super) fn take_file_again(&mut self, rank: u32) {
+        if let Some(transfer) = &self.processes[rank as usize].transfer {
+            self.take_file(rank, transfer.file);
+        }
     }
 
     /// The processor time of a call: before the data of a write go off. That of a read follows when they are here.
@@ -231,31 +245,52 @@ impl Engine<'_> {
         let file = &mut self.files[number as usize];
         if file.writer == Some(rank) {
             file.writer = None;
-            if !file.waiting.is_empty() {
-                self.files_wanted.push(number);
+            self.hand_out(number);
+        }
+    }
+
+    /// Looks at every file that ranks wait for, as processors change hands.
+    pub(super) fn look_at_files(&mut self) {
+        let mut index = 0;
+        while let Some(number) = self.files_wanted.get(index).copied() {
+            match self.files[number as usize].writer {
+                Some(writer) => self.block_behind(writer, number),
+                None => self.hand_out(number),
+            }
+            if self.files[number as usize].waiting.is_empty() {
+                self.files_wanted.swap_remove(index);
+            } else {
+                index += 1;
             }
         }
     }
 
-    /// Files that are free, and wanted, go to ranks that wait for them and have a processor: one that has none sees it only
-    /// when it is its turn.
-    pub(super) fn hand_out_files(&mut self) {
-        let mut index = 0;
-        while let Some(number) = self.files_wanted.get(index).copied() {
-            let file = &mut self.files[number as usize];
-            let next = match file.writer {
-                None => file.waiting.iter().position(|waiting| self.processors.would_see(*waiting)),
-                Some(_) => None,
-            };
-            if file.writer.is_none() && !file.waiting.is_empty() && next.is_none() {
-                index += 1;
-                continue;
-            }
-            self.files_wanted.swap_remove(index);
-            if let Some(next) = next.and_then(|place| file.waiting.remove(place)) {
-                file.writer = Some(next);
-                self.call(next);
-            }
+    /// As the kernel's locks: who waits for a file spins while the rank that has it runs, and gives its processor away when
+    /// that one has none.
+    fn block_behind(&mut self, writer: u32, number: u32) {
+        if self.processors.is_running(writer) {
+            return;
+        }
+        for place in 0..self.files[number as usize].waiting.len() {
+            let rank = self.files[number as usize].waiting[place];
+            self.processes[rank as usize].spins = false;
+            let events = &mut self.events;
+            self.processors.block(rank, self.now, |turn| events.add(turn.at(), Happening::Turn(turn)));
+        }
+    }
+
+    /// A file that is free goes to a rank that spins for it on a processor. If there is none, the first that has given its
+    /// processor away is woken: another may take the file before that one has a processor.
+    fn hand_out(&mut self, number: u32) {
+        let waiting = &mut self.files[number as usize].waiting;
+        let spins_here = |rank: &u32| self.processors.is_spinning(*rank) && self.processors.is_running(*rank);
+        if let Some(rank) = waiting.iter().position(spins_here).and_then(|place| waiting.remove(place)) {
+            self.files[number as usize].writer = Some(rank);
+            return self.call(rank);
+        }
+        let is_blocked = |rank: &u32| !self.processors.is_spinning(*rank);
+        if let Some(rank) = waiting.iter().position(is_blocked).and_then(|place| waiting.remove(place)) {
+            self.compute(rank, Duration::ZERO, Then::TakeFile);
         }
     }
 

@@ -205,9 +205,9 @@ fn writers_of_one_local_file_exclude_each_other_where_the_kernel_does() {
     assert_eq!(time(true, &read), 5_000_000);
 }
 
-#[test]
-fn who_writes_a_local_file_has_it_again_before_one_that_sleeps() {
-    let changes = [("cores = 2", "cores = 1"), ("switch = \"0 s\"", "switch = \"10 us\"")];
+/// Ranks of a node write three pieces of 1000 bytes each to one local file, which take 2 us, with these changes to the
+/// machine.
+fn writers_of_pieces(ranks: u32, changes: &[(&str, &str)]) -> Prediction {
     let text = changes.iter().fold(MACHINE.to_owned(), |text, (from, to)| text.replace(from, to));
     let (before, after) = (text.find("[storage]").unwrap(), text.find("[calls]").unwrap());
     let text = format!("{}{LOCAL}{}", &text[..before], &text[after + "[calls]".len()..]);
@@ -221,14 +221,34 @@ fn who_writes_a_local_file_has_it_again_before_one_that_sleeps() {
         positions: 0..3000,
         collective: false,
     };
-    let mut workload = workload((0..2).map(|rank| vec![write(rank)]).collect());
+    let mut workload = workload((0..ranks).map(|rank| vec![write(rank)]).collect());
     workload.views = vec![View::new(0, 1, three).unwrap()];
-    let options = Options { ranks_per_node: Some(2), ..Options::default() };
+    let options = Options { ranks_per_node: Some(ranks), ..Options::default() };
     let hints = Hints::default();
+    simulate(&machine, &workload, Strategy::Independent, &hints, &options, None, &mut |_| {}).unwrap()
+}
+
+#[test]
+fn who_writes_a_local_file_has_it_again_before_one_that_sleeps() {
     let found =
-        simulate(&machine, &workload, Strategy::Independent, &hints, &options, None, &mut |_| {}).unwrap();
-    // Six calls of 1000 ns and 1000 bytes; the processor changes from one rank to the other once.
+        writers_of_pieces(2, &[("cores = 2", "cores = 1"), ("switch = \"0 s\"", "switch = \"10 us\"")]);
+    // The processor changes from one rank to the other once.
     assert_eq!(found.makespan.picoseconds(), 6 * 2_000_000 + 10_000_000);
+}
+
+#[test]
+fn who_spins_for_a_local_file_has_it_next() {
+    let found = writers_of_pieces(2, &[]);
+    assert_eq!(found.makespan.picoseconds(), 6 * 2_000_000);
+    // One rank has it first, third and fifth, the other second, fourth and sixth.
+    assert_eq!(found.io_time_mean.picoseconds(), (10_000_000 + 12_000_000) / 2);
+}
+
+#[test]
+fn nobody_spins_for_a_local_file_whose_writer_has_no_processor() {
+    let found = writers_of_pieces(4, &[("cores = 2", "cores = 2\nquantum = \"3 us\"")]);
+    // Writers lose their processors in the middle of writes, but the file is never kept waiting.
+    assert_eq!(found.makespan.picoseconds(), 12 * 2_000_000);
 }
 
 /// Two ranks on one core, local files.
