@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -12,6 +12,7 @@ use pio_mpiio::Apply;
 use pio_plan::{Hints, Strategy};
 use tempfile::TempDir;
 
+use crate::advise::Advice;
 use crate::mpi;
 use crate::record::{self, Job};
 
@@ -23,13 +24,17 @@ Examples:
   pioscope apply --strategy ecio --store /scratch/store.toml -- mpiexec -n 8 ./collapse
   pioscope apply --strategy auto --verbose -- mpiexec -n 8 ./collapse
   pioscope apply --strategy independent --record run.pio -- mpiexec -n 8 ./collapse
+  pioscope apply --advice advice.toml -- mpiexec -n 8 ./collapse
 
 Files come out the same, byte for byte. The exit code is the program's own. If the program opens no file through
 MPI-IO, nothing is applied, and standard error says so.")]
 pub(crate) struct Arguments {
     /// How reads and writes are carried out: independent, sieving, list, two-phase, view-based, ecio or auto
-    #[arg(short, long)]
-    strategy: Strategy,
+    #[arg(short, long, required_unless_present = "advice")]
+    strategy: Option<Strategy>,
+    /// Take strategy and hints from this file (pioscope advise writes it)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["strategy", "hints", "hints_file"])]
+    advice: Option<PathBuf>,
     /// Put all files on the I/O servers that this file describes (pioscope serve writes it)
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
@@ -79,19 +84,14 @@ fn refuse_twice(text: &str) -> Result<()> {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
-    let hints = arguments.hints.read()?;
-    ensure!(
-        hints.striping_factor.is_none(),
-        "hint striping_factor: the file system, or the store, says over how many servers a file goes"
-    );
-    if let Some((key, _)) = hints.own.pairs().first() {
-        bail!("hint {key}: only the MPI library itself follows it: it is for predictions (--strategy romio)");
-    }
-    let store = arguments.store.map(|path| {
-        path.canonicalize()
-            .with_context(|| format!("{}: cannot find the store's description", path.display()))
-    });
-    let how = How { strategy: arguments.strategy, hints, store: store.transpose()? };
+    let Advice { strategy, hints } = match (&arguments.advice, arguments.strategy) {
+        (Some(path), _) => Advice::read(path)?,
+        (None, Some(strategy)) => Advice { strategy, hints: arguments.hints.read()? },
+        (None, None) => bail!("expected --strategy, or --advice"),
+    };
+    refuse_what_cannot_be_applied(&hints)?;
+    let store = arguments.store.as_deref().map(find_store).transpose()?;
+    let how = How { strategy, hints, store };
     let Ended { status, applied } = run_with(how, &arguments.job, arguments.record)?;
     if !applied {
         eprintln!(
@@ -102,6 +102,23 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         arguments.job.explain_refusal();
     }
     Ok(mpi::exit_code(status))
+}
+
+/// Hints for predictions alone.
+pub(crate) fn refuse_what_cannot_be_applied(hints: &Hints) -> Result<()> {
+    ensure!(
+        hints.striping_factor.is_none(),
+        "hint striping_factor: the file system, or the store, says over how many servers a file goes"
+    );
+    if let Some((key, _)) = hints.own.pairs().first() {
+        bail!("hint {key}: only the MPI library itself follows it: it is for predictions (--strategy romio)");
+    }
+    Ok(())
+}
+
+/// The description of a store, wherever the job's processes work.
+pub(crate) fn find_store(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().with_context(|| format!("{}: cannot find the store's description", path.display()))
 }
 
 /// Runs a job of our own on this machine, on however few processors, recorded if a trace is named.
@@ -133,14 +150,14 @@ pub(crate) struct How {
 }
 
 /// How a job ended.
-struct Ended {
-    status: ExitStatus,
+pub(crate) struct Ended {
+    pub status: ExitStatus,
     /// Whether a process opened a file through us.
-    applied: bool,
+    pub applied: bool,
 }
 
 /// Runs a job with its MPI-IO carried out so, recorded if a trace is named.
-fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<Ended> {
+pub(crate) fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<Ended> {
     pio_record::check(&job.command)?;
     let Some(mpicc) = job.compiler()? else {
         bail!("no mpicc beside the launcher or on the PATH: name the program's MPI with --mpicc");

@@ -21,7 +21,7 @@ const OTHER_STRATEGIES: [(Strategy, &str); 3] = [
     (Strategy::Ecio, "ecio in place of the MPI's own"),
 ];
 /// Part of the time that a change must save at least: less is within what predictions are off.
-const NOISE: f64 = 0.02;
+pub(crate) const NOISE: f64 = 0.02;
 
 /// Predicts on each machine what each finding's change would gain. Findings whose change the simulator cannot carry out
 /// are left as they are; those whose change gains nothing on any machine are no advice, and go to

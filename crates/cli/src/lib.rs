@@ -2,6 +2,7 @@
 //!
 //! A module a verb; each has its arguments and a `run`. What a verb does lives in the crates below.
 
+mod advise;
 mod apply;
 mod benchmark;
 mod calibrate_job;
@@ -45,7 +46,8 @@ Examples:
   pioscope record -o run.pio -- mpiexec -n 8 ./collapse --iterations 20
   pioscope explain run.pio --html report.html
   pioscope predict run.pio --machine sp-argonne --strategy independent,two-phase
-  pioscope apply --strategy two-phase -- mpiexec -n 8 ./collapse --iterations 20";
+  pioscope apply --strategy two-phase -- mpiexec -n 8 ./collapse --iterations 20
+  pioscope advise run.pio --no-run --machine here.toml";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -59,6 +61,8 @@ enum Verb {
     Predict(predict::Arguments),
     /// Run an MPI program, unmodified, with its MPI-IO carried out under a strategy
     Apply(apply::Arguments),
+    /// Find the strategy and hints that save a program most I/O time, by prediction and by trying them
+    Advise(advise::Arguments),
     /// Start I/O servers that keep files striped over their folders
     Serve(serve::Arguments),
     /// List, copy, remove and check files on I/O servers
@@ -84,6 +88,7 @@ pub fn main() -> ExitCode {
         Verb::Diff(arguments) => diff::run(arguments),
         Verb::Predict(arguments) => predict::run(arguments),
         Verb::Apply(arguments) => apply::run(arguments),
+        Verb::Advise(arguments) => advise::run(arguments),
         Verb::Serve(arguments) => serve::run(arguments),
         Verb::Store(arguments) => store::run(arguments),
         Verb::Reproduce(arguments) => reproduce::run(arguments),

@@ -237,7 +237,7 @@ fn generate(named: &Named, arguments: &Arguments) -> Result<PathBuf> {
 }
 
 /// The calls that a trace recorded, ready to be carried out again.
-fn workload_of(trace: &Trace) -> Result<Workload> {
+pub(crate) fn workload_of(trace: &Trace) -> Result<Workload> {
     let _working = Working::new("reading the calls");
     Ok(Workload::from_trace(trace)?)
 }
@@ -293,7 +293,7 @@ fn predict(
 }
 
 /// Mean time of a process in I/O, seconds.
-fn io_time_s(found: &Explanation) -> f64 {
+pub(crate) fn io_time_s(found: &Explanation) -> f64 {
     let total: u64 = found.processes.iter().map(|process| process.io_ns).sum();
     total as f64 / 1e9 / found.process_count.max(1) as f64
 }

@@ -194,6 +194,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     Ok(mpi::exit_code(status))
 }
 
+/// Runs and records a job, all of it.
+pub(crate) fn record_as_it_is(job: &Job, output: PathBuf) -> Result<ExitStatus> {
+    let recorder = job.mpi_recorder()?;
+    record(&job.options(output, recorder.as_ref()))
+}
+
 /// A line on standard error for each look at a running job.
 fn show(look: &Look) {
     let Look { processes, total, since_last, .. } = look;

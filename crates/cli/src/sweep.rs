@@ -1,7 +1,7 @@
 //! Sweeps: a prediction at every combination of some settings, over all processors.
 
 mod axis;
-mod parallel;
+pub(crate) mod parallel;
 mod parquet;
 
 use std::fs;

@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 
 /// Does `work` for each thing on `jobs` threads. Results, and which error is told, do not depend on how many: things are
 /// begun in order, and the error is that of the first thing that fails.
-pub(super) fn each<T: Sync, R: Send>(
+pub(crate) fn each<T: Sync, R: Send>(
     things: &[T],
     jobs: usize,
     work: impl Fn(&T) -> Result<R> + Sync,

@@ -17,7 +17,7 @@ fn interleaved(elapsed_s: f64) -> String {
 }
 
 /// A machine on which messages take long and requests next to nothing: to work together is a loss there.
-fn slow_messages() -> String {
+pub(crate) fn slow_messages() -> String {
     let changes = [
         ("name = \"sp-argonne\"", "name = \"slow-messages\""),
         ("send = \"25 us\"", "send = \"50 ms\""),

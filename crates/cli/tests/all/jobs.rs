@@ -13,7 +13,7 @@ use pio_trace::{Op, Trace};
 
 /// Each rank writes its quarter of every row of 4 KiB, `rows` times, then tells and waits if it is asked to.
 /// What stops it goes to a file of the rank's own: a launcher may end a job before it has passed on what it said.
-const WRITER: &str = r#"
+pub(crate) const WRITER: &str = r#"
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 // A test that cannot set up its scene fails there.
 #![allow(clippy::unwrap_used)]
 
+mod advise;
 mod darshan;
 mod disk;
 mod faults;

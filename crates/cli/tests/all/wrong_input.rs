@@ -340,7 +340,7 @@ fn programs_that_are_not_mpi() {
 #[test]
 fn help_has_examples() {
     let place = Place::new();
-    for verb in ["record", "explain", "predict", "apply", "reproduce", "convert", "machines"] {
+    for verb in ["record", "explain", "predict", "apply", "advise", "reproduce", "convert", "machines"] {
         let help = place.pioscope([verb, "--help"]).succeeds();
         assert!(help.out.contains(&format!("  pioscope {verb} ")), "{verb}: {}", help.out);
     }

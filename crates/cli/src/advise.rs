@@ -1,0 +1,333 @@
+//! `pioscope advise`: which strategy and hints would help a program most, by prediction and then by trying them.
+
+mod advice;
+mod outcome;
+mod search;
+mod trials;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, bail, ensure};
+use clap::Args;
+use pio_machine::Machine;
+use pio_plan::Strategy;
+use pio_report::Table;
+use pio_report::units::time_s;
+use pio_trace::Trace;
+
+pub(crate) use advice::Advice;
+use outcome::{Row, predicted_table, tried_table};
+use search::{Found, Predicted};
+use trials::{Runner, Trial};
+
+use crate::explain;
+use crate::gain::NOISE;
+use crate::own_way;
+use crate::predict;
+use crate::record::Job;
+use crate::whole_file;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pioscope advise run.pio --no-run --machine here.toml
+  pioscope advise --machine here.toml --in-place -- mpiexec -n 8 ./collapse --iterations 20
+  pioscope advise --machine here.toml --in-place --budget 30min --try 5 -- mpiexec -n 8 ./collapse
+  pioscope apply --advice advice.toml -- mpiexec -n 8 ./collapse
+
+The program runs once as it is and once or more under each setting that is tried; each run writes the program's files
+anew, over those that are there. With --no-run, nothing runs.")]
+pub(crate) struct Arguments {
+    /// A recorded program, to advise by prediction alone (with --no-run)
+    #[arg(conflicts_with = "command", required_unless_present = "command", requires = "no_run")]
+    trace: Option<PathBuf>,
+    /// The machine: a name (pioscope machines list) or a file, as pioscope machines calibrate writes it
+    #[arg(short, long, value_name = "MACHINE")]
+    machine: String,
+    /// Only predict; run nothing
+    #[arg(long, conflicts_with_all = ["command", "in_place", "budget", "tries"])]
+    no_run: bool,
+    /// Let each run overwrite the files that the program writes
+    #[arg(long)]
+    in_place: bool,
+    /// Begin no further run that would end later than this after the start, such as `10min`; the program as it is and the
+    /// setting that is predicted best run in any case
+    #[arg(long, value_name = "TIME", value_parser = budget, default_value = "10min")]
+    budget: Duration,
+    /// How many settings to try at most
+    #[arg(long = "try", value_name = "COUNT", default_value_t = 3)]
+    tries: usize,
+    /// Try ECIO, too, with all files on the I/O servers that this file describes (pioscope serve writes it)
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
+    /// Where to write the setting to keep, for pioscope apply --advice [default: advice.toml beside the trace, or in the
+    /// working folder]
+    #[arg(long, value_name = "FILE")]
+    keep: Option<PathBuf>,
+    /// The MPI compiler of the program's MPI, as for pioscope record
+    #[arg(long, value_name = "PATH")]
+    mpicc: Option<PathBuf>,
+    /// The program and its arguments, as they would be typed without Pioscope
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// A time such as `90 s`, `10min` or `2 h`.
+fn budget(text: &str) -> Result<Duration> {
+    let expected = || anyhow!("expected a time with its unit, such as `90s`, `10min` or `2h`");
+    let text = text.trim();
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).ok_or_else(expected)?;
+    let number: u64 = text[..end].parse().map_err(|_| expected())?;
+    let seconds = match text[end..].trim_start() {
+        "s" => Some(number),
+        "min" => number.checked_mul(60),
+        "h" => number.checked_mul(3600),
+        _ => None,
+    };
+    Ok(Duration::from_secs(seconds.ok_or_else(expected)?))
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
+    let started = Instant::now();
+    let machine = Machine::find(&arguments.machine)?;
+    let store = arguments.store.as_deref().map(crate::apply::find_store).transpose()?;
+    let keep = keep_path(&arguments);
+    advice::check_place(&keep)?;
+    match &arguments.trace {
+        Some(path) => predict_only(path, &machine, store.as_deref(), &keep)?,
+        None => {
+            refuse_harm(&arguments)?;
+            let Arguments { mpicc, command, budget, tries, .. } = arguments;
+            let job = Job { mpicc, verbose: false, environment: Vec::new(), spool: None, command };
+            measure(&job, &machine, store, &keep, started + budget, tries)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn keep_path(arguments: &Arguments) -> PathBuf {
+    let default = || match &arguments.trace {
+        Some(trace) => trace.with_file_name("advice.toml"),
+        None => PathBuf::from("advice.toml"),
+    };
+    arguments.keep.clone().unwrap_or_else(default)
+}
+
+/// Whoever asks for advice does not expect his results to be overwritten.
+fn refuse_harm(arguments: &Arguments) -> Result<()> {
+    ensure!(
+        arguments.in_place,
+        "advise runs the program several times, and each run overwrites the files that the program writes: work on a \
+         copy of what must be kept, and add --in-place (or record the program once, and use --no-run with the trace)"
+    );
+    Ok(())
+}
+
+/// Advises by prediction alone.
+fn predict_only(path: &Path, machine: &Machine, store: Option<&Path>, keep: &Path) -> Result<()> {
+    let trace = explain::open(path)?;
+    let case = Case::of(&trace, machine, store).map_err(|error| error.context(path.display().to_string()))?;
+    print_table(predicted_table(&case.title(), &case.rows(), &case.notes()))?;
+    let best = case.found.settings.first().filter(|best| best.io_time_s < worthwhile(case.found.base_s));
+    let Some(best) = best else {
+        return crate::print(
+            "Leave the program as it is: nothing is predicted to save more than 2 % of its I/O time.\n",
+        );
+    };
+    let saved = outcome::saved(best.io_time_s, case.found.base_s);
+    crate::print(&format!("Try {}: predicted to save {saved} of the I/O time.\n", best.advice))?;
+    let source = format!("Predicted for {} on {}: nothing was run.", path.display(), machine.name);
+    keep_advice(keep, &best.advice, &[source, predicted_comment(best, &case)], &case.job, store)
+}
+
+/// Runs the program as it is, predicts, tries the best few, and keeps what was measured best.
+fn measure(
+    job: &Job,
+    machine: &Machine,
+    store: Option<PathBuf>,
+    keep: &Path,
+    ends: Instant,
+    tries: usize,
+) -> Result<()> {
+    let mut runner = Runner::new(job, store.clone())?;
+    let mut as_it_is = Trial::new(None, 0.0);
+    let trace = runner.first(&mut as_it_is)?;
+    let case = Case::of(&explain::open(&trace)?, machine, store.as_deref())?;
+    as_it_is.predicted_s = case.found.base_s;
+    let candidates = candidates(&case.found, tries);
+    let tried = candidates.iter().map(|one| Trial::new(Some(one.advice.clone()), one.io_time_s));
+    let mut trials: Vec<Trial> = std::iter::once(as_it_is).chain(tried).collect();
+    runner.measure(&mut trials, ends)?;
+
+    let mut rows: Vec<Row> = trials.iter().map(|trial| Row::of_trial(trial, &case.own)).collect();
+    rows.extend(case.rows().into_iter().filter(|row| trials.iter().all(|trial| trial.advice != row.advice)));
+    print_table(tried_table(&case.title(), rows, &case.notes()))?;
+    crate::print(&runner.commands())?;
+    let Some((best, best_s)) = trials::best(&trials) else {
+        return crate::print(
+            "Leave the program as it is: nothing that was tried took at least 2 % less I/O time.\n",
+        );
+    };
+    let Some(advice) = &best.advice else { bail!("the program as it is cannot be advice") };
+    let before_s = trials[0].median_s().unwrap_or_default();
+    let saved = outcome::saved(best_s, before_s);
+    crate::print(&format!("Keep {advice}: measured to save {saved} of the I/O time.\n"))?;
+    let source = format!("Measured on this machine: {}", trials::comment(best, &trials[0]));
+    let predicted = Predicted { advice: advice.clone(), io_time_s: best.predicted_s };
+    let comments = [source, predicted_comment(&predicted, &case)];
+    keep_advice(keep, advice, &comments, &runner.command(), store.as_deref())
+}
+
+/// What a setting must take less than to be worth a change: less is within what predictions and runs are off.
+fn worthwhile(before_s: f64) -> f64 {
+    before_s * (1.0 - NOISE)
+}
+
+/// Those to try: the best of each strategy first, as predictions of a strategy tend to be off together; then what is left.
+fn candidates(found: &Found, tries: usize) -> Vec<Predicted> {
+    let (mut first, mut later) = (Vec::<Predicted>::new(), Vec::new());
+    for one in found.settings.iter().filter(|one| one.io_time_s < worthwhile(found.base_s)) {
+        let is_new = first.iter().all(|before| before.advice.strategy != one.advice.strategy);
+        if is_new { &mut first } else { &mut later }.push(one.clone());
+    }
+    first.into_iter().chain(later).take(tries).collect()
+}
+
+/// A recorded program and what is predicted for it.
+struct Case {
+    /// Its command.
+    job: String,
+    machine: String,
+    /// What its MPI library does by itself.
+    own: Strategy,
+    /// How that is known.
+    why: String,
+    recorded_s: f64,
+    found: Found,
+    needs_store: bool,
+}
+
+impl Case {
+    fn of(trace: &Trace, machine: &Machine, store: Option<&Path>) -> Result<Case> {
+        let explanation = explain::explain(trace)?;
+        ensure!(
+            explanation.files.iter().any(|file| file.by_mpi_io),
+            "no process opened a file by MPI-IO, so no strategy can be applied (pioscope explain says what else costs time)"
+        );
+        let own = own_way::of_trace(trace.tables());
+        let with_ecio = store.is_some() || search::takes_views(machine);
+        let found = search::search(machine, &predict::workload_of(trace)?, own.strategy, with_ecio)?;
+        Ok(Case {
+            job: trace.tables().job.clone(),
+            machine: machine.name.clone(),
+            own: own.strategy,
+            why: own.why,
+            recorded_s: predict::io_time_s(&explanation),
+            found,
+            needs_store: with_ecio && store.is_none(),
+        })
+    }
+
+    fn title(&self) -> String {
+        format!("I/O time, mean of the processes, predicted on {}", self.machine)
+    }
+
+    /// The program as it is, and each setting.
+    fn rows(&self) -> Vec<Row> {
+        let base = Row::predicted(None, self.found.base_s, &self.own);
+        let settings = self.found.settings.iter();
+        std::iter::once(base)
+            .chain(settings.map(|one| Row::predicted(Some(one.advice.clone()), one.io_time_s, &self.own)))
+            .collect()
+    }
+
+    /// What one must know to read the table.
+    fn notes(&self) -> String {
+        let mut notes = format!(
+            "{} {} settings were predicted; each strategy is shown with its default hints, and with its best ones if \
+             these help.",
+            self.why, self.found.predicted_count,
+        );
+        // A generated workload took no time.
+        if self.recorded_s > 0.0 {
+            notes.push_str(&format!(" Recorded as it is: {}.", time_s(self.recorded_s)));
+        }
+        if self.needs_store {
+            notes.push_str(" ecio needs Pioscope's I/O servers: apply it with --store.");
+        }
+        notes
+    }
+}
+
+fn print_table(table: Table) -> Result<()> {
+    crate::print(&table.text())
+}
+
+fn predicted_comment(best: &Predicted, case: &Case) -> String {
+    format!(
+        "Predicted on {}: {} of I/O, as it is ({}) {}.",
+        case.machine,
+        time_s(best.io_time_s),
+        case.own,
+        time_s(case.found.base_s)
+    )
+}
+
+/// Writes the setting to keep, and says how it is used.
+fn keep_advice(
+    path: &Path,
+    advice: &Advice,
+    source: &[String],
+    job: &str,
+    store: Option<&Path>,
+) -> Result<()> {
+    let mut comments = vec![format!("Written by pioscope advise for: {job}")];
+    comments.extend_from_slice(source);
+    let store = store.map(|store| format!(" --store {}", store.display())).unwrap_or_default();
+    let command = format!("pioscope apply --advice {}{store} -- {job}", path.display());
+    comments.push(format!("Use: {command}"));
+    let file = whole_file::WholeFile::create(path)?;
+    std::io::Write::write_all(&mut file.file(), advice.to_toml(&comments).as_bytes())
+        .map_err(|error| anyhow!("{}: cannot write: {error}", path.display()))?;
+    file.keep()?;
+    eprintln!("pioscope: wrote {}", path.display());
+    crate::print(&format!("In a job script:\n  {command}\n"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_have_units() {
+        assert_eq!(budget("10min").unwrap(), Duration::from_secs(600));
+        assert_eq!(budget(" 90 s ").unwrap(), Duration::from_secs(90));
+        assert_eq!(budget("2h").unwrap(), Duration::from_secs(7200));
+        for wrong in ["10", "min", "1.5h", "-3s", "99999999999999999999s", "9999999999999999999h", ""] {
+            assert!(budget(wrong).unwrap_err().to_string().contains("`10min`"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn each_strategy_is_tried_before_a_second_setting_of_one() {
+        let one = |strategy, cb_nodes, io_time_s| Predicted {
+            advice: Advice { strategy, hints: pio_plan::Hints { cb_nodes, ..Default::default() } },
+            io_time_s,
+        };
+        let settings = vec![
+            one(Strategy::TwoPhase, Some(1), 1.0),
+            one(Strategy::TwoPhase, None, 2.0),
+            one(Strategy::Sieving, None, 3.0),
+            one(Strategy::List, None, 9.9),
+        ];
+        let found = Found { base_s: 10.0, settings, predicted_count: 5 };
+        let tried = |count| candidates(&found, count).iter().map(|one| one.io_time_s).collect::<Vec<_>>();
+        assert_eq!(tried(2), [1.0, 3.0]);
+        // What saves 1 % is not tried.
+        assert_eq!(tried(9), [1.0, 3.0, 2.0]);
+    }
+}

@@ -1,0 +1,115 @@
+//! The tables that advice ends with.
+
+use pio_plan::Strategy;
+use pio_report::Table;
+use pio_report::units::{NOTHING, if_known, time_s};
+
+use super::Advice;
+use super::trials::Trial;
+
+/// The program as it is, or under a setting.
+pub(super) struct Row {
+    /// None: as it is.
+    pub advice: Option<Advice>,
+    name: String,
+    predicted_s: f64,
+    /// Median, seconds.
+    measured_s: Option<f64>,
+    /// How many, or why none.
+    runs: String,
+}
+
+impl Row {
+    pub(super) fn predicted(advice: Option<Advice>, predicted_s: f64, own: &Strategy) -> Row {
+        let name = advice.as_ref().map_or(format!("as it is ({own})"), ToString::to_string);
+        Row { advice, name, predicted_s, measured_s: None, runs: NOTHING.to_owned() }
+    }
+
+    pub(super) fn of_trial(trial: &Trial, own: &Strategy) -> Row {
+        let runs = match &trial.problem {
+            Some(problem) => problem.clone(),
+            None if trial.runs.is_empty() => "no time left".to_owned(),
+            None => trial.runs.len().to_string(),
+        };
+        let measured_s = trial.median_s();
+        Row { measured_s, runs, ..Row::predicted(trial.advice.clone(), trial.predicted_s, own) }
+    }
+}
+
+/// Which part of the time before is saved, in words; negative if it takes longer.
+pub(super) fn saved(after_s: f64, before_s: f64) -> String {
+    if before_s <= 0.0 {
+        return NOTHING.to_owned();
+    }
+    // No -0.
+    format!("{:.0} %", ((1.0 - after_s / before_s) * 100.0).round() + 0.0)
+}
+
+/// Predictions alone, best first.
+pub(super) fn predicted_table(title: &str, rows: &[Row], note: &str) -> Table {
+    let before_s = rows.iter().find(|row| row.advice.is_none()).map_or(0.0, |base| base.predicted_s);
+    let mut rows: Vec<&Row> = rows.iter().collect();
+    rows.sort_by(|a, b| a.predicted_s.total_cmp(&b.predicted_s));
+    let cells = |row: &&Row| {
+        let saves = row.advice.as_ref().map_or(NOTHING.to_owned(), |_| saved(row.predicted_s, before_s));
+        vec![row.name.clone(), time_s(row.predicted_s), saves]
+    };
+    Table {
+        title: title.to_owned(),
+        note: note.to_owned(),
+        columns: vec!["setting", ">predicted", ">saved"],
+        rows: rows.iter().map(cells).collect(),
+    }
+}
+
+/// What was measured, best first, then what was only predicted.
+pub(super) fn tried_table(title: &str, mut rows: Vec<Row>, note: &str) -> Table {
+    let base = rows.iter().find(|row| row.advice.is_none());
+    let before_s = base.and_then(|base| base.measured_s).unwrap_or_default();
+    let key = |row: &Row| (row.measured_s.unwrap_or(f64::INFINITY), row.predicted_s);
+    rows.sort_by(|a, b| key(a).0.total_cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)));
+    let cells = |row: &Row| {
+        let saves = row.measured_s.filter(|_| row.advice.is_some()).map(|after_s| saved(after_s, before_s));
+        vec![
+            row.name.clone(),
+            time_s(row.predicted_s),
+            if_known(row.measured_s, time_s),
+            row.runs.clone(),
+            saves.unwrap_or(NOTHING.to_owned()),
+        ]
+    };
+    Table {
+        title: title.to_owned(),
+        note: format!("{note} Measured: the median of the runs; saved: of the time measured as it is."),
+        columns: vec!["setting", ">predicted", ">measured", ">runs", ">saved"],
+        rows: rows.iter().map(cells).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_has_a_sign() {
+        assert_eq!(saved(1.0, 4.0), "75 %");
+        assert_eq!(saved(5.0, 4.0), "-25 %");
+        assert_eq!(saved(4.001, 4.0), "0 %");
+        assert_eq!(saved(5.0, 0.0), NOTHING);
+    }
+
+    #[test]
+    fn the_best_comes_first_and_the_program_as_it_is_in_its_place() {
+        let advice = |strategy| Some(Advice { strategy, hints: Default::default() });
+        let row = |strategy, predicted_s| Row::predicted(advice(strategy), predicted_s, &Strategy::Romio);
+        let rows = vec![
+            Row::predicted(None, 2.0, &Strategy::Romio),
+            row(Strategy::List, 3.0),
+            row(Strategy::TwoPhase, 1.0),
+        ];
+        let text = predicted_table("Title", &rows, "Note.").text();
+        let places = ["two-phase", "as it is (romio)", "list"].map(|name| text.find(name));
+        assert!(places[0] < places[1] && places[1] < places[2] && places[0].is_some(), "{text}");
+        assert!(text.contains("50 %") && text.contains("-50 %"), "{text}");
+    }
+}

@@ -1,0 +1,262 @@
+//! Runs in turn: of the program as it is, and under the settings that are tried.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use pio_report::units::time_s;
+use tempfile::TempDir;
+
+use super::{Advice, worthwhile};
+use crate::apply::{self, How};
+use crate::explain;
+use crate::predict;
+use crate::record::{self, Job};
+
+/// Most runs of one setting.
+const MOST_RUNS: usize = 3;
+/// Settings whose medians are within this part of the best are run again.
+const NEAR: f64 = 0.25;
+/// The same for the program as it is, whose first run may have found other caches than the later ones.
+const NEAR_AS_IT_IS: f64 = 1.0;
+
+/// The runs of a setting.
+pub(super) struct Trial {
+    /// None: the program as it is.
+    pub advice: Option<Advice>,
+    pub predicted_s: f64,
+    /// I/O time of each run, seconds.
+    pub runs: Vec<f64>,
+    /// Why it cannot be kept, whatever was measured.
+    pub problem: Option<String>,
+    /// The longest run so far, with its recording.
+    longest: Duration,
+}
+
+impl Trial {
+    pub(super) fn new(advice: Option<Advice>, predicted_s: f64) -> Trial {
+        Trial { advice, predicted_s, runs: Vec::new(), problem: None, longest: Duration::ZERO }
+    }
+
+    /// Median I/O time of the runs; none without a run, or with a problem.
+    pub(super) fn median_s(&self) -> Option<f64> {
+        let mut runs = self.runs.clone();
+        runs.sort_by(f64::total_cmp);
+        let middle = runs.len() / 2;
+        let median = if runs.len() % 2 == 1 { runs.get(middle).copied() } else { middle_of(&runs, middle) };
+        median.filter(|_| self.problem.is_none())
+    }
+}
+
+/// Of an even number.
+fn middle_of(runs: &[f64], middle: usize) -> Option<f64> {
+    Some((runs.get(middle.checked_sub(1)?)? + runs.get(middle)?) / 2.0)
+}
+
+/// Runs a program, recorded, and remembers how.
+pub(super) struct Runner<'a> {
+    job: &'a Job,
+    store: Option<PathBuf>,
+    /// For the traces.
+    folder: TempDir,
+    /// What was run, as a user would type it.
+    typed: Vec<String>,
+}
+
+impl Runner<'_> {
+    /// Traces go to a folder in the working folder, which the hosts of a job share.
+    pub(super) fn new(job: &Job, store: Option<PathBuf>) -> Result<Runner<'_>> {
+        let working = std::env::current_dir().context("the working folder is gone")?;
+        let folder = tempfile::Builder::new().prefix(".pioscope-advise-").tempdir_in(working);
+        let folder = folder.context("cannot create a folder for traces in the working folder")?;
+        Ok(Runner { job, store, folder, typed: Vec::new() })
+    }
+
+    /// The first run of the program as it is; its trace, which lasts as long as this.
+    ///
+    /// # Errors
+    /// If it fails: then nothing is to be tried.
+    pub(super) fn first(&mut self, as_it_is: &mut Trial) -> Result<PathBuf> {
+        self.run(as_it_is)?;
+        if let Some(problem) = &as_it_is.problem {
+            bail!("the program as it is: {problem}; nothing was tried");
+        }
+        Ok(self.trace())
+    }
+
+    /// Tries each setting once, as long as there is time, then those again that are near each other. The first trial is
+    /// the program as it is, and has run.
+    ///
+    /// # Errors
+    /// If a job cannot be started or its trace not be read. That the program fails is a problem of the setting.
+    pub(super) fn measure(&mut self, trials: &mut [Trial], ends: Instant) -> Result<()> {
+        for index in 1..trials.len() {
+            // The best is tried in any case.
+            let longest = trials.iter().map(|trial| trial.longest).max().unwrap_or_default();
+            if index == 1 || Instant::now() + longest <= ends {
+                self.run(&mut trials[index])?;
+            }
+        }
+        while let Some(index) = next(trials, ends.saturating_duration_since(Instant::now())) {
+            self.run(&mut trials[index])?;
+        }
+        Ok(())
+    }
+
+    /// What was run, to print.
+    pub(super) fn commands(&self) -> String {
+        let mut text = String::from("What was run, in this order:\n");
+        for line in &self.typed {
+            text.push_str(&format!("  {line}\n"));
+        }
+        text
+    }
+
+    fn run(&mut self, trial: &mut Trial) -> Result<()> {
+        let started = Instant::now();
+        let trace = self.trace();
+        let typed = self.type_out(trial.advice.as_ref());
+        eprintln!("pioscope: running {typed}");
+        self.typed.push(typed);
+        let ended = match &trial.advice {
+            None => (record::record_as_it_is(self.job, trace.clone())?, true),
+            Some(Advice { strategy, hints }) => {
+                let how = How { strategy: *strategy, hints: hints.clone(), store: self.store.clone() };
+                let ended = apply::run_with(how, self.job, Some(trace.clone()))?;
+                (ended.status, ended.applied)
+            }
+        };
+        trial.longest = trial.longest.max(started.elapsed());
+        match ended {
+            (status, _) if !status.success() => trial.problem = Some(format!("failed: {status}")),
+            (_, false) => trial.problem = Some("was not applied".to_owned()),
+            _ => trial.runs.push(io_time_s(&trace)?),
+        }
+        Ok(())
+    }
+
+    fn trace(&self) -> PathBuf {
+        self.folder.path().join("run.pio")
+    }
+
+    /// The program's command.
+    pub(super) fn command(&self) -> String {
+        self.job.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The command that does the same, but for the place of its trace, which is temporary.
+    fn type_out(&self, advice: Option<&Advice>) -> String {
+        let mut words = vec!["pioscope".to_owned()];
+        match advice {
+            None => words.extend(["record", "-o", "run.pio"].map(str::to_owned)),
+            Some(advice) => {
+                words.push("apply".to_owned());
+                words.extend(advice.options());
+                words.extend(["--record", "run.pio"].map(str::to_owned));
+                words.extend(
+                    self.store.iter().flat_map(|store| ["--store".to_owned(), quoted(store.as_os_str())]),
+                );
+            }
+        }
+        words.extend(
+            self.job.mpicc.iter().flat_map(|mpicc| ["--mpicc".to_owned(), quoted(mpicc.as_os_str())]),
+        );
+        words.extend(["--".to_owned(), self.command()]);
+        words.join(" ")
+    }
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,+@%".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.into_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+fn io_time_s(trace: &Path) -> Result<f64> {
+    let found = explain::explain(&explain::open(trace)?)?;
+    ensure!(found.process_count > 0, "{}: no process was recorded", trace.display());
+    Ok(predict::io_time_s(&found))
+}
+
+/// Which trial to run again, with this much time left: of those that are near the best, that with the fewest runs.
+fn next(trials: &[Trial], left: Duration) -> Option<usize> {
+    let best_s = trials.iter().filter_map(Trial::median_s).min_by(f64::total_cmp)?;
+    let is_near = |trial: &Trial| {
+        let near = if trial.advice.is_none() { NEAR_AS_IT_IS } else { NEAR };
+        trial.median_s().is_some_and(|median_s| median_s <= best_s * (1.0 + near))
+    };
+    let near: Vec<usize> = (0..trials.len()).filter(|index| is_near(&trials[*index])).collect();
+    if near.len() < 2 {
+        return None;
+    }
+    let open = near.into_iter().filter(|index| trials[*index].runs.len() < MOST_RUNS);
+    open.filter(|index| trials[*index].longest <= left).min_by_key(|index| trials[*index].runs.len())
+}
+
+/// The trial to keep and its median: the best, if it took less than the program as it is by more than noise.
+pub(super) fn best(trials: &[Trial]) -> Option<(&Trial, f64)> {
+    let before_s = trials.iter().find(|trial| trial.advice.is_none())?.median_s()?;
+    let tried = trials.iter().filter(|trial| trial.advice.is_some());
+    let best = tried.filter_map(|trial| Some((trial, trial.median_s()?))).min_by(|a, b| a.1.total_cmp(&b.1));
+    best.filter(|(_, after_s)| *after_s < worthwhile(before_s))
+}
+
+/// What was measured, as a sentence.
+pub(super) fn comment(kept: &Trial, as_it_is: &Trial) -> String {
+    let told = |trial: &Trial| {
+        let median = trial.median_s().map_or("no time".to_owned(), time_s);
+        format!("{median} of I/O (median of {})", trial.runs.len())
+    };
+    format!("{}, as it is {}.", told(kept), told(as_it_is))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pio_plan::{Hints, Strategy};
+
+    fn trial(strategy: Option<Strategy>, runs: &[f64]) -> Trial {
+        let advice = strategy.map(|strategy| Advice { strategy, hints: Hints::default() });
+        Trial { runs: runs.to_vec(), longest: Duration::from_secs(5), ..Trial::new(advice, 1.0) }
+    }
+
+    #[test]
+    fn what_is_near_is_run_again_in_turn() {
+        let minute = Duration::from_secs(60);
+        let with = |base: &[f64], first: &[f64], second: &[f64]| {
+            [trial(None, base), trial(Some(Strategy::List), first), trial(Some(Strategy::Sieving), second)]
+        };
+        assert_eq!(next(&with(&[1.0], &[0.9], &[3.0]), minute), Some(0));
+        assert_eq!(next(&with(&[1.0, 1.1], &[0.9], &[3.0]), minute), Some(1));
+        assert_eq!(next(&with(&[9.0], &[0.9], &[1.0]), minute), Some(1));
+        // One alone is the best: no further run changes that.
+        assert_eq!(next(&with(&[9.0], &[0.9], &[3.0]), minute), None);
+        assert_eq!(next(&with(&[1.0; 3], &[0.9; 3], &[3.0]), minute), None);
+        assert_eq!(next(&with(&[1.0], &[0.9], &[3.0]), Duration::from_secs(4)), None);
+    }
+
+    #[test]
+    fn what_was_measured_slower_or_failed_is_never_kept() {
+        let kept = |trials: &[Trial]| best(trials).map(|(_, median_s)| median_s);
+        let base = || trial(None, &[1.0, 2.0, 9.0]);
+        assert_eq!(kept(&[base(), trial(Some(Strategy::List), &[1.0])]), Some(1.0));
+        assert_eq!(kept(&[base(), trial(Some(Strategy::List), &[2.5])]), None);
+        assert_eq!(kept(&[base(), trial(Some(Strategy::List), &[1.99])]), None);
+        assert_eq!(kept(&[base(), trial(Some(Strategy::List), &[])]), None);
+        let failed = Trial { problem: Some("failed".to_owned()), ..trial(Some(Strategy::List), &[0.1]) };
+        assert_eq!(kept(&[base(), failed]), None);
+        assert_eq!(trial(None, &[4.0, 1.0]).median_s(), Some(2.5));
+    }
+
+    #[test]
+    fn commands_can_be_typed_again() {
+        assert_eq!(quoted("--mesh=64x64".as_ref()), "--mesh=64x64");
+        assert_eq!(quoted("it's".as_ref()), "'it'\\''s'");
+        assert_eq!(quoted("".as_ref()), "''");
+    }
+}

@@ -1,0 +1,156 @@
+//! Advice, by prediction and by trying, and what applies it.
+
+use std::fs;
+
+use crate::gain::slow_messages;
+use crate::jobs::WRITER;
+use crate::support::{Place, mpi, mpiexec};
+
+/// Generates a small collective program as `run.pio`.
+fn generate(place: &Place) {
+    let mut words = vec!["workload", "collapse", "-o", "run.pio"];
+    for parameter in ["ranks=4", "x=32", "y=32", "z=32", "iterations=5"] {
+        words.extend(["--param", parameter]);
+    }
+    place.pioscope(words).succeeds();
+}
+
+/// The line of a table that begins with this, in words.
+fn row<'t>(out: &'t str, name: &str) -> Vec<&'t str> {
+    let found = out.lines().find(|line| line.trim_start().starts_with(name));
+    found.unwrap_or_else(|| panic!("no '{name}': {out}")).split_whitespace().collect()
+}
+
+#[test]
+fn the_best_prediction_is_kept_and_can_be_predicted_again() {
+    let place = Place::new();
+    generate(&place);
+    // ROMIO exchanges data, which is a loss there.
+    fs::write(place.join("slow.toml"), slow_messages()).unwrap();
+    let done = place.pioscope(["advise", "run.pio", "--no-run", "-m", "slow.toml"]).succeeds();
+    for strategy in ["independent", "sieving", "list", "two-phase", "view-based", "as it is (romio)"] {
+        row(&done.out, strategy);
+    }
+    assert!(!done.out.contains("ecio"), "{}", done.out);
+    // The table is in order, and its first row is what is kept.
+    let first = done.out.lines().nth(3).unwrap();
+    let tried = done.out.lines().find_map(|line| line.strip_prefix("Try ")).expect(&done.out);
+    let (tried, _) = tried.split_once(": predicted to save ").expect(tried);
+    assert!(first.trim_start().starts_with(tried), "{}", done.out);
+    let kept = fs::read_to_string(place.join("advice.toml")).unwrap();
+    let (strategy, hints) = tried.split_once(", ").unwrap_or((tried, ""));
+    assert!(kept.contains(&format!("\nstrategy = \"{strategy}\"\n")), "{kept}");
+    for pair in hints.split(", ").filter(|pair| !pair.is_empty()) {
+        assert!(kept.contains(&pair.replace('=', " = ")), "{kept}");
+    }
+    assert!(done.out.contains("pioscope apply --advice advice.toml -- "), "{}", done.out);
+    assert!(kept.contains("# Predicted on slow-messages: "), "{kept}");
+    // What the command that predicts one setting says of it is what the search found.
+    let hints = hints.replace(", ", ",");
+    let words = ["predict", "run.pio", "-m", "slow.toml", "-s", strategy, "--hints", &hints];
+    let predicted = place.pioscope(words).succeeds().out;
+    let time = &row(first, tried)[tried.split(' ').count()..][..2].join(" ");
+    assert!(predicted.contains(time), "{time}: {predicted}");
+    // Advice takes the place of advice; where nothing is saved, there is none.
+    place.pioscope(["advise", "run.pio", "--no-run", "-m", "slow.toml"]).succeeds();
+    let words = ["advise", "run.pio", "--no-run", "-m", "sp-argonne", "--keep", "none.toml"];
+    let done = place.pioscope(words).succeeds();
+    assert!(done.out.contains("Leave the program as it is"), "{}", done.out);
+    assert!(!place.join("none.toml").exists());
+}
+
+#[test]
+fn ecio_is_advised_where_servers_take_views() {
+    let place = Place::new();
+    generate(&place);
+    let known = place.pioscope(["machines", "show", "sp-argonne"]).succeeds().out;
+    let servers = known.replacen("[storage]\n", "[storage]\ntakes-views = true\n", 1);
+    assert_ne!(known, servers);
+    fs::write(place.join("servers.toml"), servers).unwrap();
+    let words = ["advise", "run.pio", "--no-run", "-m", "servers.toml", "--keep", "mine.toml"];
+    let done = place.pioscope(words).succeeds();
+    row(&done.out, "ecio");
+    assert!(done.out.contains("apply it with --store"), "{}", done.out);
+    assert!(place.join("mine.toml").exists() && !place.join("advice.toml").exists());
+}
+
+#[test]
+fn what_cannot_be_advised_says_why() {
+    let place = Place::new();
+    generate(&place);
+    let advise = |words: &[&str]| place.pioscope([&["advise", "-m", "sp-argonne"], words].concat());
+    // Nothing is run that was not asked for.
+    let refused = advise(&["--", "touch", "made"]);
+    refused.fails_with("each run overwrites the files that the program writes");
+    assert!(refused.err.contains("--in-place") && !place.join("made").exists());
+    let refused = advise(&["run.pio"]);
+    assert!(refused.code == Some(2) && refused.err.contains("--no-run"), "{}", refused.err);
+    assert_eq!(advise(&["run.pio", "--no-run", "--", "true"]).code, Some(2));
+    assert_eq!(advise(&["--in-place", "--budget", "10", "--", "true"]).code, Some(2));
+    // A file that is no advice is not replaced.
+    fs::write(place.join("advice.toml"), "precious = 1\n").unwrap();
+    advise(&["run.pio", "--no-run"]).fails_with("advice.toml: is there and was not written by");
+    assert_eq!(fs::read_to_string(place.join("advice.toml")).unwrap(), "precious = 1\n");
+    // Programs without MPI-IO, and those that fail.
+    fs::write(place.join("posix.csv"), "start_s,elapsed_s,call,file,size\n0,0.1,write,/d/a,4\n").unwrap();
+    advise(&["posix.csv", "--no-run", "--keep", "a"]).fails_with("no process opened a file by MPI-IO");
+    let failed = advise(&["--in-place", "--keep", "a", "--", "false"]);
+    assert!(failed.code == Some(1) && failed.err.contains("failed: exit status: 1; nothing was tried"));
+    assert!(!place.join("a").exists());
+}
+
+#[test]
+fn advice_that_cannot_be_applied() {
+    let place = Place::new();
+    let apply = |text: &str, more: &[&str]| {
+        fs::write(place.join("advice"), text).unwrap();
+        place.pioscope([&["apply", "--advice", "advice"], more, &["--", "true"]].concat())
+    };
+    apply("strategy = \"three-phase\"", &[]).fails_with("advice: strategy: unknown strategy 'three-phase'");
+    apply("strategy = \"list\"\nhint = 3", &[]).fails_with("advice: line 2: unknown field `hint`");
+    apply("strategy = \"list\"\n[hints]\ncb_node = 3", &[]).fails_with("advice: unknown hint 'cb_node'");
+    for more in [["--strategy", "list"], ["--hints", "cb_nodes=2"], ["--hints-file", "advice"]] {
+        let clash = apply("strategy = \"list\"", &more);
+        assert_eq!(clash.code, Some(2));
+        assert!(clash.err.contains("cannot be used with"), "{}", clash.err);
+    }
+    assert_eq!(place.pioscope(["apply", "--", "true"]).code, Some(2));
+    place.pioscope(["apply", "--advice", "none", "--", "true"]).fails_with("none: cannot read");
+}
+
+#[test]
+fn settings_are_tried_and_the_best_is_kept() {
+    let Some(mpi) = mpi() else { return };
+    let place = Place::new();
+    place.compile(&mpi.mpicc, "writer", WRITER, &[]);
+    let job = [&mpiexec(&mpi, 2)[..], &["./writer", "data", "20"].map(str::to_owned)].concat();
+    let with = |words: &[&str]| {
+        place.pioscope(words.iter().map(|word| (*word).to_owned()).chain(job.iter().cloned()))
+    };
+    let words = ["advise", "-m", "sp-argonne", "--in-place", "--try", "2", "--budget", "40s", "--"];
+    let done = with(&words).succeeds();
+    let base = row(&done.out, "as it is (");
+    assert_ne!(base[base.len() - 3], "–", "{}", done.out);
+    // It says what it ran: first as it is, then at least the setting that is predicted best.
+    let typed: Vec<&str> = done.out.lines().filter(|line| line.starts_with("  pioscope ")).collect();
+    assert!(typed[0].starts_with("  pioscope record -o run.pio -- "), "{}", done.out);
+    assert!(typed[1].starts_with("  pioscope apply --strategy "), "{}", done.out);
+    assert!(typed.iter().all(|line| line.ends_with("./writer data 20")), "{}", done.out);
+    // What is kept has been measured to save something; what does not is not kept.
+    match done.out.lines().find_map(|line| line.strip_prefix("Keep ")) {
+        Some(kept) => {
+            let (kept, saved) = kept.split_once(": measured to save ").unwrap();
+            assert!(!saved.starts_with('-') && row(&done.out, kept).len() > 4, "{}", done.out);
+            let text = fs::read_to_string(place.join("advice.toml")).unwrap();
+            assert!(text.contains("# Measured on this machine: "), "{text}");
+            with(&["apply", "--advice", "advice.toml", "--"]).succeeds();
+        }
+        None => {
+            assert!(done.out.contains("Leave the program as it is"), "{}", done.out);
+            assert!(!place.join("advice.toml").exists());
+        }
+    }
+    let left = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with('.')), "a folder is left");
+    assert_eq!(fs::metadata(place.join("data")).unwrap().len(), 20 * 2048);
+}
