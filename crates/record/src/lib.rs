@@ -40,6 +40,7 @@ pub use preload::{can_be_preloaded, preload_folder};
 pub use program::check;
 pub use run::{Options, Outcome, cannot_see, run, run_to_end, run_told};
 pub use shim::{MPI_SHIM, compile_shim};
+pub use signals::was_told_to_end;
 
 /// The preload library that records POSIX calls and streams: a shared object for this machine, to be written to a file.
 pub const POSIX_LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libpio_posix.so"));

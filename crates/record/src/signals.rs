@@ -9,6 +9,15 @@ static TARGET: AtomicI32 = AtomicI32::new(0);
 /// Whether one of the signals has come since the last job began.
 static HAS_COME: AtomicBool = AtomicBool::new(false);
 
+/// Whether one of the signals has come during any job.
+static WAS_TOLD_TO_END: AtomicBool = AtomicBool::new(false);
+
+/// Whether SIGINT or SIGTERM has come while a job ran, or its trace was made: whoever runs several jobs in turn is to
+/// begin no other.
+pub fn was_told_to_end() -> bool {
+    WAS_TOLD_TO_END.load(Ordering::SeqCst)
+}
+
 /// What a terminal's interrupt and a batch system's end of time send.
 const FORWARDED: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 
@@ -66,6 +75,7 @@ fn install(signal: libc::c_int) -> Option<(libc::c_int, libc::sigaction)> {
 extern "C" fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     let target = TARGET.load(Ordering::SeqCst);
     HAS_COME.store(true, Ordering::SeqCst);
+    WAS_TOLD_TO_END.store(true, Ordering::SeqCst);
     // SAFETY: the kernel passes a valid siginfo to an SA_SIGINFO handler; kill is async-signal-safe.
     unsafe {
         if target > 0 && (*info).si_code != libc::SI_KERNEL {

@@ -16,7 +16,7 @@ use crate::record::{self, Job};
 
 /// Most runs of one setting.
 const MOST_RUNS: usize = 3;
-/// Settings whose medians are within this part of the best are run again.
+/// Settings whose least time is within this part of the best are run again.
 const NEAR: f64 = 0.25;
 /// The same for the program as it is, whose first run may have found other caches than the later ones.
 const NEAR_AS_IT_IS: f64 = 1.0;
@@ -37,6 +37,11 @@ pub(super) struct Trial {
 impl Trial {
     pub(super) fn new(advice: Option<Advice>, predicted_s: f64) -> Trial {
         Trial { advice, predicted_s, runs: Vec::new(), problem: None, longest: Duration::ZERO }
+    }
+
+    /// Least I/O time of the runs; none without a run, or with a problem.
+    fn least_s(&self) -> Option<f64> {
+        self.runs.iter().copied().min_by(f64::total_cmp).filter(|_| self.problem.is_none())
     }
 
     /// Median I/O time of the runs; none without a run, or with a problem.
@@ -127,6 +132,7 @@ impl Runner<'_> {
                 (ended.status, ended.applied)
             }
         };
+        ensure!(!pio_record::was_told_to_end(), "interrupted: nothing was kept");
         trial.longest = trial.longest.max(started.elapsed());
         match ended {
             (status, _) if !status.success() => trial.problem = Some(format!("failed: {status}")),
@@ -183,18 +189,23 @@ fn io_time_s(trace: &Path) -> Result<f64> {
     Ok(predict::io_time_s(&found))
 }
 
-/// Which trial to run again, with this much time left: of those that are near the best, that with the fewest runs.
+/// Which trial to run again, with this much time left: of those that need it, that with the fewest runs.
+///
+/// The program as it is and the best need a second run, so that one disturbed run decides nothing; those that are near the
+/// best need as many as there may be.
 fn next(trials: &[Trial], left: Duration) -> Option<usize> {
-    let best_s = trials.iter().filter_map(Trial::median_s).min_by(f64::total_cmp)?;
-    let is_near = |trial: &Trial| {
-        let near = if trial.advice.is_none() { NEAR_AS_IT_IS } else { NEAR };
-        trial.median_s().is_some_and(|median_s| median_s <= best_s * (1.0 + near))
+    let best_s = trials.iter().filter_map(Trial::least_s).min_by(f64::total_cmp)?;
+    let within =
+        |trial: &Trial, part: f64| trial.least_s().is_some_and(|least_s| least_s <= best_s * (1.0 + part));
+    let is_near = |trial: &Trial| within(trial, if trial.advice.is_none() { NEAR_AS_IT_IS } else { NEAR });
+    let are_near = trials.iter().filter(|trial| is_near(trial)).count() > 1;
+    let needed = |trial: &Trial| match trial {
+        trial if trial.problem.is_some() => 0,
+        trial if are_near && is_near(trial) => MOST_RUNS,
+        trial if trial.advice.is_none() || within(trial, 0.0) => 2,
+        _ => 0,
     };
-    let near: Vec<usize> = (0..trials.len()).filter(|index| is_near(&trials[*index])).collect();
-    if near.len() < 2 {
-        return None;
-    }
-    let open = near.into_iter().filter(|index| trials[*index].runs.len() < MOST_RUNS);
+    let open = (0..trials.len()).filter(|index| trials[*index].runs.len() < needed(&trials[*index]));
     open.filter(|index| trials[*index].longest <= left).min_by_key(|index| trials[*index].runs.len())
 }
 
@@ -233,9 +244,13 @@ mod tests {
         };
         assert_eq!(next(&with(&[1.0], &[0.9], &[3.0]), minute), Some(0));
         assert_eq!(next(&with(&[1.0, 1.1], &[0.9], &[3.0]), minute), Some(1));
-        assert_eq!(next(&with(&[9.0], &[0.9], &[1.0]), minute), Some(1));
-        // One alone is the best: no further run changes that.
-        assert_eq!(next(&with(&[9.0], &[0.9], &[3.0]), minute), None);
+        assert_eq!(next(&with(&[9.0; 2], &[0.9], &[1.0]), minute), Some(1));
+        // One alone is the best, once it and the program as it is have run twice.
+        assert_eq!(next(&with(&[9.0], &[0.9], &[3.0]), minute), Some(0));
+        assert_eq!(next(&with(&[9.0; 2], &[0.9], &[3.0]), minute), Some(1));
+        assert_eq!(next(&with(&[9.0; 2], &[0.9; 2], &[3.0]), minute), None);
+        // The first run of the program as it is was disturbed: the third one decides.
+        assert_eq!(next(&with(&[9.0, 1.0], &[0.9; 2], &[3.0]), minute), Some(0));
         assert_eq!(next(&with(&[1.0; 3], &[0.9; 3], &[3.0]), minute), None);
         assert_eq!(next(&with(&[1.0], &[0.9], &[3.0]), Duration::from_secs(4)), None);
     }

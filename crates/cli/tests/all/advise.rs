@@ -1,6 +1,11 @@
 //! Advice, by prediction and by trying, and what applies it.
 
 use std::fs;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use pio_mpi::any_ranks;
 
 use crate::gain::slow_messages;
 use crate::jobs::WRITER;
@@ -153,4 +158,36 @@ fn settings_are_tried_and_the_best_is_kept() {
     let left = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with('.')), "a folder is left");
     assert_eq!(fs::metadata(place.join("data")).unwrap().len(), 20 * 2048);
+}
+
+#[test]
+fn an_interrupt_ends_it_all() {
+    let Some(mpi) = mpi() else { return };
+    let place = Place::new();
+    place.compile(&mpi.mpicc, "writer", WRITER, &[]);
+    // ROMIO exchanges data, which is a loss there, and so is OMPIO's way: there is something to try.
+    fs::write(place.join("slow.toml"), slow_messages()).unwrap();
+    let once = mpiexec(&mpi, 2).join(" ");
+    // The first run writes; the second waits.
+    let script = format!(
+        "if [ -e first ]; then touch second; exec sleep 60; fi; touch first; {once} ./writer data 20"
+    );
+    let mut job = Command::new(env!("CARGO_BIN_EXE_pioscope"))
+        .args(["advise", "-m", "slow.toml", "--in-place", "--", "sh", "-c", &script])
+        .current_dir(place.path())
+        .envs(any_ranks())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !place.join("second").exists() && job.try_wait().unwrap().is_none() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let sent = Command::new("kill").args(["-INT", &job.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    let done = job.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{err}");
+    assert!(err.contains("pioscope: interrupted: nothing was kept"), "{err}");
+    assert!(place.join("second").exists() && !place.join("advice.toml").exists(), "{err}");
 }
