@@ -6,6 +6,7 @@ mod search;
 mod trials;
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -58,8 +59,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = budget, default_value = "10min")]
     budget: Duration,
     /// How many settings to try at most
-    #[arg(long = "try", value_name = "COUNT", default_value_t = 3)]
-    tries: usize,
+    #[arg(long = "try", value_name = "COUNT", default_value = "3")]
+    tries: NonZeroUsize,
     /// Try ECIO, too, with all files on the I/O servers that this file describes (pioscope serve writes it)
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
@@ -101,8 +102,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         None => {
             refuse_harm(&arguments)?;
             let Arguments { mpicc, command, budget, tries, .. } = arguments;
+            let ends = started
+                .checked_add(budget)
+                .ok_or_else(|| anyhow!("--budget: this clock does not go so far"))?;
             let job = Job { mpicc, verbose: false, environment: Vec::new(), spool: None, command };
-            measure(&job, &machine, store, &keep, started + budget, tries)?;
+            measure(&job, &machine, store, &keep, ends, tries.get())?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -126,6 +130,10 @@ fn refuse_harm(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// Why a program is best left as it is.
+const IS_NOT_PREDICTED: &str = "nothing is predicted to save more than 2 % of its I/O time";
+const WAS_NOT_MEASURED: &str = "nothing that was tried took at least 2 % less I/O time";
+
 /// Advises by prediction alone.
 fn predict_only(path: &Path, machine: &Machine, store: Option<&Path>, keep: &Path) -> Result<()> {
     let trace = explain::open(path)?;
@@ -133,9 +141,7 @@ fn predict_only(path: &Path, machine: &Machine, store: Option<&Path>, keep: &Pat
     print_table(predicted_table(&case.title(), &case.rows(), &case.notes()))?;
     let best = case.found.settings.first().filter(|best| best.io_time_s < worthwhile(case.found.base_s));
     let Some(best) = best else {
-        return crate::print(
-            "Leave the program as it is: nothing is predicted to save more than 2 % of its I/O time.\n",
-        );
+        return crate::print(&format!("Leave the program as it is: {IS_NOT_PREDICTED}.\n"));
     };
     let saved = outcome::saved(best.io_time_s, case.found.base_s);
     crate::print(&format!("Try {}: predicted to save {saved} of the I/O time.\n", best.advice))?;
@@ -167,9 +173,8 @@ fn measure(
     print_table(tried_table(&case.title(), rows, &case.notes()))?;
     crate::print(&runner.commands())?;
     let Some((best, best_s)) = trials::best(&trials) else {
-        return crate::print(
-            "Leave the program as it is: nothing that was tried took at least 2 % less I/O time.\n",
-        );
+        let why = if trials.len() > 1 { WAS_NOT_MEASURED } else { IS_NOT_PREDICTED };
+        return crate::print(&format!("Leave the program as it is: {why}.\n"));
     };
     let Some(advice) = &best.advice else { bail!("the program as it is cannot be advice") };
     let before_s = trials[0].median_s().unwrap_or_default();
@@ -179,6 +184,12 @@ fn measure(
     let predicted = Predicted { advice: advice.clone(), io_time_s: best.predicted_s };
     let comments = [source, predicted_comment(&predicted, &case)];
     keep_advice(keep, advice, &comments, &runner.command(), store.as_deref())
+}
+
+/// The command of a job that `pioscope record` recorded, which notes its MPI; a generated workload or a log has none.
+fn command_of(trace: &Trace) -> String {
+    let tables = trace.tables();
+    if tables.mpi_library().is_some() { tables.job.clone() } else { "COMMAND".to_owned() }
 }
 
 /// What a setting must take less than to be worth a change: less is within what predictions and runs are off.
@@ -221,7 +232,7 @@ impl Case {
         let with_ecio = store.is_some() || search::takes_views(machine);
         let found = search::search(machine, &predict::workload_of(trace)?, own.strategy, with_ecio)?;
         Ok(Case {
-            job: trace.tables().job.clone(),
+            job: command_of(trace),
             machine: machine.name.clone(),
             own: own.strategy,
             why: own.why,
@@ -284,7 +295,7 @@ fn keep_advice(
     job: &str,
     store: Option<&Path>,
 ) -> Result<()> {
-    let mut comments = vec![format!("Written by pioscope advise for: {job}")];
+    let mut comments = vec!["Written by pioscope advise.".to_owned()];
     comments.extend_from_slice(source);
     let store = store.map(|store| format!(" --store {}", store.display())).unwrap_or_default();
     let command = format!("pioscope apply --advice {}{store} -- {job}", path.display());

@@ -194,7 +194,9 @@ fn io_time_s(trace: &Path) -> Result<f64> {
 /// The program as it is and the best need a second run, so that one disturbed run decides nothing; those that are near the
 /// best need as many as there may be.
 fn next(trials: &[Trial], left: Duration) -> Option<usize> {
-    let best_s = trials.iter().filter_map(Trial::least_s).min_by(f64::total_cmp)?;
+    // The program as it is alone has nothing to be compared with.
+    let is_compared = trials.iter().any(|trial| trial.advice.is_some());
+    let best_s = trials.iter().filter(|_| is_compared).filter_map(Trial::least_s).min_by(f64::total_cmp)?;
     let within =
         |trial: &Trial, part: f64| trial.least_s().is_some_and(|least_s| least_s <= best_s * (1.0 + part));
     let is_near = |trial: &Trial| within(trial, if trial.advice.is_none() { NEAR_AS_IT_IS } else { NEAR });
@@ -253,6 +255,7 @@ mod tests {
         assert_eq!(next(&with(&[9.0, 1.0], &[0.9; 2], &[3.0]), minute), Some(0));
         assert_eq!(next(&with(&[1.0; 3], &[0.9; 3], &[3.0]), minute), None);
         assert_eq!(next(&with(&[1.0], &[0.9], &[3.0]), Duration::from_secs(4)), None);
+        assert_eq!(next(&[trial(None, &[1.0])], minute), None);
     }
 
     #[test]
