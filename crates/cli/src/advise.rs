@@ -61,7 +61,8 @@ pub(crate) struct Arguments {
     /// How many settings to try at most
     #[arg(long = "try", value_name = "COUNT", default_value = "3")]
     tries: NonZeroUsize,
-    /// Try ECIO, too, with all files on the I/O servers that this file describes (pioscope serve writes it)
+    /// Try settings with all files on the I/O servers that this file describes (pioscope serve writes it). The machine must
+    /// describe them, too
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
     /// Where to write the setting to keep, for pioscope apply --advice [default: advice.toml beside the trace, or in the
@@ -95,6 +96,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let started = Instant::now();
     let machine = Machine::find(&arguments.machine)?;
     let store = arguments.store.as_deref().map(crate::apply::find_store).transpose()?;
+    ensure!(
+        store.is_none() || search::takes_views(&machine),
+        "--store: the machine {} does not describe servers as Pioscope's own (expected a description by `pioscope machines \
+         calibrate --store`)",
+        machine.name
+    );
     let keep = keep_path(&arguments);
     advice::check_place(&keep)?;
     match &arguments.trace {
@@ -218,7 +225,8 @@ struct Case {
     why: String,
     recorded_s: f64,
     found: Found,
-    needs_store: bool,
+    on_servers: bool,
+    has_store: bool,
 }
 
 impl Case {
@@ -229,7 +237,7 @@ impl Case {
             "no process opened a file by MPI-IO, so no strategy can be applied (pioscope explain says what else costs time)"
         );
         let own = own_way::of_trace(trace.tables());
-        let with_ecio = store.is_some() || search::takes_views(machine);
+        let with_ecio = search::takes_views(machine);
         let found = search::search(machine, &predict::workload_of(trace)?, own.strategy, with_ecio)?;
         Ok(Case {
             job: command_of(trace),
@@ -238,7 +246,8 @@ impl Case {
             why: own.why,
             recorded_s: predict::io_time_s(&explanation),
             found,
-            needs_store: with_ecio && store.is_none(),
+            on_servers: with_ecio,
+            has_store: store.is_some(),
         })
     }
 
@@ -266,7 +275,12 @@ impl Case {
         if self.recorded_s > 0.0 {
             notes.push_str(&format!(" Recorded as it is: {}.", time_s(self.recorded_s)));
         }
-        if self.needs_store {
+        if self.on_servers {
+            notes.push_str(
+                " All is predicted with files on the I/O servers of the machine, the program as it is, too.",
+            );
+        }
+        if self.on_servers && !self.has_store {
             notes.push_str(" ecio needs Pioscope's I/O servers: apply it with --store.");
         }
         notes

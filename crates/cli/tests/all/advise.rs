@@ -105,6 +105,10 @@ fn what_cannot_be_advised_says_why() {
     let for_ever = advise(&["--in-place", "--budget", "18446744073709551615s", "--", "true"]);
     for_ever.fails_with("--budget: this clock does not go so far");
     assert_eq!(advise(&["--in-place", "--try", "0", "--", "true"]).code, Some(2));
+    // A machine without servers says nothing about files on servers.
+    fs::write(place.join("store.toml"), "").unwrap();
+    advise(&["run.pio", "--no-run", "--store", "store.toml"])
+        .fails_with("--store: the machine sp-argonne does not");
     // A file that is no advice is not replaced.
     fs::write(place.join("advice.toml"), "precious = 1\n").unwrap();
     advise(&["run.pio", "--no-run"]).fails_with("advice.toml: is there and was not written by");
