@@ -13,6 +13,7 @@ use pio_plan::{Hints, Strategy};
 use tempfile::TempDir;
 
 use crate::advise::Advice;
+use crate::learned::{self, AppliedRun};
 use crate::mpi;
 use crate::record::{self, Job};
 
@@ -40,7 +41,8 @@ pub(crate) struct Arguments {
     store: Option<PathBuf>,
     #[command(flatten)]
     hints: HintArguments,
-    /// Also record the program, as `pioscope record` does
+    /// Also record the program, as `pioscope record` does. Where its files are on a calibrated place, the run is compared with
+    /// its prediction, for the intervals of later ones
     #[arg(long, value_name = "TRACE")]
     record: Option<PathBuf>,
     #[command(flatten)]
@@ -91,6 +93,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     };
     refuse_what_cannot_be_applied(&hints)?;
     let store = arguments.store.as_deref().map(find_store).transpose()?;
+    let run = arguments.record.clone().map(|trace| AppliedRun {
+        trace,
+        strategy,
+        hints: hints.clone(),
+        store: store.clone(),
+    });
     let how = How { strategy, hints, store };
     let Ended { status, applied } = run_with(how, &arguments.job, arguments.record)?;
     if !applied {
@@ -100,6 +108,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     }
     if !status.success() {
         arguments.job.explain_refusal();
+    } else if let Some(run) = run.filter(|_| applied) {
+        learned::learn_from(run);
     }
     Ok(mpi::exit_code(status))
 }

@@ -15,6 +15,7 @@ use pio_report::Prediction;
 use pio_trace::Trace;
 
 use crate::gain::predict_gains;
+use crate::learned::{Asked, find_here, find_named};
 use crate::progress::{Progress, Working};
 use crate::whole_file::{self, WholeFile};
 
@@ -32,18 +33,20 @@ pub(crate) struct Arguments {
     /// Also write the report as one HTML file that opens offline
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Machines on which to predict what the changes would gain: names (pioscope machines list) or files, separated by commas
+    /// Machines on which to predict what the changes would gain: names (pioscope machines list) or files, separated by commas;
+    /// here is the place where the trace's files are, as pioscope machines calibrate found it
     #[arg(short, long, value_delimiter = ',', value_name = "MACHINE")]
     machine: Vec<String>,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
-    let machines = find_machines(&arguments.machine)?;
+    let machines = find_named(&arguments.machine)?;
     arguments.html.as_deref().map_or(Ok(()), whole_file::check)?;
     if pio_import::recognise(&arguments.trace)? == Some(Format::Darshan) {
-        return explain_log(&arguments, &machines);
+        return explain_log(&arguments, machines);
     }
     let trace = open(&arguments.trace)?;
+    let machines = machines_of(machines, &trace)?;
     let mut explanation = explain(&trace)?;
     predict_gains(&trace, &mut explanation, &machines)?;
     crate::print(&pio_report::text(&explanation))?;
@@ -54,13 +57,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
 }
 
 /// The same for a Darshan log: its accesses as a trace, and its counters.
-fn explain_log(arguments: &Arguments, machines: &[Machine]) -> Result<ExitCode> {
+fn explain_log(arguments: &Arguments, machines: Vec<Option<Asked>>) -> Result<ExitCode> {
     let working = Working::new(&format!("reading {}", arguments.trace.display()));
     let log = Log::open(&arguments.trace)?;
     let trace = pio_import::trace_of_log(&log)?;
     drop(working);
+    let machines = machines_of(machines, &trace)?;
     let mut explanation = explain(&trace)?;
-    predict_gains(&trace, &mut explanation, machines)?;
+    predict_gains(&trace, &mut explanation, &machines)?;
     let counted = Counted::of(&log);
     explanation.add_counters(&counted);
     crate::print(&pio_report::text_with_counters(&explanation, &counted))?;
@@ -70,9 +74,9 @@ fn explain_log(arguments: &Arguments, machines: &[Machine]) -> Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// The machines of these names or files.
-pub(crate) fn find_machines(names: &[String]) -> Result<Vec<Machine>> {
-    names.iter().map(|name| Ok(Machine::find(name)?)).collect()
+/// The machines, and here as a trace says where that is.
+fn machines_of(named: Vec<Option<Asked>>, trace: &Trace) -> Result<Vec<Machine>> {
+    Ok(find_here(named, Some(trace))?.into_iter().map(|asked| asked.machine).collect())
 }
 
 /// Opens a trace or another tool's log, and says on standard error what it lacks.

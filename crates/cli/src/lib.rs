@@ -12,6 +12,8 @@ mod diff;
 mod disk;
 mod explain;
 mod gain;
+mod here;
+mod learned;
 mod machines;
 mod mpi;
 mod own_way;

@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -13,12 +14,14 @@ use pio_store::client::Store;
 
 use crate::calibrate_job;
 use crate::calibrate_store;
+use crate::here::{self, Here};
 use crate::progress::Working;
-use crate::whole_file;
+use crate::whole_file::{self, WholeFile};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  pioscope machines calibrate --folder /scratch/me             (kept: pioscope predict finds it as here)
   pioscope machines list
   pioscope machines show sp-argonne > my-machine.toml
   pioscope machines show my-machine.toml --picture network.svg
@@ -32,11 +35,11 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Name the descriptions that come with Pioscope
+    /// Name the descriptions that come with Pioscope, and those that calibrate keeps of this host
     List,
     /// Print a description, to start your own from
     Show {
-        /// Its name, or a file
+        /// Its name, or a file; here is that of the current folder
         machine: String,
         /// Draw its network instead: switches, links and nodes, as an SVG file
         #[arg(long, value_name = "FILE")]
@@ -50,9 +53,9 @@ enum What {
         /// Files are on the I/O servers that this file describes (pioscope serve writes it): measure them, too
         #[arg(long, value_name = "FILE")]
         store: Option<PathBuf>,
-        /// The description to write; its name becomes the machine's
+        /// The description to write; its name becomes the machine's [default: it is kept in your cache, and its name is here]
         #[arg(short, long, value_name = "FILE")]
-        output: PathBuf,
+        output: Option<PathBuf>,
         /// The launcher and its options, without a program: how your jobs are started [default: jobs of several sizes on this
         /// machine, if it has an MPI]
         #[arg(last = true, value_name = "LAUNCHER")]
@@ -72,21 +75,29 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 "{:20} {} (a computer with buffers: for `pioscope reproduce miller-katz`)\n",
                 computer.name, computer.source
             ));
+            for file in here::kept() {
+                // One that cannot be read is listed, too: it is in the way.
+                let source =
+                    Machine::load(&file).map_or_else(|error| error.to_string(), |machine| machine.source);
+                text.push_str(&format!("{:20} {source}: {}\n", here::NAME, file.display()));
+            }
             crate::print(&text)?;
         }
         What::Show { machine, picture: None } if machine == Computer::cray_ymp()?.name => {
             crate::print(Computer::CRAY_YMP.1)?;
         }
         What::Show { machine, picture: None } => {
-            crate::print(&Machine::find(&machine)?.to_toml(""))?;
+            crate::print(&find(&machine)?.to_toml(""))?;
         }
         What::Show { machine, picture: Some(file) } => {
-            let machine = Machine::find(&machine)?;
+            let machine = find(&machine)?;
             let topology = Topology::described(&machine.network.topology, machine.all_nodes())?;
             fs::write(&file, topology.svg()).with_context(|| format!("{}: cannot write", file.display()))?;
             eprintln!("pioscope: drew {topology} into {}", file.display());
         }
         What::Calibrate { folder, store, output, launch } => {
+            let is_kept = output.is_none();
+            let output = output.map_or_else(|| kept_file(&folder, store.as_deref()), Ok)?;
             whole_file::check(&output)?;
             let working = Working::new("measuring");
             let mut machine = calibrate(&folder, &mut |what| working.now(what))?;
@@ -102,13 +113,30 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 how.push_str(calibrate_job::HOW_MEASURED);
             }
             drop(working);
-            if let Some(name) = output.file_stem() {
-                machine.name = name.to_string_lossy().into_owned();
-            }
-            fs::write(&output, machine.to_toml(&how))
+            machine.name = match output.file_stem().filter(|_| !is_kept) {
+                Some(name) => name.to_string_lossy().into_owned(),
+                None => here::NAME.to_owned(),
+            };
+            let whole = WholeFile::create(&output)?;
+            write!(whole.file(), "{}", machine.to_toml(&how))
                 .with_context(|| format!("{}: cannot write", output.display()))?;
+            whole.keep()?;
             eprintln!("pioscope: wrote {}", output.display());
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The machine of a name or file, or the current folder's place.
+fn find(name: &str) -> Result<Machine> {
+    if name == here::NAME { Here::of_folder(Path::new("."))?.load() } else { Ok(Machine::find(name)?) }
+}
+
+/// Where the description of a place is kept.
+fn kept_file(folder: &Path, store: Option<&Path>) -> Result<PathBuf> {
+    let file = store.map_or_else(|| Here::of_folder(folder), Here::of_store)?.file()?;
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("{}: cannot create", folder.display()))?;
+    }
+    Ok(file)
 }

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use pio_explain::Explanation;
+use pio_learn::{Case, History, Interval};
 use pio_machine::Machine;
 use pio_plan::{Hints, Strategy};
 use pio_report::{AsItIs, Prediction};
@@ -17,6 +18,8 @@ use pio_trace::Trace;
 
 use crate::apply::HintArguments;
 use crate::explain;
+use crate::here;
+use crate::learned::{self, Asked, Run, find_here, find_named};
 use crate::own_way;
 use crate::progress::{Progress, Working};
 use crate::sweep::{self, Axis, Outputs, Source, SweepDefinition};
@@ -27,9 +30,10 @@ use crate::workload_traffic;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  pioscope predict run.pio                                     (here: after pioscope machines calibrate)
   pioscope predict run.pio --machine sp-argonne --strategy independent,two-phase
-  pioscope predict run.pio --machine sp-argonne,here.toml --hints cb_nodes=4 --html report.html
-  pioscope predict run.pio --machine here.toml --measured here/two-phase=applied.pio
+  pioscope predict run.pio --machine here,sp-argonne --hints cb_nodes=4 --html report.html
+  pioscope predict run.pio --measured here/two-phase=applied.pio
   pioscope predict run.pio --machine sp-argonne --sweep storage.io.count=4,8,16 --html sweep.html
   pioscope predict --workload ior-easy,ranks=64 --machine sp-argonne
   pioscope predict --workload uniform --machine tree-64 --sweep load=0.1,0.3,0.5,0.7 --svg curve.svg")]
@@ -52,8 +56,9 @@ pub(crate) struct Arguments {
     /// Sweep: how many processors to use [default: all]
     #[arg(short, long, value_name = "COUNT")]
     jobs: Option<NonZeroUsize>,
-    /// Machines: names (pioscope machines list) or files, separated by commas
-    #[arg(short, long, value_delimiter = ',', required = true, value_name = "MACHINE")]
+    /// Machines: names (pioscope machines list) or files, separated by commas. here is the place where the trace's files are,
+    /// as pioscope machines calibrate found it
+    #[arg(short, long, value_delimiter = ',', default_value = here::NAME, value_name = "MACHINE")]
     machine: Vec<String>,
     /// Strategies, separated by commas: those of apply, and romio and ompio, what MPICH and Open MPI do by themselves [default: what the
     /// program's MPI library does by itself, independent and two-phase; sweeps: independent and two-phase]
@@ -64,7 +69,8 @@ pub(crate) struct Arguments {
     /// Folder for the simulated traces [default: beside the trace]
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// A recorded run to show beside the prediction for a machine and strategy
+    /// A recorded run to show beside the prediction for a machine and strategy. It is kept: later predictions say by its
+    /// error how sure they are
     #[arg(long, value_name = "MACHINE/STRATEGY=TRACE")]
     measured: Vec<Measured>,
     /// Also write the report of the recorded program, with the predictions, as one HTML file
@@ -92,21 +98,24 @@ impl FromStr for Measured {
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let hints = arguments.hints.read()?;
-    let machines = explain::find_machines(&arguments.machine)?;
-    check(&arguments, &machines, &hints)?;
+    let named = find_named(&arguments.machine)?;
+    let names: Vec<String> = named.iter().map(name_of).collect();
+    check(&arguments, &names, &hints)?;
     if !arguments.sweep.is_empty() || arguments.workload.as_ref().is_some_and(is_traffic) {
-        return sweep(arguments, machines, hints);
+        return sweep(arguments, named, hints);
     }
     if arguments.outputs.is_any() {
         bail!("--svg and --table are for sweeps: add --sweep KEY=VALUE,…");
     }
-    let measured = measure(&arguments.measured, &machines)?;
+    let measured = measure(&arguments.measured, &names)?;
     let path = match (&arguments.trace, &arguments.workload) {
         (Some(path), _) => path.clone(),
         (None, Some(named)) => generate(named, &arguments)?,
         (None, None) => bail!("expected a trace, or a workload with --workload"),
     };
     let trace = explain::open(&path)?;
+    // A generated workload's files are nowhere.
+    let machines = find_here(named, arguments.trace.is_some().then_some(&trace))?;
     let workload = workload_of(&trace)?;
     let beside = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let output = arguments.output.as_deref().or(beside).unwrap_or(Path::new("."));
@@ -115,13 +124,25 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
 
     let own = own_way::of_trace(trace.tables());
     let strategies = strategies(&arguments.strategy, own.strategy);
+    let program = learned::program(trace.tables());
     let mut predictions = Vec::new();
-    for machine in &machines {
+    for asked in &machines {
+        let machine = &asked.machine;
+        let mut history = asked.history()?;
+        let of_machine = predictions.len();
         for &strategy in &strategies {
             let path = output.join(format!("{stem}-{}-{strategy}.pio", machine.name));
             let mut prediction = predict(machine, &workload, strategy, &hints, &path)?;
-            prediction.measured_s = measured.get(&(machine.name.as_str(), strategy.name())).copied();
+            prediction.interval = history
+                .as_ref()
+                .filter(|history| asked.has_intervals(history))
+                .map(|history| interval(history, &prediction, &program));
+            let run = measured.get(&(machine.name.as_str(), strategy.name()));
+            prediction.measured_s = run.map(|run| run.io_time_s);
             predictions.push(prediction);
+        }
+        if let Some(history) = &mut history {
+            learn(history, &predictions[of_machine..], &measured);
         }
     }
     if let Some(base) = base(&strategies, own.strategy) {
@@ -133,6 +154,30 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         explain::write_html(path, &trace, &explain::explain(&trace)?, &predictions)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a machine is called before here is found.
+fn name_of(asked: &Option<Asked>) -> String {
+    asked.as_ref().map_or(here::NAME, |asked| &asked.machine.name).to_owned()
+}
+
+/// Where the time of a run is expected, by those before it.
+fn interval(history: &History, prediction: &Prediction, program: &str) -> Interval {
+    let Prediction { io_time_s, strategy, crowd, .. } = prediction;
+    let case = Case { strategy, crowded: crowd.is_some(), program };
+    history.interval(*io_time_s, &case)
+}
+
+/// Adds the runs that are shown beside predictions to their machine's history.
+fn learn(history: &mut History, predictions: &[Prediction], measured: &BTreeMap<(&str, &str), Run>) {
+    for Prediction { machine, strategy, io_time_s, crowd, .. } in predictions {
+        let Some(run) = measured.get(&(machine.as_str(), strategy.as_str())) else { continue };
+        if let Err(error) = history.add(run.pair(*io_time_s, strategy, crowd.is_some())) {
+            // The prediction is not the worse for it.
+            eprintln!("pioscope: the measured run is not kept: {:#}", anyhow::Error::from(error));
+            return;
+        }
+    }
 }
 
 /// Predicted where nothing is said, beside what the program's MPI library does by itself.
@@ -153,14 +198,15 @@ fn base(strategies: &[Strategy], own: Strategy) -> Option<Strategy> {
 /// Says of each prediction what it saves of the time that `base` takes on the same machine.
 fn compare(predictions: &mut [Prediction], base: Strategy, why: &str) {
     let is_base = |prediction: &Prediction| prediction.strategy == base.name();
-    let times: BTreeMap<String, f64> = predictions
+    let bases: BTreeMap<String, Prediction> = predictions
         .iter()
         .filter(|prediction| is_base(prediction))
-        .map(|prediction| (prediction.machine.clone(), prediction.io_time_s))
+        .map(|prediction| (prediction.machine.clone(), prediction.clone()))
         .collect();
     for prediction in predictions {
-        prediction.as_it_is = times.get(&prediction.machine).map(|io_time_s| AsItIs {
-            io_time_s: *io_time_s,
+        prediction.as_it_is = bases.get(&prediction.machine).map(|of_base| AsItIs {
+            io_time_s: of_base.io_time_s,
+            interval: of_base.interval.clone(),
             strategy: base.name().to_owned(),
             why: why.to_owned(),
         });
@@ -168,13 +214,12 @@ fn compare(predictions: &mut [Prediction], base: Strategy, why: &str) {
 }
 
 /// What would come to light only after the work, or be lost by it.
-fn check(arguments: &Arguments, machines: &[Machine], hints: &Hints) -> Result<()> {
-    for (index, (machine, given)) in machines.iter().zip(&arguments.machine).enumerate() {
-        if let Some(before) = machines[..index].iter().position(|before| before.name == machine.name) {
+fn check(arguments: &Arguments, names: &[String], hints: &Hints) -> Result<()> {
+    for (index, (name, given)) in names.iter().zip(&arguments.machine).enumerate() {
+        if let Some(before) = names[..index].iter().position(|before| before == name) {
             bail!(
-                "--machine {},{given}: both are named '{}', and so would be their results: expected another name for one",
+                "--machine {},{given}: both are named '{name}', and so would be their results: expected another name for one",
                 arguments.machine[before],
-                machine.name
             );
         }
     }
@@ -193,12 +238,14 @@ fn check(arguments: &Arguments, machines: &[Machine], hints: &Hints) -> Result<(
 }
 
 /// Predicts at every point of a sweep.
-fn sweep(arguments: Arguments, machines: Vec<Machine>, hints: Hints) -> Result<ExitCode> {
+fn sweep(arguments: Arguments, named: Vec<Option<Asked>>, hints: Hints) -> Result<ExitCode> {
     if arguments.output.is_some() || !arguments.measured.is_empty() {
         bail!("--output and --measured do not go with a sweep, which keeps no simulated traces");
     }
-    let (source, name) = match (&arguments.trace, arguments.workload) {
-        (Some(path), _) => (Source::Trace(workload_of(&explain::open(path)?)?), stem(path)),
+    let trace = arguments.trace.as_deref().map(explain::open).transpose()?;
+    let machines = find_here(named, trace.as_ref())?;
+    let (source, name) = match (&trace, arguments.workload) {
+        (Some(trace), _) => (Source::Trace(workload_of(trace)?), stem(trace.path())),
         (None, Some(named)) => {
             let name = named.name.clone();
             (if is_traffic(&named) { Source::Traffic(named) } else { Source::Generated(named) }, name)
@@ -209,7 +256,7 @@ fn sweep(arguments: Arguments, machines: Vec<Machine>, hints: Hints) -> Result<E
     let request = SweepDefinition {
         source,
         name,
-        machines,
+        machines: machines.into_iter().map(|asked| asked.machine).collect(),
         strategies: if arguments.strategy.is_empty() { BY_DEFAULT.to_vec() } else { arguments.strategy },
         hints,
         axes: arguments.sweep,
@@ -246,19 +293,20 @@ fn stem(path: &Path) -> String {
     path.file_stem().map_or("trace".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// The I/O times of recorded runs, by machine and strategy.
-fn measure<'a>(measured: &'a [Measured], machines: &[Machine]) -> Result<BTreeMap<(&'a str, &'a str), f64>> {
-    let mut times = BTreeMap::new();
+/// Recorded runs, by machine and strategy.
+fn measure<'a>(measured: &'a [Measured], machines: &[String]) -> Result<BTreeMap<(&'a str, &'a str), Run>> {
+    let mut runs = BTreeMap::new();
     for Measured { machine, strategy, trace } in measured {
-        if !machines.iter().any(|known| known.name == *machine) {
+        if !machines.contains(machine) {
             bail!("--measured {machine}/{strategy}: the machine is not among those of --machine");
         }
-        let found = explain::explain(&explain::open(trace)?)?;
-        if times.insert((machine.as_str(), strategy.name()), io_time_s(&found)).is_some() {
+        let trace = explain::open(trace)?;
+        let run = Run::of(trace.tables(), &explain::explain(&trace)?);
+        if runs.insert((machine.as_str(), strategy.name()), run).is_some() {
             bail!("--measured {machine}/{strategy} is given twice");
         }
     }
-    Ok(times)
+    Ok(runs)
 }
 
 /// Simulates one combination; its trace goes to `path`.
@@ -287,6 +335,7 @@ fn predict(
             .map(|(part, seconds)| (part.to_owned(), seconds))
             .collect(),
         measured_s: None,
+        interval: None,
         as_it_is: None,
         crowd: (ranks_per_node > cores).then_some((ranks_per_node, cores)),
     })

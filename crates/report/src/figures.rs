@@ -7,7 +7,7 @@ use pio_trace::{Call, Layer, Op};
 
 use crate::bars::op_name;
 use crate::escape::html;
-use crate::prediction::Prediction;
+use crate::prediction::{Prediction, ends};
 use crate::sections::{process_name, size_name};
 use crate::units;
 
@@ -340,7 +340,10 @@ fn part_class(name: &str) -> String {
 pub(crate) fn predictions(predictions: &[Prediction]) -> String {
     let longest = predictions
         .iter()
-        .flat_map(|prediction| [prediction.io_time_s, prediction.measured_s.unwrap_or(0.0)])
+        .flat_map(|prediction| {
+            let high_s = prediction.interval.as_ref().map_or(0.0, |interval| interval.high_s);
+            [prediction.io_time_s, prediction.measured_s.unwrap_or(0.0), high_s]
+        })
         .fold(0.0, f64::max);
     if longest <= 0.0 {
         return String::new();
@@ -382,7 +385,22 @@ pub(crate) fn predictions(predictions: &[Prediction]) -> String {
             ));
         }
         let predicted = units::time_s(prediction.io_time_s);
-        body.push_str(&text(left + x(prediction.io_time_s) + 6.0, top + 14.0, "start", &predicted));
+        let mut end_s = prediction.io_time_s;
+        if let Some(interval) = &prediction.interval {
+            body.push_str(&format!(
+                "<path class=\"interval\" d=\"M{low:.2} {y1}V{y2}M{low:.2} {middle}H{high:.2}M{high:.2} {y1}V{y2}\">\
+                 <title>80 % interval: {}; {}</title></path>",
+                ends(interval),
+                html(&interval.reason),
+                low = left + x(interval.low_s),
+                high = left + x(interval.high_s),
+                y1 = top + 6.0,
+                middle = top + 10.5,
+                y2 = top + 15.0,
+            ));
+            end_s = end_s.max(interval.high_s);
+        }
+        body.push_str(&text(left + x(end_s) + 6.0, top + 14.0, "start", &predicted));
         words.push(format!("{} on {}: {predicted} predicted", prediction.strategy, prediction.machine));
         if let Some(measured_s) = prediction.measured_s {
             let measured = units::time_s(measured_s);
@@ -406,6 +424,9 @@ pub(crate) fn predictions(predictions: &[Prediction]) -> String {
         .collect();
     if parts.is_empty() {
         keys.push_str("<li><i class=\"key predicted\"></i>predicted</li>");
+    }
+    if predictions.iter().any(|prediction| prediction.interval.is_some()) {
+        keys.push_str("<li><i class=\"key interval\"></i>80 % interval</li>");
     }
     if predictions.iter().any(|prediction| prediction.measured_s.is_some()) {
         keys.push_str("<li><i class=\"key measured\"></i>measured</li>");

@@ -1,5 +1,7 @@
 //! Predictions beside measurements.
 
+use pio_learn::Interval;
+
 use crate::table::Table;
 use crate::units;
 
@@ -19,6 +21,8 @@ pub struct Prediction {
     pub breakdown: Vec<(String, f64)>,
     /// The measured I/O time, seconds, if somebody measured.
     pub measured_s: Option<f64>,
+    /// Where the measured time is expected in 80 % of runs, if predictions for this machine were compared with runs.
+    pub interval: Option<Interval>,
     /// What the program's MPI library does by itself on the same machine, if that was predicted, too.
     pub as_it_is: Option<AsItIs>,
     /// Ranks and cores of a node, where there are more ranks than cores.
@@ -32,6 +36,8 @@ pub struct AsItIs {
     pub strategy: String,
     /// Predicted I/O time, seconds.
     pub io_time_s: f64,
+    /// Where the measured time is expected.
+    pub interval: Option<Interval>,
     /// How it is known that the program has it, as a sentence.
     pub why: String,
 }
@@ -42,6 +48,12 @@ impl Prediction {
     pub fn saved(&self) -> Option<f64> {
         let before = self.as_it_is.as_ref().filter(|before| before.strategy != self.strategy)?;
         (before.io_time_s > 0.0).then(|| 1.0 - self.io_time_s / before.io_time_s)
+    }
+
+    /// Whether it and the time as it is are too close for their intervals to say which is longer.
+    pub fn equals_as_it_is(&self) -> bool {
+        let before = self.as_it_is.as_ref().and_then(|before| before.interval.as_ref());
+        before.zip(self.interval.as_ref()).is_some_and(|(before, own)| own.equals(before))
     }
 
     /// Predicted minus measured, over measured; none without a measurement.
@@ -70,7 +82,12 @@ fn parts(prediction: &Prediction) -> String {
 pub(crate) fn table(predictions: &[Prediction]) -> Table {
     let measured = predictions.iter().any(|prediction| prediction.measured_s.is_some());
     let broken_down = predictions.iter().any(|prediction| !prediction.breakdown.is_empty());
-    let mut columns = vec!["machine", "strategy", ">predicted I/O time", ">bandwidth"];
+    let with_intervals = predictions.iter().any(|prediction| prediction.interval.is_some());
+    let mut columns = vec!["machine", "strategy", ">predicted I/O time"];
+    if with_intervals {
+        columns.push(">80 % interval");
+    }
+    columns.push(">bandwidth");
     let compared = predictions.iter().any(|prediction| prediction.as_it_is.is_some());
     if compared {
         columns.push(">saved");
@@ -86,10 +103,13 @@ pub(crate) fn table(predictions: &[Prediction]) -> Table {
             prediction.machine.clone(),
             prediction.strategy.clone(),
             units::time_s(prediction.io_time_s),
-            units::rate(prediction.bandwidth_bytes_per_s),
         ];
+        if with_intervals {
+            row.push(prediction.interval.as_ref().map_or("–".into(), ends));
+        }
+        row.push(units::rate(prediction.bandwidth_bytes_per_s));
         if compared {
-            row.push(prediction.saved().map_or("as it is".into(), |saved| format!("{:.0} %", saved * 100.0)));
+            row.push(saved(prediction));
         }
         if measured {
             row.push(units::if_known(prediction.measured_s, units::time_s));
@@ -103,13 +123,47 @@ pub(crate) fn table(predictions: &[Prediction]) -> Table {
     Table { title: "Predictions".into(), note: note(predictions), columns, rows: rows.collect() }
 }
 
-/// What is compared with what; on which machines something is not predicted, and what.
+/// What is saved of the time as it is, in words.
+fn saved(prediction: &Prediction) -> String {
+    match prediction.saved() {
+        None => "as it is".into(),
+        Some(_) if prediction.equals_as_it_is() => "equal".into(),
+        Some(saved) => format!("{:.0} %", saved * 100.0),
+    }
+}
+
+/// From where to where.
+pub(crate) fn ends(interval: &Interval) -> String {
+    format!("{} to {}", units::time_s(interval.low_s), units::time_s(interval.high_s))
+}
+
+/// What is compared with what; how sure predictions are; on which machines something is not predicted, and what.
 fn note(predictions: &[Prediction]) -> String {
     let base = predictions.iter().find_map(|prediction| prediction.as_it_is.as_ref());
     let base = base.map(|base| {
         format!("Saved: of the time of {}, what the MPI library does by itself. {}", base.strategy, base.why)
     });
-    base.into_iter().chain(crowds(predictions)).collect::<Vec<_>>().join(" ")
+    let notes = base.into_iter().chain(intervals(predictions)).chain(crowds(predictions));
+    notes.collect::<Vec<_>>().join(" ")
+}
+
+/// What the intervals are, and what their widths rest on.
+fn intervals(predictions: &[Prediction]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for Prediction { machine, interval, .. } in predictions {
+        let Some(interval) = interval else { continue };
+        let note = format!("On {machine}: {}.", interval.reason);
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    if !notes.is_empty() {
+        notes.insert(0, "Interval: the times of 4 runs in 5 are expected in it.".to_owned());
+    }
+    if predictions.iter().any(|prediction| prediction.saved().is_some() && prediction.equals_as_it_is()) {
+        notes.push("Equal: the intervals do not tell which takes longer.".to_owned());
+    }
+    notes
 }
 
 /// On which machines ranks share cores.
@@ -137,18 +191,50 @@ fn crowds(predictions: &[Prediction]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_crowd_is_told_once_a_machine() {
-        let prediction = |machine: &str, crowd| Prediction {
+    fn prediction(machine: &str, crowd: Option<(u32, u32)>) -> Prediction {
+        Prediction {
             machine: machine.to_owned(),
             strategy: "two-phase".to_owned(),
             io_time_s: 1.0,
             bandwidth_bytes_per_s: 1e6,
             breakdown: Vec::new(),
             measured_s: None,
+            interval: None,
             as_it_is: None,
             crowd,
-        };
+        }
+    }
+
+    fn interval(low_s: f64, high_s: f64) -> Option<Interval> {
+        Some(Interval { low_s, high_s, reason: "3 runs compared, off by up to 9 %".to_owned() })
+    }
+
+    /// Beside what the library does, which is predicted to take 1.2 s.
+    fn beside(own: Option<Interval>, of_library: Option<Interval>) -> Prediction {
+        let as_it_is = Some(AsItIs {
+            strategy: "romio".to_owned(),
+            io_time_s: 1.2,
+            interval: of_library,
+            why: "So it is.".to_owned(),
+        });
+        Prediction { interval: own, as_it_is, ..prediction("here", None) }
+    }
+
+    #[test]
+    fn what_cannot_be_told_apart_saves_nothing() {
+        let close = beside(interval(0.8, 1.3), interval(1.0, 1.4));
+        let told = predictions_text(&[close]).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains("800 ms to 1.3 s") && told.contains("equal"), "{told}");
+        assert!(told.contains("On here: 3 runs compared, off by up to 9 %."), "{told}");
+        assert!(told.contains("Equal: the intervals do not tell which takes longer."), "{told}");
+        let apart = predictions_text(&[beside(interval(0.9, 1.1), interval(1.1, 1.3))]);
+        assert!(apart.contains("17 %") && !apart.contains("qual"), "{apart}");
+        let unknown = predictions_text(&[beside(None, None)]);
+        assert!(unknown.contains("17 %") && !unknown.contains("nterval"), "{unknown}");
+    }
+
+    #[test]
+    fn a_crowd_is_told_once_a_machine() {
         let roomy = prediction("roomy", None);
         assert_eq!(note(std::slice::from_ref(&roomy)), "");
         let here = prediction("here", Some((8, 2)));

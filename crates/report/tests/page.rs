@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use pio_explain::Explanation;
+use pio_learn::Interval;
 use pio_report::Prediction;
 use pio_trace::{Call, Event, Tables};
 
@@ -33,6 +34,7 @@ fn prediction(name: &str) -> Prediction {
         bandwidth_bytes_per_s: 72e6,
         breakdown: vec![(name.into(), 2.0)],
         measured_s: Some(2.5),
+        interval: Some(Interval { low_s: 2.0, high_s: 4.0, reason: name.into() }),
         as_it_is: None,
         crowd: Some((8, 2)),
     }

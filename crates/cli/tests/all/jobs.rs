@@ -104,6 +104,7 @@ fn a_killed_job_leaves_all_it_did() {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .envs(any_ranks())
+            .env("XDG_CACHE_HOME", place.cache())
             .spawn()
             .unwrap();
         let mut pid = String::new();

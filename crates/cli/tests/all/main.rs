@@ -8,6 +8,7 @@ mod darshan;
 mod disk;
 mod faults;
 mod gain;
+mod here;
 mod jobs;
 mod miller_katz;
 mod mpi;

@@ -39,11 +39,23 @@ impl Transcript {
 /// A folder to run commands in.
 pub(crate) struct Place {
     folder: TempDir,
+    cache: PathBuf,
 }
 
 impl Place {
     pub(crate) fn new() -> Place {
-        Place { folder: tempfile::tempdir().expect("a temporary folder") }
+        Place { folder: tempfile::tempdir().expect("a temporary folder"), cache: cache() }
+    }
+
+    /// With a cache of its own, for what is kept between commands.
+    pub(crate) fn with_own_cache() -> Place {
+        let place = Place::new();
+        Place { cache: place.join("cache"), ..place }
+    }
+
+    /// The user's cache of its commands.
+    pub(crate) fn cache(&self) -> &Path {
+        &self.cache
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -61,7 +73,7 @@ impl Place {
 
     pub(crate) fn run(&self, command: &mut Command) -> Transcript {
         command.envs(any_ranks());
-        let output = command.current_dir(self.path()).env("XDG_CACHE_HOME", cache()).output();
+        let output = command.current_dir(self.path()).env("XDG_CACHE_HOME", &self.cache).output();
         let Output { status, stdout, stderr } = output.expect("the command starts");
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Transcript { code: status.code(), out: text(stdout), err: text(stderr) }

@@ -1,0 +1,201 @@
+//! *Here*: a place of this host, where files are. What `machines calibrate` finds out of it is kept in the user's cache, and
+//! found again under the name `here`.
+//!
+//! A place is a file system as this host has it mounted, or the I/O servers of a store. Descriptions are kept in
+//! `pioscope/HOST/PLACE.toml`: several hosts may share one home.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use pio_machine::Machine;
+use pio_trace::{Op, Trace};
+
+use crate::mpi;
+
+/// The name of the machine, among machines and in results.
+pub(crate) const NAME: &str = "here";
+
+/// A place of this host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Here {
+    /// Its name as a file's.
+    name: String,
+    /// The options of `machines calibrate` that mean it.
+    options: String,
+}
+
+impl Here {
+    /// The file system of a folder.
+    ///
+    /// # Errors
+    /// If the folder does not exist.
+    pub(crate) fn of_folder(folder: &Path) -> Result<Here> {
+        let folder =
+            folder.canonicalize().with_context(|| format!("{}: no such folder", folder.display()))?;
+        let mounts = mounts();
+        let above = mounts.iter().filter(|mount| folder.starts_with(mount));
+        let mount = above.max_by_key(|mount| mount.len()).map_or("/", String::as_str);
+        Ok(Here { name: name_of(mount), options: format!("--folder {}", folder.display()) })
+    }
+
+    /// The I/O servers that a file describes.
+    ///
+    /// # Errors
+    /// If the file does not exist.
+    pub(crate) fn of_store(description: &Path) -> Result<Here> {
+        let path = description.canonicalize();
+        let path = path.with_context(|| format!("{}: cannot find it", description.display()))?;
+        // No mount's name has this sign.
+        let name = format!("store@{}", name_of(&path.to_string_lossy()));
+        Ok(Here { name, options: format!("--store {}", path.display()) })
+    }
+
+    /// Where a recorded program's files are: the folder of that which it wrote most to, if it is on this host; else the
+    /// current folder.
+    ///
+    /// # Errors
+    /// If the current folder is gone.
+    pub(crate) fn of_trace(trace: Option<&Trace>) -> Result<Here> {
+        let folder = trace.and_then(folder_of_data).filter(|folder| folder.is_dir());
+        Here::of_folder(folder.as_deref().unwrap_or(Path::new(".")))
+    }
+
+    /// The file of its description, whether there is one or not.
+    ///
+    /// # Errors
+    /// If this user has no cache.
+    pub(crate) fn file(&self) -> Result<PathBuf> {
+        Ok(folder_of_host()?.join(format!("{}.toml", self.name)))
+    }
+
+    /// Whether it was calibrated.
+    pub(crate) fn is_calibrated(&self) -> bool {
+        self.file().is_ok_and(|file| file.is_file())
+    }
+
+    /// Its description.
+    ///
+    /// # Errors
+    /// If it was not calibrated, says how to; or if the description cannot be read.
+    pub(crate) fn load(&self) -> Result<Machine> {
+        if !self.is_calibrated() {
+            bail!(
+                "{NAME}: this place is not calibrated: run `pioscope machines calibrate {}`, or name a machine with \
+                 --machine",
+                self.options
+            );
+        }
+        Ok(Machine { name: NAME.to_owned(), ..Machine::load(&self.file()?)? })
+    }
+}
+
+/// The descriptions that are kept of this host, by name.
+pub(crate) fn kept() -> Vec<PathBuf> {
+    let entries = folder_of_host().and_then(|folder| Ok(fs::read_dir(folder)?));
+    let files = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let mut files: Vec<_> =
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect();
+    files.sort();
+    files
+}
+
+fn folder_of_host() -> Result<PathBuf> {
+    let cache =
+        mpi::user_cache().context("no place for what is kept: neither XDG_CACHE_HOME nor HOME is set")?;
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = host.trim();
+    Ok(cache.join(if host.is_empty() { "localhost".to_owned() } else { name_of(host) }))
+}
+
+/// The name of a file that says a path, and no other's: `/dev/shm` is `dev-shm`, `/` is `root`.
+fn name_of(path: &str) -> String {
+    if path == "/" {
+        return "root".to_owned();
+    }
+    let mut name = String::new();
+    // Where this is a mount of its own, it must not be taken for `/`.
+    let path = if path == "/root" { path } else { path.strip_prefix('/').unwrap_or(path) };
+    for (index, byte) in path.bytes().enumerate() {
+        match byte {
+            b'/' if index > 0 => name.push('-'),
+            b'.' if index > 0 => name.push('.'),
+            _ if byte.is_ascii_alphanumeric() || byte == b'_' => name.push(byte.into()),
+            _ => name.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    name
+}
+
+/// The places where file systems are mounted, as the kernel tells it.
+fn mounts() -> Vec<String> {
+    let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    table.lines().filter_map(|line| line.split(' ').nth(4)).map(unescaped).collect()
+}
+
+/// The kernel writes blanks, tabs, line ends and backslashes as octal numbers.
+fn unescaped(text: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .iter()
+        .fold(text.to_owned(), |text, (code, meant)| text.replace(code, meant))
+}
+
+/// The folder of the file that a program wrote most to (a program that writes none: read most from); its ranks rather than
+/// their launcher. The first file that is written is often a log, which may be anywhere.
+fn folder_of_data(trace: &Trace) -> Option<PathBuf> {
+    let tables = trace.tables();
+    let has_ranks = tables.processes.iter().any(|process| process.rank.is_some());
+    let mut bytes: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    let blocks = (0..trace.blocks().len()).filter_map(|index| trace.block(index).ok());
+    for event in blocks.flatten() {
+        let is_rank = !has_ranks || tables.processes[event.process.index()].rank.is_some();
+        let Some(file) = tables.file_of_event(&event).filter(|_| is_rank) else { continue };
+        let (written, read) = bytes.entry(&file.path).or_default();
+        match event.op() {
+            Op::Write => *written = written.saturating_add(event.transferred()),
+            Op::Read => *read = read.saturating_add(event.transferred()),
+            _ => {}
+        }
+    }
+    let files = bytes.into_iter().filter(|(path, _)| is_for_data(Path::new(path)));
+    let (most, _) = files.max_by_key(|(_, moved)| *moved)?;
+    Path::new(most).parent().map(Path::to_owned)
+}
+
+/// Not a device, a pipe, or a way to talk to the kernel.
+fn is_for_data(path: &Path) -> bool {
+    let is_kernels = ["/dev", "/proc", "/sys"].iter().any(|folder| path.starts_with(folder));
+    path.is_absolute() && (!is_kernels || path.starts_with("/dev/shm"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_has_a_name_of_its_own() {
+        let paths =
+            ["/", "/root", "/home", "/dev/shm", "/a/b", "/a-b", "/a/-b", "/a-/b", "/.hidden", "/über"];
+        let names = paths.map(name_of);
+        assert_eq!(names[..4], ["root", "%2froot", "home", "dev-shm"]);
+        let mut sorted = names.to_vec();
+        sorted.sort();
+        sorted.dedup();
+        assert_eq!(sorted.len(), paths.len(), "{names:?}");
+        assert!(names.iter().all(|name| !name.starts_with('.') && !name.contains('/')), "{names:?}");
+    }
+
+    #[test]
+    fn devices_and_pipes_say_nothing_of_where_data_are() {
+        for (path, expected) in [
+            ("/data/a", true),
+            ("/dev/shm/a", true),
+            ("/dev/pts/0", false),
+            ("/proc/self/x", false),
+            ("pipe:[7]", false),
+        ] {
+            assert_eq!(is_for_data(Path::new(path)), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! What is measured here is kept and found again, and predictions say how sure they are by the runs that were compared.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{Place, Transcript, mpi, mpiexec};
+
+/// Writes a file through MPI, a part a rank.
+const WRITER: &str = r#"
+#include <mpi.h>
+int main(int argc, char **argv) {
+    static char data[65536];
+    int rank;
+    MPI_File file;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+    for (int round = 0; round < 8; round++)
+        MPI_File_write_at_all(file, (round * 2 + rank) * (MPI_Offset)sizeof data, data, sizeof data, MPI_BYTE,
+                              MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+    MPI_Finalize();
+    return argc > 2 ? 7 : 0;
+}
+"#;
+
+/// Calibrates a folder's place where no MPI is found, which would take longer.
+fn calibrate(place: &Place, folder: &str) -> PathBuf {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+    command.args(["machines", "calibrate", "--folder", folder]).env("PATH", place.path());
+    let done = place.run(&mut command).succeeds();
+    let wrote = done.err.lines().find_map(|line| line.strip_prefix("pioscope: wrote "));
+    PathBuf::from(wrote.unwrap_or_else(|| panic!("{}", done.err)))
+}
+
+/// Records a copy whose output is `output`.
+fn record(place: &Place, trace: &str, output: &str) {
+    fs::write(place.join("in.bin"), vec![7; 1 << 20]).unwrap();
+    let output = format!("of={output}");
+    place.pioscope(["record", "-o", trace, "--", "dd", "if=in.bin", &output, "bs=64k"]).succeeds();
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// The row of a strategy, words apart by one blank.
+fn row(found: &Transcript, machine: &str, strategy: &str) -> String {
+    let lines = found.out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let mut rows = lines.filter(|line| line.starts_with(&format!("{machine} {strategy} ")));
+    rows.next().unwrap_or_else(|| panic!("no row {machine} {strategy}: {}", found.out))
+}
+
+/// Words apart by one blank: notes are wrapped.
+fn unwrapped(found: &Transcript) -> String {
+    found.out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_calibrated_place_is_kept_and_found() {
+    let place = Place::with_own_cache();
+    record(&place, "run.pio", "out.bin");
+    let folder = place.path().canonicalize().unwrap();
+    let advice = format!("run `pioscope machines calibrate --folder {}`", folder.display());
+    place.pioscope(["predict", "run.pio"]).fails_with(&advice);
+    place.pioscope(["predict", "run.pio", "-m", "sp-argonne,here"]).fails_with(&advice);
+    place.pioscope(["explain", "run.pio", "-m", "here"]).fails_with(&advice);
+
+    let file = calibrate(&place, ".");
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    assert!(file.starts_with(place.cache().join("pioscope").join(host.trim())), "{}", file.display());
+    assert_eq!(files(file.parent().unwrap()).len(), 1, "nothing is left beside it");
+    let by_default = place.pioscope(["predict", "run.pio"]).succeeds();
+    row(&by_default, "here", "independent");
+    assert!(place.join("run-here-two-phase.pio").exists());
+    let two = place.pioscope(["predict", "run.pio", "-m", "here,sp-argonne", "-s", "list"]).succeeds();
+    row(&two, "here", "list");
+    row(&two, "sp-argonne", "list");
+    place.pioscope(["predict", "run.pio", "-m", "here,here"]).fails_with("both are named 'here'");
+    place.pioscope(["explain", "run.pio", "-m", "here"]).succeeds();
+    let swept = ["predict", "run.pio", "--sweep", "nodes.cores=1,2", "-s", "independent"];
+    assert!(place.pioscope(swept).succeeds().out.contains("here"));
+    let listed = place.pioscope(["machines", "list"]).succeeds().out;
+    let line = listed.lines().find(|line| line.starts_with("here ")).expect("it is listed");
+    assert!(line.contains("measured on host") && line.ends_with(&file.display().to_string()), "{line}");
+    let shown = place.pioscope(["machines", "show", "here"]).succeeds().out;
+    assert!(shown.contains("name = \"here\""), "{shown}");
+
+    // Another host's is not ours.
+    fs::rename(file.parent().unwrap(), place.cache().join("pioscope/another-host")).unwrap();
+    place.pioscope(["predict", "run.pio"]).fails_with(&advice);
+    assert!(!place.pioscope(["machines", "list"]).succeeds().out.contains("\nhere "));
+}
+
+#[test]
+fn here_is_where_the_program_wrote_most() {
+    let (place, shared) = (Place::with_own_cache(), Path::new("/dev/shm"));
+    let device = |folder: &Path| fs::metadata(folder).map(|metadata| metadata.dev()).ok();
+    let Ok(memory) = tempfile::tempdir_in(shared) else {
+        eprintln!("skipped: no /dev/shm that can be written to");
+        return;
+    };
+    if [place.path(), Path::new("/dev")].iter().any(|other| device(other) == device(shared)) {
+        eprintln!("skipped: /dev/shm is not a file system of its own");
+        return;
+    }
+    // The recorder leaves out what is below /dev. First a log, then most of the data, then some elsewhere.
+    let folders = [place.path(), memory.path(), place.path()].map(|folder| folder.display().to_string());
+    let rows = folders.iter().zip([100, 9000, 8000]).enumerate();
+    let rows = rows.map(|(at, (folder, size))| format!("{at},write,{folder}/{at},0,{size},0.1\n"));
+    let table = format!("start_s,call,file,offset,size,elapsed_s\n{}", rows.collect::<String>());
+    fs::write(place.join("calls.csv"), table).unwrap();
+    let advice = format!("calibrate --folder {}`", memory.path().display());
+    calibrate(&place, ".");
+    place.pioscope(["predict", "calls.csv"]).fails_with(&advice);
+    let file = calibrate(&place, &memory.path().display().to_string());
+    assert_eq!(file.file_name().unwrap(), "dev-shm.toml");
+    place.pioscope(["predict", "calls.csv"]).succeeds();
+    // Where its folder is gone, the current one is meant.
+    drop(memory);
+    fs::remove_file(file).unwrap();
+    place.pioscope(["predict", "calls.csv"]).succeeds();
+}
+
+#[test]
+fn compared_runs_make_intervals() {
+    let place = Place::with_own_cache();
+    record(&place, "run.pio", "out.bin");
+    record(&place, "again.pio", "out.bin");
+    let history = calibrate(&place, ".").with_extension("runs.jsonl");
+    let predict = |more: &[&str]| place.pioscope([&["predict", "run.pio"], more].concat()).succeeds();
+    let first = predict(&["--html", "report.html"]);
+    assert!(
+        unwrapped(&first).contains("80 % interval")
+            && unwrapped(&first).contains("no run was compared here yet"),
+        "{}",
+        first.out
+    );
+    assert!(row(&first, "here", "independent").contains(" to "), "{}", first.out);
+    // What touches neither MPI nor collective buffers is the same under each.
+    assert!(row(&first, "here", "independent").contains(" equal "), "{}", first.out);
+    let page = fs::read_to_string(place.join("report.html")).unwrap();
+    assert!(page.contains("class=\"interval\"") && page.contains("no run was compared here yet"));
+    assert!(!history.exists());
+
+    // A run is compared with what was known before it, and counts once.
+    let compared = predict(&["--measured", "here/independent=run.pio"]);
+    assert!(unwrapped(&compared).contains("no run was compared here yet"), "{}", compared.out);
+    for _ in 0..2 {
+        let known = predict(&["--measured", "here/independent=run.pio"]);
+        assert!(unwrapped(&known).contains("On here: 1 run compared, off by up to "), "{}", known.out);
+    }
+    predict(&["--measured", "here/independent=again.pio"]);
+    let lines = fs::read_to_string(&history).unwrap();
+    assert_eq!(lines.lines().count(), 2, "{lines}");
+    fs::write(&history, format!("{lines}{{\"pre")).unwrap();
+    let known = predict(&[]);
+    assert!(unwrapped(&known).contains("On here: 2 runs compared"), "{}", known.out);
+    let line = format!("{}:3: skipped 1 line", history.display());
+    assert!(known.err.contains(&line), "{}", known.err);
+
+    // A description of the user's own has none before a run is compared; a built-in one never has.
+    let copy = history.with_extension("").with_extension("toml");
+    fs::copy(copy, place.join("mine.toml")).unwrap();
+    let with =
+        |more: &[&str]| predict(&[&["-m", "mine.toml,sp-argonne", "-s", "independent"], more].concat());
+    assert!(!with(&["--measured", "sp-argonne/independent=run.pio"]).out.contains("interval"));
+    fs::write(place.join("mine.toml"), {
+        let text = fs::read_to_string(place.join("mine.toml")).unwrap();
+        text.replace("name = \"here\"", "name = \"mine\"")
+    })
+    .unwrap();
+    assert!(!with(&["--measured", "mine/independent=run.pio"]).out.contains("interval"));
+    let told = with(&[]);
+    assert!(row(&told, "mine", "independent").contains(" to "), "{}", told.out);
+    assert!(row(&told, "sp-argonne", "independent").contains(" – "), "{}", told.out);
+    assert!(place.join("mine.runs.jsonl").exists());
+}
+
+#[test]
+fn an_applied_run_is_compared_where_the_place_is_calibrated() {
+    let Some(mpi) = mpi() else { return };
+    let place = Place::with_own_cache();
+    place.compile(&mpi.mpicc, "writer", WRITER, &[]);
+    let apply = |more: &[&str]| {
+        let words = ["apply", "-s", "two-phase", "--record", "applied.pio", "--"].map(str::to_owned);
+        let program = ["./writer", "out.bin"].iter().chain(more).map(|&word| word.to_owned());
+        place.pioscope(words.into_iter().chain(mpiexec(&mpi, 2)).chain(program))
+    };
+    let unknown = apply(&[]).succeeds();
+    assert!(!unknown.err.contains("predicted") && !unknown.err.contains("calibrate"), "{}", unknown.err);
+
+    let history = calibrate(&place, ".").with_extension("runs.jsonl");
+    let known = apply(&[]).succeeds();
+    assert!(known.err.contains("pioscope: I/O time ") && known.err.contains(", predicted "), "{}", known.err);
+    let pairs = fs::read_to_string(&history).unwrap();
+    assert_eq!(pairs.lines().count(), 1, "{pairs}");
+    assert!(pairs.contains("\"strategy\":\"two-phase\",\"ranks\":2,"), "{pairs}");
+    assert!(pairs.contains("./writer out.bin"), "{pairs}");
+    let predicted = place.pioscope(["predict", "applied.pio", "-s", "two-phase"]).succeeds();
+    assert!(unwrapped(&predicted).contains("1 run compared"), "{}", predicted.out);
+    // It is the same run, predicted from the same calls.
+    place
+        .pioscope(["predict", "applied.pio", "-s", "two-phase", "--measured", "here/two-phase=applied.pio"])
+        .succeeds();
+    assert_eq!(fs::read_to_string(&history).unwrap(), pairs);
+
+    // A job that failed is no measurement, and what goes wrong behind a job is not the job's.
+    assert_eq!(apply(&["fail"]).code, Some(7));
+    assert_eq!(fs::read_to_string(&history).unwrap(), pairs);
+    fs::remove_file(&history).unwrap();
+    fs::create_dir(&history).unwrap();
+    apply(&[]).succeeds();
+}
