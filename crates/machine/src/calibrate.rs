@@ -4,13 +4,14 @@
 //! file in a folder of the caller's choice. Each number is the median of several runs. The data stay in the page cache:
 //! what a disk behind it takes is not measured (and a program that writes less than the cache does not notice it).
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::hint::{black_box, spin_loop};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -30,12 +31,17 @@ pub struct CalibrateError {
 
 const RUNS: usize = 5;
 const BLOCK: usize = 1 << 20;
-/// Bytes of the file that each writer writes: well above processor caches, well below what makes a kernel write back.
-const FILE_BLOCKS: u64 = 32;
+/// Where the cost of a call may leave the line between small and large ones: kernels take larger pages from about here on.
+const MIDDLE: usize = 64 << 10;
+/// Memory that calls read from and write to in turn: more than processors' caches hold, as in programs.
+const MEMORY: usize = 64 << 20;
+/// Bytes of the file: well above processor caches, well below what makes a kernel write back.
+const FILE_BYTES: usize = 32 << 20;
+/// Calls of one size, at most.
+const MOST_CALLS: usize = 4096;
 const SMALL_CALLS: u64 = 20_000;
 const SMALL_BYTES: usize = 8;
 const PAGE: usize = 4096;
-const FILE_PAGES: u64 = 4096;
 /// Bytes of a processor's cache line.
 const LINE: usize = 64;
 const OPENS: u64 = 500;
@@ -66,7 +72,7 @@ pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machin
     progress("seeking, writing and reading");
     let (seek, accesses) = measure_calls(&scratch.path).map_err(on_file())?;
     progress("writing one file from several threads");
-    let exclusive_writes = cores == 1 || measure_exclusion(&scratch.path).map_err(on_file())?;
+    let exclusive_writes = cores == 1 || measure_exclusion(&scratch.path, cores).map_err(on_file())?;
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let third = Duration::from_picoseconds(hop.picoseconds() / 3);
     Ok(Machine {
@@ -103,11 +109,11 @@ impl Machine {
          nodes.switch: threads, two a core, that do nothing but let each other go first.\n\
          nodes.quantum: threads, two a core, that compute: how long one goes on until another has its turn.\n\
          messages: a number passed between two spinning threads, in three equal shares; an MPI library adds to it.\n\
-         calls: 8-byte calls one after the other and 1 MiB calls on a file in the page cache, from and to memory that is\n\
-         aligned to cache lines; the disk behind it is not measured.\n\
-         calls.new-pages: what 4 KiB and 1 MiB writes to an empty file take beyond that.\n\
+         calls: calls of 8 bytes, 64 KiB and 1 MiB one after the other on a file in the page cache, from and to memory that\n\
+         is aligned to cache lines and in no processor's cache; the disk behind it is not measured.\n\
+         calls.new-pages: what writes of 4 KiB, 64 KiB and 1 MiB to an empty file take beyond that.\n\
          calls.collective-waits: not measured; so it is in Pioscope's MPI-IO.\n\
-         storage.exclusive-writes: whether two threads write one file slower than two files."
+         storage.exclusive-writes: whether a thread's small writes wait while another makes a large one to the same file."
     }
 }
 
@@ -137,10 +143,39 @@ fn measure_copy() -> Copy {
 
 /// A message between two threads that wait for it actively: one way.
 fn measure_hop(cores: u32) -> Duration {
-    let baton = AtomicU64::new(0);
-    let wait_for = |turn: u64| {
+    time(median(|| {
+        let baton = Baton::default();
+        thread::scope(|scope| {
+            scope.spawn(|| baton.answer(cores));
+            let start = Instant::now();
+            baton.serve(cores);
+            start.elapsed().as_secs_f64() / (2 * HOPS) as f64
+        })
+    }))
+}
+
+/// Goes forth and back between two threads: afterwards both run, each on a core of its own if there are two.
+#[derive(Default)]
+struct Baton(AtomicU64);
+
+impl Baton {
+    fn serve(&self, cores: u32) {
+        for hop in 0..HOPS {
+            self.0.store(2 * hop + 1, Ordering::Release);
+            self.wait_for(2 * hop + 2, cores);
+        }
+    }
+
+    fn answer(&self, cores: u32) {
+        for hop in 0..HOPS {
+            self.wait_for(2 * hop + 1, cores);
+            self.0.store(2 * hop + 2, Ordering::Release);
+        }
+    }
+
+    fn wait_for(&self, turn: u64, cores: u32) {
         let mut spins = 0_u32;
-        while baton.load(Ordering::Acquire) != turn {
+        while self.0.load(Ordering::Acquire) != turn {
             spins += 1;
             // With one core the other thread needs it.
             if cores == 1 || spins > 10_000 {
@@ -149,24 +184,7 @@ fn measure_hop(cores: u32) -> Duration {
                 spin_loop();
             }
         }
-    };
-    time(median(|| {
-        baton.store(0, Ordering::Release);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                for hop in 0..HOPS {
-                    wait_for(2 * hop + 1);
-                    baton.store(2 * hop + 2, Ordering::Release);
-                }
-            });
-            let start = Instant::now();
-            for hop in 0..HOPS {
-                baton.store(2 * hop + 1, Ordering::Release);
-                wait_for(2 * hop + 2);
-            }
-            start.elapsed().as_secs_f64() / (2 * HOPS) as f64
-        })
-    }))
+    }
 }
 
 /// A change of process on a core: threads, twice as many as cores, that do nothing but let others go first, as ranks do
@@ -244,73 +262,115 @@ struct Accesses {
 
 fn measure_calls(path: &Path) -> io::Result<(Duration, Accesses)> {
     // Some processors copy to memory that is not aligned at an eighth of the speed. Programs' is as it may be.
-    let mut memory = vec![1_u8; BLOCK + LINE];
+    let mut memory = vec![1_u8; MEMORY + LINE];
     let begin = memory.as_ptr().align_offset(LINE);
-    let block = &mut memory[begin..begin + BLOCK];
-    let (mut seeks, mut small_writes, mut small_reads) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut writes, mut reads, mut new_blocks, mut new_pages) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let memory = &mut memory[begin..begin + MEMORY];
+    let mut seeks = Vec::new();
+    let (mut reads, mut writes, mut new_pages) = (BySize::default(), BySize::default(), BySize::default());
     for _ in 0..RUNS {
-        let at = |index: u64| index * BLOCK as u64;
-        let file = fresh(path)?;
-        new_pages.push(each(FILE_PAGES, |index| file.write_all_at(&block[..PAGE], index * PAGE as u64))?);
-        let mut file = fresh(path)?;
-        new_blocks.push(each(FILE_BLOCKS, |index| file.write_all_at(block, at(index)))?);
-        writes.push(each(FILE_BLOCKS, |index| file.write_all_at(block, at(index)))?);
-        reads.push(each(FILE_BLOCKS, |index| file.read_exact_at(block, at(index)))?);
-        let (small, place) = (&mut block[..SMALL_BYTES], |index: u64| index * SMALL_BYTES as u64);
-        small_writes.push(each(SMALL_CALLS, |index| file.write_all_at(small, place(index)))?);
-        small_reads.push(each(SMALL_CALLS, |index| file.read_exact_at(small, place(index)))?);
+        for size in [PAGE, MIDDLE, BLOCK] {
+            let file = fresh(path)?;
+            new_pages.of(size).push(in_turn(memory, size, |part, offset| file.write_all_at(part, offset))?);
+            if size != PAGE {
+                writes.of(size).push(in_turn(memory, size, |part, offset| file.write_all_at(part, offset))?);
+                reads.of(size).push(in_turn(memory, size, |part, offset| file.read_exact_at(part, offset))?);
+            }
+        }
+        let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+        let (small, place) = (&mut memory[..SMALL_BYTES], |index: u64| index * SMALL_BYTES as u64);
+        let written = each(SMALL_CALLS, |index| file.write_all_at(small, place(index)))?;
+        writes.of(SMALL_BYTES).push(written);
+        let read = each(SMALL_CALLS, |index| file.read_exact_at(small, place(index)))?;
+        reads.of(SMALL_BYTES).push(read);
         seeks.push(each(SMALL_CALLS, |index| {
             io::Seek::seek(&mut file, io::SeekFrom::Start(index)).map(drop)
         })?);
     }
-    let (large_write, small_write) = (middle(writes), middle(small_writes));
-    let written = cost((SMALL_BYTES, small_write), (BLOCK, large_write));
-    let of_a_page = small_write + (large_write - small_write).max(0.0) * PAGE as f64 / BLOCK as f64;
-    let accesses = Accesses {
-        read: cost((SMALL_BYTES, middle(small_reads)), (BLOCK, middle(reads))),
-        write: written,
-        new_pages: cost((PAGE, middle(new_pages) - of_a_page), (BLOCK, middle(new_blocks) - large_write)),
-    };
-    Ok((time(middle(seeks)), accesses))
-}
-
-/// What a call and its bytes take, from the seconds of a small and of a large one.
-fn cost(small: (usize, f64), large: (usize, f64)) -> CallCost {
-    let per_byte = (large.1 - small.1).max(0.0) / (large.0 - small.0) as f64;
-    CallCost { call: time(small.1 - per_byte * small.0 as f64), bandwidth: rate(per_byte) }
-}
-
-/// Whether the kernel lets one thread wait while another writes the same file: two threads, one file against two.
-fn measure_exclusion(path: &Path) -> io::Result<bool> {
-    let second = Scratch { path: path.with_extension("second") };
-    let mut ratios = Vec::new();
-    for _ in 0..RUNS {
-        let apart = together(&fresh(path)?, &fresh(&second.path)?)?;
-        let file = fresh(path)?;
-        ratios.push(together(&file, &file)? / apart);
+    let (read, write) = (cost(&reads.middles()), cost(&writes.middles()));
+    // The write itself is in what was measured.
+    let mut beyond = new_pages.middles();
+    for (size, seconds) in &mut beyond {
+        *seconds -= write.call.seconds() + write.moving(*size as u64).seconds();
     }
-    // Without exclusion the ratio is near 1, with it near 2.
-    Ok(middle(ratios) > 1.4)
+    Ok((time(middle(seeks)), Accesses { read, write, new_pages: cost(&beyond) }))
 }
 
-/// Two threads write, each its own half of the offsets. Seconds.
-fn together(first: &File, second: &File) -> io::Result<f64> {
-    let block = vec![1_u8; BLOCK];
-    let ready = Barrier::new(2);
-    let write = |file: &File, half: u64| {
-        ready.wait();
-        let start = Instant::now();
-        let base = half * FILE_BLOCKS;
-        (base..base + FILE_BLOCKS).try_for_each(|index| file.write_all_at(&block, index * BLOCK as u64))?;
-        Ok(start.elapsed().as_secs_f64())
-    };
+/// Seconds of one call of this size, from or to memory and a file, one after the other in both.
+fn in_turn(
+    memory: &mut [u8],
+    size: usize,
+    mut call: impl FnMut(&mut [u8], u64) -> io::Result<()>,
+) -> io::Result<f64> {
+    let (count, parts) = ((FILE_BYTES / size).min(MOST_CALLS), memory.len() / size);
+    each(count as u64, |index| {
+        let begin = index as usize % parts * size;
+        call(&mut memory[begin..begin + size], index * size as u64)
+    })
+}
+
+/// Seconds of each run, by the size of the calls.
+#[derive(Default)]
+struct BySize(BTreeMap<usize, Vec<f64>>);
+
+impl BySize {
+    fn of(&mut self, size: usize) -> &mut Vec<f64> {
+        self.0.entry(size).or_default()
+    }
+
+    fn middles(self) -> Vec<(usize, f64)> {
+        self.0.into_iter().map(|(size, runs)| (size, middle(runs))).collect()
+    }
+}
+
+/// What a call and its bytes take, from the seconds of calls of three sizes, ascending: the call lies on the line through
+/// the first two.
+fn cost(seconds: &[(usize, f64)]) -> CallCost {
+    let &[small, between, large] = seconds else { unreachable!("three sizes are measured") };
+    let slope = |low: (usize, f64), high: (usize, f64)| (high.1 - low.1).max(0.0) / (high.0 - low.0) as f64;
+    let call = (small.1 - slope(small, between) * small.0 as f64).max(0.0);
+    CallCost {
+        call: time(call),
+        bandwidth: rate(slope(between, large)),
+        sizes: vec![(between.0 as u64, time(between.1.max(call)))],
+    }
+}
+
+/// Whether the kernel lets one thread wait while another writes the same file: how many small writes a thread makes while
+/// another makes a large one, to the same file and to two.
+fn measure_exclusion(path: &Path, cores: u32) -> io::Result<bool> {
+    let second = Scratch { path: path.with_extension("second") };
+    let (mut same, mut apart) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let (file, other) = (fresh(path)?, fresh(&second.path)?);
+        apart.push(small_beside_large(&other, &file, cores)?);
+        same.push(small_beside_large(&file, &file, cores)?);
+    }
+    Ok(middle(same) < middle(apart) / 4.0)
+}
+
+/// How many small writes are made to one file while a large one is made to another, or to the same.
+fn small_beside_large(small: &File, large: &File, cores: u32) -> io::Result<f64> {
+    let data = vec![1_u8; FILE_BYTES];
+    let (baton, begins, is_over) = (Baton::default(), AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
-        let other = scope.spawn(|| write(second, 1));
-        let mine: io::Result<f64> = write(first, 0);
-        let others = other.join().unwrap_or_else(|_| Err(io::Error::other("the second writer ended early")));
-        Ok(mine?.max(others?))
+        let writer = scope.spawn(|| {
+            baton.answer(cores);
+            begins.store(true, Ordering::Release);
+            let written = large.write_all_at(&data, 0);
+            is_over.store(true, Ordering::Release);
+            written
+        });
+        baton.serve(cores);
+        while !begins.load(Ordering::Acquire) {
+            spin_loop();
+        }
+        let mut count = 0.0;
+        while !is_over.load(Ordering::Acquire) {
+            small.write_all_at(&[1], FILE_BYTES as u64)?;
+            count += 1.0;
+        }
+        writer.join().unwrap_or_else(|_| Err(io::Error::other("the large write ended early")))?;
+        Ok(count)
     })
 }
 
@@ -392,6 +452,19 @@ mod tests {
     fn a_folder_that_is_not_there_is_named() {
         let error = calibrate(Path::new("/no/such/folder"), &mut |_| {}).unwrap_err().to_string();
         assert!(error.starts_with("/no/such/folder/.pioscope-calibrate-"), "{error}");
+    }
+
+    #[test]
+    fn a_call_costs_what_was_measured_of_its_size() {
+        let measured = [(8, 1e-6 + 8e-9), (64 << 10, 66.536e-6), (1 << 20, 66.536e-6 + 983.04e-6 / 2.0)];
+        let found = cost(&measured);
+        let seconds = |bytes| found.call.seconds() + found.moving(bytes).seconds();
+        for (bytes, expected) in [(0, 1e-6), (32 << 10, 33.77e-6), (64 << 10, 66.5e-6), (1 << 20, 558e-6)] {
+            assert!((seconds(bytes) / expected - 1.0).abs() < 0.01, "{bytes}: {} {expected}", seconds(bytes));
+        }
+        // Noise makes a larger call cheaper: none takes less than a smaller one.
+        let found = cost(&[(8, 3e-6), (64 << 10, 2e-6), (1 << 20, 1e-6)]);
+        assert!(found.call == time(3e-6) && found.moving(1 << 19).seconds() < 1e-7, "{found:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::machine::{CallCost, Copy, IoNodePlacement, IoNodes, Machine, Nodes, Pieces, Storage};
-use crate::quantity::size_text;
+use crate::quantity::{Duration, size_text};
 
 impl Machine {
     /// The description as TOML, after a comment of these lines. [`Machine::parse`] reads the same machine from it.
@@ -74,11 +74,9 @@ impl Machine {
             "\n[calls]\nopen = \"{}\"\nclose = \"{}\"\nseek = \"{}\"",
             calls.open, calls.close, calls.seek
         )?;
-        for (name, access) in [("read", &calls.read), ("write", &calls.write)] {
-            writeln!(out, "{name} = {{ call = \"{}\", bandwidth = \"{}\" }}", access.call, access.bandwidth)?;
-        }
-        if let Some(CallCost { call, bandwidth }) = &calls.new_pages {
-            writeln!(out, "new-pages = {{ call = \"{call}\", bandwidth = \"{bandwidth}\" }}")?;
+        writeln!(out, "read = {}\nwrite = {}", call_text(&calls.read), call_text(&calls.write))?;
+        if let Some(new_pages) = &calls.new_pages {
+            writeln!(out, "new-pages = {}", call_text(new_pages))?;
         }
         if calls.collective_waits {
             writeln!(out, "collective-waits = true")?;
@@ -88,6 +86,13 @@ impl Machine {
         }
         Ok(())
     }
+}
+
+fn call_text(CallCost { call, bandwidth, sizes }: &CallCost) -> String {
+    let size = |(bytes, time): &(u64, Duration)| format!("{{ bytes = \"{bytes} B\", time = \"{time}\" }}");
+    let sizes: Vec<String> = sizes.iter().map(size).collect();
+    let sizes = if sizes.is_empty() { String::new() } else { format!(", sizes = [{}]", sizes.join(", ")) };
+    format!("{{ call = \"{call}\", bandwidth = \"{bandwidth}\"{sizes} }}")
 }
 
 fn copy_text(copy: &Copy) -> String {

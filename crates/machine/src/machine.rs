@@ -207,8 +207,28 @@ pub struct Calls {
 pub struct CallCost {
     /// For each call.
     pub call: Duration,
-    /// And for its bytes.
+    /// And for its bytes: all of them, or those beyond the largest of `sizes`.
     pub bandwidth: Bandwidth,
+    /// Sizes in bytes, ascending, and what a call of that size takes in all; one between them lies on the line between two.
+    pub sizes: Vec<(u64, Duration)>,
+}
+
+impl CallCost {
+    /// What so many bytes take, beyond the call.
+    pub fn moving(&self, bytes: u64) -> Duration {
+        let call = self.call.picoseconds();
+        let (mut below, mut there) = (0, call);
+        for (size, time) in &self.sizes {
+            let time = time.picoseconds().max(there);
+            if bytes < *size {
+                let part = u128::from(bytes - below) * u128::from(time - there) / u128::from(size - below);
+                return Duration::from_picoseconds(there - call + part as u64);
+            }
+            (below, there) = (*size, time);
+        }
+        let beyond = self.bandwidth.time_of(bytes - below).picoseconds();
+        Duration::from_picoseconds((there - call).saturating_add(beyond))
+    }
 }
 
 pub(crate) const MOST_NODES: u32 = 1 << 20;
@@ -414,12 +434,17 @@ fn pieces(mut section: Section<'_>) -> Result<Pieces, MachineError> {
 
 fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
     let access = |mut section: Section<'_>| -> Result<CallCost, MachineError> {
-        let access = CallCost {
-            call: section.duration("call", "1000 s")?,
-            bandwidth: section.bandwidth("bandwidth")?,
-        };
+        let (call, bandwidth) = (section.duration("call", "1000 s")?, section.bandwidth("bandwidth")?);
+        let mut sizes: Vec<(u64, Duration)> = Vec::new();
+        if section.has("sizes") {
+            for mut one in section.sections("sizes")? {
+                let least = sizes.last().map_or(1, |(last, _)| last + 1);
+                sizes.push((one.size("bytes", least..=1 << 40)?, one.duration("time", "1000 s")?));
+                one.finish()?;
+            }
+        }
         section.finish()?;
-        Ok(access)
+        Ok(CallCost { call, bandwidth, sizes })
     };
     let calls = Calls {
         open: section.duration("open", "1000 s")?,

@@ -99,7 +99,7 @@ fn a_misspelt_key_is_named_before_the_one_that_is_missing() {
     let text = include_str!("../../../machines/sp-argonne.toml");
     let text = text.replace("switch = \"0 s\"", "").replace("read = { call", "read = { cal");
     let found = Machine::parse("my.toml", &text).unwrap_err().to_string();
-    assert!(found.contains(": unknown key 'calls.read.cal' (known here: call, bandwidth)"), "{found}");
+    assert!(found.contains(": unknown key 'calls.read.cal' (known here: call, bandwidth, sizes)"), "{found}");
     // A key that other kinds have is no misspelling.
     let found = message("radix = 4", "arity = 4");
     assert!(found.contains(": 'network.radix' is missing (expected a whole number"), "{found}");

@@ -87,9 +87,9 @@ impl Engine<'_> {
             }
             Direction::Write => (&self.machine.calls.write, true),
         };
-        let moving = if moves { access.bandwidth.time_of(bytes) } else { Duration::ZERO };
+        let moving = if moves { access.moving(bytes) } else { Duration::ZERO };
         let allocating = new_pages.map_or(Duration::ZERO, |cost| cost.call);
-        let filling = new_pages.map_or(Duration::ZERO, |cost| cost.bandwidth.time_of(new));
+        let filling = new_pages.map_or(Duration::ZERO, |cost| cost.moving(new));
         let cost = [access.call, moving, allocating, filling, self.analysis_time(rank, direction)]
             .iter()
             .fold(0_u64, |sum, part| sum.saturating_add(part.picoseconds()));
@@ -231,7 +231,7 @@ impl Engine<'_> {
         let bytes = transfer.current.map_or(0, |request| request.bytes);
         match part.direction {
             Direction::Read => {
-                let moving = self.machine.calls.read.bandwidth.time_of(bytes);
+                let moving = self.machine.calls.read.moving(bytes);
                 self.compute(part.rank, moving, Then::Complete);
             }
             Direction::Write => self.complete(part.rank),
