@@ -21,6 +21,12 @@ def pioscope(profile="release"):
 
 
 def environment():
+    """The environment of what tools run: that of MPI jobs, and a cache that is not the user's. What `pioscope` learns from their
+    runs is of no use to the user's predictions, and what it learned from the user's must not change theirs."""
+    return any_ranks() | {"XDG_CACHE_HOME": str(ROOT / "target/cache")}
+
+
+def any_ranks():
     """The environment for MPI jobs: any number of ranks on this machine, under any MPI, root or not."""
     lines = (ROOT / "crates/mpi/src/any_ranks.env").read_text().splitlines()
     return os.environ | dict(line.split("=", 1) for line in lines if not line.startswith("#"))

@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent))
-from tree import environment  # noqa: E402
+from tree import any_ranks  # noqa: E402
 
 # Where the cluster keeps its state: a tmpfs in its own mount namespace, which all nodes see.
 STATE = Path("/mnt")
@@ -187,7 +187,7 @@ class Cluster:
         variables["PRTE_MCA_rmaps_default_mapping_policy"] = "slot:oversubscribe"
         if self.chosen.servers:
             variables["PIOSCOPE_CLUSTER_STORE"] = str(self.store_file())
-        return environment() | variables
+        return any_ranks() | variables
 
 
 def main():

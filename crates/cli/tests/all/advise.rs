@@ -197,6 +197,7 @@ fn an_interrupt_ends_it_all() {
         .args(["--", "sh", "-c", &script])
         .current_dir(place.path())
         .envs(any_ranks())
+        .env("XDG_CACHE_HOME", place.cache())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()

@@ -254,7 +254,8 @@ fn a_refused_job_is_told_the_option_that_helps() {
         for (name, _) in any_ranks() {
             command.env_remove(name);
         }
-        command.current_dir(place.path()).args(verb).arg("--").arg(&mpi.mpiexec).args(options);
+        command.current_dir(place.path()).env("XDG_CACHE_HOME", place.cache());
+        command.args(verb).arg("--").arg(&mpi.mpiexec).args(options);
         let output = command.args(["-n", "4000", "./program", "0"]).output().unwrap();
         assert!(!output.status.success());
         String::from_utf8_lossy(&output.stderr).into_owned()
