@@ -33,6 +33,7 @@ mod site;
 mod strategy;
 mod two_phase;
 mod views;
+mod waiting;
 
 pub use access::{Access, Direction, Group, IoError, Piece, Rank, Slot};
 pub use auto::Auto;
@@ -52,3 +53,4 @@ pub use site::{Context, Gaps, Site, Via, Views};
 pub use strategy::Strategy;
 pub use two_phase::TwoPhase;
 pub use views::ViewExchange;
+pub use waiting::Waiting;

@@ -142,9 +142,9 @@ impl Communicator {
 
     /// After a look that found nothing: sleeps until a message comes if `backoff` says that it is time to.
     pub(crate) fn wait(&self, backoff: &mut Backoff) {
-        let Some(waited) = backoff.next(self.is_local()) else { return };
-        let Some((room, must_send)) = self.waiting_room() else { return backoff::doze(waited) };
-        if !room.sleep(if must_send { backoff::SLEEP_BEFORE_SENDING } else { backoff::LONGEST_SLEEP }) {
+        let Some(longest) = backoff.next(self.is_local()) else { return };
+        let Some((room, must_send)) = self.waiting_room() else { return std::thread::sleep(longest) };
+        if !room.sleep(if must_send { backoff::SLEEP_BEFORE_SENDING } else { longest }) {
             self.poke();
         }
     }
