@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROUNDS = 15, SMALL_CALLS = 2000 };
+enum { ROUNDS = 7, SMALL_CALLS = 2000 };
 
 static int rank, ranks;
 static FILE *results; /* of rank 0 */
@@ -73,8 +73,8 @@ static void meet_asleep(void) {
 }
 
 int main(int count, char **arguments) {
-  double first_open, opens[ROUNDS], closes[ROUNDS], views[ROUNDS], barriers[ROUNDS];
-  char bytes[8] = "pioscope";
+  double first_open, first_view, first_close, opens[ROUNDS], closes[ROUNDS], views[ROUNDS], collectives[ROUNDS], barriers[ROUNDS];
+  char bytes[16] = "pioscope";
   MPI_File file;
   MPI_Datatype every;
   MPI_Comm node;
@@ -84,11 +84,6 @@ int main(int count, char **arguments) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (count != 3) need(MPI_ERR_ARG, "probe FILE RESULTS: reading arguments");
   if (rank == 0 && (results = fopen(arguments[2], "w")) == NULL) need(MPI_ERR_FILE, "opening the file for results");
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  MPI_Comm_size(node, &beside);
-  MPI_Comm_free(&node);
-  MPI_Allreduce(MPI_IN_PLACE, &beside, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (rank == 0) fprintf(results, "ranks-a-node %d\n", beside);
   MPI_Type_vector(64, 8, 8 * ranks, MPI_BYTE, &every);
   MPI_Type_commit(&every);
 
@@ -96,7 +91,14 @@ int main(int count, char **arguments) {
   double start = MPI_Wtime();
   need(MPI_File_open(MPI_COMM_WORLD, arguments[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file), "MPI_File_open");
   first_open = MPI_Wtime() - start;
+  start = MPI_Wtime();
+  need(MPI_File_set_view(file, rank * 8, MPI_BYTE, every, "native", MPI_INFO_NULL), "MPI_File_set_view");
+  first_view = MPI_Wtime() - start;
   need(MPI_File_write_at(file, rank * 8, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
+  start = MPI_Wtime();
+  need(MPI_File_close(&file), "MPI_File_close");
+  first_close = MPI_Wtime() - start;
+  need(MPI_File_open(MPI_COMM_WORLD, arguments[1], MPI_MODE_RDWR, MPI_INFO_NULL, &file), "MPI_File_open");
   /* A barrier in between would be paid for here: ranks that share processors leave it one after the other. */
   for (int i = 0; i < ROUNDS; i++) {
     start = MPI_Wtime();
@@ -112,18 +114,32 @@ int main(int count, char **arguments) {
     need(MPI_File_set_view(file, rank * 8, MPI_BYTE, every, "native", MPI_INFO_NULL), "MPI_File_set_view");
     views[i] = MPI_Wtime() - start;
   }
+  for (int i = 0; i < ROUNDS; i++) {
+    start = MPI_Wtime();
+    /* Two pieces, so that those of all ranks are mixed. */
+    need(MPI_File_write_all(file, bytes, 16, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_all");
+    collectives[i] = MPI_Wtime() - start;
+  }
   need(MPI_File_close(&file), "MPI_File_close");
   for (int i = 0; i < ROUNDS; i++) {
     start = MPI_Wtime();
     MPI_Barrier(MPI_COMM_WORLD);
     barriers[i] = MPI_Wtime() - start;
   }
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_size(node, &beside);
+  MPI_Comm_free(&node);
+  MPI_Allreduce(MPI_IN_PLACE, &beside, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (rank == 0) fprintf(results, "ranks-a-node %d\n", beside);
   if (rank == 0) measure_calls(arguments[1]);
   meet_asleep();
   print_means("first-open", &first_open, 1);
+  print_means("first-view", &first_view, 1);
+  print_means("first-close", &first_close, 1);
   print_means("open", opens, ROUNDS);
   print_means("close", closes, ROUNDS);
   print_means("view", views, ROUNDS);
+  print_means("collective", collectives, ROUNDS);
   print_means("barrier", barriers, ROUNDS);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {

@@ -24,42 +24,63 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     mpi-io: jobs with Pioscope's library (under the two-phase strategy) and the MPI's own. call: an 8-byte write beyond the\n\
     kernel's. together: calls of all ranks one after the other, in the mean of ranks; the median of several.";
 
-/// Starts jobs, and tells a machine's description what MPI-IO costs there: a job of the user's own launcher and options
-/// (`mpiexec -n 16`), or without one jobs of several sizes on this machine, if it has an MPI. Files are in `folder`, or on the
-/// servers of `store`. Tells `progress` what is being measured.
+/// How a job is started.
+pub(crate) struct Launch {
+    /// The compiler of its programs.
+    pub mpicc: PathBuf,
+    /// The launcher and its options.
+    pub words: Vec<OsString>,
+}
+
+impl Launch {
+    /// As it is typed.
+    pub(crate) fn text(&self) -> String {
+        let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
+    }
+}
+
+/// How the jobs that measure are started: by the user's own launcher and options (`mpiexec -n 16`), or without them with
+/// several numbers of ranks on this machine, whose cores are so many; none if it has no MPI.
+///
+/// # Errors
+/// If the launcher's MPI has no compiler here.
+pub(crate) fn launches(given: &[OsString], cores: u32) -> Result<Vec<Launch>> {
+    match (given, Commands::first()) {
+        ([], Err(_)) => Ok(Vec::new()),
+        ([], Ok(Commands { mpicc, mpiexec })) => {
+            let sizes = (0..).map(|power| 1_u32 << power);
+            let sizes = sizes.take_while(|ranks| *ranks <= cores.saturating_mul(MOST_A_PROCESSOR));
+            let words = |ranks: u32| vec![mpiexec.clone().into(), "-n".into(), ranks.to_string().into()];
+            Ok(sizes.map(|ranks| Launch { mpicc: mpicc.clone(), words: words(ranks) }).collect())
+        }
+        (words, _) => {
+            let chosen = pio_mpi::compiler_for(None, words)?;
+            let mpicc = chosen.context("no mpicc beside the launcher or on the PATH")?.mpicc;
+            Ok(vec![Launch { mpicc, words: words.to_vec() }])
+        }
+    }
+}
+
+/// Starts jobs, and tells a machine's description what MPI-IO costs there. Files are in `folder`, or on the servers of
+/// `store`. Tells `progress` what is being measured.
 ///
 /// # Errors
 /// If the probe cannot be compiled, or a job fails.
 pub(crate) fn measure(
     machine: &mut Machine,
-    launch: &[OsString],
+    launches: &[Launch],
     folder: &Path,
     store: Option<&Path>,
     progress: &mut dyn FnMut(&str),
-) -> Result<bool> {
-    let jobs = match (launch, Commands::first()) {
-        ([], Err(_)) => return Ok(false),
-        ([], Ok(Commands { mpicc, mpiexec })) => {
-            let sizes = (0..).map(|power| 1_u32 << power);
-            let sizes =
-                sizes.take_while(|ranks| *ranks <= machine.nodes.cores.saturating_mul(MOST_A_PROCESSOR));
-            let job = |ranks: u32| vec![mpiexec.clone().into(), "-n".into(), ranks.to_string().into()];
-            sizes.map(|ranks| (mpicc.clone(), job(ranks))).collect::<Vec<(PathBuf, Vec<OsString>)>>()
-        }
-        (launch, _) => {
-            let chosen = pio_mpi::compiler_for(None, launch)?;
-            let mpicc = chosen.context("no mpicc beside the launcher or on the PATH")?.mpicc;
-            vec![(mpicc, launch.to_vec())]
-        }
-    };
+) -> Result<()> {
     let work = tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?;
     let mut costs = MpiIo::default();
-    for (mpicc, launch) in jobs {
-        let words: Vec<_> = launch.iter().map(|word| word.to_string_lossy()).collect();
-        progress(&format!("opening, viewing and closing files under {}", words.join(" ")));
+    for launch in launches {
+        progress(&format!("opening, viewing and closing files under {}", launch.text()));
         let job = Job {
-            probe: benchmark::compile(&mpicc, "probe", PROBE, work.path())?,
-            launch,
+            probe: benchmark::compile(&launch.mpicc, "probe", PROBE, work.path())?,
+            launch: &launch.words,
             folder: work.path(),
             store,
         };
@@ -81,17 +102,18 @@ pub(crate) fn measure(
         for together in &mut costs.pioscope.together {
             together.first_open = less(together.first_open, *open);
             together.open = less(together.open, *open);
+            together.first_close = less(together.first_close, *close);
             together.close = less(together.close, *close);
         }
     }
     machine.mpi_io = Some(costs);
-    Ok(true)
+    Ok(())
 }
 
 /// How the probe is started.
 struct Job<'a> {
     probe: PathBuf,
-    launch: Vec<OsString>,
+    launch: &'a [OsString],
     folder: &'a Path,
     store: Option<&'a Path>,
 }
@@ -110,7 +132,7 @@ impl Job<'_> {
             Some(_) => format!("pioscope:.pioscope-calibrate-{}", std::process::id()).into(),
             None => self.folder.join("data").into_os_string(),
         };
-        let mut command = self.launch.clone();
+        let mut command = self.launch.to_vec();
         command.extend([self.probe.clone().into_os_string(), file, results.clone().into_os_string()]);
         let store = self.store.map(Path::to_owned);
         let how = || How { strategy: Strategy::TwoPhase, hints: Hints::default(), store };
@@ -130,8 +152,11 @@ fn middle(found: &[(Duration, Together)]) -> (Duration, Together) {
         ranks: found[0].1.ranks,
         first_open: of(|one| one.1.first_open),
         open: of(|one| one.1.open),
+        first_close: of(|one| one.1.first_close),
         close: of(|one| one.1.close),
+        first_view: of(|one| one.1.first_view),
         view: of(|one| one.1.view),
+        collective: of(|one| one.1.collective),
         barrier: of(|one| one.1.barrier),
     };
     (of(|one| one.0), together)
@@ -161,8 +186,11 @@ fn read(text: &str) -> Result<(Duration, Together)> {
         ranks,
         first_open: time("first-open")?,
         open: time("open")?,
+        first_close: time("first-close")?,
         close: time("close")?,
+        first_view: time("first-view")?,
         view: time("view")?,
+        collective: time("collective")?,
         barrier: time("barrier")?,
     };
     Ok((time("call")?, together))
@@ -174,12 +202,13 @@ mod tests {
 
     #[test]
     fn results_are_read_or_refused() {
-        let text = "ranks-a-node 4\ncall 0.000001500 0 0\nfirst-open 0.004 0 0\nopen 0.0002 0 0\nclose 0.0001 0 0\n\
-                    view 0.00005 0 0\nbarrier 0.00001 0 0\n";
+        let text = "ranks-a-node 4\ncall 0.000001500 0 0\nfirst-open 0.004 0 0\nfirst-view 0.001 0 0\nfirst-close 0.002 0 0\n\
+                    open 0.0002 0 0\nclose 0.0001 0 0\nview 0.00005 0 0\ncollective 0.0003 0 0\n\
+                    barrier 0.00001 0 0\n";
         let (call, together) = read(text).unwrap();
         assert_eq!((call.picoseconds(), together.ranks), (1_500_000, 4));
         assert_eq!((together.first_open.seconds(), together.barrier.seconds()), (0.004, 0.000_01));
-        let error = read(&text.replace("close", "clothes")).unwrap_err().to_string();
+        let error = read(&text.replace("\nclose", "\nclothes")).unwrap_err().to_string();
         assert_eq!(error, "expected a line 'close'");
         assert!(read(&text.replace("0.004", "soon")).unwrap_err().to_string().contains("first-open"));
     }

@@ -47,6 +47,7 @@ const LINE: usize = 64;
 const OPENS: u64 = 500;
 const HOPS: u64 = 5_000;
 const YIELDS: u64 = 20_000;
+const WAKES: u64 = 4_000;
 const TURNS_FOR: std::time::Duration = std::time::Duration::from_millis(300);
 const A_TURN_AT_LEAST: std::time::Duration = std::time::Duration::from_micros(300);
 const PIECE: usize = 64;
@@ -65,6 +66,7 @@ pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machin
     let switch = measure_switch(cores);
     progress("sharing processors");
     let quantum = measure_quantum(cores);
+    let wake = measure_wake(cores);
     let scratch = Scratch { path: folder.join(format!(".pioscope-calibrate-{}", std::process::id())) };
     let on_file = || failed(scratch.path.display().to_string());
     progress("opening and closing files");
@@ -78,7 +80,7 @@ pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machin
     Ok(Machine {
         name: "this-machine".to_owned(),
         source: format!("measured on host '{}', files in {}", host.trim(), folder.display()),
-        nodes: Nodes { count: 1, cores, switch, quantum, copy: copy.clone() },
+        nodes: Nodes { count: 1, cores, switch, quantum, wake, copy: copy.clone() },
         messages: Messages { send: third, receive: third, local_latency: third },
         // One node: no message crosses a link.
         network: Network {
@@ -108,6 +110,7 @@ impl Machine {
          nodes.copy: 1 MiB copies, and what pieces of 64 bytes cost beyond their bytes.\n\
          nodes.switch: threads, two a core, that do nothing but let each other go first.\n\
          nodes.quantum: threads, two a core, that compute: how long one goes on until another has its turn.\n\
+         nodes.wake: two threads that wake each other and sleep.\n\
          messages: a number passed between two spinning threads, in three equal shares; an MPI library adds to it.\n\
          calls: calls of 8 bytes, 64 KiB and 1 MiB one after the other on a file in the page cache, from and to memory that\n\
          is aligned to cache lines and in no processor's cache; the disk behind it is not measured.\n\
@@ -234,6 +237,34 @@ fn measure_quantum(cores: u32) -> Duration {
     // Interruptions by what else runs here are shorter than turns.
     lengths.retain(|length| *length > A_TURN_AT_LEAST.as_secs_f64());
     if lengths.is_empty() { Nodes::USUAL_QUANTUM } else { time(middle(lengths)) }
+}
+
+/// From waking a thread that sleeps to its first step: two threads that do so by turns, on processors of their own.
+fn measure_wake(cores: u32) -> Duration {
+    if cores == 1 {
+        return Duration::ZERO;
+    }
+    let turn = AtomicU64::new(0);
+    let play = |first: u64, other: &thread::Thread| {
+        for step in (first..WAKES).step_by(2) {
+            while turn.load(Ordering::Acquire) != step {
+                thread::park();
+            }
+            turn.store(step + 1, Ordering::Release);
+            other.unpark();
+        }
+    };
+    let runs = (0..RUNS).map(|_| {
+        turn.store(0, Ordering::Release);
+        let this = thread::current();
+        thread::scope(|scope| {
+            let partner = scope.spawn(|| play(1, &this));
+            let start = Instant::now();
+            play(0, partner.thread());
+            start.elapsed().as_secs_f64() / WAKES as f64
+        })
+    });
+    time(middle(runs.collect()))
 }
 
 fn measure_open(path: &Path) -> io::Result<(Duration, Duration)> {

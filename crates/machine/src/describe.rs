@@ -27,6 +27,9 @@ impl Machine {
         if nodes.quantum != Nodes::USUAL_QUANTUM {
             writeln!(out, "quantum = \"{}\"", nodes.quantum)?;
         }
+        if nodes.wake != Duration::ZERO {
+            writeln!(out, "wake = \"{}\"", nodes.wake)?;
+        }
         writeln!(out, "copy = {}", copy_text(&nodes.copy))?;
         let messages = &self.messages;
         writeln!(out, "\n[messages]\nsend = \"{}\"\nreceive = \"{}\"", messages.send, messages.receive)?;

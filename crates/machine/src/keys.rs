@@ -8,7 +8,7 @@ use crate::section::Source;
 /// The keys of each table, by the table's name.
 const KEYS: &[(&str, &[&str])] = &[
     ("", &["name", "source", "nodes", "messages", "network", "storage", "io-node", "calls", "mpi-io"]),
-    ("nodes", &["count", "cores", "switch", "quantum", "copy"]),
+    ("nodes", &["count", "cores", "switch", "quantum", "wake", "copy"]),
     ("nodes.copy", &["bandwidth", "piece"]),
     ("messages", &["send", "receive", "local-latency"]),
     (

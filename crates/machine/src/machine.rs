@@ -46,6 +46,8 @@ pub struct Nodes {
     pub switch: Duration,
     /// How long a process keeps a core while another waits for it; not 0.
     pub quantum: Duration,
+    /// From when a process wakes another that sleeps until that one works; 0 where nobody measured it.
+    pub wake: Duration,
     /// Copying within a node's memory.
     pub copy: Copy,
 }
@@ -324,6 +326,7 @@ fn nodes(mut section: Section<'_>) -> Result<Nodes, MachineError> {
         cores: section.number("cores", 1..=MOST_CORES)?,
         switch: section.duration("switch", "1 s")?,
         quantum: quantum(&mut section)?,
+        wake: if section.has("wake") { section.duration("wake", "1 s")? } else { Duration::ZERO },
         copy: copy(section.section("copy")?)?,
     };
     section.finish()?;

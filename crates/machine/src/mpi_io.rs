@@ -36,10 +36,16 @@ pub struct Together {
     pub first_open: Duration,
     /// Another open.
     pub open: Duration,
-    /// A close.
+    /// The first close of a process.
+    pub first_close: Duration,
+    /// Another close.
     pub close: Duration,
-    /// A view that is set.
+    /// The first view that a process sets.
+    pub first_view: Duration,
+    /// Another view.
     pub view: Duration,
+    /// A collective write of a few bytes by each rank, of which one writes all; 0 where nobody measured it.
+    pub collective: Duration,
     /// A barrier of MPI. Where ranks spin, and are more than the cores, it follows from how they take turns instead.
     pub barrier: Duration,
 }
@@ -69,14 +75,22 @@ impl LibraryCosts {
         for mut job in section.sections("together")? {
             let least = together.last().map_or(1, |last| last.ranks + 1);
             let mut cost = |key| job.duration(key, "1000 s");
+            let (close, view) = (cost("close")?, cost("view")?);
             let costs = Together {
                 ranks: 0,
                 first_open: cost("first-open")?,
                 open: cost("open")?,
-                close: cost("close")?,
-                view: cost("view")?,
+                first_close: close,
+                close,
+                first_view: view,
+                view,
+                collective: Duration::ZERO,
                 barrier: cost("barrier")?,
             };
+            let mut known = |key, usual| if job.has(key) { job.duration(key, "1000 s") } else { Ok(usual) };
+            let (first_close, first_view) = (known("first-close", close)?, known("first-view", view)?);
+            let collective = known("collective", Duration::ZERO)?;
+            let costs = Together { first_close, first_view, collective, ..costs };
             together.push(Together { ranks: job.number("ranks", least..=1 << 20)?, ..costs });
             job.finish()?;
         }
@@ -100,19 +114,34 @@ impl LibraryCosts {
             ranks,
             first_open: between(|one| one.first_open),
             open: between(|one| one.open),
+            first_close: between(|one| one.first_close),
             close: between(|one| one.close),
+            first_view: between(|one| one.first_view),
             view: between(|one| one.view),
+            collective: between(|one| one.collective),
             barrier: between(|one| one.barrier),
         }
     }
 
     fn write(&self, name: &str, out: &mut String) -> std::fmt::Result {
         writeln!(out, "\n[mpi-io.{name}]\ncall = \"{}\"\ntogether = [", self.call)?;
-        for Together { ranks, first_open, open, close, view, barrier } in &self.together {
+        for one in &self.together {
+            let Together {
+                ranks,
+                first_open,
+                open,
+                first_close,
+                close,
+                first_view,
+                view,
+                collective,
+                barrier,
+            } = one;
             writeln!(
                 out,
-                "    {{ ranks = {ranks}, first-open = \"{first_open}\", open = \"{open}\", close = \"{close}\", \
-                 view = \"{view}\", barrier = \"{barrier}\" }},"
+                "    {{ ranks = {ranks}, first-open = \"{first_open}\", open = \"{open}\", \
+                 first-close = \"{first_close}\", close = \"{close}\", first-view = \"{first_view}\", \
+                 view = \"{view}\", collective = \"{collective}\", barrier = \"{barrier}\" }},"
             )?;
         }
         writeln!(out, "]")

@@ -17,11 +17,24 @@ use pio_machine::{Cpu, Duration};
 
 use crate::kernel::Time;
 
+/// Who of those that want a processor has it next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Who has waited longest (Miller and Katz).
+    Longest,
+    /// Who comes back from waiting for something else, before those whose quantum was over: these have had more. So do
+    /// kernels that share processors evenly.
+    Woken,
+}
+
 /// Round robin over processors.
 #[derive(Debug)]
 pub struct Scheduler {
     costs: Cpu,
+    next: Next,
     processors: Vec<Processor>,
+    /// Those that go before the others.
+    woken: VecDeque<u32>,
     ready: VecDeque<u32>,
     /// Of each process: what is left of its demand, picoseconds.
     demand: Vec<u64>,
@@ -77,10 +90,12 @@ enum State {
 
 impl Scheduler {
     /// Idle processors, and so many processes without demand.
-    pub fn new(costs: &Cpu, processes: u32) -> Scheduler {
+    pub fn new(costs: &Cpu, next: Next, processes: u32) -> Scheduler {
         Scheduler {
             costs: costs.clone(),
+            next,
             processors: (0..costs.count).map(|_| Processor::default()).collect(),
+            woken: VecDeque::new(),
             ready: VecDeque::new(),
             demand: vec![0; processes as usize],
             usage: Usage::default(),
@@ -90,7 +105,10 @@ impl Scheduler {
     /// A process that had none has a demand, and waits for a processor.
     pub fn demand(&mut self, now: Time, process: u32, demand: Duration, turns: &mut Vec<Turn>) {
         self.demand[process as usize] = demand.picoseconds();
-        self.ready.push_back(process);
+        match self.next {
+            Next::Longest => self.ready.push_back(process),
+            Next::Woken => self.woken.push_back(process),
+        }
         match self.processors.iter().position(|one| one.state == State::Idle) {
             // The processor that it had last, if that is idle, too.
             Some(idle) => {
@@ -120,7 +138,8 @@ impl Scheduler {
     /// A process that spins gives up: it wants no processor until its next [`Scheduler::demand`].
     pub fn block(&mut self, now: Time, process: u32, turns: &mut Vec<Turn>) {
         self.demand[process as usize] = 0;
-        self.ready.retain(|ready| *ready != process);
+        self.woken.retain(|waiting| *waiting != process);
+        self.ready.retain(|waiting| *waiting != process);
         let runs = |one: &Processor| matches!(one.state, State::Running { process: on, .. } if on == process);
         let Some(index) = self.processors.iter().position(runs) else { return };
         let State::Running { work, .. } = self.processors[index].state else { return };
@@ -225,10 +244,10 @@ impl Scheduler {
         }
     }
 
-    /// Gives the processor to whom has waited longest.
+    /// Gives the processor to whom it is due.
     fn dispatch(&mut self, now: Time, index: usize, turns: &mut Vec<Turn>) {
         let processor = &mut self.processors[index];
-        let Some(process) = self.ready.pop_front() else {
+        let Some(process) = self.woken.pop_front().or_else(|| self.ready.pop_front()) else {
             processor.state = State::Idle;
             return;
         };
@@ -245,7 +264,8 @@ impl Scheduler {
     fn run(&mut self, start: Time, index: usize, process: u32, turns: &mut Vec<Turn>) {
         let processor = &mut self.processors[index];
         let demand = self.demand[process as usize];
-        let work = if self.ready.is_empty() { demand } else { demand.min(processor.quantum) };
+        let nobody_waits = self.woken.is_empty() && self.ready.is_empty();
+        let work = if nobody_waits { demand } else { demand.min(processor.quantum) };
         processor.state = State::Running { process, work };
         processor.begin(index, start + Duration::from_picoseconds(work), turns);
     }
@@ -317,7 +337,7 @@ mod tests {
 
     /// Processes that only compute: when each is done, and what processors did. Interrupts come at the given times.
     fn compute(costs: &Cpu, demands: &[Duration], interrupts: &[Time]) -> (Vec<Time>, Usage) {
-        let mut scheduler = Scheduler::new(costs, demands.len() as u32);
+        let mut scheduler = Scheduler::new(costs, Next::Longest, demands.len() as u32);
         let (mut events, mut turns) = (Events::new(), Vec::new());
         let mut ends = vec![Time::NEVER; demands.len()];
         for (process, demand) in demands.iter().enumerate() {
@@ -340,6 +360,24 @@ mod tests {
             turns.drain(..).for_each(|turn| events.add(turn.at, Some(turn)));
         }
         (ends, scheduler.usage())
+    }
+
+    #[test]
+    fn who_comes_back_goes_before_those_whose_quantum_was_over_where_kernels_share_evenly() {
+        let next_of = |next| {
+            let (mut scheduler, mut turns) = (Scheduler::new(&costs(1, Duration::ZERO), next, 3), Vec::new());
+            // Two compute by turns; the third comes when the first has had its quantum, and waits behind the second's.
+            scheduler.demand(Time(0), 0, ms(50), &mut turns);
+            scheduler.demand(Time(0), 1, ms(50), &mut turns);
+            let first = turns.pop().expect("the first has a turn that ends");
+            assert_eq!(scheduler.end_turn(first.at, first, &mut turns), None);
+            scheduler.demand(first.at, 2, ms(1), &mut turns);
+            let second = turns.pop().expect("so has the second");
+            assert_eq!(scheduler.end_turn(second.at, second, &mut turns), None);
+            (0..3).find(|process| scheduler.is_running(*process))
+        };
+        assert_eq!(next_of(Next::Longest), Some(0));
+        assert_eq!(next_of(Next::Woken), Some(2));
     }
 
     #[test]
@@ -371,7 +409,7 @@ mod tests {
 
     #[test]
     fn who_spins_keeps_its_processor_until_it_is_stopped() {
-        let mut scheduler = Scheduler::new(&costs(1, Duration::ZERO), 2);
+        let mut scheduler = Scheduler::new(&costs(1, Duration::ZERO), Next::Longest, 2);
         let mut turns = Vec::new();
         scheduler.demand(Time(0), 0, ms(1), &mut turns);
         let first = turns.pop().unwrap();

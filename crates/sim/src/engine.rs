@@ -435,7 +435,7 @@ impl<'a> Engine<'a> {
                 let process = &mut self.processes[to as usize];
                 process.mailbox.push_back(id);
                 if std::mem::take(&mut process.idle) {
-                    self.advance(to);
+                    self.message_came(to);
                 }
             }
             Cargo::Request(part) if part.pieces > 0 && part.direction == Direction::Write => {
@@ -475,7 +475,9 @@ impl<'a> Engine<'a> {
             Then::Unlock => self.unlock(rank),
             Then::Think => self.think(rank),
             Then::Begin => self.begin(rank),
-            Then::End => self.end(rank, 0),
+            // Who spins needs a processor to see that all have come.
+            Then::Leave if self.processors.is_spinning(rank) => self.compute(rank, Duration::ZERO, Then::End),
+            Then::Leave | Then::End => self.end(rank, 0),
         }
     }
 

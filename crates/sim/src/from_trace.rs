@@ -87,6 +87,8 @@ fn ranks_of(tables: &Tables) -> BTreeMap<u32, u32> {
 
 struct Reader<'t> {
     tables: &'t Tables,
+    /// Whether how processes begin is a part of the trace: a generated one begins with its program.
+    starts_recorded: bool,
     survey: &'t Survey,
     ranks: BTreeMap<u32, u32>,
     workload: Workload,
@@ -119,7 +121,19 @@ impl<'t> Reader<'t> {
         };
         let (last_end_ns, used_ns) = (vec![0; count], vec![0; count]);
         let (last_mpi, inner) = (vec![(0, 0); count], BTreeSet::new());
-        Reader { tables, survey, ranks, workload, whole, last_end_ns, used_ns, last_mpi, inner }
+        let starts_recorded = tables.notes.iter().any(|(name, _)| name == "recorder");
+        Reader {
+            tables,
+            starts_recorded,
+            survey,
+            ranks,
+            workload,
+            whole,
+            last_end_ns,
+            used_ns,
+            last_mpi,
+            inner,
+        }
     }
 
     fn read(&mut self, event: &Event) {
@@ -143,7 +157,12 @@ impl<'t> Reader<'t> {
         let Some(what) = self.call(event) else { return };
         let gap_ns = event.start_ns.saturating_sub(self.last_end_ns[rank]);
         let used_ns = std::mem::take(&mut self.used_ns[rank]);
-        let think_ns = if self.survey.knows_think_times { used_ns.min(gap_ns) } else { gap_ns };
+        let think_ns = match self.survey.knows_think_times {
+            // Launching, and MPI_Init, in which ranks spin for each other: they come out as they came out of it.
+            true if self.starts_recorded && self.workload.programs[rank].is_empty() => 0,
+            true => used_ns.min(gap_ns),
+            false => gap_ns,
+        };
         let time = |ns: u64| Duration::from_picoseconds(ns.saturating_mul(1000));
         self.workload.programs[rank].push(Step {
             think: time(think_ns),
@@ -161,7 +180,7 @@ impl<'t> Reader<'t> {
             let program = &mut self.workload.programs[*rank as usize];
             let idle: u128 = program.iter().map(|step| u128::from(step.idle.picoseconds())).sum();
             let rest = idle.saturating_sub(u128::from(wait.waited_ns) * 1000);
-            for step in program.iter_mut().filter(|step| step.idle > Duration::ZERO) {
+            for step in program.iter_mut().skip(1).filter(|step| step.idle > Duration::ZERO) {
                 let part = u128::from(step.idle.picoseconds()) * rest / idle;
                 step.idle = Duration::from_picoseconds(part as u64);
             }
@@ -347,13 +366,13 @@ mod tests {
             let gap = |step: &Step| (step.think.picoseconds() / 1000, step.idle.picoseconds() / 1000);
             workload.programs[0].iter().map(gap).collect::<Vec<_>>()
         };
+        // How a recorded process began, it begins again.
         assert_eq!(gaps(&[], true), [(10_000, 0), (5_000, 25_000)]);
-        // It had no processor for a part of the time in which it did not compute.
-        assert_eq!(
-            gaps(&[(ProcessorWait::NOTE, "process 0: 10000 ns")], true),
-            [(10_000, 0), (5_000, 15_000)]
-        );
-        assert_eq!(gaps(&[(ProcessorWait::NOTE, "process 0: 99000 ns")], true), [(10_000, 0), (5_000, 0)]);
+        assert_eq!(gaps(&[("recorder", "")], true), [(0, 10_000), (5_000, 25_000)]);
+        // It had no processor for a part of the time in which it did not compute, before its first call, too.
+        let waited = |wait: &str| gaps(&[("recorder", ""), (ProcessorWait::NOTE, wait)], true);
+        assert_eq!(waited("process 0: 14000 ns"), [(0, 10_000), (5_000, 15_000)]);
+        assert_eq!(waited("process 0: 99000 ns"), [(0, 10_000), (5_000, 0)]);
         assert_eq!(gaps(&[], false), [(10_000, 0), (30_000, 0)]);
     }
 

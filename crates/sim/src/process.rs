@@ -42,6 +42,14 @@ pub(crate) struct Process {
     pub(crate) own_part_done: Option<Time>,
     /// Whether it has opened a file with others.
     pub(crate) has_opened: bool,
+    /// Whether it has closed one.
+    pub(crate) has_closed: bool,
+    /// Whether it has set a view.
+    pub(crate) has_viewed: bool,
+    /// The step of its program in which it last sent something to others.
+    pub(crate) talked_in: Option<usize>,
+    /// Since when it waits for a message.
+    pub(crate) idle_since: Time,
     /// Number of its last MPI-IO call.
     pub(crate) operation: u64,
     pub(crate) finished: bool,
@@ -73,6 +81,8 @@ pub(crate) enum Running {
         round: u32,
         /// Whether this round's message has been sent.
         sent: bool,
+        /// How often it meets them again.
+        left: u32,
     },
     /// A broadcast.
     Broadcast {
@@ -128,6 +138,8 @@ pub(crate) enum Then {
     Think,
     /// The call begins.
     Begin,
+    /// It goes on from a call that no rank leaves before all have come.
+    Leave,
     /// The call is over.
     End,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pio_machine::{Cpu, Duration, Machine};
 
-use crate::cpu::{Scheduler, Turn};
+use crate::cpu::{Next, Scheduler, Turn};
 use crate::kernel::Time;
 use crate::process::Process;
 
@@ -59,7 +59,10 @@ impl Processors {
             system_call: Duration::ZERO,
             interrupt: Duration::ZERO,
         };
-        let node = |ranks: Vec<u32>| Node { scheduler: Scheduler::new(&costs, ranks.len() as u32), ranks };
+        let node = |ranks: Vec<u32>| Node {
+            scheduler: Scheduler::new(&costs, Next::Woken, ranks.len() as u32),
+            ranks,
+        };
         Processors {
             nodes: ranks.into_values().map(node).collect(),
             places,

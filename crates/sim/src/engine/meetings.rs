@@ -1,11 +1,14 @@
 //! Calls in which a rank waits for the others: collective opens, closes and views, and collective calls of MPI.
 
-use pio_machine::{Duration, LibraryCosts, MpiIo};
+use pio_machine::{Duration, LibraryCosts, MpiIo, Together};
 use pio_plan::Strategy;
 
 use super::{Engine, Happening};
 use crate::process::{Content, Delivery, Key, Running, Then};
 use crate::workload::What;
+
+/// In one call: no library does more, but a description may be wrong.
+const MOST_MEETINGS: f64 = 100.0;
 
 impl Engine<'_> {
     /// Whether a rank that is through with its own part of a call has to wait for others. Who comes last lets all go on.
@@ -15,14 +18,32 @@ impl Engine<'_> {
         };
         let open = &self.workload.handles[handle.index()];
         let ranks = open.group.map_or(1, |group| self.workload.groups[group as usize].len());
+        let spins = self.mpi_io_spins();
         let process = &mut self.processes[rank as usize];
         let meets = self.machine.calls.collective_waits && (ranks > 1 || self.machine.mpi_io.is_some());
         if open.group.is_none() || !meets || process.own_part_done.is_some() {
             return false;
         }
         process.own_part_done = Some(self.now);
-        self.meet(rank, open.collective, ranks as u32);
+        process.spins = spins;
+        if spins && ranks == self.processes.len() {
+            let times = self.meetings_in_call(rank, ranks as u32);
+            self.meet_by_turns(rank, times);
+        } else {
+            self.meet(rank, open.collective, ranks as u32);
+        }
         true
+    }
+
+    /// How often ranks that spin, and share cores, wait for each other in a call of all: it took so many times as long as a
+    /// barrier.
+    fn meetings_in_call(&mut self, rank: u32, ranks: u32) -> u32 {
+        let costs = self
+            .library_costs()
+            .map_or(Together::default(), |costs| costs.of(ranks.min(self.ranks_per_node)));
+        let barrier = costs.barrier.seconds().max(f64::MIN_POSITIVE);
+        let time = self.time_together(rank, ranks).unwrap_or_default();
+        (time.seconds() / barrier).round().clamp(1.0, MOST_MEETINGS) as u32
     }
 
     /// What calls of MPI-IO cost with the library that carries them out, if that was measured.
@@ -31,39 +52,74 @@ impl Engine<'_> {
         Some(if Strategy::OWN.contains(&self.strategy) { own } else { pioscope })
     }
 
+    /// What a rank that talks with others in a collective read or write pays once for it, beyond messages as the machine
+    /// knows them: what the library does for each, and that ranks are woken, or spin where they share processors.
+    pub(super) fn time_to_talk(&mut self, rank: u32) -> Option<Duration> {
+        let (What::Access { handle, collective: true, .. }, Some(costs)) =
+            (self.step(rank), self.library_costs())
+        else {
+            return None;
+        };
+        let group = self.workload.handles[handle.index()].group?;
+        let ranks = (self.workload.groups[group as usize].len() as u32).min(self.ranks_per_node);
+        let time = costs.of(ranks).collective;
+        let process = &mut self.processes[rank as usize];
+        let is_first = process.talked_in != Some(process.begun);
+        process.talked_in = Some(process.begun);
+        (is_first && time > Duration::ZERO).then_some(time)
+    }
+
     /// How long it takes after the last rank has come until ranks leave a call of all, if that was measured.
     fn time_together(&mut self, rank: u32, ranks: u32) -> Option<Duration> {
         let costs = self.library_costs()?.of(ranks.min(self.ranks_per_node));
-        Some(match self.step(rank) {
-            What::Open(_) if !std::mem::replace(&mut self.processes[rank as usize].has_opened, true) => {
-                costs.first_open
-            }
-            What::Open(_) => costs.open,
-            What::Close(_) => costs.close,
-            What::SetView(..) => costs.view,
-            _ => costs.barrier,
-        })
+        let step = self.step(rank);
+        let process = &mut self.processes[rank as usize];
+        let (was_made, first, later) = match step {
+            What::Open(_) => (&mut process.has_opened, costs.first_open, costs.open),
+            What::Close(_) => (&mut process.has_closed, costs.first_close, costs.close),
+            What::SetView(..) => (&mut process.has_viewed, costs.first_view, costs.view),
+            _ => return Some(costs.barrier),
+        };
+        Some(if std::mem::replace(was_made, true) { later } else { first })
+    }
+
+    /// Whether ranks that wait in a call of MPI-IO take processor time from others: the MPI's own does as the MPI, Pioscope's
+    /// gives processors away.
+    pub(super) fn mpi_io_spins(&self) -> bool {
+        self.mpi_spins() && Strategy::OWN.contains(&self.strategy)
+    }
+
+    /// Whether ranks that wait in a call of MPI take processor time from others.
+    fn mpi_spins(&self) -> bool {
+        let spins = self.machine.mpi_io.as_ref().is_some_and(|mpi_io| mpi_io.spins);
+        spins && self.ranks_per_node > self.machine.nodes.cores
     }
 
     /// A collective call of MPI that no rank leaves before all have come: as long as was measured, or if ranks spin that
     /// share cores, as their turns let them.
     pub(super) fn begin_meeting(&mut self, rank: u32) {
-        let spins = self.machine.mpi_io.as_ref().is_some_and(|mpi_io| mpi_io.spins);
-        if !spins || self.ranks_per_node <= self.machine.nodes.cores {
+        if !self.mpi_spins() {
             return self.meet(rank, Key::WORLD, self.workload.ranks());
         }
+        self.meet_by_turns(rank, 1);
+    }
+
+    /// All ranks wait for each other so many times.
+    fn meet_by_turns(&mut self, rank: u32, times: u32) {
         let count = self.operations.entry((rank, Key::WORLD)).or_insert(0);
         *count += 1;
-        self.processes[rank as usize].running = Running::Meet { count: *count, round: 0, sent: false };
+        let left = times - 1;
+        self.processes[rank as usize].running = Running::Meet { count: *count, round: 0, sent: false, left };
         self.advance(rank);
     }
 
     pub(super) fn go_on_meeting(&mut self, rank: u32) {
         let ranks = self.workload.ranks();
         let process = &mut self.processes[rank as usize];
-        let Running::Meet { count, round, sent } = &mut process.running else { return };
+        let Running::Meet { count, round, sent, left } = &mut process.running else { return };
         if 1_u64 << *round >= u64::from(ranks) {
-            return self.end(rank, 0);
+            let left = *left;
+            return if left > 0 { self.meet_by_turns(rank, left) } else { self.end(rank, 0) };
         }
         if std::mem::replace(sent, true) {
             self.take_next(rank);
@@ -86,7 +142,7 @@ impl Engine<'_> {
         for rank in std::mem::take(waiting) {
             match self.time_together(rank, ranks) {
                 Some(time) => {
-                    self.processes[rank as usize].then = Then::End;
+                    self.processes[rank as usize].then = Then::Leave;
                     self.events.add(self.now + time, Happening::Resume(rank));
                 }
                 None => self.compute(rank, self.machine.messages.receive, Then::End),

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use pio_machine::Duration;
+use pio_plan::{Strategy, Waiting};
 use pio_trace::{Call, Event, Flags, Target};
 
-use super::{Cargo, Engine};
+use super::{Cargo, Engine, Happening};
 use crate::process::{Content, Delivery, Key, Running, Sending, Then};
 use crate::workload::What;
 
@@ -44,6 +45,38 @@ impl Engine<'_> {
         let (from, to) =
             (self.processes[delivery.from as usize].node, self.processes[delivery.to as usize].node);
         self.ship(from, to, delivery.bytes, Cargo::Message(id));
+    }
+
+    /// A rank that waited for messages goes on: if it sleeps, a while after the first has come.
+    pub(super) fn message_came(&mut self, rank: u32) {
+        let late = self.sleeps_on(rank);
+        if late == Duration::ZERO {
+            return self.advance(rank);
+        }
+        self.processes[rank as usize].then = Then::Continue;
+        self.events.add(self.now + late, Happening::Resume(rank));
+    }
+
+    /// How long a rank that waits goes on sleeping when its message has come. Those of an MPI's own MPI-IO never sleep.
+    fn sleeps_on(&self, rank: u32) -> Duration {
+        let process = &self.processes[rank as usize];
+        let Running::Operation { group, .. } = &process.running else { return Duration::ZERO };
+        if self.machine.nodes.wake == Duration::ZERO || Strategy::OWN.contains(&self.strategy) {
+            return Duration::ZERO;
+        }
+        let one_node = self.sites[*group as usize].nodes.as_ref().is_some_and(|nodes| nodes.count() == 1);
+        let waiting = Waiting {
+            ranks_a_processor: self.ranks_per_node.div_ceil(self.machine.nodes.cores),
+            is_woken: one_node,
+            with_servers: !self.hardware.servers.is_empty(),
+        };
+        let waited = std_time(self.now.since(process.idle_since));
+        if waited <= waiting.awake() {
+            return Duration::ZERO;
+        }
+        // Who is not woken finds its message in the middle of a sleep.
+        let rest = if one_node { Default::default() } else { waiting.sleep(waited) / 2 };
+        Duration::from_picoseconds(self.machine.nodes.wake.picoseconds() + rest.as_nanos() as u64 * 1000)
     }
 
     /// The receiver's processor time: the message's own, unpacking data into a collective buffer, and, within a node,
@@ -86,4 +119,8 @@ impl Engine<'_> {
             ..self.event(rank, sending.call, sending.start)
         });
     }
+}
+
+fn std_time(time: Duration) -> std::time::Duration {
+    std::time::Duration::from_nanos(time.picoseconds() / 1000)
 }

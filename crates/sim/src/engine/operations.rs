@@ -9,7 +9,7 @@ use pio_plan::{
 use pio_protocol::client::Naming;
 use pio_trace::{Call, HandleId};
 
-use super::{Engine, sites};
+use super::{Engine, Happening, sites};
 use crate::process::{Content, Delivery, Key, Requests, Running, Scattered, Then};
 use crate::workload::What;
 
@@ -102,6 +102,15 @@ impl Engine<'_> {
             return true;
         };
         let (key, group, number) = (*key, *group, *number);
+        if matches!(action, Action::Send { .. } | Action::SendData { .. })
+            && let Some(time) = self.time_to_talk(rank)
+        {
+            let process = &mut self.processes[rank as usize];
+            process.actions.push_front(action);
+            process.then = Then::Continue;
+            self.events.add(self.now + time, Happening::Resume(rank));
+            return false;
+        }
         match action {
             Action::Send { to, message } => {
                 let call = call_of(&message);

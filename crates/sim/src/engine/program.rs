@@ -211,6 +211,7 @@ impl<'a> Engine<'a> {
         let mine = |id: &u32| deliveries[*id].as_ref().is_some_and(|delivery| delivery.key == key);
         let Some(place) = process.mailbox.iter().position(mine) else {
             process.idle = true;
+            process.idle_since = self.now;
             return;
         };
         let Some(id) = process.mailbox.remove(place) else { return };

@@ -335,6 +335,84 @@ fn calls_of_all_ranks_take_what_was_measured_of_them() {
     assert_eq!(time(&[What::Meet { call: Call::MpiBarrier, bytes: 0 }]), 20);
 }
 
+/// Two ranks of a node, a core each, that write a file together: each has every second piece.
+fn writes_together(changes: &[(&str, &str)], rest: &str, think_us: [u64; 2]) -> u64 {
+    let machine = machine(changes);
+    let machine = Machine::parse("by-hand.toml", &format!("{}{rest}", machine.to_toml(""))).unwrap();
+    let piece = Datatype::vector(4, 1, 2, &Datatype::bytes(100)).unwrap();
+    let mut workload = workload(vec![Vec::new(); 2]);
+    workload.views = (0..2).map(|rank| View::new(rank * 100, 1, piece.clone()).unwrap()).collect();
+    workload.programs = (0..2_u32)
+        .map(|rank| {
+            let (handle, view) = (HandleId(rank), ViewId(rank));
+            let write = What::Access {
+                handle,
+                call: Call::MpiFileWriteAll,
+                direction: Direction::Write,
+                view,
+                positions: 0..400,
+                collective: true,
+            };
+            let after = |us: u64, what| Step {
+                think: Duration::from_picoseconds(us * 1_000_000),
+                idle: Duration::ZERO,
+                what,
+            };
+            vec![after(0, What::SetView(handle, view)), after(think_us[rank as usize], write)]
+        })
+        .collect();
+    let options = Options { ranks_per_node: Some(2), ..Options::default() };
+    let hints = Hints { cb_nodes: Some(1), ..Hints::default() };
+    let found = simulate(&machine, &workload, Strategy::TwoPhase, &hints, &options, None, &mut |_| {});
+    found.unwrap().makespan.picoseconds() / 1_000_000
+}
+
+#[test]
+fn first_calls_and_collective_ones_take_what_was_measured_of_them() {
+    let text = mpi_io(false, "0 s", ["900 us", "80 us", "60 us", "40 us", "20 us"]);
+    let costs = |more: &str| text.replace("barrier", &format!("{more}, barrier"));
+    let time = |costs: &str| {
+        let own = |rank: u32| {
+            let (file, view) = (HandleId(rank), ViewId(0));
+            let (open, close) = (What::Open(file), What::Close(file));
+            vec![
+                open.clone(),
+                What::SetView(file, view),
+                close.clone(),
+                open,
+                What::SetView(file, view),
+                close,
+            ]
+        };
+        let options = Options { ranks_per_node: Some(2), ..Options::default() };
+        let machine = shared_core("collective-waits = true\n", costs);
+        let found = predict(&machine, &workload((0..2).map(own).collect()), options).unwrap();
+        found.makespan.picoseconds() / 1_000_000
+    };
+    // Two opens and two closes of each take the core.
+    let calls = 20 + 8;
+    assert_eq!(time(&text), calls + 900 + 80 + 2 * (60 + 40));
+    let first = costs("first-close = \"500 us\", first-view = \"700 us\"");
+    assert_eq!(time(&first), calls + 900 + 80 + 500 + 60 + 700 + 40);
+
+    let quick = mpi_io(false, "0 s", ["0 s"; 5]);
+    let talking = quick.replace("barrier", "collective = \"300 us\", barrier");
+    // Each rank pays once, at its first message.
+    assert_eq!(writes_together(&[], &talking, [0, 0]), writes_together(&[], &quick, [0, 0]) + 300);
+}
+
+#[test]
+fn who_has_waited_long_is_woken_late() {
+    let late = |wake: &str, think_us| {
+        let switch = format!("switch = \"0 s\"\nwake = \"{wake}\"");
+        writes_together(&[("switch = \"0 s\"", &switch)], "", think_us)
+    };
+    // The first waits for the second: for 50 us it looks, for 5 ms it does not.
+    assert_eq!(late("40 us", [0, 50]), late("0 s", [0, 50]));
+    // Meanwhile the second goes on: with 3 us that it takes to send something.
+    assert_eq!(late("40 us", [0, 5000]), late("0 s", [0, 5000]) + 40 - 3);
+}
+
 #[test]
 fn who_spins_in_a_barrier_takes_turns_with_who_computes() {
     let machine = |spins| shared_core("", &mpi_io(spins, "0 s", ["0 s"; 5]));

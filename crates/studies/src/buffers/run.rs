@@ -2,7 +2,7 @@
 
 use pio_machine::{Computer, Duration};
 use pio_sim::SimError;
-use pio_sim::cpu::{Scheduler, Turn, Usage};
+use pio_sim::cpu::{Next, Scheduler, Turn, Usage};
 use pio_sim::kernel::{self, Events, Simulation, Time};
 
 use super::outcome::{Outcome, ProcessOutcome};
@@ -121,7 +121,7 @@ impl<'a> Run<'a> {
         let mut run = Run {
             computer,
             options,
-            scheduler: Scheduler::new(&computer.cpu, count),
+            scheduler: Scheduler::new(&computer.cpu, Next::Longest, count),
             storage,
             events: Events::new(),
             turns: Vec::new(),
