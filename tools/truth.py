@@ -100,17 +100,23 @@ class Case:
         found = {}
         with tempfile.TemporaryDirectory() as output:
             for traces in sorted(self.folder.glob("runs-*")):
+                # What these runs say is not to help in predicting them.
+                machine = Path(output) / self.machine().name
+                for kept in self.machine(), self.machine().with_suffix(".runs.jsonl"):
+                    if kept.exists():
+                        shutil.copy(kept, output)
                 strategies = {trace.stem: trace for trace in sorted(traces.iterdir())}
                 asked = [word for strategy, path in strategies.items()
                          for word in ("--measured", f"{self.machine().stem}/{strategy}={path}")]
-                said = run([pioscope, "predict", self.folder / "run.pio", "--machine", self.machine(),
+                said = run([pioscope, "predict", self.folder / "run.pio", "--machine", machine,
                             "--strategy", ",".join(strategies), "--output", output, *asked])
                 rows = [re.split(r"  +", line.strip()) for line in said.splitlines()]
-                place = next(row.index("measured") for row in rows if row[0] == "machine")
+                columns = next(row for row in rows if row[0] == "machine")
                 for row in rows:
-                    if row[0] == self.machine().stem and row[1] in strategies:
-                        each = found.setdefault(row[1], {"predicted": seconds(row[2]), "measured": []})
-                        each["measured"].append(seconds(row[place]))
+                    if row[0] == machine.stem and row[1] in strategies:
+                        interval = [seconds(end) for end in row[columns.index("80 % interval")].split(" to ")]
+                        each = {"predicted": seconds(row[2]), "interval": interval, "measured": []}
+                        found.setdefault(row[1], each)["measured"].append(seconds(row[columns.index("measured")]))
         return found
 
 
@@ -194,20 +200,21 @@ def error(found):
 def report(found):
     """Errors by group, and what the strategy that was predicted best costs beside the really best."""
     processors = len(os.sched_getaffinity(0))
-    print("| place | MPI | ranks | cases | median error | 90th percentile | bias | chosen: median loss | worst |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| place | MPI | ranks | cases | median error | 90th percentile | bias | interval holds | its half width "
+          "| chosen: median loss | worst |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     groups, own = {}, {}
     for case, cell in found:
         crowd = "≤ processors" if case.ranks <= processors else "> processors"
         groups.setdefault((case.place, case.mpi, crowd), []).append(cell)
     for (place, mpi, crowd), cells in sorted(groups.items()):
-        errors = [error(one) for cell in cells for strategy, one in cell.items() if strategy not in OWN.values()]
+        ours = [one for cell in cells for strategy, one in cell.items() if strategy not in OWN.values()]
         losses = sorted(loss(cell) for cell in cells)
-        print(f"| {place} | {mpi} | {crowd} | {told(errors)} | {statistics.median(losses):.0%} | {losses[-1]:.0%} |")
-        own[place, mpi, crowd] = [error(one) for cell in cells for strategy, one in cell.items() if strategy in OWN.values()]
-    for (place, mpi, crowd), errors in own.items():
-        if errors:
-            print(f"| {place} | {mpi}'s own | {crowd} | {told(errors)} | | |")
+        print(f"| {place} | {mpi} | {crowd} | {told(ours)} | {statistics.median(losses):.0%} | {losses[-1]:.0%} |")
+        own[place, mpi, crowd] = [one for cell in cells for strategy, one in cell.items() if strategy in OWN.values()]
+    for (place, mpi, crowd), theirs in own.items():
+        if theirs:
+            print(f"| {place} | {mpi}'s own | {crowd} | {told(theirs)} | | |")
     print("\nPredicted / measured median (least, most), error:\n")
     for case, cell in found:
         print(f"{case}")
@@ -225,11 +232,15 @@ def loss(cell):
     return statistics.median(chosen["measured"]) / best - 1
 
 
-def told(errors):
-    """How many, the median, the 90th percentile, and which way they lean."""
+def told(predictions):
+    """How many, the median error, the 90th percentile, which way they lean, and how many runs are in their intervals."""
+    errors = [error(one) for one in predictions]
     ordered = sorted(abs(each) for each in errors)
     worst = ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))]
-    return f"{len(errors)} | {statistics.median(ordered):.0%} | {worst:.0%} | {statistics.median(errors):+.0%}"
+    within = [low <= run <= high for one in predictions for low, high in [one["interval"]] for run in one["measured"]]
+    width = statistics.median((high / low) ** 0.5 - 1 for one in predictions for low, high in [one["interval"]])
+    return (f"{len(errors)} | {statistics.median(ordered):.0%} | {worst:.0%} | {statistics.median(errors):+.0%}"
+            f" | {sum(within) / len(within):.0%} | {width:.0%}")
 
 
 def time_of(value):

@@ -112,7 +112,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             let ends = started
                 .checked_add(budget)
                 .ok_or_else(|| anyhow!("--budget: this clock does not go so far"))?;
-            let job = Job { mpicc, verbose: false, environment: Vec::new(), spool: None, command };
+            let job =
+                Job { mpicc, verbose: false, quiet: false, environment: Vec::new(), spool: None, command };
             measure(&job, &machine, store, &keep, ends, tries.get())?;
         }
     }

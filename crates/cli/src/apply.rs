@@ -136,9 +136,8 @@ pub(crate) fn find_store(path: &Path) -> Result<PathBuf> {
 /// # Errors
 /// If it fails, or opens no file by MPI-IO.
 pub(crate) fn run_own(how: How, command: Vec<OsString>, trace: Option<PathBuf>) -> Result<()> {
-    let environment = pio_mpi::any_ranks().map(|(name, value)| (name.into(), value.into())).collect();
     let strategy = how.strategy;
-    let job = Job { mpicc: None, verbose: false, environment, spool: None, command };
+    let job = own_job(command);
     let Ended { status, applied } = run_with(how, &job, trace)?;
     if !status.success() {
         bail!("{}: failed under {strategy}: {status}", job.command[0].display());
@@ -147,6 +146,12 @@ pub(crate) fn run_own(how: How, command: Vec<OsString>, trace: Option<PathBuf>) 
         bail!("{}: opened no file by MPI-IO, so {strategy} was not applied", job.command[0].display());
     }
     Ok(())
+}
+
+/// A job of our own on this machine, on however few processors.
+pub(crate) fn own_job(command: Vec<OsString>) -> Job {
+    let environment = pio_mpi::any_ranks().map(|(name, value)| (name.into(), value.into())).collect();
+    Job { mpicc: None, verbose: false, quiet: true, environment, spool: None, command }
 }
 
 /// How a job's MPI-IO is to be carried out.
@@ -193,7 +198,7 @@ pub(crate) fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<En
             let mut options = job.options(trace, Some(&recorder));
             options.preload.push(apply.shim.clone());
             options.environment.extend(apply.settings());
-            record::record(&options)?
+            record::record(&options, job.quiet)?
         }
         None => {
             let [program, words @ ..] = &job.command[..] else { bail!("no command") };

@@ -1,11 +1,13 @@
 //! What earlier runs say of a machine's predictions: a history beside its description.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use pio_explain::Explanation;
 use pio_learn::{History, Pair};
 use pio_machine::Machine;
@@ -85,6 +87,24 @@ pub(crate) fn find_here(named: Vec<Option<Asked>>, trace: Option<&Trace>) -> Res
 /// The history that belongs to a description.
 fn history_beside(description: &Path) -> PathBuf {
     description.with_extension("runs.jsonl")
+}
+
+/// Begins the history of a new description, with the pairs that were found with it: what was predicted from the one before
+/// says nothing of it.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn begin_history(description: &Path, pairs: Vec<Pair>) -> Result<()> {
+    let file = history_beside(description);
+    match fs::remove_file(&file) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("{}: cannot remove", file.display()));
+        }
+        _ => {}
+    }
+    let mut history = History::load(&file)?;
+    pairs.into_iter().try_for_each(|pair| history.add(pair).map(drop))?;
+    Ok(())
 }
 
 /// A recorded run that predictions are compared with.

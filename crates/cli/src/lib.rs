@@ -6,6 +6,7 @@ mod advise;
 mod apply;
 mod benchmark;
 mod calibrate_job;
+mod calibrate_samples;
 mod calibrate_store;
 mod convert;
 mod diff;

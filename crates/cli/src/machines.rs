@@ -13,8 +13,10 @@ use pio_sim::network::topology::Topology;
 use pio_store::client::Store;
 
 use crate::calibrate_job;
+use crate::calibrate_samples;
 use crate::calibrate_store;
 use crate::here::{self, Here};
+use crate::learned;
 use crate::progress::Working;
 use crate::whole_file::{self, WholeFile};
 
@@ -108,20 +110,34 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 how.push_str(calibrate_store::HOW_MEASURED);
             }
             let store = store.map(|store| store.canonicalize()).transpose()?;
-            let mut tell = |what: &str| working.now(what);
-            if calibrate_job::measure(&mut machine, &launch, &folder, store.as_deref(), &mut tell)? {
-                how.push_str(calibrate_job::HOW_MEASURED);
-            }
-            drop(working);
             machine.name = match output.file_stem().filter(|_| !is_kept) {
                 Some(name) => name.to_string_lossy().into_owned(),
                 None => here::NAME.to_owned(),
             };
+            let mut tell = |what: &str| working.now(what);
+            let launches = calibrate_job::launches(&launch, machine.nodes.cores)?;
+            let mut compared = Ok(Vec::new());
+            if !launches.is_empty() {
+                calibrate_job::measure(&mut machine, &launches, &folder, store.as_deref(), &mut tell)?;
+                how.push_str(calibrate_job::HOW_MEASURED);
+                compared =
+                    calibrate_samples::compare(&machine, &launches, &folder, store.as_deref(), &mut tell);
+            }
+            drop(working);
             let whole = WholeFile::create(&output)?;
             write!(whole.file(), "{}", machine.to_toml(&how))
                 .with_context(|| format!("{}: cannot write", output.display()))?;
             whole.keep()?;
             eprintln!("pioscope: wrote {}", output.display());
+            // The description is good without.
+            let pairs = compared.unwrap_or_else(|error| {
+                eprintln!("pioscope: predictions were not compared with runs: {error:#}");
+                Vec::new()
+            });
+            if !pairs.is_empty() {
+                crate::print(&calibrate_samples::table(&machine, &pairs).text())?;
+            }
+            learned::begin_history(&output, pairs)?;
         }
     }
     Ok(ExitCode::SUCCESS)

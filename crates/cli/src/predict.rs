@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
 
     let own = own_way::of_trace(trace.tables());
     let strategies = strategies(&arguments.strategy, own.strategy);
-    let program = learned::program(trace.tables());
+    let (program, ranks) = (learned::program(trace.tables()), workload.ranks());
     let mut predictions = Vec::new();
     for asked in &machines {
         let machine = &asked.machine;
@@ -133,10 +133,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         for &strategy in &strategies {
             let path = output.join(format!("{stem}-{}-{strategy}.pio", machine.name));
             let mut prediction = predict(machine, &workload, strategy, &hints, &path)?;
-            prediction.interval = history
-                .as_ref()
-                .filter(|history| asked.has_intervals(history))
-                .map(|history| interval(history, &prediction, &program));
+            if let Some(history) = history.as_ref().filter(|history| asked.has_intervals(history)) {
+                let interval = interval(history, &prediction, ranks, &program);
+                prediction = prediction.corrected(interval);
+            }
             let run = measured.get(&(machine.name.as_str(), strategy.name()));
             prediction.measured_s = run.map(|run| run.io_time_s);
             predictions.push(prediction);
@@ -162,17 +162,18 @@ fn name_of(asked: &Option<Asked>) -> String {
 }
 
 /// Where the time of a run is expected, by those before it.
-fn interval(history: &History, prediction: &Prediction, program: &str) -> Interval {
+fn interval(history: &History, prediction: &Prediction, ranks: u32, program: &str) -> Interval {
     let Prediction { io_time_s, strategy, crowd, .. } = prediction;
-    let case = Case { strategy, crowded: crowd.is_some(), program };
+    let case = Case { strategy, ranks, crowded: crowd.is_some(), program };
     history.interval(*io_time_s, &case)
 }
 
 /// Adds the runs that are shown beside predictions to their machine's history.
 fn learn(history: &mut History, predictions: &[Prediction], measured: &BTreeMap<(&str, &str), Run>) {
-    for Prediction { machine, strategy, io_time_s, crowd, .. } in predictions {
+    for prediction in predictions {
+        let Prediction { machine, strategy, crowd, .. } = prediction;
         let Some(run) = measured.get(&(machine.as_str(), strategy.as_str())) else { continue };
-        if let Err(error) = history.add(run.pair(*io_time_s, strategy, crowd.is_some())) {
+        if let Err(error) = history.add(run.pair(prediction.modelled_s(), strategy, crowd.is_some())) {
             // The prediction is not the worse for it.
             eprintln!("pioscope: the measured run is not kept: {:#}", anyhow::Error::from(error));
             return;
@@ -328,6 +329,7 @@ fn predict(
         machine: machine.name.clone(),
         strategy: strategy.name().to_owned(),
         io_time_s: simulated.io_time_mean.seconds(),
+        correction: 1.0,
         bandwidth_bytes_per_s: simulated.bandwidth_bytes_per_s(),
         breakdown: simulated
             .breakdown()

@@ -103,6 +103,9 @@ pub(crate) struct Job {
     /// Say which MPI was found, and how; and which strategy auto chooses, and why
     #[arg(short, long)]
     pub verbose: bool,
+    /// Say nothing of what was recorded.
+    #[arg(skip)]
+    pub quiet: bool,
     /// Variables for the program, beside the user's own.
     #[arg(skip)]
     pub environment: Vec<(OsString, OsString)>,
@@ -187,7 +190,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     options.budget_bytes = arguments.budget;
     options.wait = arguments.wait;
     options.live = arguments.live.then_some(show as fn(&Look));
-    let status = record(&options)?;
+    let status = record(&options, arguments.job.quiet)?;
     if !status.success() {
         arguments.job.explain_refusal();
     }
@@ -197,7 +200,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
 /// Runs and records a job, all of it.
 pub(crate) fn record_as_it_is(job: &Job, output: PathBuf) -> Result<ExitStatus> {
     let recorder = job.mpi_recorder()?;
-    record(&job.options(output, recorder.as_ref()))
+    record(&job.options(output, recorder.as_ref()), job.quiet)
 }
 
 /// A line on standard error for each look at a running job.
@@ -217,8 +220,8 @@ fn show(look: &Look) {
     );
 }
 
-/// Runs and records a job, and says on standard error what came of it.
-pub(crate) fn record(options: &Options) -> Result<ExitStatus> {
+/// Runs and records a job, and (unless it is to be quiet) says on standard error what came of it.
+pub(crate) fn record(options: &Options, quiet: bool) -> Result<ExitStatus> {
     if let Some(reason) = pio_record::cannot_see(&options.command) {
         // Now, rather than after hours: who wants its calls can stop it.
         eprintln!(
@@ -227,7 +230,9 @@ pub(crate) fn record(options: &Options) -> Result<ExitStatus> {
     }
     let collecting = || Working::new("collecting what was recorded");
     let Outcome { status, summary } = pio_record::run_told(options, collecting)?;
-    tell(&options.output, &summary);
+    if !quiet {
+        tell(&options.output, &summary);
+    }
     Ok(status)
 }
 

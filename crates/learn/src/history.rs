@@ -42,7 +42,7 @@ impl Pair {
     }
 
     /// Predicted minus measured, over measured: the error as tables of predictions show it.
-    pub(crate) fn error(&self) -> f64 {
+    pub fn error(&self) -> f64 {
         self.predicted_s / self.measured_s - 1.0
     }
 

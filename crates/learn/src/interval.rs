@@ -17,6 +17,8 @@
 
 use std::collections::BTreeMap;
 
+use pio_plan::Strategy;
+
 use crate::history::{History, Pair};
 
 /// As many pairs as the prior counts for: a few runs outweigh it, one does not.
@@ -25,12 +27,16 @@ const PRIOR_WEIGHT: f64 = 3.0;
 const PRIOR_HALF_WIDTH: f64 = 0.4;
 /// A pair of another strategy tells of the place, but not of what this strategy does differently.
 const OTHER_STRATEGY: f64 = 0.5;
+/// A pair of the same program tells more than one of another: much of what the model leaves out is the program's.
+const SAME_PROGRAM: f64 = 4.0;
 
 /// What is predicted, as far as it says which pairs are like it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case<'a> {
     /// The strategy.
     pub strategy: &'a str,
+    /// Ranks of the job.
+    pub ranks: u32,
     /// Whether a node has more ranks than processors.
     pub crowded: bool,
     /// The program: what its trace calls the job.
@@ -64,11 +70,14 @@ impl Interval {
 impl History {
     /// The interval of a predicted time, in seconds.
     ///
-    /// Only pairs of the same crowding count, for where ranks share processors the model is off in another way. Those of
-    /// another strategy count for half. Runs of another program count as one together, however often it was run: they
+    /// Only pairs of the same crowding count, for where ranks share processors the model is off in another way; and only
+    /// those of the same library: an MPI's own has costs of its own. Those of another strategy count for half, and those of
+    /// other numbers of ranks the less, the further they are (half for twice as many). A run of the same program counts for four. Runs of another program count as one together, however often it was run: they
     /// repeat one error.
     pub fn interval(&self, predicted_s: f64, case: &Case<'_>) -> Interval {
-        let like: Vec<&Pair> = self.pairs().iter().filter(|pair| pair.crowded == case.crowded).collect();
+        let is_like =
+            |pair: &&Pair| pair.crowded == case.crowded && is_own(&pair.strategy) == is_own(case.strategy);
+        let like: Vec<&Pair> = self.pairs().iter().filter(is_like).collect();
         let weighted = weigh(&like, case);
         let Estimate { middle, half_width } = estimate(&weighted);
         Interval {
@@ -77,6 +86,11 @@ impl History {
             reason: reason(&like, case.crowded, !self.pairs().is_empty()),
         }
     }
+}
+
+/// Whether a strategy is what an MPI library does by itself.
+fn is_own(strategy: &str) -> bool {
+    Strategy::OWN.iter().any(|own| own.name() == strategy)
 }
 
 /// The weights and log-ratios of pairs.
@@ -88,8 +102,9 @@ fn weigh(pairs: &[&Pair], case: &Case<'_>) -> Vec<(f64, f64)> {
     }
     let weight = |pair: &Pair| {
         let of_strategy = if pair.strategy == case.strategy { 1.0 } else { OTHER_STRATEGY };
-        let of_program = if pair.program == case.program { 1.0 } else { 1.0 / runs[&kind(pair)] };
-        of_strategy * of_program
+        let of_program = if pair.program == case.program { SAME_PROGRAM } else { 1.0 / runs[&kind(pair)] };
+        let away = (f64::from(pair.ranks.max(1)) / f64::from(case.ranks.max(1))).log2().abs();
+        of_strategy * of_program / (1.0 + away)
     };
     pairs.iter().map(|pair| (weight(pair), pair.log_ratio())).collect()
 }
@@ -133,14 +148,17 @@ fn student_90(degrees: f64) -> f64 {
 }
 
 fn reason(like: &[&Pair], crowded: bool, has_others: bool) -> String {
-    let worst = like.iter().map(|pair| pair.error().abs()).fold(0.0, f64::max);
+    let mut errors: Vec<f64> = like.iter().map(|pair| pair.error().abs()).collect();
+    errors.sort_by(f64::total_cmp);
     let compared = match (like.len(), crowded, has_others) {
         (0, false, true) => "no run with a processor for each rank was compared here yet".to_owned(),
         (0, true, true) => "no such run was compared here yet".to_owned(),
         (0, _, false) => "no run was compared here yet".to_owned(),
         (runs, ..) => {
             let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
-            format!("{runs} compared, off by up to {:.0} %", worst * 100.0)
+            let percent = |error: Option<&f64>| error.copied().unwrap_or_default() * 100.0;
+            let (median, most) = (percent(errors.get((errors.len() - 1) / 2)), percent(errors.last()));
+            format!("{runs} compared, the model off by {median:.0} % in the median, {most:.0} % at most")
         }
     };
     if crowded { format!("more ranks than processors; {compared}") } else { compared }

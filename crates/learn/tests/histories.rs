@@ -22,7 +22,7 @@ fn pair(predicted_s: f64, measured_s: f64, started_ns: u64) -> Pair {
     }
 }
 
-const CASE: Case<'_> = Case { strategy: "two-phase", crowded: false, program: "mine" };
+const CASE: Case<'_> = Case { strategy: "two-phase", ranks: 4, crowded: false, program: "mine" };
 
 fn history(pairs: impl IntoIterator<Item = Pair>) -> History {
     let folder = tempfile::tempdir().unwrap();
@@ -97,10 +97,13 @@ fn the_reason_says_what_is_known() {
     assert_eq!(reason(&none, false), "no run was compared here yet");
     assert_eq!(reason(&none, true), "more ranks than processors; no run was compared here yet");
     let some = history([pair(1.45, 1.0, 1), pair(1.0, 1.1, 2)]);
-    assert_eq!(reason(&some, false), "2 runs compared, off by up to 45 %");
+    assert_eq!(reason(&some, false), "2 runs compared, the model off by 9 % in the median, 45 % at most");
     assert_eq!(reason(&some, true), "more ranks than processors; no such run was compared here yet");
     let crowd = history([Pair { crowded: true, ..pair(1.0, 2.0, 1) }]);
-    assert_eq!(reason(&crowd, true), "more ranks than processors; 1 run compared, off by up to 50 %");
+    assert_eq!(
+        reason(&crowd, true),
+        "more ranks than processors; 1 run compared, the model off by 50 % in the median, 50 % at most"
+    );
     assert_eq!(reason(&crowd, false), "no run with a processor for each rank was compared here yet");
 }
 
@@ -112,7 +115,11 @@ fn pairs_count_as_far_as_they_are_like_it() {
     let crowded = middle((1..9).map(|index| Pair { crowded: true, ..slow(index) }).collect());
     assert!((crowded - 1.0).abs() < 1e-12);
     let other = |index| Pair { strategy: "list".to_owned(), ..slow(index) };
+    let own = middle((1..9).map(|index| Pair { strategy: "romio".to_owned(), ..slow(index) }).collect());
+    assert!((own - 1.0).abs() < 1e-12);
+    let far = middle((1..5).map(|index| Pair { ranks: 16, ..slow(index) }).collect());
     let same = middle((1..5).map(slow).collect());
+    assert!(1.0 < far && far < same, "{far} {same}");
     let others = middle((1..5).map(other).collect());
     assert!(1.0 < others && others < same && same < 2.0, "{others} {same}");
     let once = middle(vec![slow(1)]);

@@ -153,7 +153,7 @@ fn compared_runs_make_intervals() {
     assert!(unwrapped(&compared).contains("no run was compared here yet"), "{}", compared.out);
     for _ in 0..2 {
         let known = predict(&["--measured", "here/independent=run.pio"]);
-        assert!(unwrapped(&known).contains("On here: 1 run compared, off by up to "), "{}", known.out);
+        assert!(unwrapped(&known).contains("On here: 1 run compared, the model off by "), "{}", known.out);
     }
     predict(&["--measured", "here/independent=again.pio"]);
     let lines = fs::read_to_string(&history).unwrap();
@@ -180,6 +180,36 @@ fn compared_runs_make_intervals() {
     assert!(row(&told, "mine", "independent").contains(" to "), "{}", told.out);
     assert!(row(&told, "sp-argonne", "independent").contains(" – "), "{}", told.out);
     assert!(place.join("mine.runs.jsonl").exists());
+}
+
+#[test]
+fn a_description_says_how_near_it_comes_to_runs() {
+    let Some(mpi) = mpi() else { return };
+    let place = Place::with_own_cache();
+    let words = ["machines", "calibrate", "-o", "m.toml", "--"].map(str::to_owned);
+    // Four programs, as they are and under two strategies.
+    for _ in 0..2 {
+        let done = place.pioscope(words.iter().cloned().chain(mpiexec(&mpi, 2))).succeeds();
+        assert!(done.err.contains("pioscope: wrote m.toml") && done.err.lines().count() < 5, "{}", done.err);
+        let rows = done.out.lines().filter(|line| line.trim_end().ends_with(" %"));
+        assert_eq!(rows.count(), 12, "{}", done.out);
+        let history = fs::read_to_string(place.join("m.runs.jsonl")).unwrap();
+        assert_eq!(history.lines().count(), 12, "a new description begins a new history: {history}");
+    }
+    assert_eq!(files(place.path()), ["cache", "m.runs.jsonl", "m.toml"]);
+    // What is known of both libraries corrects what is predicted under each.
+    let told = place.pioscope([
+        "predict",
+        "--workload",
+        "ior-easy,ranks=2",
+        "-m",
+        "m.toml",
+        "-s",
+        "romio,two-phase",
+    ]);
+    let told = told.succeeds();
+    assert!(unwrapped(&told).contains("On m: 4 runs compared, the model off by "), "{}", told.out);
+    assert!(unwrapped(&told).contains("On m: 8 runs compared, the model off by "), "{}", told.out);
 }
 
 #[test]
