@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use pio_machine::{Duration, Machine, MpiIo, Storage, Together};
+use pio_machine::{Bandwidth, Duration, Machine, MpiIo, Storage, Together};
 use pio_mpi::Commands;
 use pio_plan::{Hints, Strategy};
 
@@ -86,15 +86,18 @@ pub(crate) fn measure(
         };
         let pioscope = job.costs(true)?;
         // Who gives way is through in microseconds; among those who spin, each waits for the others' turns.
-        let is_crowded = pioscope.1.ranks > machine.nodes.cores;
-        costs.spins |= is_crowded && pioscope.1.barrier > half(machine.nodes.quantum);
-        for (library, (call, together)) in
-            [(&mut costs.pioscope, pioscope), (&mut costs.own, job.costs(false)?)]
-        {
+        let Together { ranks, barrier, .. } = pioscope.together;
+        let is_crowded = ranks > machine.nodes.cores;
+        costs.spins |= is_crowded && barrier > half(machine.nodes.quantum);
+        for (library, found) in [(&mut costs.pioscope, pioscope), (&mut costs.own, job.costs(false)?)] {
             if library.together.is_empty() {
-                library.call = call;
+                library.call = found.call;
             }
-            library.together.push(together);
+            // One rank exchanges nothing.
+            if library.fresh.is_none() && found.together.ranks > 1 {
+                library.fresh = found.fresh;
+            }
+            library.together.push(found.together);
         }
     }
     if let (Some(_), Storage::Striped { open, close, .. }) = (store, &machine.storage) {
@@ -120,12 +123,12 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// What calls cost in it, with Pioscope's library or the MPI's own, which knows no servers.
-    fn costs(&self, pioscope: bool) -> Result<(Duration, Together)> {
+    fn costs(&self, pioscope: bool) -> Result<Found> {
         let found: Result<Vec<_>> = (0..RUNS).map(|_| self.once(pioscope)).collect();
         Ok(middle(&found?))
     }
 
-    fn once(&self, pioscope: bool) -> Result<(Duration, Together)> {
+    fn once(&self, pioscope: bool) -> Result<Found> {
         let results = self.folder.join("results");
         let file = match self.store.filter(|_| pioscope) {
             // Two calibrations at once must not meet.
@@ -141,25 +144,33 @@ impl Job<'_> {
     }
 }
 
+/// What the probe found.
+struct Found {
+    call: Duration,
+    fresh: Option<Bandwidth>,
+    together: Together,
+}
+
 /// Of each number the median.
-fn middle(found: &[(Duration, Together)]) -> (Duration, Together) {
-    let of = |number: fn(&(Duration, Together)) -> Duration| {
-        let mut numbers: Vec<Duration> = found.iter().map(number).collect();
+fn middle(found: &[Found]) -> Found {
+    fn of<T: Ord + Copy>(found: &[Found], number: fn(&Found) -> T) -> T {
+        let mut numbers: Vec<T> = found.iter().map(number).collect();
         numbers.sort_unstable();
         numbers[numbers.len() / 2]
-    };
+    }
+    let of_all = |number: fn(&Found) -> Duration| of(found, number);
     let together = Together {
-        ranks: found[0].1.ranks,
-        first_open: of(|one| one.1.first_open),
-        open: of(|one| one.1.open),
-        first_close: of(|one| one.1.first_close),
-        close: of(|one| one.1.close),
-        first_view: of(|one| one.1.first_view),
-        view: of(|one| one.1.view),
-        collective: of(|one| one.1.collective),
-        barrier: of(|one| one.1.barrier),
+        ranks: found[0].together.ranks,
+        first_open: of_all(|one| one.together.first_open),
+        open: of_all(|one| one.together.open),
+        first_close: of_all(|one| one.together.first_close),
+        close: of_all(|one| one.together.close),
+        first_view: of_all(|one| one.together.first_view),
+        view: of_all(|one| one.together.view),
+        collective: of_all(|one| one.together.collective),
+        barrier: of_all(|one| one.together.barrier),
     };
-    (of(|one| one.0), together)
+    Found { call: of_all(|one| one.call), fresh: of(found, |one| one.fresh), together }
 }
 
 fn less(time: Duration, part: Duration) -> Duration {
@@ -170,8 +181,8 @@ fn half(time: Duration) -> Duration {
     Duration::from_picoseconds(time.picoseconds() / 2)
 }
 
-/// The cost of a call, and what calls of all ranks cost.
-fn read(text: &str) -> Result<(Duration, Together)> {
+/// What the probe says.
+fn read(text: &str) -> Result<Found> {
     let words = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.and_then(|line| line.split(' ').next()).with_context(|| format!("expected a line '{name}'"))
@@ -193,7 +204,12 @@ fn read(text: &str) -> Result<(Duration, Together)> {
         collective: time("collective")?,
         barrier: time("barrier")?,
     };
-    Ok((time("call")?, together))
+    let bytes = text.lines().find_map(|line| line.strip_prefix("fresh ")?.split(' ').nth(1)?.parse().ok());
+    let bytes: u64 = bytes.context("expected a line 'fresh' with seconds and bytes")?;
+    // Below zero, or near it: new memory makes no difference that can be told.
+    let fresh = Some(time("fresh")?).filter(|time| *time > Duration::ZERO);
+    let fresh = fresh.map(|time| Bandwidth::from_bytes_per_second((bytes as f64 / time.seconds()) as u64));
+    Ok(Found { call: time("call")?, fresh, together })
 }
 
 #[cfg(test)]
@@ -204,8 +220,10 @@ mod tests {
     fn results_are_read_or_refused() {
         let text = "ranks-a-node 4\ncall 0.000001500 0 0\nfirst-open 0.004 0 0\nfirst-view 0.001 0 0\nfirst-close 0.002 0 0\n\
                     open 0.0002 0 0\nclose 0.0001 0 0\nview 0.00005 0 0\ncollective 0.0003 0 0\n\
-                    barrier 0.00001 0 0\n";
-        let (call, together) = read(text).unwrap();
+                    barrier 0.00001 0 0\nfresh 0.001 1000000\n";
+        let Found { call, fresh, together } = read(text).unwrap();
+        assert_eq!(fresh.unwrap().to_string(), "1 GB/s");
+        assert!(read(&text.replace("fresh 0.001", "fresh -0.001")).unwrap().fresh.is_none());
         assert_eq!((call.picoseconds(), together.ranks), (1_500_000, 4));
         assert_eq!((together.first_open.seconds(), together.barrier.seconds()), (0.004, 0.000_01));
         let error = read(&text.replace("\nclose", "\nclothes")).unwrap_err().to_string();

@@ -23,7 +23,7 @@ use crate::history::{History, Pair};
 
 /// As many pairs as the prior counts for: a few runs outweigh it, one does not.
 const PRIOR_WEIGHT: f64 = 3.0;
-/// Half width without pairs: `docs/measured/truth.md` has median errors of 26 to 50 %, by group of programs and ranks.
+/// Half width without pairs: `docs/measured/truth.md` has what the model is off by where nothing corrects it.
 const PRIOR_HALF_WIDTH: f64 = 0.4;
 /// A pair of another strategy tells of the place, but not of what this strategy does differently.
 const OTHER_STRATEGY: f64 = 0.5;

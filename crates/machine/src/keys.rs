@@ -122,8 +122,8 @@ const KEYS: &[(&str, &[&str])] = &[
     ("calls.write", &["call", "bandwidth", "sizes"]),
     ("calls.new-pages", &["call", "bandwidth", "sizes"]),
     ("mpi-io", &["spins", "pioscope", "own"]),
-    ("mpi-io.pioscope", &["call", "together"]),
-    ("mpi-io.own", &["call", "together"]),
+    ("mpi-io.pioscope", &["call", "fresh", "together"]),
+    ("mpi-io.own", &["call", "fresh", "together"]),
 ];
 
 /// The error for the first key in the text that no kind of machine has, if there is one.

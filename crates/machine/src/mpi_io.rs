@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::error::MachineError;
-use crate::quantity::Duration;
+use crate::quantity::{Bandwidth, Duration};
 use crate::section::Section;
 
 /// What calls of MPI-IO cost.
@@ -23,6 +23,9 @@ pub struct MpiIo {
 pub struct LibraryCosts {
     /// Processor time of a read or write beyond the calls to the kernel that it makes.
     pub call: Duration,
+    /// At which rate a rank gets memory for data that it exchanges with others: for as many bytes as it has not exchanged at
+    /// once before. None where nobody measured it, or memory is gotten anew each time.
+    pub fresh: Option<Bandwidth>,
     /// What calls of all ranks cost, by the number of ranks on a node, ascending.
     pub together: Vec<Together>,
 }
@@ -71,6 +74,7 @@ impl MpiIo {
 impl LibraryCosts {
     fn read(mut section: Section<'_>) -> Result<LibraryCosts, MachineError> {
         let call = section.duration("call", "1 s")?;
+        let fresh = if section.has("fresh") { Some(section.bandwidth("fresh")?) } else { None };
         let mut together: Vec<Together> = Vec::new();
         for mut job in section.sections("together")? {
             let least = together.last().map_or(1, |last| last.ranks + 1);
@@ -95,7 +99,7 @@ impl LibraryCosts {
             job.finish()?;
         }
         section.finish()?;
-        Ok(LibraryCosts { call, together })
+        Ok(LibraryCosts { call, fresh, together })
     }
 
     /// For so many ranks on a node: on the line between the next fewer and the next more that are known, or else the next
@@ -124,7 +128,11 @@ impl LibraryCosts {
     }
 
     fn write(&self, name: &str, out: &mut String) -> std::fmt::Result {
-        writeln!(out, "\n[mpi-io.{name}]\ncall = \"{}\"\ntogether = [", self.call)?;
+        writeln!(out, "\n[mpi-io.{name}]\ncall = \"{}\"", self.call)?;
+        if let Some(fresh) = self.fresh {
+            writeln!(out, "fresh = \"{fresh}\"")?;
+        }
+        writeln!(out, "together = [")?;
         for one in &self.together {
             let Together {
                 ranks,
@@ -156,8 +164,10 @@ mod tests {
     fn what_was_not_measured_lies_between_what_was() {
         let job =
             |ranks, open| Together { ranks, open: Duration::from_picoseconds(open), ..Together::default() };
-        let costs =
-            LibraryCosts { call: Duration::ZERO, together: vec![job(2, 100), job(4, 300), job(8, 1100)] };
+        let costs = LibraryCosts {
+            together: vec![job(2, 100), job(4, 300), job(8, 1100)],
+            ..LibraryCosts::default()
+        };
         let open = |ranks| costs.of(ranks).open.picoseconds();
         assert_eq!([1, 2, 3, 4, 6, 8, 99].map(open), [100, 100, 200, 300, 700, 1100, 1100]);
         let unknown = LibraryCosts::default();

@@ -475,9 +475,9 @@ impl<'a> Engine<'a> {
             Then::Unlock => self.unlock(rank),
             Then::Think => self.think(rank),
             Then::Begin => self.begin(rank),
-            // Who spins needs a processor to see that all have come.
-            Then::Leave if self.processors.is_spinning(rank) => self.compute(rank, Duration::ZERO, Then::End),
-            Then::Leave | Then::End => self.end(rank, 0),
+            // To see that all have come, a rank needs a processor.
+            Then::Leave => self.compute(rank, Duration::ZERO, Then::End),
+            Then::End => self.end(rank, 0),
         }
     }
 

@@ -41,6 +41,10 @@ impl Workload {
     }
 }
 
+/// Less than this beside the processor time between two calls is no sleep, for which a process gives its processor away,
+/// but interrupts, and what two clocks are apart.
+const SHORTEST_SLEEP_NS: u64 = 10_000;
+
 /// What must be known of the whole trace before its calls are read.
 #[derive(Default)]
 struct Survey {
@@ -157,12 +161,15 @@ impl<'t> Reader<'t> {
         let Some(what) = self.call(event) else { return };
         let gap_ns = event.start_ns.saturating_sub(self.last_end_ns[rank]);
         let used_ns = std::mem::take(&mut self.used_ns[rank]);
-        let think_ns = match self.survey.knows_think_times {
+        let mut think_ns = match self.survey.knows_think_times {
             // Launching, and MPI_Init, in which ranks spin for each other: they come out as they came out of it.
             true if self.starts_recorded && self.workload.programs[rank].is_empty() => 0,
             true => used_ns.min(gap_ns),
             false => gap_ns,
         };
+        if think_ns > 0 && gap_ns - think_ns < SHORTEST_SLEEP_NS {
+            think_ns = gap_ns;
+        }
         let time = |ns: u64| Duration::from_picoseconds(ns.saturating_mul(1000));
         self.workload.programs[rank].push(Step {
             think: time(think_ns),

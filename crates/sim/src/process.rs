@@ -46,6 +46,8 @@ pub(crate) struct Process {
     pub(crate) has_closed: bool,
     /// Whether it has set a view.
     pub(crate) has_viewed: bool,
+    /// Most bytes that it exchanged in one operation.
+    pub(crate) exchanged: u64,
     /// The step of its program in which it last sent something to others.
     pub(crate) talked_in: Option<usize>,
     /// Since when it waits for a message.

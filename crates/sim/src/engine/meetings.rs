@@ -52,6 +52,20 @@ impl Engine<'_> {
         Some(if Strategy::OWN.contains(&self.strategy) { own } else { pioscope })
     }
 
+    /// Processor time for memory that a rank uses for the first time when it exchanges data with others.
+    pub(super) fn time_for_fresh_memory(&mut self, rank: u32) -> Option<Duration> {
+        let (What::Access { positions, collective: true, .. }, Some(costs)) =
+            (self.step(rank), self.library_costs())
+        else {
+            return None;
+        };
+        let fresh = costs.fresh?;
+        let before = &mut self.processes[rank as usize].exchanged;
+        let new = (positions.end - positions.start).checked_sub(*before).filter(|new| *new > 0)?;
+        *before += new;
+        Some(fresh.time_of(new))
+    }
+
     /// What a rank that talks with others in a collective read or write pays once for it, beyond messages as the machine
     /// knows them: what the library does for each, and that ranks are woken, or spin where they share processors.
     pub(super) fn time_to_talk(&mut self, rank: u32) -> Option<Duration> {

@@ -102,14 +102,19 @@ impl Engine<'_> {
             return true;
         };
         let (key, group, number) = (*key, *group, *number);
-        if matches!(action, Action::Send { .. } | Action::SendData { .. })
-            && let Some(time) = self.time_to_talk(rank)
-        {
-            let process = &mut self.processes[rank as usize];
-            process.actions.push_front(action);
-            process.then = Then::Continue;
-            self.events.add(self.now + time, Happening::Resume(rank));
-            return false;
+        if matches!(action, Action::Send { .. } | Action::SendData { .. }) {
+            if let Some(time) = self.time_to_talk(rank) {
+                let process = &mut self.processes[rank as usize];
+                process.actions.push_front(action);
+                process.then = Then::Continue;
+                self.events.add(self.now + time, Happening::Resume(rank));
+                return false;
+            }
+            if let Some(time) = self.time_for_fresh_memory(rank) {
+                self.processes[rank as usize].actions.push_front(action);
+                self.compute(rank, time, Then::Continue);
+                return false;
+            }
         }
         match action {
             Action::Send { to, message } => {

@@ -399,6 +399,9 @@ fn first_calls_and_collective_ones_take_what_was_measured_of_them() {
     let talking = quick.replace("barrier", "collective = \"300 us\", barrier");
     // Each rank pays once, at its first message.
     assert_eq!(writes_together(&[], &talking, [0, 0]), writes_together(&[], &quick, [0, 0]) + 300);
+    // And for its 400 bytes of memory.
+    let fresh = quick.replace("together", "fresh = \"1 MB/s\", together");
+    assert_eq!(writes_together(&[], &fresh, [0, 0]), writes_together(&[], &quick, [0, 0]) + 400);
 }
 
 #[test]
