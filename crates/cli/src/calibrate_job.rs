@@ -145,6 +145,7 @@ impl Job<'_> {
 }
 
 /// What the probe found.
+#[derive(Debug)]
 struct Found {
     call: Duration,
     fresh: Option<Bandwidth>,
