@@ -91,7 +91,14 @@ pub(crate) fn measure(
         costs.spins |= is_crowded && barrier > half(machine.nodes.quantum);
         for (library, found) in [(&mut costs.pioscope, pioscope), (&mut costs.own, job.costs(false)?)] {
             if library.together.is_empty() {
-                library.call = found.call;
+                library.call = match found.call {
+                    Some(call) => call,
+                    // On servers nothing else makes the call, to take away. What the library does before it is the same.
+                    None => {
+                        let on_files = Job { store: None, probe: job.probe.clone(), ..job }.once(true)?;
+                        on_files.call.context("expected a line 'call'")?
+                    }
+                };
             }
             // One rank exchanges nothing.
             if library.fresh.is_none() && found.together.ranks > 1 {
@@ -147,7 +154,8 @@ impl Job<'_> {
 /// What the probe found.
 #[derive(Debug)]
 struct Found {
-    call: Duration,
+    /// None on servers.
+    call: Option<Duration>,
     fresh: Option<Bandwidth>,
     together: Together,
 }
@@ -171,7 +179,7 @@ fn middle(found: &[Found]) -> Found {
         collective: of_all(|one| one.together.collective),
         barrier: of_all(|one| one.together.barrier),
     };
-    Found { call: of_all(|one| one.call), fresh: of(found, |one| one.fresh), together }
+    Found { call: of(found, |one| one.call), fresh: of(found, |one| one.fresh), together }
 }
 
 fn less(time: Duration, part: Duration) -> Duration {
@@ -210,7 +218,8 @@ fn read(text: &str) -> Result<Found> {
     // Below zero, or near it: new memory makes no difference that can be told.
     let fresh = Some(time("fresh")?).filter(|time| *time > Duration::ZERO);
     let fresh = fresh.map(|time| Bandwidth::from_bytes_per_second((bytes as f64 / time.seconds()) as u64));
-    Ok(Found { call: time("call")?, fresh, together })
+    let call = text.lines().any(|line| line.starts_with("call ")).then(|| time("call")).transpose()?;
+    Ok(Found { call, fresh, together })
 }
 
 #[cfg(test)]
@@ -225,7 +234,8 @@ mod tests {
         let Found { call, fresh, together } = read(text).unwrap();
         assert_eq!(fresh.unwrap().to_string(), "1 GB/s");
         assert!(read(&text.replace("fresh 0.001", "fresh -0.001")).unwrap().fresh.is_none());
-        assert_eq!((call.picoseconds(), together.ranks), (1_500_000, 4));
+        assert_eq!((call.unwrap().picoseconds(), together.ranks), (1_500_000, 4));
+        assert!(read(&text.replace("call ", "on-servers ")).unwrap().call.is_none());
         assert_eq!((together.first_open.seconds(), together.barrier.seconds()), (0.004, 0.000_01));
         let error = read(&text.replace("\nclose", "\nclothes")).unwrap_err().to_string();
         assert_eq!(error, "expected a line 'close'");

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::serve::Servers;
 use crate::support::{Place, Transcript, mpi, mpiexec};
 
 /// Writes a file through MPI, a part a rank.
@@ -210,6 +211,22 @@ fn a_description_says_how_near_it_comes_to_runs() {
     let told = told.succeeds();
     assert!(unwrapped(&told).contains("On m: 4 runs compared, the model off by "), "{}", told.out);
     assert!(unwrapped(&told).contains("On m: 8 runs compared, the model off by "), "{}", told.out);
+}
+
+/// A file on servers is none of the kernel's: a call is not to be compared with the kernel's own.
+#[test]
+fn servers_are_measured_in_a_job() {
+    let Some(mpi) = mpi() else { return };
+    let place = Place::with_own_cache();
+    let _servers = Servers::start(&place.join("store"), &["--servers", "2"]);
+    let words =
+        ["machines", "calibrate", "--store", "store/store.toml", "-o", "m.toml", "--"].map(str::to_owned);
+    let done = place.pioscope(words.iter().cloned().chain(mpiexec(&mpi, 2))).succeeds();
+    assert!(done.err.contains("pioscope: wrote m.toml") && done.err.lines().count() < 5, "{}", done.err);
+    for strategy in ["independent", "two-phase", "ecio"] {
+        let rows = done.out.lines().filter(|line| line.contains(&format!("2  {strategy}")));
+        assert_eq!(rows.count(), 4, "{}", done.out);
+    }
 }
 
 #[test]

@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 use pio_store::client::{Mode, Store, StripingHints};
 
 /// Servers in a process, killed when the test is over.
-struct Servers(Child);
+pub(crate) struct Servers(Child);
 
 impl Servers {
-    fn start(folder: &Path, arguments: &[&str]) -> Servers {
+    pub(crate) fn start(folder: &Path, arguments: &[&str]) -> Servers {
         let mut child = Command::new(env!("CARGO_BIN_EXE_pioscope"))
             .arg("serve")
             .arg("--dir")
