@@ -1,4 +1,4 @@
-"""One real program through all four verbs: record, explain, predict, apply; and a report of it all."""
+"""One real program through all four verbs: record, explain, predict, apply; a report of it all; and advice."""
 
 import os
 import shutil
@@ -51,9 +51,10 @@ def main():
         print(f"every file is identical to the one that the MPI's own MPI-IO wrote ({strategy})")
 
     say("PREDICT: the recorded run on seven machines, under both strategies; on this one beside what was measured:")
-    step("pioscope", "machines", "calibrate", "--folder", DEMO, "-o", DEMO / "here.toml")
+    here = DEMO / "here.toml"
+    step("pioscope", "machines", "calibrate", "--folder", DEMO, "-o", here, "--", *mpiexec(RANKS))
     measured = [word for strategy in STRATEGIES for word in ("--measured", f"here/{strategy}={DEMO / strategy}.pio")]
-    step("pioscope", "predict", DEMO / "run.pio", "--machine", ",".join([*MACHINES, str(DEMO / "here.toml")]),
+    step("pioscope", "predict", DEMO / "run.pio", "--machine", ",".join([*MACHINES, str(here)]),
          "--strategy", ",".join(STRATEGIES), *measured, "--output", DEMO / "predicted", "--html", DEMO / "report.html")
 
     say("The same on one machine, with other memories in its I/O nodes:")
@@ -77,6 +78,10 @@ def main():
                 for word in ("--measured", f"servers/{strategy}={DEMO}/servers-{strategy}.pio")]
     step("pioscope", "predict", DEMO / "run.pio", "--machine", DEMO / "servers.toml", "--strategy", ",".join(ON_SERVERS),
          *measured, "--output", DEMO / "predicted", "--html", DEMO / "servers.html")
+
+    say("ADVISE: which setting is best here? Predicted, tried, and kept for the job script:")
+    step("pioscope", "advise", "--machine", here, "--in-place", "--try", 2, "--keep", DEMO / "advice.toml", "--", *job,
+         DEMO / "out")
 
     minutes = (time.monotonic() - began) / 60
     say(f"Done in {minutes:.1f} minutes. Open demo/report.html, demo/memories.html and demo/servers.html: they need no network.")
