@@ -156,6 +156,8 @@ struct Engine<'a> {
     views_set: BTreeMap<(u32, u64), usize>,
     /// For each rank and collective open: operations begun.
     operations: BTreeMap<(u32, u64), u64>,
+    /// How many ranks wait for the others where all met unrecorded.
+    at_rendezvous: u32,
     /// For each collective open: the ranks that wait in an open, close or view for the others.
     meetings: BTreeMap<u64, Vec<u32>>,
     /// The POSIX handle under each MPI-IO handle.
@@ -305,6 +307,7 @@ impl<'a> Engine<'a> {
             views: views::of(workload, strategy),
             views_set: BTreeMap::new(),
             operations: BTreeMap::new(),
+            at_rendezvous: 0,
             meetings: BTreeMap::new(),
             physical: (0..workload.handles.len()).map(&mut physical).collect(),
             links: StoreLinks::default(),

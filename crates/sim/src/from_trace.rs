@@ -10,6 +10,9 @@
 //! The rest is time that passes by itself, the time of all other calls included, without the part in which the process
 //! waited for a processor: where it runs next, that may take longer or shorter. A trace that knows no think times was
 //! computing all the time.
+//!
+//! Messages between two ranks are not recorded. Where all ranks came to a collective call within a small part of the time
+//! that each had been busy with other things, such messages had brought them together, and do so wherever they run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,6 +40,7 @@ impl Workload {
         for event in trace.events() {
             reader.read(&event?);
         }
+        reader.add_rendezvous();
         Ok(reader.without_waits_for_processors())
     }
 }
@@ -44,6 +48,11 @@ impl Workload {
 /// Less than this beside the processor time between two calls is no sleep, for which a process gives its processor away,
 /// but interrupts, and what two clocks are apart.
 const SHORTEST_SLEEP_NS: u64 = 10_000;
+
+/// Ranks that were busy for less than this may have come at the same time by themselves: the kernel interrupts none of them.
+const BUSY_NS: u64 = 20_000_000;
+/// Ranks that met are nearer than this part of the time that they were busy.
+const NEAR: u64 = 20;
 
 /// What must be known of the whole trace before its calls are read.
 #[derive(Default)]
@@ -89,6 +98,15 @@ fn ranks_of(tables: &Tables) -> BTreeMap<u32, u32> {
     order.into_iter().enumerate().map(|(rank, (_, process))| (process, rank as u32)).collect()
 }
 
+/// How a rank came to a collective call.
+#[derive(Clone, Copy)]
+struct Arrival {
+    /// Index of the call in the rank's program.
+    step: usize,
+    at_ns: u64,
+    gap_ns: u64,
+}
+
 struct Reader<'t> {
     tables: &'t Tables,
     /// Whether how processes begin is a part of the trace: a generated one begins with its program.
@@ -102,6 +120,8 @@ struct Reader<'t> {
     last_end_ns: Vec<u64>,
     /// The processor time that each rank has used since.
     used_ns: Vec<u64>,
+    /// The calls of all ranks together: the step, when it began, and how long after the call before.
+    together: Vec<Vec<Arrival>>,
     /// Its last MPI-IO call: when it ended, and its number. What it caused lies before, and has the number.
     last_mpi: Vec<(u64, u64)>,
     /// Handles that MPI-IO calls opened for themselves.
@@ -124,7 +144,7 @@ impl<'t> Reader<'t> {
             programs: vec![Vec::new(); count],
         };
         let (last_end_ns, used_ns) = (vec![0; count], vec![0; count]);
-        let (last_mpi, inner) = (vec![(0, 0); count], BTreeSet::new());
+        let (last_mpi, inner, together) = (vec![(0, 0); count], BTreeSet::new(), vec![Vec::new(); count]);
         let starts_recorded = tables.notes.iter().any(|(name, _)| name == "recorder");
         Reader {
             tables,
@@ -135,6 +155,7 @@ impl<'t> Reader<'t> {
             whole,
             last_end_ns,
             used_ns,
+            together,
             last_mpi,
             inner,
         }
@@ -170,6 +191,10 @@ impl<'t> Reader<'t> {
         if think_ns > 0 && gap_ns - think_ns < SHORTEST_SLEEP_NS {
             think_ns = gap_ns;
         }
+        if self.is_of_all(&what) {
+            let step = self.workload.programs[rank].len();
+            self.together[rank].push(Arrival { step, at_ns: event.start_ns, gap_ns });
+        }
         let time = |ns: u64| Duration::from_picoseconds(ns.saturating_mul(1000));
         self.workload.programs[rank].push(Step {
             think: time(think_ns),
@@ -177,6 +202,45 @@ impl<'t> Reader<'t> {
             what,
         });
         self.last_end_ns[rank] = self.last_end_ns[rank].max(event.end_ns());
+    }
+
+    /// Whether all ranks make the call together.
+    fn is_of_all(&self, what: &What) -> bool {
+        let (What::Open(handle)
+        | What::Close(handle)
+        | What::SetView(handle, _)
+        | What::Access { handle, collective: true, .. }) = what
+        else {
+            return false;
+        };
+        let group = self.workload.handles[handle.index()].group;
+        group.is_some_and(|group| self.workload.groups[group as usize].len() == self.ranks.len())
+    }
+
+    /// Lets the ranks meet before the calls to which they came together.
+    fn add_rendezvous(&mut self) {
+        let calls = self.together.first().map_or(0, Vec::len);
+        // A generated trace says all that its ranks do; and calls that were lost would pair others.
+        let is_whole = self.together.iter().all(|arrivals| arrivals.len() == calls);
+        if !self.starts_recorded || !is_whole || self.ranks.len() < 2 {
+            return;
+        }
+        // From the end, so that the steps before keep their places.
+        for call in (0..calls).rev() {
+            let arrivals: Vec<Arrival> = self.together.iter().map(|arrivals| arrivals[call]).collect();
+            let first_ns = arrivals.iter().map(|one| one.at_ns).min().unwrap_or(0);
+            let last_ns = arrivals.iter().map(|one| one.at_ns).max().unwrap_or(0);
+            let busy_ns = arrivals.iter().map(|one| one.gap_ns).min().unwrap_or(0);
+            if busy_ns < BUSY_NS || last_ns - first_ns > busy_ns / NEAR {
+                continue;
+            }
+            for (program, arrival) in self.workload.programs.iter_mut().zip(&arrivals) {
+                let call = &mut program[arrival.step];
+                let met = Step { think: call.think, idle: call.idle, what: What::Rendezvous };
+                (call.think, call.idle) = (Duration::ZERO, Duration::ZERO);
+                program.insert(arrival.step, met);
+            }
+        }
     }
 
     /// Takes the time out in which each rank waited for a processor. The kernel counted it over all of the process; what
@@ -342,6 +406,44 @@ mod tests {
         events.iter().for_each(|event| writer.push(event).unwrap());
         writer.finish().unwrap();
         Workload::from_trace(&Trace::open(&path).unwrap()).unwrap()
+    }
+
+    /// Two ranks, busy for so long before they open a file together, and so far apart when they do.
+    fn opened(busy_ns: u64, apart_ns: u64, notes: &[(&str, &str)]) -> Workload {
+        let note = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let end_ns = busy_ns + apart_ns + 10;
+        let handle = |rank| Handle { file: FileId(0), process: ProcessId(rank), ranks: 2, collective: 1 };
+        let tables = Tables {
+            processes: vec![process(end_ns), Process { rank: Some(1), pid: 2, ..process(end_ns) }],
+            files: vec![File { path: "/f".into() }],
+            handles: vec![handle(0), handle(1)],
+            notes: notes.iter().map(note).collect(),
+            ..Tables::default()
+        };
+        let open = |rank: u32| Event {
+            handle: Some(HandleId(rank)),
+            think_ns: busy_ns,
+            elapsed_ns: 5,
+            ..Event::new(Call::MpiFileOpen, ProcessId(rank), busy_ns + apart_ns * u64::from(rank))
+        };
+        workload_of(tables, &[open(0), open(1)])
+    }
+
+    #[test]
+    fn who_comes_together_after_much_work_has_met() {
+        let recorded = [("recorder", "")];
+        let met = opened(1_000_000_000, 1_000_000, &recorded);
+        let steps = |rank: usize| met.programs[rank].iter().map(|step| step.what.clone()).collect::<Vec<_>>();
+        assert_eq!(steps(1), [What::Rendezvous, What::Open(HandleId(1))]);
+        assert_eq!((met.programs[0][1].think, met.programs[0][1].idle), (Duration::ZERO, Duration::ZERO));
+        // Apart by a tenth of their work; after little work; and in a generated trace.
+        for alone in [
+            opened(1_000_000_000, 100_000_000, &recorded),
+            opened(1_000_000, 1_000, &recorded),
+            opened(1_000_000_000, 1_000_000, &[]),
+        ] {
+            assert_eq!(alone.programs.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1]);
+        }
     }
 
     #[test]

@@ -148,7 +148,7 @@ fn segments(program: &[Step], handle: HandleId) -> Vec<Segment> {
     for (index, step) in program.iter().enumerate() {
         let direction = match &step.what {
             What::Open(of) | What::Close(of) | What::SetView(of, _) if *of == handle => None,
-            What::Broadcast { .. } | What::Meet { .. } => None,
+            What::Rendezvous | What::Broadcast { .. } | What::Meet { .. } => None,
             What::Access { handle: of, direction, .. } | What::Request { handle: of, direction, .. }
                 if *of == handle =>
             {

@@ -111,6 +111,21 @@ impl Engine<'_> {
 
     /// A collective call of MPI that no rank leaves before all have come: as long as was measured, or if ranks spin that
     /// share cores, as their turns let them.
+    /// Who comes last lets all go on. None has a processor meanwhile: what was spent on waiting is in the
+    /// processor times between the calls already.
+    pub(super) fn begin_rendezvous(&mut self) {
+        self.at_rendezvous += 1;
+        let ranks = self.workload.ranks();
+        if self.at_rendezvous < ranks {
+            return;
+        }
+        self.at_rendezvous = 0;
+        for rank in 0..ranks {
+            self.processes[rank as usize].then = Then::End;
+            self.events.add(self.now, Happening::Resume(rank));
+        }
+    }
+
     pub(super) fn begin_meeting(&mut self, rank: u32) {
         if !self.mpi_spins() {
             return self.meet(rank, Key::WORLD, self.workload.ranks());

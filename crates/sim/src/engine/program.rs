@@ -36,7 +36,7 @@ impl<'a> Engine<'a> {
         } else {
             Duration::from_seconds(think.seconds() / self.cpu_speed)
         };
-        process.think_ns = think.picoseconds() / 1000;
+        process.think_ns += think.picoseconds() / 1000;
         self.compute(rank, think, Then::Begin);
     }
 
@@ -66,6 +66,7 @@ impl<'a> Engine<'a> {
                 self.transfer(rank, *handle, Some(*call), requests);
             }
             What::Broadcast { root, .. } => self.begin_broadcast(rank, *root),
+            What::Rendezvous => self.begin_rendezvous(),
             What::Meet { .. } => self.begin_meeting(rank),
         }
     }
@@ -83,9 +84,13 @@ impl<'a> Engine<'a> {
         let elapsed = self.now.since(since);
         let what = self.step(rank);
         let mut event = self.event(rank, Call::MpiBarrier, since);
-        event.think_ns = self.processes[rank as usize].think_ns;
+        if *what == What::Rendezvous {
+            return self.next_step(rank);
+        }
+        event.think_ns = std::mem::take(&mut self.processes[rank as usize].think_ns);
         event.operation = operation;
         match what {
+            What::Rendezvous => {}
             What::Open(handle) | What::Close(handle) => {
                 let opens = matches!(what, What::Open(_));
                 let (mpi, posix) =

@@ -96,6 +96,9 @@ pub enum What {
         /// How many bytes.
         bytes: u64,
     },
+    /// All ranks met, in messages that were not recorded: none goes on before all have come. It costs nothing of its own, for
+    /// it is part of the time between recorded calls.
+    Rendezvous,
     /// A collective call of MPI that no rank leaves before all have come: a barrier, or one in which each needs the others' data.
     Meet {
         /// The function.
@@ -165,7 +168,7 @@ impl What {
             What::Open(handle) | What::Close(handle) | What::Seek(handle, _) => Some((*handle, None)),
             What::SetView(handle, view) | What::Access { handle, view, .. } => Some((*handle, Some(*view))),
             What::Request { handle, .. } => Some((*handle, None)),
-            What::Broadcast { .. } | What::Meet { .. } => None,
+            What::Rendezvous | What::Broadcast { .. } | What::Meet { .. } => None,
         }
     }
 }

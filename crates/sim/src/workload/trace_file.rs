@@ -65,6 +65,9 @@ impl<'w> Rank<'w> {
         let step = self.steps.next()?;
         let before_ns = self.now_ps / PICOSECONDS_PER_NANOSECOND;
         self.now_ps = self.after(step);
+        if step.what == What::Rendezvous {
+            return None;
+        }
         // Rounded together, so that what is not thinking is idle time, and not a part of a nanosecond.
         let idle_ns = step.idle.picoseconds() / PICOSECONDS_PER_NANOSECOND;
         let mut event = Event {
@@ -119,6 +122,8 @@ fn describe(what: &What, workload: &Workload, event: &mut Event) {
             event.flags = if call.is_asynchronous() { Flags::ASYNC } else { Flags::NONE };
             moves(event, *bytes);
         }
+        // No call: only time passes.
+        What::Rendezvous => {}
         What::Meet { call, bytes } => {
             event.call = *call;
             event.flags = Flags::COLLECTIVE;

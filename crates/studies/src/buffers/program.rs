@@ -74,7 +74,7 @@ fn program(workload: &Workload, rank: usize, steps: &[Step]) -> Result<Program, 
             What::Access { handle, call, direction, view, positions, .. } => {
                 (*handle, *call, *direction, &workload.views[view.index()], positions.clone())
             }
-            What::Broadcast { .. } | What::Meet { .. } => {
+            What::Rendezvous | What::Broadcast { .. } | What::Meet { .. } => {
                 return Err(SimError::Workload {
                     workload: workload.name.clone(),
                     what: "collective call",

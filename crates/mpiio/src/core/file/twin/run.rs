@@ -142,7 +142,11 @@ impl<'a> Rank<'a> {
                 let opened = self.files.get_mut(handle).unwrap();
                 opened.access(*call, *direction, *collective, etype, positions);
             }
-            What::Seek(..) | What::Request { .. } | What::Broadcast { .. } | What::Meet { .. } => {}
+            What::Seek(..)
+            | What::Request { .. }
+            | What::Rendezvous
+            | What::Broadcast { .. }
+            | What::Meet { .. } => {}
         }
     }
 
