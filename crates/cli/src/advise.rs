@@ -26,6 +26,7 @@ use trials::{Runner, Trial};
 
 use crate::explain;
 use crate::gain::NOISE;
+use crate::here::{self, Here};
 use crate::own_way;
 use crate::predict;
 use crate::record::Job;
@@ -34,8 +35,8 @@ use crate::whole_file;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pioscope advise run.pio --no-run --machine here.toml
-  pioscope advise --machine here.toml --in-place -- mpiexec -n 8 ./collapse --iterations 20
+  pioscope advise run.pio --no-run                (here: after pioscope machines calibrate)
+  pioscope advise --in-place -- mpiexec -n 8 ./collapse --iterations 20
   pioscope advise --machine here.toml --in-place --budget 30min --try 5 -- mpiexec -n 8 ./collapse
   pioscope apply --advice advice.toml -- mpiexec -n 8 ./collapse
 
@@ -45,8 +46,9 @@ pub(crate) struct Arguments {
     /// A recorded program, to advise by prediction alone (with --no-run)
     #[arg(conflicts_with = "command", required_unless_present = "command", requires = "no_run")]
     trace: Option<PathBuf>,
-    /// The machine: a name (pioscope machines list) or a file, as pioscope machines calibrate writes it
-    #[arg(short, long, value_name = "MACHINE")]
+    /// The machine: a name (pioscope machines list) or a file. here is the place where the program's files are, or the I/O
+    /// servers of --store, as pioscope machines calibrate found it
+    #[arg(short, long, default_value = here::NAME, value_name = "MACHINE")]
     machine: String,
     /// Only predict; run nothing
     #[arg(long, conflicts_with_all = ["command", "in_place", "budget", "tries"])]
@@ -94,7 +96,7 @@ fn budget(text: &str) -> Result<Duration> {
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let started = Instant::now();
-    let machine = Machine::find(&arguments.machine)?;
+    let machine = find_machine(&arguments)?;
     let store = arguments.store.as_deref().map(crate::apply::find_store).transpose()?;
     ensure!(
         store.is_none() || search::takes_views(&machine),
@@ -108,16 +110,41 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Some(path) => predict_only(path, &machine, store.as_deref(), &keep)?,
         None => {
             refuse_harm(&arguments)?;
+            let is_here = arguments.machine == here::NAME;
             let Arguments { mpicc, command, budget, tries, .. } = arguments;
             let ends = started
                 .checked_add(budget)
                 .ok_or_else(|| anyhow!("--budget: this clock does not go so far"))?;
             let job =
                 Job { mpicc, verbose: false, quiet: false, environment: Vec::new(), spool: None, command };
-            measure(&job, &machine, store, &keep, ends, tries.get())?;
+            measure(&job, machine, is_here, store, &keep, ends, tries.get())?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The machine that was named. Where a program's files will be is not known before it runs: the working folder stands for it.
+fn find_machine(arguments: &Arguments) -> Result<Machine> {
+    if arguments.machine != here::NAME {
+        return Ok(Machine::find(&arguments.machine)?);
+    }
+    let place = match (&arguments.store, &arguments.trace) {
+        (Some(store), _) => Here::of_store(store)?,
+        (None, Some(path)) => Here::of_trace(Some(&explain::open(path)?))?,
+        (None, None) => Here::of_folder(Path::new("."))?,
+    };
+    place.load()
+}
+
+/// The description of the place where a program that ran has its files; of the working folder, if that was not calibrated.
+fn here_of(trace: &Trace, working_folder: Machine) -> Result<Machine> {
+    let place = Here::of_trace(Some(trace))?;
+    if place.is_calibrated() {
+        return place.load();
+    }
+    let why = place.load().err().map_or_else(String::new, |error| format!("{error:#}"));
+    eprintln!("pioscope: the program's files are predicted as if in the working folder: {why}");
+    Ok(working_folder)
 }
 
 fn keep_path(arguments: &Arguments) -> PathBuf {
@@ -160,7 +187,8 @@ fn predict_only(path: &Path, machine: &Machine, store: Option<&Path>, keep: &Pat
 /// Runs the program as it is, predicts, tries the best few, and keeps what was measured best.
 fn measure(
     job: &Job,
-    machine: &Machine,
+    machine: Machine,
+    is_here: bool,
     store: Option<PathBuf>,
     keep: &Path,
     ends: Instant,
@@ -169,7 +197,9 @@ fn measure(
     let mut runner = Runner::new(job, store.clone())?;
     let mut as_it_is = Trial::new(None, 0.0);
     let trace = runner.first(&mut as_it_is)?;
-    let case = Case::of(&explain::open(&trace)?, machine, store.as_deref())?;
+    let trace = explain::open(&trace)?;
+    let machine = if is_here && store.is_none() { here_of(&trace, machine)? } else { machine };
+    let case = Case::of(&trace, &machine, store.as_deref())?;
     as_it_is.predicted_s = case.found.base_s;
     let candidates = candidates(&case.found, tries);
     let tried = candidates.iter().map(|one| Trial::new(Some(one.advice.clone()), one.io_time_s));

@@ -8,6 +8,7 @@ use std::time::Duration;
 use pio_mpi::{Commands, Family, any_ranks};
 
 use crate::gain::slow_messages;
+use crate::here::calibrate;
 use crate::jobs::WRITER;
 use crate::support::{Place, mpiexec};
 
@@ -72,6 +73,19 @@ fn the_best_prediction_is_kept_and_can_be_predicted_again() {
     let done = place.pioscope(words).succeeds();
     assert!(done.out.contains("Leave the program as it is"), "{}", done.out);
     assert!(!place.join("none.toml").exists());
+}
+
+#[test]
+fn without_a_machine_the_place_of_the_files_is_meant() {
+    let place = Place::with_own_cache();
+    generate(&place);
+    let advice = "here: this place is not calibrated: run `pioscope machines calibrate --folder ";
+    place.pioscope(["advise", "run.pio", "--no-run"]).fails_with(advice);
+    place.pioscope(["advise", "--in-place", "--", "touch", "made"]).fails_with(advice);
+    assert!(!place.join("made").exists());
+    calibrate(&place, ".");
+    let done = place.pioscope(["advise", "run.pio", "--no-run"]).succeeds();
+    assert!(done.out.contains("I/O time, mean of the processes, predicted on here\n"), "{}", done.out);
 }
 
 #[test]

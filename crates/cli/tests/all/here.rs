@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
 "#;
 
 /// Calibrates a folder's place where no MPI is found, which would take longer.
-fn calibrate(place: &Place, folder: &str) -> PathBuf {
+pub(crate) fn calibrate(place: &Place, folder: &str) -> PathBuf {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
     command.args(["machines", "calibrate", "--folder", folder]).env("PATH", place.path());
     let done = place.run(&mut command).succeeds();
