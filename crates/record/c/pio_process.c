@@ -98,11 +98,16 @@ __attribute__((constructor)) static void process_starts(void) {
     pio_forget_sanitizer();
 }
 
-/* What a rank's first thread waited for a processor, by the kernel's count: when the process ends. Its second number. */
+/* How long a rank's first thread waited for a processor (the second number of schedstat), and how often it gave its
+ * processor away to wait for something, by the kernel's counts: when the process ends. */
 static void count_processor_waits(void) {
     if (LOAD(pio_alive) == 0 || !is_owner() || ACQUIRE(&pio_spool.state) != SPOOL_OPEN || pio_spool.header->rank < 0)
         return;
-    char text[96];
+    char text[4096];
+    text[pio_read_small_file("/proc/self/status", text, sizeof text - 1)] = 0;
+    const char *label = "\nvoluntary_ctxt_switches:", *sleeps = strstr(text, label);
+    if (sleeps != NULL)
+        STORE(&pio_spool.header->sleeps, (uint64_t)strtoull(sleeps + strlen(label), NULL, 10) + 1);
     text[pio_read_small_file("/proc/self/schedstat", text, sizeof text - 1)] = 0;
     const char *second = strchr(text, ' ');
     if (second != NULL)

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define PIO_SPOOL_MAGIC "PIOSPOOL"
-#define PIO_SPOOL_VERSION 2u
+#define PIO_SPOOL_VERSION 3u
 #define PIO_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 #define PIO_HEADER_BYTES 4096u
 #define PIO_FIRST_CHUNK_BYTES 4096u /* most threads make few calls */
@@ -33,7 +33,7 @@
 #define PIO_SHORT_CHUNK_BYTES 65536u /* of short ones, from the second on */
 #define PIO_MOST_SHORT_BYTES 56u
 #define PIO_UNIT_BYTES 64u
-#define PIO_COMMAND_BYTES 3656u
+#define PIO_COMMAND_BYTES 3648u
 
 /* Bits of pio_header.ended. */
 #define PIO_ENDED_NORMALLY 1u
@@ -109,6 +109,7 @@ struct pio_header {
     uint64_t device_read_bytes;
     uint64_t device_written_bytes;
     char command[PIO_COMMAND_BYTES];
+    uint64_t sleeps; /* of a rank: how often it gave its processor away to wait, and 1; 0: not known */
     uint64_t processor_waits_ns; /* of a rank: how long it could run and had no processor, and 1; 0: not known */
     /* Of the dropped records, those of reads and of writes, and the bytes that they moved, atomic. */
     uint64_t lost_calls[2];
@@ -171,6 +172,7 @@ _Static_assert(offsetof(struct pio_header, thinned_calls) == 240, "header");
 _Static_assert(offsetof(struct pio_header, major_faults) == 232, "header");
 _Static_assert(offsetof(struct pio_header, fault_device_bytes) == 360, "header");
 _Static_assert(offsetof(struct pio_header, unseen_rings) == 368, "header");
+_Static_assert(offsetof(struct pio_header, sleeps) == 4048, "header");
 _Static_assert(offsetof(struct pio_header, processor_waits_ns) == 4056, "header");
 _Static_assert(offsetof(struct pio_header, lost_calls) == 4064, "header");
 _Static_assert(sizeof(struct pio_record) == PIO_UNIT_BYTES, "record");

@@ -264,8 +264,9 @@ fn page_faults(members: &[Member]) -> Vec<PageFaults> {
 /// What ranks waited for processors, where that is known.
 fn processor_waits(members: &[Member]) -> impl Iterator<Item = ProcessorWait> {
     members.iter().enumerate().filter_map(|(index, member)| {
-        let waited_ns = member.spool.header.processor_waits_ns?;
-        Some(ProcessorWait { process: ProcessId(index as u32), waited_ns })
+        let header = &member.spool.header;
+        let waited_ns = header.processor_waits_ns?;
+        Some(ProcessorWait { process: ProcessId(index as u32), waited_ns, sleeps: header.sleeps })
     })
 }
 

@@ -28,12 +28,14 @@ pub(crate) const NO_OFFSET: u64 = u64::MAX;
 pub(crate) const PLAIN: u64 = 0;
 
 const MAGIC: &[u8; 8] = b"PIOSPOOL";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Where the command is in the header.
 const COMMAND: usize = 400;
 /// Where it ends at the latest: counts of lost calls follow.
 const LOST: usize = 4064;
-/// … of what a rank waited for a processor, which is behind the command.
+/// … of how often a rank slept, which is behind the command.
+const SLEEPS: usize = 4048;
+/// … of what it waited for a processor.
 const PROCESSOR_WAITS: usize = 4056;
 const CHUNK_MAGIC: u32 = 0x4b4e_4843;
 const HEADER_BYTES: usize = 4096;
@@ -90,6 +92,8 @@ pub(crate) struct Header {
     pub fault_device_bytes: u64,
     /// How long a rank could have run, but had no processor; none where that is not known.
     pub processor_waits_ns: Option<u64>,
+    /// How often a rank gave its processor away to wait for something; none where that is not known.
+    pub sleeps: Option<u64>,
     /// Processors that a rank may use, a bit each; none where that is not known.
     pub processors: [u64; 8],
     /// Both clocks, read together: wall clock since 1970 and the boot's own.
@@ -449,7 +453,7 @@ impl Record {
 impl Header {
     fn decode(bytes: &[u8]) -> Header {
         let ended = u32_at(bytes, 28);
-        let command_bytes = (u32_at(bytes, 224) as usize).min(PROCESSOR_WAITS - COMMAND);
+        let command_bytes = (u32_at(bytes, 224) as usize).min(SLEEPS - COMMAND);
         Header {
             pid: u32_at(bytes, 12),
             rank: u32::try_from(u32_at(bytes, 20) as i32).ok(),
@@ -465,6 +469,7 @@ impl Header {
             device_bytes: (u64_at(bytes, 376) != 0).then(|| [384, 392].map(|at| u64_at(bytes, at))),
             major_faults: u64_at(bytes, 232),
             fault_device_bytes: u64_at(bytes, 360),
+            sleeps: u64_at(bytes, SLEEPS).checked_sub(1),
             processor_waits_ns: u64_at(bytes, PROCESSOR_WAITS).checked_sub(1),
             processors: std::array::from_fn(|word| u64_at(bytes, 296 + 8 * word)),
             realtime_ns: u64_at(bytes, 48),
