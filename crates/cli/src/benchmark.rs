@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::apply::{self, How};
+use crate::record;
 
 /// Compiles the C program of this name with the user's own `mpicc`, into `folder`.
 ///
@@ -28,19 +29,31 @@ pub(crate) fn compile(mpicc: &Path, name: &str, program: &str, folder: &Path) ->
 }
 
 /// Runs a launcher's command line, its program's MPI-IO carried out in a given way or (without one) by the MPI itself, and
-/// takes what it wrote into `results`.
+/// takes what it wrote into `results`. Recorded into `trace`, if that is named.
 ///
 /// # Errors
 /// If it fails, or writes nothing.
-pub(crate) fn run(command: Vec<OsString>, how: Option<How>, results: &Path) -> Result<String> {
-    match how {
-        Some(how) => apply::run_own(how, command, None)?,
-        None => {
-            let mut plain = Command::new(&command[0]);
-            plain.args(&command[1..]).envs(pio_mpi::any_ranks());
-            let status = pio_record::run_to_end(&mut plain)?;
+pub(crate) fn run(
+    command: Vec<OsString>,
+    how: Option<How>,
+    trace: Option<&Path>,
+    results: &Path,
+) -> Result<String> {
+    let trace = trace.map(Path::to_owned);
+    match (how, trace) {
+        (Some(how), trace) => apply::run_own(how, command, trace)?,
+        (None, trace) => {
+            let name = command[0].clone();
+            let status = match trace {
+                Some(trace) => record::record_as_it_is(&apply::own_job(command), trace)?,
+                None => {
+                    let mut plain = Command::new(&command[0]);
+                    plain.args(&command[1..]).envs(pio_mpi::any_ranks());
+                    pio_record::run_to_end(&mut plain)?
+                }
+            };
             if !status.success() {
-                bail!("{}: failed under the MPI's own MPI-IO: {status}", command[0].display());
+                bail!("{}: failed under the MPI's own MPI-IO: {status}", name.display());
             }
         }
     }

@@ -146,7 +146,9 @@ impl Job<'_> {
         command.extend([self.probe.clone().into_os_string(), file, results.clone().into_os_string()]);
         let store = self.store.map(Path::to_owned);
         let how = || How { strategy: Strategy::TwoPhase, hints: Hints::default(), store };
-        let text = benchmark::run(command, pioscope.then(how), &results)?;
+        // Predictions are of recorded runs: what the recorder takes is in both.
+        let trace = self.folder.join("probe.pio");
+        let text = benchmark::run(command, pioscope.then(how), Some(&trace), &results)?;
         read(&text).with_context(|| format!("the probe's results '{}'", text.trim()))
     }
 }

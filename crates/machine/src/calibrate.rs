@@ -10,11 +10,12 @@ use std::hint::{black_box, spin_loop};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Instant;
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use thiserror::Error;
 
 use crate::machine::{CallCost, Calls, Copy, Machine, Messages, Nodes, Storage};
@@ -35,6 +36,10 @@ const BLOCK: usize = 1 << 20;
 const MIDDLE: usize = 64 << 10;
 /// Memory that calls read from and write to in turn: more than processors' caches hold, as in programs.
 const MEMORY: usize = 64 << 20;
+/// The same of each thread, where several write.
+const PART_OF_MEMORY: usize = 16 << 20;
+/// Threads that write at once, at most.
+const MOST_WRITERS: u32 = 4;
 /// Bytes of the file: well above processor caches, well below what makes a kernel write back.
 const FILE_BYTES: usize = 32 << 20;
 /// Calls of one size, at most.
@@ -45,9 +50,15 @@ const PAGE: usize = 4096;
 /// Bytes of a processor's cache line.
 const LINE: usize = 64;
 const OPENS: u64 = 500;
+const CREATES: usize = 32;
+const RESIZES: u64 = 500;
+/// Bytes that are written before they are synced.
+const SYNCED: [usize; 3] = [PAGE, BLOCK, 16 * BLOCK];
 const HOPS: u64 = 5_000;
 const YIELDS: u64 = 20_000;
 const WAKES: u64 = 4_000;
+/// In which the length of a slice is found.
+const STEPS_OF_A_QUANTUM: u32 = 12;
 const TURNS_FOR: std::time::Duration = std::time::Duration::from_millis(300);
 const A_TURN_AT_LEAST: std::time::Duration = std::time::Duration::from_micros(300);
 const PIECE: usize = 64;
@@ -66,13 +77,18 @@ pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machin
     let switch = measure_switch(cores);
     progress("sharing processors");
     let quantum = measure_quantum(cores);
+    let slice = measure_slice(quantum).unwrap_or(quantum);
     let wake = measure_wake(cores);
     let scratch = Scratch { path: folder.join(format!(".pioscope-calibrate-{}", std::process::id())) };
     let on_file = || failed(scratch.path.display().to_string());
     progress("opening and closing files");
     let (open, close) = measure_open(&scratch.path).map_err(on_file())?;
+    let create = measure_create(&scratch.path, open).map_err(on_file())?;
     progress("seeking, writing and reading");
-    let (seek, accesses) = measure_calls(&scratch.path).map_err(on_file())?;
+    let (seek, accesses) = measure_calls(&scratch.path, cores).map_err(on_file())?;
+    progress("syncing");
+    let sync = measure_sync(&scratch.path).map_err(on_file())?;
+    let resize = measure_resize(&scratch.path).map_err(on_file())?;
     progress("writing one file from several threads");
     let exclusive_writes = cores == 1 || measure_exclusion(&scratch.path, cores).map_err(on_file())?;
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -80,7 +96,7 @@ pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machin
     Ok(Machine {
         name: "this-machine".to_owned(),
         source: format!("measured on host '{}', files in {}", host.trim(), folder.display()),
-        nodes: Nodes { count: 1, cores, switch, quantum, wake, copy: copy.clone() },
+        nodes: Nodes { count: 1, cores, switch, quantum, slice, wake, copy: copy.clone() },
         messages: Messages { send: third, receive: third, local_latency: third },
         // One node: no message crosses a link.
         network: Network {
@@ -92,8 +108,11 @@ pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machin
         io_node: None,
         calls: Calls {
             open,
+            create,
             close,
             seek,
+            resize,
+            sync: Some(sync),
             read: accesses.read,
             write: accesses.write,
             new_pages: Some(accesses.new_pages),
@@ -110,11 +129,16 @@ impl Machine {
          nodes.copy: 1 MiB copies, and what pieces of 64 bytes cost beyond their bytes.\n\
          nodes.switch: threads, two a core, that do nothing but let each other go first.\n\
          nodes.quantum: threads, two a core, that compute: how long one goes on until another has its turn.\n\
+         nodes.slice: of two threads on one core, how long one has had it when the other takes it as soon as it is woken.\n\
          nodes.wake: two threads that wake each other and sleep.\n\
          messages: a number passed between two spinning threads, in three equal shares; an MPI library adds to it.\n\
+         calls.create: opens of files that are not there, in a folder with few.\n\
+         calls.resize: a small file is cut and made larger again.\n\
+         calls.sync: fsync after writes of 4 KiB, 1 MiB and 16 MiB.\n\
          calls: calls of 8 bytes, 64 KiB and 1 MiB one after the other on a file in the page cache, from and to memory that\n\
          is aligned to cache lines and in no processor's cache; the disk behind it is not measured.\n\
-         calls.new-pages: what writes of 4 KiB, 64 KiB and 1 MiB to an empty file take beyond that.\n\
+         calls.new-pages: what writes of 4 KiB, 64 KiB and 1 MiB to an empty file take beyond that; those\n\
+         of 4 KiB on up to four cores at once.\n\
          calls.collective-waits: not measured; so it is in Pioscope's MPI-IO.\n\
          storage.exclusive-writes: whether a thread's small writes wait while another makes a large one to the same file."
     }
@@ -239,6 +263,101 @@ fn measure_quantum(cores: u32) -> Duration {
     if lengths.is_empty() { Nodes::USUAL_QUANTUM } else { time(middle(lengths)) }
 }
 
+/// How long a thread must have had a core for another that is woken to take it at once: tried in steps, with two threads on
+/// one core. None if this process may not say where its threads run, or has one core.
+fn measure_slice(quantum: Duration) -> Option<Duration> {
+    let allowed = sched_getaffinity(None).ok()?;
+    let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+    let (shared, apart) = (cores.next()?, cores.next()?);
+    let on = |core: usize| {
+        let mut only = CpuSet::new();
+        only.set(core);
+        sched_setaffinity(None, &only)
+    };
+    let quantum = std::time::Duration::from_secs_f64(quantum.seconds());
+    let sleepers: [Sleeper; 2] = Default::default();
+    thread::scope(|scope| {
+        let threads = sleepers.each_ref().map(|sleeper| {
+            scope.spawn(move || on(shared).is_ok().then(|| sleeper.compute_when_woken(2 * quantum)))
+        });
+        let [first, second] = threads.each_ref().map(|started| started.thread().clone());
+        let sleepers = &sleepers;
+        let waker = scope.spawn(move || {
+            let waits = |head_start| {
+                let mut waits = Vec::new();
+                for _ in 0..RUNS {
+                    sleepers[0].wake(&first);
+                    let begun = Instant::now();
+                    while begun.elapsed() < head_start {
+                        spin_loop();
+                    }
+                    let woken = Instant::now();
+                    sleepers[1].wake(&second);
+                    // Both sleep again by then, and are owed nothing.
+                    waits.push(sleepers[1].began_after(woken, 7 * quantum));
+                }
+                middle(waits)
+            };
+            let at_once = |head_start| waits(head_start) < quantum.as_secs_f64() / 8.0;
+            if on(apart).is_err() || !at_once(2 * quantum) {
+                return None;
+            }
+            // One step that something else disturbed makes it wrong by no more than that.
+            let step = quantum / STEPS_OF_A_QUANTUM;
+            let waited = (0..STEPS_OF_A_QUANTUM).filter(|number| !at_once(*number * step)).count();
+            Some(time(step.as_secs_f64() * waited as f64))
+        });
+        let found = waker.join().ok().flatten();
+        for (sleeper, thread) in sleepers.iter().zip(&threads) {
+            sleeper.is_over.store(true, Ordering::Release);
+            sleeper.wake(thread.thread());
+        }
+        found
+    })
+}
+
+/// A thread that sleeps, and computes for a while when it is woken.
+#[derive(Default)]
+struct Sleeper {
+    is_woken: AtomicBool,
+    is_over: AtomicBool,
+    /// When it last began to compute.
+    began: Mutex<Option<Instant>>,
+}
+
+impl Sleeper {
+    fn compute_when_woken(&self, time: std::time::Duration) {
+        loop {
+            while !self.is_woken.swap(false, Ordering::AcqRel) {
+                thread::park();
+            }
+            if self.is_over.load(Ordering::Acquire) {
+                return;
+            }
+            let begun = Instant::now();
+            if let Ok(mut began) = self.began.lock() {
+                *began = Some(begun);
+            }
+            while begun.elapsed() < time {
+                spin_loop();
+            }
+        }
+    }
+
+    fn wake(&self, thread: &thread::Thread) {
+        self.is_woken.store(true, Ordering::Release);
+        thread.unpark();
+    }
+
+    /// Seconds after which it began, when that is over; infinite if it did not.
+    fn began_after(&self, woken: Instant, at_most: std::time::Duration) -> f64 {
+        thread::sleep(at_most);
+        let began = self.began.lock().ok().and_then(|began| *began);
+        let after = began.and_then(|began| began.checked_duration_since(woken));
+        after.map_or(f64::INFINITY, |after| after.as_secs_f64())
+    }
+}
+
 /// From waking a thread that sleeps to its first step: two threads that do so by turns, on processors of their own.
 fn measure_wake(cores: u32) -> Duration {
     if cores == 1 {
@@ -285,13 +404,56 @@ fn measure_open(path: &Path) -> io::Result<(Duration, Duration)> {
     Ok((time(middle(opens)), time(middle(closes))))
 }
 
+/// What it takes to make a file, beyond what its open takes: some at once, as programs do that write a step of their results.
+fn measure_create(path: &Path, open: Duration) -> io::Result<Duration> {
+    let (mut runs, mut made) = (Vec::new(), Vec::new());
+    for run in 0..RUNS {
+        let name = |number| path.with_extension(format!("{run}-{number}"));
+        let files: Vec<Scratch> = (0..CREATES).map(|number| Scratch { path: name(number) }).collect();
+        let start = Instant::now();
+        let open =
+            |file: &Scratch| OpenOptions::new().create(true).truncate(false).write(true).open(&file.path);
+        let opened = files.iter().map(open).collect::<io::Result<Vec<File>>>()?;
+        runs.push(start.elapsed().as_secs_f64() / CREATES as f64);
+        drop(opened);
+        // A file that has just been removed leaves its place for the next: they all go at the end.
+        made.extend(files);
+    }
+    Ok(time(middle(runs) - open.seconds()))
+}
+
+/// What an fsync takes by what was written before it.
+fn measure_sync(path: &Path) -> io::Result<CallCost> {
+    let data = vec![1_u8; SYNCED[2]];
+    let mut syncs = BySize::default();
+    for _ in 0..RUNS {
+        for size in SYNCED {
+            let file = fresh(path)?;
+            file.write_all_at(&data[..size], 0)?;
+            let start = Instant::now();
+            file.sync_all()?;
+            syncs.of(size).push(start.elapsed().as_secs_f64());
+        }
+    }
+    Ok(cost(&syncs.middles()))
+}
+
+/// What a change of size takes: of a file that is made smaller and larger by turns.
+fn measure_resize(path: &Path) -> io::Result<Duration> {
+    let file = fresh(path)?;
+    let resize = |index: u64| file.set_len(((index + 1) % 2) * FILE_BYTES as u64);
+    let runs = (0..RUNS).map(|_| each(RESIZES, resize)).collect::<io::Result<Vec<f64>>>()?;
+    Ok(time(middle(runs)))
+}
+
 struct Accesses {
     read: CallCost,
     write: CallCost,
     new_pages: CallCost,
 }
 
-fn measure_calls(path: &Path) -> io::Result<(Duration, Accesses)> {
+fn measure_calls(path: &Path, cores: u32) -> io::Result<(Duration, Accesses)> {
+    let writers = cores.min(MOST_WRITERS) as usize;
     // Some processors copy to memory that is not aligned at an eighth of the speed. Programs' is as it may be.
     let mut memory = vec![1_u8; MEMORY + LINE];
     let begin = memory.as_ptr().align_offset(LINE);
@@ -300,9 +462,13 @@ fn measure_calls(path: &Path) -> io::Result<(Duration, Accesses)> {
     let (mut reads, mut writes, mut new_pages) = (BySize::default(), BySize::default(), BySize::default());
     for _ in 0..RUNS {
         for size in [PAGE, MIDDLE, BLOCK] {
-            let file = fresh(path)?;
-            new_pages.of(size).push(in_turn(memory, size, |part, offset| file.write_all_at(part, offset))?);
-            if size != PAGE {
+            if size == PAGE {
+                new_pages.of(size).push(in_parallel(path, size, writers)?);
+            } else {
+                let file = fresh(path)?;
+                new_pages
+                    .of(size)
+                    .push(in_turn(memory, size, |part, offset| file.write_all_at(part, offset))?);
                 writes.of(size).push(in_turn(memory, size, |part, offset| file.write_all_at(part, offset))?);
                 reads.of(size).push(in_turn(memory, size, |part, offset| file.read_exact_at(part, offset))?);
             }
@@ -337,6 +503,27 @@ fn in_turn(
         let begin = index as usize % parts * size;
         call(&mut memory[begin..begin + size], index * size as u64)
     })
+}
+
+/// Seconds of one write of this size to a file that was empty, where several threads write at once, to a file each: they
+/// hinder each other where the kernel finds room for what they write.
+fn in_parallel(path: &Path, size: usize, writers: usize) -> io::Result<f64> {
+    let ready = Barrier::new(writers);
+    let write = |writer: usize| {
+        let file = Scratch { path: path.with_extension(format!("writer-{writer}")) };
+        let opened = fresh(&file.path);
+        let mut memory = vec![1_u8; PART_OF_MEMORY];
+        ready.wait();
+        let opened = opened?;
+        in_turn(&mut memory, size, |part, offset| opened.write_all_at(part, offset))
+    };
+    let write = &write;
+    let each = thread::scope(|scope| {
+        let started: Vec<_> = (0..writers).map(|writer| scope.spawn(move || write(writer))).collect();
+        let lost = || Err(io::Error::other("a thread that writes ended early"));
+        started.into_iter().map(|one| one.join().unwrap_or_else(|_| lost())).collect::<io::Result<Vec<f64>>>()
+    })?;
+    Ok(each.iter().sum::<f64>() / writers as f64)
 }
 
 /// Seconds of each run, by the size of the calls.
@@ -469,7 +656,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut told = Vec::new();
         let machine = calibrate(folder.path(), &mut |what| told.push(what.to_owned())).unwrap();
-        assert_eq!(told.len(), 6);
+        assert_eq!(told.len(), 7);
         let text = machine.to_toml(Machine::how_measured());
         assert_eq!(Machine::parse("this", &text).unwrap(), machine, "{text}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a scratch file is left");

@@ -27,6 +27,9 @@ impl Machine {
         if nodes.quantum != Nodes::USUAL_QUANTUM {
             writeln!(out, "quantum = \"{}\"", nodes.quantum)?;
         }
+        if nodes.slice != nodes.quantum {
+            writeln!(out, "slice = \"{}\"", nodes.slice)?;
+        }
         if nodes.wake != Duration::ZERO {
             writeln!(out, "wake = \"{}\"", nodes.wake)?;
         }
@@ -72,11 +75,23 @@ impl Machine {
             node.write(out)?;
         }
         let calls = &self.calls;
-        writeln!(
-            out,
-            "\n[calls]\nopen = \"{}\"\nclose = \"{}\"\nseek = \"{}\"",
-            calls.open, calls.close, calls.seek
-        )?;
+        writeln!(out, "\n[calls]")?;
+        let times = [
+            ("open", calls.open),
+            ("create", calls.create),
+            ("close", calls.close),
+            ("seek", calls.seek),
+            ("resize", calls.resize),
+        ];
+        for (key, time) in times {
+            // Zero is what these are if nothing is said.
+            if time > Duration::ZERO || !["create", "resize"].contains(&key) {
+                writeln!(out, "{key} = \"{time}\"")?;
+            }
+        }
+        if let Some(sync) = &calls.sync {
+            writeln!(out, "sync = {}", call_text(sync))?;
+        }
         writeln!(out, "read = {}\nwrite = {}", call_text(&calls.read), call_text(&calls.write))?;
         if let Some(new_pages) = &calls.new_pages {
             writeln!(out, "new-pages = {}", call_text(new_pages))?;

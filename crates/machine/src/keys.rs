@@ -8,7 +8,7 @@ use crate::section::Source;
 /// The keys of each table, by the table's name.
 const KEYS: &[(&str, &[&str])] = &[
     ("", &["name", "source", "nodes", "messages", "network", "storage", "io-node", "calls", "mpi-io"]),
-    ("nodes", &["count", "cores", "switch", "quantum", "wake", "copy"]),
+    ("nodes", &["count", "cores", "switch", "quantum", "slice", "wake", "copy"]),
     ("nodes.copy", &["bandwidth", "piece"]),
     ("messages", &["send", "receive", "local-latency"]),
     (
@@ -117,9 +117,24 @@ const KEYS: &[(&str, &[&str])] = &[
     ("io-node.cpu", &["request", "response"]),
     ("io-node.disk", &["count", "seek", "bandwidth", "specs", "solid-state", "queue", "array"]),
     ("io-node.disk.solid-state", &["read", "write", "bandwidth", "channels"]),
-    ("calls", &["open", "close", "seek", "read", "write", "new-pages", "collective-waits"]),
+    (
+        "calls",
+        &[
+            "open",
+            "create",
+            "close",
+            "seek",
+            "resize",
+            "sync",
+            "read",
+            "write",
+            "new-pages",
+            "collective-waits",
+        ],
+    ),
     ("calls.read", &["call", "bandwidth", "sizes"]),
     ("calls.write", &["call", "bandwidth", "sizes"]),
+    ("calls.sync", &["call", "bandwidth", "sizes"]),
     ("calls.new-pages", &["call", "bandwidth", "sizes"]),
     ("mpi-io", &["spins", "pioscope", "own"]),
     ("mpi-io.pioscope", &["call", "fresh", "together"]),

@@ -46,6 +46,9 @@ pub struct Nodes {
     pub switch: Duration,
     /// How long a process keeps a core while another waits for it; not 0.
     pub quantum: Duration,
+    /// How long a process surely keeps a core: one that wakes takes it from a process that has it for longer, and else waits
+    /// for the end of the quantum.
+    pub slice: Duration,
     /// From when a process wakes another that sleeps until that one works; 0 where nobody measured it.
     pub wake: Duration,
     /// Copying within a node's memory.
@@ -189,10 +192,17 @@ pub struct Pieces {
 pub struct Calls {
     /// One open.
     pub open: Duration,
+    /// What it costs beyond that if the file is not there yet. Only where files are in the node's own file system.
+    pub create: Duration,
     /// One close.
     pub close: Duration,
     /// One seek.
     pub seek: Duration,
+    /// One change of a file's size.
+    pub resize: Duration,
+    /// What it takes until a file's data are on its device: for the call, and for the bytes that were written since they last
+    /// were. Only where files are in the node's own file system.
+    pub sync: Option<CallCost>,
     /// What a read costs.
     pub read: CallCost,
     /// What a write costs.
@@ -321,11 +331,13 @@ fn machine(mut root: Section<'_>) -> Result<Machine, MachineError> {
 }
 
 fn nodes(mut section: Section<'_>) -> Result<Nodes, MachineError> {
+    let quantum = quantum(&mut section)?;
     let nodes = Nodes {
         count: section.number("count", 1..=MOST_NODES)?,
         cores: section.number("cores", 1..=MOST_CORES)?,
         switch: section.duration("switch", "1 s")?,
-        quantum: quantum(&mut section)?,
+        quantum,
+        slice: if section.has("slice") { section.duration("slice", "1000 s")? } else { quantum },
         wake: if section.has("wake") { section.duration("wake", "1 s")? } else { Duration::ZERO },
         copy: copy(section.section("copy")?)?,
     };
@@ -449,10 +461,16 @@ fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
         section.finish()?;
         Ok(CallCost { call, bandwidth, sizes })
     };
+    let optional = |key, section: &mut Section<'_>| {
+        if section.has(key) { section.duration(key, "1000 s") } else { Ok(Duration::ZERO) }
+    };
     let calls = Calls {
         open: section.duration("open", "1000 s")?,
+        create: optional("create", &mut section)?,
         close: section.duration("close", "1000 s")?,
         seek: section.duration("seek", "1000 s")?,
+        resize: optional("resize", &mut section)?,
+        sync: if section.has("sync") { Some(access(section.section("sync")?)?) } else { None },
         read: access(section.section("read")?)?,
         write: access(section.section("write")?)?,
         new_pages: if section.has("new-pages") { Some(access(section.section("new-pages")?)?) } else { None },

@@ -1,8 +1,8 @@
-//! Processes take processors by turns: round robin with a quantum, and what it costs to switch.
+//! Processes take processors by turns: with a quantum, and what it costs to switch.
 //!
 //! A state machine: who runs and for how long is decided here; when those times are over, the caller says. A process
 //! has a *demand*, processor time that it needs before it has something to do with the outside. It keeps its processor
-//! until the demand is met or the quantum is over while another waits; who waits longest is next. An interrupt takes a
+//! until the demand is met or the quantum is over while another waits; who is next, [`Next`] says. An interrupt takes a
 //! processor that is idle, if there is one, or else holds up the first. While nobody waits, a process runs on without an end
 //! of its quantum; who comes then waits for the end of the quantum that it is in.
 //!
@@ -11,7 +11,7 @@
 //!
 //! Every moment of every processor is running, switching, serving an interrupt, or idle: [`Usage`] adds them up.
 
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 
 use pio_machine::{Cpu, Duration};
 
@@ -22,20 +22,38 @@ use crate::kernel::Time;
 pub enum Next {
     /// Who has waited longest (Miller and Katz).
     Longest,
-    /// Who comes back from waiting for something else, before those whose quantum was over: these have had more. So do
-    /// kernels that share processors evenly.
-    Woken,
+    /// Who has had least. Who comes back from waiting for something else is owed what it was owed when it began to wait, up
+    /// to a quantum, and takes a processor at once from one that has had as much, and has it for as long as a slice already. Turns
+    /// end at the kernel's ticks, a quantum apart, after at least a slice. So do kernels that share processors evenly (Linux
+    /// since 6.6: earliest eligible virtual deadline first).
+    Least {
+        /// Less than the quantum: if not, turns are as long as a quantum, whenever they begin.
+        slice: Duration,
+        /// When the first tick is.
+        tick: Duration,
+    },
 }
 
-/// Round robin over processors.
+/// Who waits, and who is next.
 #[derive(Debug)]
 pub struct Scheduler {
     costs: Cpu,
     next: Next,
     processors: Vec<Processor>,
-    /// Those that go before the others.
-    woken: VecDeque<u32>,
-    ready: VecDeque<u32>,
+    /// Who wants a processor: what counts of what it has had, its number in the order of coming, and the process.
+    ready: BTreeSet<(u64, u64, u32)>,
+    /// The sum of what they have had.
+    had_by_ready: u128,
+    /// For each process, its place there.
+    places: Vec<Option<(u64, u64)>>,
+    /// How many have come.
+    came: u64,
+    /// What each process has had of processors, or counts as having had, picoseconds.
+    had: Vec<u64>,
+    /// By how much less than the mean that was when it began to wait for something else.
+    owed: Vec<u64>,
+    /// The mean of those that wanted a processor or had one, when that was last asked.
+    mean: u64,
     /// Of each process: what is left of its demand, picoseconds.
     demand: Vec<u64>,
     usage: Usage,
@@ -72,6 +90,8 @@ struct Processor {
     until: Time,
     /// The process that was on it last.
     last: Option<u32>,
+    /// Since when it has it.
+    since: Time,
     /// What the process may still run before another has its turn, picoseconds: counted from when its turn began.
     quantum: u64,
 }
@@ -95,8 +115,13 @@ impl Scheduler {
             costs: costs.clone(),
             next,
             processors: (0..costs.count).map(|_| Processor::default()).collect(),
-            woken: VecDeque::new(),
-            ready: VecDeque::new(),
+            ready: BTreeSet::new(),
+            had_by_ready: 0,
+            places: vec![None; processes as usize],
+            came: 0,
+            had: vec![0; processes as usize],
+            owed: vec![0; processes as usize],
+            mean: 0,
             demand: vec![0; processes as usize],
             usage: Usage::default(),
         }
@@ -105,10 +130,9 @@ impl Scheduler {
     /// A process that had none has a demand, and waits for a processor.
     pub fn demand(&mut self, now: Time, process: u32, demand: Duration, turns: &mut Vec<Turn>) {
         self.demand[process as usize] = demand.picoseconds();
-        match self.next {
-            Next::Longest => self.ready.push_back(process),
-            Next::Woken => self.woken.push_back(process),
-        }
+        self.mean = self.mean_had(now);
+        self.had[process as usize] = self.mean.saturating_sub(self.owed[process as usize]);
+        self.wait(process);
         match self.processors.iter().position(|one| one.state == State::Idle) {
             // The processor that it had last, if that is idle, too.
             Some(idle) => {
@@ -116,37 +140,131 @@ impl Scheduler {
                 let idle = self.processors.iter().position(own).unwrap_or(idle);
                 self.dispatch(now, idle, turns);
             }
-            None => self.end_a_quantum(now, turns),
+            None => match self.has_had_more(now, process) {
+                Some(index) => self.interrupt_turn(now, index, turns),
+                None => self.end_a_quantum(now, turns),
+            },
         }
+    }
+
+    /// What those that want a processor or have one have had, in the mean; without any, what the last ones had.
+    fn mean_had(&self, now: Time) -> u64 {
+        let (mut sum, mut count) = (self.had_by_ready, self.ready.len() as u128);
+        for (_, had) in (0..self.processors.len()).filter_map(|index| self.had_by(now, index)) {
+            (sum, count) = (sum + u128::from(had), count + 1);
+        }
+        sum.checked_div(count).map_or(self.mean, |mean| mean as u64)
+    }
+
+    /// A process that wants no processor any more is owed what it has had less than the mean.
+    fn remember(&mut self, now: Time, process: u32) {
+        self.mean = self.mean_had(now);
+        let owed = self.mean.saturating_sub(self.had[process as usize]);
+        self.owed[process as usize] = owed.min(self.costs.quantum.picoseconds());
+    }
+
+    /// The process on a processor, and what it has had by now.
+    fn had_by(&self, now: Time, index: usize) -> Option<(u32, u64)> {
+        let processor = &self.processors[index];
+        match processor.state {
+            State::Running { process, work } => {
+                let left = processor.until.since(now).picoseconds().min(work);
+                Some((process, self.had[process as usize].saturating_add(work - left)))
+            }
+            State::Met { process } => Some((process, self.had[process as usize])),
+            State::Idle | State::Interrupted => None,
+        }
+    }
+
+    /// The processor of the process that has had most, if it is to have it no more now that this one has come.
+    fn has_had_more(&self, now: Time, process: u32) -> Option<usize> {
+        let Next::Least { slice, .. } = self.next else { return None };
+        let own = self.had[process as usize];
+        let runs = |index: &usize| {
+            let processor = &self.processors[*index];
+            matches!(processor.state, State::Running { .. }) && processor.since + slice <= now
+        };
+        (0..self.processors.len())
+            .filter(runs)
+            .filter_map(|index| Some((self.had_by(now, index)?.1, index)))
+            .max()
+            .filter(|(had, _)| *had >= own)
+            .map(|(_, index)| index)
+    }
+
+    /// A process loses its processor before its turn is over.
+    fn interrupt_turn(&mut self, now: Time, index: usize, turns: &mut Vec<Turn>) {
+        let State::Running { process, work } = self.processors[index].state else { return };
+        let left = self.processors[index].until.since(now).picoseconds().min(work);
+        self.worked(process, work - left);
+        self.wait(process);
+        self.dispatch(now, index, turns);
+    }
+
+    /// A process has done so much of what it wants to do.
+    fn worked(&mut self, process: u32, work: u64) {
+        self.usage.running += work;
+        let had = &mut self.had[process as usize];
+        *had = had.saturating_add(work);
+        let demand = &mut self.demand[process as usize];
+        if *demand != SPINS {
+            *demand -= work;
+        }
+    }
+
+    /// A process joins those that want a processor.
+    fn wait(&mut self, process: u32) {
+        let had = match self.next {
+            Next::Longest => 0,
+            Next::Least { .. } => self.had[process as usize],
+        };
+        self.came += 1;
+        self.places[process as usize] = Some((had, self.came));
+        self.ready.insert((had, self.came, process));
+        self.had_by_ready += u128::from(had);
     }
 
     /// A process that spins has found what it looked for: it has this demand left. One that waits for its turn goes on
     /// waiting.
     pub fn stop(&mut self, now: Time, process: u32, demand: Duration, turns: &mut Vec<Turn>) {
-        self.demand[process as usize] = demand.picoseconds();
         let runs = |one: &Processor| matches!(one.state, State::Running { process: on, .. } if on == process);
-        let Some(index) = self.processors.iter().position(runs) else { return };
-        let State::Running { work, .. } = self.processors[index].state else { return };
-        let processor = &mut self.processors[index];
+        let index = self.processors.iter().position(runs);
+        let Some((index, State::Running { work, .. })) =
+            index.map(|index| (index, self.processors[index].state))
+        else {
+            self.demand[process as usize] = demand.picoseconds();
+            return;
+        };
         // What it has spun for is not used up before another's turn, unless the quantum was over: then nobody waited.
-        let left = processor.until.since(now).picoseconds().min(work);
-        self.usage.running += work - left;
+        let left = self.processors[index].until.since(now).picoseconds().min(work);
+        self.worked(process, work - left);
+        self.demand[process as usize] = demand.picoseconds();
+        let processor = &mut self.processors[index];
         processor.quantum = left_of_quantum(processor.quantum, work - left, self.costs.quantum.picoseconds());
         self.next_turn(now, index, process, turns);
     }
 
     /// A process that spins gives up: it wants no processor until its next [`Scheduler::demand`].
     pub fn block(&mut self, now: Time, process: u32, turns: &mut Vec<Turn>) {
-        self.demand[process as usize] = 0;
-        self.woken.retain(|waiting| *waiting != process);
-        self.ready.retain(|waiting| *waiting != process);
+        if let Some((had, came)) = self.places[process as usize].take() {
+            self.remember(now, process);
+            self.ready.remove(&(had, came, process));
+            self.had_by_ready -= u128::from(had);
+        }
         let runs = |one: &Processor| matches!(one.state, State::Running { process: on, .. } if on == process);
-        let Some(index) = self.processors.iter().position(runs) else { return };
-        let State::Running { work, .. } = self.processors[index].state else { return };
-        let processor = &mut self.processors[index];
-        self.usage.running += work - processor.until.since(now).picoseconds().min(work);
+        let index = self.processors.iter().position(runs);
+        let Some((index, State::Running { work, .. })) =
+            index.map(|index| (index, self.processors[index].state))
+        else {
+            self.demand[process as usize] = 0;
+            return;
+        };
+        self.remember(now, process);
+        let left = self.processors[index].until.since(now).picoseconds().min(work);
+        self.worked(process, work - left);
+        self.demand[process as usize] = 0;
         // The turn that was going on is none any more.
-        processor.turn += 1;
+        self.processors[index].turn += 1;
         self.dispatch(now, index, turns);
     }
 
@@ -166,13 +284,9 @@ impl Scheduler {
             State::Running { process, work } => {
                 processor.quantum =
                     left_of_quantum(processor.quantum, work, self.costs.quantum.picoseconds());
-                self.usage.running += work;
-                let left = &mut self.demand[process as usize];
-                if *left != SPINS {
-                    *left -= work;
-                }
-                if *left == 0 {
-                    processor.state = State::Met { process };
+                self.worked(process, work);
+                if self.demand[process as usize] == 0 {
+                    self.processors[index].state = State::Met { process };
                     return Some(process);
                 }
                 self.next_turn(now, index, process, turns);
@@ -200,6 +314,9 @@ impl Scheduler {
 
     /// The process whose demand was met waits for something else than a processor, or is over.
     pub fn leave(&mut self, now: Time, turn: Turn, turns: &mut Vec<Turn>) {
+        if let State::Met { process } = self.processors[turn.processor as usize].state {
+            self.remember(now, process);
+        }
         self.dispatch(now, turn.processor as usize, turns);
     }
 
@@ -239,32 +356,50 @@ impl Scheduler {
         if self.processors[index].quantum > 0 {
             self.run(now, index, process, turns);
         } else {
-            self.ready.push_back(process);
+            self.wait(process);
             self.dispatch(now, index, turns);
         }
     }
 
     /// Gives the processor to whom it is due.
     fn dispatch(&mut self, now: Time, index: usize, turns: &mut Vec<Turn>) {
-        let processor = &mut self.processors[index];
-        let Some(process) = self.woken.pop_front().or_else(|| self.ready.pop_front()) else {
-            processor.state = State::Idle;
+        let Some((had, _, process)) = self.ready.pop_first() else {
+            self.processors[index].state = State::Idle;
             return;
         };
+        self.places[process as usize] = None;
+        self.had_by_ready -= u128::from(had);
         let mut start = now;
+        let processor = &mut self.processors[index];
         if processor.last.is_some_and(|last| last != process) {
             start = now + self.costs.switch;
             self.usage.switching += self.costs.switch.picoseconds();
         }
+        let length = self.turn_from(start);
+        let processor = &mut self.processors[index];
         processor.last = Some(process);
-        processor.quantum = self.costs.quantum.picoseconds();
+        processor.since = start;
+        processor.quantum = length;
         self.run(start, index, process, turns);
+    }
+
+    /// How long a turn lasts that begins then, if others wait, picoseconds.
+    fn turn_from(&self, start: Time) -> u64 {
+        let quantum = self.costs.quantum.picoseconds();
+        match self.next {
+            Next::Least { slice, tick } if slice < self.costs.quantum => {
+                let earliest = (start + slice).0;
+                let tick = tick.picoseconds();
+                tick + earliest.saturating_sub(tick).div_ceil(quantum) * quantum - start.0
+            }
+            Next::Least { .. } | Next::Longest => quantum,
+        }
     }
 
     fn run(&mut self, start: Time, index: usize, process: u32, turns: &mut Vec<Turn>) {
         let processor = &mut self.processors[index];
         let demand = self.demand[process as usize];
-        let nobody_waits = self.woken.is_empty() && self.ready.is_empty();
+        let nobody_waits = self.ready.is_empty();
         let work = if nobody_waits { demand } else { demand.min(processor.quantum) };
         processor.state = State::Running { process, work };
         processor.begin(index, start + Duration::from_picoseconds(work), turns);
@@ -363,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_back_goes_before_those_whose_quantum_was_over_where_kernels_share_evenly() {
+    fn who_comes_back_goes_before_those_that_have_had_more_where_kernels_share_evenly() {
         let next_of = |next| {
             let (mut scheduler, mut turns) = (Scheduler::new(&costs(1, Duration::ZERO), next, 3), Vec::new());
             // Two compute by turns; the third comes when the first has had its quantum, and waits behind the second's.
@@ -377,7 +512,7 @@ mod tests {
             (0..3).find(|process| scheduler.is_running(*process))
         };
         assert_eq!(next_of(Next::Longest), Some(0));
-        assert_eq!(next_of(Next::Woken), Some(2));
+        assert_eq!(next_of(Next::Least { slice: ms(1), tick: Duration::ZERO }), Some(2));
     }
 
     #[test]
@@ -405,6 +540,50 @@ mod tests {
         let two = compute(&costs(2, Duration::ZERO), &[ms(8)], &[Time(3 * MS), Time(3 * MS)]);
         // The first goes to the idle processor, the second holds up the other.
         assert_eq!((two.0[0], two.1.interrupts), (Time(10 * MS), 4 * MS));
+    }
+
+    #[test]
+    fn who_is_woken_takes_the_processor_of_one_that_has_it_for_a_slice() {
+        let next = Next::Least { slice: ms(3), tick: ms(1) };
+        let begins = |woken_at: u64| {
+            let (mut scheduler, mut turns) = (Scheduler::new(&costs(1, Duration::ZERO), next, 2), Vec::new());
+            scheduler.demand(Time(0), 0, ms(50), &mut turns);
+            let first = turns.pop().expect("nobody waits: a turn to the end");
+            assert_eq!(first.at, Time(50 * MS));
+            let woken_at = Time(woken_at * MS);
+            scheduler.demand(woken_at, 1, ms(2), &mut turns);
+            if scheduler.is_running(1) {
+                return woken_at;
+            }
+            let cut = turns.pop().expect("the turn ends earlier");
+            assert_eq!(scheduler.end_turn(cut.at, cut, &mut turns), None);
+            assert!(scheduler.is_running(1), "it has had nothing");
+            cut.at
+        };
+        assert_eq!(begins(5), Time(5 * MS));
+        assert_eq!(begins(3), Time(3 * MS));
+        // Too early: at the first tick that comes when the other has had a slice.
+        assert_eq!(begins(2), Time(11 * MS));
+    }
+
+    #[test]
+    fn who_waits_for_something_else_is_owed_what_it_had_less_than_the_mean() {
+        let next = Next::Least { slice: Duration::ZERO, tick: Duration::ZERO };
+        let (mut scheduler, mut turns) = (Scheduler::new(&costs(1, Duration::ZERO), next, 3), Vec::new());
+        // The first has a long turn alone, in which the second comes, and leaves after a moment.
+        scheduler.demand(Time(0), 0, ms(100), &mut turns);
+        scheduler.demand(Time(8 * MS), 1, ms(1), &mut turns);
+        assert!(
+            scheduler.is_running(1),
+            "the mean of those that were there is more than nothing, but less than 8 ms"
+        );
+        let short = turns.pop().expect("a turn that ends");
+        assert_eq!(scheduler.end_turn(short.at, short, &mut turns), Some(1));
+        scheduler.leave(short.at, short, &mut turns);
+        assert!(scheduler.is_running(0));
+        // It takes the processor again when it comes back: what it was owed, it still is.
+        scheduler.demand(Time(30 * MS), 1, ms(1), &mut turns);
+        assert!(scheduler.is_running(1));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A recorded trace as a workload: the calls that the program made, and the time between them.
 //!
-//! Replayed are: MPI-IO opens, closes, views, seeks, reads and writes, as the program asked for them (what a strategy
-//! made of them then is left out: here another one may carry them out); POSIX opens, closes, seeks, reads and writes
+//! Replayed are: MPI-IO opens, closes, views, seeks, changes of size, syncs, reads and writes, as the program asked for them
+//! (what a strategy made of them then is left out: here another one may carry them out); the same calls of POSIX
 //! that no MPI-IO call caused (what goes to a file that the MPI library opened is the library's, whenever it goes there:
 //! nonblocking operations go on while the program waits for them); and collective calls of MPI in which all processes meet,
 //! or get a broadcast.
@@ -41,6 +41,7 @@ impl Workload {
             reader.read(&event?);
         }
         reader.add_rendezvous();
+        reader.add_stretches();
         Ok(reader.without_waits_for_processors())
     }
 }
@@ -53,6 +54,12 @@ const SHORTEST_SLEEP_NS: u64 = 10_000;
 const BUSY_NS: u64 = 20_000_000;
 /// Ranks that met are nearer than this part of the time that they were busy.
 const NEAR: u64 = 20;
+
+/// Calls that give a file another size.
+const RESIZING: [Call; 4] =
+    [Call::Ftruncate, Call::Fallocate, Call::MpiFileSetSize, Call::MpiFilePreallocate];
+/// Calls that wait until the data of a file are on its device.
+const SYNCING: [Call; 3] = [Call::Fsync, Call::Fdatasync, Call::MpiFileSync];
 
 /// What must be known of the whole trace before its calls are read.
 #[derive(Default)]
@@ -142,6 +149,7 @@ impl<'t> Reader<'t> {
             views,
             groups,
             programs: vec![Vec::new(); count],
+            stretches: Vec::new(),
         };
         let (last_end_ns, used_ns) = (vec![0; count], vec![0; count]);
         let (last_mpi, inner, together) = (vec![(0, 0); count], BTreeSet::new(), vec![Vec::new(); count]);
@@ -209,6 +217,8 @@ impl<'t> Reader<'t> {
         let (What::Open(handle)
         | What::Close(handle)
         | What::SetView(handle, _)
+        | What::Resize(handle, _)
+        | What::Sync(handle, _)
         | What::Access { handle, collective: true, .. }) = what
         else {
             return false;
@@ -243,6 +253,21 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// How long ranks used a processor between calls before they gave it away, in the mean. In each call they may have slept
+    /// once.
+    fn add_stretches(&mut self) {
+        self.workload.stretches = vec![None; self.ranks.len()];
+        for wait in ProcessorWait::of(self.tables) {
+            let (Some(rank), Some(sleeps)) = (self.ranks.get(&wait.process.0), wait.sleeps) else { continue };
+            let program = &self.workload.programs[*rank as usize];
+            let think: u128 = program.iter().map(|step| u128::from(step.think.picoseconds())).sum();
+            let between = u128::from(sleeps.saturating_sub(program.len() as u64));
+            let stretch = think.checked_div(between).filter(|stretch| *stretch > 0);
+            self.workload.stretches[*rank as usize] =
+                stretch.map(|stretch| Duration::from_picoseconds(stretch as u64));
+        }
+    }
+
     /// Takes the time out in which each rank waited for a processor. The kernel counted it over all of the process; what
     /// was not processor time between calls must make room for it.
     fn without_waits_for_processors(mut self) -> Workload {
@@ -270,8 +295,8 @@ impl<'t> Reader<'t> {
         }
         let handle = event.handle?;
         // A collective call that failed for one rank was still made by the others, which wait for it.
-        let takes_part =
-            collective || (event.layer() == Layer::MpiIo && matches!(event.op(), Op::Close | Op::View));
+        let takes_part = collective
+            || (event.layer() == Layer::MpiIo && matches!(event.op(), Op::Close | Op::View | Op::Sync));
         if event.result < 0 && !takes_part {
             return None;
         }
@@ -279,6 +304,8 @@ impl<'t> Reader<'t> {
             (Layer::MpiIo | Layer::Posix, Op::Open) => Some(What::Open(handle)),
             (Layer::MpiIo | Layer::Posix, Op::Close) => Some(What::Close(handle)),
             (Layer::MpiIo | Layer::Posix, Op::Seek) => Some(What::Seek(handle, event.call)),
+            _ if RESIZING.contains(&event.call) => Some(What::Resize(handle, event.call)),
+            _ if SYNCING.contains(&event.call) => Some(What::Sync(handle, event.call)),
             (Layer::MpiIo, Op::View) => match event.target {
                 Target::View { view, .. } => Some(What::SetView(handle, view)),
                 _ => None,
@@ -447,6 +474,40 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_that_slept_between_its_calls_gives_its_processor_away_there() {
+        let handle = Handle { file: FileId(0), process: ProcessId(0), ranks: 1, collective: 0 };
+        let stretches = |wait: &str| {
+            let tables = Tables {
+                processes: vec![process(100_000)],
+                files: vec![File { path: "/f".into() }],
+                handles: vec![handle.clone()],
+                notes: vec![(ProcessorWait::NOTE.into(), wait.into())],
+                ..Tables::default()
+            };
+            let event = |call, start_ns, think_ns| Event {
+                handle: Some(HandleId(0)),
+                elapsed_ns: 1_000,
+                think_ns,
+                ..Event::new(call, ProcessId(0), start_ns)
+            };
+            let calls = [(Call::Open, 9_000), (Call::Ftruncate, 30_000), (Call::Fsync, 50_000)];
+            let events = calls.map(|(call, start_ns)| event(call, start_ns, 9_000));
+            let workload = workload_of(tables, &events);
+            let whats: Vec<_> = workload.programs[0].iter().map(|step| step.what.clone()).collect();
+            let handle = HandleId(0);
+            let expected =
+                [What::Open(handle), What::Resize(handle, Call::Ftruncate), What::Sync(handle, Call::Fsync)];
+            assert_eq!(whats, expected);
+            workload.stretches[0].map(|stretch| stretch.picoseconds() / 1000)
+        };
+        // 27 us of processor time, and in each of three calls it may have slept.
+        assert_eq!(stretches("process 0: 5 ns, 12 sleeps"), Some(3_000));
+        assert_eq!(stretches("process 0: 5 ns, 3 sleeps"), None);
+        assert_eq!(stretches("process 0: 5 ns"), None);
+        assert_eq!(stretches("process 1: 5 ns, 12 sleeps"), None);
+    }
+
+    #[test]
     fn the_time_between_calls_is_processor_time_and_what_passes_beside_it() {
         let handle = Handle { file: FileId(0), process: ProcessId(0), ranks: 1, collective: 0 };
         let tables = |notes: &[(&str, &str)]| Tables {
@@ -466,7 +527,7 @@ mod tests {
             // The second call is not replayed; what was computed before it was computed before the third.
             [
                 event(Call::Open, 10_000, 1_000, 10_000),
-                event(Call::Fsync, 20_000, 5_000, 3_000),
+                event(Call::Stat, 20_000, 5_000, 3_000),
                 event(Call::Close, 41_000, 1_000, 2_000),
             ]
         };

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use pio_layout::Extents;
+use pio_machine::Duration;
 use pio_plan::{Access, Action, Direction, IoError, Message, Piece, StateMachine};
 use pio_protocol::client::{Exchange, Naming};
 use pio_trace::{Call, HandleId};
@@ -50,6 +51,8 @@ pub(crate) struct Process {
     pub(crate) exchanged: u64,
     /// The step of its program in which it last sent something to others.
     pub(crate) talked_in: Option<usize>,
+    /// Processor time that it still needs before its next call.
+    pub(crate) think_left: Duration,
     /// Since when it waits for a message.
     pub(crate) idle_since: Time,
     /// Number of its last MPI-IO call.
@@ -132,6 +135,10 @@ pub(crate) enum Then {
     Complete,
     /// The request to the directory goes off, if there is one; then the call is over.
     Directory,
+    /// The data of a file go to its device.
+    Flush,
+    /// It has computed for a while, and gives its processor away for a moment.
+    Pause,
     /// The word that it wants a lock is where locks are given.
     Lock,
     /// The word that it is through with a lock is there.

@@ -40,8 +40,8 @@ struct Node {
 }
 
 impl Processors {
-    /// Those of a machine on which ranks are as `processes` say.
-    pub(crate) fn new(machine: &Machine, processes: &[Process]) -> Processors {
+    /// Those of a machine on which ranks are as `processes` say, and whose first tick is then.
+    pub(crate) fn new(machine: &Machine, processes: &[Process], tick: Duration) -> Processors {
         let mut ranks: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (rank, process) in processes.iter().enumerate() {
             ranks.entry(process.node).or_default().push(rank as u32);
@@ -60,7 +60,11 @@ impl Processors {
             interrupt: Duration::ZERO,
         };
         let node = |ranks: Vec<u32>| Node {
-            scheduler: Scheduler::new(&costs, Next::Woken, ranks.len() as u32),
+            scheduler: Scheduler::new(
+                &costs,
+                Next::Least { slice: machine.nodes.slice, tick },
+                ranks.len() as u32,
+            ),
             ranks,
         };
         Processors {

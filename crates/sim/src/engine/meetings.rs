@@ -13,7 +13,12 @@ const MOST_MEETINGS: f64 = 100.0;
 impl Engine<'_> {
     /// Whether a rank that is through with its own part of a call has to wait for others. Who comes last lets all go on.
     pub(super) fn waits_for_others(&mut self, rank: u32) -> bool {
-        let (What::Open(handle) | What::Close(handle) | What::SetView(handle, _)) = self.step(rank) else {
+        let (What::Open(handle)
+        | What::Close(handle)
+        | What::SetView(handle, _)
+        | What::Resize(handle, _)
+        | What::Sync(handle, _)) = self.step(rank)
+        else {
             return false;
         };
         let open = &self.workload.handles[handle.index()];
@@ -92,6 +97,8 @@ impl Engine<'_> {
             What::Open(_) => (&mut process.has_opened, costs.first_open, costs.open),
             What::Close(_) => (&mut process.has_closed, costs.first_close, costs.close),
             What::SetView(..) => (&mut process.has_viewed, costs.first_view, costs.view),
+            // Not measured: as little is said and done as for a view.
+            What::Resize(..) | What::Sync(..) => return Some(costs.view),
             _ => return Some(costs.barrier),
         };
         Some(if std::mem::replace(was_made, true) { later } else { first })
@@ -168,11 +175,17 @@ impl Engine<'_> {
         if waiting.len() < ranks as usize {
             return;
         }
-        for rank in std::mem::take(waiting) {
+        // They are woken one after the other; how long it takes in the mean was measured.
+        let waiting = std::mem::take(waiting);
+        let mut woken = Duration::ZERO;
+        for rank in waiting {
             match self.time_together(rank, ranks) {
                 Some(time) => {
                     self.processes[rank as usize].then = Then::Leave;
-                    self.events.add(self.now + time, Happening::Resume(rank));
+                    self.events.add(self.now + time + woken, Happening::Resume(rank));
+                    woken = Duration::from_picoseconds(
+                        woken.picoseconds() + self.machine.nodes.wake.picoseconds(),
+                    );
                 }
                 None => self.compute(rank, self.machine.messages.receive, Then::End),
             }

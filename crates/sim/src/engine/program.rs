@@ -9,6 +9,9 @@ use super::{Engine, Happening};
 use crate::process::{Content, Delivery, Key, Requests, Running, Then};
 use crate::workload::What;
 
+/// Of one computation between calls: more would cost time, and change nothing that can be seen.
+const MOST_PAUSES: u64 = 256;
+
 impl<'a> Engine<'a> {
     /// Goes on to the next call: thinks, then begins it.
     pub(super) fn next_step(&mut self, rank: u32) {
@@ -37,7 +40,29 @@ impl<'a> Engine<'a> {
             Duration::from_seconds(think.seconds() / self.cpu_speed)
         };
         process.think_ns += think.picoseconds() / 1000;
-        self.compute(rank, think, Then::Begin);
+        process.think_left = think;
+        self.think_on(rank);
+    }
+
+    /// Computes to the end, or until it gives its processor away for a moment. Only who shares a processor is known by that.
+    fn think_on(&mut self, rank: u32) {
+        let process = &mut self.processes[rank as usize];
+        let whole = self.workload.programs[rank as usize][process.begun - 1].think.picoseconds();
+        let shares = self.ranks_per_node > self.machine.nodes.cores;
+        let stretch = self.workload.stretches.get(rank as usize).copied().flatten().filter(|_| shares);
+        let left = process.think_left.picoseconds();
+        let part = stretch
+            .map_or(left, |stretch| stretch.picoseconds().max(whole / MOST_PAUSES).clamp(1, left.max(1)));
+        process.think_left = Duration::from_picoseconds(left.saturating_sub(part));
+        let then = if part < left { Then::Pause } else { Then::Begin };
+        self.compute(rank, Duration::from_picoseconds(part.min(left)), then);
+    }
+
+    /// It wants its processor back at once: whoever waits goes before it, if that one has had less.
+    pub(super) fn pause(&mut self, rank: u32) {
+        let events = &mut self.events;
+        self.processors.release(rank, self.now, |turn| events.add(turn.at(), Happening::Turn(turn)));
+        self.think_on(rank);
     }
 
     pub(super) fn step(&self, rank: u32) -> &'a What {
@@ -51,9 +76,18 @@ impl<'a> Engine<'a> {
         process.since = now;
         process.running = Running::Simple;
         match self.step(rank) {
-            What::Open(_) => self.compute(rank, calls.open, Then::Directory),
+            What::Open(handle) => {
+                let create = self.time_to_create(rank, *handle).picoseconds();
+                let cost = Duration::from_picoseconds(calls.open.picoseconds().saturating_add(create));
+                self.compute(rank, cost, Then::Directory);
+            }
             What::Close(_) => self.compute(rank, calls.close, Then::Directory),
             What::Seek(..) => self.compute(rank, calls.seek, Then::End),
+            What::Resize(..) => self.compute(rank, calls.resize, Then::End),
+            What::Sync(..) => {
+                let call = calls.sync.as_ref().map_or(Duration::ZERO, |cost| cost.call);
+                self.compute(rank, call, Then::Flush);
+            }
             What::SetView(handle, view) => self.set_view(rank, *handle, *view),
             What::Access { handle, direction, view, positions, collective, .. } => {
                 let view = &self.workload.views[view.index()];
@@ -122,7 +156,7 @@ impl<'a> Engine<'a> {
                 let flags = Flags::COLLECTIVE;
                 self.write(Event { call, handle: Some(*handle), target, flags, ..event });
             }
-            What::Seek(handle, call) => {
+            What::Seek(handle, call) | What::Resize(handle, call) | What::Sync(handle, call) => {
                 self.tally.count(*call, 0, elapsed);
                 self.tally.called(rank, call.op(), 0, elapsed);
                 if call.layer() == Layer::MpiIo {

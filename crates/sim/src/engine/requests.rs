@@ -298,6 +298,9 @@ impl Engine<'_> {
     pub(super) fn complete(&mut self, rank: u32) {
         let Some(transfer) = &mut self.processes[rank as usize].transfer else { return };
         let Some(request) = transfer.current.take() else { return };
+        if request.direction == Direction::Write {
+            self.files[transfer.file as usize].written += request.bytes;
+        }
         let fills = matches!(transfer.requests, Requests::FillAndWrite { .. });
         if !(fills && request.direction == Direction::Read) {
             transfer.moved += request.bytes;
@@ -367,6 +370,29 @@ impl Engine<'_> {
         self.processes[rank as usize].then = Then::End;
         let node = self.processes[rank as usize].node;
         self.ship(node, self.directory_node(), 0, Cargo::Directory(rank, service));
+    }
+
+    /// What an open costs beyond its own time if it makes the file: the first open of one that is written before it is read.
+    /// A rank's first open with others was measured with a file that was made.
+    pub(super) fn time_to_create(&mut self, rank: u32, handle: HandleId) -> Duration {
+        let open = &self.workload.handles[handle.index()];
+        let file = &mut self.files[open.file as usize];
+        let is_new =
+            std::mem::take(&mut file.is_new) && matches!(self.machine.storage, Storage::Local { .. });
+        let was_measured = open.group.is_some() && self.machine.mpi_io.is_some();
+        let is_counted = was_measured && !self.processes[rank as usize].has_opened;
+        if is_new && !is_counted { self.machine.calls.create } else { Duration::ZERO }
+    }
+
+    /// The data that were written to a file go to its device: the first that asks for it waits for them.
+    pub(super) fn flush(&mut self, rank: u32) {
+        let What::Sync(handle, _) = self.step(rank) else { return };
+        let file = self.workload.handles[handle.index()].file;
+        let bytes = std::mem::take(&mut self.files[file as usize].written);
+        let cost = self.machine.calls.sync.as_ref().filter(|_| bytes > 0);
+        let time = cost.map_or(Duration::ZERO, |cost| cost.moving(bytes));
+        self.processes[rank as usize].then = Then::End;
+        self.events.add(self.now + time, Happening::Resume(rank));
     }
 
     /// Bytes of a message to or from a server that carries no data.

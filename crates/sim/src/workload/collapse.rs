@@ -134,6 +134,7 @@ impl Builder {
             views,
             groups: vec![(0..run.processes).collect()],
             programs: vec![Vec::new(); run.processes as usize],
+            stretches: Vec::new(),
             ..Workload::default()
         };
         Ok(Builder { workload, points: run.points(), views_per_rank: ARRAYS as u32 + 2, collectives: 0 })

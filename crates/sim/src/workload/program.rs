@@ -40,6 +40,7 @@ impl Programs {
             name: values.to_string(),
             groups: vec![(0..ranks).collect()],
             programs: vec![Vec::new(); ranks as usize],
+            stretches: Vec::new(),
             ..Workload::default()
         };
         let think = vec![Duration::ZERO; ranks as usize];

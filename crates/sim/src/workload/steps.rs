@@ -1,5 +1,6 @@
 //! A workload: for each rank, step by step, what it computes and calls.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use pio_layout::View;
@@ -24,6 +25,9 @@ pub struct Workload {
     pub groups: Vec<Vec<u32>>,
     /// The calls of each rank, in order.
     pub programs: Vec<Vec<Step>>,
+    /// For how long each rank uses a processor between calls before it waits for something that is not simulated, and gives
+    /// its processor away for that moment; empty, or none for a rank, where that is not known.
+    pub stretches: Vec<Option<Duration>>,
 }
 
 /// One open of one file by one rank.
@@ -61,6 +65,10 @@ pub enum What {
     SetView(HandleId, ViewId),
     /// Moves the file pointer.
     Seek(HandleId, Call),
+    /// Gives the file another size.
+    Resize(HandleId, Call),
+    /// Waits until what was written to the file is on its device.
+    Sync(HandleId, Call),
     /// Reads or writes through MPI-IO.
     Access {
         /// The handle.
@@ -114,6 +122,26 @@ impl Workload {
         self.programs.len() as u32
     }
 
+    /// For each file, whether a rank writes to it before it reads from it: such a file counts as made by the program.
+    pub(crate) fn made_files(&self) -> Vec<bool> {
+        let mut made = vec![false; self.files.len()];
+        for program in &self.programs {
+            let mut used = BTreeSet::new();
+            for step in program {
+                let (What::Access { handle, direction, .. } | What::Request { handle, direction, .. }) =
+                    &step.what
+                else {
+                    continue;
+                };
+                let file = self.handles[handle.index()].file;
+                if used.insert(file) && *direction == Direction::Write {
+                    made[file as usize] = true;
+                }
+            }
+        }
+        made
+    }
+
     /// Whether all that the programs name is there, so that whoever runs them can take it for granted.
     ///
     /// # Errors
@@ -165,7 +193,11 @@ impl What {
     /// The handle that a call uses, and its view, if it goes through one.
     fn names(&self) -> Option<(HandleId, Option<ViewId>)> {
         match self {
-            What::Open(handle) | What::Close(handle) | What::Seek(handle, _) => Some((*handle, None)),
+            What::Open(handle)
+            | What::Close(handle)
+            | What::Seek(handle, _)
+            | What::Resize(handle, _)
+            | What::Sync(handle, _) => Some((*handle, None)),
             What::SetView(handle, view) | What::Access { handle, view, .. } => Some((*handle, Some(*view))),
             What::Request { handle, .. } => Some((*handle, None)),
             What::Rendezvous | What::Broadcast { .. } | What::Meet { .. } => None,

@@ -1,7 +1,7 @@
 //! What can be computed by hand: the simulator gives it to the picosecond.
 
 use pio_layout::{Datatype, View};
-use pio_machine::{Duration, Machine};
+use pio_machine::{Duration, Machine, Nodes};
 use pio_plan::{Direction, Hints, Strategy};
 use pio_sim::workload::{Open, Step, What, Workload};
 use pio_sim::{Options, Prediction, SimError, simulate};
@@ -70,6 +70,7 @@ fn workload(programs: Vec<Vec<What>>) -> Workload {
         views: vec![View::contiguous(0)],
         groups: vec![(0..ranks).collect()],
         programs: programs.into_iter().map(steps).collect(),
+        stretches: Vec::new(),
     }
 }
 
@@ -304,6 +305,60 @@ fn pages_that_are_new_cost_more_than_those_that_are_not() {
     // Between two that are there, one is not.
     let two = time(&[(0, 4096), (8192, 4096)]);
     assert_eq!(time(&[(0, 4096), (8192, 4096), (0, 12288)]), two + 1_000 + 12_288 + 2_000 + 2_048);
+}
+
+#[test]
+fn files_that_a_program_writes_first_are_made_by_it() {
+    let time = |calls: &str, direction| {
+        let (open, close) = (What::Open(HandleId(0)), What::Close(HandleId(0)));
+        let moved = request(0, direction, 0, 1000);
+        let program = vec![open.clone(), moved.clone(), close.clone(), open, moved, close];
+        let mut workload = workload(vec![program]);
+        workload.handles[0].group = None;
+        let options = Options { ranks_per_node: Some(1), ..Options::default() };
+        predict(&shared_core(calls, ""), &workload, options).unwrap().makespan.picoseconds() / 1_000_000
+    };
+    let create = "create = \"30 us\"\n";
+    assert_eq!(time("", Direction::Write), 2 * (5 + 1 + 1 + 2));
+    assert_eq!(time(create, Direction::Write), 2 * (5 + 1 + 1 + 2) + 30);
+    assert_eq!(time(create, Direction::Read), time("", Direction::Read));
+}
+
+#[test]
+fn a_sync_waits_for_what_was_written_since_the_last_one() {
+    let calls = "resize = \"3 us\"\nsync = { call = \"10 us\", bandwidth = \"0.1 GB/s\" }\n";
+    let handle = HandleId(0);
+    let write = request(0, Direction::Write, 0, 1000);
+    let sync = What::Sync(handle, Call::Fsync);
+    let time = |program: Vec<What>| nanoseconds(&shared_core(calls, ""), vec![program]);
+    assert_eq!(time(vec![write.clone(), write.clone(), sync.clone()]), 2 * 2_000 + 10_000 + 20_000);
+    assert_eq!(time(vec![write, sync.clone(), sync]), 2_000 + 10_000 + 10_000 + 10_000);
+    assert_eq!(time(vec![What::Resize(handle, Call::Ftruncate)]), 3_000);
+}
+
+#[test]
+fn who_computes_in_stretches_lets_others_have_its_core_between_them() {
+    let time = |stretch: Option<u64>| {
+        let us = |time: u64| Duration::from_picoseconds(time * 1_000_000);
+        let seek = |rank: u32, think, idle| Step {
+            think: us(think),
+            idle: us(idle),
+            what: What::Seek(HandleId(rank), Call::Lseek),
+        };
+        let mut workload = workload(vec![Vec::new(); 2]);
+        // The first computes; the second wants the core for a call 12 us after the beginning, and for another 200 us later.
+        workload.programs = vec![vec![seek(0, 100, 0)], vec![seek(1, 0, 12), seek(1, 0, 200)]];
+        workload.stretches = vec![stretch.map(us), None];
+        let options = Options { ranks_per_node: Some(2), ..Options::default() };
+        let machine = shared_core("", "");
+        let machine =
+            Machine { nodes: Nodes { quantum: us(50), slice: us(50), ..machine.nodes.clone() }, ..machine };
+        let found = predict(&machine, &workload, options).unwrap();
+        found.makespan.picoseconds() / 1_000_000
+    };
+    // A call takes 1 us; the first waits until the other's quantum is over.
+    assert_eq!(time(None), 50 + 1 + 200 + 1);
+    assert_eq!(time(Some(15)), 15 + 1 + 200 + 1);
 }
 
 #[test]

@@ -67,7 +67,12 @@ fn program(workload: &Workload, rank: usize, steps: &[Step]) -> Result<Program, 
     for step in steps {
         think += step.think.picoseconds();
         let (handle, call, direction, view, positions) = match &step.what {
-            What::Open(_) | What::Close(_) | What::SetView(..) | What::Seek(..) => continue,
+            What::Open(_)
+            | What::Close(_)
+            | What::SetView(..)
+            | What::Seek(..)
+            | What::Resize(..)
+            | What::Sync(..) => continue,
             What::Request { handle, call, direction, offset, bytes } => {
                 (*handle, *call, *direction, &View::contiguous(*offset), 0..*bytes)
             }

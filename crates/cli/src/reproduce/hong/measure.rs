@@ -221,7 +221,7 @@ impl Bench<'_> {
                 Some(How { strategy, hints: Hints::default(), store: self.store.clone() })
             }
         };
-        let text = benchmark::run(command, how, &results)?;
+        let text = benchmark::run(command, how, None, &results)?;
         read_results(&text).with_context(|| format!("the benchmark's results '{}'", text.trim()))
     }
 }

@@ -143,6 +143,8 @@ impl<'a> Rank<'a> {
                 opened.access(*call, *direction, *collective, etype, positions);
             }
             What::Seek(..)
+            | What::Resize(..)
+            | What::Sync(..)
             | What::Request { .. }
             | What::Rendezvous
             | What::Broadcast { .. }
