@@ -16,7 +16,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-second-mpi test-cluster test-programs test-recorded test-darshan test-slow fuzz lint bench truth build studies release collapse preflight clean
+.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-second-mpi test-cluster test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench truth build studies release collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,7 +24,7 @@ help: ## this text
 demo: release ## one real program through all four verbs, with a report at the end
 	python3 tools/demo.py
 
-test: test-rust test-python test-report test-apps test-study test-mpi test-second-mpi test-cluster ## every test but the slow ones
+test: test-rust test-python test-report test-apps test-study test-mpi test-second-mpi test-cluster test-truth ## every test but the slow ones
 
 test-rust: build
 	cargo test --workspace
@@ -58,6 +58,11 @@ test-second-mpi: build .venv-$(SECOND_MPI)/.mpi-ready
 
 test-cluster: build collapse ## a cluster of namespaces of this machine, and jobs across its nodes
 	python3 tools/cluster/check.py
+
+# What was kept of an earlier build is not to be compared with this one.
+test-truth: build ## a few programs recorded, predicted and run
+	rm -rf target/truth-small
+	python3 tools/truth.py --small --profile debug --kept target/truth-small
 
 # Each part that finds its library, and says which it does not.
 test-programs: build .venv-mpi4py/.ready ## programs that use MPI-IO through HDF5, PnetCDF and mpi4py, on files and on I/O servers

@@ -30,7 +30,7 @@ ON_FILES = ["independent", "sieving", "list", "two-phase", "view-based", "auto"]
 OWN = {"mpich": "romio", "openmpi": "ompio"}
 ON_SERVERS = ["independent", "list", "two-phase", "view-based", "ecio", "auto"]
 PLACES = ["disk", "memory", "server", "servers"]
-SMALL = {"programs": ["bt-io", "transpose", "small", "late"], "ranks": [2, 4], "places": ["disk"], "runs": 3}
+SMALL = {"programs": ["bt-io", "small"], "ranks": [2, 4], "places": ["disk"], "runs": 1}
 # As the tool's issue of a number of seconds: "1.2 s", "3 min", "250.1 ms".
 UNITS = {"h": 3600, "min": 60, "s": 1, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9}
 
@@ -43,7 +43,7 @@ def main():
     parser.add_argument("--runs", type=int, default=5, help="runs of each strategy (default %(default)s)")
     parser.add_argument("--small", action="store_true", help="a small fixed part, for tests")
     parser.add_argument("--minutes", type=float, default=30, help="begin no further case after so long (%(default)s)")
-    parser.add_argument("--kept", type=Path, default=ROOT / "target/truth", help="what was measured (%(default)s)")
+    parser.add_argument("--kept", type=absolute, default=ROOT / "target/truth", help="what was measured (%(default)s)")
     parser.add_argument("--profile", default="release", help="the build that is tried (%(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
     arguments = parser.parse_args()
@@ -66,6 +66,10 @@ def main():
     found = [(case, case.predict(pioscope(arguments.profile))) for case in measured]
     with page("truth", wanted=arguments.write):
         report(found)
+
+
+def absolute(text):
+    return Path(text).resolve()
 
 
 def words(text):

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use pio_explain::Explanation;
+use pio_explain::{Comparison, Explanation};
 use pio_learn::{Case, History, Interval};
 use pio_machine::Machine;
 use pio_plan::{Hints, Strategy};
@@ -137,8 +137,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 let interval = interval(history, &prediction, ranks, &program);
                 prediction = prediction.corrected(interval);
             }
-            let run = measured.get(&(machine.name.as_str(), strategy.name()));
-            prediction.measured_s = run.map(|run| run.io_time_s);
+            if let Some(run) = measured.get(&(machine.name.as_str(), strategy.name())) {
+                prediction.measured_s = Some(run.run.io_time_s);
+                prediction.beside = Some(run.beside(&path, prediction.correction)?);
+            }
             predictions.push(prediction);
         }
         if let Some(history) = &mut history {
@@ -169,11 +171,11 @@ fn interval(history: &History, prediction: &Prediction, ranks: u32, program: &st
 }
 
 /// Adds the runs that are shown beside predictions to their machine's history.
-fn learn(history: &mut History, predictions: &[Prediction], measured: &BTreeMap<(&str, &str), Run>) {
+fn learn(history: &mut History, predictions: &[Prediction], measured: &BTreeMap<(&str, &str), MeasuredRun>) {
     for prediction in predictions {
         let Prediction { machine, strategy, crowd, .. } = prediction;
         let Some(run) = measured.get(&(machine.as_str(), strategy.as_str())) else { continue };
-        if let Err(error) = history.add(run.pair(prediction.modelled_s(), strategy, crowd.is_some())) {
+        if let Err(error) = history.add(run.run.pair(prediction.modelled_s(), strategy, crowd.is_some())) {
             // The prediction is not the worse for it.
             eprintln!("pioscope: the measured run is not kept: {:#}", anyhow::Error::from(error));
             return;
@@ -294,15 +296,33 @@ fn stem(path: &Path) -> String {
     path.file_stem().map_or("trace".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
+/// A recorded run that is shown beside a prediction.
+struct MeasuredRun {
+    run: Run,
+    trace: Trace,
+    found: Explanation,
+}
+
+impl MeasuredRun {
+    /// It beside the simulated trace at `path`, whose times are taken `correction` times.
+    fn beside(&self, path: &Path, correction: f64) -> Result<Comparison> {
+        Ok(Comparison::of(&explain::open(path)?, correction, &self.trace, &self.found)?)
+    }
+}
+
 /// Recorded runs, by machine and strategy.
-fn measure<'a>(measured: &'a [Measured], machines: &[String]) -> Result<BTreeMap<(&'a str, &'a str), Run>> {
+fn measure<'a>(
+    measured: &'a [Measured],
+    machines: &[String],
+) -> Result<BTreeMap<(&'a str, &'a str), MeasuredRun>> {
     let mut runs = BTreeMap::new();
     for Measured { machine, strategy, trace } in measured {
         if !machines.contains(machine) {
             bail!("--measured {machine}/{strategy}: the machine is not among those of --machine");
         }
         let trace = explain::open(trace)?;
-        let run = Run::of(trace.tables(), &explain::explain(&trace)?);
+        let found = explain::explain(&trace)?;
+        let run = MeasuredRun { run: Run::of(trace.tables(), &found), trace, found };
         if runs.insert((machine.as_str(), strategy.name()), run).is_some() {
             bail!("--measured {machine}/{strategy} is given twice");
         }
@@ -340,6 +360,7 @@ fn predict(
         interval: None,
         as_it_is: None,
         crowd: (ranks_per_node > cores).then_some((ranks_per_node, cores)),
+        beside: None,
     })
 }
 

@@ -18,6 +18,7 @@ mod bandwidth;
 mod bins;
 pub mod classes;
 mod collectives;
+mod comparison;
 pub mod counted;
 mod explanation;
 pub mod findings;
@@ -36,6 +37,7 @@ pub use accumulator::Accumulator;
 pub use bandwidth::{Transfer, Transfers};
 pub use classes::{ClassTotal, Purpose};
 pub use collectives::{MpiIoTime, TimeSplit, splits, splits_of};
+pub use comparison::{Both, ComparedCall, Comparison, Place};
 pub use counted::Counted;
 pub use explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, IoTime, LayerTable, ProcessStatistics,

@@ -57,6 +57,7 @@ fn predictions() -> Vec<Prediction> {
         interval: None,
         as_it_is: None,
         crowd: None,
+        beside: None,
     };
     vec![
         prediction("independent", [0.4, 9.1, 0.3], None),

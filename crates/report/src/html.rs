@@ -13,7 +13,7 @@ use crate::prediction::{self, Prediction};
 use crate::sections::{self, Limits};
 use crate::table::Table;
 use crate::timeline::Timeline;
-use crate::{collectives, findings, headline, rhythm, units, words};
+use crate::{collectives, comparison, findings, headline, rhythm, units, words};
 
 pub(crate) const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -72,7 +72,9 @@ fn page(
         section("activity", "Activity", &activity(found), out)?;
     }
     if !predictions.is_empty() {
-        let body = figures::predictions(predictions) + &prediction::table(predictions).html();
+        let body = figures::predictions(predictions)
+            + &prediction::table(predictions).html()
+            + &comparison::html(predictions);
         section("predictions", "Predictions", &body, out)?;
     }
     if has_events {

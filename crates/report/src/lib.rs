@@ -6,6 +6,7 @@ mod bars;
 pub mod chart;
 mod collectives;
 mod columns;
+mod comparison;
 mod counted;
 mod diff;
 mod escape;

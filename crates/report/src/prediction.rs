@@ -1,7 +1,9 @@
 //! Predictions beside measurements.
 
+use pio_explain::Comparison;
 use pio_learn::Interval;
 
+use crate::comparison;
 use crate::table::Table;
 use crate::units;
 
@@ -29,6 +31,8 @@ pub struct Prediction {
     pub as_it_is: Option<AsItIs>,
     /// Ranks and cores of a node, where there are more ranks than cores.
     pub crowd: Option<(u32, u32)>,
+    /// Where it and the measured run part, if that run's trace is there.
+    pub beside: Option<Comparison>,
 }
 
 /// A prediction that others are compared with.
@@ -84,9 +88,13 @@ impl Prediction {
     }
 }
 
-/// Predictions as text for a terminal; empty if there are none.
+/// Predictions as text for a terminal, and where those that are shown with a run part from it; empty if there are none.
 pub fn predictions_text(predictions: &[Prediction]) -> String {
-    if predictions.is_empty() { String::new() } else { table(predictions).text() }
+    if predictions.is_empty() {
+        String::new()
+    } else {
+        table(predictions).text() + &comparison::texts(predictions)
+    }
 }
 
 /// The parts of the time that are at least one percent of it, largest first.
@@ -206,10 +214,10 @@ fn crowds(predictions: &[Prediction]) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn prediction(machine: &str, crowd: Option<(u32, u32)>) -> Prediction {
+    pub(crate) fn prediction(machine: &str, crowd: Option<(u32, u32)>) -> Prediction {
         Prediction {
             machine: machine.to_owned(),
             strategy: "two-phase".to_owned(),
@@ -221,6 +229,7 @@ mod tests {
             interval: None,
             as_it_is: None,
             crowd,
+            beside: None,
         }
     }
 

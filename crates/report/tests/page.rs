@@ -38,6 +38,7 @@ fn prediction(name: &str) -> Prediction {
         interval: Some(Interval { low_s: 2.0, high_s: 4.0, reason: name.into() }),
         as_it_is: None,
         crowd: Some((8, 2)),
+        beside: None,
     }
 }
 

@@ -150,8 +150,14 @@ fn compared_runs_make_intervals() {
     assert!(!history.exists());
 
     // A run is compared with what was known before it, and counts once.
-    let compared = predict(&["--measured", "here/independent=run.pio"]);
+    let compared = predict(&["--measured", "here/independent=run.pio", "--html", "beside.html"]);
     assert!(unwrapped(&compared).contains("no run was compared here yet"), "{}", compared.out);
+    // Both are shown side by side, by function.
+    assert!(compared.out.contains("independent on here: predicted and measured"), "{}", compared.out);
+    let writes = unwrapped(&compared);
+    assert!(writes.contains(" write program 16 16 "), "{}", compared.out);
+    let page = fs::read_to_string(place.join("beside.html")).unwrap();
+    assert!(page.contains("independent on here: predicted and measured"));
     for _ in 0..2 {
         let known = predict(&["--measured", "here/independent=run.pio"]);
         assert!(unwrapped(&known).contains("On here: 1 run compared, the model off by "), "{}", known.out);

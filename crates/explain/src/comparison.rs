@@ -1,0 +1,261 @@
+//! A run beside what was predicted for it: which calls, which ranks and which part of the time make the difference.
+//!
+//! Both are traces of one job, so that the n-th call of a kind is the same call in both. Times are means of the processes,
+//! as the I/O time of a job is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pio_trace::{Call, Event, Flags, Layer, Op, Trace, TraceError};
+
+use crate::explanation::Explanation;
+
+/// Calls of a kind that are told apart by their number; those beyond are counted, but not placed.
+const MOST_PLACES: u64 = 1 << 16;
+
+/// What was predicted and what was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Both {
+    /// Predicted seconds.
+    pub predicted_s: f64,
+    /// Measured seconds.
+    pub measured_s: f64,
+}
+
+impl Both {
+    /// Measured less predicted, seconds.
+    pub fn difference_s(&self) -> f64 {
+        self.measured_s - self.predicted_s
+    }
+}
+
+/// All calls of a kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ComparedCall {
+    /// The function.
+    pub call: Call,
+    /// Whether the program made them; else an upper layer of it did.
+    pub by_program: bool,
+    /// How many were predicted, of all processes.
+    pub predicted_count: u64,
+    /// How many there were.
+    pub measured_count: u64,
+    /// Their time, mean of the processes.
+    pub time: Both,
+}
+
+/// One call that every process may have made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// The function; the program's own calls only.
+    pub call: Call,
+    /// Which of a process's calls of this function, from 1.
+    pub number: u64,
+    /// How many a process made of it at most.
+    pub of: u64,
+    /// Its time, mean of the processes.
+    pub time: Both,
+}
+
+/// A run beside its prediction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// I/O time, mean of the processes.
+    pub io: Both,
+    /// By function, the program's first, and each of these largest difference first. Without messages.
+    pub calls: Vec<ComparedCall>,
+    /// I/O time by rank (or process), in order of rank.
+    pub ranks: Vec<(u32, Both)>,
+    /// The parts of the time in MPI-IO calls: late ranks, MPI library, files; only where both traces tell them apart.
+    pub parts: Option<[Both; 3]>,
+    /// The call of the largest difference, among the first 65,536 of each function.
+    pub place: Option<Place>,
+}
+
+impl Comparison {
+    /// The names of [`Comparison::parts`].
+    pub const PARTS: [&str; 3] = ["waiting for late ranks", "in the MPI library", "at the files"];
+
+    /// Compares a simulated trace, whose times are taken `correction` times, with that of a run; `found` is the explanation
+    /// of the run.
+    ///
+    /// # Errors
+    /// If a trace cannot be read.
+    pub fn of(
+        predicted: &Trace,
+        correction: f64,
+        measured: &Trace,
+        found: &Explanation,
+    ) -> Result<Comparison, TraceError> {
+        let foreseen = Explanation::of_trace(predicted, &mut |_| {})?;
+        let scale = |explanation: &Explanation| 1e-9 / explanation.process_count.max(1) as f64;
+        let scales = (scale(&foreseen) * correction, scale(found));
+        let (mut calls, mut places) = (BTreeMap::new(), Places::default());
+        count(predicted, &foreseen, |event, number, is_own| {
+            let both = places.of(event, number, is_own);
+            let call = calls.entry((event.call, is_own)).or_insert_with(|| none_of(event.call, is_own));
+            let time_s = event.elapsed_ns as f64 * scales.0;
+            call.predicted_count += 1;
+            call.time.predicted_s += time_s;
+            both.predicted_s += time_s;
+        })?;
+        count(measured, found, |event, number, is_own| {
+            let both = places.of(event, number, is_own);
+            let call = calls.entry((event.call, is_own)).or_insert_with(|| none_of(event.call, is_own));
+            let time_s = event.elapsed_ns as f64 * scales.1;
+            call.measured_count += 1;
+            call.time.measured_s += time_s;
+            both.measured_s += time_s;
+        })?;
+        let mut calls: Vec<_> = calls.into_values().collect();
+        calls.sort_by(|one, other| {
+            let by_size = other.time.difference_s().abs().total_cmp(&one.time.difference_s().abs());
+            other.by_program.cmp(&one.by_program).then(by_size)
+        });
+        let parts = [&foreseen, found].map(|explanation| {
+            let split = explanation.mpi_io.total();
+            let known = explanation.mpi_io.files_seen && split.unknown_ns == 0 && split.calls > 0;
+            known.then_some([split.late_ns, split.library_ns, split.files_ns])
+        });
+        let parts = match parts {
+            [Some(foreseen), Some(found)] => Some(std::array::from_fn(|part| Both {
+                predicted_s: foreseen[part] as f64 * scales.0,
+                measured_s: found[part] as f64 * scales.1,
+            })),
+            _ => None,
+        };
+        let ranks = ranks(&foreseen, correction, found);
+        let io_s = |explanation: &Explanation| {
+            explanation.processes.iter().map(|process| process.io_ns).sum::<u64>() as f64
+        };
+        let io = Both { predicted_s: io_s(&foreseen) * scales.0, measured_s: io_s(found) * scales.1 };
+        Ok(Comparison { io, calls, ranks, parts, place: places.largest() })
+    }
+}
+
+fn none_of(call: Call, by_program: bool) -> ComparedCall {
+    ComparedCall { call, by_program, predicted_count: 0, measured_count: 0, time: Both::default() }
+}
+
+/// The calls of I/O of the processes that the job is measured by, in order of their start; each with its number among those
+/// of its process and function, from 1, and whether the program made it.
+fn count(
+    trace: &Trace,
+    found: &Explanation,
+    mut each: impl FnMut(&Event, u64, bool),
+) -> Result<(), TraceError> {
+    let processes: BTreeSet<_> = found.processes.iter().map(|one| one.process).collect();
+    let mut numbers: BTreeMap<_, u64> = BTreeMap::new();
+    let mut events = Vec::new();
+    for block in 0..trace.blocks().len() {
+        trace.read_block(block, &mut events)?;
+        let is_io = |event: &Event| event.layer() != Layer::Message && event.op() != Op::Communicate;
+        let wanted = |event: &&Event| is_io(event) && processes.contains(&event.process);
+        for event in events.iter().filter(wanted) {
+            let is_own = !event.flags.contains(Flags::PHYSICAL);
+            let number = numbers.entry((event.process, event.call, is_own)).or_default();
+            *number += 1;
+            each(event, *number, is_own);
+        }
+    }
+    Ok(())
+}
+
+/// Times of the n-th calls of each function.
+#[derive(Default)]
+struct Places {
+    times: BTreeMap<Call, Vec<Both>>,
+    /// What has no place.
+    rest: Both,
+}
+
+impl Places {
+    fn of(&mut self, event: &Event, number: u64, is_own: bool) -> &mut Both {
+        if !is_own || number > MOST_PLACES {
+            return &mut self.rest;
+        }
+        let (times, number) = (self.times.entry(event.call).or_default(), number as usize);
+        if times.len() < number {
+            times.resize(number, Both::default());
+        }
+        &mut times[number - 1]
+    }
+
+    fn largest(&self) -> Option<Place> {
+        let places = self.times.iter().flat_map(|(call, times)| {
+            let numbered = times.iter().zip(1..);
+            numbered.map(|(time, number)| Place { call: *call, number, of: times.len() as u64, time: *time })
+        });
+        places.max_by(|one, other| one.time.difference_s().abs().total_cmp(&other.time.difference_s().abs()))
+    }
+}
+
+/// The I/O time of each rank that both know; of processes without ranks by their order.
+fn ranks(foreseen: &Explanation, correction: f64, found: &Explanation) -> Vec<(u32, Both)> {
+    let times = |explanation: &Explanation| -> BTreeMap<u32, f64> {
+        let numbered = explanation.processes.iter().zip(0..);
+        numbered.map(|(process, at)| (process.rank.unwrap_or(at), process.io_ns as f64 / 1e9)).collect()
+    };
+    let measured = times(found);
+    times(foreseen)
+        .into_iter()
+        .filter_map(|(rank, time_s)| {
+            let measured_s = *measured.get(&rank)?;
+            Some((rank, Both { predicted_s: time_s * correction, measured_s }))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use pio_trace::{Process, ProcessId, Tables, TraceWriter};
+
+    use super::*;
+
+    /// A trace of one writer of each rank: seconds of each of its writes.
+    fn trace(path: &Path, ranks: &[&[u64]]) -> Trace {
+        let mut tables = Tables::default();
+        for rank in 0..ranks.len() as u32 {
+            let host = "node".to_owned();
+            let process =
+                Process { rank: Some(rank), pid: rank, host, command: "a".into(), start_ns: 0, end_ns: None };
+            tables.processes.push(process);
+        }
+        let mut events = Vec::new();
+        for (rank, writes) in (0..).zip(ranks) {
+            let mut start_ns = 0;
+            for seconds in *writes {
+                let elapsed_ns = seconds * 1_000_000_000;
+                let process = ProcessId(rank);
+                events.push(Event { elapsed_ns, ..Event::new(Call::Write, process, start_ns) });
+                start_ns += elapsed_ns;
+            }
+        }
+        events.sort_by_key(|event| event.start_ns);
+        let mut writer = TraceWriter::create(path, tables).expect("the folder is there");
+        events.iter().for_each(|event| writer.push(event).expect("it is written"));
+        writer.finish().expect("it is written");
+        Trace::open(path).expect("it was written")
+    }
+
+    #[test]
+    fn the_call_and_the_rank_that_differ_are_found() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let predicted = trace(&folder.path().join("predicted.pio"), &[&[1, 1, 1], &[1, 1, 1]]);
+        let measured = trace(&folder.path().join("measured.pio"), &[&[2, 2, 2], &[2, 10, 2]]);
+        let found = Explanation::of_trace(&measured, &mut |_| {}).expect("it is read");
+        let compared = Comparison::of(&predicted, 2.0, &measured, &found).expect("both are read");
+        assert_eq!(compared.io, Both { predicted_s: 6.0, measured_s: 10.0 });
+        let [call] = compared.calls[..] else { panic!("{compared:?}") };
+        assert_eq!((call.call, call.by_program), (Call::Write, true));
+        assert_eq!((call.predicted_count, call.measured_count, call.time), (6, 6, compared.io));
+        let ranks = [(0, 6.0, 6.0), (1, 6.0, 14.0)];
+        let both = |(rank, predicted_s, measured_s)| (rank, Both { predicted_s, measured_s });
+        assert_eq!(compared.ranks, ranks.map(both));
+        let place = compared.place.expect("there is one");
+        assert_eq!((place.call, place.number, place.of), (Call::Write, 2, 3));
+        assert_eq!(place.time, Both { predicted_s: 2.0, measured_s: 6.0 });
+        assert_eq!(compared.parts, None);
+    }
+}
