@@ -22,7 +22,7 @@ use pio_trace::Trace;
 pub(crate) use advice::Advice;
 use outcome::{Row, predicted_table, tried_table};
 use search::{Found, Predicted};
-use trials::{Runner, Trial};
+use trials::{Place, Runner, Trial};
 
 use crate::explain;
 use crate::gain::NOISE;
@@ -36,12 +36,12 @@ use crate::whole_file;
 #[command(after_help = "\
 Examples:
   pioscope advise run.pio --no-run                (here: after pioscope machines calibrate)
-  pioscope advise --in-place -- mpiexec -n 8 ./collapse --iterations 20
-  pioscope advise --machine here.toml --in-place --budget 30min --try 5 -- mpiexec -n 8 ./collapse
+  pioscope advise -- mpiexec -n 8 ./collapse --iterations 20
+  pioscope advise --output /scratch/me/run --budget 30min --try 5 -- mpiexec -n 8 ./yours
   pioscope apply --advice advice.toml -- mpiexec -n 8 ./collapse
 
-The program runs once as it is and once or more under each setting that is tried; each run writes the program's files
-anew, over those that are there. With --no-run, nothing runs.")]
+The program runs once as it is and once or more under each setting that is tried, each time in a fresh scratch copy of the
+working folder (and of those of --output): its files stay as they are. With --no-run, nothing runs.")]
 pub(crate) struct Arguments {
     /// A recorded program, to advise by prediction alone (with --no-run)
     #[arg(conflicts_with = "command", required_unless_present = "command", requires = "no_run")]
@@ -51,9 +51,12 @@ pub(crate) struct Arguments {
     #[arg(short, long, default_value = here::NAME, value_name = "MACHINE")]
     machine: String,
     /// Only predict; run nothing
-    #[arg(long, conflicts_with_all = ["command", "in_place", "budget", "tries"])]
+    #[arg(long, conflicts_with_all = ["command", "in_place", "output", "budget", "tries"])]
     no_run: bool,
-    /// Let each run overwrite the files that the program writes
+    /// Another folder in which the program writes, to be copied as the working folder is; may be given several times
+    #[arg(long, value_name = "FOLDER", conflicts_with = "in_place")]
+    output: Vec<PathBuf>,
+    /// Run in the folders themselves: each run overwrites the files that the program writes
     #[arg(long)]
     in_place: bool,
     /// Begin no further run that would end later than this after the start, such as `10min`; the program as it is and the
@@ -111,13 +114,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         None => {
             refuse_harm(&arguments)?;
             let is_here = arguments.machine == here::NAME;
-            let Arguments { mpicc, command, budget, tries, .. } = arguments;
+            let Arguments { mpicc, command, budget, tries, in_place, output, .. } = arguments;
             let ends = started
                 .checked_add(budget)
                 .ok_or_else(|| anyhow!("--budget: this clock does not go so far"))?;
-            let job =
-                Job { mpicc, verbose: false, quiet: false, environment: Vec::new(), spool: None, command };
-            measure(&job, machine, is_here, store, &keep, ends, tries.get())?;
+            pio_record::check(&command)?;
+            let place = if in_place { Place::own()? } else { Place::scratch(&output)? };
+            let (environment, scratch) = (Vec::new(), place.use_of());
+            let job = Job { mpicc, verbose: false, quiet: false, environment, scratch, spool: None, command };
+            let runner = Runner::new(&job, store.clone(), place);
+            measure(runner, machine, is_here, store.as_deref(), &keep, ends, tries.get())?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -155,12 +161,12 @@ fn keep_path(arguments: &Arguments) -> PathBuf {
     arguments.keep.clone().unwrap_or_else(default)
 }
 
-/// Whoever asks for advice does not expect his results to be overwritten.
+/// What scratch copies do not keep from harm.
 fn refuse_harm(arguments: &Arguments) -> Result<()> {
     ensure!(
-        arguments.in_place,
-        "advise runs the program several times, and each run overwrites the files that the program writes: work on a \
-         copy of what must be kept, and add --in-place (or record the program once, and use --no-run with the trace)"
+        arguments.in_place || arguments.store.is_none(),
+        "--store: files on I/O servers are not copied, so each run would overwrite those that the program writes there: \
+         add --in-place if it may"
     );
     Ok(())
 }
@@ -186,20 +192,19 @@ fn predict_only(path: &Path, machine: &Machine, store: Option<&Path>, keep: &Pat
 
 /// Runs the program as it is, predicts, tries the best few, and keeps what was measured best.
 fn measure(
-    job: &Job,
+    mut runner: Runner<'_>,
     machine: Machine,
     is_here: bool,
-    store: Option<PathBuf>,
+    store: Option<&Path>,
     keep: &Path,
     ends: Instant,
     tries: usize,
 ) -> Result<()> {
-    let mut runner = Runner::new(job, store.clone())?;
     let mut as_it_is = Trial::new(None, 0.0);
     let trace = runner.first(&mut as_it_is)?;
     let trace = explain::open(&trace)?;
     let machine = if is_here && store.is_none() { here_of(&trace, machine)? } else { machine };
-    let case = Case::of(&trace, &machine, store.as_deref())?;
+    let case = Case::of(&trace, &machine, store)?;
     as_it_is.predicted_s = case.found.base_s;
     let candidates = candidates(&case.found, tries);
     let tried = candidates.iter().map(|one| Trial::new(Some(one.advice.clone()), one.io_time_s));
@@ -221,7 +226,7 @@ fn measure(
     let source = format!("Measured on this machine: {}", trials::comment(best, &trials[0]));
     let predicted = Predicted { advice: advice.clone(), io_time_s: best.predicted_s };
     let comments = [source, predicted_comment(&predicted, &case)];
-    keep_advice(keep, advice, &comments, &runner.command(), store.as_deref())
+    keep_advice(keep, advice, &comments, &runner.command(), store)
 }
 
 /// The command of a job that `pioscope record` recorded, which notes its MPI; a generated workload or a log has none.

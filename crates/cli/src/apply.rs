@@ -151,7 +151,7 @@ pub(crate) fn run_own(how: How, command: Vec<OsString>, trace: Option<PathBuf>) 
 /// A job of our own on this machine, on however few processors.
 pub(crate) fn own_job(command: Vec<OsString>) -> Job {
     let environment = pio_mpi::any_ranks().map(|(name, value)| (name.into(), value.into())).collect();
-    Job { mpicc: None, verbose: false, quiet: true, environment, spool: None, command }
+    Job { mpicc: None, verbose: false, quiet: true, environment, scratch: None, spool: None, command }
 }
 
 /// How a job's MPI-IO is to be carried out.
@@ -180,7 +180,7 @@ pub(crate) fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<En
     let shim = mpi::build(&mpicc, "apply", pio_mpiio::SHIM)?;
     let core =
         pio_mpiio::core_library(&std::env::current_exe().context("cannot find this program's own file")?)?;
-    let applied = Applied::new()?;
+    let applied = Applied::new(trace.as_deref())?;
     let How { strategy, hints, store } = how;
     let apply = Apply {
         strategy,
@@ -216,12 +216,13 @@ struct Applied {
 }
 
 impl Applied {
-    /// In the working folder, which the hosts of a job share, if that can be written to.
-    fn new() -> Result<Applied> {
+    /// Beside the trace, else in the working folder, both of which the hosts of a job share, if that can be written to.
+    fn new(trace: Option<&Path>) -> Result<Applied> {
         let within =
             |folder: PathBuf| tempfile::Builder::new().prefix(".pioscope-applied-").tempdir_in(folder);
         let working = std::env::current_dir().context("the working folder is gone")?;
-        let folder = within(working).or_else(|_| within(std::env::temp_dir()));
+        let beside = trace.and_then(Path::parent).map_or(working.clone(), |folder| working.join(folder));
+        let folder = within(beside).or_else(|_| within(std::env::temp_dir()));
         Ok(Applied {
             folder: folder
                 .context("cannot create a file in the working folder or that for temporary ones")?,

@@ -1,8 +1,10 @@
 //! `pioscope record`.
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
@@ -10,6 +12,7 @@ use pio_machine::parse_size;
 use pio_mpi::Chosen;
 use pio_record::{Filter, Look, Options, Outcome, PathRule, Ranks, Settings, Summary};
 use pio_report::units;
+use pio_scratch::Scratch;
 use pio_trace::Layer;
 
 use crate::mpi::{self, Shim};
@@ -109,6 +112,9 @@ pub(crate) struct Job {
     /// Variables for the program, beside the user's own.
     #[arg(skip)]
     pub environment: Vec<(OsString, OsString)>,
+    /// Copies in which it runs, if it is not to change the user's files.
+    #[arg(skip)]
+    pub scratch: Option<ScratchUse>,
     /// Folder for what is recorded until the job ends; every host of the job must reach it [default: beside the trace]
     #[arg(long, value_name = "FOLDER")]
     pub spool: Option<PathBuf>,
@@ -117,15 +123,40 @@ pub(crate) struct Job {
     pub command: Vec<OsString>,
 }
 
+/// How a job runs in scratch copies.
+#[derive(Clone, Debug)]
+pub(crate) struct ScratchUse {
+    folder: PathBuf,
+    library: PathBuf,
+    environment: Vec<(OsString, OsString)>,
+    guard: Option<Arc<OwnedFd>>,
+}
+
+impl ScratchUse {
+    pub(crate) fn of(scratch: &Scratch) -> ScratchUse {
+        ScratchUse {
+            folder: scratch.working_folder().to_owned(),
+            library: scratch.library(),
+            environment: scratch.environment(),
+            guard: scratch.guard(),
+        }
+    }
+}
+
 impl Job {
     /// How to record it, with the part that fits the program's MPI, if there is one.
     pub(crate) fn options(&self, output: PathBuf, mpi: Option<&Shim>) -> Options {
+        let scratch = self.scratch.as_ref();
+        let told = scratch.map_or(&[][..], |scratch| &scratch.environment);
         Options {
             command: self.command.clone(),
             output,
+            preload: scratch.iter().map(|scratch| scratch.library.clone()).collect(),
+            folder: scratch.map(|scratch| scratch.folder.clone()),
+            guard: scratch.and_then(|scratch| scratch.guard.clone()),
             mpi_shim: mpi.map(|shim| shim.path.clone()),
             spool: self.spool.clone(),
-            environment: self.environment.clone(),
+            environment: [&self.environment, told].concat(),
             settings: Settings {
                 measure: true,
                 cache: mpi::user_cache(),

@@ -1,13 +1,16 @@
 //! Runs a job under the recorder and collects its trace.
-#![allow(unsafe_code)] // waitid(2) exists in C only.
+#![allow(unsafe_code)] // waitid(2) exists in C only, and what is done between fork and exec is unsafe.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -51,6 +54,10 @@ pub struct Options {
     /// Whether to go on until the last process of the job on this host has ended, though the command has; SIGINT and SIGTERM
     /// end the waiting. Else a process that outlives the command is in the trace up to then.
     pub wait: bool,
+    /// Where the job runs: here if none is given.
+    pub folder: Option<PathBuf>,
+    /// Rules of Landlock that hold for the job, all of it.
+    pub guard: Option<Arc<OwnedFd>>,
     /// Where to make the folder of spools, which every host of the job must reach: beside the trace if none is given.
     pub spool: Option<PathBuf>,
 }
@@ -380,7 +387,24 @@ fn job(
             command.env_remove("PIOSCOPE_OTHERS").env_remove("PIOSCOPE_OTHERS_PRELOAD");
         }
     }
+    if let Some(folder) = &options.folder {
+        command.current_dir(folder);
+    }
+    if let Some(rules) = options.guard.clone() {
+        // SAFETY: between fork and exec, this makes two system calls, and allocates nothing.
+        unsafe { command.pre_exec(move || enforce(rules.as_fd())) };
+    }
     Ok(command)
+}
+
+/// Has rules of Landlock hold for this process and those that it starts.
+fn enforce(rules: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: neither call takes memory of ours.
+    let failed = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+            || libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0) != 0
+    };
+    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// What is loaded into every process. The MPI recorder comes before the POSIX one: it asks it for services, and both come

@@ -1,18 +1,20 @@
 //! Runs in turn: of the program as it is, and under the settings that are tried.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use pio_report::units::time_s;
+use pio_scratch::Scratch;
 use tempfile::TempDir;
 
 use super::{Advice, worthwhile};
 use crate::apply::{self, How};
 use crate::explain;
 use crate::predict;
-use crate::record::{self, Job};
+use crate::record::{self, Job, ScratchUse};
 
 /// Most runs of one setting.
 const MOST_RUNS: usize = 3;
@@ -59,23 +61,73 @@ fn middle_of(runs: &[f64], middle: usize) -> Option<f64> {
     Some((runs.get(middle.checked_sub(1)?)? + runs.get(middle)?) / 2.0)
 }
 
+/// Where a program runs, with a folder for traces that goes with it.
+pub(super) enum Place {
+    /// In the user's folders.
+    Own(TempDir),
+    /// In copies of them.
+    Scratch(Scratch),
+}
+
+impl Place {
+    /// The user's own folders; traces go to a folder in the working folder, which the hosts of a job share.
+    pub(super) fn own() -> Result<Place> {
+        let working = std::env::current_dir().context("the working folder is gone")?;
+        let folder = tempfile::Builder::new().prefix(".pioscope-advise-").tempdir_in(working);
+        Ok(Place::Own(folder.context("cannot create a folder for traces in the working folder")?))
+    }
+
+    /// Copies of the working folder and of other folders.
+    pub(super) fn scratch(outputs: &[PathBuf]) -> Result<Place> {
+        let working = std::env::current_dir().context("the working folder is gone")?;
+        let scratch = Scratch::new(&working, outputs);
+        Ok(Place::Scratch(
+            scratch.context("cannot make scratch copies for the program's files; --in-place does without")?,
+        ))
+    }
+
+    /// What makes a job run there.
+    pub(super) fn use_of(&self) -> Option<ScratchUse> {
+        if let Place::Scratch(scratch) = self { Some(ScratchUse::of(scratch)) } else { None }
+    }
+
+    fn folder(&self) -> &Path {
+        match self {
+            Place::Own(folder) => folder.path(),
+            Place::Scratch(scratch) => scratch.folder(),
+        }
+    }
+
+    /// The same again, for another run.
+    fn renew(&mut self) -> Result<()> {
+        if let Place::Scratch(scratch) = self { Ok(scratch.renew()?) } else { Ok(()) }
+    }
+
+    /// Files that a run was refused to change.
+    fn refused(&self) -> BTreeSet<PathBuf> {
+        if let Place::Scratch(scratch) = self { scratch.refused() } else { BTreeSet::new() }
+    }
+
+    /// Whether files were copied within the calls of the run, whose times then are not the program's alone.
+    fn has_copied(&self) -> bool {
+        matches!(self, Place::Scratch(scratch) if !scratch.copied_in_calls().is_empty())
+    }
+}
+
 /// Runs a program, recorded, and remembers how.
 pub(super) struct Runner<'a> {
     job: &'a Job,
     store: Option<PathBuf>,
-    /// For the traces.
-    folder: TempDir,
+    place: Place,
     /// What was run, as a user would type it.
     typed: Vec<String>,
+    /// What runs were refused to change so far, and has been said.
+    refused: BTreeSet<PathBuf>,
 }
 
 impl Runner<'_> {
-    /// Traces go to a folder in the working folder, which the hosts of a job share.
-    pub(super) fn new(job: &Job, store: Option<PathBuf>) -> Result<Runner<'_>> {
-        let working = std::env::current_dir().context("the working folder is gone")?;
-        let folder = tempfile::Builder::new().prefix(".pioscope-advise-").tempdir_in(working);
-        let folder = folder.context("cannot create a folder for traces in the working folder")?;
-        Ok(Runner { job, store, folder, typed: Vec::new() })
+    pub(super) fn new(job: &Job, store: Option<PathBuf>, place: Place) -> Runner<'_> {
+        Runner { job, store, place, typed: Vec::new(), refused: BTreeSet::new() }
     }
 
     /// The first run of the program as it is; its trace, which lasts as long as this.
@@ -111,15 +163,35 @@ impl Runner<'_> {
 
     /// What was run, to print.
     pub(super) fn commands(&self) -> String {
-        let mut text = String::from("What was run, in this order:\n");
+        let place = match self.place {
+            Place::Own(_) => "",
+            Place::Scratch(_) => ", in scratch copies",
+        };
+        let mut text = format!("What was run, in this order{place}:\n");
         for line in &self.typed {
             text.push_str(&format!("  {line}\n"));
         }
         text
     }
 
+    /// Runs it once; once more, if files had to be copied within its calls, which have been copied then before.
     fn run(&mut self, trial: &mut Trial) -> Result<()> {
+        self.run_once(trial)?;
+        if self.place.has_copied() && trial.problem.is_none() {
+            eprintln!(
+                "pioscope: files were copied before that run changed them: it is run again, with them copied beforehand"
+            );
+            trial.runs.pop();
+            self.run_once(trial)?;
+        }
+        Ok(())
+    }
+
+    fn run_once(&mut self, trial: &mut Trial) -> Result<()> {
         let started = Instant::now();
+        if !self.typed.is_empty() {
+            self.place.renew()?;
+        }
         let trace = self.trace();
         let typed = self.type_out(trial.advice.as_ref());
         eprintln!("pioscope: running {typed}");
@@ -135,15 +207,47 @@ impl Runner<'_> {
         ensure!(!pio_record::was_told_to_end(), "interrupted: nothing was kept");
         trial.longest = trial.longest.max(started.elapsed());
         match ended {
-            (status, _) if !status.success() => trial.problem = Some(format!("failed: {status}")),
+            (status, _) if !status.success() => {
+                trial.problem = Some(format!("failed: {status}"));
+                self.tell_why_it_may_have_failed();
+            }
             (_, false) => trial.problem = Some("was not applied".to_owned()),
             _ => trial.runs.push(io_time_s(&trace)?),
         }
+        self.tell_refused();
         Ok(())
     }
 
+    /// What of a program that ran in scratch copies may not be its own fault.
+    fn tell_why_it_may_have_failed(&self) {
+        if let Place::Scratch(scratch) = &self.place {
+            eprintln!(
+                "pioscope: it ran in a scratch copy of the working folder, {}, and could change nothing outside. \
+                 --output FOLDER copies another folder in which it writes; --in-place runs it in the folders themselves",
+                scratch.working_folder().display()
+            );
+        }
+    }
+
+    /// Names files that a run was refused to change, once.
+    fn tell_refused(&mut self) {
+        const MOST: usize = 5;
+        let refused = self.place.refused();
+        let new: Vec<_> = refused.difference(&self.refused).map(|path| path.display().to_string()).collect();
+        if !new.is_empty() {
+            let more = new.len().saturating_sub(MOST);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            eprintln!(
+                "pioscope: the program may not change what is outside of its scratch copies, and was refused: {}{more} \
+                 (--output FOLDER copies the folder where they are, too; --in-place lets it)",
+                new.into_iter().take(MOST).collect::<Vec<_>>().join(", ")
+            );
+        }
+        self.refused.extend(refused);
+    }
+
     fn trace(&self) -> PathBuf {
-        self.folder.path().join("run.pio")
+        self.place.folder().join("run.pio")
     }
 
     /// The program's command.

@@ -1,0 +1,357 @@
+/* pio_scratch.h. Nothing here calls a function that the hooks replace: the kernel is asked directly. */
+#include "pio_scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_FOLDERS 16
+#define MOST_LINKS 40 /* the kernel's own limit */
+#define LONGEST_S 600 /* who copies a file for longer was killed */
+
+/* The folders that are copied, without a slash at the end; longest first. */
+static struct folder {
+    const char *original, *copy;
+    size_t original_length, copy_length;
+} folders[MOST_FOLDERS];
+static int folder_count;
+static const char *control;    /* the folder of our own files */
+static struct timespec began; /* files that changed before are not the job's own */
+
+/* Where programs leave what is not meant to last. */
+static const char *const system_places[] = {"/dev", "/proc", "/sys", "/run", "/tmp", "/var/tmp", "/var/run"};
+
+static void add_folder(char *original, char *copy) {
+    if (folder_count == MOST_FOLDERS)
+        return;
+    int at = folder_count++;
+    size_t length = strlen(original);
+    for (; at > 0 && folders[at - 1].original_length < length; at--)
+        folders[at] = folders[at - 1];
+    folders[at] = (struct folder){original, copy, length, strlen(copy)};
+}
+
+/* PIOSCOPE_SCRATCH: the folder for our own files, the second from which on files are the job's, then each folder and its
+ * copy, a line each. */
+__attribute__((constructor)) static void begin(void) {
+    const char *told = getenv("PIOSCOPE_SCRATCH");
+    char *lines = told == NULL ? NULL : strdup(told); /* it lasts as long as the process */
+    char *rest = lines, *first = rest == NULL ? NULL : strsep(&rest, "\n"), *second = strsep(&rest, "\n");
+    if (first == NULL || second == NULL)
+        return;
+    control = first;
+    began.tv_sec = atoll(second);
+    while (rest != NULL && *rest != 0) {
+        char *original = strsep(&rest, "\n"), *copy = strsep(&rest, "\n");
+        if (copy != NULL)
+            add_folder(original, copy);
+    }
+}
+
+static bool is_below(const char *path, const char *folder, size_t length) {
+    return strncmp(path, folder, length) == 0 && (path[length] == 0 || path[length] == '/');
+}
+
+static const struct folder *with_copy(const char *path) {
+    for (int i = 0; i < folder_count; i++)
+        if (is_below(path, folders[i].copy, folders[i].copy_length))
+            return &folders[i];
+    return NULL;
+}
+
+/* A name in an original; those in a copy, or of our own files, are not. */
+static const struct folder *with_original(const char *path) {
+    if (with_copy(path) != NULL || is_below(path, control, strlen(control)))
+        return NULL;
+    for (int i = 0; i < folder_count; i++)
+        if (is_below(path, folders[i].original, folders[i].original_length))
+            return &folders[i];
+    return NULL;
+}
+
+/* `first` and `rest` in a buffer of PATH_MAX, which may hold either. */
+static bool join(char *buffer, const char *first, size_t first_length, const char *rest) {
+    size_t rest_length = strlen(rest);
+    if (first_length + rest_length >= PATH_MAX)
+        return false;
+    memmove(buffer + first_length, rest, rest_length + 1);
+    memmove(buffer, first, first_length);
+    return true;
+}
+
+static bool to_copy(char *path) {
+    const struct folder *folder = with_original(path);
+    if (folder == NULL)
+        return true;
+    return join(path, folder->copy, folder->copy_length, path + folder->original_length);
+}
+
+/* What a link holds, 0 if it is none. */
+static size_t read_link(const char *path, char *target) {
+    long length = syscall(SYS_readlinkat, AT_FDCWD, path, target, PATH_MAX - 1);
+    if (length <= 0)
+        return 0;
+    target[length] = 0;
+    return (size_t)length;
+}
+
+/* The name from the root on, without `.` and `..`. */
+static bool absolute(int folder, const char *name, char *path) {
+    size_t length = 0;
+    if (name[0] != '/') {
+        char link[40];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
+        long got = folder == AT_FDCWD ? syscall(SYS_getcwd, path, PATH_MAX) - 1 : (long)read_link(link, path);
+        if (got <= 0 || path[0] != '/')
+            return false;
+        length = got == 1 ? 0 : (size_t)got; /* the root has no name before its slash */
+    }
+    while (*name != 0) {
+        size_t part = strcspn(name, "/");
+        if (part == 2 && name[0] == '.' && name[1] == '.') {
+            while (length > 0 && path[--length] != '/')
+                ;
+            /* Above a copy is what is above its original. */
+            path[length] = 0;
+            for (int i = 0; i < folder_count; i++) {
+                const char *slash = strrchr(folders[i].copy, '/');
+                if (slash != NULL && (size_t)(slash - folders[i].copy) == length &&
+                    strncmp(path, folders[i].copy, length) == 0) {
+                    const char *above = strrchr(folders[i].original, '/');
+                    length = (size_t)(above - folders[i].original);
+                    memcpy(path, folders[i].original, length);
+                    break;
+                }
+            }
+        } else if (part > 1 || (part == 1 && name[0] != '.')) {
+            if (length + 1 + part >= PATH_MAX)
+                return false;
+            path[length] = '/';
+            memcpy(path + length + 1, name, part);
+            length += 1 + part;
+        }
+        name += part + (name[part] != 0);
+    }
+    strcpy(path + length, length == 0 ? "/" : "");
+    return true;
+}
+
+/* A line in a file of ours; a line is shorter than what the kernel appends at once. */
+static void note(const char *file, const char *path) {
+    if (strstr(path, "/__pycache__/") != NULL)
+        return;
+    char line[PATH_MAX + 1];
+    if (!join(line, control, strlen(control), file))
+        return;
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, line, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    size_t length = strlen(path);
+    memcpy(line, path, length);
+    line[length] = '\n';
+    if (fd >= 0) {
+        (void)!write(fd, line, length + 1);
+        close(fd);
+    }
+}
+
+/* Where a name outside the copies may be changed: at system places, but for files that others left there. */
+static bool is_free(const char *path) {
+    const char *own = getenv("TMPDIR");
+    bool is_system = is_below(path, control, strlen(control)) || (own != NULL && is_below(path, own, strlen(own)));
+    for (size_t i = 0; i < sizeof system_places / sizeof *system_places; i++)
+        is_system = is_system || is_below(path, system_places[i], strlen(system_places[i]));
+    struct stat file;
+    if (!is_system || syscall(SYS_newfstatat, AT_FDCWD, path, &file, AT_SYMLINK_NOFOLLOW) != 0)
+        return is_system;
+    return !S_ISREG(file.st_mode) || file.st_ctim.tv_sec >= began.tv_sec || is_below(path, "/proc", 5) ||
+           is_below(path, "/sys", 4);
+}
+
+/* The folder of `path` as it really is, with the name's last part: links on the way may lead anywhere. */
+static bool really(const char *path, char *real) {
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (slash == path)
+        return strcpy(real, path) != NULL;
+    memcpy(folder, path, (size_t)(slash - path));
+    folder[slash - path] = 0;
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, folder, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return false; /* the call itself will say so */
+    char link[40];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    size_t length = read_link(link, real);
+    close(fd);
+    return length > 0 && join(real, real, length == 1 ? 0 : length, slash);
+}
+
+bool pio_stands_for_file(const char *name) {
+    char target[PATH_MAX];
+    return folder_count > 0 && read_link(name, target) > 0 && target[0] == '/' && with_original(target) != NULL;
+}
+
+/* Copies the bytes of one open file to another. */
+static bool copy_bytes(int from, int to) {
+    if (ioctl(to, FICLONE, from) == 0)
+        return true;
+    static const size_t most = 1 << 20;
+    long got;
+    while ((got = syscall(SYS_copy_file_range, from, NULL, to, NULL, (size_t)1 << 30, 0)) > 0)
+        ;
+    if (got == 0 && lseek(from, 0, SEEK_CUR) > 0)
+        return true;
+    /* Not between these file systems, or there is nothing. */
+    if (lseek(from, 0, SEEK_SET) != 0 || lseek(to, 0, SEEK_SET) != 0)
+        return false;
+    char *bytes = malloc(most);
+    if (bytes == NULL)
+        return false;
+    while ((got = read(from, bytes, most)) > 0) {
+        for (long done = 0; done < got;) {
+            long put = write(to, bytes + done, (size_t)(got - done));
+            if (put < 0) {
+                free(bytes);
+                return false;
+            }
+            done += put;
+        }
+    }
+    free(bytes);
+    return got == 0;
+}
+
+/* Only one process of the job replaces a link at a time: a second copy would take the place of what was written to the
+ * first. A file that one alone can create works on every file system; one that was killed does not hold up the others. */
+static bool lock(const char *name) {
+    struct timespec pause = {0, 1000000};
+    for (;;) {
+        int fd = (int)syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd >= 0)
+            return close(fd) == 0;
+        if (errno != EEXIST)
+            return false;
+        struct stat file;
+        if (syscall(SYS_newfstatat, AT_FDCWD, name, &file, 0) == 0 && time(NULL) - file.st_ctim.tv_sec > LONGEST_S)
+            syscall(SYS_unlinkat, AT_FDCWD, name, 0);
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* Replaces the link by a file of its own. */
+static bool replace(const char *path, bool with_bytes) {
+    char name[PATH_MAX], original[PATH_MAX];
+    if (!join(name, control, strlen(control), "/replacing") || !lock(name))
+        return false;
+    bool done = false;
+    size_t length = strlen(path);
+    char fresh[PATH_MAX];
+    if (!pio_stands_for_file(path)) {
+        done = true; /* another process was faster */
+    } else if (read_link(path, original) > 0 && join(fresh, path, length, ".pioscope-new")) {
+        int from = (int)syscall(SYS_openat, AT_FDCWD, original, O_RDONLY | O_CLOEXEC, 0);
+        struct stat file = {0};
+        if (from >= 0 && fstat(from, &file) == 0) {
+            int to = (int)syscall(SYS_openat, AT_FDCWD, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+            done = to >= 0 && (!with_bytes || copy_bytes(from, to)) && fchmod(to, file.st_mode & 07777) == 0 &&
+                   syscall(SYS_renameat2, AT_FDCWD, fresh, AT_FDCWD, path, 0) == 0;
+            if (to >= 0)
+                close(to);
+        }
+        if (from >= 0)
+            close(from);
+        if (done && with_bytes && file.st_size > 0)
+            note("/copied", original);
+        if (!done) {
+            int saved = errno;
+            syscall(SYS_unlinkat, AT_FDCWD, fresh, 0);
+            errno = saved;
+        }
+    }
+    int saved = errno;
+    syscall(SYS_unlinkat, AT_FDCWD, name, 0);
+    errno = saved;
+    return done;
+}
+
+static void refuse(struct pio_name *found, const char *path) {
+    note("/refused", path);
+    errno = EROFS;
+    found->used = NULL;
+}
+
+/* `found->buffer` is to be changed: the file that it leads to must be one of the job's own. */
+static void make_own(struct pio_name *found, enum pio_intent intent) {
+    char *path = found->buffer, real[PATH_MAX], target[PATH_MAX];
+    for (int links = 0; links < MOST_LINKS; links++) {
+        if (!really(path, real))
+            return; /* there is no such folder */
+        if (with_original(real) != NULL) {
+            if (!to_copy(real))
+                return;
+            strcpy(path, real);
+            found->used = path;
+        }
+        if (with_copy(real) == NULL) {
+            if (!is_free(real))
+                refuse(found, real);
+            return;
+        }
+        if (intent == PIO_CHANGE_ENTRY || read_link(real, target) == 0)
+            return;
+        if (pio_stands_for_file(real)) {
+            if (!replace(real, intent == PIO_CHANGE_FILE)) {
+                if (errno == EACCES || errno == ENOENT || errno == EPERM)
+                    return; /* a file that cannot be read, or is gone: the call itself will say so */
+                found->used = NULL;
+            }
+            return;
+        }
+        /* A link of the user's: on to what it means. */
+        char *slash = strrchr(real, '/');
+        bool fits = target[0] == '/' ? join(path, target, strlen(target), "")
+                                     : join(path, real, (size_t)(slash + 1 - real), target);
+        if (!fits || !to_copy(path))
+            return;
+    }
+}
+
+void pio_scratch_name(struct pio_name *found, int folder, const char *name, enum pio_intent intent) {
+    found->used = name;
+    if (folder_count == 0 || name == NULL || name[0] == 0)
+        return;
+    bool is_reading = intent == PIO_READ || intent == PIO_LOOK;
+    /* The job works in a copy: what it names from there on is in it, if it does not leave it. */
+    if (is_reading && name[0] != '/' && folder == AT_FDCWD && strstr(name, "..") == NULL && intent == PIO_READ)
+        return;
+    int saved = errno;
+    char path[PATH_MAX];
+    if (absolute(folder, name, path)) {
+        bool is_original = with_original(path) != NULL;
+        bool has_left = name[0] != '/' && with_copy(path) == NULL;
+        if (to_copy(path)) {
+            memcpy(found->buffer, path, strlen(path) + 1);
+            if (is_original || has_left)
+                found->used = found->buffer;
+            if (!is_reading)
+                make_own(found, intent);
+            else if (intent == PIO_LOOK && with_copy(path) != NULL)
+                found->used = found->buffer;
+        }
+    }
+    if (found->used != NULL)
+        errno = saved;
+}
+
+const char *pio_scratch_target(struct pio_name *found, const char *target) {
+    if (target == NULL || target[0] != '/' || strlen(target) >= PATH_MAX || folder_count == 0)
+        return target;
+    strcpy(found->buffer, target);
+    return to_copy(found->buffer) ? found->buffer : target;
+}

@@ -1,0 +1,223 @@
+//! Scratch copies of folders: a job runs in them, and the user's files stay as they are.
+//!
+//! A copy has a folder for each folder of the original, and for each file a link to it. A small C library that is loaded
+//! into every process of the job ([`Scratch::library`]) takes names in the original for those in the copy, replaces a link
+//! by a copy of its file before that is changed, and refuses (`EROFS`) to change anything elsewhere but at places for
+//! temporary files. What has no C library, or goes round it, the kernel refuses (Landlock): [`Scratch::guard`].
+
+mod copy;
+mod guard;
+mod leftover;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tempfile::TempDir;
+use thiserror::Error;
+
+/// The library to preload: a shared object for this machine.
+const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libpio_scratch.so"));
+
+/// Why there is no scratch copy.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The system refused.
+    #[error("{path}: cannot {what}: {source}")]
+    Io {
+        /// Of which file.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+    /// A folder with too much in it.
+    #[error("{0}: holds more than {most} files (expected a folder with no more to work in)", most = copy::MOST_FILES)]
+    TooLarge(PathBuf),
+    /// A name that the job cannot be told.
+    #[error("{0}: has a line break in its name (expected none)")]
+    LineBreak(PathBuf),
+}
+
+impl Error {
+    fn io(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> Error {
+        let path = path.to_owned();
+        move |source| Error::Io { path, what, source }
+    }
+}
+
+/// A folder and where its copy is.
+#[derive(Clone, Debug)]
+struct Copied {
+    original: PathBuf,
+    copy: PathBuf,
+}
+
+/// Copies of the folders in which a job works; they are removed with this.
+#[derive(Debug)]
+pub struct Scratch {
+    /// Of which file systems the copies are, each beside or in its original; the first is the working folder's.
+    holders: Vec<Holder>,
+    copied: Vec<Copied>,
+    /// Files that a job changed: the next one finds them copied, so that their copying is in no call of its.
+    changed: BTreeSet<PathBuf>,
+    began_s: u64,
+}
+
+/// A folder of ours in a folder of the user's.
+#[derive(Debug)]
+struct Holder {
+    folder: TempDir,
+    /// Locked as long as this process lives: who finds it unlocked may remove the folder.
+    _alive: File,
+}
+
+impl Scratch {
+    /// Copies `working`, where the job is to run, and `outputs`, other folders where it is to write (whether they exist or
+    /// not). What was left by a process that was killed is removed.
+    ///
+    /// # Errors
+    /// If a folder cannot be read, holds too much, or cannot hold its copy.
+    pub fn new(working: &Path, outputs: &[PathBuf]) -> Result<Scratch, Error> {
+        let mut originals = vec![real(working)?];
+        for output in outputs {
+            let original = real(output)?;
+            if !originals.iter().any(|outer| original.starts_with(outer)) {
+                originals.push(original);
+            }
+        }
+        let (mut holders, mut copied) = (Vec::new(), Vec::new());
+        for original in originals {
+            if original.as_os_str().as_bytes().contains(&b'\n') {
+                return Err(Error::LineBreak(original));
+            }
+            // On the file system of the original, so that its calls cost what they cost there.
+            let there = original.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
+            let holder = Holder::new(there)?;
+            let name = original.file_name().unwrap_or_else(|| "root".as_ref());
+            let copy = holder.folder.path().join("copy").join(name);
+            holders.push(holder);
+            copied.push(Copied { original, copy });
+        }
+        let began_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let mut scratch = Scratch { holders, copied, changed: BTreeSet::new(), began_s };
+        let library = scratch.library();
+        fs::write(&library, LIBRARY).map_err(Error::io(&library, "write"))?;
+        scratch.renew()?;
+        Ok(scratch)
+    }
+
+    /// Makes the copies anew, as the originals are now.
+    ///
+    /// # Errors
+    /// As of [`Scratch::new`].
+    pub fn renew(&mut self) -> Result<(), Error> {
+        self.changed.extend(self.copied_in_calls());
+        for file in [COPIED, REFUSED] {
+            let _ = fs::remove_file(self.folder().join(file));
+        }
+        for Copied { original, copy } in &self.copied {
+            let all = copy.parent().unwrap_or(copy);
+            match fs::remove_dir_all(all) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::io(all, "remove")(error));
+                }
+                _ => {}
+            }
+            fs::create_dir(all).map_err(Error::io(all, "create"))?;
+            if original.is_dir() {
+                copy::make(original, copy, &self.copied, &self.changed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A folder for files that are to go with this; the job may write there.
+    pub fn folder(&self) -> &Path {
+        self.holders[0].folder.path()
+    }
+
+    /// Where the job is to run.
+    pub fn working_folder(&self) -> &Path {
+        &self.copied[0].copy
+    }
+
+    /// The library to load into every process of the job.
+    pub fn library(&self) -> PathBuf {
+        self.folder().join("libpio_scratch.so")
+    }
+
+    /// What that library is to find in its environment.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        let mut told = OsString::from(self.folder());
+        told.push(format!("\n{}\n", self.began_s));
+        for Copied { original, copy } in &self.copied {
+            for path in [original, copy] {
+                told.push(path);
+                told.push("\n");
+            }
+        }
+        vec![("PIOSCOPE_SCRATCH".into(), told), ("PWD".into(), self.working_folder().into())]
+    }
+
+    /// What keeps a job from changing what is outside, whatever it does: rules of Landlock, to be enforced on its first
+    /// process. None if this kernel has none.
+    pub fn guard(&self) -> Option<Arc<OwnedFd>> {
+        let own = self.holders.iter().map(|holder| holder.folder.path().to_owned());
+        guard::rules(own).map(Arc::new)
+    }
+
+    /// Files that the job since the last [`Scratch::renew`] changed, and that were copied within its calls, which took longer
+    /// for that.
+    pub fn copied_in_calls(&self) -> BTreeSet<PathBuf> {
+        self.noted(COPIED)
+    }
+
+    /// What it was refused to change.
+    pub fn refused(&self) -> BTreeSet<PathBuf> {
+        self.noted(REFUSED)
+    }
+
+    fn noted(&self, file: &str) -> BTreeSet<PathBuf> {
+        let text = fs::read(self.folder().join(file)).unwrap_or_default();
+        let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines.map(|line| PathBuf::from(std::ffi::OsStr::from_bytes(line))).collect()
+    }
+}
+
+/// Where the library notes what it copied, and what it refused (`c/pio_scratch.c`).
+const COPIED: &str = "copied";
+const REFUSED: &str = "refused";
+
+impl Holder {
+    fn new(there: &Path) -> Result<Holder, Error> {
+        leftover::remove(there);
+        let folder = tempfile::Builder::new().prefix(leftover::PREFIX).tempdir_in(there);
+        let folder = folder.map_err(Error::io(there, "create a scratch folder"))?;
+        let alive = leftover::hold(folder.path()).map_err(Error::io(folder.path(), "lock"))?;
+        Ok(Holder { folder, _alive: alive })
+    }
+}
+
+/// A folder's path without links, as far as it exists.
+fn real(folder: &Path) -> Result<PathBuf, Error> {
+    let absolute = std::path::absolute(folder).map_err(Error::io(folder, "find"))?;
+    for ancestor in absolute.ancestors() {
+        match ancestor.canonicalize() {
+            Ok(found) => {
+                let rest = absolute.strip_prefix(ancestor).unwrap_or(Path::new(""));
+                return Ok(if rest.as_os_str().is_empty() { found } else { found.join(rest) });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io(ancestor, "find")(error)),
+        }
+    }
+    Ok(absolute)
+}
