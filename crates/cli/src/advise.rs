@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
-use pio_machine::Machine;
 use pio_plan::Strategy;
 use pio_report::Table;
 use pio_report::units::time_s;
@@ -21,12 +20,13 @@ use pio_trace::Trace;
 
 pub(crate) use advice::Advice;
 use outcome::{Row, predicted_table, tried_table};
-use search::{Found, Predicted};
+use search::{Found, Predicted, Time};
 use trials::{Place, Runner, Trial};
 
 use crate::explain;
 use crate::gain::NOISE;
 use crate::here::{self, Here};
+use crate::learned::{self, Asked};
 use crate::own_way;
 use crate::predict;
 use crate::record::Job;
@@ -99,10 +99,11 @@ fn budget(text: &str) -> Result<Duration> {
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let started = Instant::now();
-    let machine = find_machine(&arguments)?;
+    let asked = find_machine(&arguments)?;
+    let machine = &asked.machine;
     let store = arguments.store.as_deref().map(crate::apply::find_store).transpose()?;
     ensure!(
-        store.is_none() || search::takes_views(&machine),
+        store.is_none() || search::takes_views(machine),
         "--store: the machine {} does not describe servers as Pioscope's own (expected a description by `pioscope machines \
          calibrate --store`)",
         machine.name
@@ -110,7 +111,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let keep = keep_path(&arguments);
     advice::check_place(&keep)?;
     match &arguments.trace {
-        Some(path) => predict_only(path, &machine, store.as_deref(), &keep)?,
+        Some(path) => predict_only(path, &asked, store.as_deref(), &keep)?,
         None => {
             refuse_harm(&arguments)?;
             let is_here = arguments.machine == here::NAME;
@@ -121,32 +122,38 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             pio_record::check(&command)?;
             let place = if in_place { Place::own()? } else { Place::scratch(&output)? };
             let (environment, scratch) = (Vec::new(), place.use_of());
+            if scratch.as_ref().is_some_and(|scratch| scratch.guard.is_none()) {
+                eprintln!(
+                    "pioscope: this kernel cannot keep programs that are linked statically from the user's files (expected \
+                     Landlock, of Linux 5.19 and later); all others are"
+                );
+            }
             let job = Job { mpicc, verbose: false, quiet: false, environment, scratch, spool: None, command };
             let runner = Runner::new(&job, store.clone(), place);
-            measure(runner, machine, is_here, store.as_deref(), &keep, ends, tries.get())?;
+            measure(runner, asked, is_here, store.as_deref(), &keep, ends, tries.get())?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The machine that was named. Where a program's files will be is not known before it runs: the working folder stands for it.
-fn find_machine(arguments: &Arguments) -> Result<Machine> {
+fn find_machine(arguments: &Arguments) -> Result<Asked> {
     if arguments.machine != here::NAME {
-        return Ok(Machine::find(&arguments.machine)?);
+        return Asked::named(&arguments.machine);
     }
     let place = match (&arguments.store, &arguments.trace) {
         (Some(store), _) => Here::of_store(store)?,
         (None, Some(path)) => Here::of_trace(Some(&explain::open(path)?))?,
         (None, None) => Here::of_folder(Path::new("."))?,
     };
-    place.load()
+    Asked::here(&place)
 }
 
 /// The description of the place where a program that ran has its files; of the working folder, if that was not calibrated.
-fn here_of(trace: &Trace, working_folder: Machine) -> Result<Machine> {
+fn here_of(trace: &Trace, working_folder: Asked) -> Result<Asked> {
     let place = Here::of_trace(Some(trace))?;
     if place.is_calibrated() {
-        return place.load();
+        return Asked::here(&place);
     }
     let why = place.load().err().map_or_else(String::new, |error| format!("{error:#}"));
     eprintln!("pioscope: the program's files are predicted as if in the working folder: {why}");
@@ -176,40 +183,42 @@ const IS_NOT_PREDICTED: &str = "nothing is predicted to save more than 2 % of it
 const WAS_NOT_MEASURED: &str = "nothing that was tried took at least 2 % less I/O time";
 
 /// Advises by prediction alone.
-fn predict_only(path: &Path, machine: &Machine, store: Option<&Path>, keep: &Path) -> Result<()> {
+fn predict_only(path: &Path, asked: &Asked, store: Option<&Path>, keep: &Path) -> Result<()> {
     let trace = explain::open(path)?;
-    let case = Case::of(&trace, machine, store).map_err(|error| error.context(path.display().to_string()))?;
+    let case = Case::of(&trace, asked, store).map_err(|error| error.context(path.display().to_string()))?;
     print_table(predicted_table(&case.title(), &case.rows(), &case.notes()))?;
-    let best = case.found.settings.first().filter(|best| best.io_time_s < worthwhile(case.found.base_s));
+    let is_worth_it = |best: &&Predicted| is_worthwhile(&best.time, &case.found.base);
+    let best = case.found.settings.first().filter(is_worth_it);
     let Some(best) = best else {
         return crate::print(&format!("Leave the program as it is: {IS_NOT_PREDICTED}.\n"));
     };
-    let saved = outcome::saved(best.io_time_s, case.found.base_s);
+    let saved = outcome::saved(best.time.expected_s(), case.found.base.expected_s());
     crate::print(&format!("Try {}: predicted to save {saved} of the I/O time.\n", best.advice))?;
-    let source = format!("Predicted for {} on {}: nothing was run.", path.display(), machine.name);
+    let source = format!("Predicted for {} on {}: nothing was run.", path.display(), asked.machine.name);
     keep_advice(keep, &best.advice, &[source, predicted_comment(best, &case)], &case.job, store)
 }
 
 /// Runs the program as it is, predicts, tries the best few, and keeps what was measured best.
 fn measure(
     mut runner: Runner<'_>,
-    machine: Machine,
+    asked: Asked,
     is_here: bool,
     store: Option<&Path>,
     keep: &Path,
     ends: Instant,
     tries: usize,
 ) -> Result<()> {
-    let mut as_it_is = Trial::new(None, 0.0);
+    let mut as_it_is = Trial::new(None, Time { modelled_s: 0.0, interval: None });
     let trace = runner.first(&mut as_it_is)?;
     let trace = explain::open(&trace)?;
-    let machine = if is_here && store.is_none() { here_of(&trace, machine)? } else { machine };
-    let case = Case::of(&trace, &machine, store)?;
-    as_it_is.predicted_s = case.found.base_s;
+    let asked = if is_here && store.is_none() { here_of(&trace, asked)? } else { asked };
+    let case = Case::of(&trace, &asked, store)?;
+    as_it_is.predicted = case.found.base.clone();
     let candidates = candidates(&case.found, tries);
-    let tried = candidates.iter().map(|one| Trial::new(Some(one.advice.clone()), one.io_time_s));
+    let tried = candidates.iter().map(|one| Trial::new(Some(one.advice.clone()), one.time.clone()));
     let mut trials: Vec<Trial> = std::iter::once(as_it_is).chain(tried).collect();
     runner.measure(&mut trials, ends)?;
+    learn(&asked, &case, &trials)?;
 
     let mut rows: Vec<Row> = trials.iter().map(|trial| Row::of_trial(trial, &case.own)).collect();
     rows.extend(case.rows().into_iter().filter(|row| trials.iter().all(|trial| trial.advice != row.advice)));
@@ -224,7 +233,7 @@ fn measure(
     let saved = outcome::saved(best_s, before_s);
     crate::print(&format!("Keep {advice}: measured to save {saved} of the I/O time.\n"))?;
     let source = format!("Measured on this machine: {}", trials::comment(best, &trials[0]));
-    let predicted = Predicted { advice: advice.clone(), io_time_s: best.predicted_s };
+    let predicted = Predicted { advice: advice.clone(), time: best.predicted.clone() };
     let comments = [source, predicted_comment(&predicted, &case)];
     keep_advice(keep, advice, &comments, &runner.command(), store)
 }
@@ -235,6 +244,35 @@ fn command_of(trace: &Trace) -> String {
     if tables.mpi_library().is_some() { tables.job.clone() } else { "COMMAND".to_owned() }
 }
 
+/// Adds the runs to the machine's history, where it is that of a place which earlier runs correct: the next predictions know
+/// what they took.
+fn learn(asked: &Asked, case: &Case, trials: &[Trial]) -> Result<()> {
+    let Some(mut history) = asked.history()?.filter(|history| asked.has_intervals(history)) else {
+        return Ok(());
+    };
+    // Settings on servers are not what the program as it is, on its own files, was predicted for.
+    for trial in trials.iter().filter(|trial| !case.has_store || trial.advice.is_some()) {
+        let strategy = trial.advice.as_ref().map_or(case.own, |advice| advice.strategy);
+        for run in &trial.recorded {
+            if let Err(error) =
+                history.add(run.pair(trial.predicted.modelled_s, strategy.name(), case.crowded))
+            {
+                eprintln!(
+                    "pioscope: what was measured is not kept for later predictions: {:#}",
+                    anyhow!(error)
+                );
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a setting is predicted to take so much less than the program as it is that it is worth a change.
+fn is_worthwhile(setting: &Time, before: &Time) -> bool {
+    setting.expected_s() < worthwhile(before.expected_s())
+}
+
 /// What a setting must take less than to be worth a change: less is within what predictions and runs are off.
 fn worthwhile(before_s: f64) -> f64 {
     before_s * (1.0 - NOISE)
@@ -243,7 +281,7 @@ fn worthwhile(before_s: f64) -> f64 {
 /// Those to try: the best of each strategy first, as predictions of a strategy tend to be off together; then what is left.
 fn candidates(found: &Found, tries: usize) -> Vec<Predicted> {
     let (mut first, mut later) = (Vec::<Predicted>::new(), Vec::new());
-    for one in found.settings.iter().filter(|one| one.io_time_s < worthwhile(found.base_s)) {
+    for one in found.settings.iter().filter(|one| is_worthwhile(&one.time, &found.base)) {
         let is_new = first.iter().all(|before| before.advice.strategy != one.advice.strategy);
         if is_new { &mut first } else { &mut later }.push(one.clone());
     }
@@ -261,12 +299,17 @@ struct Case {
     why: String,
     recorded_s: f64,
     found: Found,
+    /// Whether ranks share processors.
+    crowded: bool,
+    /// What predictions are corrected by, in words; none if nothing corrects them.
+    corrected_by: Option<String>,
     on_servers: bool,
     has_store: bool,
 }
 
 impl Case {
-    fn of(trace: &Trace, machine: &Machine, store: Option<&Path>) -> Result<Case> {
+    fn of(trace: &Trace, asked: &Asked, store: Option<&Path>) -> Result<Case> {
+        let machine = &asked.machine;
         let explanation = explain::explain(trace)?;
         ensure!(
             explanation.files.iter().any(|file| file.by_mpi_io),
@@ -274,8 +317,22 @@ impl Case {
         );
         let own = own_way::of_trace(trace.tables());
         let with_ecio = search::takes_views(machine);
-        let found = search::search(machine, &predict::workload_of(trace)?, own.strategy, with_ecio)?;
+        let workload = predict::workload_of(trace)?;
+        let mut found = search::search(machine, &workload, own.strategy, with_ecio)?;
+        let (ranks, program) = (workload.ranks(), learned::program(trace.tables()));
+        let crowded = ranks.div_ceil(machine.nodes.count.max(1)) > machine.nodes.cores;
+        let history = asked.history()?.filter(|history| asked.has_intervals(history));
+        if let Some(history) = &history {
+            let interval = |strategy: Strategy, modelled_s| {
+                let case = pio_learn::Case { strategy: strategy.name(), ranks, crowded, program: &program };
+                history.interval(modelled_s, &case)
+            };
+            found = found.corrected(own.strategy, interval);
+        }
+        let corrected_by = found.base.interval.as_ref().map(|interval| interval.reason.clone());
         Ok(Case {
+            crowded,
+            corrected_by,
             job: command_of(trace),
             machine: machine.name.clone(),
             own: own.strategy,
@@ -293,10 +350,10 @@ impl Case {
 
     /// The program as it is, and each setting.
     fn rows(&self) -> Vec<Row> {
-        let base = Row::predicted(None, self.found.base_s, &self.own);
+        let base = Row::predicted(None, self.found.base.clone(), &self.own);
         let settings = self.found.settings.iter();
         std::iter::once(base)
-            .chain(settings.map(|one| Row::predicted(Some(one.advice.clone()), one.io_time_s, &self.own)))
+            .chain(settings.map(|one| Row::predicted(Some(one.advice.clone()), one.time.clone(), &self.own)))
             .collect()
     }
 
@@ -307,6 +364,11 @@ impl Case {
              these help.",
             self.why, self.found.predicted_count,
         );
+        if let Some(reason) = &self.corrected_by {
+            notes.push_str(&format!(
+                " Interval: the times of 4 runs in 5 are expected in it, by earlier runs on the machine ({reason})."
+            ));
+        }
         // A generated workload took no time.
         if self.recorded_s > 0.0 {
             notes.push_str(&format!(" Recorded as it is: {}.", time_s(self.recorded_s)));
@@ -331,9 +393,9 @@ fn predicted_comment(best: &Predicted, case: &Case) -> String {
     format!(
         "Predicted on {}: {} of I/O, as it is ({}) {}.",
         case.machine,
-        time_s(best.io_time_s),
+        time_s(best.time.expected_s()),
         case.own,
-        time_s(case.found.base_s)
+        time_s(case.found.base.expected_s())
     )
 }
 
@@ -375,9 +437,10 @@ mod tests {
 
     #[test]
     fn each_strategy_is_tried_before_a_second_setting_of_one() {
+        let time = |modelled_s| Time { modelled_s, interval: None };
         let one = |strategy, cb_nodes, io_time_s| Predicted {
             advice: Advice { strategy, hints: pio_plan::Hints { cb_nodes, ..Default::default() } },
-            io_time_s,
+            time: time(io_time_s),
         };
         let settings = vec![
             one(Strategy::TwoPhase, Some(1), 1.0),
@@ -385,8 +448,9 @@ mod tests {
             one(Strategy::Sieving, None, 3.0),
             one(Strategy::List, None, 9.9),
         ];
-        let found = Found { base_s: 10.0, settings, predicted_count: 5 };
-        let tried = |count| candidates(&found, count).iter().map(|one| one.io_time_s).collect::<Vec<_>>();
+        let found = Found { base: time(10.0), settings, predicted_count: 5 };
+        let tried =
+            |count| candidates(&found, count).iter().map(|one| one.time.modelled_s).collect::<Vec<_>>();
         assert_eq!(tried(2), [1.0, 3.0]);
         // What saves 1 % is not tried.
         assert_eq!(tried(9), [1.0, 3.0, 2.0]);

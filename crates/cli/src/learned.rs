@@ -30,14 +30,14 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// The machine of this name, or in this file.
-    fn named(name: &str) -> Result<Asked> {
+    pub(crate) fn named(name: &str) -> Result<Asked> {
         let machine = Machine::find(name)?;
         let is_built_in = Machine::built_in_names().any(|known| known == name);
         Ok(Asked { machine, file: (!is_built_in).then(|| name.into()), is_here: false })
     }
 
     /// The place that was calibrated.
-    fn here(place: &Here) -> Result<Asked> {
+    pub(crate) fn here(place: &Here) -> Result<Asked> {
         Ok(Asked { machine: place.load()?, file: Some(place.file()?), is_here: true })
     }
 
@@ -108,6 +108,7 @@ pub(crate) fn begin_history(description: &Path, pairs: Vec<Pair>) -> Result<()> 
 }
 
 /// A recorded run that predictions are compared with.
+#[derive(Clone, Debug)]
 pub(crate) struct Run {
     /// Mean time of a process in I/O, seconds.
     pub io_time_s: f64,

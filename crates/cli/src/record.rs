@@ -129,7 +129,8 @@ pub(crate) struct ScratchUse {
     folder: PathBuf,
     library: PathBuf,
     environment: Vec<(OsString, OsString)>,
-    guard: Option<Arc<OwnedFd>>,
+    /// None if the kernel has none.
+    pub guard: Option<Arc<OwnedFd>>,
 }
 
 impl ScratchUse {

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use anyhow::{Context, Result};
+use pio_learn::Interval;
 use pio_machine::{Machine, Storage};
 use pio_plan::{Hints, Strategy};
 use pio_sim::{Options, Workload, simulate};
@@ -25,14 +26,39 @@ const BUFFER_LIMITS: std::ops::RangeInclusive<u64> = 256 << 10..=128 << 20;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Predicted {
     pub advice: Advice,
-    pub io_time_s: f64,
+    pub time: Time,
+}
+
+/// A predicted I/O time, seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Time {
+    /// What the model says.
+    pub modelled_s: f64,
+    /// Where the time is expected by what earlier runs on the machine took.
+    pub interval: Option<Interval>,
+}
+
+impl Time {
+    fn of_model(modelled_s: f64) -> Time {
+        Time { modelled_s, interval: None }
+    }
+
+    /// What is expected.
+    pub(super) fn expected_s(&self) -> f64 {
+        self.interval.as_ref().map_or(self.modelled_s, Interval::middle_s)
+    }
+
+    /// Whether it and another are too close for their intervals to say which is longer.
+    pub(super) fn equals(&self, other: &Time) -> bool {
+        self.interval.as_ref().zip(other.interval.as_ref()).is_some_and(|(one, other)| one.equals(other))
+    }
 }
 
 /// What a search found.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// Predicted for the program as it is, seconds.
-    pub base_s: f64,
+    /// Predicted for the program as it is.
+    pub base: Time,
     /// Each strategy by default, and with its best hints where they help; best first.
     pub settings: Vec<Predicted>,
     /// How many were predicted, with the program as it is.
@@ -61,11 +87,27 @@ pub(super) fn search(
     search.vary(aggregators)?;
     search.vary(|_, _| BUFFERS.iter().map(|bytes| with_buffer(*bytes)).collect())?;
     search.vary(neighbours)?;
-    let base_s = search.of(own).next().map_or(0.0, |base| base.io_time_s);
+    let base = search.of(own).next().map_or(Time::of_model(0.0), |base| base.time.clone());
     let mut settings: Vec<Predicted> =
         strategies().flat_map(|strategy| search.worth_showing(strategy)).collect();
-    settings.sort_by(|a, b| a.io_time_s.total_cmp(&b.io_time_s));
-    Ok(Found { base_s, settings, predicted_count: search.known.len() })
+    sort(&mut settings);
+    Ok(Found { base, settings, predicted_count: search.known.len() })
+}
+
+fn sort(settings: &mut [Predicted]) {
+    settings.sort_by(|a, b| a.time.expected_s().total_cmp(&b.time.expected_s()));
+}
+
+impl Found {
+    /// The same, with each time expected where `interval` says for its strategy.
+    pub(super) fn corrected(mut self, own: Strategy, interval: impl Fn(Strategy, f64) -> Interval) -> Found {
+        self.base.interval = Some(interval(own, self.base.modelled_s));
+        for Predicted { advice, time } in &mut self.settings {
+            time.interval = Some(interval(advice.strategy, time.modelled_s));
+        }
+        sort(&mut self.settings);
+        self
+    }
 }
 
 struct Search<'a> {
@@ -88,7 +130,7 @@ impl Search<'_> {
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let io_time_s = |advice: &Advice| self.io_time_s(advice);
         let times = parallel::each(&new, processors, io_time_s, |done| progress.set(done))?;
-        let predicted = |(advice, io_time_s)| Predicted { advice, io_time_s };
+        let predicted = |(advice, modelled_s)| Predicted { advice, time: Time::of_model(modelled_s) };
         self.known.extend(new.into_iter().zip(times).map(predicted));
         Ok(())
     }
@@ -111,13 +153,14 @@ impl Search<'_> {
 
     /// The best so far; of equal ones that which was predicted first, as it has fewer hints.
     fn best(&self, strategy: Strategy) -> Option<&Predicted> {
-        self.of(strategy).min_by(|a, b| a.io_time_s.total_cmp(&b.io_time_s))
+        self.of(strategy).min_by(|a, b| a.time.modelled_s.total_cmp(&b.time.modelled_s))
     }
 
     /// A strategy by default, and with its best hints if they are worth it.
     fn worth_showing(&self, strategy: Strategy) -> Vec<Predicted> {
         let Some(by_default) = self.of(strategy).next() else { return Vec::new() };
-        let best = self.best(strategy).filter(|best| best.io_time_s < worthwhile(by_default.io_time_s));
+        let best =
+            self.best(strategy).filter(|best| best.time.modelled_s < worthwhile(by_default.time.modelled_s));
         [by_default].into_iter().chain(best).cloned().collect()
     }
 
@@ -188,8 +231,11 @@ mod tests {
             }
         }
         let best = &found.settings[0];
-        assert!(best.io_time_s <= least_s / (1.0 - crate::gain::NOISE), "{best:?}: the grid has {least_s} s");
+        assert!(
+            best.time.modelled_s <= least_s / (1.0 - crate::gain::NOISE),
+            "{best:?}: the grid has {least_s} s"
+        );
         assert!(found.predicted_count < 30, "{}", found.predicted_count);
-        assert!(found.base_s > 0.0);
+        assert!(found.base.modelled_s > 0.0);
     }
 }

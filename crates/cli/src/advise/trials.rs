@@ -10,10 +10,11 @@ use pio_report::units::time_s;
 use pio_scratch::Scratch;
 use tempfile::TempDir;
 
+use super::search::Time;
 use super::{Advice, worthwhile};
 use crate::apply::{self, How};
 use crate::explain;
-use crate::predict;
+use crate::learned::Run;
 use crate::record::{self, Job, ScratchUse};
 
 /// Most runs of one setting.
@@ -27,9 +28,11 @@ const NEAR_AS_IT_IS: f64 = 1.0;
 pub(super) struct Trial {
     /// None: the program as it is.
     pub advice: Option<Advice>,
-    pub predicted_s: f64,
+    pub predicted: Time,
     /// I/O time of each run, seconds.
     pub runs: Vec<f64>,
+    /// The same runs, for the machine's history.
+    pub recorded: Vec<Run>,
     /// Why it cannot be kept, whatever was measured.
     pub problem: Option<String>,
     /// The longest run so far, with its recording.
@@ -37,8 +40,9 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    pub(super) fn new(advice: Option<Advice>, predicted_s: f64) -> Trial {
-        Trial { advice, predicted_s, runs: Vec::new(), problem: None, longest: Duration::ZERO }
+    pub(super) fn new(advice: Option<Advice>, predicted: Time) -> Trial {
+        let (runs, recorded) = (Vec::new(), Vec::new());
+        Trial { advice, predicted, runs, recorded, problem: None, longest: Duration::ZERO }
     }
 
     /// Least I/O time of the runs; none without a run, or with a problem.
@@ -182,6 +186,7 @@ impl Runner<'_> {
                 "pioscope: files were copied before that run changed them: it is run again, with them copied beforehand"
             );
             trial.runs.pop();
+            trial.recorded.pop();
             self.run_once(trial)?;
         }
         Ok(())
@@ -212,7 +217,11 @@ impl Runner<'_> {
                 self.tell_why_it_may_have_failed();
             }
             (_, false) => trial.problem = Some("was not applied".to_owned()),
-            _ => trial.runs.push(io_time_s(&trace)?),
+            _ => {
+                let run = recorded(&trace)?;
+                trial.runs.push(run.io_time_s);
+                trial.recorded.push(run);
+            }
         }
         self.tell_refused();
         Ok(())
@@ -287,10 +296,11 @@ fn quoted(word: &OsStr) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-fn io_time_s(trace: &Path) -> Result<f64> {
-    let found = explain::explain(&explain::open(trace)?)?;
-    ensure!(found.process_count > 0, "{}: no process was recorded", trace.display());
-    Ok(predict::io_time_s(&found))
+fn recorded(trace: &Path) -> Result<Run> {
+    let trace = explain::open(trace)?;
+    let found = explain::explain(&trace)?;
+    ensure!(found.process_count > 0, "{}: no process was recorded", trace.path().display());
+    Ok(Run::of(trace.tables(), &found))
 }
 
 /// Which trial to run again, with this much time left: of those that need it, that with the fewest runs.
@@ -339,7 +349,11 @@ mod tests {
 
     fn trial(strategy: Option<Strategy>, runs: &[f64]) -> Trial {
         let advice = strategy.map(|strategy| Advice { strategy, hints: Hints::default() });
-        Trial { runs: runs.to_vec(), longest: Duration::from_secs(5), ..Trial::new(advice, 1.0) }
+        Trial {
+            runs: runs.to_vec(),
+            longest: Duration::from_secs(5),
+            ..Trial::new(advice, Time { modelled_s: 1.0, interval: None })
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Advice, by prediction and by trying, and what applies it.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -108,10 +109,10 @@ fn what_cannot_be_advised_says_why() {
     let place = Place::new();
     generate(&place);
     let advise = |words: &[&str]| place.pioscope([&["advise", "-m", "sp-argonne"], words].concat());
-    // Nothing is run that was not asked for.
-    let refused = advise(&["--", "touch", "made"]);
-    refused.fails_with("each run overwrites the files that the program writes");
-    assert!(refused.err.contains("--in-place") && !place.join("made").exists());
+    // Nothing is changed that may not be.
+    let done = advise(&["--", "touch", "made"]);
+    assert!(done.code == Some(1) && done.err.contains("no process opened a file by MPI-IO"), "{}", done.err);
+    assert!(!place.join("made").exists());
     let refused = advise(&["run.pio"]);
     assert!(refused.code == Some(2) && refused.err.contains("--no-run"), "{}", refused.err);
     assert_eq!(advise(&["run.pio", "--no-run", "--", "true"]).code, Some(2));
@@ -123,6 +124,7 @@ fn what_cannot_be_advised_says_why() {
     fs::write(place.join("store.toml"), "").unwrap();
     advise(&["run.pio", "--no-run", "--store", "store.toml"])
         .fails_with("--store: the machine sp-argonne does not");
+    assert_eq!(advise(&["--in-place", "--output", "there", "--", "true"]).code, Some(2));
     // A file that is no advice is not replaced.
     fs::write(place.join("advice.toml"), "precious = 1\n").unwrap();
     advise(&["run.pio", "--no-run"]).fails_with("advice.toml: is there and was not written by");
@@ -165,9 +167,21 @@ fn settings_are_tried_and_the_best_is_kept() {
     };
     let mpicc = mpi.mpicc.display().to_string();
     fs::write(place.join("slow.toml"), slow_messages()).unwrap();
-    let words =
-        ["advise", "-m", "slow.toml", "--mpicc", &mpicc, "--in-place", "--try", "2", "--budget", "40s", "--"];
+    // What is there is as it was, though each run writes it.
+    fs::write(place.join("data"), "precious").unwrap();
+    fs::write(place.join("slow.runs.jsonl"), PAIR).unwrap();
+    let words = ["advise", "-m", "slow.toml", "--mpicc", &mpicc, "--try", "2", "--budget", "40s", "--"];
     let done = with(&words).succeeds();
+    assert_eq!(fs::read_to_string(place.join("data")).unwrap(), "precious");
+    // What was measured is kept for later predictions, which the earlier pairs corrected.
+    let said = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("80 % interval") && said.contains("by earlier runs on the machine ("),
+        "{}",
+        done.out
+    );
+    let pairs = fs::read_to_string(place.join("slow.runs.jsonl")).unwrap();
+    assert!(pairs.lines().count() > 3 && pairs.contains("./writer data 20"), "{pairs}");
     let base = row(&done.out, "as it is (");
     assert_ne!(base[base.len() - 3], "–", "{}", done.out);
     // It says what it ran: first as it is, then at least the setting that is predicted best.
@@ -192,6 +206,57 @@ fn settings_are_tried_and_the_best_is_kept() {
     let left = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with('.')), "a folder is left");
     assert_eq!(fs::metadata(place.join("data")).unwrap().len(), 20 * 2048);
+}
+
+/// A run that was compared with a prediction.
+const PAIR: &str = concat!(
+    r#"{"predicted_s":1.0,"measured_s":1.1,"strategy":"list","ranks":2,"crowded":false,"program":"other","started_ns":1}"#,
+    "\n"
+);
+
+#[test]
+fn what_cannot_be_redirected_is_refused() {
+    // At a place for temporary files, programs may write.
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let build = Place::new();
+    let source = "#include <stdio.h>\nint main(int n, char **words) { FILE *file = fopen(words[1], \"w\"); \
+                  if (!file) { perror(words[1]); return 9; } fputs(\"x\", file); return fclose(file); }";
+    fs::write(build.join("probe.c"), "int main(void) { return 0; }").unwrap();
+    let is_static =
+        Command::new("cc").args(["-static", "-o", "probe", "probe.c"]).current_dir(build.path()).status();
+    if !is_static.is_ok_and(|status| status.success()) || place.path().starts_with("/tmp") {
+        eprintln!(
+            "skipped: programs cannot be linked statically, or the build is at a place for temporary files"
+        );
+        return;
+    }
+    let advise = |program: &Path, words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+        command
+            .args(["advise", "-m", "sp-argonne"])
+            .args(words)
+            .args(["--", "sh", "-c"])
+            .arg(format!("{} data", program.display()));
+        let done = command.current_dir(place.path()).env("XDG_CACHE_HOME", build.cache()).output().unwrap();
+        String::from_utf8_lossy(&done.stderr).into_owned()
+    };
+    let data = place.path().join("data");
+    fs::write(&data, "precious").unwrap();
+    let (fixed, usual) =
+        (build.compile("cc", "fixed", source, &["-static"]), build.compile("cc", "usual", source, &[]));
+    let said = advise(&usual, &[]);
+    assert!(said.contains("no process opened a file by MPI-IO"), "{said}");
+    // The kernel refuses what the library cannot redirect, if it can.
+    let said = advise(&fixed, &[]);
+    if said.contains("cannot keep") {
+        eprintln!("skipped: this kernel has no Landlock");
+        return;
+    }
+    assert!(said.contains("failed: exit status: 9") && said.contains("--in-place"), "{said}");
+    assert_eq!(fs::read_to_string(&data).unwrap(), "precious");
+    let said = advise(&fixed, &["--in-place"]);
+    assert!(!said.contains("failed"), "{said}");
+    assert_eq!(fs::read_to_string(&data).unwrap(), "x");
 }
 
 #[test]
