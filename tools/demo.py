@@ -80,7 +80,7 @@ def main():
          *measured, "--output", DEMO / "predicted", "--html", DEMO / "servers.html")
 
     say("ADVISE: which setting is best here? Predicted, tried, and kept for the job script:")
-    step("pioscope", "advise", "--machine", here, "--in-place", "--try", 2, "--keep", DEMO / "advice.toml", "--", *job,
+    step("pioscope", "advise", "--machine", here, "--try", 2, "--keep", DEMO / "advice.toml", "--", *job,
          DEMO / "out")
 
     minutes = (time.monotonic() - began) / 60
