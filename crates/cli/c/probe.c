@@ -4,7 +4,8 @@
  *
  * Writes lines to RESULTS: how many ranks a node has, and for each call its name, the median of its seconds, and their
  * quartiles. Those of a call of all ranks are what it takes each of them, in the mean, where one follows the other at once.
- * The line `fresh` has the seconds that new memory takes in an exchange, and the bytes of each rank in it.
+ * The line `fresh` has the seconds that new memory takes in an exchange, and the bytes of each rank in it; the line
+ * `pieces` those that small pieces take beyond one, and how many each rank has.
  */
 #define _DEFAULT_SOURCE
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROUNDS = 7, SMALL_CALLS = 2000, PIECE = 4096, PIECES = 256 };
+enum { ROUNDS = 7, SMALL_CALLS = 2000, PIECE = 4096, PIECES = 256, SMALL_PIECES = 8192 };
 
 static int rank, ranks;
 static FILE *results; /* of rank 0 */
@@ -101,6 +102,30 @@ static double measure_fresh(MPI_File file) {
   return sum / ranks;
 }
 
+/* Seconds that many small pieces take in an exchange beyond few, in the mean of ranks. */
+static double measure_pieces(MPI_File file) {
+  double took[ROUNDS], sum = 0, means[ROUNDS];
+  MPI_Datatype every;
+  static double data[SMALL_PIECES];
+  for (int pieces = 1; pieces <= SMALL_PIECES; pieces *= SMALL_PIECES) {
+    int size = (int)sizeof data / pieces;
+    MPI_Type_vector(pieces, size, size * ranks, MPI_BYTE, &every);
+    MPI_Type_commit(&every);
+    need(MPI_File_set_view(file, (MPI_Offset)rank * size, MPI_BYTE, every, "native", MPI_INFO_NULL), "MPI_File_set_view");
+    for (int i = 0; i < ROUNDS; i++) {
+      meet_asleep();
+      double start = MPI_Wtime();
+      need(MPI_File_write_at_all(file, 0, data, sizeof data, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at_all");
+      took[i] = MPI_Wtime() - start;
+    }
+    MPI_Type_free(&every);
+    MPI_Reduce(took, means, ROUNDS, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    qsort(means, ROUNDS, sizeof *means, ascending);
+    sum = means[ROUNDS / 2] - sum;
+  }
+  return sum / ranks;
+}
+
 int main(int count, char **arguments) {
   double first_open, first_view, first_close, opens[ROUNDS], closes[ROUNDS], views[ROUNDS], collectives[ROUNDS], barriers[ROUNDS];
   char bytes[16] = "pioscope";
@@ -138,7 +163,7 @@ int main(int count, char **arguments) {
     opens[i] = MPI_Wtime() - start;
     need(MPI_File_write_at(file, rank * 8, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
   }
-  double fresh = measure_fresh(file);
+  double fresh = measure_fresh(file), of_pieces = measure_pieces(file);
   for (int i = 0; i < ROUNDS; i++) {
     start = MPI_Wtime();
     need(MPI_File_set_view(file, rank * 8, MPI_BYTE, every, "native", MPI_INFO_NULL), "MPI_File_set_view");
@@ -174,6 +199,7 @@ int main(int count, char **arguments) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
     fprintf(results, "fresh %.9f %d\n", fresh, PIECE * PIECES);
+    fprintf(results, "pieces %.9f %d\n", of_pieces, SMALL_PIECES);
     MPI_File_delete(arguments[1], MPI_INFO_NULL);
     if (fclose(results) != 0) need(MPI_ERR_IO, "writing the results");
   }

@@ -104,6 +104,10 @@ pub(crate) fn measure(
             if library.fresh.is_none() && found.together.ranks > 1 {
                 library.fresh = found.fresh;
             }
+            // Who shares processors waits for others' turns, too.
+            if library.piece.is_none() || !is_crowded {
+                library.piece = Some(found.piece);
+            }
             library.together.push(found.together);
         }
     }
@@ -159,6 +163,7 @@ struct Found {
     /// None on servers.
     call: Option<Duration>,
     fresh: Option<Bandwidth>,
+    piece: Duration,
     together: Together,
 }
 
@@ -181,7 +186,8 @@ fn middle(found: &[Found]) -> Found {
         collective: of_all(|one| one.together.collective),
         barrier: of_all(|one| one.together.barrier),
     };
-    Found { call: of(found, |one| one.call), fresh: of(found, |one| one.fresh), together }
+    let (call, fresh) = (of(found, |one| one.call), of(found, |one| one.fresh));
+    Found { call, fresh, piece: of_all(|one| one.piece), together }
 }
 
 fn less(time: Duration, part: Duration) -> Duration {
@@ -203,7 +209,7 @@ fn read(text: &str) -> Result<Found> {
         // Nanoseconds: what is below is noise.
         Ok(Duration::from_picoseconds((seconds.max(0.0) * 1e9).round() as u64 * 1000))
     };
-    let ranks = words("ranks-a-node")?.parse().context("ranks-a-node: expected a number")?;
+    let ranks: u32 = words("ranks-a-node")?.parse().context("ranks-a-node: expected a number")?;
     let together = Together {
         ranks,
         first_open: time("first-open")?,
@@ -215,13 +221,21 @@ fn read(text: &str) -> Result<Found> {
         collective: time("collective")?,
         barrier: time("barrier")?,
     };
-    let bytes = text.lines().find_map(|line| line.strip_prefix("fresh ")?.split(' ').nth(1)?.parse().ok());
-    let bytes: u64 = bytes.context("expected a line 'fresh' with seconds and bytes")?;
+    let number_behind = |name: &str| {
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        lines.find_map(|line| line.split(' ').nth(1)?.parse::<u64>().ok())
+    };
+    let bytes: u64 = number_behind("fresh").context("expected a line 'fresh' with seconds and bytes")?;
     // Below zero, or near it: new memory makes no difference that can be told.
     let fresh = Some(time("fresh")?).filter(|time| *time > Duration::ZERO);
     let fresh = fresh.map(|time| Bandwidth::from_bytes_per_second((bytes as f64 / time.seconds()) as u64));
     let call = text.lines().any(|line| line.starts_with("call ")).then(|| time("call")).transpose()?;
-    Ok(Found { call, fresh, together })
+    let pieces: u64 =
+        number_behind("pieces").context("expected a line 'pieces' with seconds and a number")?;
+    // Every rank that does not write itself packs its pieces; then who writes, one a node, unpacks those of all.
+    let handled = if ranks == 1 { pieces } else { pieces * u64::from(1 + ranks) };
+    let piece = Duration::from_picoseconds(time("pieces")?.picoseconds() / handled.max(1));
+    Ok(Found { call, fresh, piece, together })
 }
 
 #[cfg(test)]
@@ -232,8 +246,9 @@ mod tests {
     fn results_are_read_or_refused() {
         let text = "ranks-a-node 4\ncall 0.000001500 0 0\nfirst-open 0.004 0 0\nfirst-view 0.001 0 0\nfirst-close 0.002 0 0\n\
                     open 0.0002 0 0\nclose 0.0001 0 0\nview 0.00005 0 0\ncollective 0.0003 0 0\n\
-                    barrier 0.00001 0 0\nfresh 0.001 1000000\n";
-        let Found { call, fresh, together } = read(text).unwrap();
+                    barrier 0.00001 0 0\nfresh 0.001 1000000\npieces 0.001 2000\n";
+        let Found { call, fresh, piece, together } = read(text).unwrap();
+        assert_eq!(piece.to_string(), "100 ns");
         assert_eq!(fresh.unwrap().to_string(), "1 GB/s");
         assert!(read(&text.replace("fresh 0.001", "fresh -0.001")).unwrap().fresh.is_none());
         assert_eq!((call.unwrap().picoseconds(), together.ranks), (1_500_000, 4));

@@ -473,8 +473,10 @@ fn measure_calls(path: &Path, cores: u32) -> io::Result<(Duration, Accesses)> {
                 reads.of(size).push(in_turn(memory, size, |part, offset| file.read_exact_at(part, offset))?);
             }
         }
-        let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+        // Pages that large writes made are large themselves, and cost small writes more than those that small ones made.
+        let mut file = fresh(path)?;
         let (small, place) = (&mut memory[..SMALL_BYTES], |index: u64| index * SMALL_BYTES as u64);
+        each(SMALL_CALLS, |index| file.write_all_at(small, place(index)))?;
         let written = each(SMALL_CALLS, |index| file.write_all_at(small, place(index)))?;
         writes.of(SMALL_BYTES).push(written);
         let read = each(SMALL_CALLS, |index| file.read_exact_at(small, place(index)))?;

@@ -137,8 +137,8 @@ const KEYS: &[(&str, &[&str])] = &[
     ("calls.sync", &["call", "bandwidth", "sizes"]),
     ("calls.new-pages", &["call", "bandwidth", "sizes"]),
     ("mpi-io", &["spins", "pioscope", "own"]),
-    ("mpi-io.pioscope", &["call", "fresh", "together"]),
-    ("mpi-io.own", &["call", "fresh", "together"]),
+    ("mpi-io.pioscope", &["call", "fresh", "piece", "together"]),
+    ("mpi-io.own", &["call", "fresh", "piece", "together"]),
 ];
 
 /// The error for the first key in the text that no kind of machine has, if there is one.

@@ -26,6 +26,9 @@ pub struct LibraryCosts {
     /// At which rate a rank gets memory for data that it exchanges with others: for as many bytes as it has not exchanged at
     /// once before. None where nobody measured it, or memory is gotten anew each time.
     pub fresh: Option<Bandwidth>,
+    /// What a piece of data takes, beyond its bytes, who packs or unpacks it in an exchange. None where nobody measured it:
+    /// what it takes to copy it.
+    pub piece: Option<Duration>,
     /// What calls of all ranks cost, by the number of ranks on a node, ascending.
     pub together: Vec<Together>,
 }
@@ -75,6 +78,7 @@ impl LibraryCosts {
     fn read(mut section: Section<'_>) -> Result<LibraryCosts, MachineError> {
         let call = section.duration("call", "1 s")?;
         let fresh = if section.has("fresh") { Some(section.bandwidth("fresh")?) } else { None };
+        let piece = if section.has("piece") { Some(section.duration("piece", "1 s")?) } else { None };
         let mut together: Vec<Together> = Vec::new();
         for mut job in section.sections("together")? {
             let least = together.last().map_or(1, |last| last.ranks + 1);
@@ -99,7 +103,7 @@ impl LibraryCosts {
             job.finish()?;
         }
         section.finish()?;
-        Ok(LibraryCosts { call, fresh, together })
+        Ok(LibraryCosts { call, fresh, piece, together })
     }
 
     /// For so many ranks on a node: on the line between the next fewer and the next more that are known, or else the next
@@ -131,6 +135,9 @@ impl LibraryCosts {
         writeln!(out, "\n[mpi-io.{name}]\ncall = \"{}\"", self.call)?;
         if let Some(fresh) = self.fresh {
             writeln!(out, "fresh = \"{fresh}\"")?;
+        }
+        if let Some(piece) = self.piece {
+            writeln!(out, "piece = \"{piece}\"")?;
         }
         writeln!(out, "together = [")?;
         for one in &self.together {

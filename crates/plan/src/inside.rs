@@ -20,6 +20,10 @@ pub struct Inside {
     pub bytes: u64,
     /// What it says.
     pub what: What,
+    /// Whether it belongs to a reduction. Ranks of MPICH wait in these, as in a barrier, in shared memory of their own, and
+    /// keep their processors meanwhile; in others they give them away (its `MPIDI_POSIX` collectives; 4 ranks on 2
+    /// processors: 8 ms against 10 µs).
+    pub reduces: bool,
 }
 
 /// What a message inside an MPI library says.
@@ -250,7 +254,8 @@ impl Gathering {
             Traffic::Reduce(bytes) => bytes,
             Traffic::Exchange(bytes) => bytes.saturating_mul(u64::from(self.group.ranks)).div_ceil(2),
         };
-        let inside = Inside { stage: self.stage, bytes, what: self.known.clone() };
+        let reduces = matches!(self.traffic, Traffic::Reduce(_));
+        let inside = Inside { stage: self.stage, bytes, what: self.known.clone(), reduces };
         actions.push(Action::Send { to, message: Message::Inside(inside) });
     }
 

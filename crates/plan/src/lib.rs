@@ -47,7 +47,7 @@ pub use message::{DataPath, Description, Message, MessageError};
 pub use nodes::Nodes;
 pub use ompio::Ompio;
 pub use own_hints::{OwnHints, PerNode, Switch};
-pub use romio::Romio;
+pub use romio::{REDUCTIONS_OF_A_WRITE, Romio};
 pub use sieving::Sieving;
 pub use site::{Context, Gaps, Site, Via, Views};
 pub use strategy::Strategy;

@@ -381,7 +381,7 @@ impl Ompio {
 
 /// Tells a rank that buffers are free for the data of a cycle.
 fn say_ready(to: Rank, cycle: u64, actions: &mut Vec<Action>) {
-    let inside = Inside { stage: FIRST_CYCLE + cycle, bytes: HANDSHAKE, what: What::Nothing };
+    let inside = Inside { stage: FIRST_CYCLE + cycle, bytes: HANDSHAKE, what: What::Nothing, reduces: false };
     actions.push(Action::Send { to, message: Message::Inside(inside) });
 }
 

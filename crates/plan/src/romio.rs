@@ -44,6 +44,10 @@ const ROUNDS: u64 = 4;
 const OUTCOME: u64 = 5;
 const FIRST_ROUND: u64 = 6;
 
+/// How often the ranks of a collective write that is exchanged reduce something: how many rounds there are, and whether all
+/// went well. Those of a read have only the first.
+pub const REDUCTIONS_OF_A_WRITE: u64 = 2;
+
 /// One collective operation of one rank.
 pub struct Romio {
     group: Group,
@@ -231,7 +235,8 @@ impl Romio {
             }
             let part = Access { view: self.access.view.clone(), positions };
             let bytes = part.pieces().saturating_mul(2 * OFFSET);
-            let inside = Inside { stage: PIECES, bytes, what: What::Access(self.access.clone()) };
+            let what = What::Access(self.access.clone());
+            let inside = Inside { stage: PIECES, bytes, what, reduces: false };
             actions.push(Action::Send { to: domain.rank, message: Message::Inside(inside) });
         }
         self.phase = Phase::Describing;

@@ -50,7 +50,7 @@ pub(crate) struct Process {
     /// Most bytes that it exchanged in one operation.
     pub(crate) exchanged: u64,
     /// The step of its program in which it last sent something to others.
-    pub(crate) talked_in: Option<usize>,
+    pub(crate) talked_in: Option<(usize, u64)>,
     /// Processor time that it still needs before its next call.
     pub(crate) think_left: Duration,
     /// Since when it waits for a message.

@@ -1,7 +1,7 @@
 //! Calls in which a rank waits for the others: collective opens, closes and views, and collective calls of MPI.
 
 use pio_machine::{Duration, LibraryCosts, MpiIo, Together};
-use pio_plan::Strategy;
+use pio_plan::{Message, REDUCTIONS_OF_A_WRITE, Strategy};
 
 use super::{Engine, Happening};
 use crate::process::{Content, Delivery, Key, Running, Then};
@@ -71,9 +71,11 @@ impl Engine<'_> {
         Some(fresh.time_of(new))
     }
 
-    /// What a rank that talks with others in a collective read or write pays once for it, beyond messages as the machine
-    /// knows them: what the library does for each, and that ranks are woken, or spin where they share processors.
-    pub(super) fn time_to_talk(&mut self, rank: u32) -> Option<Duration> {
+    /// What a rank that talks with others in a collective read or write pays for it, beyond messages as the machine knows
+    /// them: what the library does for each, and that ranks are woken, or spin where they share processors. It is paid once;
+    /// under ROMIO in each reduction, as ranks without data to exchange have none, and reads one less than the write that
+    /// was measured.
+    pub(super) fn time_to_talk(&mut self, rank: u32, message: Option<&Message>) -> Option<Duration> {
         let (What::Access { handle, collective: true, .. }, Some(costs)) =
             (self.step(rank), self.library_costs())
         else {
@@ -82,9 +84,16 @@ impl Engine<'_> {
         let group = self.workload.handles[handle.index()].group?;
         let ranks = (self.workload.groups[group as usize].len() as u32).min(self.ranks_per_node);
         let time = costs.of(ranks).collective;
+        let (time, stage) = match (self.strategy, message) {
+            (Strategy::Romio, Some(Message::Inside(inside))) if inside.reduces => {
+                (Duration::from_picoseconds(time.picoseconds() / REDUCTIONS_OF_A_WRITE), inside.stage)
+            }
+            (Strategy::Romio, _) => return None,
+            _ => (time, 0),
+        };
         let process = &mut self.processes[rank as usize];
-        let is_first = process.talked_in != Some(process.begun);
-        process.talked_in = Some(process.begun);
+        let is_first = process.talked_in != Some((process.begun, stage));
+        process.talked_in = Some((process.begun, stage));
         (is_first && time > Duration::ZERO).then_some(time)
     }
 

@@ -103,7 +103,8 @@ impl Engine<'_> {
         };
         let (key, group, number) = (*key, *group, *number);
         if matches!(action, Action::Send { .. } | Action::SendData { .. }) {
-            if let Some(time) = self.time_to_talk(rank) {
+            let message = if let Action::Send { message, .. } = &action { Some(message) } else { None };
+            if let Some(time) = self.time_to_talk(rank, message) {
                 let process = &mut self.processes[rank as usize];
                 process.actions.push_front(action);
                 process.then = Then::Continue;
@@ -201,7 +202,13 @@ impl Engine<'_> {
         };
         let Some(access) = machine.access_of(piece.client) else { return Duration::ZERO };
         let pieces: u64 = access.view.runs(piece.positions.clone()).map(|run| run.count).sum();
-        self.copy_time(piece.positions.end - piece.positions.start, pieces)
+        let copy = &self.machine.nodes.copy;
+        let each = self.library_costs().and_then(|costs| costs.piece).unwrap_or(copy.piece);
+        time_to_copy(
+            &pio_machine::Copy { piece: each, ..copy.clone() },
+            piece.positions.end - piece.positions.start,
+            pieces,
+        )
     }
 
     pub(super) fn copy_time(&self, bytes: u64, pieces: u64) -> Duration {
