@@ -85,7 +85,10 @@ def serving(command, count, folder, *options):
 
 def files_on_servers(command, store, folder):
     """The files of a folder on the servers of a store."""
-    return [f"pioscope:{folder}/{Path(name).name}" for name in run([command, "store", "--store", store, "ls", f"{folder}/"]).split()]
+    names = run([command, "store", "--store", store, "ls"]).splitlines()
+    # The store names files without the first slash.
+    begin = f"{folder}/".lstrip("/")
+    return [f"pioscope:{folder}/{name.removeprefix(begin)}" for name in names if name.startswith(begin)]
 
 
 if __name__ == "__main__" and sys.argv[1:] == ["mpiexec"]:

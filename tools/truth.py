@@ -1,7 +1,8 @@
 """How predictions come out: programs are recorded once, run under every strategy in turn, and predicted.
 
 A case is a program, a number of ranks, a place for its files and an MPI. Its traces are kept in the folder --kept as soon as
-it is measured, and it is not measured again: a run that was stopped, or that ran out of --minutes, goes on where it was.
+it is measured, and it is not measured again: a run that was stopped, or that ran out of --minutes, goes on where it was. What
+runs is of the MPI on the PATH; what is told is of all that is kept.
 Predictions are made anew each time. No number of a machine's description comes from the runs that it is compared with: the
 machine is calibrated once a place, before them.
 """
@@ -51,8 +52,9 @@ def main():
         for name, value in SMALL.items():
             setattr(arguments, name, value)
     until = time.monotonic() + arguments.minutes * 60
+    own = "openmpi" if "Open" in run([mpiexec(1)[0], "--version"]) else "mpich"
     for place in arguments.places:
-        missing = [case for case in cases(arguments, place) if not case.is_measured()]
+        missing = [case for case in cases(arguments, place, own) if not case.is_measured()]
         if not missing:
             continue
         with Lab(place, arguments) as lab:
@@ -62,7 +64,8 @@ def main():
                     break
                 lab.measure(case)
                 print(f"measured: {case}", flush=True)
-    measured = [case for place in arguments.places for case in cases(arguments, place) if case.is_measured()]
+    known = (case for place in arguments.places for mpi in OWN for case in cases(arguments, place, mpi))
+    measured = [case for case in known if case.is_measured()]
     found = [(case, case.predict(pioscope(arguments.profile))) for case in measured]
     with page("truth", wanted=arguments.write):
         report(found)
@@ -76,8 +79,7 @@ def words(text):
     return [int(word) if word.isdigit() else word for word in text.split(",")]
 
 
-def cases(arguments, place):
-    mpi = "openmpi" if "Open" in run([mpiexec(1)[0], "--version"]) else "mpich"
+def cases(arguments, place, mpi):
     for program in arguments.programs:
         for ranks in arguments.ranks:
             yield Case(arguments.kept, place, mpi, program, ranks)

@@ -316,6 +316,7 @@ impl Case {
             "no process opened a file by MPI-IO, so no strategy can be applied (pioscope explain says what else costs time)"
         );
         let own = own_way::of_trace(trace.tables());
+        own_way::tell_of_another(machine, trace.tables());
         let with_ecio = search::takes_views(machine);
         let workload = predict::workload_of(trace)?;
         let mut found = search::search(machine, &workload, own.strategy, with_ecio)?;

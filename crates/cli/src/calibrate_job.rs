@@ -10,6 +10,7 @@ use pio_plan::{Hints, Strategy};
 
 use crate::apply::How;
 use crate::benchmark;
+use crate::own_way;
 
 /// The program that measures: compiled by the user's own `mpicc`.
 const PROBE: &str = include_str!("../c/probe.c");
@@ -75,7 +76,8 @@ pub(crate) fn measure(
     progress: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let work = tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?;
-    let mut costs = MpiIo::default();
+    let library = launches.first().and_then(|launch| own_way::note(&launch.mpicc, &launch.words));
+    let mut costs = MpiIo { library, ..MpiIo::default() };
     for launch in launches {
         progress(&format!("opening, viewing and closing files under {}", launch.text()));
         let job = Job {

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use pio_machine::Machine;
 use pio_mpi::{Family, Library};
 use pio_plan::Strategy;
 use pio_trace::Tables;
@@ -47,6 +48,20 @@ pub(crate) fn note(mpicc: &Path, command: &[OsString]) -> Option<String> {
         Family::Mpich => "MPICH",
     };
     Some(format!("{family} ({name})"))
+}
+
+/// Says so where a machine's costs of MPI-IO were measured under another MPI library than a program's: they differ by far.
+pub(crate) fn tell_of_another(machine: &Machine, tables: &Tables) {
+    let family = |note: &str| note.split(" (").next().unwrap_or_default().to_owned();
+    let measured = machine.mpi_io.as_ref().and_then(|mpi_io| mpi_io.library.as_deref());
+    let Some((measured, program)) = measured.zip(tables.mpi_library()) else { return };
+    if family(measured) != family(program) {
+        eprintln!(
+            "pioscope: {}: MPI-IO was measured under {measured}, and the program's MPI is {program}: calls of all ranks may take \
+             another time (expected a description by `pioscope machines calibrate -- LAUNCHER` of that MPI)",
+            machine.name
+        );
+    }
 }
 
 /// Whether Open MPI is told to use ROMIO in place of OMPIO, on the command line or by the environment.

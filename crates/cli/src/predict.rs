@@ -128,6 +128,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let mut predictions = Vec::new();
     for asked in &machines {
         let machine = &asked.machine;
+        own_way::tell_of_another(machine, trace.tables());
         let mut history = asked.history()?;
         let of_machine = predictions.len();
         for &strategy in &strategies {

@@ -90,22 +90,17 @@ impl Comparison {
         let scale = |explanation: &Explanation| 1e-9 / explanation.process_count.max(1) as f64;
         let scales = (scale(&foreseen) * correction, scale(found));
         let (mut calls, mut places) = (BTreeMap::new(), Places::default());
-        count(predicted, &foreseen, |event, number, is_own| {
-            let both = places.of(event, number, is_own);
-            let call = calls.entry((event.call, is_own)).or_insert_with(|| none_of(event.call, is_own));
-            let time_s = event.elapsed_ns as f64 * scales.0;
-            call.predicted_count += 1;
-            call.time.predicted_s += time_s;
-            both.predicted_s += time_s;
-        })?;
-        count(measured, found, |event, number, is_own| {
-            let both = places.of(event, number, is_own);
-            let call = calls.entry((event.call, is_own)).or_insert_with(|| none_of(event.call, is_own));
-            let time_s = event.elapsed_ns as f64 * scales.1;
-            call.measured_count += 1;
-            call.time.measured_s += time_s;
-            both.measured_s += time_s;
-        })?;
+        for (trace, of, scale, side) in
+            [(predicted, &foreseen, scales.0, Side::Predicted), (measured, found, scales.1, Side::Measured)]
+        {
+            count(trace, of, |event, number, is_own| {
+                let call = calls.entry((event.call, is_own)).or_insert_with(|| none_of(event.call, is_own));
+                let time_s = event.elapsed_ns as f64 * scale;
+                *side.count(call) += 1;
+                *side.time(&mut call.time) += time_s;
+                *side.time(places.of(event, number, is_own)) += time_s;
+            })?;
+        }
         let mut calls: Vec<_> = calls.into_values().collect();
         calls.sort_by(|one, other| {
             let by_size = other.time.difference_s().abs().total_cmp(&one.time.difference_s().abs());
@@ -129,6 +124,29 @@ impl Comparison {
         };
         let io = Both { predicted_s: io_s(&foreseen) * scales.0, measured_s: io_s(found) * scales.1 };
         Ok(Comparison { io, calls, ranks, parts, place: places.largest() })
+    }
+}
+
+/// What is counted.
+#[derive(Clone, Copy)]
+enum Side {
+    Predicted,
+    Measured,
+}
+
+impl Side {
+    fn count(self, call: &mut ComparedCall) -> &mut u64 {
+        match self {
+            Side::Predicted => &mut call.predicted_count,
+            Side::Measured => &mut call.measured_count,
+        }
+    }
+
+    fn time(self, both: &mut Both) -> &mut f64 {
+        match self {
+            Side::Predicted => &mut both.predicted_s,
+            Side::Measured => &mut both.measured_s,
+        }
     }
 }
 

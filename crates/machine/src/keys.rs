@@ -136,7 +136,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("calls.write", &["call", "bandwidth", "sizes"]),
     ("calls.sync", &["call", "bandwidth", "sizes"]),
     ("calls.new-pages", &["call", "bandwidth", "sizes"]),
-    ("mpi-io", &["spins", "pioscope", "own"]),
+    ("mpi-io", &["library", "spins", "pioscope", "own"]),
     ("mpi-io.pioscope", &["call", "fresh", "piece", "together"]),
     ("mpi-io.own", &["call", "fresh", "piece", "together"]),
 ];

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::describe::quoted;
 use crate::error::MachineError;
 use crate::quantity::{Bandwidth, Duration};
 use crate::section::Section;
@@ -9,6 +10,8 @@ use crate::section::Section;
 /// What calls of MPI-IO cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MpiIo {
+    /// The MPI library under which it was measured, such as `MPICH (libmpi.so.12)`; none if nobody says.
+    pub library: Option<String>,
     /// Whether a rank that waits in a call of MPI keeps its processor, and does nothing but look (MPICH); else it lets
     /// others have it.
     pub spins: bool,
@@ -58,7 +61,9 @@ pub struct Together {
 
 impl MpiIo {
     pub(crate) fn read(mut section: Section<'_>) -> Result<MpiIo, MachineError> {
+        let library = if section.has("library") { Some(section.text("library")?) } else { None };
         let costs = MpiIo {
+            library,
             spins: section.flag("spins")?,
             pioscope: LibraryCosts::read(section.section("pioscope")?)?,
             own: LibraryCosts::read(section.section("own")?)?,
@@ -68,7 +73,11 @@ impl MpiIo {
     }
 
     pub(crate) fn write(&self, out: &mut String) -> std::fmt::Result {
-        writeln!(out, "\n[mpi-io]\nspins = {}", self.spins)?;
+        writeln!(out, "\n[mpi-io]")?;
+        if let Some(library) = &self.library {
+            writeln!(out, "library = {}", quoted(library))?;
+        }
+        writeln!(out, "spins = {}", self.spins)?;
         self.pioscope.write("pioscope", out)?;
         self.own.write("own", out)
     }

@@ -217,6 +217,22 @@ fn a_description_says_how_near_it_comes_to_runs() {
     let told = told.succeeds();
     assert!(unwrapped(&told).contains("On m: 4 runs compared, the model off by "), "{}", told.out);
     assert!(unwrapped(&told).contains("On m: 8 runs compared, the model off by "), "{}", told.out);
+    // Under another MPI, calls of all ranks cost something else.
+    place.compile(&mpi.mpicc, "writer", WRITER, &[]);
+    let words = ["record", "-o", "run.pio", "--"].map(str::to_owned);
+    let program = ["./writer", "out.bin"].map(str::to_owned);
+    place.pioscope(words.into_iter().chain(mpiexec(&mpi, 2)).chain(program)).succeeds();
+    let predict = || place.pioscope(["predict", "run.pio", "-m", "m.toml", "-s", "romio"]).succeeds().err;
+    let said = predict();
+    assert!(!said.contains("was measured under"), "{said}");
+    let text = fs::read_to_string(place.join("m.toml")).unwrap();
+    let library = text.lines().find(|line| line.starts_with("library = ")).expect("it says under which MPI");
+    fs::write(place.join("m.toml"), text.replace(library, "library = \"Another (libmpi.so.9)\"")).unwrap();
+    let said = predict();
+    assert!(
+        said.contains("m: MPI-IO was measured under Another (libmpi.so.9), and the program's MPI is "),
+        "{said}"
+    );
 }
 
 /// A file on servers is none of the kernel's: a call is not to be compared with the kernel's own.
