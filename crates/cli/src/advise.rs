@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             if scratch.as_ref().is_some_and(|scratch| scratch.guard.is_none()) {
                 eprintln!(
                     "pioscope: this kernel cannot keep programs that are linked statically from the user's files (expected \
-                     Landlock, of Linux 5.19 and later); all others are"
+                     Landlock, of Linux 5.19 and later); others are kept from them by a library"
                 );
             }
             let job = Job { mpicc, verbose: false, quiet: false, environment, scratch, spool: None, command };

@@ -12,8 +12,8 @@ use crate::section::Section;
 pub struct MpiIo {
     /// The MPI library under which it was measured, such as `MPICH (libmpi.so.12)`; none if nobody says.
     pub library: Option<String>,
-    /// Whether a rank that waits in a call of MPI keeps its processor, and does nothing but look (MPICH); else it lets
-    /// others have it.
+    /// Whether a rank that waits in a barrier or a reduction of MPI keeps its processor, and does nothing but look (MPICH);
+    /// else it lets others have it.
     pub spins: bool,
     /// With Pioscope's library.
     pub pioscope: LibraryCosts,

@@ -7,7 +7,7 @@ use pio_trace::{Call, Layer, Op};
 
 use crate::bars::op_name;
 use crate::escape::html;
-use crate::prediction::{Prediction, ends};
+use crate::prediction::{Prediction, interval_text};
 use crate::sections::{process_name, size_name};
 use crate::units;
 
@@ -390,7 +390,7 @@ pub(crate) fn predictions(predictions: &[Prediction]) -> String {
             body.push_str(&format!(
                 "<path class=\"interval\" d=\"M{low:.2} {y1}V{y2}M{low:.2} {middle}H{high:.2}M{high:.2} {y1}V{y2}\">\
                  <title>80 % interval: {}; {}</title></path>",
-                ends(interval),
+                interval_text(interval),
                 html(&interval.reason),
                 low = left + x(interval.low_s),
                 high = left + x(interval.high_s),

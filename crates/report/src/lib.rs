@@ -31,7 +31,7 @@ pub use figure_pages::{FigurePage, figure_pages};
 pub use findings::{Told, findings_in_words};
 pub use headline::losses;
 pub use html::{html, html_of_trace, html_with_counters};
-pub use prediction::{AsItIs, Prediction, predictions_text};
+pub use prediction::{AsItIs, Prediction, interval_text, predictions_text};
 pub use sweep::{Measure, Row, Sweep, Unit};
 pub use table::Table;
 pub use text::text;

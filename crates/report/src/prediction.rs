@@ -133,7 +133,7 @@ pub(crate) fn table(predictions: &[Prediction]) -> Table {
             units::time_s(prediction.io_time_s),
         ];
         if with_intervals {
-            row.push(prediction.interval.as_ref().map_or("–".into(), ends));
+            row.push(prediction.interval.as_ref().map_or("–".into(), interval_text));
         }
         row.push(units::rate(prediction.bandwidth_bytes_per_s));
         if compared {
@@ -160,8 +160,8 @@ fn saved(prediction: &Prediction) -> String {
     }
 }
 
-/// From where to where.
-pub(crate) fn ends(interval: &Interval) -> String {
+/// From where to where an interval reaches, in words.
+pub fn interval_text(interval: &Interval) -> String {
     format!("{} to {}", units::time_s(interval.low_s), units::time_s(interval.high_s))
 }
 

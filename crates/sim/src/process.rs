@@ -49,7 +49,7 @@ pub(crate) struct Process {
     pub(crate) has_viewed: bool,
     /// Most bytes that it exchanged in one operation.
     pub(crate) exchanged: u64,
-    /// The step of its program in which it last sent something to others.
+    /// The step of its program, and the stage of that operation, for which it last paid for talking with others.
     pub(crate) talked_in: Option<(usize, u64)>,
     /// Processor time that it still needs before its next call.
     pub(crate) think_left: Duration,

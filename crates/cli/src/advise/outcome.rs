@@ -2,6 +2,7 @@
 
 use pio_plan::Strategy;
 use pio_report::Table;
+use pio_report::interval_text;
 use pio_report::units::{NOTHING, if_known, time_s};
 
 use super::Advice;
@@ -79,7 +80,7 @@ const INTERVAL: &str = ">80 % interval";
 
 fn interval_of(row: &Row) -> String {
     let interval = row.predicted.interval.as_ref();
-    interval.map_or(NOTHING.to_owned(), |one| format!("{} to {}", time_s(one.low_s), time_s(one.high_s)))
+    interval.map_or(NOTHING.to_owned(), interval_text)
 }
 
 /// What was measured, best first, then what was only predicted.
