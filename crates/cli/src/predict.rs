@@ -140,7 +140,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             }
             if let Some(run) = measured.get(&(machine.name.as_str(), strategy.name())) {
                 prediction.measured_s = Some(run.run.io_time_s);
-                prediction.beside = Some(run.beside(&path, prediction.correction)?);
+                prediction.beside = Some(run.beside(&path, prediction.correction())?);
             }
             predictions.push(prediction);
         }
@@ -176,7 +176,7 @@ fn learn(history: &mut History, predictions: &[Prediction], measured: &BTreeMap<
     for prediction in predictions {
         let Prediction { machine, strategy, crowd, .. } = prediction;
         let Some(run) = measured.get(&(machine.as_str(), strategy.as_str())) else { continue };
-        if let Err(error) = history.add(run.run.pair(prediction.modelled_s(), strategy, crowd.is_some())) {
+        if let Err(error) = history.add(run.run.pair(prediction.modelled_s, strategy, crowd.is_some())) {
             // The prediction is not the worse for it.
             eprintln!("pioscope: the measured run is not kept: {:#}", anyhow::Error::from(error));
             return;
@@ -350,7 +350,7 @@ fn predict(
         machine: machine.name.clone(),
         strategy: strategy.name().to_owned(),
         io_time_s: simulated.io_time_mean.seconds(),
-        correction: 1.0,
+        modelled_s: simulated.io_time_mean.seconds(),
         bandwidth_bytes_per_s: simulated.bandwidth_bytes_per_s(),
         breakdown: simulated
             .breakdown()

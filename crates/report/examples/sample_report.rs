@@ -53,7 +53,7 @@ fn predictions() -> Vec<Prediction> {
         bandwidth_bytes_per_s: f64::from(200 << 20) / parts.iter().sum::<f64>(),
         breakdown: ["network", "disk", "open and close"].map(String::from).into_iter().zip(parts).collect(),
         measured_s,
-        correction: 1.0,
+        modelled_s: parts.iter().sum(),
         interval: None,
         as_it_is: None,
         crowd: None,

@@ -16,8 +16,8 @@ pub struct Prediction {
     pub strategy: String,
     /// Predicted I/O time, seconds.
     pub io_time_s: f64,
-    /// The factor by which this machine's earlier predictions correct this one: its times are the model's times this.
-    pub correction: f64,
+    /// What the model alone says, seconds: kept as it is, so that a run that is compared again is known again.
+    pub modelled_s: f64,
     /// Predicted bandwidth: bytes over the time with a read or write of the program under way, bytes per second; 0 if it
     /// moves none.
     pub bandwidth_bytes_per_s: f64,
@@ -61,7 +61,6 @@ impl Prediction {
         let by = if self.io_time_s > 0.0 { interval.middle_s() / self.io_time_s } else { 1.0 };
         Prediction {
             io_time_s: self.io_time_s * by,
-            correction: self.correction * by,
             bandwidth_bytes_per_s: self.bandwidth_bytes_per_s / by,
             breakdown: self.breakdown.into_iter().map(|(part, time_s)| (part, time_s * by)).collect(),
             interval: Some(interval),
@@ -69,9 +68,9 @@ impl Prediction {
         }
     }
 
-    /// What the model alone says, seconds.
-    pub fn modelled_s(&self) -> f64 {
-        self.io_time_s / self.correction
+    /// The factor by which this machine's earlier predictions correct this one: its times are the model's times this.
+    pub fn correction(&self) -> f64 {
+        if self.modelled_s > 0.0 { self.io_time_s / self.modelled_s } else { 1.0 }
     }
 
     /// Whether it and the time as it is are too close for their intervals to say which is longer.
@@ -222,7 +221,7 @@ pub(crate) mod tests {
             machine: machine.to_owned(),
             strategy: "two-phase".to_owned(),
             io_time_s: 1.0,
-            correction: 1.0,
+            modelled_s: 1.0,
             bandwidth_bytes_per_s: 1e6,
             breakdown: Vec::new(),
             measured_s: None,
@@ -266,7 +265,7 @@ pub(crate) mod tests {
         let model = Prediction { breakdown: vec![("write".into(), 0.6)], ..prediction("here", None) };
         // The middle of its interval is half its time.
         let corrected = model.corrected(Interval { low_s: 0.25, high_s: 1.0, reason: String::new() });
-        assert_eq!((corrected.io_time_s, corrected.modelled_s()), (0.5, 1.0));
+        assert_eq!((corrected.io_time_s, corrected.modelled_s, corrected.correction()), (0.5, 1.0, 0.5));
         assert_eq!((corrected.breakdown[0].1, corrected.bandwidth_bytes_per_s), (0.3, 2e6));
     }
 

@@ -31,7 +31,7 @@ fn prediction(name: &str) -> Prediction {
         machine: name.into(),
         strategy: name.into(),
         io_time_s: 2.9,
-        correction: 1.0,
+        modelled_s: 2.9,
         bandwidth_bytes_per_s: 72e6,
         breakdown: vec![(name.into(), 2.0)],
         measured_s: Some(2.5),
