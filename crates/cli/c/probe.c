@@ -5,20 +5,21 @@
  * Writes lines to RESULTS: how many ranks a node has, and for each call its name, the median of its seconds, and their
  * quartiles. Those of a call of all ranks are what it takes each of them, in the mean, where one follows the other at once.
  * The line `fresh` has the seconds that new memory takes in an exchange, and the bytes of each rank in it; the line
- * `pieces` those that small pieces take beyond one, and how many each rank has.
+ * `pieces` those that many small pieces take beyond few, and how many more each rank has.
  */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { ROUNDS = 7, SMALL_CALLS = 2000, PIECE = 4096, PIECES = 256, SMALL_PIECES = 8192 };
+enum { ROUNDS = 7, SMALL_CALLS = 2000, PIECE = 4096, PIECES = 256, FEW_PIECES = 32, SMALL_PIECES = 8192 };
 
-static int rank, ranks;
+static int rank, ranks, beside; /* ranks on this node; the most of any */
 static FILE *results; /* of rank 0 */
 
 static void need(int code, const char *what) {
@@ -69,11 +70,18 @@ static void measure_calls(const char *path) {
   print("call", beyond, ROUNDS);
 }
 
-/* Until all ranks are here, without taking processor time from them. */
-static void meet_asleep(void) {
+static int processors(void) {
+  cpu_set_t allowed;
+  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+}
+
+/* Until all ranks are here, without taking processor time from them. Those with a processor each then go on at the same
+ * moment: what one of them wakes late, the others would count as the time of a call. */
+static void meet(void) {
   MPI_Request all;
   int here = 0;
   for (MPI_Ibarrier(MPI_COMM_WORLD, &all); !here; usleep(500)) MPI_Test(&all, &here, MPI_STATUS_IGNORE);
+  if (beside <= processors()) MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* Seconds that a second exchange of so many bytes is faster than the first, whose memory nobody has used before; in the
@@ -90,7 +98,7 @@ static double measure_fresh(MPI_File file) {
   /* The pages of the file are no news the second time: they are there before. */
   need(MPI_File_write_at(file, 0, data, PIECES * PIECE, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
   for (int i = 0; i < 2; i++) {
-    meet_asleep();
+    meet();
     double start = MPI_Wtime();
     need(MPI_File_write_at_all(file, 0, data, PIECES * PIECE, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at_all");
     took[i] = MPI_Wtime() - start;
@@ -102,28 +110,35 @@ static double measure_fresh(MPI_File file) {
   return sum / ranks;
 }
 
-/* Seconds that many small pieces take in an exchange beyond few, in the mean of ranks. */
-static double measure_pieces(MPI_File file) {
-  double took[ROUNDS], sum = 0, means[ROUNDS];
+/* Seconds that many small pieces take in an exchange beyond the same bytes in few, in the mean of ranks. One rank writes. */
+static double measure_pieces(const char *path) {
+  static const int pieces[] = {FEW_PIECES, SMALL_PIECES};
+  double took[ROUNDS], means[2][ROUNDS];
   MPI_Datatype every;
+  MPI_File file;
+  MPI_Info one;
   static double data[SMALL_PIECES];
-  for (int pieces = 1; pieces <= SMALL_PIECES; pieces *= SMALL_PIECES) {
-    int size = (int)sizeof data / pieces;
-    MPI_Type_vector(pieces, size, size * ranks, MPI_BYTE, &every);
+  MPI_Info_create(&one);
+  MPI_Info_set(one, "cb_nodes", "1");
+  need(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR, one, &file), "MPI_File_open");
+  MPI_Info_free(&one);
+  for (int many = 0; many < 2; many++) {
+    int size = (int)sizeof data / pieces[many];
+    MPI_Type_vector(pieces[many], size, size * ranks, MPI_BYTE, &every);
     MPI_Type_commit(&every);
     need(MPI_File_set_view(file, (MPI_Offset)rank * size, MPI_BYTE, every, "native", MPI_INFO_NULL), "MPI_File_set_view");
     for (int i = 0; i < ROUNDS; i++) {
-      meet_asleep();
+      meet();
       double start = MPI_Wtime();
       need(MPI_File_write_at_all(file, 0, data, sizeof data, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at_all");
       took[i] = MPI_Wtime() - start;
     }
     MPI_Type_free(&every);
-    MPI_Reduce(took, means, ROUNDS, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    qsort(means, ROUNDS, sizeof *means, ascending);
-    sum = means[ROUNDS / 2] - sum;
+    MPI_Reduce(took, means[many], ROUNDS, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    qsort(means[many], ROUNDS, sizeof *took, ascending);
   }
-  return sum / ranks;
+  need(MPI_File_close(&file), "MPI_File_close");
+  return (means[1][ROUNDS / 2] - means[0][ROUNDS / 2]) / ranks;
 }
 
 int main(int count, char **arguments) {
@@ -132,16 +147,19 @@ int main(int count, char **arguments) {
   MPI_File file;
   MPI_Datatype every;
   MPI_Comm node;
-  int beside;
   MPI_Init(&count, &arguments);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (count != 3) need(MPI_ERR_ARG, "probe FILE RESULTS: reading arguments");
   if (rank == 0 && (results = fopen(arguments[2], "w")) == NULL) need(MPI_ERR_FILE, "opening the file for results");
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_size(node, &beside);
+  MPI_Comm_free(&node);
+  MPI_Allreduce(MPI_IN_PLACE, &beside, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   MPI_Type_vector(64, 8, 8 * ranks, MPI_BYTE, &every);
   MPI_Type_commit(&every);
 
-  meet_asleep();
+  meet();
   double start = MPI_Wtime();
   need(MPI_File_open(MPI_COMM_WORLD, arguments[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file), "MPI_File_open");
   first_open = MPI_Wtime() - start;
@@ -163,7 +181,7 @@ int main(int count, char **arguments) {
     opens[i] = MPI_Wtime() - start;
     need(MPI_File_write_at(file, rank * 8, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
   }
-  double fresh = measure_fresh(file), of_pieces = measure_pieces(file);
+  double fresh = measure_fresh(file), of_pieces = measure_pieces(arguments[1]);
   for (int i = 0; i < ROUNDS; i++) {
     start = MPI_Wtime();
     need(MPI_File_set_view(file, rank * 8, MPI_BYTE, every, "native", MPI_INFO_NULL), "MPI_File_set_view");
@@ -181,13 +199,9 @@ int main(int count, char **arguments) {
     MPI_Barrier(MPI_COMM_WORLD);
     barriers[i] = MPI_Wtime() - start;
   }
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  MPI_Comm_size(node, &beside);
-  MPI_Comm_free(&node);
-  MPI_Allreduce(MPI_IN_PLACE, &beside, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   if (rank == 0) fprintf(results, "ranks-a-node %d\n", beside);
   if (rank == 0) measure_calls(arguments[1]);
-  meet_asleep();
+  meet();
   print_means("first-open", &first_open, 1);
   print_means("first-view", &first_view, 1);
   print_means("first-close", &first_close, 1);
@@ -199,7 +213,7 @@ int main(int count, char **arguments) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
     fprintf(results, "fresh %.9f %d\n", fresh, PIECE * PIECES);
-    fprintf(results, "pieces %.9f %d\n", of_pieces, SMALL_PIECES);
+    fprintf(results, "pieces %.9f %d\n", of_pieces, SMALL_PIECES - FEW_PIECES);
     MPI_File_delete(arguments[1], MPI_INFO_NULL);
     if (fclose(results) != 0) need(MPI_ERR_IO, "writing the results");
   }

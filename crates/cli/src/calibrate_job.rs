@@ -155,7 +155,7 @@ impl Job<'_> {
         // Predictions are of recorded runs: what the recorder takes is in both.
         let trace = self.folder.join("probe.pio");
         let text = benchmark::run(command, pioscope.then(how), Some(&trace), &results)?;
-        read(&text).with_context(|| format!("the probe's results '{}'", text.trim()))
+        read(&text, !pioscope).with_context(|| format!("the probe's results '{}'", text.trim()))
     }
 }
 
@@ -200,8 +200,8 @@ fn half(time: Duration) -> Duration {
     Duration::from_picoseconds(time.picoseconds() / 2)
 }
 
-/// What the probe says.
-fn read(text: &str) -> Result<Found> {
+/// What the probe says, where the library makes lists of pieces or not.
+fn read(text: &str, lists_pieces: bool) -> Result<Found> {
     let words = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.and_then(|line| line.split(' ').next()).with_context(|| format!("expected a line '{name}'"))
@@ -234,8 +234,9 @@ fn read(text: &str) -> Result<Found> {
     let call = text.lines().any(|line| line.starts_with("call ")).then(|| time("call")).transpose()?;
     let pieces: u64 =
         number_behind("pieces").context("expected a line 'pieces' with seconds and a number")?;
-    // Every rank that does not write itself packs its pieces; then who writes, one a node, unpacks those of all.
-    let handled = if ranks == 1 { pieces } else { pieces * u64::from(1 + ranks) };
+    // The rank that writes puts the pieces of all in their places. An MPI's own library also makes lists of them before, on every
+    // rank; what Pioscope's does instead does not grow with their number.
+    let handled = pieces * u64::from(if lists_pieces && ranks > 1 { 1 + ranks } else { ranks });
     let piece = Duration::from_picoseconds(time("pieces")?.picoseconds() / handled.max(1));
     Ok(Found { call, fresh, piece, together })
 }
@@ -249,15 +250,16 @@ mod tests {
         let text = "ranks-a-node 4\ncall 0.000001500 0 0\nfirst-open 0.004 0 0\nfirst-view 0.001 0 0\nfirst-close 0.002 0 0\n\
                     open 0.0002 0 0\nclose 0.0001 0 0\nview 0.00005 0 0\ncollective 0.0003 0 0\n\
                     barrier 0.00001 0 0\nfresh 0.001 1000000\npieces 0.001 2000\n";
-        let Found { call, fresh, piece, together } = read(text).unwrap();
+        let Found { call, fresh, piece, together } = read(text, true).unwrap();
         assert_eq!(piece.to_string(), "100 ns");
+        assert_eq!(read(text, false).unwrap().piece.to_string(), "125 ns");
         assert_eq!(fresh.unwrap().to_string(), "1 GB/s");
-        assert!(read(&text.replace("fresh 0.001", "fresh -0.001")).unwrap().fresh.is_none());
+        assert!(read(&text.replace("fresh 0.001", "fresh -0.001"), true).unwrap().fresh.is_none());
         assert_eq!((call.unwrap().picoseconds(), together.ranks), (1_500_000, 4));
-        assert!(read(&text.replace("call ", "on-servers ")).unwrap().call.is_none());
+        assert!(read(&text.replace("call ", "on-servers "), true).unwrap().call.is_none());
         assert_eq!((together.first_open.seconds(), together.barrier.seconds()), (0.004, 0.000_01));
-        let error = read(&text.replace("\nclose", "\nclothes")).unwrap_err().to_string();
+        let error = read(&text.replace("\nclose", "\nclothes"), true).unwrap_err().to_string();
         assert_eq!(error, "expected a line 'close'");
-        assert!(read(&text.replace("0.004", "soon")).unwrap_err().to_string().contains("first-open"));
+        assert!(read(&text.replace("0.004", "soon"), true).unwrap_err().to_string().contains("first-open"));
     }
 }

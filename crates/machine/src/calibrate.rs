@@ -34,16 +34,16 @@ const RUNS: usize = 5;
 const BLOCK: usize = 1 << 20;
 /// Where the cost of a call may leave the line between small and large ones: kernels take larger pages from about here on.
 const MIDDLE: usize = 64 << 10;
-/// Memory that calls read from and write to in turn: more than processors' caches hold, as in programs.
-const MEMORY: usize = 64 << 20;
-/// The same of each thread, where several write.
-const PART_OF_MEMORY: usize = 16 << 20;
+/// Beyond which data are in no processor's cache: those of each call are the same memory, as programs fill one buffer anew.
+const LARGE: usize = 16 << 20;
 /// Threads that write at once, at most.
 const MOST_WRITERS: u32 = 4;
 /// Bytes of the file: well above processor caches, well below what makes a kernel write back.
 const FILE_BYTES: usize = 32 << 20;
 /// Calls of one size, at most.
 const MOST_CALLS: usize = 4096;
+/// Small writes seldom end with a page: the rest of a new one must be cleared.
+const PART_OF_A_PAGE: usize = PAGE / 2;
 const SMALL_CALLS: u64 = 20_000;
 const SMALL_BYTES: usize = 8;
 const PAGE: usize = 4096;
@@ -135,10 +135,10 @@ impl Machine {
          calls.create: opens of files that are not there, in a folder with few.\n\
          calls.resize: a small file is cut and made larger again.\n\
          calls.sync: fsync after writes of 4 KiB, 1 MiB and 16 MiB.\n\
-         calls: calls of 8 bytes, 64 KiB and 1 MiB one after the other on a file in the page cache, from and to memory that\n\
-         is aligned to cache lines and in no processor's cache; the disk behind it is not measured.\n\
-         calls.new-pages: what writes of 4 KiB, 64 KiB and 1 MiB to an empty file take beyond that; those\n\
-         of 4 KiB on up to four cores at once.\n\
+         calls: calls of 8 bytes, 64 KiB, 1 MiB and 16 MiB one after the other on a file in the page cache, each from and to\n\
+         the same memory, which is aligned to cache lines; the disk behind it is not measured.\n\
+         calls.new-pages: what writes of half a page, 64 KiB, 1 MiB and 16 MiB to an empty file take beyond that; those of half\n\
+         a page on up to four cores at once.\n\
          calls.collective-waits: not measured; so it is in Pioscope's MPI-IO.\n\
          storage.exclusive-writes: whether a thread's small writes wait while another makes a large one to the same file."
     }
@@ -455,23 +455,18 @@ struct Accesses {
 fn measure_calls(path: &Path, cores: u32) -> io::Result<(Duration, Accesses)> {
     let writers = cores.min(MOST_WRITERS) as usize;
     // Some processors copy to memory that is not aligned at an eighth of the speed. Programs' is as it may be.
-    let mut memory = vec![1_u8; MEMORY + LINE];
+    let mut memory = vec![1_u8; LARGE + LINE];
     let begin = memory.as_ptr().align_offset(LINE);
-    let memory = &mut memory[begin..begin + MEMORY];
+    let memory = &mut memory[begin..begin + LARGE];
     let mut seeks = Vec::new();
     let (mut reads, mut writes, mut new_pages) = (BySize::default(), BySize::default(), BySize::default());
     for _ in 0..RUNS {
-        for size in [PAGE, MIDDLE, BLOCK] {
-            if size == PAGE {
-                new_pages.of(size).push(in_parallel(path, size, writers)?);
-            } else {
-                let file = fresh(path)?;
-                new_pages
-                    .of(size)
-                    .push(in_turn(memory, size, |part, offset| file.write_all_at(part, offset))?);
-                writes.of(size).push(in_turn(memory, size, |part, offset| file.write_all_at(part, offset))?);
-                reads.of(size).push(in_turn(memory, size, |part, offset| file.read_exact_at(part, offset))?);
-            }
+        new_pages.of(PAGE).push(parts_of_new_pages(path, writers)?);
+        for size in [MIDDLE, BLOCK, LARGE] {
+            let (file, data) = (fresh(path)?, &mut memory[..size]);
+            new_pages.of(size).push(in_turn(data, size, |data, offset| file.write_all_at(data, offset))?);
+            writes.of(size).push(in_turn(data, size, |data, offset| file.write_all_at(data, offset))?);
+            reads.of(size).push(in_turn(data, size, |data, offset| file.read_exact_at(data, offset))?);
         }
         // Pages that large writes made are large themselves, and cost small writes more than those that small ones made.
         let mut file = fresh(path)?;
@@ -489,35 +484,32 @@ fn measure_calls(path: &Path, cores: u32) -> io::Result<(Duration, Accesses)> {
     // The write itself is in what was measured.
     let mut beyond = new_pages.middles();
     for (size, seconds) in &mut beyond {
-        *seconds -= write.call.seconds() + write.moving(*size as u64).seconds();
+        let bytes = if *size == PAGE { PART_OF_A_PAGE } else { *size };
+        *seconds -= write.call.seconds() + write.moving(bytes as u64).seconds();
     }
     Ok((time(middle(seeks)), Accesses { read, write, new_pages: cost(&beyond) }))
 }
 
-/// Seconds of one call of this size, from or to memory and a file, one after the other in both.
+/// Seconds of one call, from or to the same memory and a file, where each is so far behind the one before.
 fn in_turn(
-    memory: &mut [u8],
-    size: usize,
+    data: &mut [u8],
+    stride: usize,
     mut call: impl FnMut(&mut [u8], u64) -> io::Result<()>,
 ) -> io::Result<f64> {
-    let (count, parts) = ((FILE_BYTES / size).min(MOST_CALLS), memory.len() / size);
-    each(count as u64, |index| {
-        let begin = index as usize % parts * size;
-        call(&mut memory[begin..begin + size], index * size as u64)
-    })
+    let count = (FILE_BYTES / stride).min(MOST_CALLS);
+    each(count as u64, |index| call(data, index * stride as u64))
 }
 
-/// Seconds of one write of this size to a file that was empty, where several threads write at once, to a file each: they
-/// hinder each other where the kernel finds room for what they write.
-fn in_parallel(path: &Path, size: usize, writers: usize) -> io::Result<f64> {
+/// Seconds of one write of a part of a page to a file that was empty, where several threads write at once, to a file each:
+/// they hinder each other where the kernel finds room for what they write.
+fn parts_of_new_pages(path: &Path, writers: usize) -> io::Result<f64> {
     let ready = Barrier::new(writers);
     let write = |writer: usize| {
         let file = Scratch { path: path.with_extension(format!("writer-{writer}")) };
         let opened = fresh(&file.path);
-        let mut memory = vec![1_u8; PART_OF_MEMORY];
         ready.wait();
         let opened = opened?;
-        in_turn(&mut memory, size, |part, offset| opened.write_all_at(part, offset))
+        in_turn(&mut [1; PART_OF_A_PAGE], PAGE, |data, offset| opened.write_all_at(data, offset))
     };
     let write = &write;
     let each = thread::scope(|scope| {
@@ -542,17 +534,21 @@ impl BySize {
     }
 }
 
-/// What a call and its bytes take, from the seconds of calls of three sizes, ascending: the call lies on the line through
-/// the first two.
+/// What a call and its bytes take, from the seconds of calls of three sizes or more, ascending: the call lies on the line
+/// through the first two.
 fn cost(seconds: &[(usize, f64)]) -> CallCost {
-    let &[small, between, large] = seconds else { unreachable!("three sizes are measured") };
+    let (&[small, second, ..], &[.., last, large]) = (seconds, seconds) else {
+        unreachable!("three sizes are measured")
+    };
     let slope = |low: (usize, f64), high: (usize, f64)| (high.1 - low.1).max(0.0) / (high.0 - low.0) as f64;
-    let call = (small.1 - slope(small, between) * small.0 as f64).max(0.0);
-    CallCost {
-        call: time(call),
-        bandwidth: rate(slope(between, large)),
-        sizes: vec![(between.0 as u64, time(between.1.max(call)))],
+    let mut least = (small.1 - slope(small, second) * small.0 as f64).max(0.0);
+    let call = time(least);
+    let mut sizes = Vec::new();
+    for (size, seconds) in &seconds[1..seconds.len() - 1] {
+        least = least.max(*seconds);
+        sizes.push((*size as u64, time(least)));
     }
+    CallCost { call, bandwidth: rate(slope(last, large)), sizes }
 }
 
 /// Whether the kernel lets one thread wait while another writes the same file: how many small writes a thread makes while

@@ -180,15 +180,18 @@ impl Scheduler {
     fn has_had_more(&self, now: Time, process: u32) -> Option<usize> {
         let Next::Least { slice, .. } = self.next else { return None };
         let own = self.had[process as usize];
-        let runs = |index: &usize| {
+        let mean = self.mean_had(now);
+        let gives_way = |index: &usize| {
             let processor = &self.processors[*index];
-            matches!(processor.state, State::Running { .. }) && processor.since + slice <= now
+            let State::Running { .. } = processor.state else { return false };
+            let had = self.had_by(now, *index).map_or(0, |(_, had)| had);
+            // Who has had more than its share is owed nothing: its slice does not protect it.
+            had >= own && (had > mean && own < mean || processor.since + slice <= now)
         };
         (0..self.processors.len())
-            .filter(runs)
+            .filter(gives_way)
             .filter_map(|index| Some((self.had_by(now, index)?.1, index)))
             .max()
-            .filter(|(had, _)| *had >= own)
             .map(|(_, index)| index)
     }
 
