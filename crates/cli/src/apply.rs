@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use pio_mpiio::Apply;
 use pio_plan::{Hints, Strategy};
+use pio_trace::Tables;
 use tempfile::TempDir;
 
 use crate::advise::Advice;
@@ -181,6 +182,7 @@ pub(crate) fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<En
     let core =
         pio_mpiio::core_library(&std::env::current_exe().context("cannot find this program's own file")?)?;
     let applied = Applied::new(trace.as_deref())?;
+    let notes = notes(&how);
     let How { strategy, hints, store } = how;
     let apply = Apply {
         strategy,
@@ -198,6 +200,7 @@ pub(crate) fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<En
             let mut options = job.options(trace, Some(&recorder));
             options.preload.push(apply.shim.clone());
             options.environment.extend(apply.settings());
+            options.settings.notes = notes;
             record::record(&options, job.quiet)?
         }
         None => {
@@ -208,6 +211,14 @@ pub(crate) fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<En
         }
     };
     Ok(Ended { status, applied: applied.happened() })
+}
+
+/// What a trace says of how its MPI-IO was carried out.
+fn notes(how: &How) -> Vec<(String, String)> {
+    let note = |name: &str, value: String| (name.to_owned(), value);
+    let store = how.store.as_ref().map(|store| note(Tables::STORE, store.display().to_string()));
+    let strategy = note(Tables::STRATEGY, how.strategy.name().to_owned());
+    [strategy, note(Tables::HINTS, how.hints.to_text())].into_iter().chain(store).collect()
 }
 
 /// A file that the first process to open a file through us creates: how we know that anything was applied at all.

@@ -62,6 +62,18 @@ impl Here {
         Here::of_folder(folder.as_deref().unwrap_or(Path::new(".")))
     }
 
+    /// The same of a run that was made here.
+    ///
+    /// # Errors
+    /// If its files are not on this host.
+    pub(crate) fn of_run(trace: &Trace) -> Result<Here> {
+        let Some(folder) = folder_of_data(trace) else { bail!("it read and wrote no file") };
+        if !folder.is_dir() {
+            bail!("its files were in {}, which is not on this host", folder.display());
+        }
+        Here::of_folder(&folder)
+    }
+
     /// The file of its description, whether there is one or not.
     ///
     /// # Errors
@@ -104,9 +116,13 @@ pub(crate) fn kept() -> Vec<PathBuf> {
 fn folder_of_host() -> Result<PathBuf> {
     let cache =
         mpi::user_cache().context("no place for what is kept: neither XDG_CACHE_HOME nor HOME is set")?;
+    Ok(cache.join(name_of(&host())))
+}
+
+/// The name of this host.
+pub(crate) fn host() -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = host.trim();
-    Ok(cache.join(if host.is_empty() { "localhost".to_owned() } else { name_of(host) }))
+    if host.trim().is_empty() { "localhost".to_owned() } else { host.trim().to_owned() }
 }
 
 /// The name of a file that says a path, and no other's: `/dev/shm` is `dev-shm`, `/` is `root`.

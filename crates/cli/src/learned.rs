@@ -1,5 +1,6 @@
 //! What earlier runs say of a machine's predictions: a history beside its description.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -23,9 +24,9 @@ use crate::predict::io_time_s;
 pub(crate) struct Asked {
     pub machine: Machine,
     /// The file of its description; none if that is built in.
-    file: Option<PathBuf>,
+    pub file: Option<PathBuf>,
     /// Whether it is a place of this host that was calibrated.
-    is_here: bool,
+    pub is_here: bool,
 }
 
 impl Asked {
@@ -112,8 +113,10 @@ pub(crate) fn begin_history(description: &Path, pairs: Vec<Pair>) -> Result<()> 
 pub(crate) struct Run {
     /// Mean time of a process in I/O, seconds.
     pub io_time_s: f64,
-    ranks: u32,
-    program: String,
+    /// Its ranks.
+    pub ranks: u32,
+    /// What histories call its program.
+    pub program: String,
     started_ns: u64,
 }
 
@@ -189,7 +192,7 @@ fn predict_and_add(run: &AppliedRun) -> Result<Option<String>> {
     }
     let asked = Asked::here(&place)?;
     let (machine, Some(mut history)) = (&asked.machine, asked.history()?) else { return Ok(None) };
-    if hosts(trace.tables()) > machine.nodes.count {
+    if hosts(trace.tables()).len() as u32 > machine.nodes.count {
         return Ok(None);
     }
     let workload = Workload::from_trace(&trace)?;
@@ -208,11 +211,12 @@ fn predict_and_add(run: &AppliedRun) -> Result<Option<String>> {
     }))
 }
 
-/// The hosts on which a job's ranks ran.
-fn hosts(tables: &Tables) -> u32 {
-    let ranks = tables.processes.iter().filter(|process| process.rank.is_some());
-    let mut hosts: Vec<&str> = ranks.map(|process| process.host.as_str()).collect();
-    hosts.sort_unstable();
-    hosts.dedup();
-    hosts.len() as u32
+/// The hosts on which a job's ranks ran (its processes, if none has a rank), each with how many of them.
+pub(crate) fn hosts(tables: &Tables) -> BTreeMap<&str, u32> {
+    let has_ranks = tables.processes.iter().any(|process| process.rank.is_some());
+    let mut hosts = BTreeMap::new();
+    for process in tables.processes.iter().filter(|process| process.rank.is_some() || !has_ranks) {
+        *hosts.entry(process.host.as_str()).or_default() += 1;
+    }
+    hosts
 }

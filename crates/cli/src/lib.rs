@@ -12,6 +12,7 @@ mod convert;
 mod diff;
 mod disk;
 mod explain;
+mod fit;
 mod gain;
 mod here;
 mod learned;

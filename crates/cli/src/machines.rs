@@ -15,6 +15,7 @@ use pio_store::client::Store;
 use crate::calibrate_job;
 use crate::calibrate_samples;
 use crate::calibrate_store;
+use crate::fit;
 use crate::here::{self, Here};
 use crate::learned;
 use crate::progress::Working;
@@ -29,7 +30,9 @@ Examples:
   pioscope machines show my-machine.toml --picture network.svg
   pioscope machines calibrate --folder /scratch/me -o here.toml
   pioscope machines calibrate --folder /scratch/me -o here.toml -- mpiexec -n 16
-  pioscope machines calibrate --store /scratch/me/store/store.toml -o servers.toml")]
+  pioscope machines calibrate --store /scratch/me/store/store.toml -o servers.toml
+  pioscope machines fit runs/*.pio                             (here: after pioscope machines calibrate)
+  pioscope machines fit --machine here.toml -o fitted.toml runs/*.pio")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -63,6 +66,8 @@ enum What {
         #[arg(last = true, value_name = "LAUNCHER")]
         launch: Vec<OsString>,
     },
+    /// Adjust a description to recorded runs, if that predicts runs better that were held back
+    Fit(fit::Arguments),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
@@ -139,6 +144,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             }
             learned::begin_history(&output, pairs)?;
         }
+        What::Fit(arguments) => fit::run(&arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }

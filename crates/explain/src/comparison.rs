@@ -154,6 +154,21 @@ fn none_of(call: Call, by_program: bool) -> ComparedCall {
     ComparedCall { call, by_program, predicted_count: 0, measured_count: 0, time: Both::default() }
 }
 
+/// Seconds in each function, mean of the processes by which the job is measured: in the calls of the program (`true`), and in
+/// those that an upper layer of it made. Without messages.
+///
+/// # Errors
+/// If the trace cannot be read.
+pub fn call_times(trace: &Trace, found: &Explanation) -> Result<BTreeMap<(Call, bool), f64>, TraceError> {
+    let mut times: BTreeMap<(Call, bool), u64> = BTreeMap::new();
+    count(trace, found, |event, _, is_own| {
+        let time = times.entry((event.call, is_own)).or_default();
+        *time = time.saturating_add(event.elapsed_ns);
+    })?;
+    let scale = 1e-9 / found.process_count.max(1) as f64;
+    Ok(times.into_iter().map(|(call, time_ns)| (call, time_ns as f64 * scale)).collect())
+}
+
 /// The calls of I/O of the processes that the job is measured by, in order of their start; each with its number among those
 /// of its process and function, from 1, and whether the program made it.
 fn count(

@@ -37,7 +37,7 @@ pub use accumulator::Accumulator;
 pub use bandwidth::{Transfer, Transfers};
 pub use classes::{ClassTotal, Purpose};
 pub use collectives::{MpiIoTime, TimeSplit, splits, splits_of};
-pub use comparison::{Both, ComparedCall, Comparison, Place};
+pub use comparison::{Both, ComparedCall, Comparison, Place, call_times};
 pub use counted::Counted;
 pub use explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, IoTime, LayerTable, ProcessStatistics,

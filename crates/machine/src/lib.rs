@@ -9,6 +9,7 @@
 mod buffers;
 mod built_in;
 mod calibrate;
+mod costs;
 mod cpu;
 mod describe;
 pub mod disk;
@@ -24,6 +25,7 @@ mod section;
 
 pub use buffers::{Buffers, Computer, Disks, Ssd};
 pub use calibrate::{CalibrateError, calibrate};
+pub use costs::Cost;
 pub use cpu::Cpu;
 pub use error::MachineError;
 pub use io_node::{IoNode, RequestCpu};

@@ -155,6 +155,8 @@ pub struct Settings {
     pub cache: Option<PathBuf>,
     /// The program's MPI library, as the trace is to name it.
     pub mpi_library: Option<String>,
+    /// What else the trace is to say of the job: names and values.
+    pub notes: Vec<(String, String)>,
 }
 
 /// Reads every spool in `folder` and writes the trace `output` of the job named `job`.
@@ -207,6 +209,7 @@ pub(crate) fn collect_from(
         let library = settings.mpi_library.iter().cloned();
         tables.notes.extend(library.map(|library| (Tables::MPI_LIBRARY.to_owned(), library)));
     }
+    tables.notes.extend(settings.notes.iter().cloned());
     let mut interner = Interner::default();
     let epoch_ns = members.iter().map(Member::start_ns).min().unwrap_or(0);
     tables.epoch_ns = u64::try_from(epoch_ns).unwrap_or(0);

@@ -102,7 +102,7 @@ pub fn percent(part: f64) -> String {
 }
 
 /// Some number of things: `1 file`, `25 files`.
-pub(crate) fn things(value: u64, one: &str, many: &str) -> String {
+pub fn things(value: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(value), if value == 1 { one } else { many })
 }
 

@@ -412,6 +412,7 @@ impl<'a> Engine<'a> {
             bytes_read: self.tally.bytes_read,
             bytes_written: self.tally.bytes_written,
             operations: self.tally.totals.into_values().collect(),
+            calls: self.tally.calls,
             sizes: self.tally.sizes,
             servers: self.hardware.servers.iter().map(|server| server.done).collect(),
             simulated_events: self.turns,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pio_machine::Duration;
 use pio_plan::Strategy;
-use pio_trace::{Call, Op};
+use pio_trace::{Call, Event, Layer, Op};
 
 /// How long a workload's I/O takes on a machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +36,9 @@ pub struct Prediction {
     /// What the calls did, all ranks together: what reaches the file system, and the messages. In the order of
     /// [`Op::ALL`], those that occur.
     pub operations: Vec<OperationTotal>,
+    /// Time in each function, all ranks together: in the calls of the program (`true`), and in those that an upper layer of it
+    /// made. Without messages.
+    pub calls: BTreeMap<(Call, bool), Duration>,
     /// Requests of each size: (read or write, bytes) and how many.
     pub sizes: BTreeMap<(Op, u64), u64>,
     /// What each I/O server did; none where storage is local.
@@ -118,6 +121,7 @@ impl Prediction {
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) totals: BTreeMap<Op, OperationTotal>,
+    pub(crate) calls: BTreeMap<(Call, bool), Duration>,
     pub(crate) sizes: BTreeMap<(Op, u64), u64>,
     /// Time in I/O calls, picoseconds, of each rank.
     pub(crate) io_time: Vec<u64>,
@@ -146,6 +150,16 @@ impl Tally {
         if matches!(op, Op::Read | Op::Write) {
             *self.sizes.entry((op, bytes)).or_insert(0) += 1;
         }
+    }
+
+    /// An event of the trace.
+    pub(crate) fn happened(&mut self, event: &Event) {
+        if event.layer() == Layer::Message || event.op() == Op::Communicate {
+            return;
+        }
+        let time = self.calls.entry((event.call, !event.is_physical())).or_default();
+        let elapsed_ps = event.elapsed_ns.saturating_mul(1000);
+        *time = Duration::from_picoseconds(time.picoseconds().saturating_add(elapsed_ps));
     }
 
     /// Requests of these sizes that were made at the same time, and took so long together.

@@ -106,10 +106,21 @@ impl Tables {
     /// Name of the note that names the MPI library.
     pub const MPI_LIBRARY: &str = "mpi library";
 
+    /// Name of the note that names the strategy by which its MPI-IO was carried out; none if the MPI library did it by itself.
+    pub const STRATEGY: &str = "strategy";
+    /// Name of the note that says with which hints, as `key=value` words.
+    pub const HINTS: &str = "hints";
+    /// Name of the note that names the description of the I/O servers that held all files; none if there were none.
+    pub const STORE: &str = "store";
+
+    /// What the first note of this name says; none if there is no such.
+    pub fn note(&self, name: &str) -> Option<&str> {
+        self.notes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
     /// The MPI library that the program ran with, such as `MPICH (libmpich.so.12.2.0)`. None if the trace does not say.
     pub fn mpi_library(&self) -> Option<&str> {
-        let note = self.notes.iter().find(|(name, _)| name == Tables::MPI_LIBRARY);
-        note.map(|(_, library)| library.as_str())
+        self.note(Tables::MPI_LIBRARY)
     }
 
     /// The file behind a handle. None if either is missing (never for a trace that the reader accepted).

@@ -7,6 +7,7 @@ mod advise;
 mod darshan;
 mod disk;
 mod faults;
+mod fit;
 mod gain;
 mod here;
 mod jobs;

@@ -104,9 +104,6 @@ impl Engine<'_> {
     pub(super) fn store_answered(&mut self, part: Part) {
         let process = &self.processes[part.rank as usize];
         let Some(transfer) = process.transfer.as_ref().filter(|transfer| transfer.physical) else { return };
-        if self.output.is_none() {
-            return;
-        }
         let operation = process.operation + 1;
         let (asked, handle, start) = (&transfer.asked, transfer.opened, transfer.asked_at);
         let call = call_of(part.direction);

@@ -13,6 +13,7 @@ impl Engine<'_> {
     }
 
     pub(super) fn write(&mut self, event: Event) {
+        self.tally.happened(&event);
         if let Some(output) = &mut self.output {
             output.push(event);
         }
@@ -46,8 +47,8 @@ impl Engine<'_> {
             notes: vec![
                 note("simulator", format!("pio-sim {}", env!("CARGO_PKG_VERSION"))),
                 note("machine", self.machine.name.clone()),
-                note("strategy", self.strategy.to_string()),
-                note("hints", self.hints.to_text()),
+                note(Tables::STRATEGY, self.strategy.to_string()),
+                note(Tables::HINTS, self.hints.to_text()),
             ],
             epoch_ns: 0,
             processes: (0..workload.ranks()).map(process).collect(),

@@ -1,0 +1,378 @@
+//! From recorded runs to factors on a machine's costs.
+//!
+//! A *point* x has the logarithm of a factor for each cost; at 0 all is as it was calibrated. A prediction at x is off by
+//! logarithms r(x) of predicted over measured time: that of the I/O time, and those of the functions that took part of it. The
+//! point that is looked for has the least
+//!
+//! ```text
+//! Q(x) = Σ w ρ(r(x)) + (S / P)² Σ x²        ρ(r) = r² up to D, and 2 D |r| − D² beyond (Huber 1964)
+//! ```
+//!
+//! with weights w that sum to 1 for each case, S what runs scatter by, and P what costs were calibrated to. That is the most
+//! probable point, if both are normal: what runs do not tell stays as it was calibrated, and no single run moves much. It is
+//! found by Gauss and Newton's method, with slopes from trials a step apart, which is wider than the jumps that a simulation
+//! makes where ranks come one after the other in another order.
+//!
+//! Groups of runs (programs) are held back in turn: each run is also predicted from a point that was fitted without its group.
+//! How far these predictions are off is what may be expected of programs that are not among the runs.
+
+use std::collections::BTreeSet;
+
+/// A run to fit to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// Runs of one group are held back together.
+    pub group: usize,
+    /// What each logarithm counts for: first that of the I/O time, then those of functions.
+    pub weights: Vec<f64>,
+}
+
+/// A prediction that is asked for: of this run at this point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// Index of the run.
+    pub run: usize,
+    /// Logarithms of the factors.
+    pub point: Vec<f64>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// Logarithms of the factors; 0 for costs of which the runs tell nothing.
+    pub point: Vec<f64>,
+    /// ln(predicted / measured) of each run's I/O time before.
+    pub before: Vec<f64>,
+    /// The same at the point.
+    pub fitted: Vec<f64>,
+    /// The same at points that were fitted without the run's group.
+    pub held_back: Vec<f64>,
+}
+
+impl Fit {
+    /// Whether runs that were held back are predicted better than before: by the mean of the logarithms' sizes.
+    pub fn improves(&self) -> bool {
+        let off = |ratios: &[f64]| ratios.iter().map(|ratio| ratio.abs()).sum::<f64>();
+        off(&self.held_back) < off(&self.before)
+    }
+}
+
+/// What predictions of one place scatter by, where nothing is wrong in the mean.
+const SCATTER: f64 = 0.15;
+/// What a calibrated cost may be off by.
+const PRIOR: f64 = 0.3;
+/// A larger logarithm counts for less.
+const FAR: f64 = 2.0 * SCATTER;
+/// Slopes are taken over this.
+const STEP: f64 = 0.223_143_551_314_209_76; // ln 1.25
+/// The farthest that a cost goes in a round, and in all.
+const MOST_STEP: f64 = core::f64::consts::LN_2;
+const MOST: f64 = 3.0 * core::f64::consts::LN_2;
+/// Rounds of one search, and parts of its step that are tried in each.
+const ROUNDS: usize = 4;
+const PARTS: [f64; 3] = [1.0, 0.5, 0.25];
+/// A round that wins less is the last.
+const LEAST_GAIN: f64 = 0.01;
+/// Parts that are held back in turn, at most.
+const MOST_PARTS: usize = 3;
+/// Less than this part of the prior's own weight, and the runs do not tell what a cost is.
+const TELLS: f64 = 0.1;
+/// A smaller factor either way is none.
+const NOTHING: f64 = 0.01;
+/// For the weights of the linear problem to settle.
+const INNER_ROUNDS: usize = 20;
+
+/// Fits `costs` factors to runs. `predict` carries out trials, and gives the logarithms of each: as many as the run has
+/// weights.
+///
+/// # Errors
+/// The first that `predict` gives.
+///
+/// # Panics
+/// If there are not two groups: nothing could be held back.
+pub fn fit<E>(
+    runs: &[Observed],
+    costs: usize,
+    predict: &mut dyn FnMut(Vec<Trial>) -> Result<Vec<Vec<f64>>, E>,
+) -> Result<Fit, E> {
+    let groups: Vec<usize> = runs.iter().map(|run| run.group).collect::<BTreeSet<_>>().into_iter().collect();
+    assert!(groups.len() >= 2, "expected two groups of runs at least");
+    let mut search = Search { runs, costs, told: Vec::new(), predict };
+    let all: Vec<usize> = (0..runs.len()).collect();
+    let start = vec![0.0; costs];
+    let before = search.ratios(&start, &all)?;
+    search.told = (0..costs).collect();
+    let slopes = search.slopes(&start, &before, &all)?;
+    search.told.retain(|cost| tells(runs, &slopes[*cost]));
+
+    let point = search.find(&all, &before, &slopes)?;
+    let fitted = search.ratios(&point, &all)?;
+    let parts = groups.len().min(MOST_PARTS);
+    let part_of =
+        |run: &usize| groups.iter().position(|group| *group == runs[*run].group).unwrap_or(0) % parts;
+    let mut held_back = vec![0.0; runs.len()];
+    for part in 0..parts {
+        let (held, kept): (Vec<usize>, Vec<usize>) = all.iter().partition(|run| part_of(run) == part);
+        let pick = |of_all: &[Vec<f64>]| kept.iter().map(|run| of_all[*run].clone()).collect::<Vec<_>>();
+        let kept_slopes: Vec<_> = slopes.iter().map(|of_cost| pick(of_cost)).collect();
+        let point = search.find(&kept, &pick(&before), &kept_slopes)?;
+        for (run, ratios) in held.iter().zip(search.ratios(&point, &held)?) {
+            held_back[*run] = ratios[0];
+        }
+    }
+    let of_io = |ratios: Vec<Vec<f64>>| ratios.into_iter().map(|ratios| ratios[0]).collect();
+    Ok(Fit { point, before: of_io(before), fitted: of_io(fitted), held_back })
+}
+
+/// Whether runs tell what a cost is.
+fn tells(runs: &[Observed], slopes: &[Vec<f64>]) -> bool {
+    let of_run = |(run, slopes): (&Observed, &Vec<f64>)| -> f64 {
+        run.weights.iter().zip(slopes).map(|(weight, slope)| weight * slope * slope).sum()
+    };
+    runs.iter().zip(slopes).map(of_run).sum::<f64>() > TELLS * prior()
+}
+
+fn prior() -> f64 {
+    (SCATTER / PRIOR).powi(2)
+}
+
+struct Search<'a, E> {
+    runs: &'a [Observed],
+    costs: usize,
+    /// The costs that the runs tell something of.
+    told: Vec<usize>,
+    predict: &'a mut dyn FnMut(Vec<Trial>) -> Result<Vec<Vec<f64>>, E>,
+}
+
+impl<E> Search<'_, E> {
+    /// The best point for some runs, of which the logarithms and slopes at 0 are known.
+    fn find(&mut self, runs: &[usize], before: &[Vec<f64>], slopes: &[Vec<Vec<f64>>]) -> Result<Vec<f64>, E> {
+        let (mut point, mut ratios) = (vec![0.0; self.costs], before.to_vec());
+        let mut least = self.quality(&point, &ratios, runs);
+        for round in 0..ROUNDS {
+            let step = if round == 0 {
+                self.step(&point, &ratios, slopes, runs)
+            } else {
+                let slopes = self.slopes(&point, &ratios, runs)?;
+                self.step(&point, &ratios, &slopes, runs)
+            };
+            let Some((next, found, quality)) = self.descend(&point, &step, least, runs)? else { break };
+            let gain = least - quality;
+            (point, ratios) = (next, found);
+            if gain < LEAST_GAIN * std::mem::replace(&mut least, quality) {
+                break;
+            }
+        }
+        point.iter_mut().filter(|log| log.abs() < NOTHING).for_each(|log| *log = 0.0);
+        Ok(point)
+    }
+
+    /// The largest part of a step that makes things better; none if none does.
+    #[allow(clippy::type_complexity)] // A point, what it gives, and how good that is.
+    fn descend(
+        &mut self,
+        point: &[f64],
+        step: &[f64],
+        least: f64,
+        runs: &[usize],
+    ) -> Result<Option<(Vec<f64>, Vec<Vec<f64>>, f64)>, E> {
+        for part in PARTS {
+            let next: Vec<f64> =
+                point.iter().zip(step).map(|(log, step)| (log + part * step).clamp(-MOST, MOST)).collect();
+            let ratios = self.ratios(&next, runs)?;
+            let quality = self.quality(&next, &ratios, runs);
+            if quality < least {
+                return Ok(Some((next, ratios, quality)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Q, as above.
+    fn quality(&self, point: &[f64], ratios: &[Vec<f64>], runs: &[usize]) -> f64 {
+        let of_run = |(run, ratios): (&usize, &Vec<f64>)| -> f64 {
+            self.runs[*run].weights.iter().zip(ratios).map(|(weight, ratio)| weight * huber(*ratio)).sum()
+        };
+        let of_runs: f64 = runs.iter().zip(ratios).map(of_run).sum();
+        of_runs + prior() * point.iter().map(|log| log * log).sum::<f64>()
+    }
+
+    fn ratios(&mut self, point: &[f64], runs: &[usize]) -> Result<Vec<Vec<f64>>, E> {
+        (self.predict)(runs.iter().map(|run| Trial { run: *run, point: point.to_vec() }).collect())
+    }
+
+    /// By how much the logarithms of each run change with each cost; those of costs that tell nothing are empty.
+    fn slopes(
+        &mut self,
+        point: &[f64],
+        ratios: &[Vec<f64>],
+        runs: &[usize],
+    ) -> Result<Vec<Vec<Vec<f64>>>, E> {
+        let mut trials = Vec::new();
+        for cost in &self.told {
+            let mut beside = point.to_vec();
+            beside[*cost] += STEP;
+            trials.extend(runs.iter().map(|run| Trial { run: *run, point: beside.clone() }));
+        }
+        let mut found = (self.predict)(trials)?.into_iter();
+        let mut slopes = vec![Vec::new(); self.costs];
+        for cost in &self.told {
+            let of_cost = found.by_ref().take(runs.len()).zip(ratios);
+            slopes[*cost] = of_cost
+                .map(|(beside, at)| beside.iter().zip(at).map(|(beside, at)| (beside - at) / STEP).collect())
+                .collect();
+        }
+        Ok(slopes)
+    }
+
+    /// The step to the best point, as far as slopes tell it.
+    fn step(&self, point: &[f64], ratios: &[Vec<f64>], slopes: &[Vec<Vec<f64>>], runs: &[usize]) -> Vec<f64> {
+        // Of each logarithm: its weight, itself, and its slopes.
+        let mut lines: Vec<(f64, f64, Vec<f64>)> = Vec::new();
+        for (place, run) in runs.iter().enumerate() {
+            for (number, weight) in self.runs[*run].weights.iter().enumerate() {
+                let of_cost = |cost: &usize| slopes[*cost][place][number];
+                lines.push((*weight, ratios[place][number], self.told.iter().map(of_cost).collect()));
+            }
+        }
+        let at: Vec<f64> = self.told.iter().map(|cost| point[*cost]).collect();
+        let mut told = vec![0.0; self.told.len()];
+        for _ in 0..INNER_ROUNDS {
+            told = best_step(&lines, &at, &told);
+        }
+        let mut step = vec![0.0; self.costs];
+        for (cost, log) in self.told.iter().zip(told) {
+            step[*cost] = log.clamp(-MOST_STEP, MOST_STEP);
+        }
+        step
+    }
+}
+
+fn huber(ratio: f64) -> f64 {
+    let size = ratio.abs();
+    if size <= FAR { size * size } else { 2.0 * FAR * size - FAR * FAR }
+}
+
+/// The best step by least squares, where each logarithm has the weight that it has after the step `before`.
+fn best_step(lines: &[(f64, f64, Vec<f64>)], at: &[f64], before: &[f64]) -> Vec<f64> {
+    let count = at.len();
+    let mut matrix = vec![vec![0.0; count]; count];
+    let mut right: Vec<f64> = at.iter().map(|log| -prior() * log).collect();
+    for (row, line) in matrix.iter_mut().enumerate() {
+        line[row] = prior();
+    }
+    for (weight, ratio, slopes) in lines {
+        let after: f64 = ratio + slopes.iter().zip(before).map(|(slope, step)| slope * step).sum::<f64>();
+        let weight = weight * (FAR / after.abs().max(FAR));
+        for row in 0..count {
+            right[row] -= weight * slopes[row] * ratio;
+            for column in 0..count {
+                matrix[row][column] += weight * slopes[row] * slopes[column];
+            }
+        }
+    }
+    solve(matrix, right)
+}
+
+/// Solves a symmetric, positive definite system, by elimination: it needs no exchange of rows.
+fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
+    let count = right.len();
+    for row in 0..count {
+        for below in row + 1..count {
+            let factor = matrix[below][row] / matrix[row][row];
+            for column in row..count {
+                matrix[below][column] -= factor * matrix[row][column];
+            }
+            right[below] -= factor * right[row];
+        }
+    }
+    for row in (0..count).rev() {
+        let known: f64 = (row + 1..count).map(|column| matrix[row][column] * right[column]).sum();
+        right[row] = (right[row] - known) / matrix[row][row];
+    }
+    right
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    /// Runs whose time is a sum of costs, some of each; the times that were measured are those at a point that is not 0.
+    struct Sums {
+        uses: Vec<Vec<f64>>,
+        truth: Vec<f64>,
+        /// Of each run: by what its measurement is off.
+        noise: Vec<f64>,
+    }
+
+    impl Sums {
+        fn time(&self, run: usize, point: &[f64]) -> f64 {
+            self.uses[run].iter().zip(point).map(|(uses, log)| uses * log.exp()).sum()
+        }
+
+        fn fit(&self) -> (Fit, usize) {
+            let runs: Vec<_> =
+                (0..self.uses.len()).map(|group| Observed { group, weights: vec![1.0] }).collect();
+            let mut trials = 0;
+            let fit = fit(&runs, self.truth.len(), &mut |asked: Vec<Trial>| {
+                trials += asked.len();
+                let ratio = |trial: &Trial| {
+                    let measured_s = self.time(trial.run, &self.truth) * self.noise[trial.run];
+                    vec![(self.time(trial.run, &trial.point) / measured_s).ln()]
+                };
+                Ok::<_, Infallible>(asked.iter().map(ratio).collect())
+            });
+            let Ok(fit) = fit;
+            (fit, trials)
+        }
+    }
+
+    /// Three costs; the runs use the first two, each in other parts.
+    fn sums(truth: [f64; 3], noise: &[f64]) -> Sums {
+        let part = |run: usize| (run % 4) as f64 / 3.0;
+        let uses = (0..noise.len()).map(|run| vec![part(run), 1.0 - part(run), 0.0]).collect();
+        Sums { uses, truth: truth.map(f64::ln).to_vec(), noise: noise.to_vec() }
+    }
+
+    #[test]
+    fn factors_are_found_again_and_hold_for_runs_that_were_held_back() {
+        let (fit, trials) = sums([2.0, 0.6, 5.0], &[1.0; 12]).fit();
+        let factors: Vec<f64> = fit.point.iter().map(|log| log.exp()).collect();
+        // The prior pulls a little.
+        assert!((factors[0] - 2.0).abs() < 0.15 && (factors[1] - 0.6).abs() < 0.05, "{factors:?}");
+        assert_eq!(factors[2], 1.0, "nothing is told of it");
+        assert!(fit.before.iter().any(|off| off.abs() > 0.3));
+        assert!(fit.fitted.iter().chain(&fit.held_back).all(|off| off.abs() < 0.1), "{fit:?}");
+        assert!(fit.improves());
+        // Of 12 runs, each search makes 4 rounds at most, of two slopes and 3 tries; there are four.
+        assert!(trials <= 12 * (1 + 3 + 1) + 4 * 4 * 5 * 12, "{trials}");
+    }
+
+    #[test]
+    fn one_run_that_went_wrong_moves_little() {
+        let mut noise = vec![1.0; 12];
+        noise[5] = 20.0;
+        let (fit, _) = sums([1.0; 3], &noise).fit();
+        assert!(fit.point.iter().all(|log| log.abs() < 0.1), "{fit:?}");
+    }
+
+    #[test]
+    fn what_is_right_is_left_and_what_scatters_does_not_improve() {
+        let (fit, _) = sums([1.0; 3], &[1.0; 6]).fit();
+        assert_eq!(fit.point, [0.0; 3]);
+        assert!(!fit.improves());
+        // Each run is off the other way than those beside it: nothing is to be learned for another.
+        let noise: Vec<f64> = [1.5, 1.0 / 1.5].into_iter().cycle().take(3).collect();
+        let mut sums = sums([1.0; 3], &noise);
+        sums.uses = vec![vec![1.0, 0.0, 0.0]; 3];
+        assert!(!sums.fit().0.improves(), "{:?}", sums.fit().0);
+    }
+
+    #[test]
+    fn a_system_is_solved() {
+        let found = solve(vec![vec![4.0, 1.0], vec![1.0, 3.0]], vec![1.0, 2.0]);
+        assert!((found[0] - 1.0 / 11.0).abs() < 1e-12 && (found[1] - 7.0 / 11.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,353 @@
+//! The costs in a description, to be taken times a factor each: what `machines fit` adjusts to recorded runs.
+//!
+//! A cost is one or several numbers that belong together: a factor of 2 makes what they stand for take twice as long, so that
+//! rates are halved. How a kernel shares its processors, counts and sizes are facts rather than costs, and stay; so do the
+//! insides of switches and I/O nodes, which recorded runs do not tell apart.
+
+use std::fmt;
+
+use crate::machine::{CallCost, Copy, Machine, Service, Storage};
+use crate::mpi_io::{LibraryCosts, Together};
+use crate::quantity::{Bandwidth, Duration};
+
+/// A cost in a description.
+#[derive(Clone, Copy)]
+pub struct Cost {
+    /// The keys of its numbers, as the description has them; those of one table share its name.
+    pub keys: &'static str,
+    scale: fn(&mut Machine, Factor),
+}
+
+impl fmt::Debug for Cost {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.keys)
+    }
+}
+
+/// By how much longer something takes.
+#[derive(Clone, Copy)]
+struct Factor(f64);
+
+impl Factor {
+    fn time(self, time: &mut Duration) {
+        *time = Duration::from_picoseconds(rounded(time.picoseconds() as f64 * self.0));
+    }
+
+    fn times<const N: usize>(self, times: [&mut Duration; N]) {
+        times.into_iter().for_each(|time| self.time(time));
+    }
+
+    fn rate(self, rate: &mut Bandwidth) {
+        *rate = Bandwidth::from_bytes_per_second(rounded(rate.bytes_per_second() as f64 / self.0));
+    }
+
+    /// The part of a call that does not depend on its size.
+    fn call(self, cost: &mut CallCost) {
+        let before = cost.call;
+        self.time(&mut cost.call);
+        for (_, time) in &mut cost.sizes {
+            let bytes = time.picoseconds().saturating_sub(before.picoseconds());
+            *time = Duration::from_picoseconds(bytes.saturating_add(cost.call.picoseconds()));
+        }
+    }
+
+    /// The part that does.
+    fn bytes(self, cost: &mut CallCost) {
+        self.rate(&mut cost.bandwidth);
+        for (_, time) in &mut cost.sizes {
+            let mut bytes =
+                Duration::from_picoseconds(time.picoseconds().saturating_sub(cost.call.picoseconds()));
+            self.time(&mut bytes);
+            *time = Duration::from_picoseconds(bytes.picoseconds().saturating_add(cost.call.picoseconds()));
+        }
+    }
+
+    fn call_and_bytes(self, cost: Option<&mut CallCost>) {
+        if let Some(cost) = cost {
+            self.call(cost);
+            self.bytes(cost);
+        }
+    }
+
+    fn copy(self, copy: &mut Copy) {
+        self.rate(&mut copy.bandwidth);
+        self.time(&mut copy.piece);
+    }
+
+    fn together(self, costs: Option<&mut LibraryCosts>, scale: fn(Factor, &mut Together)) {
+        costs.into_iter().flat_map(|costs| &mut costs.together).for_each(|one| scale(self, one));
+    }
+}
+
+/// Four digits: what is fitted is known to no more.
+fn rounded(number: f64) -> u64 {
+    let unit = 10_f64.powi((number.max(1.0).log10().floor() as i32 - 3).max(0));
+    ((number / unit).round() * unit) as u64
+}
+
+fn own(machine: &mut Machine) -> Option<&mut LibraryCosts> {
+    machine.mpi_io.as_mut().map(|costs| &mut costs.own)
+}
+
+fn pioscope(machine: &mut Machine) -> Option<&mut LibraryCosts> {
+    machine.mpi_io.as_mut().map(|costs| &mut costs.pioscope)
+}
+
+fn opens(factor: Factor, one: &mut Together) {
+    factor.times([&mut one.first_open, &mut one.open, &mut one.first_close, &mut one.close]);
+}
+
+fn views(factor: Factor, one: &mut Together) {
+    factor.times([&mut one.first_view, &mut one.view]);
+}
+
+fn collective(factor: Factor, one: &mut Together) {
+    factor.time(&mut one.collective);
+}
+
+fn barrier(factor: Factor, one: &mut Together) {
+    factor.time(&mut one.barrier);
+}
+
+/// The rate and the piece of one library.
+fn exchange(factor: Factor, costs: Option<&mut LibraryCosts>) {
+    let Some(costs) = costs else { return };
+    costs.fresh.iter_mut().for_each(|fresh| factor.rate(fresh));
+    costs.piece.iter_mut().for_each(|piece| factor.time(piece));
+}
+
+/// What servers of given rates take: for reads and for writes.
+fn services(machine: &mut Machine) -> Option<(&mut Service, &mut Service)> {
+    match &mut machine.storage {
+        Storage::Striped { read, write, .. } => Some((read, write)),
+        Storage::Local { .. } | Storage::IoNodes { .. } => None,
+    }
+}
+
+fn directory(machine: &mut Machine) -> Option<[&mut Duration; 2]> {
+    match &mut machine.storage {
+        Storage::Striped { open, close, .. } | Storage::IoNodes { open, close, .. } => Some([open, close]),
+        Storage::Local { .. } => None,
+    }
+}
+
+fn server_pieces(machine: &mut Machine, factor: Factor) {
+    if let Storage::Striped { pieces: Some(pieces), .. } = &mut machine.storage {
+        factor.times([&mut pieces.read, &mut pieces.write]);
+        factor.copy(&mut pieces.server);
+    }
+}
+
+const COSTS: &[Cost] = &[
+    Cost { keys: "calls.open", scale: |machine, factor| factor.time(&mut machine.calls.open) },
+    Cost { keys: "calls.create", scale: |machine, factor| factor.time(&mut machine.calls.create) },
+    Cost { keys: "calls.close", scale: |machine, factor| factor.time(&mut machine.calls.close) },
+    Cost { keys: "calls.seek", scale: |machine, factor| factor.time(&mut machine.calls.seek) },
+    Cost { keys: "calls.resize", scale: |machine, factor| factor.time(&mut machine.calls.resize) },
+    Cost { keys: "calls.sync", scale: |machine, factor| factor.call_and_bytes(machine.calls.sync.as_mut()) },
+    Cost { keys: "calls.read.call", scale: |machine, factor| factor.call(&mut machine.calls.read) },
+    Cost {
+        keys: "calls.read.bandwidth, sizes",
+        scale: |machine, factor| factor.bytes(&mut machine.calls.read),
+    },
+    Cost { keys: "calls.write.call", scale: |machine, factor| factor.call(&mut machine.calls.write) },
+    Cost {
+        keys: "calls.write.bandwidth, sizes",
+        scale: |machine, factor| factor.bytes(&mut machine.calls.write),
+    },
+    Cost {
+        keys: "calls.new-pages",
+        scale: |machine, factor| factor.call_and_bytes(machine.calls.new_pages.as_mut()),
+    },
+    Cost {
+        keys: "nodes.copy.bandwidth",
+        scale: |machine, factor| factor.rate(&mut machine.nodes.copy.bandwidth),
+    },
+    Cost { keys: "nodes.copy.piece", scale: |machine, factor| factor.time(&mut machine.nodes.copy.piece) },
+    Cost { keys: "nodes.switch", scale: |machine, factor| factor.time(&mut machine.nodes.switch) },
+    Cost { keys: "nodes.wake", scale: |machine, factor| factor.time(&mut machine.nodes.wake) },
+    Cost {
+        keys: "messages",
+        scale: |machine, factor| {
+            let messages = &mut machine.messages;
+            factor.times([&mut messages.send, &mut messages.receive, &mut messages.local_latency]);
+        },
+    },
+    Cost {
+        keys: "network.link.bandwidth",
+        scale: |machine, factor| factor.rate(&mut machine.network.link.bandwidth),
+    },
+    Cost {
+        keys: "network.link.latency",
+        scale: |machine, factor| factor.time(&mut machine.network.link.latency),
+    },
+    Cost {
+        keys: "storage.read",
+        scale: |machine, factor| {
+            if let Some((read, _)) = services(machine) {
+                factor.time(&mut read.request);
+                factor.rate(&mut read.bandwidth);
+            }
+        },
+    },
+    Cost {
+        keys: "storage.write",
+        scale: |machine, factor| {
+            if let Some((_, write)) = services(machine) {
+                factor.time(&mut write.request);
+                factor.rate(&mut write.bandwidth);
+            }
+        },
+    },
+    Cost {
+        keys: "storage.open, close",
+        scale: |machine, factor| directory(machine).into_iter().for_each(|times| factor.times(times)),
+    },
+    Cost { keys: "storage.pieces", scale: server_pieces },
+    Cost {
+        keys: "mpi-io.own.call",
+        scale: |machine, factor| own(machine).into_iter().for_each(|costs| factor.time(&mut costs.call)),
+    },
+    Cost { keys: "mpi-io.own.fresh, piece", scale: |machine, factor| exchange(factor, own(machine)) },
+    Cost {
+        keys: "mpi-io.own.together: opens and closes",
+        scale: |machine, factor| factor.together(own(machine), opens),
+    },
+    Cost {
+        keys: "mpi-io.own.together: views",
+        scale: |machine, factor| factor.together(own(machine), views),
+    },
+    Cost {
+        keys: "mpi-io.own.together: collective",
+        scale: |machine, factor| factor.together(own(machine), collective),
+    },
+    Cost {
+        keys: "mpi-io.own.together: barrier",
+        scale: |machine, factor| factor.together(own(machine), barrier),
+    },
+    Cost {
+        keys: "mpi-io.pioscope.call",
+        scale: |machine, factor| {
+            pioscope(machine).into_iter().for_each(|costs| factor.time(&mut costs.call));
+        },
+    },
+    Cost {
+        keys: "mpi-io.pioscope.fresh, piece",
+        scale: |machine, factor| exchange(factor, pioscope(machine)),
+    },
+    Cost {
+        keys: "mpi-io.pioscope.together: opens and closes",
+        scale: |machine, factor| factor.together(pioscope(machine), opens),
+    },
+    Cost {
+        keys: "mpi-io.pioscope.together: views",
+        scale: |machine, factor| factor.together(pioscope(machine), views),
+    },
+    Cost {
+        keys: "mpi-io.pioscope.together: collective",
+        scale: |machine, factor| factor.together(pioscope(machine), collective),
+    },
+    Cost {
+        keys: "mpi-io.pioscope.together: barrier",
+        scale: |machine, factor| factor.together(pioscope(machine), barrier),
+    },
+];
+
+impl Machine {
+    /// The costs in this description: those that it has, and that are not 0.
+    pub fn costs(&self) -> impl Iterator<Item = Cost> {
+        COSTS.iter().copied().filter(|cost| self.scaled([(*cost, 2.0)]) != *self)
+    }
+
+    /// This machine with some costs taken times a factor above 0 each, rounded to four digits.
+    pub fn scaled(&self, factors: impl IntoIterator<Item = (Cost, f64)>) -> Machine {
+        let mut machine = self.clone();
+        for (cost, factor) in factors {
+            assert!(factor > 0.0 && factor.is_finite(), "{cost:?} times {factor}");
+            (cost.scale)(&mut machine, Factor(factor));
+        }
+        machine
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mpi_io::MpiIo;
+
+    /// One that has most costs of plain files.
+    fn machine() -> Machine {
+        let mut machine = Machine::built_in("sp-argonne").unwrap();
+        let time = Duration::from_picoseconds;
+        machine.storage = Storage::Local { exclusive_writes: true };
+        machine.calls.write = CallCost {
+            call: time(1_000_000),
+            bandwidth: Bandwidth::from_bytes_per_second(1_000_000_000),
+            sizes: vec![(4096, time(3_000_000)), (65536, time(41_000_000))],
+        };
+        let together = vec![Together { ranks: 2, open: time(5_000_000), ..Together::default() }];
+        machine.mpi_io = Some(MpiIo {
+            own: LibraryCosts { together, call: time(400_000), ..LibraryCosts::default() },
+            pioscope: LibraryCosts {
+                together: vec![Together { ranks: 2, ..Together::default() }],
+                ..LibraryCosts::default()
+            },
+            ..MpiIo::default()
+        });
+        machine
+    }
+
+    fn cost(machine: &Machine, keys: &str) -> Cost {
+        machine.costs().find(|cost| cost.keys == keys).unwrap_or_else(|| panic!("{keys}"))
+    }
+
+    #[test]
+    fn only_costs_that_a_description_has_are_named() {
+        let local = machine();
+        let names: Vec<_> = local.costs().map(|cost| cost.keys).collect();
+        assert!(
+            names.contains(&"calls.write.call") && names.contains(&"mpi-io.own.together: opens and closes")
+        );
+        // No server, no piece, and times of 0.
+        for missing in
+            ["storage.write", "storage.pieces", "mpi-io.own.together: views", "mpi-io.pioscope.call"]
+        {
+            assert!(!names.contains(&missing), "{missing}");
+        }
+        let striped = Machine::built_in("sp-argonne").unwrap();
+        assert!(striped.costs().any(|cost| cost.keys == "storage.write"));
+    }
+
+    #[test]
+    fn a_call_and_its_bytes_are_scaled_apart() {
+        let machine = machine();
+        let taking = |machine: &Machine, bytes| {
+            let write = &machine.calls.write;
+            write.call.picoseconds() + write.moving(bytes).picoseconds()
+        };
+        let slow_call = machine.scaled([(cost(&machine, "calls.write.call"), 3.0)]);
+        let slow_bytes = machine.scaled([(cost(&machine, "calls.write.bandwidth, sizes"), 2.0)]);
+        for bytes in [0, 1000, 4096, 30_000, 65_536, 1_000_000] {
+            let before = taking(&machine, bytes);
+            assert_eq!(taking(&slow_call, bytes), before + 2_000_000, "{bytes}");
+            assert_eq!(taking(&slow_bytes, bytes), 2 * before - 1_000_000, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn what_was_scaled_is_a_description() {
+        for name in Machine::built_in_names().map(Some).chain([None]) {
+            let machine = name.map_or_else(machine, |name| Machine::built_in(name).unwrap());
+            for cost in machine.costs() {
+                let slow = machine.scaled([(cost, 2.0)]);
+                assert_ne!(slow, machine, "{cost:?}");
+                assert_eq!(Machine::parse("slow", &slow.to_toml("")).unwrap(), slow, "{cost:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn four_digits_are_kept() {
+        assert_eq!([0.4, 12_344.0, 12_346.0, 999_960.0].map(rounded), [0, 12_340, 12_350, 1_000_000]);
+    }
+}
