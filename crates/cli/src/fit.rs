@@ -8,7 +8,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 use pio_explain::{Trouble, call_times};
 use pio_learn::{Fit, Observed, Trial};
@@ -148,10 +148,14 @@ impl RecordedRun {
     /// Where its files are.
     fn place(&self) -> Result<Here> {
         let store = self.trace.tables().note(Tables::STORE);
-        let place = store.map_or_else(|| Here::of_run(&self.trace), |store| Here::of_store(Path::new(store)));
-        place.with_context(|| {
-            format!("{} (expected a run of this host, or a machine with --machine)", self.name())
-        })
+        store.map_or_else(|| Here::of_run(&self.trace), |store| Here::of_store(Path::new(store))).map_err(
+            |error| {
+                anyhow!(
+                    "{}: {error:#} (expected a run of this host, or a machine with --machine)",
+                    self.name()
+                )
+            },
+        )
     }
 
     /// Makes sure that the machine can be that of the run.
