@@ -288,11 +288,9 @@ impl Lines {
         let mut right: Vec<f64> = self.at.iter().map(|log| -prior * log).collect();
         for line in &self.lines {
             let weight = line.weight * (far / line.after(before).abs().max(far));
-            for row in 0..count {
-                right[row] -= weight * line.slopes[row] * line.ratio;
-                for column in 0..count {
-                    matrix[row][column] += weight * line.slopes[row] * line.slopes[column];
-                }
+            for ((row, right), slope) in matrix.iter_mut().zip(&mut right).zip(&line.slopes) {
+                *right -= weight * slope * line.ratio;
+                row.iter_mut().zip(&line.slopes).for_each(|(entry, other)| *entry += weight * slope * other);
             }
         }
         (matrix, right)
@@ -329,12 +327,12 @@ fn huber(ratio: f64, far: f64) -> f64 {
 fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
     let count = right.len();
     for row in 0..count {
-        for below in row + 1..count {
-            let factor = matrix[below][row] / matrix[row][row];
-            for column in row..count {
-                matrix[below][column] -= factor * matrix[row][column];
-            }
-            right[below] -= factor * right[row];
+        let (above, below) = matrix.split_at_mut(row + 1);
+        let pivot = &above[row];
+        for (line, place) in below.iter_mut().zip(row + 1..) {
+            let factor = line[row] / pivot[row];
+            line.iter_mut().zip(pivot).for_each(|(entry, above)| *entry -= factor * above);
+            right[place] -= factor * right[row];
         }
     }
     for row in (0..count).rev() {
