@@ -200,7 +200,7 @@ pub(crate) fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<En
             let mut options = job.options(trace, Some(&recorder));
             options.preload.push(apply.shim.clone());
             options.environment.extend(apply.settings());
-            options.settings.notes = notes;
+            options.settings.notes.extend(notes);
             record::record(&options, job.quiet)?
         }
         None => {

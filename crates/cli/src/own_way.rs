@@ -5,8 +5,8 @@ use std::path::Path;
 
 use pio_machine::Machine;
 use pio_mpi::{Family, Library};
-use pio_plan::Strategy;
-use pio_trace::Tables;
+use pio_plan::{Hints, Strategy};
+use pio_trace::{GivenHints, Tables};
 
 /// What an MPI library does by itself, as a strategy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) struct OwnWay {
 
 /// What the MPI library of a trace's program does by itself; where the trace does not name it, ROMIO's way is taken.
 pub(crate) fn of_trace(tables: &Tables) -> OwnWay {
-    match tables.mpi_library() {
+    let mut own = match tables.mpi_library() {
         Some(library) => {
             OwnWay { strategy: way_of(library), why: format!("The program's MPI is {library}.") }
         }
@@ -27,7 +27,11 @@ pub(crate) fn of_trace(tables: &Tables) -> OwnWay {
             let strategy = Strategy::Romio;
             OwnWay { strategy, why: "The trace does not name its MPI library: ROMIO is assumed.".to_owned() }
         }
+    };
+    if !GivenHints::of(tables).is_empty() {
+        own.why.push_str(" It gives hints of its own, which come first (pioscope explain lists them).");
     }
+    own
 }
 
 /// By a note of [`note`]: all but Open MPI have ROMIO.
@@ -48,6 +52,16 @@ pub(crate) fn note(mpicc: &Path, command: &[OsString]) -> Option<String> {
         Family::Mpich => "MPICH",
     };
     Some(format!("{family} ({name})"))
+}
+
+/// What a trace says of the hints of the file that `ROMIO_HINTS` names in the environment of a job, or of the site's own: those that
+/// a program and its launcher leave open. None if there is no such file, or nothing in it.
+pub(crate) fn site_hints_note() -> Option<String> {
+    let named = std::env::var_os(Hints::SITE_VARIABLE).and_then(|path| std::fs::read_to_string(path).ok());
+    let text = named.or_else(|| std::fs::read_to_string(Hints::SITE_FILE).ok())?;
+    let words: Vec<String> =
+        Hints::of_site_file(&text).iter().map(|(key, value)| format!("{key}={value}")).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 /// Says so where a machine's costs of MPI-IO were measured under another MPI library than a program's: they differ by far.

@@ -13,7 +13,7 @@ use pio_mpi::Chosen;
 use pio_record::{Filter, Look, Options, Outcome, PathRule, Ranks, Settings, Summary};
 use pio_report::units;
 use pio_scratch::Scratch;
-use pio_trace::Layer;
+use pio_trace::{Layer, Tables};
 
 use crate::mpi::{self, Shim};
 use crate::own_way;
@@ -162,6 +162,11 @@ impl Job {
                 measure: true,
                 cache: mpi::user_cache(),
                 mpi_library: mpi.and_then(|shim| own_way::note(&shim.mpicc, &self.command)),
+                notes: mpi
+                    .and_then(|_| own_way::site_hints_note())
+                    .map(|hints| (Tables::SITE_HINTS.to_owned(), hints))
+                    .into_iter()
+                    .collect(),
                 ..Settings::default()
             },
             ..Options::default()

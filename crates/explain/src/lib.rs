@@ -22,6 +22,7 @@ mod comparison;
 pub mod counted;
 mod explanation;
 pub mod findings;
+mod notes;
 mod operations;
 mod order;
 mod pass;

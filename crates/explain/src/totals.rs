@@ -10,6 +10,7 @@ use crate::collectives::MpiIoTime;
 use crate::explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, IoTime, LayerTable, ProcessStatistics,
 };
+use crate::notes;
 use crate::operations::{OperationTable, OperationView};
 use crate::pattern::{Access, Cursors, Pattern, Patterns};
 use crate::rhythm::Rhythm;
@@ -265,7 +266,7 @@ impl<'a> Totals<'a> {
         }
         Explanation {
             job: self.tables.job.clone(),
-            notes: self.tables.notes.clone(),
+            notes: notes::of(self.tables),
             is_mpi: self.tables.processes.iter().any(|process| process.rank.is_some()),
             process_count,
             events: self.events,

@@ -80,6 +80,26 @@ impl Hints {
     /// Default size of a buffer to sieve writes in, bytes: ROMIO's.
     pub const DEFAULT_IND_WR_BUFFER_SIZE: u64 = 512 << 10;
 
+    /// Names a file of hints for all programs, as ROMIO knows it,
+    pub const SITE_VARIABLE: &str = "ROMIO_HINTS";
+    /// and where it is if nothing names it.
+    pub const SITE_FILE: &str = "/etc/romio-hints";
+
+    /// The keys and values in such a file, as ROMIO reads it: a hint a line, key and value with blanks between; other lines, and
+    /// those that begin with `#`, are passed over. Of several with one key the first counts.
+    pub fn of_site_file(text: &str) -> Vec<(&str, &str)> {
+        let mut pairs: Vec<(&str, &str)> = Vec::new();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
+            if let (Some(key), Some(value), None) = (words.next(), words.next(), words.next())
+                && pairs.iter().all(|(known, _)| *known != key)
+            {
+                pairs.push((key, value));
+            }
+        }
+        pairs
+    }
+
     /// Sets the hint `key`. Whether it is one of ours: MPI lets a program give hints that an implementation does not know.
     ///
     /// # Errors
@@ -125,6 +145,23 @@ impl Hints {
         Ok(hints)
     }
 
+    /// Of hints that a program gives, those that are ours. What makes no sense, or is unknown, is passed over, as MPI wants it.
+    pub fn of_program<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Hints {
+        let mut hints = Hints::default();
+        for (key, value) in pairs {
+            if let Ok(false) = hints.set(key, value) {
+                let _ = hints.own.set(key, value);
+            }
+        }
+        hints
+    }
+
+    /// All hints that are set, as key and value.
+    pub fn all_pairs(&self) -> Vec<(&'static str, String)> {
+        let pairs = self.pairs().into_iter().map(|(key, value)| (key, value.to_string()));
+        pairs.chain(self.own.pairs()).collect()
+    }
+
     /// These hints, completed by `others` where nothing is set.
     pub fn or(&self, others: &Hints) -> Hints {
         Hints {
@@ -156,8 +193,7 @@ impl Hints {
     /// The same in the form that [`Hints::parse`] reads.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
-        let pairs = self.pairs().into_iter().map(|(key, value)| (key, value.to_string()));
-        for (key, value) in pairs.chain(self.own.pairs()) {
+        for (key, value) in self.all_pairs() {
             let separator = if text.is_empty() { "" } else { "," };
             let _ = write!(text, "{separator}{key}={value}");
         }
@@ -202,6 +238,13 @@ mod tests {
         assert_eq!(Hints::parse(&hints.to_text()).unwrap(), hints);
         let own = "cb_nodes=2,romio_cb_read=automatic,romio_ds_write=disable,cb_config_list=*:2";
         assert_eq!(Hints::parse(own).unwrap().to_text(), own);
+    }
+
+    #[test]
+    fn what_a_program_says_is_followed_as_far_as_it_makes_sense() {
+        let given =
+            [("cb_nodes", "2"), ("cb_nodes", "many"), ("romio_ds_write", "disable"), ("colour", "red")];
+        assert_eq!(Hints::of_program(given).to_text(), "cb_nodes=2,romio_ds_write=disable");
     }
 
     #[test]

@@ -118,9 +118,11 @@ static void *find_predefined(void **place, const char *name) {
     })
 #define WORLD ((MPI_Comm)PREDEFINED("ompi_mpi_comm_world"))
 #define NO_DATATYPE ((MPI_Datatype)PREDEFINED("ompi_mpi_datatype_null"))
+#define NO_INFO ((MPI_Info)PREDEFINED("ompi_mpi_info_null"))
 #else
 #define WORLD MPI_COMM_WORLD
 #define NO_DATATYPE MPI_DATATYPE_NULL
+#define NO_INFO MPI_INFO_NULL
 #endif
 
 /* The POSIX recorder. */
@@ -134,6 +136,7 @@ SERVICE(operation_end)
 SERVICE(operation_resume)
 SERVICE(define_datatype)
 SERVICE(define_view)
+SERVICE(give_hints)
 SERVICE(set_rank)
 SERVICE(aborted)
 
@@ -152,10 +155,11 @@ __attribute__((constructor)) static void find_services(int count, char **argumen
     FIND(operation_resume);
     FIND(define_datatype);
     FIND(define_view);
+    FIND(give_hints);
     FIND(set_rank);
     FIND(aborted);
     present = io_begin && io_end && message_begin && message_end && operation_begin && operation_end && operation_resume &&
-              define_datatype && define_view && set_rank && aborted;
+              define_datatype && define_view && give_hints && set_rank && aborted;
 }
 
 /* Sizes ------------------------------------------------------------------------------------------------------------ */
@@ -275,6 +279,42 @@ static void remove_file(struct open_file *gone) {
     free(gone);
 }
 
+/* Hints ------------------------------------------------------------------------------------------------------------ */
+
+/* The value of a key, with a zero byte behind it; false if it is not set, or does not fit. */
+static bool value_of(MPI_Info info, const char *key, char *value, size_t room) {
+    int flag = 0;
+    if (room <= MPI_MAX_INFO_VAL)
+        return false;
+#if MPI_VERSION >= 4
+    int length = MPI_MAX_INFO_VAL + 1;
+    return NEXT(MPI_Info_get_string)(info, key, &length, value, &flag) == MPI_SUCCESS && flag;
+#else
+    return NEXT(MPI_Info_get)(info, key, MPI_MAX_INFO_VAL, value, &flag) == MPI_SUCCESS && flag;
+#endif
+}
+
+/* Records the hints of an info object, as far as they fit: those that are known do. */
+static void record_hints(uint32_t file, MPI_Info info) {
+    char text[4 * (MPI_MAX_INFO_KEY + MPI_MAX_INFO_VAL)], key[MPI_MAX_INFO_KEY + 1];
+    size_t length = 0;
+    int keys = 0;
+    if (info == NO_INFO || NEXT(MPI_Info_get_nkeys)(info, &keys) != MPI_SUCCESS)
+        return;
+    for (int i = 0; i < keys; i++) {
+        if (NEXT(MPI_Info_get_nthkey)(info, i, key) != MPI_SUCCESS)
+            continue;
+        size_t key_bytes = strnlen(key, MPI_MAX_INFO_KEY) + 1;
+        if (key_bytes >= sizeof text - length ||
+            !value_of(info, key, text + length + key_bytes, sizeof text - length - key_bytes))
+            continue;
+        memcpy(text + length, key, key_bytes);
+        length += key_bytes;
+        length += strlen(text + length) + 1;
+    }
+    give_hints(file, text, length);
+}
+
 /* Calls that move no data ------------------------------------------------------------------------------------------ */
 
 /* A call on an open file: `next_call` yields `error`. */
@@ -307,6 +347,7 @@ EXPORT int MPI_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info inf
                              .ranks = (uint32_t)ranks,
                              .position = PIO_NO_OFFSET,
                              .path = path};
+    record_hints(io.file, info);
     uint64_t operation;
     void *record = io_begin(&io, &operation);
     int error = NEXT(MPI_File_open)(comm, name, mode, info, file);
@@ -359,6 +400,7 @@ EXPORT int MPI_File_set_view(MPI_File file, MPI_Offset displacement, MPI_Datatyp
                              .flags = PIO_COLLECTIVE,
                              .file = entry->number,
                              .view = view};
+    record_hints(entry->number, info);
     uint64_t operation;
     void *record = io_begin(&io, &operation);
     int error = NEXT(MPI_File_set_view)(file, displacement, etype, filetype, representation, info);
@@ -368,6 +410,14 @@ EXPORT int MPI_File_set_view(MPI_File file, MPI_Offset displacement, MPI_Datatyp
     }
     io_end(record, outcome_of(error, 0));
     return error;
+}
+
+/* Not recorded as a call: what it says is. */
+EXPORT int MPI_File_set_info(MPI_File file, MPI_Info info) {
+    struct open_file *entry = find_file(file);
+    if (entry != NULL)
+        record_hints(entry->number, info);
+    return NEXT(MPI_File_set_info)(file, info);
 }
 
 /* Where the individual file pointer stands, in data bytes of the view. */

@@ -164,6 +164,22 @@ EXPORT uint64_t pioscope_define_view(uint64_t displacement, uint64_t etype_bytes
     return id;
 }
 
+EXPORT void pioscope_give_hints(uint32_t file, const char *hints, size_t length) {
+    if (!recording() || length == 0 || length > PIO_CHUNK_BYTES - 2 * PIO_UNIT_BYTES)
+        return;
+    int saved = errno;
+    unsigned units = 1 + (unsigned)((length + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
+    struct pio_record *record = pio_reserve(units);
+    if (record != NULL) {
+        record->fd = (int32_t)file;
+        record->start_ns = now_ns();
+        record->size = length;
+        memcpy(record + 1, hints, length);
+        publish(record, PIO_RECORD_HINTS, units, 0);
+    }
+    errno = saved;
+}
+
 EXPORT void pioscope_set_rank(int32_t rank, int32_t ranks) {
     int saved = errno;
     if (recording() && is_owner() && pio_spool_is_open()) {

@@ -64,6 +64,10 @@ void pioscope_io_end(void *record, int64_t result);
 uint64_t pioscope_define_datatype(const unsigned char *description, size_t length);
 uint64_t pioscope_define_view(uint64_t displacement, uint64_t etype_bytes, uint64_t filetype);
 
+/* The program gave these hints for a file of its number: key, value, key, value, …, each with a zero byte behind it. Of a key that is
+ * given several times the last value counts. */
+void pioscope_give_hints(uint32_t file, const char *hints, size_t length);
+
 /* Rank in and size of MPI_COMM_WORLD. */
 void pioscope_set_rank(int32_t rank, int32_t ranks);
 

@@ -69,6 +69,8 @@
 #define PIO_RECORD_VIEW 0xf003u     /* a view: offset = its id, payload pio_view */
 #define PIO_RECORD_NOTHING 0xf005u  /* a record that was taken back */
 #define PIO_RECORD_NAME 0xf004u     /* a path that calls name: offset = its id, size = its length, which follows */
+#define PIO_RECORD_HINTS 0xf006u    /* hints for an MPI file: fd = its number, size = length of what follows: key, value, key, …,
+                                       each with a zero byte behind it */
 
 /* No offset was given: the call worked at the descriptor's own position. Calls without a descriptor have the id of their
  * path there, or this. */

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use pio_trace::{
-    Call, Calls, CallsByKind, Event, File, FileId, Flags, Handle, HandleId, LargeRequests, Layer, Losses, Op,
-    PageFaults, Process, ProcessId, ProcessorWait, Stripes, Tables, Target, TraceWriter, Unseen,
+    Call, Calls, CallsByKind, Event, File, FileId, Flags, GivenHints, Handle, HandleId, LargeRequests, Layer,
+    Losses, Op, PageFaults, Process, ProcessId, ProcessorWait, Stripes, Tables, Target, TraceWriter, Unseen,
 };
 
 use crate::error::Error;
@@ -379,6 +379,7 @@ fn fill_tables(
     let ends = process_ends(members);
     let mut files = HashMap::new();
     let mut collectives = HashMap::new();
+    let mut hints = Hints::default();
     let mut states = Vec::new();
     for (index, member) in members.iter_mut().enumerate() {
         let process = ProcessId(index as u32);
@@ -412,7 +413,11 @@ fn fill_tables(
             } else {
                 0
             };
-            library_files.insert((layer, number), add(&file.path, file.ranks, collective));
+            let handle = add(&file.path, file.ranks, collective);
+            library_files.insert((layer, number), handle);
+            if let Some(given) = member.survey.hints.get(&number).filter(|_| layer == Layer::MpiIo) {
+                hints.add(handle, collective, given);
+            }
         }
         let open_files =
             member.survey.open_files.iter().map(|file| (add(&file.path, 1, 0), file.position)).collect();
@@ -424,7 +429,39 @@ fn fill_tables(
             operations: Operations::default(),
         });
     }
+    tables.notes.extend(hints.notes());
     (states, files)
+}
+
+/// Hints that programs gave, each collective open's once.
+#[derive(Default)]
+struct Hints {
+    given: Vec<GivenHints>,
+    /// By collective open: those of its first rank.
+    firsts: HashMap<u64, usize>,
+}
+
+impl Hints {
+    /// Those of a handle: of a key that was given several values, the last.
+    fn add(&mut self, handle: HandleId, collective: u64, given: &[(u64, Vec<(String, String)>)]) {
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for (key, value) in given.iter().flat_map(|(_, pairs)| pairs) {
+            match pairs.iter_mut().find(|(known, _)| known == key) {
+                Some((_, known)) => known.clone_from(value),
+                None => pairs.push((key.clone(), value.clone())),
+            }
+        }
+        let first = self.firsts.get(&collective).filter(|_| collective != 0);
+        if pairs.is_empty() || first.is_some_and(|first| self.given[*first].pairs == pairs) {
+            return;
+        }
+        self.firsts.entry(collective).or_insert(self.given.len());
+        self.given.push(GivenHints { handle, pairs });
+    }
+
+    fn notes(self) -> impl Iterator<Item = (String, String)> {
+        self.given.into_iter().map(|given| (GivenHints::NOTE.to_owned(), given.to_string()))
+    }
 }
 
 /// Paths that calls name take at most so much of a trace's tables, which may be 256 MiB.

@@ -19,8 +19,8 @@ pub(crate) const DATATYPE: u16 = 0xf002;
 pub(crate) const VIEW: u16 = 0xf003;
 /// A path that calls name.
 pub(crate) const NAME: u16 = 0xf004;
-/// A record that was taken back.
-pub(crate) const NOTHING: u16 = 0xf005;
+/// Hints for a file of MPI-IO; the last of the recorder's own. The one before is a record that was taken back.
+pub(crate) const HINTS: u16 = 0xf006;
 
 /// No offset was given: the call worked at the descriptor's own position, or on a name that is not known.
 pub(crate) const NO_OFFSET: u64 = u64::MAX;
@@ -321,7 +321,7 @@ impl<'a> Iterator for Records<'a> {
         let units = usize::from((word >> 16) as u8);
         let bytes = units * if is_short { SHORT_UNIT_BYTES } else { UNIT_BYTES };
         let number = word as u16;
-        let known = (ADOPT..=NOTHING).contains(&number) || pio_trace::Call::from_number(number).is_some();
+        let known = (ADOPT..=HINTS).contains(&number) || pio_trace::Call::from_number(number).is_some();
         let decoded = (bytes > 0 && bytes <= self.bytes.len() && known)
             .then(|| self.bytes.split_at(bytes))
             .and_then(|(record, rest)| {
@@ -444,6 +444,13 @@ impl Record {
         Some((start, payload.get(..usize::try_from(self.think_ns).ok()?)?))
     }
 
+    /// The hints: keys and values.
+    pub(crate) fn hints(&self, payload: &[u8]) -> Option<Vec<(String, String)>> {
+        let text = payload.get(..usize::try_from(self.size).ok()?)?.strip_suffix(&[0])?;
+        let texts: Vec<String> = text.split(|byte| *byte == 0).map(printable).collect();
+        Some(texts.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect())
+    }
+
     /// Displacement, bytes of the etype, id of the filetype.
     pub(crate) fn view_parts(&self, payload: &[u8]) -> Option<(u64, u64, u64)> {
         (payload.len() >= UNIT_BYTES).then(|| (u64_at(payload, 0), u64_at(payload, 8), u64_at(payload, 16)))
@@ -481,6 +488,11 @@ impl Header {
             command: command(&bytes[COMMAND..COMMAND + command_bytes]),
         }
     }
+}
+
+/// A key or value without what would make it two lines of a note.
+fn printable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace(char::is_control, " ")
 }
 
 fn command(bytes: &[u8]) -> String {

@@ -39,6 +39,8 @@ pub(crate) struct Survey {
     timelines: HashMap<i32, Vec<(u64, usize)>>,
     /// By layer and the process's own number, which is in order of opening.
     pub library_files: BTreeMap<(Layer, i32), LibraryFile>,
+    /// By the same number: hints that the program gave for a file of MPI-IO, in order of time.
+    pub hints: BTreeMap<i32, Vec<(u64, Vec<(String, String)>)>>,
     /// Chunks of each thread, in order, and when the first call in them began: of whole records and of short ones.
     pub threads: BTreeMap<(u32, bool), (u64, Vec<Chunk>)>,
     /// This process's ids of layouts.
@@ -83,6 +85,10 @@ impl Survey {
                         survey.layouts.uses(record.view, record.memory);
                     }
                 }
+                if record.call == spool::HINTS {
+                    let given = record.hints(payload).map(|pairs| (record.start_ns, pairs));
+                    survey.hints.entry(record.fd).or_default().extend(given);
+                }
                 if record.call == spool::NAME {
                     survey.names.extend(record.path(payload).map(|path| (record.offset, path)));
                 }
@@ -103,6 +109,7 @@ impl Survey {
             chunks.sort_by_key(|chunk| (chunk.sequence, chunk.offset));
             chunks.dedup_by_key(|chunk| chunk.sequence);
         }
+        survey.hints.values_mut().for_each(|given| given.sort_by_key(|(at_ns, _)| *at_ns));
         changes.sort_by_key(|change| change.at_ns);
         survey.apply(changes);
         Ok(survey)

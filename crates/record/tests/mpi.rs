@@ -10,7 +10,7 @@ use common::{Job, compile, counts, folder, record_in};
 use pio_layout::{Datatype, Order, View};
 use pio_mpi::{Commands, Family};
 use pio_record::{MPI_SHIM, compile_shim};
-use pio_trace::{Call, Event, Flags, Layer, Op, Target};
+use pio_trace::{Call, Event, Flags, GivenHints, Layer, Op, Target};
 
 const LOCAL: u64 = 8;
 const RANKS: u64 = 4;
@@ -207,4 +207,28 @@ fn an_operation_that_never_returned_is_unfinished() {
     assert_eq!(last.result, 0);
     assert!(before.iter().all(|e| !e.flags.contains(Flags::UNFINISHED)));
     assert!(job.outcome.summary.unfinished >= 1);
+}
+
+#[test]
+fn hints_of_the_program_are_kept() {
+    let Some(mpi) = mpi() else { return };
+    let folder = folder();
+    let (program, shim) = build(&mpi, "hints", folder.path());
+    let mut words = mpi.launch(2);
+    words.extend([program.into(), folder.path().into()]);
+    let job = record_in(folder, words, |options| options.mpi_shim = Some(shim));
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    let tables = job.trace.tables();
+    let given: Vec<(&str, u32, String)> = GivenHints::of(tables)
+        .into_iter()
+        .map(|given| {
+            let path = &tables.file_of(given.handle).expect("a file").path;
+            let process = tables.handles[given.handle.index()].process;
+            (path.rsplit('/').next().unwrap_or_default(), process.0, given.words())
+        })
+        .collect();
+    // Of what both ranks gave, one note; the last value of a key counts.
+    let alike = "cb_nodes=1, cb_config_list=*:1,*:2, my colour=red, romio_cb_write=enable";
+    let other = |device: u32| format!("start_iodevice={device}, cb_nodes=1, romio_cb_write=enable");
+    assert_eq!(given, [("alike", 0, alike.to_owned()), ("other", 0, other(0)), ("other", 1, other(1))]);
 }

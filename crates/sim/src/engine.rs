@@ -16,6 +16,7 @@ use pio_machine::{Duration, Machine};
 use pio_plan::{Direction, Hints, Site, Strategy, Views};
 use pio_trace::HandleId;
 
+mod hints_in_force;
 mod locks;
 mod meetings;
 mod messages;
@@ -39,6 +40,7 @@ use crate::process::{Delivery, Process, Then};
 use crate::processors::{Processors, RankTurn};
 use crate::server::Part;
 use crate::workload::Workload;
+use hints_in_force::HintsInForce;
 use store_requests::StoreLinks;
 
 /// What can be chosen beside machine and strategy.
@@ -150,6 +152,7 @@ struct Engine<'a> {
     workload: &'a Workload,
     strategy: Strategy,
     hints: &'a Hints,
+    hints_in_force: HintsInForce,
     cpu_speed: f64,
     ranks_per_node: u32,
     now: Time,
@@ -296,8 +299,15 @@ impl<'a> Engine<'a> {
         let site = |members: &Vec<u32>| sites::of_group(machine, &processes, members);
         let sites = workload.groups.iter().map(site).collect();
         let made = workload.made_files();
+        let hints_in_force = HintsInForce::new(workload, strategy, hints);
         let file = |index: usize| FileState {
-            dealt: sites::dealt(machine, strategy, hints, &workload.files[index].path, index),
+            dealt: sites::dealt(
+                machine,
+                strategy,
+                hints_in_force.of_file(index as u32),
+                &workload.files[index].path,
+                index,
+            ),
             writer: None,
             waiting: VecDeque::new(),
             locks: locks::Locks::default(),
@@ -324,6 +334,7 @@ impl<'a> Engine<'a> {
             events: Events::new(),
             sites,
             files: (0..workload.files.len()).map(file).collect(),
+            hints_in_force,
             files_wanted: Vec::new(),
             network: network::described(&machine.network, hardware.nodes(), SEED)?,
             cargo: Slab::new(),

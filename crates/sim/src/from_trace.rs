@@ -18,8 +18,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pio_layout::View;
 use pio_machine::Duration;
-use pio_plan::Direction;
-use pio_trace::{Call, Event, Flags, HandleId, Layer, Op, ProcessorWait, Tables, Target, Trace, ViewId};
+use pio_plan::{Direction, Hints};
+use pio_trace::{
+    Call, Event, Flags, GivenHints, HandleId, Layer, Op, ProcessorWait, Tables, Target, Trace, ViewId,
+};
 
 use crate::error::SimError;
 use crate::workload::{Open, Step, What, Workload};
@@ -145,11 +147,13 @@ impl<'t> Reader<'t> {
         let workload = Workload {
             name: tables.job.clone(),
             files: tables.files.clone(),
-            handles,
             views,
             groups,
             programs: vec![Vec::new(); count],
             stretches: Vec::new(),
+            hints: hints_of(tables, &handles),
+            site_hints: Hints::of_program(tables.site_hints()),
+            handles,
         };
         let (last_end_ns, used_ns) = (vec![0; count], vec![0; count]);
         let (last_mpi, inner, together) = (vec![(0, 0); count], BTreeSet::new(), vec![Vec::new(); count]);
@@ -372,6 +376,19 @@ fn handles_of(tables: &Tables, survey: &Survey, ranks: &BTreeMap<u32, u32>) -> (
     (opens, lists)
 }
 
+/// The hints that the program gave, by collective open: those of the first rank count, which the others are to give alike.
+fn hints_of(tables: &Tables, handles: &[Open]) -> BTreeMap<u64, Hints> {
+    let mut hints = BTreeMap::new();
+    for given in GivenHints::of(tables) {
+        let Some(open) = handles.get(given.handle.index()).filter(|open| open.group.is_some()) else {
+            continue;
+        };
+        let pairs = given.pairs.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        hints.entry(open.collective).or_insert_with(|| Hints::of_program(pairs));
+    }
+    hints
+}
+
 /// A collective call of MPI in which the ranks wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Together {
@@ -424,6 +441,38 @@ mod tests {
             start_ns: 0,
             end_ns: Some(end_ns),
         }
+    }
+
+    #[test]
+    fn hints_that_the_program_gave_are_its_first_ranks() {
+        let handle = |rank| Handle { file: FileId(0), process: ProcessId(rank), ranks: 2, collective: 7 };
+        let given = |handle, pairs: &[(&str, &str)]| {
+            let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+            let given = GivenHints { handle: HandleId(handle), pairs: pairs.iter().map(pair).collect() };
+            (GivenHints::NOTE.to_owned(), given.to_string())
+        };
+        let site = (Tables::SITE_HINTS.to_owned(), "cb_nodes=8, striping_unit=4096".to_owned());
+        let tables = Tables {
+            processes: vec![process(100), Process { rank: Some(1), pid: 2, ..process(100) }],
+            files: vec![File { path: "/f".into() }],
+            handles: vec![handle(0), handle(1)],
+            notes: vec![
+                given(0, &[("cb_nodes", "1"), ("romio_cb_write", "enable"), ("colour", "red")]),
+                given(1, &[("cb_nodes", "2")]),
+                given(9, &[("cb_nodes", "3")]),
+                site,
+            ],
+            ..Tables::default()
+        };
+        let open = |rank: u32| Event {
+            handle: Some(HandleId(rank)),
+            elapsed_ns: 5,
+            ..Event::new(Call::MpiFileOpen, ProcessId(rank), 10)
+        };
+        let workload = workload_of(tables, &[open(0), open(1)]);
+        let texts: Vec<_> = workload.hints.iter().map(|(open, hints)| (*open, hints.to_text())).collect();
+        assert_eq!(texts, [(7, "cb_nodes=1,romio_cb_write=enable".to_owned())]);
+        assert_eq!(workload.site_hints.to_text(), "cb_nodes=8,striping_unit=4096");
     }
 
     fn workload_of(tables: Tables, events: &[Event]) -> Workload {

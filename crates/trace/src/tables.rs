@@ -113,6 +113,15 @@ impl Tables {
     /// Name of the note that names the description of the I/O servers that held all files; none if there were none.
     pub const STORE: &str = "store";
 
+    /// Name of the note with the hints of the file that `ROMIO_HINTS` named, as [`Tables::site_hints`] reads them.
+    pub const SITE_HINTS: &str = "hints of the site";
+
+    /// The hints of the file that `ROMIO_HINTS` named where the program was recorded, as key and value.
+    pub fn site_hints(&self) -> impl Iterator<Item = (&str, &str)> {
+        let words = self.note(Tables::SITE_HINTS).unwrap_or_default().split(", ");
+        words.filter_map(|word| word.split_once('='))
+    }
+
     /// What the first note of this name says; none if there is no such.
     pub fn note(&self, name: &str) -> Option<&str> {
         self.notes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())

@@ -75,9 +75,8 @@ fn compare(place: &Place, mpi: &Commands, name: &str, strategy: &str, ranks: u32
     record.arg("./twins").arg(&data).arg(FILE_BLOCK);
     place.run(record.env("ROMIO_HINTS", place.join(&format!("{name}.hints")))).succeeds();
     fs::create_dir(place.join(name)).unwrap();
-    let mut words = vec!["predict", &trace, "-m", "node.toml", "-s", strategy, "-o", name];
-    words.extend([hints].iter().filter(|hints| !hints.is_empty()).flat_map(|hints| ["--hints", hints]));
-    place.pioscope(words).succeeds();
+    // The trace says with which hints the library ran.
+    place.pioscope(["predict", &trace, "-m", "node.toml", "-s", strategy, "-o", name]).succeeds();
     let predicted = requests(&place.join(&format!("{name}/{name}-here-{strategy}.pio")));
     let real = requests(&place.join(&trace));
     assert_eq!(real.len(), predicted.len(), "{name}");
@@ -123,6 +122,64 @@ fn ompio_makes_the_requests_that_are_predicted() {
         let place = scene(mpi, FILES);
         for ranks in [1, 2, 4, 8] {
             compare(&place, mpi, &format!("default-{index}-{ranks}"), "ompio", ranks, "");
+        }
+    }
+}
+
+/// Gives the hint of its second argument; the ranks' parts of the file are interleaved.
+const HINTED: &str = r#"
+#include <mpi.h>
+#include <string.h>
+int main(int argc, char **argv) {
+    static char data[1024];
+    int rank, ranks;
+    MPI_File file;
+    MPI_Info info;
+    MPI_Datatype filetype;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "romio_cb_write", argv[2]);
+    MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_WRONLY, info, &file);
+    MPI_Type_vector(64, 16, 16 * ranks, MPI_BYTE, &filetype);
+    MPI_Type_commit(&filetype);
+    MPI_File_set_view(file, 16 * rank, MPI_BYTE, filetype, "native", MPI_INFO_NULL);
+    MPI_File_write_all(file, data, 1024, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+    MPI_Finalize();
+    return 0;
+}
+"#;
+
+/// The program's own hints come before those of the command line, as when strategies are applied.
+#[test]
+fn hints_that_the_program_gives_are_followed() {
+    let Some(mpi) = mpis(Family::Mpich, ".mpich").into_iter().next() else { return };
+    let place = scene(&mpi, FILES);
+    place.compile(&mpi.mpicc, "hinted", HINTED, &[]);
+    // One writes all at once, or each rank sieves for itself: reads, changes and writes back.
+    for (switch, expected_reads) in [("enable", false), ("disable", true)] {
+        let trace = format!("{switch}.pio");
+        let mut record = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+        record.args(["record", "-o", &trace, "--mpicc"]).arg(&mpi.mpicc).arg("--").args(mpiexec(&mpi, 2));
+        place.run(record.args(["./hinted", &format!("{switch}.dat"), switch])).succeeds();
+        let explained = place.pioscope(["explain", &trace]).succeeds();
+        let told = format!("{switch}.dat: romio_cb_write={switch}\n");
+        assert!(
+            explained.out.contains("hints given for ") && explained.out.contains(&told),
+            "{}",
+            explained.out
+        );
+        let words =
+            ["predict", &trace, "-m", "node.toml", "-s", "romio", "--hints", "romio_cb_write=automatic"];
+        let predicted = place.pioscope(words).succeeds();
+        let out = predicted.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(out.contains("It gives hints of its own, which come first"), "{out}");
+        for trace in [place.join(&trace), place.join(&format!("{switch}-here-romio.pio"))] {
+            let requests = requests(&trace);
+            let reads = requests.values().flatten().any(|(op, ..)| *op == Op::Read);
+            assert!(!requests.is_empty() && reads == expected_reads, "{}: {requests:?}", trace.display());
         }
     }
 }

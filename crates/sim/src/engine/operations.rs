@@ -52,7 +52,8 @@ impl Engine<'_> {
         let number = self.views_set.get(&(rank, open.collective)).copied().unwrap_or(0);
         let rounds = self.views.get(&open.collective);
         let views = number.checked_sub(1).and_then(|number| rounds?.get(number));
-        site.context(views.unwrap_or(&Views::WHOLE), self.hints, direction)
+        let hints = self.hints_in_force.of_open(open.collective);
+        site.context(views.unwrap_or(&Views::WHOLE), hints, direction)
     }
 
     /// Sets a rank's view, and tells the others if the strategy does that.

@@ -1,6 +1,6 @@
 //! What happens, as a trace.
 
-use pio_trace::{Call, Event, ProcessId, Tables};
+use pio_trace::{Call, Event, GivenHints, HandleId, ProcessId, Tables};
 
 use super::Engine;
 use crate::kernel::Time;
@@ -42,14 +42,27 @@ impl Engine<'_> {
         let below = workload.handles.iter().filter(|open| open.group.is_some());
         handles.extend(below.map(|open| handle(open, true)));
         let note = |key: &str, value: String| (key.to_owned(), value);
+        let given = workload.hints.iter().filter_map(|(collective, hints)| {
+            let opened = workload.handles.iter().position(|open| open.collective == *collective)?;
+            let pairs = hints.all_pairs().into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+            let given = GivenHints { handle: HandleId(opened as u32), pairs };
+            Some(note(GivenHints::NOTE, given.to_string()))
+        });
+        let site = workload.site_hints.all_pairs();
+        let site: Vec<String> = site.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let site = (!site.is_empty()).then(|| note(Tables::SITE_HINTS, site.join(", ")));
         Tables {
             job: format!("{} on {}", workload.name, self.machine.name),
-            notes: vec![
+            notes: [
                 note("simulator", format!("pio-sim {}", env!("CARGO_PKG_VERSION"))),
                 note("machine", self.machine.name.clone()),
                 note(Tables::STRATEGY, self.strategy.to_string()),
                 note(Tables::HINTS, self.hints.to_text()),
-            ],
+            ]
+            .into_iter()
+            .chain(given)
+            .chain(site)
+            .collect(),
             epoch_ns: 0,
             processes: (0..workload.ranks()).map(process).collect(),
             files: workload.files.clone(),

@@ -1,11 +1,11 @@
 //! A workload: for each rank, step by step, what it computes and calls.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use pio_layout::View;
 use pio_machine::Duration;
-use pio_plan::Direction;
+use pio_plan::{Direction, Hints};
 use pio_trace::{Call, File, HandleId, ViewId};
 
 use crate::error::SimError;
@@ -28,6 +28,10 @@ pub struct Workload {
     /// For how long each rank uses a processor between calls before it waits for something that is not simulated, and gives
     /// its processor away for that moment; empty, or none for a rank, where that is not known.
     pub stretches: Vec<Option<Duration>>,
+    /// The hints that the program gives to MPI-IO, for each collective open with any.
+    pub hints: BTreeMap<u64, Hints>,
+    /// The hints of the file that `ROMIO_HINTS` names: what the program and whoever carries out its MPI-IO leave open.
+    pub site_hints: Hints,
 }
 
 /// One open of one file by one rank.

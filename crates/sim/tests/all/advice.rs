@@ -27,7 +27,7 @@ fn workload(ranks: u32, together: bool, calls: impl Fn(u32, HandleId) -> Vec<Wha
         views: vec![View::contiguous(0)],
         groups: vec![(0..ranks).collect()],
         programs: (0..ranks).map(program).collect(),
-        stretches: Vec::new(),
+        ..Workload::default()
     }
 }
 

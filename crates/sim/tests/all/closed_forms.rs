@@ -70,7 +70,7 @@ fn workload(programs: Vec<Vec<What>>) -> Workload {
         views: vec![View::contiguous(0)],
         groups: vec![(0..ranks).collect()],
         programs: programs.into_iter().map(steps).collect(),
-        stretches: Vec::new(),
+        ..Workload::default()
     }
 }
 

@@ -67,7 +67,7 @@ fn workload(requests: &[(Direction, u64, u64)]) -> Workload {
         views: vec![View::contiguous(0)],
         groups: Vec::new(),
         programs: vec![requests.iter().map(step).collect()],
-        stretches: Vec::new(),
+        ..Workload::default()
     }
 }
 

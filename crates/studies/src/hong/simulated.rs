@@ -82,8 +82,8 @@ pub fn workload(experiment: &Experiment, executions: u32) -> Result<Workload, Ho
         handles: (0..clients).map(open).collect(),
         groups: vec![(0..clients).collect()],
         programs: (0..clients).map(program).collect(),
-        stretches: Vec::new(),
         name,
+        ..Workload::default()
     })
 }
 

@@ -36,10 +36,6 @@ pub(crate) struct Given {
     pub(crate) kept: Kept,
 }
 
-/// Names a file of hints for all programs, as ROMIO knows it,
-const SITE: &str = "ROMIO_HINTS";
-/// and where it is if nothing names it.
-const SITE_FILE: &str = "/etc/romio-hints";
 /// The program promises that all its operations are collective.
 const NO_INDEPENDENT: &str = "romio_no_indep_rw";
 /// Whether collective operations go through aggregators.
@@ -55,23 +51,15 @@ impl Given {
     pub(crate) fn of_site() -> &'static Given {
         static FOUND: OnceLock<Given> = OnceLock::new();
         FOUND.get_or_init(|| {
-            let named = std::env::var_os(SITE).and_then(|path| std::fs::read(path).ok());
-            let text = named.or_else(|| std::fs::read(SITE_FILE).ok()).unwrap_or_default();
+            let named = std::env::var_os(Hints::SITE_VARIABLE).and_then(|path| std::fs::read(path).ok());
+            let text = named.or_else(|| std::fs::read(Hints::SITE_FILE).ok()).unwrap_or_default();
             Given::of_text(&String::from_utf8_lossy(&text))
         })
     }
 
-    /// As ROMIO reads it: a hint a line, key and value with blanks between; other lines, and those that begin with `#`, are
-    /// passed over. Of several with one key the first counts.
     fn of_text(text: &str) -> Given {
         let mut given = Given::default();
-        // The last that is set counts.
-        for line in text.lines().rev().filter(|line| !line.starts_with('#')) {
-            let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
-            if let (Some(key), Some(value), None) = (words.next(), words.next(), words.next()) {
-                given.set(key, value);
-            }
-        }
+        Hints::of_site_file(text).into_iter().for_each(|(key, value)| given.set(key, value));
         given
     }
 
