@@ -151,7 +151,8 @@ pub(crate) fn run_own(how: How, command: Vec<OsString>, trace: Option<PathBuf>) 
 
 /// A job of our own on this machine, on however few processors.
 pub(crate) fn own_job(command: Vec<OsString>) -> Job {
-    let environment = pio_mpi::any_ranks().map(|(name, value)| (name.into(), value.into())).collect();
+    let environment =
+        pio_mpi::any_ranks_by_default().map(|(name, value)| (name.into(), value.into())).collect();
     Job { mpicc: None, verbose: false, quiet: true, environment, scratch: None, spool: None, command }
 }
 

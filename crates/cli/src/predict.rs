@@ -360,6 +360,7 @@ fn predict(
         measured_s: None,
         interval: None,
         as_it_is: None,
+        bytes_between_nodes: (machine.all_nodes() > 1).then_some(simulated.bytes_between_nodes),
         crowd: (ranks_per_node > cores).then_some((ranks_per_node, cores)),
         beside: None,
     })

@@ -29,6 +29,11 @@ pub fn any_ranks() -> impl Iterator<Item = (&'static str, &'static str)> {
     lines.filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('='))
 }
 
+/// Those of [`any_ranks`] that the environment does not set: where it says on which nodes ranks go, they go there.
+pub fn any_ranks_by_default() -> impl Iterator<Item = (&'static str, &'static str)> {
+    any_ranks().filter(|(name, _)| std::env::var_os(name).is_none())
+}
+
 /// The file that a shell would run for `name`.
 pub fn on_path(name: impl AsRef<OsStr>) -> Option<PathBuf> {
     let name = Path::new(name.as_ref());

@@ -9,6 +9,6 @@ mod library;
 mod refusal;
 
 pub use choose::{Chosen, NoCompiler, compiler_for};
-pub use commands::{Commands, Family, Missing, any_ranks, is_launcher, on_path};
+pub use commands::{Commands, Family, Missing, any_ranks, any_ranks_by_default, is_launcher, on_path};
 pub use library::Library;
 pub use refusal::refusal;

@@ -56,6 +56,7 @@ fn predictions() -> Vec<Prediction> {
         modelled_s: parts.iter().sum(),
         interval: None,
         as_it_is: None,
+        bytes_between_nodes: None,
         crowd: None,
         beside: None,
     };

@@ -29,6 +29,8 @@ pub struct Prediction {
     pub interval: Option<Interval>,
     /// What the program's MPI library does by itself on the same machine, if that was predicted, too.
     pub as_it_is: Option<AsItIs>,
+    /// Bytes that go from one node to another; none on one node.
+    pub bytes_between_nodes: Option<u64>,
     /// Ranks and cores of a node, where there are more ranks than cores.
     pub crowd: Option<(u32, u32)>,
     /// Where it and the measured run part, if that run's trace is there.
@@ -122,6 +124,10 @@ pub(crate) fn table(predictions: &[Prediction]) -> Table {
     if measured {
         columns.extend([">measured", ">error"]);
     }
+    let between_nodes = predictions.iter().any(|prediction| prediction.bytes_between_nodes.is_some());
+    if between_nodes {
+        columns.push(">between nodes");
+    }
     if broken_down {
         columns.push("where the time goes");
     }
@@ -141,6 +147,10 @@ pub(crate) fn table(predictions: &[Prediction]) -> Table {
         if measured {
             row.push(units::if_known(prediction.measured_s, units::time_s));
             row.push(prediction.error().map_or("–".into(), |error| format!("{:+.0} %", error * 100.0)));
+        }
+        if between_nodes {
+            let bytes = prediction.bytes_between_nodes.map(|bytes| bytes as f64);
+            row.push(units::if_known(bytes, units::bytes));
         }
         if broken_down {
             row.push(parts(prediction));
@@ -227,6 +237,7 @@ pub(crate) mod tests {
             measured_s: None,
             interval: None,
             as_it_is: None,
+            bytes_between_nodes: None,
             crowd,
             beside: None,
         }

@@ -37,6 +37,7 @@ fn prediction(name: &str) -> Prediction {
         measured_s: Some(2.5),
         interval: Some(Interval { low_s: 2.0, high_s: 4.0, reason: name.into() }),
         as_it_is: None,
+        bytes_between_nodes: None,
         crowd: Some((8, 2)),
         beside: None,
     }

@@ -426,6 +426,7 @@ impl<'a> Engine<'a> {
             calls: self.tally.calls,
             sizes: self.tally.sizes,
             servers: self.hardware.servers.iter().map(|server| server.done).collect(),
+            bytes_between_nodes: self.tally.bytes_between_nodes,
             simulated_events: self.turns,
         }
     }
@@ -468,6 +469,7 @@ impl<'a> Engine<'a> {
             let there = self.now + self.machine.messages.local_latency;
             return self.events.add(there, Happening::Arrived(cargo));
         }
+        self.tally.bytes_between_nodes += bytes;
         let id = self.cargo.insert(cargo);
         self.network.send(self.now, MessageId(id), from, to, bytes);
     }

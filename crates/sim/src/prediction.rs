@@ -43,6 +43,8 @@ pub struct Prediction {
     pub sizes: BTreeMap<(Op, u64), u64>,
     /// What each I/O server did; none where storage is local.
     pub servers: Vec<ServerTotal>,
+    /// Bytes that messages, requests and answers took from one node to another.
+    pub bytes_between_nodes: u64,
     /// Events that were simulated: a measure of the work it took.
     pub simulated_events: u64,
 }
@@ -129,6 +131,7 @@ pub(crate) struct Tally {
     pub(crate) moving: Vec<(u64, u64)>,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
+    pub(crate) bytes_between_nodes: u64,
 }
 
 impl Tally {
