@@ -2,7 +2,7 @@
  *
  *   mpiexec -n RANKS probe FILE RESULTS
  *
- * Writes lines to RESULTS: how many ranks a node has, and for each call its name, the median of its seconds, and their
+ * Writes lines to RESULTS: how many ranks a node has, and the job, and for each call its name, the median of its seconds, and their
  * quartiles. Those of a call of all ranks are what it takes each of them, in the mean, where one follows the other at once.
  * The line `fresh` has the seconds that new memory takes in an exchange, and the bytes of each rank in it; the line
  * `pieces` those that many small pieces take beyond few, and how many more each rank has.
@@ -199,7 +199,7 @@ int main(int count, char **arguments) {
     MPI_Barrier(MPI_COMM_WORLD);
     barriers[i] = MPI_Wtime() - start;
   }
-  if (rank == 0) fprintf(results, "ranks-a-node %d\n", beside);
+  if (rank == 0) fprintf(results, "ranks-a-node %d %d\n", beside, ranks);
   if (rank == 0) measure_calls(arguments[1]);
   meet();
   print_means("first-open", &first_open, 1);

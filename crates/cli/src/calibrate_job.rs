@@ -20,6 +20,9 @@ const MOST_A_PROCESSOR: u32 = 4;
 /// Of each job: a process opens its first file once.
 const RUNS: usize = 3;
 
+/// Of an offset and a length in a list of pieces, as MPI libraries make them.
+const LISTED_PIECE_BYTES: u64 = 16;
+
 /// Above the numbers in the file, behind what is said of the machine itself.
 pub(crate) const HOW_MEASURED: &str = "\n\
     mpi-io: jobs with Pioscope's library (under the two-phase strategy) and the MPI's own. call: an 8-byte write beyond the\n\
@@ -85,6 +88,7 @@ pub(crate) fn measure(
             launch: &launch.words,
             folder: work.path(),
             store,
+            link: machine.network.link.bandwidth,
         };
         let pioscope = job.costs(true)?;
         // Who gives way is through in microseconds; among those who spin, each waits for the others' turns.
@@ -132,6 +136,8 @@ struct Job<'a> {
     launch: &'a [OsString],
     folder: &'a Path,
     store: Option<&'a Path>,
+    /// The rate of links between nodes.
+    link: Bandwidth,
 }
 
 impl Job<'_> {
@@ -155,7 +161,8 @@ impl Job<'_> {
         // Predictions are of recorded runs: what the recorder takes is in both.
         let trace = self.folder.join("probe.pio");
         let text = benchmark::run(command, pioscope.then(how), Some(&trace), &results)?;
-        read(&text, !pioscope).with_context(|| format!("the probe's results '{}'", text.trim()))
+        read(&text, (!pioscope).then_some(self.link))
+            .with_context(|| format!("the probe's results '{}'", text.trim()))
     }
 }
 
@@ -200,8 +207,8 @@ fn half(time: Duration) -> Duration {
     Duration::from_picoseconds(time.picoseconds() / 2)
 }
 
-/// What the probe says, where the library makes lists of pieces or not.
-fn read(text: &str, lists_pieces: bool) -> Result<Found> {
+/// What the probe says; where the library makes lists of pieces, with the rate of the links that these pass.
+fn read(text: &str, lists: Option<Bandwidth>) -> Result<Found> {
     let words = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.and_then(|line| line.split(' ').next()).with_context(|| format!("expected a line '{name}'"))
@@ -236,8 +243,12 @@ fn read(text: &str, lists_pieces: bool) -> Result<Found> {
         number_behind("pieces").context("expected a line 'pieces' with seconds and a number")?;
     // The rank that writes puts the pieces of all in their places. An MPI's own library also makes lists of them before, on every
     // rank; what Pioscope's does instead does not grow with their number.
-    let handled = pieces * u64::from(if lists_pieces && ranks > 1 { 1 + ranks } else { ranks });
-    let piece = Duration::from_picoseconds(time("pieces")?.picoseconds() / handled.max(1));
+    let all = number_behind("ranks-a-node").context("expected a line 'ranks-a-node' with two numbers")?;
+    let handled = pieces * if lists.is_some() && all > 1 { 1 + all } else { all };
+    // What the lists of other nodes take on the link of that rank's node is the network's.
+    let listed = (all - all.min(u64::from(ranks))) * pieces * LISTED_PIECE_BYTES;
+    let passing = lists.map_or(Duration::ZERO, |link| link.time_of(listed));
+    let piece = Duration::from_picoseconds(less(time("pieces")?, passing).picoseconds() / handled.max(1));
     Ok(Found { call, fresh, piece, together })
 }
 
@@ -247,19 +258,26 @@ mod tests {
 
     #[test]
     fn results_are_read_or_refused() {
-        let text = "ranks-a-node 4\ncall 0.000001500 0 0\nfirst-open 0.004 0 0\nfirst-view 0.001 0 0\nfirst-close 0.002 0 0\n\
+        let text = "ranks-a-node 4 4\ncall 0.000001500 0 0\nfirst-open 0.004 0 0\nfirst-view 0.001 0 0\nfirst-close 0.002 0 0\n\
                     open 0.0002 0 0\nclose 0.0001 0 0\nview 0.00005 0 0\ncollective 0.0003 0 0\n\
                     barrier 0.00001 0 0\nfresh 0.001 1000000\npieces 0.001 2000\n";
-        let Found { call, fresh, piece, together } = read(text, true).unwrap();
+        let lists = Some(Bandwidth::from_bytes_per_second(1 << 43));
+        let Found { call, fresh, piece, together } = read(text, lists).unwrap();
         assert_eq!(piece.to_string(), "100 ns");
-        assert_eq!(read(text, false).unwrap().piece.to_string(), "125 ns");
+        assert_eq!(read(text, None).unwrap().piece.to_string(), "125 ns");
+        // The one rank that writes puts those of all in their places, wherever they are.
+        let apart = text.replace("-node 4 4", "-node 1 4");
+        assert_eq!(read(&apart, lists).unwrap().piece.to_string(), "100 ns");
+        // 96000 bytes of lists take half of it.
+        let slow = Some(Bandwidth::from_bytes_per_second(192_000_000));
+        assert_eq!(read(&apart, slow).unwrap().piece.to_string(), "50 ns");
         assert_eq!(fresh.unwrap().to_string(), "1 GB/s");
-        assert!(read(&text.replace("fresh 0.001", "fresh -0.001"), true).unwrap().fresh.is_none());
+        assert!(read(&text.replace("fresh 0.001", "fresh -0.001"), lists).unwrap().fresh.is_none());
         assert_eq!((call.unwrap().picoseconds(), together.ranks), (1_500_000, 4));
-        assert!(read(&text.replace("call ", "on-servers "), true).unwrap().call.is_none());
+        assert!(read(&text.replace("call ", "on-servers "), lists).unwrap().call.is_none());
         assert_eq!((together.first_open.seconds(), together.barrier.seconds()), (0.004, 0.000_01));
-        let error = read(&text.replace("\nclose", "\nclothes"), true).unwrap_err().to_string();
+        let error = read(&text.replace("\nclose", "\nclothes"), lists).unwrap_err().to_string();
         assert_eq!(error, "expected a line 'close'");
-        assert!(read(&text.replace("0.004", "soon"), true).unwrap_err().to_string().contains("first-open"));
+        assert!(read(&text.replace("0.004", "soon"), lists).unwrap_err().to_string().contains("first-open"));
     }
 }

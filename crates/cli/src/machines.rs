@@ -10,7 +10,6 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use pio_machine::{Computer, Machine, calibrate};
 use pio_sim::network::topology::Topology;
-use pio_store::client::Store;
 
 use crate::calibrate_job;
 use crate::calibrate_samples;
@@ -111,7 +110,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             let mut how = Machine::how_measured().to_owned();
             if let Some(store) = &store {
                 working.now("writing to and reading from the I/O servers");
-                calibrate_store::measure(&mut machine, &Store::connect(store)?)?;
+                calibrate_store::measure(&mut machine, store)?;
                 how.push_str(calibrate_store::HOW_MEASURED);
             }
             let store = store.map(|store| store.canonicalize()).transpose()?;

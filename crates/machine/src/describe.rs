@@ -122,7 +122,11 @@ fn io_text(io: &IoNodes) -> String {
         IoNodePlacement::Distributed => "distributed",
         IoNodePlacement::Clustered => "clustered",
     };
-    format!("io = {{ count = {}, placement = \"{placement}\", dedicated = {} }}", io.count, io.dedicated)
+    let shares = if io.shares_cores { ", shares-cores = true" } else { "" };
+    format!(
+        "io = {{ count = {}, placement = \"{placement}\", dedicated = {}{shares} }}",
+        io.count, io.dedicated
+    )
 }
 
 pub(crate) fn quoted(text: &str) -> String {

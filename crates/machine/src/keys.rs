@@ -108,7 +108,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "dirty-limit-percent",
         ],
     ),
-    ("storage.io", &["count", "placement", "dedicated"]),
+    ("storage.io", &["count", "placement", "dedicated", "shares-cores"]),
     ("storage.pieces", &["read", "write", "server"]),
     ("storage.pieces.server", &["bandwidth", "piece"]),
     ("storage.read", &["request", "bandwidth"]),

@@ -156,6 +156,9 @@ pub struct IoNodes {
     pub placement: IoNodePlacement,
     /// Whether they are nodes of their own, added to the compute nodes, or compute nodes serve beside their work.
     pub dedicated: bool,
+    /// Whether what servers do takes cores of the compute nodes that they are on, by turns with ranks. There may be several on
+    /// a node. Only where storage is striped.
+    pub shares_cores: bool,
 }
 
 /// Where the I/O nodes are among the nodes.
@@ -386,7 +389,7 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
     let storage = match section.word("kind", &kinds)? {
         Kind::Local => Storage::Local { exclusive_writes: section.flag("exclusive-writes")? },
         Kind::Striped => Storage::Striped {
-            io: io_nodes(section.section("io")?, nodes)?,
+            io: io_nodes(section.section("io")?, nodes, true)?,
             strip: section.size("strip", STRIPS)?,
             read: service(section.section("read")?)?,
             write: service(section.section("write")?)?,
@@ -396,7 +399,7 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
             takes_views: section.has("takes-views") && section.flag("takes-views")?,
         },
         Kind::IoNodes => Storage::IoNodes {
-            io: io_nodes(section.section("io")?, nodes)?,
+            io: io_nodes(section.section("io")?, nodes, false)?,
             strip: section.size("strip", STRIPS)?,
             request: section.size("request", 0..=1 << 20)?,
             cache: if section.has("cache") {
@@ -412,15 +415,20 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
     Ok(storage)
 }
 
-fn io_nodes(mut section: Section<'_>, nodes: u32) -> Result<IoNodes, MachineError> {
+fn io_nodes(mut section: Section<'_>, nodes: u32, may_share: bool) -> Result<IoNodes, MachineError> {
     let placements =
         [("distributed", IoNodePlacement::Distributed), ("clustered", IoNodePlacement::Clustered)];
     let io = IoNodes {
         count: section.number("count", 1..=MOST_NODES)?,
         placement: section.word("placement", &placements)?,
         dedicated: section.flag("dedicated")?,
+        shares_cores: section.has("shares-cores") && section.flag("shares-cores")?,
     };
-    if !io.dedicated && io.count > nodes {
+    if io.shares_cores && (io.dedicated || !may_share) {
+        let expected = "false, unless storage is striped, on nodes that are not dedicated".to_owned();
+        return Err(section.conflict("shares-cores", expected));
+    }
+    if !io.dedicated && !io.shares_cores && io.count > nodes {
         let expected = format!("at most nodes.count = {nodes}, as they are not dedicated");
         return Err(section.conflict("count", expected));
     }

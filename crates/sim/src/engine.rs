@@ -38,7 +38,7 @@ use crate::output::Output;
 use crate::prediction::{Prediction, Tally};
 use crate::process::{Delivery, Process, Then};
 use crate::processors::{Processors, RankTurn};
-use crate::server::Part;
+use crate::server::{Part, Threads};
 use crate::workload::Workload;
 use hints_in_force::HintsInForce;
 use store_requests::StoreLinks;
@@ -93,7 +93,8 @@ pub fn simulate(
         engine.run()
     };
     let first = run(Duration::ZERO, trace)?;
-    if first.ranks_per_node <= nodes.cores || nodes.slice >= nodes.quantum {
+    let shares_cores = machine.storage.io_nodes().is_some_and(|io| io.shares_cores);
+    if (first.ranks_per_node <= nodes.cores && !shares_cores) || nodes.slice >= nodes.quantum {
         return Ok(first);
     }
     // When the ticks come that end the turns of ranks, nobody knows.
@@ -158,6 +159,8 @@ struct Engine<'a> {
     now: Time,
     events: Events<Happening>,
     hardware: Hardware,
+    /// Of servers that work on the ranks' cores, if these do.
+    threads: Option<Threads>,
     processors: Processors,
     network: Box<dyn Network>,
     /// What the network carries.
@@ -298,6 +301,11 @@ impl<'a> Engine<'a> {
         let processes: Vec<_> = (0..ranks).map(process).collect();
         let site = |members: &Vec<u32>| sites::of_group(machine, &processes, members);
         let sites = workload.groups.iter().map(site).collect();
+        let shares_cores = machine.storage.io_nodes().is_some_and(|io| io.shares_cores);
+        let threads = shares_cores.then(|| Threads::new(ranks, hardware.servers.len() as u32));
+        let of_threads = threads.iter().flat_map(Threads::servers);
+        let of_threads = of_threads.map(|server| hardware.servers[server as usize].node);
+        let on: Vec<u32> = processes.iter().map(|process| process.node).chain(of_threads).collect();
         let made = workload.made_files();
         let hints_in_force = HintsInForce::new(workload, strategy, hints);
         let file = |index: usize| FileState {
@@ -342,7 +350,8 @@ impl<'a> Engine<'a> {
             served: Vec::new(),
             failure: None,
             hardware,
-            processors: Processors::new(machine, &processes, tick),
+            threads,
+            processors: Processors::new(machine, &on, tick),
             processes,
             deliveries: Slab::new(),
             views: views::of(workload, strategy),
@@ -485,6 +494,7 @@ impl<'a> Engine<'a> {
                     self.message_came(to);
                 }
             }
+            Cargo::Request(part) if self.threads.is_some() => self.hand_to_thread(part),
             Cargo::Request(part) if part.pieces > 0 && part.direction == Direction::Write => {
                 let placed = self.place(part);
                 self.events.add(placed, Happening::Placed(part));
@@ -534,6 +544,11 @@ impl<'a> Engine<'a> {
     fn compute(&mut self, rank: u32, duration: Duration, then: Then) {
         let process = &mut self.processes[rank as usize];
         (process.then, process.spins) = (then, false);
+        self.keep_busy(rank, duration);
+    }
+
+    /// Keeps a processor busy for a rank or a server's thread.
+    fn keep_busy(&mut self, rank: u32, duration: Duration) {
         let events = &mut self.events;
         self.processors
             .compute(rank, self.now, duration, |turn| events.add(turn.at(), Happening::Turn(turn)));
@@ -543,10 +558,19 @@ impl<'a> Engine<'a> {
         let events = &mut self.events;
         let begin = |turn: RankTurn| events.add(turn.at(), Happening::Turn(turn));
         let Some(rank) = self.processors.end_turn(self.now, turn, begin) else { return };
-        self.resume(rank);
+        let spins = match self.processes.get(rank as usize) {
+            Some(_) => {
+                self.resume(rank);
+                self.processes[rank as usize].spins
+            }
+            None => {
+                self.thread_is_through(rank);
+                false
+            }
+        };
         let events = &mut self.events;
         let begin = |turn: RankTurn| events.add(turn.at(), Happening::Turn(turn));
-        if self.processes[rank as usize].spins {
+        if spins {
             self.processors.spin(rank, self.now, begin);
         } else {
             self.processors.release(rank, self.now, begin);

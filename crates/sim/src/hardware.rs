@@ -24,9 +24,9 @@ impl Hardware {
         let total = machine.nodes.count + dedicated;
         let servers: Vec<u32> = io.map_or_else(Vec::new, |io| {
             let place = |server: u32| match io.placement {
-                IoNodePlacement::Clustered => total - io.count + server,
+                IoNodePlacement::Clustered if io.count <= total => total - io.count + server,
                 // The middle of the server's share of the nodes.
-                IoNodePlacement::Distributed => {
+                IoNodePlacement::Distributed | IoNodePlacement::Clustered => {
                     ((u64::from(server) * 2 + 1) * u64::from(total) / (u64::from(io.count) * 2)) as u32
                 }
             };

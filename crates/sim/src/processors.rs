@@ -1,4 +1,5 @@
-//! The processors of the nodes that have ranks: a scheduler each.
+//! The processors of the nodes that have ranks: a scheduler each. Threads of servers may share them: to a scheduler, ranks and
+//! threads are alike, and here both are called ranks, the threads with numbers behind those of the ranks.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,6 @@ use pio_machine::{Cpu, Duration, Machine};
 
 use crate::cpu::{Next, Scheduler, Turn};
 use crate::kernel::Time;
-use crate::process::Process;
 
 /// A turn of a rank on a processor, that ends: give it back with [`Processors::end_turn`].
 #[derive(Clone, Copy, Debug)]
@@ -40,13 +40,13 @@ struct Node {
 }
 
 impl Processors {
-    /// Those of a machine on which ranks are as `processes` say, and whose first tick is then.
-    pub(crate) fn new(machine: &Machine, processes: &[Process], tick: Duration) -> Processors {
+    /// Those of a machine whose first tick is then; which node each rank is on.
+    pub(crate) fn new(machine: &Machine, on: &[u32], tick: Duration) -> Processors {
         let mut ranks: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for (rank, process) in processes.iter().enumerate() {
-            ranks.entry(process.node).or_default().push(rank as u32);
+        for (rank, node) in on.iter().enumerate() {
+            ranks.entry(*node).or_default().push(rank as u32);
         }
-        let mut places = vec![(0, 0); processes.len()];
+        let mut places = vec![(0, 0); on.len()];
         for (node, ranks) in ranks.values().enumerate() {
             for (slot, rank) in ranks.iter().enumerate() {
                 places[*rank as usize] = (node as u32, slot as u32);
@@ -70,8 +70,8 @@ impl Processors {
         Processors {
             nodes: ranks.into_values().map(node).collect(),
             places,
-            met: vec![None; processes.len()],
-            spinning: vec![false; processes.len()],
+            met: vec![None; on.len()],
+            spinning: vec![false; on.len()],
             begun: Vec::new(),
         }
     }

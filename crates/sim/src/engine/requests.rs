@@ -171,6 +171,35 @@ impl Engine<'_> {
         self.arm(part.server);
     }
 
+    /// A part comes to a server that works on the ranks' cores.
+    pub(super) fn hand_to_thread(&mut self, part: Part) {
+        self.hardware.servers[part.server as usize].count(&part);
+        let idle = self.threads.as_mut().and_then(|threads| threads.take_in(part));
+        if let Some(thread) = idle {
+            self.keep_busy(thread, self.work_on(&part));
+        }
+    }
+
+    /// A server's thread is through with a part, and goes on to the next.
+    pub(super) fn thread_is_through(&mut self, thread: u32) {
+        let Some((done, next)) = self.threads.as_mut().map(|threads| threads.end(thread)) else { return };
+        if let Some(part) = done {
+            self.send_back(part);
+        }
+        if let Some(part) = next {
+            self.keep_busy(thread, self.work_on(&part));
+        }
+    }
+
+    /// Processor time that a part takes a server: the request's, that of its bytes, and that of its pieces.
+    fn work_on(&self, part: &Part) -> Duration {
+        let Storage::Striped { read, write, .. } = &self.machine.storage else { return Duration::ZERO };
+        let service = if part.direction == Direction::Read { read } else { write };
+        let pieces = if part.pieces > 0 { self.time_to_place(part) } else { Duration::ZERO };
+        let sum = [service.request, service.bandwidth.time_of(part.bytes), pieces];
+        Duration::from_picoseconds(sum.iter().fold(0, |sum, time| time.picoseconds().saturating_add(sum)))
+    }
+
     /// Sees to it that a server is looked after when something happens in it.
     fn arm(&mut self, number: u32) {
         let server = &mut self.hardware.servers[number as usize];

@@ -78,9 +78,14 @@ impl Engine<'_> {
 
     /// A server's processor moves pieces to or from their places: when it is done.
     pub(super) fn place(&mut self, part: Part) -> Time {
-        let copy = self.piece_costs().map_or(&self.machine.nodes.copy, |costs| &costs.server);
-        let cost = time_to_copy(copy, part.bytes, part.pieces);
+        let cost = self.time_to_place(&part);
         self.hardware.servers[part.server as usize].placing.serve(self.now, cost).1
+    }
+
+    /// How long it takes a server to move the pieces of a part.
+    pub(super) fn time_to_place(&self, part: &Part) -> Duration {
+        let copy = self.piece_costs().map_or(&self.machine.nodes.copy, |costs| &costs.server);
+        time_to_copy(copy, part.bytes, part.pieces)
     }
 
     fn piece_costs(&self) -> Option<&Pieces> {

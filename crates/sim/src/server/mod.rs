@@ -3,6 +3,7 @@
 mod io_node;
 mod part;
 mod strips;
+mod threads;
 
 use pio_machine::{Machine, Storage};
 use pio_plan::Direction;
@@ -14,6 +15,7 @@ use crate::prediction::ServerTotal;
 use io_node::NodeServer;
 pub(crate) use part::Part;
 use strips::{Costs, StripServer};
+pub(crate) use threads::Threads;
 
 /// An I/O server.
 pub(crate) struct Server {
@@ -51,16 +53,21 @@ impl Server {
 
     /// Takes in a part at `now`.
     pub(crate) fn arrive(&mut self, now: Time, part: Part) -> Result<(), IoNodeError> {
-        self.done.requests += 1;
-        match part.direction {
-            Direction::Read => self.done.bytes_read += part.bytes,
-            Direction::Write => self.done.bytes_written += part.bytes,
-        }
+        self.count(&part);
         match &mut self.kind {
             Kind::Strips(server) => server.arrive(now, part),
             Kind::Node(server) => server.arrive(now, part)?,
         }
         Ok(())
+    }
+
+    /// Counts a part among those it was asked for.
+    pub(crate) fn count(&mut self, part: &Part) {
+        self.done.requests += 1;
+        match part.direction {
+            Direction::Read => self.done.bytes_read += part.bytes,
+            Direction::Write => self.done.bytes_written += part.bytes,
+        }
     }
 }
 

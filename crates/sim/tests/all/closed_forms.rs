@@ -151,6 +151,35 @@ fn a_link_carries_no_more_than_its_bandwidth() {
     assert_eq!(nanoseconds(&fast, programs), 2000 + 200 + 8 * 1000 + 1 + 200);
 }
 
+/// Two servers on the ranks' one node, whose cores they take by turns with ranks.
+fn servers_on_cores(cores: u32) -> Machine {
+    machine(&[
+        ("count = 8\ncores = 2", &format!("count = 1\ncores = {cores}")),
+        ("\"clustered\", dedicated = true", "\"clustered\", dedicated = false, shares-cores = true"),
+    ])
+}
+
+#[test]
+fn servers_on_the_ranks_cores_take_turns_with_them() {
+    let program = || vec![request(0, Direction::Write, 24, 2000)];
+    // Call 1000 and its bytes 2000, on the way 500; two parts of 10000 + 2000, at once or one after the other; back 500.
+    assert_eq!(nanoseconds(&servers_on_cores(2), vec![program()]), 3000 + 500 + 12_000 + 500);
+    assert_eq!(nanoseconds(&servers_on_cores(1), vec![program()]), 3000 + 500 + 2 * 12_000 + 500);
+    // A rank that computes has the core first: its 20000 and its seek, then the servers' turn.
+    let mut beside = workload(vec![program(), vec![What::Seek(HandleId(1), Call::Lseek)]]);
+    beside.programs[1][0].think = Duration::from_picoseconds(20_000_000);
+    let found = predict(&servers_on_cores(1), &beside, Options::default()).unwrap();
+    assert_eq!(found.makespan.picoseconds(), (3000 + 20_000 + 1000 + 2 * 12_000 + 500) * 1000);
+    assert_eq!(found.bytes_between_nodes, 0);
+}
+
+#[test]
+fn a_server_on_the_ranks_cores_has_a_thread_for_each_rank() {
+    let program = |rank| vec![request(rank, Direction::Write, 0, 1000)];
+    // All to the first server: each of its threads has a core.
+    assert_eq!(nanoseconds(&servers_on_cores(4), (0..4).map(program).collect()), 2000 + 500 + 12_000 + 500);
+}
+
 #[test]
 fn an_open_waits_for_the_directory() {
     let open = |rank| vec![What::Open(HandleId(rank))];
