@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tree import ROOT, environment, mpiexec, pioscope, run
+from tree import ROOT, cluster, mpiexec, pioscope, run
 
 # So that each operation takes less than the program computes, and much more than beginning it and waiting.
 LINK, SLOW = "400mbit", {"--latency": "200 us", "--bandwidth": "100 MB/s"}
@@ -32,7 +32,7 @@ def overlap(rounds):
         folder = Path(folder)
         (folder / "slow").mkdir()
         try:
-            cluster(folder, 1, 1, ["true"], capture_output=True)
+            on_cluster(folder, 1, 1, ["true"], capture_output=True)
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"skipped: no cluster of namespaces here ({(getattr(error, 'stderr', b'') or b'').decode().strip() or error})")
             return
@@ -44,15 +44,14 @@ def overlap(rounds):
         for ranks, nodes in [(1, 1), (2, 1), (2, 2)]:
             words = [sys.executable, __file__, rounds, ranks, nodes]
             # Printed here, where a page may be written of it.
-            print(cluster(folder, nodes, ranks // nodes, words, stdout=subprocess.PIPE).stdout.decode(), end="", flush=True)
+            print(on_cluster(folder, nodes, ranks // nodes, words, stdout=subprocess.PIPE).stdout.decode(), end="", flush=True)
 
 
-def cluster(folder, nodes, ranks_per_node, words, **options):
+def on_cluster(folder, nodes, ranks_per_node, words, **options):
     """Runs a command on a cluster, in a folder that its nodes share."""
-    words = [sys.executable, ROOT / "tools/cluster", "--nodes", nodes, "--ranks-per-node", ranks_per_node, "--link", LINK,
-             "--servers", 1, "--slow", folder / "slow", *[word for option in SLOW.items() for word in option], "--", *words]
-    path = f"{pioscope().parent}:{os.environ['PATH']}"
-    return subprocess.run([str(word) for word in words], cwd=folder, env=environment() | {"PATH": path}, check=True, **options)
+    cluster_options = ["--nodes", nodes, "--ranks-per-node", ranks_per_node, "--link", LINK, "--servers", 1,
+                       "--slow", folder / "slow", *[word for option in SLOW.items() for word in option]]
+    return cluster(folder, cluster_options, words, profile="release", check=True, **options)
 
 
 def inside(rounds, ranks, nodes):

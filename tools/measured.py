@@ -25,6 +25,7 @@ TITLES = {
     "patterns": "Strategies on plain files",
     "servers": "Strategies on the I/O servers",
     "truth": "Predictions beside runs",
+    "nodes": "Hong, You and Chung's benchmark between nodes",
     "overlap": "I/O that overlaps with computing",
     "recording": "What recording costs",
     "models": "Speed of the simulator's models",

@@ -1,6 +1,7 @@
 """What the tools here share: where things are, and how to run them."""
 
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -10,6 +11,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 COLLAPSE = ROOT / "apps/collapse/build/collapse"
+
+# What the MPI-IO of each MPI is called.
+OWN = {"mpich": "romio", "openmpi": "ompio"}
 
 # What `pioscope apply` says of a program that opened no file by MPI-IO; its exit code is the program's own.
 NOTHING_APPLIED = "nothing was applied"
@@ -27,9 +31,10 @@ def environment():
 
 
 def any_ranks():
-    """The environment for MPI jobs: any number of ranks on this machine, under any MPI, root or not."""
+    """The environment for MPI jobs: any number of ranks on this machine, under any MPI, root or not. What is set already stays:
+    a cluster of namespaces (tools/cluster) says where ranks go."""
     lines = (ROOT / "crates/mpi/src/any_ranks.env").read_text().splitlines()
-    return os.environ | dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+    return dict(line.split("=", 1) for line in lines if not line.startswith("#")) | os.environ
 
 
 def launcher():
@@ -47,6 +52,11 @@ def launcher():
         sys.exit(f"no mpiexec beside {compiler}")
     plain = shutil.which("mpiexec")
     return "mpiexec" if plain and Path(plain).samefile(found) else str(found)
+
+
+def family():
+    """Which MPI that is."""
+    return "openmpi" if "Open" in run([launcher(), "--version"]) else "mpich"
 
 
 def mpiexec(ranks):
@@ -89,6 +99,24 @@ def files_on_servers(command, store, folder):
     # The store names files without the first slash.
     begin = f"{folder}/".lstrip("/")
     return [f"pioscope:{folder}/{name.removeprefix(begin)}" for name in names if name.startswith(begin)]
+
+
+def cluster(folder, options, command, profile=None, **kept):
+    """Runs a command on the login node of a new cluster of namespaces (tools/cluster), in a folder that its nodes share.
+    Its programs are those of a build profile, or those that were built last."""
+    words = [sys.executable, ROOT / "tools/cluster", *options, "--", *command]
+    found = environment()
+    if profile:
+        found["PATH"] = f"{pioscope(profile).parent}{os.pathsep}{found['PATH']}"
+    return subprocess.run([str(word) for word in words], cwd=folder, env=found, **kept)
+
+
+def bytes_sent():
+    """Bytes that all nodes of a cluster have sent by now, as the links count them on the login node, where this runs: with the
+    headers of each packet."""
+    links = json.loads(run(["ip", "-s", "-j", "link"]))
+    # The other ends of the nodes' links.
+    return sum(link["stats64"]["rx"]["bytes"] for link in links if link["ifname"].startswith("v"))
 
 
 if __name__ == "__main__" and sys.argv[1:] == ["mpiexec"]:

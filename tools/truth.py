@@ -4,7 +4,8 @@ A case is a program, a number of ranks, a place for its files and an MPI. Its tr
 it is measured, and it is not measured again: a run that was stopped, or that ran out of --minutes, goes on where it was. What
 runs is of the MPI on the PATH; what is told is of all that is kept.
 Predictions are made anew each time. No number of a machine's description comes from the runs that it is compared with: the
-machine is calibrated once a place, before them.
+machine is calibrated once a place, before them. The places slow, nodes2 and nodes4 are clusters of namespaces (tools/cluster)
+of one, two and four nodes, with files on a slow shared file system; they are calibrated from within a job of as many ranks.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import time
 from pathlib import Path
 
 from measured import page
-from tree import COLLAPSE, NOTHING_APPLIED, ROOT, files_on_servers, mpiexec, pioscope, run, serving
+from tree import COLLAPSE, NOTHING_APPLIED, OWN, ROOT, cluster, family, files_on_servers, mpiexec, pioscope, run, serving
 
 # Where programs that are run as benchmarks have their common parts.
 BENCH = ROOT / "crates/mpiio/bench"
@@ -27,10 +28,11 @@ KERNELS = ["bt-io", "s3d-io", "hacc-io", "ior", "segments", "small", "transpose"
 PROGRAMS = [*KERNELS, "collapse", "interleaved", "subarray"]
 RANKS = [1, 2, 4, 8]
 ON_FILES = ["independent", "sieving", "list", "two-phase", "view-based", "auto"]
-# What the MPI's own MPI-IO does on files.
-OWN = {"mpich": "romio", "openmpi": "ompio"}
 ON_SERVERS = ["independent", "list", "two-phase", "view-based", "ecio", "auto"]
-PLACES = ["disk", "memory", "server", "servers"]
+PLACES = ["disk", "memory", "slow", "server", "servers", "nodes2", "nodes4"]
+# Nodes of the places that are clusters; their links and file system.
+NODES = {"slow": 1, "nodes2": 2, "nodes4": 4}
+CLUSTER = ["--link", "400mbit", "--burst", "16kb", "--latency", "200 us", "--bandwidth", "50 MB/s", "--total-bandwidth", "100 MB/s"]
 SMALL = {"programs": ["bt-io", "small"], "ranks": [2, 4], "places": ["disk"], "runs": 1}
 # As the tool's issue of a number of seconds: "1.2 s", "3 min", "250.1 ms".
 UNITS = {"h": 3600, "min": 60, "s": 1, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9}
@@ -52,23 +54,53 @@ def main():
         for name, value in SMALL.items():
             setattr(arguments, name, value)
     until = time.monotonic() + arguments.minutes * 60
-    own = "openmpi" if "Open" in run([mpiexec(1)[0], "--version"]) else "mpich"
+    own = family()
     for place in arguments.places:
         missing = [case for case in cases(arguments, place, own) if not case.is_measured()]
-        if not missing:
+        if is_inside() or place not in NODES:
+            measure(place, missing, arguments, until)
             continue
-        with Lab(place, arguments) as lab:
-            for case in missing:
-                if time.monotonic() > until:
-                    print("time is up: the next run goes on from here")
-                    break
-                lab.measure(case)
-                print(f"measured: {case}", flush=True)
+        for ranks in sorted({case.ranks for case in missing}):
+            measure_on_cluster(place, ranks, arguments, until)
+    if is_inside():
+        return
     known = (case for place in arguments.places for mpi in OWN for case in cases(arguments, place, mpi))
     measured = [case for case in known if case.is_measured()]
     found = [(case, case.predict(pioscope(arguments.profile))) for case in measured]
     with page("truth", wanted=arguments.write):
         report(found)
+
+
+def is_inside():
+    """Whether this is the login node of a cluster."""
+    return "PIOSCOPE_CLUSTER" in os.environ
+
+
+def measure(place, missing, arguments, until):
+    if not missing or time.monotonic() > until:
+        return
+    with Lab(place, arguments) as lab:
+        for case in missing:
+            if time.monotonic() > until:
+                print("time is up: the next run goes on from here", flush=True)
+                return
+            lab.measure(case)
+            print(f"measured: {case}", flush=True)
+
+
+def measure_on_cluster(place, ranks, arguments, until):
+    """Runs this program on the login node of a cluster that has the place, for jobs of so many ranks."""
+    nodes, minutes = NODES[place], (until - time.monotonic()) / 60
+    if minutes <= 0:
+        return
+    with tempfile.TemporaryDirectory(prefix="pioscope-truth-") as folder:
+        slow = Path(folder) / "slow"
+        slow.mkdir()
+        options = ["--nodes", nodes, "--ranks-per-node", -(-ranks // nodes), *CLUSTER, "--slow", slow]
+        command = [sys.executable, Path(__file__).resolve(), "--places", place, "--ranks", ranks, "--minutes", minutes,
+                   "--programs", ",".join(arguments.programs), "--runs", arguments.runs, "--kept", arguments.kept,
+                   "--profile", arguments.profile]
+        cluster(folder, options, command, profile=arguments.profile, check=True)
 
 
 def absolute(text):
@@ -96,7 +128,8 @@ class Case:
         return f"{self.program}, {self.ranks} ranks, {self.place}, {self.mpi}"
 
     def machine(self):
-        return self.kept / f"{self.place}-{self.mpi}.toml"
+        job = f"-{self.ranks}" if self.place in NODES else ""
+        return self.kept / f"{self.place}-{self.mpi}{job}.toml"
 
     def is_measured(self):
         return self.folder.exists()
@@ -137,7 +170,10 @@ class Lab:
     def __enter__(self):
         self.open = contextlib.ExitStack()
         base = Path("/dev/shm") if self.place == "memory" else None
-        self.folder = Path(self.open.enter_context(tempfile.TemporaryDirectory(prefix="pioscope-truth-", dir=base)))
+        # On a cluster, nodes share the current folder.
+        self.folder = Path.cwd() if self.place in NODES else Path(
+            self.open.enter_context(tempfile.TemporaryDirectory(prefix="pioscope-truth-", dir=base)))
+        self.files = self.folder / "slow" if self.place in NODES else self.folder
         self.kernels = self.folder / "kernels"
         self.patterns = self.folder / "patterns"
         run(["mpicc", "-O2", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-I", BENCH, "-o", self.kernels,
@@ -148,9 +184,10 @@ class Lab:
             self.store = self.open.enter_context(serving(self.pioscope(), count, self.folder / "store"))
         return self
 
-    def calibrate(self, machine):
+    def calibrate(self, case):
         store = ["--store", self.store] if self.store else []
-        run([self.pioscope(), "machines", "calibrate", "--folder", self.folder, *store, "-o", machine])
+        job = ["--", *mpiexec(case.ranks)] if self.place in NODES else []
+        run([self.pioscope(), "machines", "calibrate", "--folder", self.files, *store, "-o", case.machine(), *job])
 
     def __exit__(self, *failed):
         self.open.close()
@@ -162,7 +199,7 @@ class Lab:
         """Calibrates the place, if that is not done, records the program, and runs it under each strategy in turn."""
         self.kept.mkdir(parents=True, exist_ok=True)
         if not case.machine().exists():
-            self.calibrate(case.machine())
+            self.calibrate(case)
         traces = Path(tempfile.mkdtemp(dir=self.kept))
         self.job([self.pioscope(), "record", "-o", traces / "run.pio"], case)
         for number in range(self.runs):
@@ -176,7 +213,7 @@ class Lab:
         traces.rename(case.folder)
 
     def job(self, before, case):
-        data = self.folder / "data"
+        data = self.files / "data"
         shutil.rmtree(data, ignore_errors=True)
         data.mkdir()
         if self.store:

@@ -2,6 +2,9 @@
 and real jobs across nodes write the files that they write on one machine."""
 
 import filecmp
+import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,7 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from tree import COLLAPSE, environment, launcher, pioscope  # noqa: E402
+from tree import COLLAPSE, OWN, ROOT, bytes_sent, cluster, environment, family, launcher, mpiexec, pioscope, run  # noqa: E402
 
 SEND = "import socket, sys; s = socket.create_connection((sys.argv[1], 5000)); s.sendall(bytes(4_000_000)); s.shutdown(1); s.recv(1)"
 RECEIVE = """
@@ -24,11 +27,40 @@ while data := peer.recv(1 << 20):
 print(got, time.monotonic() - begun)
 """
 
+# Patterns of the benchmark, and so many pieces of a rank that its start does not matter.
+PATTERNS = {"interleaved": 400_000, "subarray": 128, "segments": 24}
+# Bytes do not depend on the times.
+NODES = """
+name = "nodes"
+source = "made up"
+[nodes]
+count = {nodes}
+cores = 2
+switch = "0 s"
+copy = {{ bandwidth = "1 GB/s", piece = "0 s" }}
+[messages]
+send = "0 s"
+receive = "0 s"
+local-latency = "0 s"
+[network]
+kind = "flat"
+link = {{ bandwidth = "1 GB/s", latency = "0 s" }}
+[storage]
+kind = "local"
+exclusive-writes = true
+[calls]
+open = "0 s"
+close = "0 s"
+seek = "0 s"
+read = {{ call = "0 s", bandwidth = "1 GB/s" }}
+write = {{ call = "0 s", bandwidth = "1 GB/s" }}
+"""
+UNITS = {unit: 1024 ** power for power, unit in enumerate(["B", "KiB", "MiB", "GiB"])}
 
-def cluster(folder, *words, command):
+
+def said(folder, *options, command):
     """Runs a command on the login node of a new cluster, in a folder: what it printed."""
-    words = [sys.executable, HERE, *words, "--", *command]
-    outcome = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300)
+    outcome = cluster(folder, options, command, capture_output=True, text=True, timeout=300)
     if outcome.returncode != 0:
         raise AssertionError(f"exit code {outcome.returncode}\n{outcome.stdout}{outcome.stderr}")
     return outcome.stdout
@@ -41,7 +73,7 @@ class Cluster(unittest.TestCase):
         self.folder = Path(folder.name)
 
     def on(self, *words, script):
-        return cluster(self.folder, *words, command=["sh", "-ec", f"on={HERE}/on\n{script}"])
+        return said(self.folder, *words, command=["sh", "-ec", f"on={HERE}/on\n{script}"])
 
     def test_nodes_have_what_is_theirs_and_share_the_folder(self):
         said = self.on("-n", "2", script="""
@@ -132,11 +164,49 @@ class Cluster(unittest.TestCase):
             self.assertEqual(filecmp.cmpfiles(self.folder / "own", ours, own, shallow=False)[1:], ([], []), ours)
         self.assertEqual(len([*slow.iterdir(), *self.folder.glob("servers-*")]), 6)
 
+    def test_what_the_mpi_sends_between_nodes_is_predicted(self):
+        """Its messages are in no trace, but on the links. There they have headers, and packets are acknowledged: 6 % are allowed
+        for that, and 128 KiB for many small messages, and for starts of jobs that differ."""
+        if not pioscope("debug").exists():
+            self.skipTest("no build of pioscope")
+        run(["mpicc", "-O2", "-o", self.folder / "patterns", ROOT / "crates/mpiio/bench/patterns.c"])
+        for nodes, ranks_per_node in [(2, 1), (2, 2), (4, 1)]:
+            (self.folder / "nodes.toml").write_text(NODES.format(nodes=nodes))
+            options = ["-n", nodes, "--ranks-per-node", ranks_per_node]
+            found = json.loads(said(self.folder, *options, command=[sys.executable, __file__, str(nodes * ranks_per_node)]))
+            for pattern, (sent, predicted) in found.items():
+                with self.subTest(pattern, nodes=nodes, ranks=nodes * ranks_per_node, sent=sent, predicted=predicted):
+                    self.assertLessEqual(0.97 * predicted, sent + 16384)
+                    self.assertLessEqual(sent, 1.06 * predicted + 131072)
 
-if __name__ == "__main__":
+
+def sent_by_own_way(ranks):
+    """On the login node of a cluster: bytes that jobs sent between nodes under the MPI's own MPI-IO, and as predicted, by pattern."""
+    own = OWN[family()]
+
+    def sent(*words):
+        before = bytes_sent()
+        run([pioscope("debug"), "record", "-o", "run.pio", "--", *mpiexec(ranks), "./patterns", *words, "--repeat", "1"])
+        return bytes_sent() - before
+
+    start = sent("--pieces", "1")
+    found = {}
+    for pattern, pieces in PATTERNS.items():
+        measured = sent("--pattern", pattern, "--pieces", pieces) - start
+        rows = run([pioscope("debug"), "predict", "run.pio", "--machine", "nodes.toml", "--strategy", own, "--output", "."])
+        rows = [re.split(r"  +", row.strip()) for row in rows.splitlines()]
+        column = next(row for row in rows if row[0] == "machine").index("between nodes")
+        number, unit = next(row for row in rows if row[0] == "nodes")[column].split()
+        found[pattern] = measured, float(number) * UNITS[unit]
+    print(json.dumps(found))
+
+
+if __name__ == "__main__" and "PIOSCOPE_CLUSTER" in os.environ:
+    sent_by_own_way(int(sys.argv[1]))
+elif __name__ == "__main__":
     try:
         with tempfile.TemporaryDirectory() as folder:
-            cluster(folder, "-n", "1", "--slow", folder, command=["true"])
+            said(folder, "-n", "1", "--slow", folder, command=["true"])
     except AssertionError as error:
         print(f"skipped: no cluster of namespaces here: {error}")
     else:
