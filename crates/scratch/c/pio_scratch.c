@@ -26,8 +26,8 @@ static int folder_count;
 static const char *control;    /* the folder of our own files */
 static struct timespec began; /* files that changed before are not the job's own */
 
-/* Where programs leave what is not meant to last. */
-static const char *const system_places[] = {"/dev", "/proc", "/sys", "/run", "/tmp", "/var/tmp", "/var/run"};
+/* Where programs leave what is not meant to last: one after the other, the last is empty. */
+static const char *places = "";
 
 static void add_folder(char *original, char *copy) {
     if (folder_count == MOST_FOLDERS)
@@ -39,8 +39,8 @@ static void add_folder(char *original, char *copy) {
     folders[at] = (struct folder){original, copy, length, strlen(copy)};
 }
 
-/* PIOSCOPE_SCRATCH: the folder for our own files, the second from which on files are the job's, then each folder and its
- * copy, a line each. */
+/* PIOSCOPE_SCRATCH: the folder for our own files, the second from which on files are the job's, the places for temporary files
+ * and an empty line, then each folder and its copy, a line each. */
 __attribute__((constructor)) static void begin(void) {
     const char *told = getenv("PIOSCOPE_SCRATCH");
     char *lines = told == NULL ? NULL : strdup(told); /* it lasts as long as the process */
@@ -49,6 +49,9 @@ __attribute__((constructor)) static void begin(void) {
         return;
     control = first;
     began.tv_sec = atoll(second);
+    places = rest == NULL ? "" : rest;
+    for (char *place = strsep(&rest, "\n"); place != NULL && *place != 0;)
+        place = strsep(&rest, "\n");
     while (rest != NULL && *rest != 0) {
         char *original = strsep(&rest, "\n"), *copy = strsep(&rest, "\n");
         if (copy != NULL)
@@ -165,8 +168,8 @@ static void note(const char *file, const char *path) {
 static bool is_free(const char *path) {
     const char *own = getenv("TMPDIR");
     bool is_system = is_below(path, control, strlen(control)) || (own != NULL && is_below(path, own, strlen(own)));
-    for (size_t i = 0; i < sizeof system_places / sizeof *system_places; i++)
-        is_system = is_system || is_below(path, system_places[i], strlen(system_places[i]));
+    for (const char *place = places; *place != 0 && !is_system; place += strlen(place) + 1)
+        is_system = is_below(path, place, strlen(place));
     struct stat file;
     if (!is_system || syscall(SYS_newfstatat, AT_FDCWD, path, &file, AT_SYMLINK_NOFOLLOW) != 0)
         return is_system;

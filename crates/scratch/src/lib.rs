@@ -158,6 +158,13 @@ impl Scratch {
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut told = OsString::from(self.folder());
         told.push(format!("\n{}\n", self.began_s));
+        let can_be_told =
+            |place: &PathBuf| place.is_absolute() && !place.as_os_str().as_bytes().contains(&b'\n');
+        for place in guard::places_for_temporary_files().filter(can_be_told) {
+            told.push(place);
+            told.push("\n");
+        }
+        told.push("\n");
         for Copied { original, copy } in &self.copied {
             for path in [original, copy] {
                 told.push(path);
