@@ -9,79 +9,80 @@ from pathlib import Path
 
 from tree import NOTHING_APPLIED, ROOT, environment, files_on_servers, mpiexec, pioscope, run, serving
 
-# As a user types them, in the folder of this tree.
-DEMO = Path("demo")
-COLLAPSE = "apps/collapse/build/collapse"
-RANKS = 8
-MESH = "64x64x64"
+DEMO = ROOT / "demo"
+# As a user types them, in that folder.
+COLLAPSE = "../apps/collapse/build/collapse"
+RANKS = 4
+MESH = "48x48x48"
 MACHINES = ["sp-argonne", "paragon-caltech", "pios-64", "qsnet-64", "tree-64", "fly-64"]
 CACHES = ["storage.cache.size=64 KiB,256 KiB,1 MiB", "storage.cache.policy=lru,arc",
           "storage.cache.write-behind=true,false"]
 STRATEGIES = ["independent", "two-phase"]
 SERVERS = 4
-STORE = DEMO / "store/store.toml"
+STORE = Path("store/store.toml")
 ON_SERVERS = ["two-phase", "ecio"]
 
 
 def main():
     began = time.monotonic()
-    os.chdir(ROOT)
     shutil.rmtree(DEMO, ignore_errors=True)
     DEMO.mkdir()
+    os.chdir(DEMO)
+    print("$ cd demo")
     work = ["--mesh", MESH, "--iterations", 10, "--dump-every", 5]
-    restart = ["--restart", DEMO / "start/restart.dat"]
+    restart = ["--restart", "start/restart.dat"]
     job = [*mpiexec(RANKS), COLLAPSE, *work, *restart, "--output"]
 
-    say("A gas cloud collapses under its own gravity, on 8 processes. First, a restart file to begin from:")
-    step(*mpiexec(RANKS), COLLAPSE, "--mesh", MESH, "--iterations", 0, "--dump-initial", "--output", DEMO / "start")
+    say(f"A gas cloud collapses under its own gravity, on {RANKS} processes. First, a restart file to begin from:")
+    step(*mpiexec(RANKS), COLLAPSE, "--mesh", MESH, "--iterations", 0, "--dump-initial", "--output", "start")
 
     say("RECORD: the same program, unmodified, with every I/O call of every process kept:")
-    step("pioscope", "record", "-o", DEMO / "run.pio", "--", *job, DEMO / "out")
+    step("pioscope", "record", "-o", "run.pio", "--", *job, "out")
 
     say("EXPLAIN: where does its I/O time go?")
-    step("pioscope", "explain", DEMO / "run.pio", "--html", DEMO / "run.html")
+    step("pioscope", "explain", "run.pio", "--html", "run.html")
 
     say("APPLY: the program under two strategies, recorded again, to see what they do here:")
     for strategy in STRATEGIES:
-        trace = DEMO / f"{strategy}.pio"
-        step("pioscope", "apply", "--strategy", strategy, "--record", trace, "--", *job, DEMO / f"out-{strategy}")
-        for file in sorted((DEMO / "out").iterdir()):
-            if file.read_bytes() != (DEMO / f"out-{strategy}" / file.name).read_bytes():
+        trace = f"{strategy}.pio"
+        step("pioscope", "apply", "--strategy", strategy, "--record", trace, "--", *job, f"out-{strategy}")
+        for file in sorted(Path("out").iterdir()):
+            if file.read_bytes() != Path(f"out-{strategy}", file.name).read_bytes():
                 sys.exit(f"{file.name} differs under {strategy}")
         print(f"every file is identical to the one that the MPI's own MPI-IO wrote ({strategy})")
 
     say("PREDICT: the recorded run on seven machines, under both strategies; on this one beside what was measured:")
-    here = DEMO / "here.toml"
-    step("pioscope", "machines", "calibrate", "--folder", DEMO, "-o", here, "--", *mpiexec(RANKS))
-    measured = [word for strategy in STRATEGIES for word in ("--measured", f"here/{strategy}={DEMO / strategy}.pio")]
-    step("pioscope", "predict", DEMO / "run.pio", "--machine", ",".join([*MACHINES, str(here)]),
-         "--strategy", ",".join(STRATEGIES), *measured, "--output", DEMO / "predicted", "--html", DEMO / "report.html")
+    here = "here.toml"
+    step("pioscope", "machines", "calibrate", "--folder", ".", "-o", here, "--", *mpiexec(RANKS))
+    measured = [word for strategy in STRATEGIES for word in ("--measured", f"here/{strategy}={strategy}.pio")]
+    step("pioscope", "predict", "run.pio", "--machine", ",".join([*MACHINES, here]),
+         "--strategy", ",".join(STRATEGIES), *measured, "--output", "predicted", "--html", "report.html")
 
     say("The same on one machine, with other memories in its I/O nodes:")
     axes = [word for axis in CACHES for word in ("--sweep", axis)]
-    step("pioscope", "predict", DEMO / "run.pio", "--machine", "pios-64", "--strategy", ",".join(STRATEGIES), *axes,
-         "--html", DEMO / "memories.html")
+    step("pioscope", "predict", "run.pio", "--machine", "pios-64", "--strategy", ",".join(STRATEGIES), *axes,
+         "--html", "memories.html")
 
     say(f"SERVE: the same program with its files on {SERVERS} I/O servers, under two-phase and ECIO; predicted and measured:")
     folder = STORE.parent
     print(f"\n$ pioscope serve --servers {SERVERS} --dir {folder} &", flush=True)
     with serving(pioscope(), SERVERS, folder):
-        step("pioscope", "machines", "calibrate", "--folder", DEMO, "--store", STORE, "-o", DEMO / "servers.toml")
-        step("pioscope", "store", "--store", STORE, "cp", DEMO / "start/restart.dat", f"pioscope:{DEMO}/start/restart.dat")
+        step("pioscope", "machines", "calibrate", "--folder", ".", "--store", STORE, "--like", here, "-o", "servers.toml",
+             "--", *mpiexec(RANKS))
+        step("pioscope", "store", "--store", STORE, "cp", "start/restart.dat", "pioscope:start/restart.dat")
         for strategy in ON_SERVERS:
-            out = DEMO / f"servers-{strategy}"
+            out = Path(f"servers-{strategy}")
             out.mkdir()
             step("pioscope", "apply", "--strategy", strategy, "--store", STORE, "--record", f"{out}.pio", "--", *job, out)
             same_as_on_servers(out)
             print(f"every file on the servers is identical to the one that the MPI's own MPI-IO wrote ({strategy})")
     measured = [word for strategy in ON_SERVERS
-                for word in ("--measured", f"servers/{strategy}={DEMO}/servers-{strategy}.pio")]
-    step("pioscope", "predict", DEMO / "run.pio", "--machine", DEMO / "servers.toml", "--strategy", ",".join(ON_SERVERS),
-         *measured, "--output", DEMO / "predicted", "--html", DEMO / "servers.html")
+                for word in ("--measured", f"servers/{strategy}=servers-{strategy}.pio")]
+    step("pioscope", "predict", "run.pio", "--machine", "servers.toml", "--strategy", ",".join(ON_SERVERS),
+         *measured, "--output", "predicted", "--html", "servers.html")
 
     say("ADVISE: which setting is best here? Predicted, tried, and kept for the job script:")
-    step("pioscope", "advise", "--machine", here, "--try", 2, "--keep", DEMO / "advice.toml", "--", *job,
-         DEMO / "out")
+    step("pioscope", "advise", "--machine", here, "--keep", "advice.toml", "--", *job, "advised")
 
     minutes = (time.monotonic() - began) / 60
     say(f"Done in {minutes:.1f} minutes. Open demo/report.html, demo/memories.html and demo/servers.html: they need no network.")
@@ -95,7 +96,7 @@ def same_as_on_servers(out):
     for file in files:
         name = Path(file).name
         run([pioscope(), "store", "--store", STORE, "cp", file, out / name])
-        if (out / name).read_bytes() != (DEMO / "out" / name).read_bytes():
+        if (out / name).read_bytes() != Path("out", name).read_bytes():
             sys.exit(f"{name} differs on the servers")
 
 

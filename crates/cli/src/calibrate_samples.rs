@@ -45,12 +45,12 @@ pub(crate) fn compare(
     // The first has one rank, which has nobody to work with.
     let launches = if launches.len() > 1 { &launches[1..] } else { launches };
     for launch in launches {
+        let samples = benchmark::compile(&launch.mpicc, "samples", SAMPLES, work.path())?;
         for kind in KINDS {
             progress(&format!("comparing predictions with runs: {kind} under {}", launch.text()));
-            let samples = benchmark::compile(&launch.mpicc, "samples", SAMPLES, work.path())?;
             let data = work.path().join("data");
             let mut command = launch.words.clone();
-            command.extend([samples.into(), kind.into(), data.into_os_string()] as [OsString; 3]);
+            command.extend([samples.clone().into(), kind.into(), data.into_os_string()] as [OsString; 3]);
             let sample = Sample { machine, kind, command, folder: work.path(), store };
             pairs.extend(sample.pairs()?);
         }
@@ -71,13 +71,15 @@ impl Sample<'_> {
     fn pairs(&self) -> Result<Vec<Pair>> {
         let first = explain::open(&self.run(None)?)?;
         let workload = Workload::from_trace(&first)?;
+        let as_it_is = Run::of(first.tables(), &explain::explain(&first)?);
         let own = own_way::of_trace(first.tables()).strategy;
         // The MPI's own MPI-IO knows no servers.
         let ways = match self.store {
             None => vec![None, Some(Strategy::Independent), Some(Strategy::TwoPhase)],
             Some(_) => [Strategy::Independent, Strategy::TwoPhase, Strategy::Ecio].map(Some).to_vec(),
         };
-        ways.into_iter().map(|way| self.pair(&workload, way, way.unwrap_or(own))).collect()
+        let known = |way: Option<Strategy>| way.is_none().then(|| as_it_is.clone());
+        ways.into_iter().map(|way| self.pair(&workload, way, way.unwrap_or(own), known(way))).collect()
     }
 
     /// Runs it, recorded, as it is or in this way. What was recorded is there until the next run.
@@ -96,12 +98,19 @@ impl Sample<'_> {
         Ok(path)
     }
 
-    /// What is measured beside what is predicted for it. Two runs; if they are far apart, that between them and a third.
-    fn pair(&self, workload: &Workload, way: Option<Strategy>, strategy: Strategy) -> Result<Pair> {
+    /// What is measured beside what is predicted for it. Two runs, of which one may be known; if they are far apart, that between
+    /// them and a third.
+    fn pair(
+        &self,
+        workload: &Workload,
+        way: Option<Strategy>,
+        strategy: Strategy,
+        known: Option<Run>,
+    ) -> Result<Pair> {
         let (options, hints) = (Options::default(), Hints::default());
         let simulated = simulate(self.machine, workload, strategy, &hints, &options, None, &mut |_| {})?;
         let crowded = simulated.ranks_per_node > self.machine.nodes.cores;
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs: Vec<Run> = known.into_iter().collect();
         while runs.len() < 2 || (runs.len() == 2 && runs[0].io_time_s * FAR_APART < runs[1].io_time_s) {
             let trace = explain::open(&self.run(way)?)?;
             runs.push(Run::of(trace.tables(), &explain::explain(&trace)?));

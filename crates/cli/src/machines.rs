@@ -30,6 +30,7 @@ Examples:
   pioscope machines calibrate --folder /scratch/me -o here.toml
   pioscope machines calibrate --folder /scratch/me -o here.toml -- mpiexec -n 16
   pioscope machines calibrate --store /scratch/me/store/store.toml -o servers.toml
+  pioscope machines calibrate --store /scratch/me/store/store.toml --like here.toml -o servers.toml
   pioscope machines fit runs/*.pio                             (here: after pioscope machines calibrate)
   pioscope machines fit --machine here.toml -o fitted.toml runs/*.pio")]
 pub(crate) struct Arguments {
@@ -57,6 +58,9 @@ enum What {
         /// Files are on the I/O servers that this file describes (pioscope serve writes it): measure them, too
         #[arg(long, value_name = "FILE")]
         store: Option<PathBuf>,
+        /// What this computer itself takes, beside the servers, is known from this description of it, and not measured again
+        #[arg(long, value_name = "FILE", requires = "store")]
+        like: Option<PathBuf>,
         /// The description to write; its name becomes the machine's [default: it is kept in your cache, and its name is here]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -101,12 +105,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             fs::write(&file, topology.svg()).with_context(|| format!("{}: cannot write", file.display()))?;
             eprintln!("pioscope: drew {topology} into {}", file.display());
         }
-        What::Calibrate { folder, store, output, launch } => {
+        What::Calibrate { folder, store, like, output, launch } => {
             let is_kept = output.is_none();
             let output = output.map_or_else(|| kept_file(&folder, store.as_deref()), Ok)?;
             whole_file::check(&output)?;
             let working = Working::new("measuring");
-            let mut machine = calibrate(&folder, &mut |what| working.now(what))?;
+            let mut machine = match like {
+                Some(known) => Machine::load(&known)?,
+                None => calibrate(&folder, &mut |what| working.now(what))?,
+            };
             let mut how = Machine::how_measured().to_owned();
             if let Some(store) = &store {
                 working.now("writing to and reading from the I/O servers");
