@@ -16,7 +16,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-second-mpi test-cluster test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench truth nodes build studies release collapse preflight clean
+.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-second-mpi test-cluster test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench truth nodes advice build studies release collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,9 @@ truth: release ## programs predicted and run under each strategy, 30 minutes at 
 
 nodes: release ## the benchmark of a study between nodes of a cluster of namespaces, measured and predicted, as truth
 	python3 tools/nodes.py --write
+
+advice: release ## what advise finds beside all settings of a grid, 30 minutes at most, then written to docs/measured; again to go on
+	python3 tools/advice.py --write
 
 studies: release $(addprefix study-,baylor coll hong miller-katz thakur) ## the published studies beside what we compute, written to docs/measured
 

@@ -26,6 +26,7 @@ TITLES = {
     "servers": "Strategies on the I/O servers",
     "truth": "Predictions beside runs",
     "nodes": "Hong, You and Chung's benchmark between nodes",
+    "advice": "What advise finds beside all settings",
     "overlap": "I/O that overlaps with computing",
     "recording": "What recording costs",
     "models": "Speed of the simulator's models",

@@ -222,6 +222,7 @@ class Lab:
         said = run([*before, "--", *mpiexec(case.ranks), *self.program(case.program, data)], cwd=self.folder)
         if NOTHING_APPLIED in said:
             sys.exit(f"{case}: {said}")
+        return said
 
     def program(self, name, data):
         if name in KERNELS:
