@@ -1,6 +1,8 @@
 //! `pioscope advise`: which strategy and hints would help a program most, by prediction and then by trying them.
 
 mod advice;
+mod belief;
+mod keeping;
 mod outcome;
 mod search;
 mod trials;
@@ -19,6 +21,7 @@ use pio_report::units::time_s;
 use pio_trace::Trace;
 
 pub(crate) use advice::Advice;
+use belief::Belief;
 use outcome::{Row, predicted_table, tried_table};
 use search::{Found, Predicted, Time};
 use trials::{Place, Runner, Trial};
@@ -30,18 +33,17 @@ use crate::learned::{self, Asked};
 use crate::own_way;
 use crate::predict;
 use crate::record::Job;
-use crate::whole_file;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pioscope advise run.pio --no-run                (here: after pioscope machines calibrate)
   pioscope advise -- mpiexec -n 8 ./collapse --iterations 20
-  pioscope advise --output /scratch/me/run --budget 30min --try 5 -- mpiexec -n 8 ./yours
+  pioscope advise --output /scratch/me/run --budget 30min --runs 6 -- mpiexec -n 8 ./yours
   pioscope apply --advice advice.toml -- mpiexec -n 8 ./collapse
 
-The program runs once as it is and once or more under each setting that is tried, each time in a fresh scratch copy of the
-working folder (and of those of --output): its files stay as they are. With --no-run, nothing runs.")]
+The program runs once as it is and up to --runs times more, each time in a fresh scratch copy of the working folder (and of
+those of --output): its files stay as they are. With --no-run, nothing runs.")]
 pub(crate) struct Arguments {
     /// A recorded program, to advise by prediction alone (with --no-run)
     #[arg(conflicts_with = "command", required_unless_present = "command", requires = "no_run")]
@@ -51,7 +53,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, default_value = here::NAME, value_name = "MACHINE")]
     machine: String,
     /// Only predict; run nothing
-    #[arg(long, conflicts_with_all = ["command", "in_place", "output", "budget", "tries"])]
+    #[arg(long, conflicts_with_all = ["command", "in_place", "output", "budget", "runs"])]
     no_run: bool,
     /// Another folder in which the program writes, to be copied as the working folder is; may be given several times
     #[arg(long, value_name = "FOLDER", conflicts_with = "in_place")]
@@ -59,13 +61,13 @@ pub(crate) struct Arguments {
     /// Run in the folders themselves: each run overwrites the files that the program writes
     #[arg(long)]
     in_place: bool,
-    /// Begin no further run that would end later than this after the start, such as `10min`; the program as it is and the
-    /// setting that is predicted best run in any case
+    /// Begin no further run that would end later than this after the start, such as `10min`; the program as it is and one
+    /// setting run in any case
     #[arg(long, value_name = "TIME", value_parser = budget, default_value = "10min")]
     budget: Duration,
-    /// How many settings to try at most
-    #[arg(long = "try", value_name = "COUNT", default_value = "3")]
-    tries: NonZeroUsize,
+    /// How many runs at most after that of the program as it is: fewer if no other run is expected to save anything
+    #[arg(long, value_name = "COUNT", default_value = "3")]
+    runs: NonZeroUsize,
     /// Try settings with all files on the I/O servers that this file describes (pioscope serve writes it). The machine must
     /// describe them, too
     #[arg(long, value_name = "FILE")]
@@ -109,13 +111,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         machine.name
     );
     let keep = keep_path(&arguments);
-    advice::check_place(&keep)?;
+    keeping::check_place(&keep)?;
     match &arguments.trace {
         Some(path) => predict_only(path, &asked, store.as_deref(), &keep)?,
         None => {
             refuse_harm(&arguments)?;
             let is_here = arguments.machine == here::NAME;
-            let Arguments { mpicc, command, budget, tries, in_place, output, .. } = arguments;
+            let Arguments { mpicc, command, budget, runs, in_place, output, .. } = arguments;
             let ends = started
                 .checked_add(budget)
                 .ok_or_else(|| anyhow!("--budget: this clock does not go so far"))?;
@@ -130,7 +132,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             }
             let job = Job { mpicc, verbose: false, quiet: false, environment, scratch, spool: None, command };
             let runner = Runner::new(&job, store.clone(), place);
-            measure(runner, asked, is_here, store.as_deref(), &keep, ends, tries.get())?;
+            measure(runner, asked, is_here, store.as_deref(), &keep, ends, runs.get())?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -187,6 +189,7 @@ fn predict_only(path: &Path, asked: &Asked, store: Option<&Path>, keep: &Path) -
     let trace = explain::open(path)?;
     let case = Case::of(&trace, asked, store).map_err(|error| error.context(path.display().to_string()))?;
     print_table(predicted_table(&case.title(), &case.rows(), &case.notes()))?;
+    crate::print(&case.strips)?;
     let is_worth_it = |best: &&Predicted| is_worthwhile(&best.time, &case.found.base);
     let best = case.found.settings.first().filter(is_worth_it);
     let Some(best) = best else {
@@ -195,7 +198,8 @@ fn predict_only(path: &Path, asked: &Asked, store: Option<&Path>, keep: &Path) -
     let saved = outcome::saved(best.time.expected_s(), case.found.base.expected_s());
     crate::print(&format!("Try {}: predicted to save {saved} of the I/O time.\n", best.advice))?;
     let source = format!("Predicted for {} on {}: nothing was run.", path.display(), asked.machine.name);
-    keep_advice(keep, &best.advice, &[source, predicted_comment(best, &case)], &case.job, store)
+    let comments = [source, predicted_comment(best, &case)];
+    crate::print(&keeping::keep(keep, &best.advice, &comments, &case.job, store)?)
 }
 
 /// Runs the program as it is, predicts, tries the best few, and keeps what was measured best.
@@ -206,7 +210,7 @@ fn measure(
     store: Option<&Path>,
     keep: &Path,
     ends: Instant,
-    tries: usize,
+    runs: usize,
 ) -> Result<()> {
     let mut as_it_is = Trial::new(None, Time { modelled_s: 0.0, interval: None });
     let trace = runner.first(&mut as_it_is)?;
@@ -214,18 +218,23 @@ fn measure(
     let asked = if is_here && store.is_none() { here_of(&trace, asked)? } else { asked };
     let case = Case::of(&trace, &asked, store)?;
     as_it_is.predicted = case.found.base.clone();
-    let candidates = candidates(&case.found, tries);
-    let tried = candidates.iter().map(|one| Trial::new(Some(one.advice.clone()), one.time.clone()));
-    let mut trials: Vec<Trial> = std::iter::once(as_it_is).chain(tried).collect();
-    runner.measure(&mut trials, ends)?;
+    let settings = case.found.settings.iter();
+    let settings = settings.map(|one| Trial::new(Some(one.advice.clone()), one.time.clone()));
+    let mut trials: Vec<Trial> = std::iter::once(as_it_is).chain(settings).collect();
+    let mut belief = case.belief(&trials);
+    runner.measure(&mut trials, &mut belief, runs, ends)?;
     learn(&asked, &case, &trials)?;
 
-    let mut rows: Vec<Row> = trials.iter().map(|trial| Row::of_trial(trial, &case.own)).collect();
-    rows.extend(case.rows().into_iter().filter(|row| trials.iter().all(|trial| trial.advice != row.advice)));
+    let rows = trials.iter().map(|trial| Row::of_trial(trial, &case.own)).collect();
     print_table(tried_table(&case.title(), rows, &case.notes()))?;
     crate::print(&runner.commands())?;
-    let Some((best, best_s)) = trials::best(&trials) else {
-        let why = if trials.len() > 1 { WAS_NOT_MEASURED } else { IS_NOT_PREDICTED };
+    crate::print(&case.strips)?;
+    let Some((best, best_s)) = trials::best(&trials, &belief) else {
+        let why = if trials[1..].iter().any(|trial| !trial.runs.is_empty()) {
+            WAS_NOT_MEASURED
+        } else {
+            IS_NOT_PREDICTED
+        };
         return crate::print(&format!("Leave the program as it is: {why}.\n"));
     };
     let Some(advice) = &best.advice else { bail!("the program as it is cannot be advice") };
@@ -235,7 +244,7 @@ fn measure(
     let source = format!("Measured on this machine: {}", trials::comment(best, &trials[0]));
     let predicted = Predicted { advice: advice.clone(), time: best.predicted.clone() };
     let comments = [source, predicted_comment(&predicted, &case)];
-    keep_advice(keep, advice, &comments, &runner.command(), store)
+    crate::print(&keeping::keep(keep, advice, &comments, &runner.command(), store)?)
 }
 
 /// The command of a job that `pioscope record` recorded, which notes its MPI; a generated workload or a log has none.
@@ -251,20 +260,13 @@ fn learn(asked: &Asked, case: &Case, trials: &[Trial]) -> Result<()> {
         return Ok(());
     };
     // Settings on servers are not what the program as it is, on its own files, was predicted for.
-    for trial in trials.iter().filter(|trial| !case.has_store || trial.advice.is_some()) {
+    let of_case = trials.iter().filter(|trial| !case.has_store || trial.advice.is_some());
+    let pairs = of_case.flat_map(|trial| {
         let strategy = trial.advice.as_ref().map_or(case.own, |advice| advice.strategy);
-        for run in &trial.recorded {
-            if let Err(error) =
-                history.add(run.pair(trial.predicted.modelled_s, strategy.name(), case.crowded))
-            {
-                eprintln!(
-                    "pioscope: what was measured is not kept for later predictions: {:#}",
-                    anyhow!(error)
-                );
-                return Ok(());
-            }
-        }
-    }
+        let predicted_s = trial.predicted.modelled_s;
+        trial.recorded.iter().map(move |run| run.pair(predicted_s, strategy.name(), case.crowded))
+    });
+    learned::add(&mut history, pairs);
     Ok(())
 }
 
@@ -276,16 +278,6 @@ fn is_worthwhile(setting: &Time, before: &Time) -> bool {
 /// What a setting must take less than to be worth a change: less is within what predictions and runs are off.
 fn worthwhile(before_s: f64) -> f64 {
     before_s * (1.0 - NOISE)
-}
-
-/// Those to try: the best of each strategy first, as predictions of a strategy tend to be off together; then what is left.
-fn candidates(found: &Found, tries: usize) -> Vec<Predicted> {
-    let (mut first, mut later) = (Vec::<Predicted>::new(), Vec::new());
-    for one in found.settings.iter().filter(|one| is_worthwhile(&one.time, &found.base)) {
-        let is_new = first.iter().all(|before| before.advice.strategy != one.advice.strategy);
-        if is_new { &mut first } else { &mut later }.push(one.clone());
-    }
-    first.into_iter().chain(later).take(tries).collect()
 }
 
 /// A recorded program and what is predicted for it.
@@ -305,6 +297,8 @@ struct Case {
     corrected_by: Option<String>,
     on_servers: bool,
     has_store: bool,
+    /// What Pioscope cannot set of how files are dealt out, in words.
+    strips: String,
 }
 
 impl Case {
@@ -317,11 +311,10 @@ impl Case {
         );
         let own = own_way::of_trace(trace.tables());
         own_way::tell_of_another(machine, trace.tables());
-        let with_ecio = search::takes_views(machine);
         let workload = predict::workload_of(trace)?;
-        let mut found = search::search(machine, &workload, own.strategy, with_ecio)?;
+        let mut found = search::search(machine, &workload, own.strategy)?;
         let (ranks, program) = (workload.ranks(), learned::program(trace.tables()));
-        let crowded = ranks.div_ceil(machine.nodes.count.max(1)) > machine.nodes.cores;
+        let crowded = found.ranks_per_node > machine.nodes.cores;
         let history = asked.history()?.filter(|history| asked.has_intervals(history));
         if let Some(history) = &history {
             let interval = |strategy: Strategy, modelled_s| {
@@ -331,6 +324,7 @@ impl Case {
             found = found.corrected(own.strategy, interval);
         }
         let corrected_by = found.base.interval.as_ref().map(|interval| interval.reason.clone());
+        let strips = keeping::what_cannot_be_set(&found, trace.tables());
         Ok(Case {
             crowded,
             corrected_by,
@@ -340,13 +334,30 @@ impl Case {
             why: own.why,
             recorded_s: predict::io_time_s(&explanation),
             found,
-            on_servers: with_ecio,
+            on_servers: search::takes_views(machine),
             has_store: store.is_some(),
+            strips,
         })
     }
 
     fn title(&self) -> String {
         format!("I/O time, mean of the processes, predicted on {}", self.machine)
+    }
+
+    /// What predictions and the first run say of the program as it is and of each setting.
+    fn belief(&self, trials: &[Trial]) -> Belief {
+        let first_s = trials[0].runs.first().copied();
+        let predicted = trials.iter().map(|trial| match &trial.advice {
+            Some(advice) => (Some(advice.strategy), trial.predicted.clone()),
+            // On its own files, it is not what was predicted for servers.
+            None if self.has_store => {
+                (None, Time { modelled_s: first_s.unwrap_or_default(), interval: None })
+            }
+            None => (Some(self.own), trial.predicted.clone()),
+        });
+        let mut belief = Belief::new(predicted);
+        first_s.into_iter().for_each(|took_s| belief.learn(0, took_s));
+        belief
     }
 
     /// The program as it is, and each setting.
@@ -400,27 +411,6 @@ fn predicted_comment(best: &Predicted, case: &Case) -> String {
     )
 }
 
-/// Writes the setting to keep, and says how it is used.
-fn keep_advice(
-    path: &Path,
-    advice: &Advice,
-    source: &[String],
-    job: &str,
-    store: Option<&Path>,
-) -> Result<()> {
-    let mut comments = vec!["Written by pioscope advise.".to_owned()];
-    comments.extend_from_slice(source);
-    let store = store.map(|store| format!(" --store {}", store.display())).unwrap_or_default();
-    let command = format!("pioscope apply --advice {}{store} -- {job}", path.display());
-    comments.push(format!("Use: {command}"));
-    let file = whole_file::WholeFile::create(path)?;
-    std::io::Write::write_all(&mut file.file(), advice.to_toml(&comments).as_bytes())
-        .map_err(|error| anyhow!("{}: cannot write: {error}", path.display()))?;
-    file.keep()?;
-    eprintln!("pioscope: wrote {}", path.display());
-    crate::print(&format!("In a job script:\n  {command}\n"))
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
 mod tests {
@@ -434,26 +424,5 @@ mod tests {
         for wrong in ["10", "min", "1.5h", "-3s", "99999999999999999999s", "9999999999999999999h", ""] {
             assert!(budget(wrong).unwrap_err().to_string().contains("`10min`"), "{wrong}");
         }
-    }
-
-    #[test]
-    fn each_strategy_is_tried_before_a_second_setting_of_one() {
-        let time = |modelled_s| Time { modelled_s, interval: None };
-        let one = |strategy, cb_nodes, io_time_s| Predicted {
-            advice: Advice { strategy, hints: pio_plan::Hints { cb_nodes, ..Default::default() } },
-            time: time(io_time_s),
-        };
-        let settings = vec![
-            one(Strategy::TwoPhase, Some(1), 1.0),
-            one(Strategy::TwoPhase, None, 2.0),
-            one(Strategy::Sieving, None, 3.0),
-            one(Strategy::List, None, 9.9),
-        ];
-        let found = Found { base: time(10.0), settings, predicted_count: 5 };
-        let tried =
-            |count| candidates(&found, count).iter().map(|one| one.time.modelled_s).collect::<Vec<_>>();
-        assert_eq!(tried(2), [1.0, 3.0]);
-        // What saves 1 % is not tried.
-        assert_eq!(tried(9), [1.0, 3.0, 2.0]);
     }
 }

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use crate::advise::Advice;
 use crate::learned::{self, AppliedRun};
 use crate::mpi;
+use crate::own_way;
 use crate::record::{self, Job};
 
 #[derive(Debug, Args)]
@@ -27,12 +28,14 @@ Examples:
   pioscope apply --strategy auto --verbose -- mpiexec -n 8 ./collapse
   pioscope apply --strategy independent --record run.pio -- mpiexec -n 8 ./collapse
   pioscope apply --advice advice.toml -- mpiexec -n 8 ./collapse
+  pioscope apply --strategy romio --hints romio_cb_write=disable -- mpiexec -n 8 ./collapse
 
 Files come out the same, byte for byte. The exit code is the program's own. If the program opens no file through
 MPI-IO, nothing is applied, and standard error says so.")]
 pub(crate) struct Arguments {
-    /// How reads and writes are carried out: independent, sieving, list, two-phase, view-based, ecio or auto
-    #[arg(short, long, required_unless_present = "advice")]
+    /// How reads and writes are carried out: independent, sieving, list, two-phase, view-based, ecio or auto; by romio or ompio
+    /// the MPI library's own MPI-IO is only given the hints
+    #[arg(short, long, required_unless_present = "advice", value_parser = Strategy::to_predict)]
     strategy: Option<Strategy>,
     /// Take strategy and hints from this file (pioscope advise writes it)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["strategy", "hints", "hints_file"])]
@@ -53,7 +56,9 @@ pub(crate) struct Arguments {
 /// Hints from the command line.
 #[derive(Debug, Args)]
 pub(crate) struct HintArguments {
-    /// Hints, as key=value,…: cb_nodes, cb_buffer_size, ind_rd_buffer_size, ind_wr_buffer_size, striping_unit
+    /// Hints, as key=value,…: cb_nodes, cb_buffer_size, ind_rd_buffer_size, ind_wr_buffer_size, striping_unit; with --store
+    /// striping_factor; for romio and predictions of it: romio_cb_read, romio_cb_write, romio_ds_read, romio_ds_write,
+    /// cb_config_list
     #[arg(long, value_name = "HINTS")]
     hints: Option<String>,
     /// A file of such hints, separated by commas, blanks or new lines; # begins a comment
@@ -92,7 +97,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         (None, Some(strategy)) => Advice { strategy, hints: arguments.hints.read()? },
         (None, None) => bail!("expected --strategy, or --advice"),
     };
-    refuse_what_cannot_be_applied(&hints)?;
     let store = arguments.store.as_deref().map(find_store).transpose()?;
     let run = arguments.record.clone().map(|trace| AppliedRun {
         trace,
@@ -101,6 +105,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         store: store.clone(),
     });
     let how = How { strategy, hints, store };
+    how.check()?;
     let Ended { status, applied } = run_with(how, &arguments.job, arguments.record)?;
     if !applied {
         eprintln!(
@@ -113,18 +118,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         learned::learn_from(run);
     }
     Ok(mpi::exit_code(status))
-}
-
-/// Hints for predictions alone.
-pub(crate) fn refuse_what_cannot_be_applied(hints: &Hints) -> Result<()> {
-    ensure!(
-        hints.striping_factor.is_none(),
-        "hint striping_factor: the file system, or the store, says over how many servers a file goes"
-    );
-    if let Some((key, _)) = hints.own.pairs().first() {
-        bail!("hint {key}: only the MPI library itself follows it: it is for predictions (--strategy romio)");
-    }
-    Ok(())
 }
 
 /// The description of a store, wherever the job's processes work.
@@ -166,10 +159,37 @@ pub(crate) struct How {
     pub store: Option<PathBuf>,
 }
 
+impl How {
+    /// Whether it is left to the MPI library, which is only given hints.
+    pub(crate) fn is_own(&self) -> bool {
+        Strategy::OWN.contains(&self.strategy)
+    }
+
+    /// Makes sure that its hints can be followed, and that its strategy knows the servers.
+    ///
+    /// # Errors
+    /// If not.
+    pub(crate) fn check(&self) -> Result<()> {
+        ensure!(
+            !self.is_own() || self.store.is_none(),
+            "{}: the MPI library's own MPI-IO knows no I/O servers (expected no --store, or another strategy)",
+            self.strategy
+        );
+        ensure!(
+            self.is_own() || self.store.is_some() || self.hints.striping_factor.is_none(),
+            "hint striping_factor: the file system says over how many servers a file goes (expected --store)"
+        );
+        if let Some((key, _)) = self.hints.own.pairs().first().filter(|_| !self.is_own()) {
+            bail!("hint {key}: only the MPI library itself follows it (expected --strategy romio)");
+        }
+        Ok(())
+    }
+}
+
 /// How a job ended.
 pub(crate) struct Ended {
     pub status: ExitStatus,
-    /// Whether a process opened a file through us.
+    /// Whether a process opened a file through us; what the MPI library does by itself is taken for applied.
     pub applied: bool,
 }
 
@@ -179,6 +199,9 @@ pub(crate) fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<En
     let Some(mpicc) = job.compiler()? else {
         bail!("no mpicc beside the launcher or on the PATH: name the program's MPI with --mpicc");
     };
+    if how.is_own() {
+        return leave_to_the_library(&how, job, &mpicc, trace);
+    }
     let shim = mpi::build(&mpicc, "apply", pio_mpiio::SHIM)?;
     let core =
         pio_mpiio::core_library(&std::env::current_exe().context("cannot find this program's own file")?)?;
@@ -222,23 +245,41 @@ fn notes(how: &How) -> Vec<(String, String)> {
     [strategy, note(Tables::HINTS, how.hints.to_text())].into_iter().chain(store).collect()
 }
 
+/// Runs a job whose MPI library is given hints for its own MPI-IO.
+fn leave_to_the_library(how: &How, job: &Job, mpicc: &Path, trace: Option<PathBuf>) -> Result<Ended> {
+    own_way::ensure_is(how.strategy, mpicc, &job.command)?;
+    let folder = folder_of_a_job(trace.as_deref())?;
+    let told = own_way::variables(how.strategy, &how.hints, &folder.path().join("hints"), &[])?;
+    let job = Job { environment: [&job.environment[..], &told].concat(), ..job.clone() };
+    let status = match trace {
+        Some(trace) => record::record_as_it_is(&job, trace)?,
+        None => {
+            let [program, words @ ..] = &job.command[..] else { bail!("no command") };
+            pio_record::run_to_end(Command::new(program).args(words).envs(job.environment))?
+        }
+    };
+    Ok(Ended { status, applied: true })
+}
+
+/// A folder for a job that is started here: beside the trace, else in the working folder, both of which its hosts share, if
+/// that can be written to.
+fn folder_of_a_job(trace: Option<&Path>) -> Result<TempDir> {
+    let within = |folder: PathBuf| tempfile::Builder::new().prefix(".pioscope-applied-").tempdir_in(folder);
+    let working = std::env::current_dir().context("the working folder is gone")?;
+    let beside = trace.and_then(Path::parent).map_or(working.clone(), |folder| working.join(folder));
+    within(beside)
+        .or_else(|_| within(std::env::temp_dir()))
+        .context("cannot create a file in the working folder or that for temporary ones")
+}
+
 /// A file that the first process to open a file through us creates: how we know that anything was applied at all.
 struct Applied {
     folder: TempDir,
 }
 
 impl Applied {
-    /// Beside the trace, else in the working folder, both of which the hosts of a job share, if that can be written to.
     fn new(trace: Option<&Path>) -> Result<Applied> {
-        let within =
-            |folder: PathBuf| tempfile::Builder::new().prefix(".pioscope-applied-").tempdir_in(folder);
-        let working = std::env::current_dir().context("the working folder is gone")?;
-        let beside = trace.and_then(Path::parent).map_or(working.clone(), |folder| working.join(folder));
-        let folder = within(beside).or_else(|_| within(std::env::temp_dir()));
-        Ok(Applied {
-            folder: folder
-                .context("cannot create a file in the working folder or that for temporary ones")?,
-        })
+        Ok(Applied { folder: folder_of_a_job(trace)? })
     }
 
     fn path(&self) -> PathBuf {

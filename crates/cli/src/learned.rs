@@ -108,6 +108,16 @@ pub(crate) fn begin_history(description: &Path, pairs: Vec<Pair>) -> Result<()> 
     Ok(())
 }
 
+/// Adds what was measured to a history. That it cannot be kept is said, and nothing else is the worse for it.
+pub(crate) fn add(history: &mut History, pairs: impl IntoIterator<Item = Pair>) {
+    if let Err(error) = pairs.into_iter().try_for_each(|pair| history.add(pair).map(drop)) {
+        eprintln!(
+            "pioscope: what was measured is not kept for later predictions: {:#}",
+            anyhow::Error::from(error)
+        );
+    }
+}
+
 /// A recorded run that predictions are compared with.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {

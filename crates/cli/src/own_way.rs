@@ -1,8 +1,10 @@
 //! What the MPI library of a recorded program does by itself: what a prediction starts from.
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::path::Path;
 
+use anyhow::{Context, Result, bail, ensure};
 use pio_machine::Machine;
 use pio_mpi::{Family, Library};
 use pio_plan::{Hints, Strategy};
@@ -54,14 +56,21 @@ pub(crate) fn note(mpicc: &Path, command: &[OsString]) -> Option<String> {
     Some(format!("{family} ({name})"))
 }
 
-/// What a trace says of the hints of the file that `ROMIO_HINTS` names in the environment of a job, or of the site's own: those that
-/// a program and its launcher leave open. None if there is no such file, or nothing in it.
-pub(crate) fn site_hints_note() -> Option<String> {
-    let named = std::env::var_os(Hints::SITE_VARIABLE).and_then(|path| std::fs::read_to_string(path).ok());
-    let text = named.or_else(|| std::fs::read_to_string(Hints::SITE_FILE).ok())?;
+/// What a trace says of the hints of the file that `ROMIO_HINTS` names in the environment of a job, to which these variables are
+/// added, or of the site's own: those that a program and its launcher leave open. None if there is no such file, or nothing in it.
+pub(crate) fn site_hints_note(added: &[(OsString, OsString)]) -> Option<String> {
+    let text = site_hints(added)?;
     let words: Vec<String> =
         Hints::of_site_file(&text).iter().map(|(key, value)| format!("{key}={value}")).collect();
     (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// The file itself.
+fn site_hints(added: &[(OsString, OsString)]) -> Option<String> {
+    let added = added.iter().rfind(|(name, _)| name == Hints::SITE_VARIABLE).map(|(_, path)| path.clone());
+    let named = added.or_else(|| std::env::var_os(Hints::SITE_VARIABLE));
+    let text = named.and_then(|path| fs::read_to_string(path).ok());
+    text.or_else(|| fs::read_to_string(Hints::SITE_FILE).ok())
 }
 
 /// Says so where a machine's costs of MPI-IO were measured under another MPI library than a program's: they differ by far.
@@ -78,6 +87,59 @@ pub(crate) fn tell_of_another(machine: &Machine, tables: &Tables) {
     }
 }
 
+/// The variables of a job by which its MPI library follows hints in what it does by itself. ROMIO reads them from a file, which is
+/// written as `file`, with these lines as comments at its head, and behind them what the user's file, or the site's, says of others:
+/// of several with one key the first counts.
+///
+/// # Errors
+/// If the file cannot be written, or the library has no such hint.
+pub(crate) fn variables(
+    strategy: Strategy,
+    hints: &Hints,
+    file: &Path,
+    comments: &[String],
+) -> Result<Vec<(OsString, OsString)>> {
+    let all = hints.all_pairs();
+    if all.is_empty() {
+        return Ok(Vec::new());
+    }
+    if strategy == Strategy::Ompio {
+        let variable = |(key, value): (&'static str, String)| match OMPIO_PARAMETERS
+            .iter()
+            .find(|(hint, _)| *hint == key)
+        {
+            Some((_, parameter)) => {
+                Ok((OsString::from(format!("OMPI_MCA_{parameter}")), OsString::from(value)))
+            }
+            None => bail!(
+                "hint {key}: Open MPI's own MPI-IO does not follow it (expected cb_nodes or cb_buffer_size)"
+            ),
+        };
+        return all.into_iter().map(variable).collect();
+    }
+    let comments = comments.iter().map(|line| format!("# {line}\n"));
+    let lines = comments.chain(all.iter().map(|(key, value)| format!("{key} {value}\n")));
+    let text: String = lines.chain(site_hints(&[])).collect();
+    fs::write(file, text).with_context(|| format!("{}: cannot write", file.display()))?;
+    Ok(vec![(Hints::SITE_VARIABLE.into(), file.into())])
+}
+
+/// The parameters of Open MPI (`ompi_info --param io ompio --level 9`) that stand for hints.
+const OMPIO_PARAMETERS: [(&str, &str); 2] =
+    [("cb_nodes", "io_ompio_num_aggregators"), ("cb_buffer_size", "io_ompio_bytes_per_agg")];
+
+/// Makes sure that the MPI library with this compiler, which a command uses, has this way.
+///
+/// # Errors
+/// If it has another.
+pub(crate) fn ensure_is(strategy: Strategy, mpicc: &Path, command: &[OsString]) -> Result<()> {
+    if let Some(library) = note(mpicc, command) {
+        let own = way_of(&library);
+        ensure!(own == strategy, "{strategy}: the program's MPI is {library}, which does {own} by itself");
+    }
+    Ok(())
+}
+
 /// Whether Open MPI is told to use ROMIO in place of OMPIO, on the command line or by the environment.
 fn asks_for_romio(command: &[OsString]) -> bool {
     let is_romio = |value: &OsStr| value.to_string_lossy().starts_with("romio");
@@ -86,6 +148,7 @@ fn asks_for_romio(command: &[OsString]) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
 mod tests {
     use super::*;
 
@@ -95,6 +158,33 @@ mod tests {
         assert!(asks_for_romio(&words("mpiexec --mca io romio321 -n 4 ./a")));
         assert!(!asks_for_romio(&words("mpiexec --mca io ompio -n 4 ./a")));
         assert!(!asks_for_romio(&words("mpiexec -n 4 ./romio io")));
+    }
+
+    #[test]
+    fn libraries_are_given_hints_in_their_own_ways() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("hints");
+        let of =
+            |strategy, text| variables(strategy, &Hints::parse(text).unwrap(), &file, &["Why.".to_owned()]);
+        assert_eq!(of(Strategy::Romio, "").unwrap(), []);
+        assert!(!file.exists());
+        let told = of(Strategy::Romio, "cb_buffer_size=4096,romio_cb_write=disable").unwrap();
+        assert_eq!(told, [("ROMIO_HINTS".into(), file.clone().into_os_string())]);
+        assert_eq!(
+            fs::read_to_string(&file).unwrap(),
+            "# Why.\ncb_buffer_size 4096\nromio_cb_write disable\n"
+        );
+        let told = of(Strategy::Ompio, "cb_nodes=2,cb_buffer_size=4096").unwrap();
+        let words = told.iter().map(|(name, value)| format!("{}={}", name.display(), value.display()));
+        assert_eq!(
+            words.collect::<Vec<_>>(),
+            ["OMPI_MCA_io_ompio_num_aggregators=2", "OMPI_MCA_io_ompio_bytes_per_agg=4096"]
+        );
+        let error = of(Strategy::Ompio, "romio_cb_write=disable").unwrap_err().to_string();
+        assert!(
+            error.starts_with("hint romio_cb_write: Open MPI's own MPI-IO does not follow it"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -173,15 +173,12 @@ fn interval(history: &History, prediction: &Prediction, ranks: u32, program: &st
 
 /// Adds the runs that are shown beside predictions to their machine's history.
 fn learn(history: &mut History, predictions: &[Prediction], measured: &BTreeMap<(&str, &str), MeasuredRun>) {
-    for prediction in predictions {
+    let pair = |prediction: &Prediction| {
         let Prediction { machine, strategy, crowd, .. } = prediction;
-        let Some(run) = measured.get(&(machine.as_str(), strategy.as_str())) else { continue };
-        if let Err(error) = history.add(run.run.pair(prediction.modelled_s, strategy, crowd.is_some())) {
-            // The prediction is not the worse for it.
-            eprintln!("pioscope: the measured run is not kept: {:#}", anyhow::Error::from(error));
-            return;
-        }
-    }
+        let measured = measured.get(&(machine.as_str(), strategy.as_str()))?;
+        Some(measured.run.pair(prediction.modelled_s, strategy, crowd.is_some()))
+    };
+    learned::add(history, predictions.iter().filter_map(pair));
 }
 
 /// Predicted where nothing is said, beside what the program's MPI library does by itself.

@@ -97,7 +97,7 @@ fn size(text: &str) -> Result<u64> {
 }
 
 /// What is common to all verbs that run a program.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Job {
     /// The MPI compiler of the program's MPI [default: that of the MPI library that the program loads, else the launcher's,
     /// else the first on the PATH]
@@ -163,7 +163,7 @@ impl Job {
                 cache: mpi::user_cache(),
                 mpi_library: mpi.and_then(|shim| own_way::note(&shim.mpicc, &self.command)),
                 notes: mpi
-                    .and_then(|_| own_way::site_hints_note())
+                    .and_then(|_| own_way::site_hints_note(&self.environment))
                     .map(|hints| (Tables::SITE_HINTS.to_owned(), hints))
                     .into_iter()
                     .collect(),

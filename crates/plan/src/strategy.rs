@@ -20,9 +20,9 @@ pub enum Strategy {
     Ecio,
     /// The cheapest of the others, operation by operation.
     Auto,
-    /// What ROMIO, the MPI-IO of MPICH and of the libraries made from it, does by itself. Only predicted.
+    /// What ROMIO, the MPI-IO of MPICH and of the libraries made from it, does by itself.
     Romio,
-    /// What OMPIO, the MPI-IO of Open MPI, does by itself. Only predicted.
+    /// What OMPIO, the MPI-IO of Open MPI, does by itself.
     Ompio,
 }
 
@@ -38,7 +38,7 @@ impl Strategy {
         Strategy::Auto,
     ];
 
-    /// What MPI libraries do by themselves: they are only predicted, since to apply them is to leave the library alone.
+    /// What MPI libraries do by themselves: to apply them is to leave the library alone, but for hints.
     pub const OWN: [Strategy; 2] = [Strategy::Romio, Strategy::Ompio];
 
     /// The strategy with this name, one of [`Strategy::ALL`] or [`Strategy::OWN`]: all that can be predicted.
@@ -77,14 +77,14 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// One that can be applied.
+/// One that Pioscope's own library carries out.
 impl FromStr for Strategy {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Strategy, String> {
         if Strategy::OWN.iter().any(|strategy| strategy.name() == name) {
             return Err(format!(
-                "'{name}' is what the MPI library does by itself, and can only be predicted: run the program without apply"
+                "'{name}' is what the MPI library does by itself: Pioscope's library does not carry it out"
             ));
         }
         let known = Strategy::ALL.into_iter().find(|strategy| strategy.name() == name);

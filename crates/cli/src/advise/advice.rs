@@ -5,12 +5,9 @@ use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow};
 use pio_plan::{Hints, Strategy};
 use serde::Deserialize;
-
-use crate::apply;
-use crate::whole_file;
 
 /// How a program's MPI-IO is to be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,14 +22,31 @@ pub(crate) struct Advice {
 struct InFile {
     strategy: String,
     #[serde(default)]
-    hints: BTreeMap<String, u64>,
+    hints: BTreeMap<String, Value>,
+}
+
+/// Of a hint: a number or a word.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a number or a word")]
+enum Value {
+    Number(u64),
+    Word(String),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Number(number) => number.fmt(out),
+            Value::Word(word) => word.fmt(out),
+        }
+    }
 }
 
 impl Advice {
     /// Reads a file as [`Advice::to_toml`] writes it.
     ///
     /// # Errors
-    /// If it cannot be read, is no such file, or names a strategy or a hint that cannot be applied.
+    /// If it cannot be read, is no such file, or names a strategy or a hint that nobody knows.
     pub(crate) fn read(path: &Path) -> Result<Advice> {
         let text = fs::read_to_string(path).with_context(|| format!("{}: cannot read", path.display()))?;
         Advice::parse(&text).map_err(|error| error.context(path.display().to_string()))
@@ -43,12 +57,11 @@ impl Advice {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
             anyhow!("line {line}: {}", error.message().replace('\n', " "))
         })?;
-        let strategy: Strategy = strategy.parse().map_err(|error| anyhow!("strategy: {error}"))?;
+        let strategy = Strategy::to_predict(&strategy).map_err(|error| anyhow!("strategy: {error}"))?;
         let mut all = Hints::default();
         for (key, value) in hints {
             all = all.or(&Hints::parse(&format!("{key}={value}"))?);
         }
-        apply::refuse_what_cannot_be_applied(&all)?;
         Ok(Advice { strategy, hints: all })
     }
 
@@ -61,11 +74,14 @@ impl Advice {
             let _ = writeln!(text, "# {line}");
         }
         let _ = writeln!(text, "strategy = \"{}\"", self.strategy);
-        if !self.hints.pairs().is_empty() {
+        if self.hints != Hints::default() {
             text.push_str("\n[hints]\n");
         }
         for (key, value) in self.hints.pairs() {
             let _ = writeln!(text, "{key} = {value}");
+        }
+        for (key, value) in self.hints.own.pairs() {
+            let _ = writeln!(text, "{key} = \"{value}\"");
         }
         text
     }
@@ -73,7 +89,7 @@ impl Advice {
     /// The options of `pioscope apply` that say the same.
     pub(crate) fn options(&self) -> Vec<String> {
         let mut words = vec!["--strategy".to_owned(), self.strategy.name().to_owned()];
-        if !self.hints.pairs().is_empty() {
+        if self.hints != Hints::default() {
             words.extend(["--hints".to_owned(), self.hints.to_text()]);
         }
         words
@@ -83,19 +99,8 @@ impl Advice {
 impl fmt::Display for Advice {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}", self.strategy)?;
-        self.hints.pairs().iter().try_for_each(|(key, value)| write!(out, ", {key}={value}"))
+        self.hints.all_pairs().iter().try_for_each(|(key, value)| write!(out, ", {key}={value}"))
     }
-}
-
-/// Makes sure, before the work, that advice can be written to `path`, and takes the place of nothing but advice.
-pub(crate) fn check_place(path: &Path) -> Result<()> {
-    whole_file::check(path)?;
-    ensure!(
-        !path.is_file() || Advice::read(path).is_ok(),
-        "{}: is there and was not written by pioscope advise: expected another name (--keep FILE)",
-        path.display()
-    );
-    Ok(())
 }
 
 #[cfg(test)]
@@ -105,9 +110,12 @@ mod tests {
 
     #[test]
     fn advice_goes_to_a_file_and_back() {
-        let hints = Hints::parse("cb_nodes=4,cb_buffer_size=1048576").unwrap();
-        for hints in [hints, Hints::default()] {
-            let advice = Advice { strategy: Strategy::ViewBased, hints };
+        for (strategy, hints) in [
+            (Strategy::ViewBased, "cb_nodes=4,cb_buffer_size=1048576"),
+            (Strategy::ViewBased, ""),
+            (Strategy::Romio, "cb_buffer_size=4096,romio_cb_write=disable,cb_config_list=*:2"),
+        ] {
+            let advice = Advice { strategy, hints: Hints::parse(hints).unwrap() };
             let comments = ["mpiexec sh -c 'a\n\u{7}b'".to_owned(), "strategy = \"list\"".to_owned()];
             assert_eq!(Advice::parse(&advice.to_toml(&comments)).unwrap(), advice);
         }
@@ -119,11 +127,10 @@ mod tests {
             ("", "missing field `strategy`"),
             ("strategy = \"two-phase\"\ncolour = 1", "line 2: unknown field `colour`"),
             ("strategy = \"three-phase\"", "strategy: unknown strategy 'three-phase'"),
-            ("strategy = \"romio\"", "can only be predicted"),
             ("strategy = \"list\"\n[hints]\ncb_node = 1", "unknown hint 'cb_node'"),
             ("strategy = \"list\"\n[hints]\ncb_nodes = 0", "hint cb_nodes: '0' is not a number"),
-            ("strategy = \"list\"\n[hints]\nstriping_factor = 2", "hint striping_factor:"),
-            ("strategy = \"list\"\n[hints]\ncb_nodes = \"many\"", "line 3: invalid type"),
+            ("strategy = \"list\"\n[hints]\ncb_nodes = \"many\"", "hint cb_nodes: 'many' is not a number"),
+            ("strategy = \"list\"\n[hints]\ncb_nodes = [1]", "line 3: expected a number or a word"),
             ("strategy = ", "line 1: "),
         ] {
             let error = format!("{:#}", Advice::parse(text).unwrap_err());

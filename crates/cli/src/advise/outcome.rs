@@ -30,7 +30,7 @@ impl Row {
     pub(super) fn of_trial(trial: &Trial, own: &Strategy) -> Row {
         let runs = match &trial.problem {
             Some(problem) => problem.clone(),
-            None if trial.runs.is_empty() => "no time left".to_owned(),
+            None if trial.runs.is_empty() => NOTHING.to_owned(),
             None => trial.runs.len().to_string(),
         };
         let measured_s = trial.median_s();

@@ -10,6 +10,7 @@ use pio_report::units::time_s;
 use pio_scratch::Scratch;
 use tempfile::TempDir;
 
+use super::belief::Belief;
 use super::search::Time;
 use super::{Advice, worthwhile};
 use crate::apply::{self, How};
@@ -17,14 +18,8 @@ use crate::explain;
 use crate::learned::Run;
 use crate::record::{self, Job, ScratchUse};
 
-/// Most runs of one setting.
-const MOST_RUNS: usize = 3;
-/// Settings whose least time is within this part of the best are run again.
-const NEAR: f64 = 0.25;
-/// The same for the program as it is, whose first run may have found other caches than the later ones.
-const NEAR_AS_IT_IS: f64 = 1.0;
-
 /// The runs of a setting.
+#[derive(Clone)]
 pub(super) struct Trial {
     /// None: the program as it is.
     pub advice: Option<Advice>,
@@ -43,11 +38,6 @@ impl Trial {
     pub(super) fn new(advice: Option<Advice>, predicted: Time) -> Trial {
         let (runs, recorded) = (Vec::new(), Vec::new());
         Trial { advice, predicted, runs, recorded, problem: None, longest: Duration::ZERO }
-    }
-
-    /// Least I/O time of the runs; none without a run, or with a problem.
-    fn least_s(&self) -> Option<f64> {
-        self.runs.iter().copied().min_by(f64::total_cmp).filter(|_| self.problem.is_none())
     }
 
     /// Median I/O time of the runs; none without a run, or with a problem.
@@ -146,21 +136,30 @@ impl Runner<'_> {
         Ok(self.trace())
     }
 
-    /// Tries each setting once, as long as there is time, then those again that are near each other. The first trial is
-    /// the program as it is, and has run.
+    /// Runs, so many times at most, what is most likely to save something, as long as there is time. The first trial is the program
+    /// as it is, and has run; what is believed is of the trials in their order.
     ///
     /// # Errors
     /// If a job cannot be started or its trace not be read. That the program fails is a problem of the setting.
-    pub(super) fn measure(&mut self, trials: &mut [Trial], ends: Instant) -> Result<()> {
-        for index in 1..trials.len() {
-            // The best is tried in any case.
+    pub(super) fn measure(
+        &mut self,
+        trials: &mut [Trial],
+        belief: &mut Belief,
+        runs: usize,
+        ends: Instant,
+    ) -> Result<()> {
+        for number in 0..runs {
+            let left = ends.saturating_duration_since(Instant::now());
             let longest = trials.iter().map(|trial| trial.longest).max().unwrap_or_default();
-            if index == 1 || Instant::now() + longest <= ends {
-                self.run(&mut trials[index])?;
-            }
-        }
-        while let Some(index) = next(trials, ends.saturating_duration_since(Instant::now())) {
+            let takes = |trial: &Trial| if trial.runs.is_empty() { longest } else { trial.longest };
+            // One setting is tried in any case.
+            let has_time = |trial: &Trial| number == 0 || takes(trial) <= left;
+            let next = belief.next(|index| trials[index].problem.is_none() && has_time(&trials[index]));
+            let Some(index) = next else { break };
             self.run(&mut trials[index])?;
+            if let Some(took_s) = trials[index].runs.last().filter(|_| trials[index].problem.is_none()) {
+                belief.learn(index, *took_s);
+            }
         }
         Ok(())
     }
@@ -287,7 +286,7 @@ impl Runner<'_> {
 }
 
 /// A word as a shell reads it back.
-fn quoted(word: &OsStr) -> String {
+pub(super) fn quoted(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,+@%".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -303,34 +302,16 @@ fn recorded(trace: &Path) -> Result<Run> {
     Ok(Run::of(trace.tables(), &found))
 }
 
-/// Which trial to run again, with this much time left: of those that need it, that with the fewest runs.
-///
-/// The program as it is and the best need a second run, so that one disturbed run decides nothing; those that are near the
-/// best need as many as there may be.
-fn next(trials: &[Trial], left: Duration) -> Option<usize> {
-    // The program as it is alone has nothing to be compared with.
-    let is_compared = trials.iter().any(|trial| trial.advice.is_some());
-    let best_s = trials.iter().filter(|_| is_compared).filter_map(Trial::least_s).min_by(f64::total_cmp)?;
-    let within =
-        |trial: &Trial, part: f64| trial.least_s().is_some_and(|least_s| least_s <= best_s * (1.0 + part));
-    let is_near = |trial: &Trial| within(trial, if trial.advice.is_none() { NEAR_AS_IT_IS } else { NEAR });
-    let are_near = trials.iter().filter(|trial| is_near(trial)).count() > 1;
-    let needed = |trial: &Trial| match trial {
-        trial if trial.problem.is_some() => 0,
-        trial if are_near && is_near(trial) => MOST_RUNS,
-        trial if trial.advice.is_none() || within(trial, 0.0) => 2,
-        _ => 0,
-    };
-    let open = (0..trials.len()).filter(|index| trials[*index].runs.len() < needed(&trials[*index]));
-    open.filter(|index| trials[*index].longest <= left).min_by_key(|index| trials[*index].runs.len())
-}
-
-/// The trial to keep and its median: the best, if it took less than the program as it is by more than noise.
-pub(super) fn best(trials: &[Trial]) -> Option<(&Trial, f64)> {
+/// The trial to keep and its median: of those that took less than the program as it is by more than noise, that which is
+/// expected to take least.
+pub(super) fn best<'a>(trials: &'a [Trial], belief: &Belief) -> Option<(&'a Trial, f64)> {
     let before_s = trials.iter().find(|trial| trial.advice.is_none())?.median_s()?;
-    let tried = trials.iter().filter(|trial| trial.advice.is_some());
-    let best = tried.filter_map(|trial| Some((trial, trial.median_s()?))).min_by(|a, b| a.1.total_cmp(&b.1));
-    best.filter(|(_, after_s)| *after_s < worthwhile(before_s))
+    let tried = trials.iter().enumerate().filter(|(_, trial)| trial.advice.is_some());
+    let measured = tried.filter_map(|(index, trial)| Some((index, trial, trial.median_s()?)));
+    let better = measured.filter(|(.., after_s)| *after_s < worthwhile(before_s));
+    let expected_s = |index: usize| belief.expected_s(index);
+    let best = better.min_by(|one, other| expected_s(one.0).total_cmp(&expected_s(other.0)));
+    best.map(|(_, trial, after_s)| (trial, after_s))
 }
 
 /// What was measured, as a sentence.
@@ -357,35 +338,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_near_is_run_again_in_turn() {
-        let minute = Duration::from_secs(60);
-        let with = |base: &[f64], first: &[f64], second: &[f64]| {
-            [trial(None, base), trial(Some(Strategy::List), first), trial(Some(Strategy::Sieving), second)]
-        };
-        assert_eq!(next(&with(&[1.0], &[0.9], &[3.0]), minute), Some(0));
-        assert_eq!(next(&with(&[1.0, 1.1], &[0.9], &[3.0]), minute), Some(1));
-        assert_eq!(next(&with(&[9.0; 2], &[0.9], &[1.0]), minute), Some(1));
-        // One alone is the best, once it and the program as it is have run twice.
-        assert_eq!(next(&with(&[9.0], &[0.9], &[3.0]), minute), Some(0));
-        assert_eq!(next(&with(&[9.0; 2], &[0.9], &[3.0]), minute), Some(1));
-        assert_eq!(next(&with(&[9.0; 2], &[0.9; 2], &[3.0]), minute), None);
-        // The first run of the program as it is was disturbed: the third one decides.
-        assert_eq!(next(&with(&[9.0, 1.0], &[0.9; 2], &[3.0]), minute), Some(0));
-        assert_eq!(next(&with(&[1.0; 3], &[0.9; 3], &[3.0]), minute), None);
-        assert_eq!(next(&with(&[1.0], &[0.9], &[3.0]), Duration::from_secs(4)), None);
-        assert_eq!(next(&[trial(None, &[1.0])], minute), None);
-    }
-
-    #[test]
     fn what_was_measured_slower_or_failed_is_never_kept() {
-        let kept = |trials: &[Trial]| best(trials).map(|(_, median_s)| median_s);
+        let kept = |trials: &[Trial]| {
+            let predicted = trials.iter().map(|trial| (None, trial.predicted.clone()));
+            let mut belief = Belief::new(predicted);
+            for (index, trial) in trials.iter().enumerate() {
+                trial.runs.iter().for_each(|took_s| belief.learn(index, *took_s));
+            }
+            best(trials, &belief).map(|(_, median_s)| median_s)
+        };
         let base = || trial(None, &[1.0, 2.0, 9.0]);
         assert_eq!(kept(&[base(), trial(Some(Strategy::List), &[1.0])]), Some(1.0));
         assert_eq!(kept(&[base(), trial(Some(Strategy::List), &[2.5])]), None);
         assert_eq!(kept(&[base(), trial(Some(Strategy::List), &[1.99])]), None);
         assert_eq!(kept(&[base(), trial(Some(Strategy::List), &[])]), None);
-        let failed = Trial { problem: Some("failed".to_owned()), ..trial(Some(Strategy::List), &[0.1]) };
-        assert_eq!(kept(&[base(), failed]), None);
+        let failed = || Trial { problem: Some("failed".to_owned()), ..trial(Some(Strategy::List), &[0.1]) };
+        assert_eq!(kept(&[base(), failed()]), None);
+        let others = [trial(Some(Strategy::List), &[1.0]), trial(Some(Strategy::Sieving), &[0.5])];
+        assert_eq!(kept(&[&[base(), failed()][..], &others].concat()), Some(0.5));
         assert_eq!(trial(None, &[4.0, 1.0]).median_s(), Some(2.5));
     }
 

@@ -67,13 +67,14 @@ fn requests(trace: &Path) -> BTreeMap<CallOfRank, Requests> {
 fn compare(place: &Place, mpi: &Commands, name: &str, strategy: &str, ranks: u32, hints: &str) {
     let data = place.join(&format!("{name}-data/"));
     fs::create_dir(&data).unwrap();
-    let lines: String = hints.split(',').map(|pair| pair.replace('=', " ") + "\n").collect();
-    fs::write(place.join(&format!("{name}.hints")), lines).unwrap();
     let trace = format!("{name}.pio");
     let mut record = Command::new(env!("CARGO_BIN_EXE_pioscope"));
-    record.args(["record", "-o", &trace, "--mpicc"]).arg(&mpi.mpicc).arg("--").args(mpiexec(mpi, ranks));
-    record.arg("./twins").arg(&data).arg(FILE_BLOCK);
-    place.run(record.env("ROMIO_HINTS", place.join(&format!("{name}.hints")))).succeeds();
+    match hints {
+        "" => record.args(["record", "-o", &trace]),
+        hints => record.args(["apply", "--strategy", strategy, "--hints", hints, "--record", &trace]),
+    };
+    record.arg("--mpicc").arg(&mpi.mpicc).arg("--").args(mpiexec(mpi, ranks));
+    place.run(record.arg("./twins").arg(&data).arg(FILE_BLOCK)).succeeds();
     fs::create_dir(place.join(name)).unwrap();
     // The trace says with which hints the library ran.
     place.pioscope(["predict", &trace, "-m", "node.toml", "-s", strategy, "-o", name]).succeeds();
@@ -112,6 +113,20 @@ fn romio_makes_the_requests_that_are_predicted() {
         {
             let hints = format!("{SMALL},{more}");
             compare(&place, mpi, &format!("hints-{index}-{number}"), "romio", 4, &hints);
+        }
+    }
+}
+
+#[test]
+fn a_job_is_given_no_hints_of_another_library() {
+    for (family, suffix, other) in
+        [(Family::Mpich, ".mpich", "ompio"), (Family::OpenMpi, ".openmpi", "romio")]
+    {
+        for mpi in mpis(family, suffix) {
+            let place = Place::new();
+            let mpicc = mpi.mpicc.display().to_string();
+            let words = ["apply", "-s", other, "--hints", "cb_nodes=2", "--mpicc", &mpicc, "--", "true"];
+            place.pioscope(words).fails_with(&format!("{other}: the program's MPI is "));
         }
     }
 }
@@ -196,9 +211,10 @@ fn a_prediction_starts_from_what_the_library_does() {
     // As before where strategies are named that are all ours.
     let named = place.pioscope([&generated[..], &["-s", "independent,two-phase"]].concat()).succeeds();
     assert!(!named.out.contains("saved"), "{}", named.out);
-    let applied = place.pioscope(["apply", "-s", "romio", "--", "true"]);
-    assert_ne!(applied.code, Some(0));
-    assert!(applied.err.contains("run the program without apply"), "{}", applied.err);
-    let hinted = ["apply", "-s", "two-phase", "--hints", "romio_cb_write=enable", "--", "true"];
-    place.pioscope(hinted).fails_with("hint romio_cb_write: only the MPI library itself follows it");
+    let apply = |words: &[&str]| place.pioscope([&["apply"], words, &["--", "true"]].concat());
+    apply(&["-s", "two-phase", "--hints", "romio_cb_write=enable"])
+        .fails_with("hint romio_cb_write: only the MPI library itself follows it");
+    fs::write(place.join("store.toml"), "").unwrap();
+    apply(&["-s", "romio", "--store", "store.toml"])
+        .fails_with("romio: the MPI library's own MPI-IO knows no");
 }

@@ -226,7 +226,7 @@ fn keys_that_are_given_twice() {
     record_copy(&place);
     let apply = |hints| place.pioscope(["apply", "-s", "two-phase", "--hints", hints, "--", "true"]);
     apply("cb_nodes=1,cb_nodes=2").fails_with("--hints: the hint cb_nodes is given twice");
-    apply("striping_factor=2").fails_with("hint striping_factor: the file system, or the store, says");
+    apply("striping_factor=2").fails_with("hint striping_factor: the file system says over how many servers");
     fs::write(place.join("hints"), "cb_nodes=4 # here\ncb_nodes=4\n").unwrap();
     place
         .pioscope(["apply", "-s", "two-phase", "--hints-file", "hints", "--", "true"])
