@@ -246,7 +246,7 @@ fn sweep(arguments: Arguments, named: Vec<Option<Asked>>, hints: Hints) -> Resul
     let trace = arguments.trace.as_deref().map(explain::open).transpose()?;
     let machines = find_here(named, trace.as_ref())?;
     let (source, name) = match (&trace, arguments.workload) {
-        (Some(trace), _) => (Source::Trace(workload_of(trace)?), stem(trace.path())),
+        (Some(trace), _) => (Source::Trace(Box::new(workload_of(trace)?)), stem(trace.path())),
         (None, Some(named)) => {
             let name = named.name.clone();
             (if is_traffic(&named) { Source::Traffic(named) } else { Source::Generated(named) }, name)

@@ -25,7 +25,7 @@ use axis::{Kind, place};
 /// What is predicted at every point.
 pub(crate) enum Source {
     /// A recorded program.
-    Trace(Workload),
+    Trace(Box<Workload>),
     /// A generated one.
     Generated(Named),
     /// Traffic on the network alone.
@@ -234,7 +234,7 @@ fn predict_with(request: &SweepDefinition, kinds: &[Kind], point: &Point) -> Res
             let parameters: Vec<Setting> = named.parameters.iter().cloned().chain(parameters).collect();
             return traffic(&named.name, &parameters, machine, seed);
         }
-        Source::Trace(workload) => workload,
+        Source::Trace(workload) => workload.as_ref(),
         Source::Generated(named) => {
             built = named.build(&parameters, seed)?;
             &built

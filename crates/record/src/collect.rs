@@ -22,7 +22,7 @@ use crate::rates::{Cache, SmallRequests};
 use crate::rings::unseen_rings;
 use crate::spool::{Header, NO_OFFSET, Record, Spool, Unusable};
 use crate::stripes;
-use crate::survey::Survey;
+use crate::survey::{Given, Survey};
 use crate::times::Rounding;
 use crate::unseen::unseen;
 
@@ -443,9 +443,9 @@ struct Hints {
 
 impl Hints {
     /// Those of a handle: of a key that was given several values, the last.
-    fn add(&mut self, handle: HandleId, collective: u64, given: &[(u64, Vec<(String, String)>)]) {
+    fn add(&mut self, handle: HandleId, collective: u64, given: &[Given]) {
         let mut pairs: Vec<(String, String)> = Vec::new();
-        for (key, value) in given.iter().flat_map(|(_, pairs)| pairs) {
+        for (key, value) in given.iter().flat_map(|one| &one.pairs) {
             match pairs.iter_mut().find(|(known, _)| known == key) {
                 Some((_, known)) => known.clone_from(value),
                 None => pairs.push((key.clone(), value.clone())),

@@ -30,6 +30,14 @@ pub(crate) struct LibraryFile {
     pub ranks: u32,
 }
 
+/// Hints that a program gave by one call.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    at_ns: u64,
+    /// Keys and values.
+    pub pairs: Vec<(String, String)>,
+}
+
 /// What a process's events refer to.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
@@ -40,7 +48,7 @@ pub(crate) struct Survey {
     /// By layer and the process's own number, which is in order of opening.
     pub library_files: BTreeMap<(Layer, i32), LibraryFile>,
     /// By the same number: hints that the program gave for a file of MPI-IO, in order of time.
-    pub hints: BTreeMap<i32, Vec<(u64, Vec<(String, String)>)>>,
+    pub hints: BTreeMap<i32, Vec<Given>>,
     /// Chunks of each thread, in order, and when the first call in them began: of whole records and of short ones.
     pub threads: BTreeMap<(u32, bool), (u64, Vec<Chunk>)>,
     /// This process's ids of layouts.
@@ -86,7 +94,7 @@ impl Survey {
                     }
                 }
                 if record.call == spool::HINTS {
-                    let given = record.hints(payload).map(|pairs| (record.start_ns, pairs));
+                    let given = record.hints(payload).map(|pairs| Given { at_ns: record.start_ns, pairs });
                     survey.hints.entry(record.fd).or_default().extend(given);
                 }
                 if record.call == spool::NAME {
@@ -109,7 +117,7 @@ impl Survey {
             chunks.sort_by_key(|chunk| (chunk.sequence, chunk.offset));
             chunks.dedup_by_key(|chunk| chunk.sequence);
         }
-        survey.hints.values_mut().for_each(|given| given.sort_by_key(|(at_ns, _)| *at_ns));
+        survey.hints.values_mut().for_each(|given| given.sort_by_key(|one| one.at_ns));
         changes.sort_by_key(|change| change.at_ns);
         survey.apply(changes);
         Ok(survey)
