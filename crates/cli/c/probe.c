@@ -1,11 +1,12 @@
 /* What calls of all ranks cost under the MPI-IO that carries this program's out: `pioscope machines calibrate` runs it.
  *
- *   mpiexec -n RANKS probe FILE RESULTS
+ *   mpiexec -n RANKS probe FILE RESULTS [CALLS]
  *
  * Writes lines to RESULTS: how many ranks a node has, and the job, and for each call its name, the median of its seconds, and their
  * quartiles. Those of a call of all ranks are what it takes each of them, in the mean, where one follows the other at once.
  * The line `fresh` has the seconds that new memory takes in an exchange, and the bytes of each rank in it; the line
- * `pieces` those that many small pieces take beyond few, and how many more each rank has.
+ * `pieces` those that many small pieces take beyond few, and how many more each rank has. CALLS is a file near rank 0, for small calls,
+ * if FILE is one of a file system whose answers take time: then collective writes go to /dev/null, which takes none.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -84,6 +85,14 @@ static void meet(void) {
   if (beside <= processors()) MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Every rank talks to every other. */
+static void connect_all(void) {
+  char *to = calloc((size_t)ranks, 2);
+  if (to == NULL) need(MPI_ERR_NO_MEM, "calloc");
+  MPI_Alltoall(to, 1, MPI_BYTE, to + ranks, 1, MPI_BYTE, MPI_COMM_WORLD);
+  free(to);
+}
+
 /* Seconds that a second exchange of so many bytes is faster than the first, whose memory nobody has used before; in the
  * mean of ranks. */
 static double measure_fresh(MPI_File file) {
@@ -150,7 +159,10 @@ int main(int count, char **arguments) {
   MPI_Init(&count, &arguments);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (count != 3) need(MPI_ERR_ARG, "probe FILE RESULTS: reading arguments");
+  if (count != 3 && count != 4) need(MPI_ERR_ARG, "probe FILE RESULTS [CALLS]: reading arguments");
+  const char *near = count == 4 ? arguments[3] : NULL, *written = near != NULL ? "/dev/null" : arguments[1];
+  /* Between nodes, ranks connect when they first talk to each other: programs have done so before. */
+  if (near != NULL) connect_all();
   if (rank == 0 && (results = fopen(arguments[2], "w")) == NULL) need(MPI_ERR_FILE, "opening the file for results");
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
   MPI_Comm_size(node, &beside);
@@ -166,7 +178,8 @@ int main(int count, char **arguments) {
   start = MPI_Wtime();
   need(MPI_File_set_view(file, rank * 8, MPI_BYTE, every, "native", MPI_INFO_NULL), "MPI_File_set_view");
   first_view = MPI_Wtime() - start;
-  need(MPI_File_write_at(file, rank * 8, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
+  /* Where nodes wait for each other's writes, they would come to the close one after the other. */
+  if (near == NULL) need(MPI_File_write_at(file, rank * 8, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
   start = MPI_Wtime();
   need(MPI_File_close(&file), "MPI_File_close");
   first_close = MPI_Wtime() - start;
@@ -179,9 +192,13 @@ int main(int count, char **arguments) {
     start = MPI_Wtime();
     need(MPI_File_open(MPI_COMM_WORLD, arguments[1], MPI_MODE_RDWR, MPI_INFO_NULL, &file), "MPI_File_open");
     opens[i] = MPI_Wtime() - start;
-    need(MPI_File_write_at(file, rank * 8, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
+    if (near == NULL) need(MPI_File_write_at(file, rank * 8, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
   }
-  double fresh = measure_fresh(file), of_pieces = measure_pieces(arguments[1]);
+  if (near != NULL) {
+    need(MPI_File_close(&file), "MPI_File_close");
+    need(MPI_File_open(MPI_COMM_WORLD, written, MPI_MODE_RDWR, MPI_INFO_NULL, &file), "MPI_File_open of /dev/null");
+  }
+  double fresh = measure_fresh(file), of_pieces = measure_pieces(written);
   for (int i = 0; i < ROUNDS; i++) {
     start = MPI_Wtime();
     need(MPI_File_set_view(file, rank * 8, MPI_BYTE, every, "native", MPI_INFO_NULL), "MPI_File_set_view");
@@ -200,7 +217,9 @@ int main(int count, char **arguments) {
     barriers[i] = MPI_Wtime() - start;
   }
   if (rank == 0) fprintf(results, "ranks-a-node %d %d\n", beside, ranks);
-  if (rank == 0) measure_calls(arguments[1]);
+  if (rank == 0 && near != NULL) close(open(near, O_CREAT | O_RDWR, 0600));
+  if (rank == 0) measure_calls(near != NULL ? near : arguments[1]);
+  if (rank == 0 && near != NULL) unlink(near);
   meet();
   print_means("first-open", &first_open, 1);
   print_means("first-view", &first_view, 1);

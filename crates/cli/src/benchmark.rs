@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use pio_machine::{Machine, Storage};
+use tempfile::TempDir;
 
 use crate::apply::{self, How};
+use crate::mpi;
 use crate::record;
 
 /// Compiles the C program of this name with the user's own `mpicc`, into `folder`.
@@ -18,7 +21,7 @@ pub(crate) fn compile(mpicc: &Path, name: &str, program: &str, folder: &Path) ->
     let (source, compiled) = (folder.join(name).with_extension("c"), folder.join(name));
     fs::write(&source, program).with_context(|| format!("{}: cannot write", source.display()))?;
     let mut command = Command::new(mpicc);
-    command.args(["-O2", "-o"]).args([&compiled, &source]);
+    command.args(["-O2", "-pthread", "-o"]).args([&compiled, &source]);
     let output =
         command.output().with_context(|| format!("cannot run the MPI compiler {}", mpicc.display()))?;
     if !output.status.success() {
@@ -26,6 +29,18 @@ pub(crate) fn compile(mpicc: &Path, name: &str, program: &str, folder: &Path) ->
         bail!("{}: cannot compile the {name}: {}", mpicc.display(), said.trim());
     }
     Ok(compiled)
+}
+
+/// A folder for the traces of runs whose files are in `folder` on this machine: there, unless files are far away. What the
+/// recorder writes while a program runs would take its time at the file system, so it goes where the MPI's libraries of this
+/// user are, which all nodes see.
+///
+/// # Errors
+/// If the folder cannot be made.
+pub(crate) fn folder_for_traces(machine: &Machine, folder: &Path) -> Result<TempDir> {
+    let near = matches!(machine.storage, Storage::Shared(_)).then(mpi::user_cache).flatten();
+    let place = near.as_deref().filter(|near| near.is_dir()).unwrap_or(folder);
+    tempfile::tempdir_in(place).with_context(|| format!("{}: cannot write", place.display()))
 }
 
 /// Runs a launcher's command line, its program's MPI-IO carried out in a given way or (without one) by the MPI itself, and

@@ -1,10 +1,11 @@
 //! What calls of MPI-IO cost in a job, as a machine description says it.
 
+use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use pio_machine::{Bandwidth, Duration, Machine, MpiIo, Storage, Together};
+use pio_machine::{Bandwidth, Duration, Machine, MpiIo, Spreads, Storage, Together};
 use pio_mpi::Commands;
 use pio_plan::{Hints, Strategy};
 
@@ -73,12 +74,18 @@ pub(crate) fn launches(given: &[OsString], cores: u32) -> Result<Vec<Launch>> {
 /// If the probe cannot be compiled, or a job fails.
 pub(crate) fn measure(
     machine: &mut Machine,
+    spreads: &mut Spreads,
     launches: &[Launch],
     folder: &Path,
     store: Option<&Path>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let work = tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?;
+    let traces = benchmark::folder_for_traces(machine, folder)?;
+    // Small calls to files that are far away say nothing of what the library adds to them. A node's folders may be others than
+    // those here: it makes a file of this name.
+    let near = matches!(machine.storage, Storage::Shared(_))
+        .then(|| env::temp_dir().join(format!("pioscope-calibrate-{}", std::process::id())));
     let library = launches.first().and_then(|launch| own_way::note(&launch.mpicc, &launch.words));
     let mut costs = MpiIo { library, ..MpiIo::default() };
     for launch in launches {
@@ -87,15 +94,19 @@ pub(crate) fn measure(
             probe: benchmark::compile(&launch.mpicc, "probe", PROBE, work.path())?,
             launch: &launch.words,
             folder: work.path(),
+            traces: traces.path(),
+            near: near.as_deref(),
             store,
             link: machine.network.link.bandwidth,
         };
-        let pioscope = job.costs(true)?;
+        let pioscope = job.costs(true, spreads)?;
         // Who gives way is through in microseconds; among those who spin, each waits for the others' turns.
         let Together { ranks, barrier, .. } = pioscope.together;
         let is_crowded = ranks > machine.nodes.cores;
         costs.spins |= is_crowded && barrier > half(machine.nodes.quantum);
-        for (library, found) in [(&mut costs.pioscope, pioscope), (&mut costs.own, job.costs(false)?)] {
+        for (library, found) in
+            [(&mut costs.pioscope, pioscope), (&mut costs.own, job.costs(false, spreads)?)]
+        {
             if library.together.is_empty() {
                 library.call = match found.call {
                     Some(call) => call,
@@ -117,14 +128,18 @@ pub(crate) fn measure(
             library.together.push(found.together);
         }
     }
-    if let (Some(_), Storage::Striped { open, close, .. }) = (store, &machine.storage) {
-        // What the servers take for them is said already.
-        for together in &mut costs.pioscope.together {
-            together.first_open = less(together.first_open, *open);
-            together.open = less(together.open, *open);
-            together.first_close = less(together.first_close, *close);
-            together.close = less(together.close, *close);
-        }
+    // What servers, or a file system, take for them is said already.
+    let (open, close) = match &machine.storage {
+        Storage::Striped { open, close, .. } if store.is_some() => (*open, *close),
+        Storage::Shared(files) => (files.open, files.close),
+        _ => (Duration::ZERO, Duration::ZERO),
+    };
+    let own = if store.is_none() { &mut costs.own.together[..] } else { &mut [] };
+    for together in costs.pioscope.together.iter_mut().chain(own) {
+        together.first_open = less(together.first_open, open);
+        together.open = less(together.open, open);
+        together.first_close = less(together.first_close, close);
+        together.close = less(together.close, close);
     }
     machine.mpi_io = Some(costs);
     Ok(())
@@ -135,6 +150,9 @@ struct Job<'a> {
     probe: PathBuf,
     launch: &'a [OsString],
     folder: &'a Path,
+    traces: &'a Path,
+    /// The file for small calls, if the others are far away.
+    near: Option<&'a Path>,
     store: Option<&'a Path>,
     /// The rate of links between nodes.
     link: Bandwidth,
@@ -142,9 +160,10 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// What calls cost in it, with Pioscope's library or the MPI's own, which knows no servers.
-    fn costs(&self, pioscope: bool) -> Result<Found> {
-        let found: Result<Vec<_>> = (0..RUNS).map(|_| self.once(pioscope)).collect();
-        Ok(middle(&found?))
+    fn costs(&self, pioscope: bool, spreads: &mut Spreads) -> Result<Found> {
+        let found = (0..RUNS).map(|_| self.once(pioscope)).collect::<Result<Vec<_>>>()?;
+        note_spreads(spreads, if pioscope { "pioscope" } else { "own" }, &found);
+        Ok(middle(&found))
     }
 
     fn once(&self, pioscope: bool) -> Result<Found> {
@@ -156,10 +175,11 @@ impl Job<'_> {
         };
         let mut command = self.launch.to_vec();
         command.extend([self.probe.clone().into_os_string(), file, results.clone().into_os_string()]);
+        command.extend(self.near.map(|near| near.as_os_str().to_owned()));
         let store = self.store.map(Path::to_owned);
         let how = || How { strategy: Strategy::TwoPhase, hints: Hints::default(), store };
         // Predictions are of recorded runs: what the recorder takes is in both.
-        let trace = self.folder.join("probe.pio");
+        let trace = self.traces.join("probe.pio");
         let text = benchmark::run(command, pioscope.then(how), Some(&trace), &results)?;
         read(&text, (!pioscope).then_some(self.link))
             .with_context(|| format!("the probe's results '{}'", text.trim()))
@@ -197,6 +217,25 @@ fn middle(found: &[Found]) -> Found {
     };
     let (call, fresh) = (of(found, |one| one.call), of(found, |one| one.fresh));
     Found { call, fresh, piece: of_all(|one| one.piece), together }
+}
+
+/// How far the jobs of one number of ranks are apart.
+fn note_spreads(spreads: &mut Spreads, library: &str, found: &[Found]) {
+    let numbers: [(&str, fn(&Together) -> Duration); 8] = [
+        ("first-open", |one| one.first_open),
+        ("open", |one| one.open),
+        ("first-close", |one| one.first_close),
+        ("close", |one| one.close),
+        ("first-view", |one| one.first_view),
+        ("view", |one| one.view),
+        ("collective", |one| one.collective),
+        ("barrier", |one| one.barrier),
+    ];
+    let Some(first) = found.first() else { return };
+    for (name, number) in numbers {
+        let runs: Vec<f64> = found.iter().map(|one| number(&one.together).seconds()).collect();
+        spreads.note_runs(&format!("mpi-io.{library}.together.{}.{name}", first.together.ranks), &runs);
+    }
 }
 
 fn less(time: Duration, part: Duration) -> Duration {

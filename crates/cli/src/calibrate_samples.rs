@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use pio_learn::Pair;
@@ -25,6 +26,9 @@ const SAMPLES: &str = include_str!("../c/samples.c");
 /// What they are asked for.
 const KINDS: [&str; 4] = ["shared", "blocks", "small", "steps"];
 
+/// After so long no further run is begun: where files are far away, each takes long.
+const LONGEST: Duration = Duration::from_secs(45);
+
 /// Runs of one program that are further apart than by this factor are not believed.
 const FAR_APART: f64 = 1.25;
 
@@ -41,17 +45,19 @@ pub(crate) fn compare(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Pair>> {
     let work = tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?;
+    let traces = benchmark::folder_for_traces(machine, folder)?;
     let mut pairs = Vec::new();
+    let until = Instant::now() + LONGEST;
     // The first has one rank, which has nobody to work with.
     let launches = if launches.len() > 1 { &launches[1..] } else { launches };
     for launch in launches {
         let samples = benchmark::compile(&launch.mpicc, "samples", SAMPLES, work.path())?;
-        for kind in KINDS {
+        for kind in KINDS.into_iter().take_while(|_| Instant::now() < until) {
             progress(&format!("comparing predictions with runs: {kind} under {}", launch.text()));
             let data = work.path().join("data");
             let mut command = launch.words.clone();
             command.extend([samples.clone().into(), kind.into(), data.into_os_string()] as [OsString; 3]);
-            let sample = Sample { machine, kind, command, folder: work.path(), store };
+            let sample = Sample { machine, kind, command, traces: traces.path(), store, until };
             pairs.extend(sample.pairs()?);
         }
     }
@@ -63,8 +69,9 @@ struct Sample<'a> {
     machine: &'a Machine,
     kind: &'a str,
     command: Vec<OsString>,
-    folder: &'a Path,
+    traces: &'a Path,
     store: Option<&'a Path>,
+    until: Instant,
 }
 
 impl Sample<'_> {
@@ -79,12 +86,13 @@ impl Sample<'_> {
             Some(_) => [Strategy::Independent, Strategy::TwoPhase, Strategy::Ecio].map(Some).to_vec(),
         };
         let known = |way: Option<Strategy>| way.is_none().then(|| as_it_is.clone());
-        ways.into_iter().map(|way| self.pair(&workload, way, way.unwrap_or(own), known(way))).collect()
+        let pair = |way| self.pair(&workload, way, way.unwrap_or(own), known(way)).transpose();
+        ways.into_iter().filter_map(pair).collect()
     }
 
     /// Runs it, recorded, as it is or in this way. What was recorded is there until the next run.
     fn run(&self, way: Option<Strategy>) -> Result<PathBuf> {
-        let path = self.folder.join("run.pio");
+        let path = self.traces.join("run.pio");
         match way {
             None => {
                 let status = record::record_as_it_is(&apply::own_job(self.command.clone()), path.clone())?;
@@ -99,18 +107,22 @@ impl Sample<'_> {
     }
 
     /// What is measured beside what is predicted for it. Two runs, of which one may be known; if they are far apart, that between
-    /// them and a third.
+    /// them and a third. None if there is no time for them.
     fn pair(
         &self,
         workload: &Workload,
         way: Option<Strategy>,
         strategy: Strategy,
         known: Option<Run>,
-    ) -> Result<Pair> {
+    ) -> Result<Option<Pair>> {
         let (options, hints) = (Options::default(), Hints::default());
         let simulated = simulate(self.machine, workload, strategy, &hints, &options, None, &mut |_| {})?;
         let crowded = simulated.ranks_per_node > self.machine.nodes.cores;
         let mut runs: Vec<Run> = known.into_iter().collect();
+        let needed = simulated.makespan.seconds() * (2 - runs.len()) as f64;
+        if Instant::now() + Duration::from_secs_f64(needed) > self.until {
+            return Ok(None);
+        }
         while runs.len() < 2 || (runs.len() == 2 && runs[0].io_time_s * FAR_APART < runs[1].io_time_s) {
             let trace = explain::open(&self.run(way)?)?;
             runs.push(Run::of(trace.tables(), &explain::explain(&trace)?));
@@ -118,7 +130,7 @@ impl Sample<'_> {
         }
         let pair = runs[runs.len() / 2].pair(simulated.io_time_mean.seconds(), strategy.name(), crowded);
         // Its command names a folder that is no more.
-        Ok(Pair { program: format!("calibrate: {}", self.kind), ..pair })
+        Ok(Some(Pair { program: format!("calibrate: {}", self.kind), ..pair }))
     }
 }
 

@@ -5,14 +5,17 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{env, thread};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
-use pio_machine::{Computer, Machine, calibrate};
+use pio_machine::{Computer, Machine, Spreads, calibrate};
 use pio_sim::network::topology::Topology;
 
 use crate::calibrate_job;
+use crate::calibrate_nodes;
 use crate::calibrate_samples;
+use crate::calibrate_shared;
 use crate::calibrate_store;
 use crate::fit;
 use crate::here::{self, Here};
@@ -110,11 +113,38 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             let output = output.map_or_else(|| kept_file(&folder, store.as_deref()), Ok)?;
             whole_file::check(&output)?;
             let working = Working::new("measuring");
-            let mut machine = match like {
-                Some(known) => Machine::load(&known)?,
-                None => calibrate(&folder, &mut |what| working.now(what))?,
+            let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+            let launches = calibrate_job::launches(&launch, cores)?;
+            let job = match launches.last().filter(|_| !launch.is_empty()) {
+                Some(launch) => {
+                    working.now(&format!("passing messages under {}", launch.text()));
+                    Some(calibrate_nodes::measure(launch, &folder)?)
+                }
+                None => None,
+            };
+            let many_nodes = job.as_ref().is_some_and(|job| job.nodes > 1);
+            ensure!(
+                job.as_ref().is_none_or(|job| job.is_shared),
+                "{}: nodes do not see what others make there: name a folder that they share",
+                folder.display()
+            );
+            // Calls to files that are far away are measured in the job: here, those of the kernel alone.
+            let is_far = many_nodes && store.is_none() && calibrate_nodes::is_served(&folder);
+            let near = if is_far { env::temp_dir() } else { folder.clone() };
+            let (mut machine, mut spreads) = match like {
+                Some(known) => (Machine::load(&known)?, Spreads::default()),
+                None => calibrate(&near, &mut |what| working.now(what))?,
             };
             let mut how = Machine::how_measured().to_owned();
+            if let Some(job) = job.filter(|_| many_nodes) {
+                job.describe(&mut machine, &mut spreads)?;
+                how.push_str(calibrate_nodes::HOW_MEASURED);
+            }
+            if let Some(launch) = launches.last().filter(|_| is_far) {
+                working.now(&format!("sharing files under {}", launch.text()));
+                calibrate_shared::measure(&mut machine, &mut spreads, launch, &folder)?;
+                how.push_str(calibrate_shared::HOW_MEASURED);
+            }
             if let Some(store) = &store {
                 working.now("writing to and reading from the I/O servers");
                 calibrate_store::measure(&mut machine, store)?;
@@ -126,17 +156,23 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 None => here::NAME.to_owned(),
             };
             let mut tell = |what: &str| working.now(what);
-            let launches = calibrate_job::launches(&launch, machine.nodes.cores)?;
             let mut compared = Ok(Vec::new());
             if !launches.is_empty() {
-                calibrate_job::measure(&mut machine, &launches, &folder, store.as_deref(), &mut tell)?;
+                calibrate_job::measure(
+                    &mut machine,
+                    &mut spreads,
+                    &launches,
+                    &folder,
+                    store.as_deref(),
+                    &mut tell,
+                )?;
                 how.push_str(calibrate_job::HOW_MEASURED);
                 compared =
                     calibrate_samples::compare(&machine, &launches, &folder, store.as_deref(), &mut tell);
             }
             drop(working);
             let whole = WholeFile::create(&output)?;
-            write!(whole.file(), "{}", machine.to_toml(&how))
+            write!(whole.file(), "{}", machine.to_toml_with(&how, &spreads))
                 .with_context(|| format!("{}: cannot write", output.display()))?;
             whole.keep()?;
             eprintln!("pioscope: wrote {}", output.display());

@@ -6,7 +6,7 @@ use pio_machine::{CalibrateError, Machine, calibrate};
 
 fn main() -> Result<(), CalibrateError> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| ".".to_owned());
-    let machine = calibrate(Path::new(&folder), &mut |what| eprintln!("{what}"))?;
-    println!("{}", machine.to_toml(Machine::how_measured()));
+    let (machine, spreads) = calibrate(Path::new(&folder), &mut |what| eprintln!("{what}"))?;
+    println!("{}", machine.to_toml_with(Machine::how_measured(), &spreads));
     Ok(())
 }

@@ -21,6 +21,7 @@ use thiserror::Error;
 use crate::machine::{CallCost, Calls, Copy, Machine, Messages, Nodes, Storage};
 use crate::network::{Link, Network, Switching, Topology};
 use crate::quantity::{Bandwidth, Duration};
+use crate::spreads::Spreads;
 
 /// A measurement that failed.
 #[derive(Debug, Error)]
@@ -64,36 +65,42 @@ const A_TURN_AT_LEAST: std::time::Duration = std::time::Duration::from_micros(30
 const PIECE: usize = 64;
 const PIECE_STRIDE: usize = 256;
 
-/// Measures this machine, with files in `folder`, and tells `progress` what is being measured.
+/// Measures this machine, with files in `folder`, and tells `progress` what is being measured. The spread of each number
+/// comes with it.
 ///
 /// # Errors
 /// If a file in the folder cannot be created, written or read, or a thread cannot be started.
-pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machine, CalibrateError> {
+pub fn calibrate(
+    folder: &Path,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(Machine, Spreads), CalibrateError> {
+    let mut found = Spreads::default();
+    let spreads = &mut found;
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     progress("copying memory");
-    let copy = measure_copy();
+    let copy = measure_copy(spreads);
     progress("passing messages between threads");
-    let hop = measure_hop(cores);
-    let switch = measure_switch(cores);
+    let hop = measure_hop(cores, spreads);
+    let switch = measure_switch(cores, spreads);
     progress("sharing processors");
-    let quantum = measure_quantum(cores);
+    let quantum = measure_quantum(cores, spreads);
     let slice = measure_slice(quantum).unwrap_or(quantum);
-    let wake = measure_wake(cores);
+    let wake = measure_wake(cores, spreads);
     let scratch = Scratch { path: folder.join(format!(".pioscope-calibrate-{}", std::process::id())) };
     let on_file = || failed(scratch.path.display().to_string());
     progress("opening and closing files");
-    let (open, close) = measure_open(&scratch.path).map_err(on_file())?;
-    let create = measure_create(&scratch.path, open).map_err(on_file())?;
+    let (open, close) = measure_open(&scratch.path, spreads).map_err(on_file())?;
+    let create = measure_create(&scratch.path, open, spreads).map_err(on_file())?;
     progress("seeking, writing and reading");
-    let (seek, accesses) = measure_calls(&scratch.path, cores).map_err(on_file())?;
+    let (seek, accesses) = measure_calls(&scratch.path, cores, spreads).map_err(on_file())?;
     progress("syncing");
-    let sync = measure_sync(&scratch.path).map_err(on_file())?;
-    let resize = measure_resize(&scratch.path).map_err(on_file())?;
+    let sync = measure_sync(&scratch.path, spreads).map_err(on_file())?;
+    let resize = measure_resize(&scratch.path, spreads).map_err(on_file())?;
     progress("writing one file from several threads");
     let exclusive_writes = cores == 1 || measure_exclusion(&scratch.path, cores).map_err(on_file())?;
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let third = Duration::from_picoseconds(hop.picoseconds() / 3);
-    Ok(Machine {
+    let machine = Machine {
         name: "this-machine".to_owned(),
         source: format!("measured on host '{}', files in {}", host.trim(), folder.display()),
         nodes: Nodes { count: 1, cores, switch, quantum, slice, wake, copy: copy.clone() },
@@ -119,13 +126,15 @@ pub fn calibrate(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Machin
             collective_waits: true,
         },
         mpi_io: None,
-    })
+    };
+    Ok((machine, found))
 }
 
 impl Machine {
     /// How [`calibrate`] found the numbers, to stand above them in a file.
     pub fn how_measured() -> &'static str {
         "Measured by calibrating the machine itself; every number is the median of several runs.\n\
+         Behind a line: half of what lies between the quartiles of its runs, in percent.\n\
          nodes.copy: 1 MiB copies, and what pieces of 64 bytes cost beyond their bytes.\n\
          nodes.switch: threads, two a core, that do nothing but let each other go first.\n\
          nodes.quantum: threads, two a core, that compute: how long one goes on until another has its turn.\n\
@@ -144,17 +153,17 @@ impl Machine {
     }
 }
 
-fn measure_copy() -> Copy {
+fn measure_copy(spreads: &mut Spreads) -> Copy {
     let from = vec![1_u8; 32 * BLOCK];
     let mut to = vec![0_u8; 32 * BLOCK];
-    let whole = median(|| {
+    let whole = spreads.median("nodes.copy.bandwidth", || {
         let start = Instant::now();
         for (to, from) in to.chunks_exact_mut(BLOCK).zip(from.chunks_exact(BLOCK)) {
             black_box(to).copy_from_slice(black_box(from));
         }
         start.elapsed().as_secs_f64() / from.len() as f64
     });
-    let pieces = median(|| {
+    let pieces = spreads.median("nodes.copy.piece", || {
         let start = Instant::now();
         let places = to.chunks_exact_mut(PIECE).zip(from.chunks_exact(PIECE_STRIDE));
         let mut count = 0_u32;
@@ -169,8 +178,8 @@ fn measure_copy() -> Copy {
 }
 
 /// A message between two threads that wait for it actively: one way.
-fn measure_hop(cores: u32) -> Duration {
-    time(median(|| {
+fn measure_hop(cores: u32, spreads: &mut Spreads) -> Duration {
+    time(spreads.median("messages.local-latency", || {
         let baton = Baton::default();
         thread::scope(|scope| {
             scope.spawn(|| baton.answer(cores));
@@ -216,7 +225,7 @@ impl Baton {
 
 /// A change of process on a core: threads, twice as many as cores, that do nothing but let others go first, as ranks do
 /// that wait for messages.
-fn measure_switch(cores: u32) -> Duration {
+fn measure_switch(cores: u32, spreads: &mut Spreads) -> Duration {
     let threads = 2 * cores;
     let ready = Barrier::new(threads as usize);
     let give_way = || {
@@ -233,12 +242,12 @@ fn measure_switch(cores: u32) -> Duration {
         // Each core makes this many changes in this time.
         middle(times) * f64::from(cores) / (u64::from(threads) * YIELDS) as f64
     });
-    time(middle(runs.collect()))
+    time(spreads.middle("nodes.switch", runs.collect()))
 }
 
 /// How long a thread keeps its core while others want it: threads, twice as many as cores, that do nothing but look at the
 /// clock, which jumps when another had its turn.
-fn measure_quantum(cores: u32) -> Duration {
+fn measure_quantum(cores: u32, spreads: &mut Spreads) -> Duration {
     let ready = Barrier::new(2 * cores as usize);
     let run_lengths = || {
         ready.wait();
@@ -260,7 +269,7 @@ fn measure_quantum(cores: u32) -> Duration {
     });
     // Interruptions by what else runs here are shorter than turns.
     lengths.retain(|length| *length > A_TURN_AT_LEAST.as_secs_f64());
-    if lengths.is_empty() { Nodes::USUAL_QUANTUM } else { time(middle(lengths)) }
+    if lengths.is_empty() { Nodes::USUAL_QUANTUM } else { time(spreads.middle("nodes.quantum", lengths)) }
 }
 
 /// How long a thread must have had a core for another that is woken to take it at once: tried in steps, with two threads on
@@ -359,7 +368,7 @@ impl Sleeper {
 }
 
 /// From waking a thread that sleeps to its first step: two threads that do so by turns, on processors of their own.
-fn measure_wake(cores: u32) -> Duration {
+fn measure_wake(cores: u32, spreads: &mut Spreads) -> Duration {
     if cores == 1 {
         return Duration::ZERO;
     }
@@ -383,10 +392,10 @@ fn measure_wake(cores: u32) -> Duration {
             start.elapsed().as_secs_f64() / WAKES as f64
         })
     });
-    time(middle(runs.collect()))
+    time(spreads.middle("nodes.wake", runs.collect()))
 }
 
-fn measure_open(path: &Path) -> io::Result<(Duration, Duration)> {
+fn measure_open(path: &Path, spreads: &mut Spreads) -> io::Result<(Duration, Duration)> {
     let (mut opens, mut closes) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {
         let (mut open, mut close) = (0.0, 0.0);
@@ -401,11 +410,11 @@ fn measure_open(path: &Path) -> io::Result<(Duration, Duration)> {
         opens.push(open / OPENS as f64);
         closes.push(close / OPENS as f64);
     }
-    Ok((time(middle(opens)), time(middle(closes))))
+    Ok((time(spreads.middle("calls.open", opens)), time(spreads.middle("calls.close", closes))))
 }
 
 /// What it takes to make a file, beyond what its open takes: some at once, as programs do that write a step of their results.
-fn measure_create(path: &Path, open: Duration) -> io::Result<Duration> {
+fn measure_create(path: &Path, open: Duration, spreads: &mut Spreads) -> io::Result<Duration> {
     let (mut runs, mut made) = (Vec::new(), Vec::new());
     for run in 0..RUNS {
         let name = |number| path.with_extension(format!("{run}-{number}"));
@@ -419,11 +428,11 @@ fn measure_create(path: &Path, open: Duration) -> io::Result<Duration> {
         // A file that has just been removed leaves its place for the next: they all go at the end.
         made.extend(files);
     }
-    Ok(time(middle(runs) - open.seconds()))
+    Ok(time(spreads.middle("calls.create", runs) - open.seconds()))
 }
 
 /// What an fsync takes by what was written before it.
-fn measure_sync(path: &Path) -> io::Result<CallCost> {
+fn measure_sync(path: &Path, spreads: &mut Spreads) -> io::Result<CallCost> {
     let data = vec![1_u8; SYNCED[2]];
     let mut syncs = BySize::default();
     for _ in 0..RUNS {
@@ -435,15 +444,15 @@ fn measure_sync(path: &Path) -> io::Result<CallCost> {
             syncs.of(size).push(start.elapsed().as_secs_f64());
         }
     }
-    Ok(cost(&syncs.middles()))
+    Ok(cost(&syncs.middles("calls.sync", spreads)))
 }
 
 /// What a change of size takes: of a file that is made smaller and larger by turns.
-fn measure_resize(path: &Path) -> io::Result<Duration> {
+fn measure_resize(path: &Path, spreads: &mut Spreads) -> io::Result<Duration> {
     let file = fresh(path)?;
     let resize = |index: u64| file.set_len(((index + 1) % 2) * FILE_BYTES as u64);
     let runs = (0..RUNS).map(|_| each(RESIZES, resize)).collect::<io::Result<Vec<f64>>>()?;
-    Ok(time(middle(runs)))
+    Ok(time(spreads.middle("calls.resize", runs)))
 }
 
 struct Accesses {
@@ -452,7 +461,7 @@ struct Accesses {
     new_pages: CallCost,
 }
 
-fn measure_calls(path: &Path, cores: u32) -> io::Result<(Duration, Accesses)> {
+fn measure_calls(path: &Path, cores: u32, spreads: &mut Spreads) -> io::Result<(Duration, Accesses)> {
     let writers = cores.min(MOST_WRITERS) as usize;
     // Some processors copy to memory that is not aligned at an eighth of the speed. Programs' is as it may be.
     let mut memory = vec![1_u8; LARGE + LINE];
@@ -480,14 +489,15 @@ fn measure_calls(path: &Path, cores: u32) -> io::Result<(Duration, Accesses)> {
             io::Seek::seek(&mut file, io::SeekFrom::Start(index)).map(drop)
         })?);
     }
-    let (read, write) = (cost(&reads.middles()), cost(&writes.middles()));
+    let read = cost(&reads.middles("calls.read", spreads));
+    let write = cost(&writes.middles("calls.write", spreads));
     // The write itself is in what was measured.
-    let mut beyond = new_pages.middles();
+    let mut beyond = new_pages.middles("calls.new-pages", spreads);
     for (size, seconds) in &mut beyond {
         let bytes = if *size == PAGE { PART_OF_A_PAGE } else { *size };
         *seconds -= write.call.seconds() + write.moving(bytes as u64).seconds();
     }
-    Ok((time(middle(seeks)), Accesses { read, write, new_pages: cost(&beyond) }))
+    Ok((time(spreads.middle("calls.seek", seeks)), Accesses { read, write, new_pages: cost(&beyond) }))
 }
 
 /// Seconds of one call, from or to the same memory and a file, where each is so far behind the one before.
@@ -529,8 +539,9 @@ impl BySize {
         self.0.entry(size).or_default()
     }
 
-    fn middles(self) -> Vec<(usize, f64)> {
-        self.0.into_iter().map(|(size, runs)| (size, middle(runs))).collect()
+    fn middles(self, key: &str, spreads: &mut Spreads) -> Vec<(usize, f64)> {
+        let mut middle = |(size, runs)| (size, spreads.middle(&format!("{key}.{size} B"), runs));
+        self.0.into_iter().map(&mut middle).collect()
     }
 }
 
@@ -601,8 +612,17 @@ fn each(count: u64, mut call: impl FnMut(u64) -> io::Result<()>) -> io::Result<f
     Ok(start.elapsed().as_secs_f64() / count as f64)
 }
 
-fn median(mut run: impl FnMut() -> f64) -> f64 {
-    middle((0..RUNS).map(|_| run()).collect())
+impl Spreads {
+    /// The median of some runs, whose spread is that of this key.
+    fn median(&mut self, key: &str, mut run: impl FnMut() -> f64) -> f64 {
+        self.middle(key, (0..RUNS).map(|_| run()).collect())
+    }
+
+    /// The median of runs, whose spread is that of this key.
+    fn middle(&mut self, key: &str, runs: Vec<f64>) -> f64 {
+        self.note_runs(key, &runs);
+        middle(runs)
+    }
 }
 
 fn middle(mut runs: Vec<f64>) -> f64 {
@@ -653,9 +673,10 @@ mod tests {
     fn this_machine_is_measured_written_and_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let mut told = Vec::new();
-        let machine = calibrate(folder.path(), &mut |what| told.push(what.to_owned())).unwrap();
+        let (machine, spreads) = calibrate(folder.path(), &mut |what| told.push(what.to_owned())).unwrap();
         assert_eq!(told.len(), 7);
-        let text = machine.to_toml(Machine::how_measured());
+        let text = machine.to_toml_with(Machine::how_measured(), &spreads);
+        assert!(text.contains("  # bandwidth ± ") && text.contains("write = { call"), "{text}");
         assert_eq!(Machine::parse("this", &text).unwrap(), machine, "{text}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a scratch file is left");
         // Any machine that can build this copies faster than 50 MB/s and opens a file in less than a second.

@@ -42,6 +42,7 @@ impl Machine {
             Storage::Local { exclusive_writes } => {
                 writeln!(out, "\n[storage]\nkind = \"local\"\nexclusive-writes = {exclusive_writes}")?;
             }
+            Storage::Shared(files) => files.write(out)?,
             Storage::Striped { io, strip, read, write, open, close, pieces, takes_views } => {
                 writeln!(out, "\n[storage]\nkind = \"striped\"\n{}", io_text(io))?;
                 writeln!(out, "strip = \"{}\"", size_text(*strip))?;

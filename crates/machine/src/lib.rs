@@ -22,6 +22,8 @@ mod network;
 mod overrides;
 mod quantity;
 mod section;
+mod shared_files;
+mod spreads;
 
 pub use buffers::{Buffers, Computer, Disks, Ssd};
 pub use calibrate::{CalibrateError, calibrate};
@@ -38,3 +40,5 @@ pub use network::{
     GraphSwitch, Link, Network, Pipeline, Reuse, Switching, Topology, Wormhole, circuit,
 };
 pub use quantity::{Bandwidth, Duration, parse_size};
+pub use shared_files::{ClientLocks, Exclusive, SharedFiles};
+pub use spreads::Spreads;

@@ -11,6 +11,7 @@ use crate::mpi_io::MpiIo;
 use crate::network::Network;
 use crate::quantity::{Bandwidth, Duration};
 use crate::section::{Section, Source, read_file};
+use crate::shared_files::SharedFiles;
 
 /// What I/O costs on one computer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +89,8 @@ pub enum Storage {
         /// Whether the kernel lets only one process at a time write a file (the inode lock of most Linux file systems).
         exclusive_writes: bool,
     },
+    /// In a file system that the nodes share, of which only its answers are known.
+    Shared(Box<SharedFiles>),
     /// On I/O nodes, dealt out in strips.
     Striped {
         /// The nodes that serve.
@@ -125,10 +128,10 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// The I/O nodes; none where files are in the node's own file system.
+    /// The I/O nodes; none where files are in the node's own file system, or in one of which they are not known.
     pub fn io_nodes(&self) -> Option<&IoNodes> {
         match self {
-            Storage::Local { .. } => None,
+            Storage::Local { .. } | Storage::Shared(_) => None,
             Storage::Striped { io, .. } | Storage::IoNodes { io, .. } => Some(io),
         }
     }
@@ -138,10 +141,10 @@ impl Storage {
         self.io_nodes().filter(|io| io.dedicated).map_or(0, |io| io.count)
     }
 
-    /// Bytes of a strip; none where files are in the node's own file system.
+    /// Bytes of a strip; none where there are no I/O nodes.
     pub fn strip(&self) -> Option<u64> {
         match self {
-            Storage::Local { .. } => None,
+            Storage::Local { .. } | Storage::Shared(_) => None,
             Storage::Striped { strip, .. } | Storage::IoNodes { strip, .. } => Some(*strip),
         }
     }
@@ -382,12 +385,19 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
     #[derive(Clone, Copy)]
     enum Kind {
         Local,
+        Shared,
         Striped,
         IoNodes,
     }
-    let kinds = [("local", Kind::Local), ("striped", Kind::Striped), ("io-nodes", Kind::IoNodes)];
+    let kinds = [
+        ("local", Kind::Local),
+        ("shared", Kind::Shared),
+        ("striped", Kind::Striped),
+        ("io-nodes", Kind::IoNodes),
+    ];
     let storage = match section.word("kind", &kinds)? {
         Kind::Local => Storage::Local { exclusive_writes: section.flag("exclusive-writes")? },
+        Kind::Shared => Storage::Shared(Box::new(SharedFiles::read(&mut section)?)),
         Kind::Striped => Storage::Striped {
             io: io_nodes(section.section("io")?, nodes, true)?,
             strip: section.size("strip", STRIPS)?,
@@ -436,7 +446,7 @@ fn io_nodes(mut section: Section<'_>, nodes: u32, may_share: bool) -> Result<IoN
     Ok(io)
 }
 
-fn service(mut section: Section<'_>) -> Result<Service, MachineError> {
+pub(crate) fn service(mut section: Section<'_>) -> Result<Service, MachineError> {
     let service = Service {
         request: section.duration("request", "1000 s")?,
         bandwidth: section.bandwidth("bandwidth")?,

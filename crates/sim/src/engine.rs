@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
-use pio_machine::{Duration, Machine};
+use pio_machine::{Duration, Machine, Storage};
 use pio_plan::{Direction, Hints, Site, Strategy, Views};
 use pio_trace::HandleId;
 
@@ -24,6 +24,7 @@ mod operations;
 mod program;
 mod requests;
 mod scattered;
+mod shared;
 mod sites;
 mod store_requests;
 mod trace;
@@ -39,6 +40,7 @@ use crate::prediction::{Prediction, Tally};
 use crate::process::{Delivery, Process, Then};
 use crate::processors::{Processors, RankTurn};
 use crate::server::{Part, Threads};
+use crate::shared_files::SharedFiles;
 use crate::workload::Workload;
 use hints_in_force::HintsInForce;
 use store_requests::StoreLinks;
@@ -161,6 +163,8 @@ struct Engine<'a> {
     hardware: Hardware,
     /// Of servers that work on the ranks' cores, if these do.
     threads: Option<Threads>,
+    /// The file system that the nodes share, if files are in one.
+    shared: Option<SharedFiles>,
     processors: Processors,
     network: Box<dyn Network>,
     /// What the network carries.
@@ -346,6 +350,7 @@ impl<'a> Engine<'a> {
             files_wanted: Vec::new(),
             network: network::described(&machine.network, hardware.nodes(), SEED)?,
             cargo: Slab::new(),
+            shared: shared_files(machine, &made),
             delivered: Vec::new(),
             served: Vec::new(),
             failure: None,
@@ -526,6 +531,7 @@ impl<'a> Engine<'a> {
             }
             Then::TakeFile => self.take_file_again(rank),
             Then::Issue => self.issue(rank),
+            Then::Answered => self.go_on_asking(rank),
             Then::Complete => self.complete(rank),
             Then::Directory => self.ask_directory(rank),
             Then::Flush => self.flush(rank),
@@ -576,6 +582,14 @@ impl<'a> Engine<'a> {
             self.processors.release(rank, self.now, begin);
         }
     }
+}
+
+/// The file system that the nodes of a machine share, if they do. Files that the program makes are empty; how long others
+/// are is not known: nobody makes them longer.
+fn shared_files(machine: &Machine, made: &[bool]) -> Option<SharedFiles> {
+    let Storage::Shared(costs) = &machine.storage else { return None };
+    let sizes = made.iter().map(|is_made| if *is_made { 0 } else { u64::MAX }).collect();
+    Some(SharedFiles::new(costs, machine.all_nodes(), sizes))
 }
 
 impl Simulation<MODELS> for Engine<'_> {

@@ -25,6 +25,7 @@ mod process;
 mod processors;
 pub mod queueing;
 mod server;
+mod shared_files;
 pub mod workload;
 
 pub use advice::Change;

@@ -131,6 +131,8 @@ pub(crate) enum Then {
     TakeFile,
     /// The call before a request is made: the request goes off.
     Issue,
+    /// A shared file system has answered a part of a request.
+    Answered,
     /// The data of a request are in memory.
     Complete,
     /// The request to the directory goes off, if there is one; then the call is over.
@@ -195,6 +197,8 @@ pub(crate) struct Transfer {
     pub(crate) scattered: Option<Scattered>,
     /// Its parts that are still on servers.
     pub(crate) parts_left: u32,
+    /// Its bytes that a shared file system has been asked for.
+    pub(crate) asked_bytes: u64,
     /// Bytes of the operation's data moved so far.
     pub(crate) moved: u64,
     pub(crate) file: u32,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use pio_machine::Duration;
+use pio_machine::{Duration, Storage};
 
 use super::{Cargo, Engine};
 use crate::process::Then;
@@ -51,8 +51,11 @@ fn is_free(held: &[(u32, Range<u64>)], range: &Range<u64>) -> bool {
 
 impl Engine<'_> {
     /// The word that a rank wants a lock, or is through with it, goes to where locks are kept: to the directory's node,
-    /// or, where storage is local, into the kernel.
+    /// to the shared file system, or, where storage is local, into the kernel.
     pub(super) fn ask_for_lock(&mut self, rank: u32, then: Then) {
+        if let Storage::Shared(costs) = &self.machine.storage {
+            return self.ask_shared(rank, costs.lock, then);
+        }
         if self.hardware.servers.is_empty() {
             return self.compute(rank, self.machine.calls.seek, then);
         }

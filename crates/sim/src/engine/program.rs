@@ -1,7 +1,7 @@
 //! The program of a rank: its calls one after the other, and the messages that come for it meanwhile.
 
 use pio_layout::View;
-use pio_machine::Duration;
+use pio_machine::{Duration, Storage};
 use pio_plan::{Access, Event as PlanEvent, Rank};
 use pio_trace::{Call, Event, Flags, Layer, Target};
 
@@ -77,12 +77,16 @@ impl<'a> Engine<'a> {
         process.running = Running::Simple;
         match self.step(rank) {
             What::Open(handle) => {
-                let create = self.time_to_create(rank, *handle).picoseconds();
+                // Where files are elsewhere, what it costs to make one passes there.
+                let makes =
+                    matches!(self.machine.storage, Storage::Local { .. }) && self.makes_file(rank, *handle);
+                let create = if makes { calls.create.picoseconds() } else { 0 };
                 let cost = Duration::from_picoseconds(calls.open.picoseconds().saturating_add(create));
                 self.compute(rank, cost, Then::Directory);
             }
             What::Close(_) => self.compute(rank, calls.close, Then::Directory),
             What::Seek(..) => self.compute(rank, calls.seek, Then::End),
+            What::Resize(..) if self.shared.is_some() => self.compute(rank, calls.resize, Then::Directory),
             What::Resize(..) => self.compute(rank, calls.resize, Then::End),
             What::Sync(..) => {
                 let call = calls.sync.as_ref().map_or(Duration::ZERO, |cost| cost.call);

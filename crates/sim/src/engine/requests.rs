@@ -27,6 +27,7 @@ impl Engine<'_> {
             asked_at: self.now,
             scattered: None,
             parts_left: 0,
+            asked_bytes: 0,
             moved: 0,
             file,
             opened: handle,
@@ -45,12 +46,15 @@ impl Engine<'_> {
         };
         transfer.scattered = scattered;
         transfer.current = Some(Request { direction, offset, bytes, start: now });
+        transfer.asked_bytes = 0;
         let file = transfer.file;
         let exclusive = matches!(self.machine.storage, Storage::Local { exclusive_writes: true });
         if exclusive && direction == Direction::Write {
             return self.take_file(rank, file);
         }
-        self.call(rank);
+        if self.may_write(rank) {
+            self.call(rank);
+        }
     }
 
     /// A rank that wants to write a file where only one can gets it, or waits for it.
@@ -74,7 +78,7 @@ impl Engine<'_> {
     }
 
     /// The processor time of a call: before the data of a write go off. That of a read follows when they are here.
-    fn call(&mut self, rank: u32) {
+    pub(super) fn call(&mut self, rank: u32) {
         let Some(transfer) = &self.processes[rank as usize].transfer else { return };
         let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return };
         let new = self.files[transfer.file as usize].touch(offset, bytes);
@@ -103,6 +107,7 @@ impl Engine<'_> {
         let file = transfer.file;
         let scattered = transfer.scattered.take();
         let striping = match self.files[file as usize].dealt {
+            None if self.shared.is_some() => return self.go_on_asking(rank),
             None => return self.complete(rank),
             Some(Dealt::ByStore(placement)) => {
                 let how = (request.direction, scattered.is_some());
@@ -361,6 +366,7 @@ impl Engine<'_> {
         }
         self.write(event);
         self.release_file(rank);
+        self.let_write(rank, &request);
         self.next_request(rank);
     }
 
@@ -387,6 +393,9 @@ impl Engine<'_> {
 
     /// Opens and closes: after the call's own time, that of the directory server, if there is one.
     pub(super) fn ask_directory(&mut self, rank: u32) {
+        if let Some(time) = self.time_in_shared_files(rank) {
+            return self.ask_shared(rank, time, Then::End);
+        }
         let (Storage::Striped { open, close, .. } | Storage::IoNodes { open, close, .. }) =
             &self.machine.storage
         else {
@@ -401,16 +410,14 @@ impl Engine<'_> {
         self.ship(node, self.directory_node(), 0, Cargo::Directory(rank, service));
     }
 
-    /// What an open costs beyond its own time if it makes the file: the first open of one that is written before it is read.
-    /// A rank's first open with others was measured with a file that was made.
-    pub(super) fn time_to_create(&mut self, rank: u32, handle: HandleId) -> Duration {
+    /// Whether an open makes its file: the first open of one that is written before it is read.
+    /// A rank's first open with others was measured with a file that was made: to make it costs nothing more.
+    pub(super) fn makes_file(&mut self, rank: u32, handle: HandleId) -> bool {
         let open = &self.workload.handles[handle.index()];
-        let file = &mut self.files[open.file as usize];
-        let is_new =
-            std::mem::take(&mut file.is_new) && matches!(self.machine.storage, Storage::Local { .. });
+        let is_new = std::mem::take(&mut self.files[open.file as usize].is_new);
         let was_measured = open.group.is_some() && self.machine.mpi_io.is_some();
         let is_counted = was_measured && !self.processes[rank as usize].has_opened;
-        if is_new && !is_counted { self.machine.calls.create } else { Duration::ZERO }
+        is_new && !is_counted
     }
 
     /// The data that were written to a file go to its device: the first that asks for it waits for them.
@@ -418,6 +425,11 @@ impl Engine<'_> {
         let What::Sync(handle, _) = self.step(rank) else { return };
         let file = self.workload.handles[handle.index()].file;
         let bytes = std::mem::take(&mut self.files[file as usize].written);
+        if let Storage::Shared(costs) = &self.machine.storage {
+            let moving = costs.sync.bandwidth.time_of(bytes).picoseconds();
+            let time = Duration::from_picoseconds(costs.sync.request.picoseconds().saturating_add(moving));
+            return self.ask_shared(rank, time, Then::End);
+        }
         let cost = self.machine.calls.sync.as_ref().filter(|_| bytes > 0);
         let time = cost.map_or(Duration::ZERO, |cost| cost.moving(bytes));
         self.processes[rank as usize].then = Then::End;
@@ -428,7 +440,7 @@ impl Engine<'_> {
     pub(super) fn control_bytes(&self) -> u64 {
         match &self.machine.storage {
             Storage::IoNodes { request, .. } => *request,
-            Storage::Local { .. } | Storage::Striped { .. } => 0,
+            Storage::Local { .. } | Storage::Shared(_) | Storage::Striped { .. } => 0,
         }
     }
 

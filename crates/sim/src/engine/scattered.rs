@@ -91,7 +91,7 @@ impl Engine<'_> {
     fn piece_costs(&self) -> Option<&Pieces> {
         match &self.machine.storage {
             Storage::Striped { pieces, .. } => pieces.as_ref(),
-            Storage::Local { .. } | Storage::IoNodes { .. } => None,
+            Storage::Local { .. } | Storage::Shared(_) | Storage::IoNodes { .. } => None,
         }
     }
 }

@@ -45,7 +45,9 @@ impl Server {
                 let has_adapter = machine.network.has_adapters();
                 Kind::Node(Box::new(NodeServer::new(inside, has_adapter, *strip, *request, cache.as_ref())?))
             }
-            (Storage::IoNodes { .. }, None) | (Storage::Local { .. }, _) => return Ok(None),
+            (Storage::IoNodes { .. }, None) | (Storage::Local { .. } | Storage::Shared(_), _) => {
+                return Ok(None);
+            }
         };
         let done = ServerTotal { requests: 0, bytes_read: 0, bytes_written: 0 };
         Ok(Some(Server { node, done, armed: None, placing: Queue::default(), kind }))

@@ -41,6 +41,22 @@ write = { call = "1 us", bandwidth = "1 GB/s" }
 
 const LOCAL: &str = "[storage]\nkind = \"local\"\nexclusive-writes = true\n[calls]";
 
+const SHARED: &str = r#"[storage]
+kind = "shared"
+read = { request = "20 us", bandwidth = "1 GB/s" }
+write = { request = "10 us", bandwidth = "0.5 GB/s" }
+sync = { request = "40 us", bandwidth = "1 GB/s" }
+request = "4 KiB"
+callback = "100 us"
+lock-strip = "1 KiB"
+exclusive = "growth"
+open = "50 us"
+create = "5 us"
+close = "1 us"
+resize = "60 us"
+lock = "9 us"
+[calls]"#;
+
 fn machine(changes: &[(&str, &str)]) -> Machine {
     let mut text = MACHINE.to_owned();
     for (from, to) in changes {
@@ -55,6 +71,13 @@ fn local_machine(exclusive: bool) -> Machine {
     let end = MACHINE.find("[calls]").unwrap();
     let storage = LOCAL.replace("true", if exclusive { "true" } else { "false" });
     machine(&[(&MACHINE[start..end + "[calls]".len()], &storage)])
+}
+
+/// Files in a file system that the nodes share.
+fn shared_machine() -> Machine {
+    let start = MACHINE.find("[storage]").unwrap();
+    let end = MACHINE.find("[calls]").unwrap();
+    machine(&[(&MACHINE[start..end + "[calls]".len()], SHARED)])
 }
 
 /// Ranks with these programs, all on one file that each has open (through MPI, together).
@@ -646,4 +669,42 @@ fn too_few_ranks_a_node_are_refused() {
     let options = Options { ranks_per_node: Some(1), ..Options::default() };
     let error = predict(&machine(&[]), &workload(programs), options).unwrap_err().to_string();
     assert!(error.ends_with("ranks_per_node = 1: expected at least 2, as 9 ranks share 8 nodes"), "{error}");
+}
+
+#[test]
+fn a_shared_file_system_answers_each_part_of_a_long_call() {
+    let read = vec![request(0, Direction::Read, 0, 10_000)];
+    // Call 1000; three requests of 20000 and their bytes; and the caller's 10000.
+    assert_eq!(nanoseconds(&shared_machine(), vec![read]), 1000 + 3 * 20_000 + 10_000 + 10_000);
+    let write = vec![request(0, Direction::Write, 0, 10_000)];
+    assert_eq!(nanoseconds(&shared_machine(), vec![write]), 1000 + 10_000 + 3 * 10_000 + 20_000);
+}
+
+#[test]
+fn what_a_shared_file_system_is_asked_for_costs_its_time_and_the_callers() {
+    let handle = HandleId(0);
+    let whats = [
+        // It makes the file.
+        (vec![What::Open(handle), request(0, Direction::Write, 0, 500)], 55_000 + 5_000 + 1500 + 11_000),
+        (vec![What::Open(handle), request(0, Direction::Read, 0, 500)], 55_000 + 1000 + 20_500 + 500),
+        (vec![What::Close(handle)], 2_000 + 1_000),
+        (vec![What::Resize(handle, Call::Ftruncate)], 60_000),
+        // 1000 bytes to write, and to sync.
+        (vec![request(0, Direction::Write, 0, 1000), What::Sync(handle, Call::Fsync)], 14_000 + 41_000),
+    ];
+    for (program, expected) in whats {
+        assert_eq!(nanoseconds(&shared_machine(), vec![program.clone()]), expected, "{program:?}");
+    }
+}
+
+#[test]
+fn nodes_call_strips_of_a_shared_file_back_from_each_other() {
+    let program = |rank| vec![request(rank, Direction::Write, u64::from(rank) * 512, 512)];
+    // Call and bytes 1512; the first writes for 10000 + 1024, then the strip is called back, and the second writes.
+    let first = 1512 + 11_024;
+    assert_eq!(nanoseconds(&shared_machine(), vec![program(0), program(1)]), first + 100_000 + 11_024);
+    // On a node they share the strip, but the second waits to make the file longer, too: its call comes behind.
+    let together = Options { ranks_per_node: Some(2), ..Options::default() };
+    let found = predict(&shared_machine(), &workload(vec![program(0), program(1)]), together).unwrap();
+    assert_eq!(found.makespan.picoseconds(), 2 * first * 1000);
 }

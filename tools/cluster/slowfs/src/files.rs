@@ -148,8 +148,11 @@ impl Files {
 
 impl Filesystem for Files {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // What a kernel lacks of these is not needed.
-        for wish in [InitFlags::FUSE_ASYNC_READ, InitFlags::FUSE_PARALLEL_DIROPS, InitFlags::FUSE_ASYNC_DIO] {
+        // What a kernel lacks of these is not needed. Programs map files, as the recorder does, even where nothing is cached.
+        let mapped = InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP;
+        for wish in
+            [InitFlags::FUSE_ASYNC_READ, InitFlags::FUSE_PARALLEL_DIROPS, InitFlags::FUSE_ASYNC_DIO, mapped]
+        {
             let _ = config.add_capabilities(wish);
         }
         for locks in [InitFlags::FUSE_POSIX_LOCKS, InitFlags::FUSE_FLOCK_LOCKS] {
