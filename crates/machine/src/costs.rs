@@ -116,10 +116,11 @@ fn exchange(factor: Factor, costs: Option<&mut LibraryCosts>) {
     costs.piece.iter_mut().for_each(|piece| factor.time(piece));
 }
 
-/// What servers of given rates take: for reads and for writes.
+/// What servers of given rates, or a shared file system, take: for reads and for writes.
 fn services(machine: &mut Machine) -> Option<(&mut Service, &mut Service)> {
     match &mut machine.storage {
         Storage::Striped { read, write, .. } => Some((read, write)),
+        Storage::Shared(files) => Some((&mut files.read, &mut files.write)),
         Storage::Local { .. } | Storage::IoNodes { .. } => None,
     }
 }
@@ -127,6 +128,7 @@ fn services(machine: &mut Machine) -> Option<(&mut Service, &mut Service)> {
 fn directory(machine: &mut Machine) -> Option<[&mut Duration; 2]> {
     match &mut machine.storage {
         Storage::Striped { open, close, .. } | Storage::IoNodes { open, close, .. } => Some([open, close]),
+        Storage::Shared(files) => Some([&mut files.open, &mut files.close]),
         Storage::Local { .. } => None,
     }
 }
