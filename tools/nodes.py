@@ -28,7 +28,7 @@ SEGMENTS = [4000 << doubled for doubled in range(9)]
 SEGMENT_BYTES = 4
 LINK, LINK_BANDWIDTH = "200mbit", "25 MB/s"
 # What an idle link lets through at once: little, as no real link does.
-BURST = "16kb"
+BURST = "4kb"
 # Small calls take turns with whatever else the machine does: many of them.
 EXECUTIONS, MANY_EXECUTIONS, MANY_UP_TO = 10, 100, 64000
 ON_SERVERS = ["two-phase", "ecio"]

@@ -32,7 +32,7 @@ ON_SERVERS = ["independent", "list", "two-phase", "view-based", "ecio", "auto"]
 PLACES = ["disk", "memory", "slow", "server", "servers", "nodes2", "nodes4"]
 # Nodes of the places that are clusters; their links and file system.
 NODES = {"slow": 1, "nodes2": 2, "nodes4": 4}
-CLUSTER = ["--link", "400mbit", "--burst", "16kb", "--latency", "200 us", "--bandwidth", "50 MB/s", "--total-bandwidth", "100 MB/s"]
+CLUSTER = ["--link", "400mbit", "--burst", "4kb", "--latency", "200 us", "--bandwidth", "50 MB/s", "--total-bandwidth", "100 MB/s"]
 SMALL = {"programs": ["bt-io", "small"], "ranks": [2, 4], "places": ["disk"], "runs": 1}
 # As the tool's issue of a number of seconds: "1.2 s", "3 min", "250.1 ms".
 UNITS = {"h": 3600, "min": 60, "s": 1, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9}

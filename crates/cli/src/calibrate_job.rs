@@ -219,9 +219,12 @@ fn middle(found: &[Found]) -> Found {
     Found { call, fresh, piece: of_all(|one| one.piece), together }
 }
 
+/// A number of those of calls of all ranks.
+type Number = fn(&Together) -> Duration;
+
 /// How far the jobs of one number of ranks are apart.
 fn note_spreads(spreads: &mut Spreads, library: &str, found: &[Found]) {
-    let numbers: [(&str, fn(&Together) -> Duration); 8] = [
+    let numbers: [(&str, Number); 8] = [
         ("first-open", |one| one.first_open),
         ("open", |one| one.open),
         ("first-close", |one| one.first_close),
