@@ -102,7 +102,7 @@ mod tests {
             together: vec![Together { ranks: 2, ..Together::default() }],
             ..LibraryCosts::default()
         };
-        machine.mpi_io = Some(MpiIo { own: costs, ..MpiIo::default() });
+        machine.mpi_io = Some(MpiIo { own: costs.clone(), pioscope: costs, ..MpiIo::default() });
         spreads.note("mpi-io.own.together.2.open", 0.04);
         let text = machine.to_toml_with("nodes.switch = measured", &spreads);
         let told: Vec<&str> =
