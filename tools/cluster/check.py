@@ -166,7 +166,7 @@ class Cluster(unittest.TestCase):
 
     def test_what_the_mpi_sends_between_nodes_is_predicted(self):
         """Its messages are in no trace, but on the links. There they have headers, and packets are acknowledged: 6 % are allowed
-        for that, and 128 KiB for many small messages, and for starts of jobs that differ."""
+        for that, and 128 KiB for many small messages; the starts of jobs, which are taken off, differ by tens of KB."""
         if not pioscope("debug").exists():
             self.skipTest("no build of pioscope")
         run(["mpicc", "-O2", "-o", self.folder / "patterns", ROOT / "crates/mpiio/bench/patterns.c"])
@@ -176,7 +176,7 @@ class Cluster(unittest.TestCase):
             found = json.loads(said(self.folder, *options, command=[sys.executable, __file__, str(nodes * ranks_per_node)]))
             for pattern, (sent, predicted) in found.items():
                 with self.subTest(pattern, nodes=nodes, ranks=nodes * ranks_per_node, sent=sent, predicted=predicted):
-                    self.assertLessEqual(0.97 * predicted, sent + 16384)
+                    self.assertLessEqual(0.97 * predicted, sent + 65536)
                     self.assertLessEqual(sent, 1.06 * predicted + 131072)
 
 
