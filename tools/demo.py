@@ -10,8 +10,8 @@ from pathlib import Path
 from tree import NOTHING_APPLIED, ROOT, environment, files_on_servers, mpiexec, pioscope, run, serving
 
 DEMO = ROOT / "demo"
-# As a user types them, in that folder.
-COLLAPSE = "../apps/collapse/build/collapse"
+# Scratch copies of the folder are elsewhere: a path that begins there would not lead to the program.
+COLLAPSE = ROOT / "apps/collapse/build/collapse"
 RANKS = 4
 MESH = "48x48x48"
 MACHINES = ["sp-argonne", "paragon-caltech", "pios-64", "qsnet-64", "tree-64", "fly-64"]
