@@ -8,6 +8,7 @@ mod search;
 mod trials;
 
 use std::ffi::OsString;
+use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -130,12 +131,23 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                      Landlock, of Linux 5.19 and later); others are kept from them by a library"
                 );
             }
+            let command = if in_place { command } else { from_elsewhere(command) };
             let job = Job { mpicc, verbose: false, quiet: false, environment, scratch, spool: None, command };
             let runner = Runner::new(&job, store.clone(), place);
             measure(runner, asked, is_here, store.as_deref(), &keep, ends, runs.get())?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A command for a scratch copy of the working folder, which is elsewhere: names that lead out of the folder become absolute.
+fn from_elsewhere(command: Vec<OsString>) -> Vec<OsString> {
+    let leads_out = |word: &OsString| Path::new(word).starts_with("..");
+    let absolute = |word: OsString| match leads_out(&word).then(|| fs::canonicalize(&word)) {
+        Some(Ok(path)) => path.into_os_string(),
+        _ => word,
+    };
+    command.into_iter().map(absolute).collect()
 }
 
 /// The machine that was named. Where a program's files will be is not known before it runs: the working folder stands for it.
@@ -424,5 +436,14 @@ mod tests {
         for wrong in ["10", "min", "1.5h", "-3s", "99999999999999999999s", "9999999999999999999h", ""] {
             assert!(budget(wrong).unwrap_err().to_string().contains("`10min`"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn names_that_lead_out_of_the_working_folder_are_made_absolute() {
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let out = fs::canonicalize("..").unwrap();
+        let out = out.to_str().unwrap();
+        let found = from_elsewhere(words(&["mpiexec", "-n", "4", "..", "./here", "../there-is-none"]));
+        assert_eq!(found, words(&["mpiexec", "-n", "4", out, "./here", "../there-is-none"]));
     }
 }
