@@ -23,7 +23,8 @@ pub enum Next {
     /// Who has waited longest (Miller and Katz).
     Longest,
     /// Who has had least. Who comes back from waiting for something else is owed what it was owed when it began to wait, up
-    /// to a quantum, and takes a processor at once from one that has had as much, and has it for as long as a slice already. Turns
+    /// to a quantum, and takes a processor at once from one that has had as much, and has it for as long as a slice already, or
+    /// has had more than its share, while this one has not. Turns
     /// end at the kernel's ticks, a quantum apart, after at least a slice. So do kernels that share processors evenly (Linux
     /// since 6.6: earliest eligible virtual deadline first).
     Least {
