@@ -91,7 +91,7 @@ class Bench(Lab):
 
     def measure(self, case):
         if not case.machine().exists():
-            self.calibrate(case.machine())
+            self.calibrate(case)
         self.case = case
         advised = self.advise(case)
         chosen = advised["chosen"]
