@@ -10,6 +10,7 @@ use pio_machine::{Machine, Storage};
 use tempfile::TempDir;
 
 use crate::apply::{self, How};
+use crate::calibrate_job::Launch;
 use crate::mpi;
 use crate::record;
 
@@ -29,6 +30,20 @@ pub(crate) fn compile(mpicc: &Path, name: &str, program: &str, folder: &Path) ->
         bail!("{}: cannot compile the {name}: {}", mpicc.display(), said.trim());
     }
     Ok(compiled)
+}
+
+/// Compiles the C program of this name and starts it as a job, with a folder of its own in `folder` and the file of its
+/// results: what it wrote there.
+///
+/// # Errors
+/// As [`compile`] and [`run`].
+pub(crate) fn results_of(launch: &Launch, name: &str, program: &str, folder: &Path) -> Result<String> {
+    let work = tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?;
+    let program = compile(&launch.mpicc, name, program, work.path())?;
+    let results = work.path().join("results");
+    let mut command = launch.words.clone();
+    command.extend([program.into_os_string(), work.path().into(), results.clone().into_os_string()]);
+    run(command, None, None, &results)
 }
 
 /// A folder for the traces of runs whose files are in `folder` on this machine: there, unless files are far away. What the

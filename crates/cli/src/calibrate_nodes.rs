@@ -55,13 +55,7 @@ pub(crate) struct Job {
 /// # Errors
 /// If the program cannot be compiled, or the job fails.
 pub(crate) fn measure(launch: &Launch, folder: &Path) -> Result<Job> {
-    let work = tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?;
-    let program = benchmark::compile(&launch.mpicc, "messages", PROGRAM, work.path())?;
-    let results = work.path().join("results");
-    let mut command = launch.words.clone();
-    command.extend([program.into_os_string(), work.path().into(), results.clone().into_os_string()]);
-    let text = benchmark::run(command, None, None, &results)?;
-    read(&text)
+    read(&benchmark::results_of(launch, "messages", PROGRAM, folder)?)
 }
 
 fn read(text: &str) -> Result<Job> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use pio_machine::{
     Bandwidth, CallCost, Calls, ClientLocks, Duration, Exclusive, Machine, Service, SharedFiles, Spreads,
     Storage,
@@ -44,12 +44,7 @@ pub(crate) fn measure(
     launch: &Launch,
     folder: &Path,
 ) -> Result<()> {
-    let work = tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?;
-    let program = benchmark::compile(&launch.mpicc, "shared", PROGRAM, work.path())?;
-    let results = work.path().join("results");
-    let mut command = launch.words.clone();
-    command.extend([program.into_os_string(), work.path().into(), results.clone().into_os_string()]);
-    let text = benchmark::run(command, None, None, &results)?;
+    let text = benchmark::results_of(launch, "shared", PROGRAM, folder)?;
     let host = machine.source.split_once(", files in ").map_or(&*machine.source, |(host, _)| host);
     machine.source =
         format!("{host}, files in {}, which {} nodes share", folder.display(), machine.nodes.count);

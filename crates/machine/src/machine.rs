@@ -136,6 +136,11 @@ impl Storage {
         }
     }
 
+    /// Whether I/O servers work on the cores of the ranks.
+    pub fn shares_cores(&self) -> bool {
+        self.io_nodes().is_some_and(|io| io.shares_cores)
+    }
+
     /// I/O nodes beside the compute nodes.
     pub(crate) fn dedicated_nodes(&self) -> u32 {
         self.io_nodes().filter(|io| io.dedicated).map_or(0, |io| io.count)

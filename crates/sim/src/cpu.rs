@@ -24,9 +24,8 @@ pub enum Next {
     Longest,
     /// Who has had least. Who comes back from waiting for something else is owed what it was owed when it began to wait, up
     /// to a quantum, and takes a processor at once from one that has had as much, and has it for as long as a slice already, or
-    /// has had more than its share, while this one has not. Turns
-    /// end at the kernel's ticks, a quantum apart, after at least a slice. So do kernels that share processors evenly (Linux
-    /// since 6.6: earliest eligible virtual deadline first).
+    /// has had more than its share, while this one has not. Turns end at the kernel's ticks, a quantum apart, after at least a
+    /// slice. So do kernels that share processors evenly (Linux since 6.6: earliest eligible virtual deadline first).
     Least {
         /// Less than the quantum: if not, turns are as long as a quantum, whenever they begin.
         slice: Duration,
@@ -182,18 +181,15 @@ impl Scheduler {
         let Next::Least { slice, .. } = self.next else { return None };
         let own = self.had[process as usize];
         let mean = self.mean_had(now);
-        let gives_way = |index: &usize| {
-            let processor = &self.processors[*index];
-            let State::Running { .. } = processor.state else { return false };
-            let had = self.had_by(now, *index).map_or(0, |(_, had)| had);
+        let gives_way = |index: usize| {
+            let processor = &self.processors[index];
+            let State::Running { .. } = processor.state else { return None };
+            let (_, had) = self.had_by(now, index)?;
             // Who has had more than its share is owed nothing: its slice does not protect it.
-            had >= own && (had > mean && own < mean || processor.since + slice <= now)
+            let is_unprotected = had > mean && own < mean || processor.since + slice <= now;
+            (had >= own && is_unprotected).then_some((had, index))
         };
-        (0..self.processors.len())
-            .filter(gives_way)
-            .filter_map(|index| Some((self.had_by(now, index)?.1, index)))
-            .max()
-            .map(|(_, index)| index)
+        (0..self.processors.len()).filter_map(gives_way).max().map(|(_, index)| index)
     }
 
     /// A process loses its processor before its turn is over.

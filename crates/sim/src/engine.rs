@@ -95,8 +95,9 @@ pub fn simulate(
         engine.run()
     };
     let first = run(Duration::ZERO, trace)?;
-    let shares_cores = machine.storage.io_nodes().is_some_and(|io| io.shares_cores);
-    if (first.ranks_per_node <= nodes.cores && !shares_cores) || nodes.slice >= nodes.quantum {
+    if (first.ranks_per_node <= nodes.cores && !machine.storage.shares_cores())
+        || nodes.slice >= nodes.quantum
+    {
         return Ok(first);
     }
     // When the ticks come that end the turns of ranks, nobody knows.
@@ -305,8 +306,8 @@ impl<'a> Engine<'a> {
         let processes: Vec<_> = (0..ranks).map(process).collect();
         let site = |members: &Vec<u32>| sites::of_group(machine, &processes, members);
         let sites = workload.groups.iter().map(site).collect();
-        let shares_cores = machine.storage.io_nodes().is_some_and(|io| io.shares_cores);
-        let threads = shares_cores.then(|| Threads::new(ranks, hardware.servers.len() as u32));
+        let threads =
+            machine.storage.shares_cores().then(|| Threads::new(ranks, hardware.servers.len() as u32));
         let of_threads = threads.iter().flat_map(Threads::servers);
         let of_threads = of_threads.map(|server| hardware.servers[server as usize].node);
         let on: Vec<u32> = processes.iter().map(|process| process.node).chain(of_threads).collect();
