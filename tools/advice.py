@@ -1,9 +1,9 @@
 """What `pioscope advise` finds, beside all that could have been found: programs are measured under every setting of a grid.
 
 Each program is advised once, with three runs after the first, by a description of the place that was made before. Then each
-setting of the grid runs several times, in turn with the others. Of the settings that took least, the one that advise chose and
-the program as it is, all run again in turn: those runs alone are compared, so that a setting that was lucky in the grid is no
-better for it. A search at random with as many runs is computed from the runs of the grid.
+setting of the grid runs twice, in turn with the others. The settings that took least, the one that advise chose and the program
+as it is run again in turn: by the first of these runs and those of the grid one is the best, by the others they are compared,
+so that a setting that was lucky is no better for it. A search at random with as many runs is computed from the runs of the grid.
 A program's times are kept in the folder --kept as soon as it is measured: a run that was stopped, or that ran out of
 --minutes, goes on where it was.
 """
@@ -24,9 +24,9 @@ from tree import COLLAPSE, ROOT, run
 from truth import KERNELS, Lab, absolute, time_of, words
 
 # Programs as the benches have them, smaller, and their ranks.
-KERNEL = ["--compute", 1, "--steps", 2]
+KERNEL = ["--compute", 1, "--steps", 6]
 PROGRAMS = [
-    ("bt-io", 1, []), ("bt-io", 4, []), ("bt-io", 8, ["--mesh", 24]), ("s3d-io", 2, []), ("s3d-io", 8, ["--mesh", 24]),
+    ("bt-io", 2, []), ("bt-io", 4, []), ("bt-io", 8, ["--mesh", 24]), ("s3d-io", 2, []), ("s3d-io", 8, ["--mesh", 24]),
     ("hacc-io", 2, []), ("hacc-io", 4, []), ("ior", 2, []), ("segments", 4, []), ("small", 2, []), ("small", 8, []),
     ("transpose", 2, []), ("transpose", 4, []), ("phases", 2, []), ("late", 4, []), ("log", 4, []),
     ("collapse", 2, ["--mesh", "32x32x32"]), ("collapse", 4, ["--mesh", "48x48x48"]), ("collapse", 8, ["--mesh", "32x32x32"]),
@@ -34,10 +34,12 @@ PROGRAMS = [
     ("contiguous", 8, []),
 ]
 AS_IT_IS = "as it is"
-BUFFERS = [1 << 20, 4 << 20, 16 << 20]
+BUFFERS = [1 << 20, 16 << 20]
 STRIPS = [64 << 10, 1 << 20]
-GRID_RUNS = 3
-FINAL_RUNS = 7
+GRID_RUNS = 2
+# Of these, some say which is the best, the others what each takes.
+FINAL_RUNS = 10
+CHOOSING_RUNS = 3
 FINALISTS = 4
 DRAWS = 2000
 
@@ -111,8 +113,8 @@ class Bench(Lab):
         if name in KERNELS:
             return [self.kernels, name, "--folder", data, *KERNEL, *options]
         if name == "collapse":
-            return [COLLAPSE, *options, "--iterations", 4, "--dump-every", 2, "--output", data]
-        return [self.patterns, "--pattern", name, *options, "--repeat", 2, "--file", data / "patterns.dat"]
+            return [COLLAPSE, *options, "--iterations", 8, "--dump-every", 2, "--output", data]
+        return [self.patterns, "--pattern", name, *options, "--repeat", 6, "--file", data / "patterns.dat"]
 
     def advise(self, case):
         """What it chooses, and how many runs that took. What it learns is of no use to the next program."""
@@ -121,7 +123,7 @@ class Bench(Lab):
             kept = Path(folder) / "advice.toml"
             place = ["--store", self.store, "--in-place"] if self.store else []
             said = self.job([self.pioscope(), "advise", "--machine", machine, "--keep", kept, *place], case)
-            ran = re.findall(r"^  pioscope (?:record|apply) ", said, flags=re.MULTILINE)
+            ran = re.findall(r"^pioscope: running pioscope ", said, flags=re.MULTILINE)
             keeps = re.search(r"^Keep (.*): measured to save", said, flags=re.MULTILINE)
             return {"chosen": keeps[1].replace(", ", " ") if keeps else AS_IT_IS, "runs": len(ran), "said": said}
 
@@ -171,23 +173,26 @@ def settings(case):
         "romio_cb_read=enable romio_cb_write=enable", "romio_cb_read=disable romio_cb_write=disable",
         "romio_ds_read=disable romio_ds_write=disable",
         "romio_cb_read=disable romio_cb_write=disable romio_ds_read=disable romio_ds_write=disable",
-        "cb_config_list=*:*", *(f"cb_buffer_size={size}" for size in BUFFERS[:2])])]
+        "cb_config_list=*:*", *(f"cb_buffer_size={size}" for size in BUFFERS)])]
     return ["independent", "list", *sieving, *aggregating, *own]
 
 
 def report(found):
     """What the chosen settings cost beside the best of the grid."""
     print(f"After its first run advise may run a program three times. The grid's settings run {GRID_RUNS} times each; the best"
-          f" {FINALISTS}, the chosen one and the program as it is {FINAL_RUNS} times more: of these the medians. Loss: over the best"
-          " of them.\n")
-    print("| program | ranks | place | settings | as it is | chosen | best | loss: chosen | as it is | at random | after runs |"
+          f" {FINALISTS}, the chosen one and the program as it is {FINAL_RUNS} times more. The best is the one of the grid that had"
+          f" the least median in the grid and the first {CHOOSING_RUNS} of these runs; times are medians of the others. Loss: over"
+          " the best; less than nothing where the chosen one takes less than it. Spread: half of what lies between the quartiles of"
+          " the chosen one's runs.\n")
+    print("| program | ranks | place | settings | as it is | chosen | spread | best | loss: chosen | as it is | at random | after runs |"
           " chosen setting | best setting |")
-    print("|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---|---|")
+    print("|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---|")
     losses = {"advise": [], "as it is": [], "at random": []}
     slower = []
     for case, cell in found:
-        final = {setting: statistics.median(runs) for setting, runs in cell["final"].items()}
-        chosen, best = cell["advised"]["chosen"], min(final, key=final.get)
+        final = {setting: statistics.median(runs[CHOOSING_RUNS:]) for setting, runs in cell["final"].items()}
+        chosen, best = cell["advised"]["chosen"], best_of(cell)
+        low, _, high = statistics.quantiles(cell["final"][chosen][CHOOSING_RUNS:], n=4)
         of = {"advise": final[chosen] / final[best] - 1, "as it is": final[AS_IT_IS] / final[best] - 1,
               "at random": at_random(cell["grid"] | ({AS_IT_IS: cell["final"][AS_IT_IS]}))}
         for kind, loss in of.items():
@@ -195,6 +200,7 @@ def report(found):
         if final[chosen] > final[AS_IT_IS] * 1.02:
             slower.append(f"{case}, {case.ranks} ranks, {case.place}: {final[chosen] / final[AS_IT_IS] - 1:+.0%}")
         print(f"| {case} | {case.ranks} | {case.place} | {len(cell['grid'])} | {time_of(final[AS_IT_IS])} | {time_of(final[chosen])}"
+              f" | {(high - low) / 2 / final[chosen]:.0%}"
               f" | {time_of(final[best])} | {of['advise']:.0%} | {of['as it is']:.0%} | {of['at random']:.0%}"
               f" | {cell['advised']['runs']} | {chosen} | {best} |")
     print("\n| loss | median | mean | worst |")
@@ -203,6 +209,13 @@ def report(found):
         if each:
             print(f"| {kind} | {statistics.median(each):.0%} | {statistics.mean(each):.0%} | {max(each):.0%} |")
     print(f"\nSlower than as it is: {'; '.join(slower) or 'none'}.")
+
+
+def best_of(cell):
+    """The setting that a search of the grid finds."""
+    known = {setting: runs + cell["final"][setting][:CHOOSING_RUNS] for setting, runs in cell["grid"].items()
+             if setting in cell["final"]}
+    return min(known, key=lambda setting: statistics.median(known[setting]))
 
 
 def at_random(grid):

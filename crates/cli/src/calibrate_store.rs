@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Barrier;
+use std::thread;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -14,14 +16,28 @@ const SMALL_BYTES: usize = 8;
 const LARGE_BYTES: usize = 1 << 20;
 const SMALL_REQUESTS: Range<u64> = 0..500;
 const LARGE_REQUESTS: Range<u64> = 0..32;
+const SMALL_APART: u64 = 4096;
 const OPENS: usize = 20;
+/// Bytes of writes that find pages or do not: the first as many small writes, which touch a page each.
+const NEW_PAGES: [usize; 3] = [2 << 10, 64 << 10, 1 << 20];
+const FRESH_BYTES: usize = 32 << 20;
+/// Bytes that are written before they are synced.
+const SYNCED: [usize; 3] = [SMALL_BYTES, 1 << 20, 16 << 20];
+const SYNCS: usize = 5;
+/// Of the clients that make requests at once.
+const MOST_CLIENTS: usize = 16;
+const CROWD_ROUNDS: u64 = 4;
+/// So that a request is one server's.
+const ON_ONE_SERVER: StripingHints = StripingHints { factor: 1, unit: 0 };
 
 /// Above the numbers in the file, behind what is said of the machine itself.
 pub(crate) const HOW_MEASURED: &str = "\n\
     storage: 8-byte and 1 MiB requests of one client to one server of the store, there and back, without the client's\n\
     processor time, which is that of calls.read and calls.write. The way to the server is part of its time, unless\n\
     messages between nodes were measured, too: then it is that of network.link.\n\
-    storage.io.shares-cores: whether all servers can be reached through the memory of this machine.";
+    storage.io.shares-cores: whether all servers can be reached through the memory of this machine. Then requests of 8 bytes\n\
+    cost what they do where more clients than cores make them; storage.io.wake: what one takes longer that is alone.\n\
+    calls.sync: syncs of a file on the store after writes of 8 bytes, 1 MiB and 16 MiB; closing syncs, too.";
 
 /// Puts the files of a measured machine on the servers of the store that a file describes.
 ///
@@ -31,15 +47,26 @@ pub(crate) fn measure(machine: &mut Machine, description: &Path) -> Result<()> {
     let store = &Store::connect(description)?;
     let path = format!(".pioscope-calibrate-{}", std::process::id());
     let mode = Mode { create: true, exclusive: true };
-    // On one server, so that a request is one server's.
-    let file = store.open(&path, mode, StripingHints { factor: 1, ..StripingHints::default() })?;
+    let shares_cores = are_here(description);
+    let file = store.open(&path, mode, ON_ONE_SERVER)?;
     let measured = requests(&file).and_then(|(write, read)| {
         file.close()?;
-        Ok((write, read, opens(store, &path)?))
+        let crowd = if shares_cores { Some(requests_of_a_crowd(description, &path)?) } else { None };
+        Ok((write, read, crowd, opens(store, &path)?))
     });
     store.remove(&path)?;
-    let (write, read, (open, close)) = measured?;
-    let shares_cores = are_here(description);
+    let (mut write, mut read, crowd, (open, close)) = measured?;
+    let mut wake = Duration::ZERO;
+    if let Some((of_writes, of_reads)) = crowd {
+        // A request has two ways, and two switches that the scheduler counts.
+        let switches = 2.0 * machine.nodes.switch.seconds();
+        let waited = [write.in_crowd(of_writes, switches), read.in_crowd(of_reads, switches)];
+        wake = Duration::from_seconds(waited.iter().sum::<f64>() / 4.0);
+    }
+    machine.calls.sync = Some(syncs(store, &path)?);
+    if shares_cores {
+        machine.calls.new_pages = Some(new_pages(store, &path)?);
+    }
     (machine.calls.write, machine.calls.read) = (write.own(), read.own());
     let link = Some(&machine.network.link).filter(|_| machine.nodes.count > 1);
     let (write, read) = (write.of_server(link), read.of_server(link));
@@ -50,6 +77,7 @@ pub(crate) fn measure(machine: &mut Machine, description: &Path) -> Result<()> {
             placement: IoNodePlacement::Distributed,
             dedicated: !shares_cores,
             shares_cores,
+            wake,
         },
         strip: store.strip_bytes(),
         read,
@@ -102,27 +130,149 @@ impl Requests {
     }
 }
 
+impl Requests {
+    /// Puts the times in the place of the small request's that it has where many clients make such: the client's own, and
+    /// that of all processors, of which `switches` are counted elsewhere. What it took longer alone, in which all slept.
+    fn in_crowd(&mut self, crowd: Took, switches: f64) -> f64 {
+        let alone = self.small;
+        self.small = Took { all: (crowd.all - switches).max(crowd.own), own: crowd.own };
+        // What bytes cost was found from what was alone.
+        let large = &mut self.large;
+        large.own += self.small.own - alone.own;
+        large.all += self.small.all - alone.all;
+        (alone.all - crowd.all).max(0.0)
+    }
+}
+
+/// More clients than cores make small requests at once, each to a file of its own: of a write and of a read, the processor
+/// time of all, and the client's own.
+fn requests_of_a_crowd(description: &Path, path: &str) -> Result<(Took, Took)> {
+    let cores = thread::available_parallelism()?.get();
+    let clients = (2 * cores).min(MOST_CLIENTS);
+    let client = |number: usize, meet: &Barrier| -> Result<[Took; 2]> {
+        let path = format!("{path}-{number}");
+        let open = || -> Result<(Store, StoreFile)> {
+            let store = Store::connect(description)?;
+            let mode = Mode { create: true, exclusive: true };
+            let file = store.open(&path, mode, ON_ONE_SERVER)?;
+            file.write_at(0, &vec![1; (SMALL_REQUESTS.end * SMALL_APART) as usize])?;
+            Ok((store, file))
+        };
+        let opened = open();
+        meet.wait();
+        if opened.is_err() {
+            meet.wait();
+        }
+        let (store, file) = opened?;
+        let mut small = [1; SMALL_BYTES];
+        let writes = mean(|index| Ok(file.write_at(index * SMALL_APART, &small)?));
+        meet.wait();
+        let reads = mean(|index| Ok(file.read_at(index * SMALL_APART, &mut small).map(drop)?));
+        store.remove(&path)?;
+        Ok([writes?, reads?])
+    };
+    let meet = Barrier::new(clients);
+    let each = thread::scope(|scope| {
+        let clients: Vec<_> = (0..clients)
+            .map(|number| {
+                scope.spawn({
+                    let meet = &meet;
+                    move || client(number, meet)
+                })
+            })
+            .collect();
+        clients.into_iter().map(|client| client.join().expect("a client")).collect::<Result<Vec<_>>>()
+    })?;
+    // All cores are busy: of the time of a request of each client, each client has its share of them.
+    let of_call = |call: usize| {
+        let middle_of = |part: fn(&Took) -> f64| middle(each.iter().map(|took| part(&took[call])).collect());
+        Took {
+            all: middle_of(|took| took.all) * cores.min(clients) as f64 / clients as f64,
+            own: middle_of(|took| took.own),
+        }
+    };
+    Ok((of_call(0), of_call(1)))
+}
+
+/// A call in the mean of many, in a row.
+fn mean(mut call: impl FnMut(u64) -> Result<()>) -> Result<Took> {
+    let (start, worked) = (Instant::now(), processor_seconds());
+    for _ in 0..CROWD_ROUNDS {
+        for index in SMALL_REQUESTS {
+            call(index)?;
+        }
+    }
+    let calls = (CROWD_ROUNDS * (SMALL_REQUESTS.end - SMALL_REQUESTS.start)) as f64;
+    Ok(Took { all: start.elapsed().as_secs_f64() / calls, own: (processor_seconds() - worked) / calls })
+}
+
 fn requests(file: &StoreFile) -> Result<(Requests, Requests)> {
     let mut large = vec![1_u8; LARGE_BYTES];
     let mut small = [1_u8; SMALL_BYTES];
-    let writes = median(LARGE_REQUESTS, |index| Ok(file.write_at(index * LARGE_BYTES as u64, &large)?))?;
+    let write_all = || median(LARGE_REQUESTS, |index| Ok(file.write_at(index * LARGE_BYTES as u64, &large)?));
+    // At first pages are new.
+    write_all()?;
+    let writes = write_all()?;
     let reads = median(LARGE_REQUESTS, |index| {
         Ok(file.read_at(index * LARGE_BYTES as u64, &mut large).map(drop)?)
     })?;
-    let small_writes = median(SMALL_REQUESTS, |index| Ok(file.write_at(index * 4096, &small)?))?;
+    let small_writes = median(SMALL_REQUESTS, |index| Ok(file.write_at(index * SMALL_APART, &small)?))?;
     let small_reads =
-        median(SMALL_REQUESTS, |index| Ok(file.read_at(index * 4096, &mut small).map(drop)?))?;
+        median(SMALL_REQUESTS, |index| Ok(file.read_at(index * SMALL_APART, &mut small).map(drop)?))?;
     Ok((Requests { small: small_writes, large: writes }, Requests { small: small_reads, large: reads }))
 }
 
-/// Opening and closing a file into which something was written: closing makes it durable.
+/// What writes to a new file take longer than to one that has its pages.
+fn new_pages(store: &Store, path: &str) -> Result<CallCost> {
+    let data = vec![1_u8; NEW_PAGES[NEW_PAGES.len() - 1]];
+    let mut beyond = Vec::new();
+    for size in NEW_PAGES {
+        let file = store.open(path, Mode { create: true, exclusive: true }, ON_ONE_SERVER)?;
+        let calls = 0..(FRESH_BYTES / size).min(SMALL_REQUESTS.end as usize) as u64;
+        let write = || {
+            median(calls.clone(), |index| {
+                Ok(file.write_at(index * size.max(SMALL_APART as usize) as u64, &data[..size])?)
+            })
+        };
+        let measured = write().and_then(|fresh| Ok((fresh, write()?)));
+        store.remove(path)?;
+        let (fresh, again) = measured?;
+        beyond.push((size.max(SMALL_APART as usize), (fresh.all - again.all).max(0.0)));
+    }
+    Ok(CallCost::through(&beyond))
+}
+
+/// Syncs of a file on all servers, by what was written before.
+fn syncs(store: &Store, path: &str) -> Result<CallCost> {
+    let data = vec![1_u8; SYNCED[SYNCED.len() - 1]];
+    let mut seconds = SYNCED.map(|size| (size, Vec::new()));
+    let file = store.open(path, Mode { create: true, exclusive: true }, StripingHints::default())?;
+    let mut run = || -> Result<()> {
+        for _ in 0..SYNCS {
+            for (size, runs) in &mut seconds {
+                file.set_size(0)?;
+                file.sync()?;
+                file.write_at(0, &data[..*size])?;
+                let start = Instant::now();
+                file.sync()?;
+                runs.push(start.elapsed().as_secs_f64());
+            }
+        }
+        Ok(())
+    };
+    let ran = run();
+    store.remove(path)?;
+    ran?;
+    Ok(CallCost::through(&seconds.map(|(size, runs)| (size, middle(runs)))))
+}
+
+/// Opening a file, and closing it when nothing was written.
 fn opens(store: &Store, path: &str) -> Result<(Duration, Duration)> {
     let (mut opens, mut closes) = (Vec::new(), Vec::new());
     for _ in 0..OPENS {
         let start = Instant::now();
         let file = store.open(path, Mode::default(), StripingHints::default())?;
         opens.push(start.elapsed().as_secs_f64());
-        file.write_at(0, &[1; SMALL_BYTES])?;
         let start = Instant::now();
         file.close()?;
         closes.push(start.elapsed().as_secs_f64());

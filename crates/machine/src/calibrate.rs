@@ -444,7 +444,7 @@ fn measure_sync(path: &Path, spreads: &mut Spreads) -> io::Result<CallCost> {
             syncs.of(size).push(start.elapsed().as_secs_f64());
         }
     }
-    Ok(cost(&syncs.middles("calls.sync", spreads)))
+    Ok(CallCost::through(&syncs.middles("calls.sync", spreads)))
 }
 
 /// What a change of size takes: of a file that is made smaller and larger by turns.
@@ -489,15 +489,18 @@ fn measure_calls(path: &Path, cores: u32, spreads: &mut Spreads) -> io::Result<(
             io::Seek::seek(&mut file, io::SeekFrom::Start(index)).map(drop)
         })?);
     }
-    let read = cost(&reads.middles("calls.read", spreads));
-    let write = cost(&writes.middles("calls.write", spreads));
+    let read = CallCost::through(&reads.middles("calls.read", spreads));
+    let write = CallCost::through(&writes.middles("calls.write", spreads));
     // The write itself is in what was measured.
     let mut beyond = new_pages.middles("calls.new-pages", spreads);
     for (size, seconds) in &mut beyond {
         let bytes = if *size == PAGE { PART_OF_A_PAGE } else { *size };
         *seconds -= write.call.seconds() + write.moving(bytes as u64).seconds();
     }
-    Ok((time(spreads.middle("calls.seek", seeks)), Accesses { read, write, new_pages: cost(&beyond) }))
+    Ok((
+        time(spreads.middle("calls.seek", seeks)),
+        Accesses { read, write, new_pages: CallCost::through(&beyond) },
+    ))
 }
 
 /// Seconds of one call, from or to the same memory and a file, where each is so far behind the one before.
@@ -545,21 +548,27 @@ impl BySize {
     }
 }
 
-/// What a call and its bytes take, from the seconds of calls of three sizes or more, ascending: the call lies on the line
-/// through the first two.
-fn cost(seconds: &[(usize, f64)]) -> CallCost {
-    let (&[small, second, ..], &[.., last, large]) = (seconds, seconds) else {
-        unreachable!("three sizes are measured")
-    };
-    let slope = |low: (usize, f64), high: (usize, f64)| (high.1 - low.1).max(0.0) / (high.0 - low.0) as f64;
-    let mut least = (small.1 - slope(small, second) * small.0 as f64).max(0.0);
-    let call = time(least);
-    let mut sizes = Vec::new();
-    for (size, seconds) in &seconds[1..seconds.len() - 1] {
-        least = least.max(*seconds);
-        sizes.push((*size as u64, time(least)));
+impl CallCost {
+    /// What a call and its bytes take, from the seconds of calls of three sizes or more, ascending: the call lies on the line
+    /// through the first two.
+    ///
+    /// # Panics
+    /// With fewer sizes.
+    pub fn through(seconds: &[(usize, f64)]) -> CallCost {
+        let (&[small, second, ..], &[.., last, large]) = (seconds, seconds) else {
+            panic!("three sizes are measured")
+        };
+        let slope =
+            |low: (usize, f64), high: (usize, f64)| (high.1 - low.1).max(0.0) / (high.0 - low.0) as f64;
+        let mut least = (small.1 - slope(small, second) * small.0 as f64).max(0.0);
+        let call = time(least);
+        let mut sizes = Vec::new();
+        for (size, seconds) in &seconds[1..seconds.len() - 1] {
+            least = least.max(*seconds);
+            sizes.push((*size as u64, time(least)));
+        }
+        CallCost { call, bandwidth: rate(slope(last, large)), sizes }
     }
-    CallCost { call, bandwidth: rate(slope(last, large)), sizes }
 }
 
 /// Whether the kernel lets one thread wait while another writes the same file: how many small writes a thread makes while
@@ -694,13 +703,13 @@ mod tests {
     #[test]
     fn a_call_costs_what_was_measured_of_its_size() {
         let measured = [(8, 1e-6 + 8e-9), (64 << 10, 66.536e-6), (1 << 20, 66.536e-6 + 983.04e-6 / 2.0)];
-        let found = cost(&measured);
+        let found = CallCost::through(&measured);
         let seconds = |bytes| found.call.seconds() + found.moving(bytes).seconds();
         for (bytes, expected) in [(0, 1e-6), (32 << 10, 33.77e-6), (64 << 10, 66.5e-6), (1 << 20, 558e-6)] {
             assert!((seconds(bytes) / expected - 1.0).abs() < 0.01, "{bytes}: {} {expected}", seconds(bytes));
         }
         // Noise makes a larger call cheaper: none takes less than a smaller one.
-        let found = cost(&[(8, 3e-6), (64 << 10, 2e-6), (1 << 20, 1e-6)]);
+        let found = CallCost::through(&[(8, 3e-6), (64 << 10, 2e-6), (1 << 20, 1e-6)]);
         assert!(found.call == time(3e-6) && found.moving(1 << 19).seconds() < 1e-7, "{found:?}");
     }
 

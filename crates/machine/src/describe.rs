@@ -124,8 +124,9 @@ fn io_text(io: &IoNodes) -> String {
         IoNodePlacement::Clustered => "clustered",
     };
     let shares = if io.shares_cores { ", shares-cores = true" } else { "" };
+    let wake = if io.wake > Duration::ZERO { format!(", wake = \"{}\"", io.wake) } else { String::new() };
     format!(
-        "io = {{ count = {}, placement = \"{placement}\", dedicated = {}{shares} }}",
+        "io = {{ count = {}, placement = \"{placement}\", dedicated = {}{shares}{wake} }}",
         io.count, io.dedicated
     )
 }

@@ -117,7 +117,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "dirty-limit-percent",
         ],
     ),
-    ("storage.io", &["count", "placement", "dedicated", "shares-cores"]),
+    ("storage.io", &["count", "placement", "dedicated", "shares-cores", "wake"]),
     ("storage.pieces", &["read", "write", "server"]),
     ("storage.pieces.server", &["bandwidth", "piece"]),
     ("storage.read", &["request", "bandwidth"]),

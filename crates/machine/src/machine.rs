@@ -167,6 +167,8 @@ pub struct IoNodes {
     /// Whether what servers do takes cores of the compute nodes that they are on, by turns with ranks. There may be several on
     /// a node. Only where storage is striped.
     pub shares_cores: bool,
+    /// Where they do: how much longer a request or an answer takes that finds a core asleep.
+    pub wake: Duration,
 }
 
 /// Where the I/O nodes are among the nodes.
@@ -237,6 +239,11 @@ pub struct CallCost {
 }
 
 impl CallCost {
+    /// What a call with so many bytes takes.
+    pub fn of(&self, bytes: u64) -> Duration {
+        Duration::from_picoseconds(self.call.picoseconds().saturating_add(self.moving(bytes).picoseconds()))
+    }
+
     /// What so many bytes take, beyond the call.
     pub fn moving(&self, bytes: u64) -> Duration {
         let call = self.call.picoseconds();
@@ -438,10 +445,14 @@ fn io_nodes(mut section: Section<'_>, nodes: u32, may_share: bool) -> Result<IoN
         placement: section.word("placement", &placements)?,
         dedicated: section.flag("dedicated")?,
         shares_cores: section.has("shares-cores") && section.flag("shares-cores")?,
+        wake: if section.has("wake") { section.duration("wake", "1 s")? } else { Duration::ZERO },
     };
     if io.shares_cores && (io.dedicated || !may_share) {
         let expected = "false, unless storage is striped, on nodes that are not dedicated".to_owned();
         return Err(section.conflict("shares-cores", expected));
+    }
+    if io.wake > Duration::ZERO && !io.shares_cores {
+        return Err(section.conflict("wake", "nothing, unless shares-cores is true".to_owned()));
     }
     if !io.dedicated && !io.shares_cores && io.count > nodes {
         let expected = format!("at most nodes.count = {nodes}, as they are not dedicated");

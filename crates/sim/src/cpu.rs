@@ -346,6 +346,11 @@ impl Scheduler {
         self.processors.iter().any(runs)
     }
 
+    /// Whether a processor has nothing to do.
+    pub fn has_idle(&self) -> bool {
+        self.processors.iter().any(|one| one.state == State::Idle)
+    }
+
     /// What processors did until now. A turn counts when it is over.
     pub fn usage(&self) -> Usage {
         self.usage

@@ -21,6 +21,7 @@ mod locks;
 mod meetings;
 mod messages;
 mod operations;
+mod pages;
 mod program;
 mod requests;
 mod scattered;
@@ -43,6 +44,7 @@ use crate::server::{Part, Threads};
 use crate::shared_files::SharedFiles;
 use crate::workload::Workload;
 use hints_in_force::HintsInForce;
+use pages::Pages;
 use store_requests::StoreLinks;
 
 /// What can be chosen beside machine and strategy.
@@ -247,34 +249,11 @@ struct FileState {
     locks: locks::Locks,
     /// Whether nobody has opened it yet that may have to make it.
     is_new: bool,
-    /// Bytes that were written since it was last synced.
-    written: u64,
-    /// Pages that were written or read: begin and end of each run of them.
-    pages: BTreeMap<u64, u64>,
-}
-
-/// Bytes of a page of memory.
-const PAGE: u64 = 4096;
-
-impl FileState {
-    /// Bytes of the pages of an interval that nobody has touched before. From now on they are touched.
-    fn touch(&mut self, offset: u64, bytes: u64) -> u64 {
-        if bytes == 0 {
-            return 0;
-        }
-        let (mut first, mut end) = (offset / PAGE, offset.saturating_add(bytes).div_ceil(PAGE));
-        let mut new = end - first;
-        // Runs that overlap, or lie next to it, become one with it.
-        while let Some((&begin, &last)) =
-            self.pages.range(..=end).next_back().filter(|(_, last)| **last >= first)
-        {
-            self.pages.remove(&begin);
-            new -= last.min(end).saturating_sub(begin.max(first)).min(new);
-            (first, end) = (first.min(begin), end.max(last));
-        }
-        self.pages.insert(first, end);
-        new * PAGE
-    }
+    /// Pages that were written or read.
+    touched: Pages,
+    /// Those that were written since it was last synced, and their bytes.
+    dirty: Pages,
+    dirty_bytes: u64,
 }
 
 impl<'a> Engine<'a> {
@@ -325,8 +304,9 @@ impl<'a> Engine<'a> {
             waiting: VecDeque::new(),
             locks: locks::Locks::default(),
             is_new: made[index],
-            written: 0,
-            pages: BTreeMap::new(),
+            touched: Pages::default(),
+            dirty: Pages::default(),
+            dirty_bytes: 0,
         };
         let mut next_handle = workload.handles.len() as u32;
         let mut physical = |index: usize| match workload.handles[index].group {
@@ -481,12 +461,23 @@ impl<'a> Engine<'a> {
     /// Sends what has so many bytes from node to node. What stays in its node does not cross the network.
     fn ship(&mut self, from: u32, to: u32, bytes: u64, cargo: Cargo) {
         if from == to {
-            let there = self.now + self.machine.messages.local_latency;
+            let there = self.now + self.machine.messages.local_latency + self.time_to_wake(&cargo);
             return self.events.add(there, Happening::Arrived(cargo));
         }
         self.tally.bytes_between_nodes += bytes;
         let id = self.cargo.insert(cargo);
         self.network.send(self.now, MessageId(id), from, to, bytes);
+    }
+
+    /// Until a server's thread, or a rank of its node, goes on with what it is sent, if a core must be woken for it.
+    fn time_to_wake(&self, cargo: &Cargo) -> Duration {
+        let shares = self.machine.storage.io_nodes().filter(|io| io.shares_cores);
+        match (shares, cargo) {
+            (Some(io), Cargo::Request(part) | Cargo::Answer(part)) if self.processors.has_idle(part.rank) => {
+                io.wake
+            }
+            _ => Duration::ZERO,
+        }
     }
 
     /// All of it is at its node.

@@ -199,6 +199,8 @@ pub(crate) struct Transfer {
     pub(crate) parts_left: u32,
     /// Its bytes that a shared file system has been asked for.
     pub(crate) asked_bytes: u64,
+    /// Bytes of pages that it is the first to touch, if it is a write.
+    pub(crate) new_bytes: u64,
     /// Bytes of the operation's data moved so far.
     pub(crate) moved: u64,
     pub(crate) file: u32,

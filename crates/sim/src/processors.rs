@@ -139,6 +139,12 @@ impl Processors {
         self.nodes[node as usize].scheduler.is_running(slot)
     }
 
+    /// Whether a processor of the node that this rank is on is idle.
+    pub(crate) fn has_idle(&self, rank: u32) -> bool {
+        let (node, _) = self.places[rank as usize];
+        self.nodes[node as usize].scheduler.has_idle()
+    }
+
     fn tell(&mut self, node: u32, begin: impl FnMut(RankTurn)) {
         self.begun.drain(..).map(|turn| RankTurn { node, turn }).for_each(begin);
     }

@@ -5,7 +5,7 @@ use pio_machine::{Duration, Storage};
 use pio_plan::{Access, Event as PlanEvent, Rank};
 use pio_trace::{Call, Event, Flags, Layer, Target};
 
-use super::{Engine, Happening};
+use super::{Engine, Happening, store_requests};
 use crate::process::{Content, Delivery, Key, Requests, Running, Then};
 use crate::workload::What;
 
@@ -84,14 +84,15 @@ impl<'a> Engine<'a> {
                 let cost = Duration::from_picoseconds(calls.open.picoseconds().saturating_add(create));
                 self.compute(rank, cost, Then::Directory);
             }
-            What::Close(_) => self.compute(rank, calls.close, Then::Directory),
+            What::Close(_) => {
+                // Pioscope's own servers make durable what was written to a file that is closed.
+                let syncs = store_requests::speak_protocol(&self.machine.storage);
+                self.compute(rank, calls.close, if syncs { Then::Flush } else { Then::Directory });
+            }
             What::Seek(..) => self.compute(rank, calls.seek, Then::End),
             What::Resize(..) if self.shared.is_some() => self.compute(rank, calls.resize, Then::Directory),
             What::Resize(..) => self.compute(rank, calls.resize, Then::End),
-            What::Sync(..) => {
-                let call = calls.sync.as_ref().map_or(Duration::ZERO, |cost| cost.call);
-                self.compute(rank, call, Then::Flush);
-            }
+            What::Sync(..) => self.compute(rank, Duration::ZERO, Then::Flush),
             What::SetView(handle, view) => self.set_view(rank, *handle, *view),
             What::Access { handle, direction, view, positions, collective, .. } => {
                 let view = &self.workload.views[view.index()];

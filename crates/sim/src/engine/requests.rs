@@ -6,6 +6,7 @@ use pio_plan::{Access, Direction, Event as PlanEvent};
 use pio_protocol::client::{Exchange, Naming};
 use pio_trace::{Call, Event, Flags, HandleId, Target};
 
+use super::pages::Pages;
 use super::sites::Dealt;
 use super::store_requests;
 use super::{Cargo, Engine, Happening};
@@ -28,6 +29,7 @@ impl Engine<'_> {
             scattered: None,
             parts_left: 0,
             asked_bytes: 0,
+            new_bytes: 0,
             moved: 0,
             file,
             opened: handle,
@@ -80,15 +82,12 @@ impl Engine<'_> {
     /// The processor time of a call: before the data of a write go off. That of a read follows when they are here.
     pub(super) fn call(&mut self, rank: u32) {
         let Some(transfer) = &self.processes[rank as usize].transfer else { return };
-        let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return };
-        let new = self.files[transfer.file as usize].touch(offset, bytes);
-        let new_pages = self.machine.calls.new_pages.as_ref().filter(|_| {
-            new > 0 && direction == Direction::Write && matches!(self.machine.storage, Storage::Local { .. })
-        });
+        let Some(Request { direction, bytes, .. }) = transfer.current else { return };
+        let new = self.touch_pages(rank);
+        let is_local = matches!(self.machine.storage, Storage::Local { .. });
+        let new_pages = self.machine.calls.new_pages.as_ref().filter(|_| new > 0 && is_local);
         let (access, moves) = match direction {
-            Direction::Read => {
-                (&self.machine.calls.read, matches!(self.machine.storage, Storage::Local { .. }))
-            }
+            Direction::Read => (&self.machine.calls.read, is_local),
             Direction::Write => (&self.machine.calls.write, true),
         };
         let moving = if moves { access.moving(bytes) } else { Duration::ZERO };
@@ -100,11 +99,38 @@ impl Engine<'_> {
         self.compute(rank, Duration::from_picoseconds(cost), Then::Issue);
     }
 
+    /// The pages of a request are touched, and if it is a write must go to the device when the file is synced. Bytes of those
+    /// that a write is the first to touch.
+    fn touch_pages(&mut self, rank: u32) -> u64 {
+        let process = &mut self.processes[rank as usize];
+        let Some(transfer) = &mut process.transfer else { return 0 };
+        let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return 0 };
+        let writes = direction == Direction::Write;
+        let file = &mut self.files[transfer.file as usize];
+        let mut new = 0;
+        let mut touch = |offset, bytes| {
+            new += file.touched.add(offset, bytes);
+            if writes {
+                file.dirty_bytes += file.dirty.add(offset, bytes);
+            }
+        };
+        match &transfer.scattered {
+            None => touch(offset, bytes),
+            // Where it is not asked for, it is not worth the time.
+            Some(_) if self.threads.is_none() => file.dirty_bytes += if writes { bytes } else { 0 },
+            Some(Scattered { access: Access { view, positions }, .. }) => {
+                view.extents(positions.clone()).for_each(|extent| touch(extent.offset as u64, extent.len));
+            }
+        }
+        transfer.new_bytes = if writes { new } else { 0 };
+        transfer.new_bytes
+    }
+
     /// The request goes off to the servers, if there are any.
     pub(super) fn issue(&mut self, rank: u32) {
         let Some(transfer) = &mut self.processes[rank as usize].transfer else { return };
         let Some(request) = transfer.current else { return };
-        let file = transfer.file;
+        let (file, new_bytes) = (transfer.file, transfer.new_bytes);
         let scattered = transfer.scattered.take();
         let striping = match self.files[file as usize].dealt {
             None if self.shared.is_some() => return self.go_on_asking(rank),
@@ -131,6 +157,7 @@ impl Engine<'_> {
                 bytes,
                 first_strip,
                 pieces: 0,
+                new_bytes: share(new_bytes, bytes, request.bytes),
                 answer_bytes: 0,
             };
             let exchange = self.plain_exchange(&part, 0);
@@ -196,12 +223,14 @@ impl Engine<'_> {
         }
     }
 
-    /// Processor time that a part takes a server: the request's, that of its bytes, and that of its pieces.
+    /// Processor time that a part takes a server: the request's, that of its bytes, of its pieces, and of new pages.
     fn work_on(&self, part: &Part) -> Duration {
         let Storage::Striped { read, write, .. } = &self.machine.storage else { return Duration::ZERO };
         let service = if part.direction == Direction::Read { read } else { write };
         let pieces = if part.pieces > 0 { self.time_to_place(part) } else { Duration::ZERO };
-        let sum = [service.request, service.bandwidth.time_of(part.bytes), pieces];
+        let new = self.machine.calls.new_pages.as_ref().filter(|_| part.new_bytes > 0);
+        let new_pages = new.map_or(Duration::ZERO, |cost| cost.of(part.new_bytes));
+        let sum = [service.request, service.bandwidth.time_of(part.bytes), pieces, new_pages];
         Duration::from_picoseconds(sum.iter().fold(0, |sum, time| time.picoseconds().saturating_add(sum)))
     }
 
@@ -332,9 +361,6 @@ impl Engine<'_> {
     pub(super) fn complete(&mut self, rank: u32) {
         let Some(transfer) = &mut self.processes[rank as usize].transfer else { return };
         let Some(request) = transfer.current.take() else { return };
-        if request.direction == Direction::Write {
-            self.files[transfer.file as usize].written += request.bytes;
-        }
         let fills = matches!(transfer.requests, Requests::FillAndWrite { .. });
         if !(fills && request.direction == Direction::Read) {
             transfer.moved += request.bytes;
@@ -422,17 +448,20 @@ impl Engine<'_> {
 
     /// The data that were written to a file go to its device: the first that asks for it waits for them.
     pub(super) fn flush(&mut self, rank: u32) {
-        let What::Sync(handle, _) = self.step(rank) else { return };
+        let (What::Sync(handle, _) | What::Close(handle)) = self.step(rank) else { return };
         let file = self.workload.handles[handle.index()].file;
-        let bytes = std::mem::take(&mut self.files[file as usize].written);
+        let closes = matches!(self.step(rank), What::Close(_));
+        let file = &mut self.files[file as usize];
+        let bytes = std::mem::take(&mut file.dirty_bytes);
+        file.dirty = Pages::default();
         if let Storage::Shared(costs) = &self.machine.storage {
             let moving = costs.sync.bandwidth.time_of(bytes).picoseconds();
             let time = Duration::from_picoseconds(costs.sync.request.picoseconds().saturating_add(moving));
             return self.ask_shared(rank, time, Then::End);
         }
         let cost = self.machine.calls.sync.as_ref().filter(|_| bytes > 0);
-        let time = cost.map_or(Duration::ZERO, |cost| cost.moving(bytes));
-        self.processes[rank as usize].then = Then::End;
+        let time = cost.map_or(Duration::ZERO, |cost| cost.of(bytes));
+        self.processes[rank as usize].then = if closes { Then::Directory } else { Then::End };
         self.events.add(self.now + time, Happening::Resume(rank));
     }
 
@@ -448,6 +477,11 @@ impl Engine<'_> {
     pub(super) fn directory_node(&self) -> u32 {
         self.hardware.servers.first().map_or(0, |server| server.node)
     }
+}
+
+/// New pages are spread over a request's servers as its bytes: those of a part.
+pub(super) fn share(new: u64, part: u64, all: u64) -> u64 {
+    (u128::from(new) * u128::from(part) / u128::from(all.max(1))) as u64
 }
 
 /// A contiguous request, as one that names its bytes by a view.

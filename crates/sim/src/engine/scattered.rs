@@ -51,6 +51,7 @@ impl Engine<'_> {
                 bytes,
                 first_strip: bytes.min(striping.unit - first % striping.unit),
                 pieces,
+                new_bytes: 0,
                 answer_bytes: 0,
             };
             let exchange = self.plain_exchange(&part, head);

@@ -14,6 +14,7 @@ use pio_protocol::{FileId, FileRef, Placement};
 use pio_trace::{Call, Event, Flags, HandleId, Target};
 
 use super::Engine;
+use super::requests::share;
 use crate::kernel::Time;
 use crate::process::{Scattered, StoreRequest};
 use crate::server::Part;
@@ -84,13 +85,17 @@ impl Engine<'_> {
             sum.request_bytes += request.exchange.request_bytes;
             sum.answer_bytes += request.exchange.answer_bytes;
         }
+        let mut new_bytes = 0;
         if let Some(transfer) = &mut self.processes[rank as usize].transfer {
             (transfer.asked, transfer.asked_at) = (requests, self.now);
+            new_bytes = transfer.new_bytes;
         }
+        let all_bytes: u64 = parts.iter().map(|(part, _)| part.bytes).sum();
         let Access { view, positions } = &scattered.access;
         let count = parts.len() as u32;
         for (mut part, exchange) in parts {
             part.first_strip = part.first_strip.min(part.bytes);
+            part.new_bytes = share(new_bytes, part.bytes, all_bytes);
             if pieces && let Some(slot) = placement.slot_of_server(part.server) {
                 let own = placement.striping().intersect(slot, view, positions.clone());
                 part.pieces = own.runs(0..own.size()).map(|run| run.count).sum();
@@ -153,6 +158,7 @@ fn first_of(rank: u32, file: u32, direction: Direction, placement: Placement, fi
         bytes: 0,
         first_strip: striping.unit - first.offset % striping.unit,
         pieces: 0,
+        new_bytes: 0,
         answer_bytes: 0,
     }
 }

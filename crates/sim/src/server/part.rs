@@ -16,6 +16,8 @@ pub(crate) struct Part {
     pub(crate) first_strip: u64,
     /// Pieces that the server puts in their places (or picks out) itself; 0 where the bytes are in one run.
     pub(crate) pieces: u64,
+    /// Bytes of pages that it is the first to touch, if it is a write.
+    pub(crate) new_bytes: u64,
     /// Bytes of the message that goes back, data included.
     pub(crate) answer_bytes: u64,
 }

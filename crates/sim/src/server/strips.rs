@@ -139,6 +139,7 @@ mod tests {
             bytes,
             first_strip,
             pieces: 0,
+            new_bytes: 0,
             answer_bytes: 0,
         }
     }
