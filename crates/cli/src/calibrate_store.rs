@@ -37,7 +37,9 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     messages between nodes were measured, too: then it is that of network.link.\n\
     storage.io.shares-cores: whether all servers can be reached through the memory of this machine. Then requests of 8 bytes\n\
     cost what they do where more clients than cores make them; storage.io.wake: what one takes longer that is alone.\n\
-    calls.sync: syncs of a file on the store after writes of 8 bytes, 1 MiB and 16 MiB; closing syncs, too.";
+    calls.sync: syncs of a file on the store after writes of 8 bytes, 1 MiB and 16 MiB; closing syncs, too. calls.new-pages:\n\
+    there, too, with shares-cores. What stands behind the lines of calls.read, write, sync and new-pages is of files on\n\
+    this machine.";
 
 /// Puts the files of a measured machine on the servers of the store that a file describes.
 ///
@@ -128,9 +130,7 @@ impl Requests {
         };
         service(rest(self.small, SMALL_BYTES), rest(self.large, LARGE_BYTES))
     }
-}
 
-impl Requests {
     /// Puts the times in the place of the small request's that it has where many clients make such: the client's own, and
     /// that of all processors, of which `switches` are counted elsewhere. What it took longer alone, in which all slept.
     fn in_crowd(&mut self, crowd: Took, switches: f64) -> f64 {
@@ -173,14 +173,8 @@ fn requests_of_a_crowd(description: &Path, path: &str) -> Result<(Took, Took)> {
     };
     let meet = Barrier::new(clients);
     let each = thread::scope(|scope| {
-        let clients: Vec<_> = (0..clients)
-            .map(|number| {
-                scope.spawn({
-                    let meet = &meet;
-                    move || client(number, meet)
-                })
-            })
-            .collect();
+        let (client, meet) = (&client, &meet);
+        let clients: Vec<_> = (0..clients).map(|number| scope.spawn(move || client(number, meet))).collect();
         clients.into_iter().map(|client| client.join().expect("a client")).collect::<Result<Vec<_>>>()
     })?;
     // All cores are busy: of the time of a request of each client, each client has its share of them.
