@@ -106,18 +106,20 @@ impl Engine<'_> {
         let Some(transfer) = &mut process.transfer else { return 0 };
         let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return 0 };
         let writes = direction == Direction::Write;
+        // What is dirty counts where a sync takes time.
+        let soils = writes && (self.machine.calls.sync.is_some() || self.shared.is_some());
         let file = &mut self.files[transfer.file as usize];
         let mut new = 0;
         let mut touch = |offset, bytes| {
             new += file.touched.add(offset, bytes);
-            if writes {
+            if soils {
                 file.dirty_bytes += file.dirty.add(offset, bytes);
             }
         };
         match &transfer.scattered {
             None => touch(offset, bytes),
             // Where it is not asked for, it is not worth the time.
-            Some(_) if self.threads.is_none() => file.dirty_bytes += if writes { bytes } else { 0 },
+            Some(_) if self.threads.is_none() => file.dirty_bytes += if soils { bytes } else { 0 },
             Some(Scattered { access: Access { view, positions }, .. }) => {
                 view.extents(positions.clone()).for_each(|extent| touch(extent.offset as u64, extent.len));
             }
