@@ -207,7 +207,7 @@ class Lab:
             for strategy in self.strategies:
                 store = ["--store", self.store] if self.store else []
                 path = traces / f"runs-{number}" / f"{strategy}.pio"
-                self.job([self.pioscope(), "apply", "--strategy", strategy, *store, "--record", path], case)
+                self.job([self.pioscope(), "apply", "--strategy", strategy, "--machine", case.machine(), *store, "--record", path], case)
             if not self.store:
                 self.job([self.pioscope(), "record", "-o", traces / f"runs-{number}" / f"{OWN[case.mpi]}.pio"], case)
         traces.rename(case.folder)

@@ -8,12 +8,14 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use pio_mpiio::Apply;
+use pio_machine::Machine;
+use pio_mpiio::{Apply, Places};
 use pio_plan::{Hints, Strategy};
 use pio_trace::Tables;
 use tempfile::TempDir;
 
 use crate::advise::Advice;
+use crate::here::{self, Here};
 use crate::learned::{self, AppliedRun};
 use crate::mpi;
 use crate::own_way;
@@ -45,6 +47,9 @@ pub(crate) struct Arguments {
     store: Option<PathBuf>,
     #[command(flatten)]
     hints: HintArguments,
+    /// What I/O costs where the files are, for auto to choose by (default: what `pioscope machines calibrate` keeps of this host)
+    #[arg(long, value_name = "FILE")]
+    machine: Option<PathBuf>,
     /// Also record the program, as `pioscope record` does. Where its files are on a calibrated place, the run is compared with
     /// its prediction, for the intervals of later ones
     #[arg(long, value_name = "TRACE")]
@@ -104,7 +109,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         hints: hints.clone(),
         store: store.clone(),
     });
-    let how = How { strategy, hints, store };
+    let machine = arguments.machine.as_deref().map(Machine::load).transpose()?;
+    let how = How { strategy, hints, store, machine };
     how.check()?;
     let Ended { status, applied } = run_with(how, &arguments.job, arguments.record)?;
     if !applied {
@@ -157,12 +163,31 @@ pub(crate) struct How {
     pub hints: Hints,
     /// On these I/O servers.
     pub store: Option<PathBuf>,
+    /// What I/O costs there, where it is not what was calibrated on this host.
+    pub machine: Option<Machine>,
 }
 
 impl How {
     /// Whether it is left to the MPI library, which is only given hints.
     pub(crate) fn is_own(&self) -> bool {
         Strategy::OWN.contains(&self.strategy)
+    }
+
+    /// What the automatic choice is to know.
+    fn places(&self) -> Places {
+        if self.strategy != Strategy::Auto {
+            return Places::default();
+        }
+        if let Some(machine) = &self.machine {
+            let terms = pio_sim::terms(machine);
+            return Places { folders: vec![("/".into(), terms.clone())], servers: Some(terms) };
+        }
+        let of_store = |store: &PathBuf| Here::of_store(store).and_then(|here| here.load()).ok();
+        let folders = here::calibrated_folders().into_iter();
+        Places {
+            folders: folders.map(|(folder, machine)| (folder, pio_sim::terms(&machine))).collect(),
+            servers: self.store.as_ref().and_then(of_store).map(|machine| pio_sim::terms(&machine)),
+        }
     }
 
     /// Makes sure that its hints can be followed, and that its strategy knows the servers.
@@ -206,12 +231,13 @@ pub(crate) fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<En
     let core =
         pio_mpiio::core_library(&std::env::current_exe().context("cannot find this program's own file")?)?;
     let applied = Applied::new(trace.as_deref())?;
-    let notes = notes(&how);
-    let How { strategy, hints, store } = how;
+    let (notes, places) = (notes(&how), how.places());
+    let How { strategy, hints, store, .. } = how;
     let apply = Apply {
         strategy,
         hints,
         store,
+        places,
         verbose: job.verbose,
         shim: shim.path.clone(),
         core,

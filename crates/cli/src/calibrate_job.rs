@@ -177,7 +177,7 @@ impl Job<'_> {
         command.extend([self.probe.clone().into_os_string(), file, results.clone().into_os_string()]);
         command.extend(self.near.map(|near| near.as_os_str().to_owned()));
         let store = self.store.map(Path::to_owned);
-        let how = || How { strategy: Strategy::TwoPhase, hints: Hints::default(), store };
+        let how = || How { strategy: Strategy::TwoPhase, hints: Hints::default(), store, machine: None };
         // Predictions are of recorded runs: what the recorder takes is in both.
         let trace = self.traces.join("probe.pio");
         let text = benchmark::run(command, pioscope.then(how), Some(&trace), &results)?;

@@ -99,7 +99,12 @@ impl Sample<'_> {
                 ensure!(status.success(), "{}: failed as it is: {status}", self.kind);
             }
             Some(strategy) => {
-                let how = How { strategy, hints: Hints::default(), store: self.store.map(Path::to_owned) };
+                let how = How {
+                    strategy,
+                    hints: Hints::default(),
+                    store: self.store.map(Path::to_owned),
+                    machine: None,
+                };
                 apply::run_own(how, self.command.clone(), Some(path.clone()))?;
             }
         }

@@ -4,7 +4,7 @@
 //! A place is a file system as this host has it mounted, or the I/O servers of a store. Descriptions are kept in
 //! `pioscope/HOST/PLACE.toml`: several hosts may share one home.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -111,6 +111,16 @@ pub(crate) fn kept() -> Vec<PathBuf> {
         files.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect();
     files.sort();
     files
+}
+
+/// The folders below which files are on a place that was calibrated, and its description. One that cannot be read is none.
+pub(crate) fn calibrated_folders() -> Vec<(PathBuf, Machine)> {
+    let Ok(folder) = folder_of_host() else { return Vec::new() };
+    let of = |mount: String| {
+        let machine = Machine::load(&folder.join(format!("{}.toml", name_of(&mount)))).ok()?;
+        Some((mount.into(), machine))
+    };
+    mounts().into_iter().collect::<BTreeSet<_>>().into_iter().filter_map(of).collect()
 }
 
 fn folder_of_host() -> Result<PathBuf> {

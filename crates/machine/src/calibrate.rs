@@ -50,6 +50,9 @@ const SMALL_BYTES: usize = 8;
 const PAGE: usize = 4096;
 /// Bytes of a processor's cache line.
 const LINE: usize = 64;
+/// Bytes off its place in a page: where most C libraries put large memory, so that reads from whole pages meet it.
+const ASKEW: usize = 16;
+const LEAST_ASKEW: f64 = 0.5;
 const OPENS: u64 = 500;
 const CREATES: usize = 32;
 const RESIZES: u64 = 500;
@@ -123,6 +126,7 @@ pub fn calibrate(
             read: accesses.read,
             write: accesses.write,
             new_pages: Some(accesses.new_pages),
+            askew: accesses.askew,
             collective_waits: true,
         },
         mpi_io: None,
@@ -148,6 +152,7 @@ impl Machine {
          the same memory, which is aligned to cache lines; the disk behind it is not measured.\n\
          calls.new-pages: what writes of half a page, 64 KiB, 1 MiB and 16 MiB to an empty file take beyond that; those of half\n\
          a page on up to four cores at once.\n\
+         calls.askew: what reads of 64 KiB take longer whose memory is 16 bytes further into a page than their place in the file.\n\
          calls.collective-waits: not measured; so it is in Pioscope's MPI-IO.\n\
          storage.exclusive-writes: whether a thread's small writes wait while another makes a large one to the same file."
     }
@@ -459,15 +464,15 @@ struct Accesses {
     read: CallCost,
     write: CallCost,
     new_pages: CallCost,
+    askew: Option<Bandwidth>,
 }
 
 fn measure_calls(path: &Path, cores: u32, spreads: &mut Spreads) -> io::Result<(Duration, Accesses)> {
     let writers = cores.min(MOST_WRITERS) as usize;
-    // Some processors copy to memory that is not aligned at an eighth of the speed. Programs' is as it may be.
-    let mut memory = vec![1_u8; LARGE + LINE];
+    let mut memory = vec![1_u8; LARGE + LINE + ASKEW];
     let begin = memory.as_ptr().align_offset(LINE);
-    let memory = &mut memory[begin..begin + LARGE];
-    let mut seeks = Vec::new();
+    let memory = &mut memory[begin..begin + LARGE + ASKEW];
+    let (mut seeks, mut askew) = (Vec::new(), Vec::new());
     let (mut reads, mut writes, mut new_pages) = (BySize::default(), BySize::default(), BySize::default());
     for _ in 0..RUNS {
         new_pages.of(PAGE).push(parts_of_new_pages(path, writers)?);
@@ -475,7 +480,13 @@ fn measure_calls(path: &Path, cores: u32, spreads: &mut Spreads) -> io::Result<(
             let (file, data) = (fresh(path)?, &mut memory[..size]);
             new_pages.of(size).push(in_turn(data, size, |data, offset| file.write_all_at(data, offset))?);
             writes.of(size).push(in_turn(data, size, |data, offset| file.write_all_at(data, offset))?);
-            reads.of(size).push(in_turn(data, size, |data, offset| file.read_exact_at(data, offset))?);
+            let straight = in_turn(data, size, |data, offset| file.read_exact_at(data, offset))?;
+            reads.of(size).push(straight);
+            if size == MIDDLE {
+                let data = &mut memory[ASKEW..ASKEW + size];
+                let slanting = in_turn(data, size, |data, offset| file.read_exact_at(data, offset))?;
+                askew.push(slanting - straight);
+            }
         }
         // Pages that large writes made are large themselves, and cost small writes more than those that small ones made.
         let mut file = fresh(path)?;
@@ -491,6 +502,9 @@ fn measure_calls(path: &Path, cores: u32, spreads: &mut Spreads) -> io::Result<(
     }
     let read = CallCost::through(&reads.middles("calls.read", spreads));
     let write = CallCost::through(&writes.middles("calls.write", spreads));
+    // Where it is less than this part, it is the measurement's own error.
+    let counts = middle(askew.clone()) > read.of(MIDDLE as u64).seconds() * LEAST_ASKEW;
+    let askew = counts.then(|| rate(spreads.middle("calls.askew", askew) / MIDDLE as f64));
     // The write itself is in what was measured.
     let mut beyond = new_pages.middles("calls.new-pages", spreads);
     for (size, seconds) in &mut beyond {
@@ -499,7 +513,7 @@ fn measure_calls(path: &Path, cores: u32, spreads: &mut Spreads) -> io::Result<(
     }
     Ok((
         time(spreads.middle("calls.seek", seeks)),
-        Accesses { read, write, new_pages: CallCost::through(&beyond) },
+        Accesses { read, write, new_pages: CallCost::through(&beyond), askew },
     ))
 }
 

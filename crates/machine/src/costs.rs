@@ -162,6 +162,10 @@ const COSTS: &[Cost] = &[
         scale: |machine, factor| factor.call_and_bytes(machine.calls.new_pages.as_mut()),
     },
     Cost {
+        keys: "calls.askew",
+        scale: |machine, factor| machine.calls.askew.iter_mut().for_each(|askew| factor.rate(askew)),
+    },
+    Cost {
         keys: "nodes.copy.bandwidth",
         scale: |machine, factor| factor.rate(&mut machine.nodes.copy.bandwidth),
     },

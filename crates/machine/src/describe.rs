@@ -97,6 +97,9 @@ impl Machine {
         if let Some(new_pages) = &calls.new_pages {
             writeln!(out, "new-pages = {}", call_text(new_pages))?;
         }
+        if let Some(askew) = calls.askew {
+            writeln!(out, "askew = \"{askew}\"")?;
+        }
         if calls.collective_waits {
             writeln!(out, "collective-waits = true")?;
         }

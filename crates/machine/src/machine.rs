@@ -223,6 +223,10 @@ pub struct Calls {
     /// What a write costs beyond that, if it touches pages of the file that the node's memory does not have yet: for the
     /// call, and for the bytes of those pages. Only where files are in the node's own file system.
     pub new_pages: Option<CallCost>,
+    /// At this rate bytes of a read or write take longer if the place that they go to is 1 to 31 bytes further into its page
+    /// than that where they come from: some processors' block copies then move them one by one. None where that costs nothing.
+    /// Only where files are in the node's own file system.
+    pub askew: Option<Bandwidth>,
     /// Whether a rank leaves a collective open, close or view only when all ranks have come to it.
     pub collective_waits: bool,
 }
@@ -508,6 +512,7 @@ fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
         read: access(section.section("read")?)?,
         write: access(section.section("write")?)?,
         new_pages: if section.has("new-pages") { Some(access(section.section("new-pages")?)?) } else { None },
+        askew: if section.has("askew") { Some(section.bandwidth("askew")?) } else { None },
         collective_waits: section.has("collective-waits") && section.flag("collective-waits")?,
     };
     section.finish()?;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use pio_plan::{Hints, Strategy};
 use thiserror::Error;
 
+use crate::places::{self, Places};
+
 /// Sources of the shim, name and text: to be compiled together by the user's own `mpicc` into a library that is *not*
 /// linked to MPI.
 pub const SHIM: &[(&str, &str)] = &[
@@ -32,7 +34,7 @@ pub const SHIM: &[(&str, &str)] = &[
 const CORE_FILE: &str = "libpio_mpiio.so";
 
 /// How a program's MPI-IO is to be carried out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Apply {
     /// The strategy of collective operations.
     pub strategy: Strategy,
@@ -40,6 +42,8 @@ pub struct Apply {
     pub hints: Hints,
     /// The description of the I/O servers that all files are to be on.
     pub store: Option<PathBuf>,
+    /// What I/O costs at the places that were calibrated.
+    pub places: Places,
     /// Whether to say what is chosen.
     pub verbose: bool,
     /// The compiled [`SHIM`].
@@ -68,6 +72,10 @@ impl Apply {
         ];
         if let Some(store) = &self.store {
             variables.push(("PIOSCOPE_STORE".into(), store.clone().into_os_string()));
+        }
+        let places = self.places.to_text();
+        if !places.is_empty() {
+            variables.push((places::VARIABLE.into(), places.into()));
         }
         if self.verbose {
             variables.push(("PIOSCOPE_VERBOSE".into(), "on".into()));
@@ -119,6 +127,7 @@ mod tests {
             strategy: Strategy::TwoPhase,
             hints,
             store: None,
+            places: Places::default(),
             verbose: false,
             shim: "/s.so".into(),
             core: "/c.so".into(),

@@ -66,8 +66,13 @@ impl Job {
             Strategy::Ecio => Via::Servers { factor: 2, unit: 4096 },
             _ => Via::Kernel,
         };
-        let site =
-            Site { ranks: RANKS, nodes: Some(Nodes::of([0; RANKS as usize]).into()), processors: RANKS, via };
+        let site = Site {
+            ranks: RANKS,
+            nodes: Some(Nodes::of([0; RANKS as usize]).into()),
+            processors: RANKS,
+            via,
+            terms: Default::default(),
+        };
         let known = Views {
             each: strategy.exchanges_views().then(|| views.clone().into()),
             gaps: views.iter().map(Gaps::of).max().unwrap_or(Gaps::None),

@@ -70,6 +70,8 @@ fn main() -> Outcome<()> {
     let reading = least(|| Ok(file.read_exact_at(&mut target[..LARGE], 0)?))?;
     let requesting =
         least(|| (0..CALLS).try_for_each(|call| Ok(file.write_all_at(&source[..4], 8 * call as u64)?)))?;
+    let asking =
+        least(|| (0..CALLS).try_for_each(|call| Ok(file.read_exact_at(&mut target[..4], 8 * call as u64)?)))?;
     let locking = least(|| {
         (0..CALLS).try_for_each(|_| {
             file.lock()?;
@@ -84,10 +86,13 @@ fn main() -> Outcome<()> {
         copy_bytes_per_s,
         piece_s,
         extent_s: listing / PIECES as f64,
-        request_s: requesting / calls,
+        read_s: asking / calls,
+        write_s: requesting / calls,
         lock_s: locking / calls,
         read_bytes_per_s: large / reading,
         write_bytes_per_s: large / writing,
+        is_remote: false,
+        together: Vec::new(),
     };
     println!("{terms:#?}");
     match terms.wrong() {

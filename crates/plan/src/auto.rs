@@ -3,9 +3,12 @@
 //! The ranks describe their accesses to each other, as for two-phase I/O. Every rank then knows, of all: bytes, pieces
 //! and bounds. From these each makes the same choice, by the [cost model](crate::cost), and goes on as the chosen
 //! strategy.
+//!
+//! To describe is to wait for the last rank, and it takes longer than many an operation. Where ranks were found to be best off
+//! each for itself, they go on so for a while without a word: see [`Memory`](crate::Memory).
 
 use crate::access::{Access, Direction, Group, IoError, Rank};
-use crate::cost::{self, Operation, Setting, Terms};
+use crate::cost::{self, Operation, Setting};
 use crate::descriptions::Descriptions;
 use crate::domain::Domains;
 use crate::machine::{Action, Choice, Event, StateMachine};
@@ -48,18 +51,17 @@ impl Auto {
         let Phase::Describing(descriptions) = &mut self.phase else { return };
         let domains = Domains::new(&self.context, self.group.ranks);
         match event {
-            Event::Start if reads_without_a_word(self.group, self.direction, &self.context) => {
-                let strategy = Strategy::Sieving;
-                let reason =
-                    "more ranks than processors: what they told each other would take longer".to_owned();
-                self.choice = Some(Choice { strategy, reason });
-                let (rank, access) = (self.group.rank, self.access.clone());
-                let mut machine = strategy.alone(rank, self.direction, access, &self.context);
-                machine.handle(Event::Start, actions);
-                self.phase = Phase::Chosen(machine);
-                return;
-            }
             Event::Start => {
+                if reads_without_a_word(self.group, self.direction, &self.context) {
+                    let strategy = Strategy::Sieving;
+                    let reason =
+                        "more ranks than processors: what they told each other would take longer".to_owned();
+                    self.choice = Some(Choice { strategy, reason });
+                    return self.begin_alone(strategy, actions);
+                }
+                if let Some(strategy) = self.context.remembered {
+                    return self.begin_alone(strategy, actions);
+                }
                 descriptions.tell(self.group, &self.access, |to| domains.aggregates(to), actions);
             }
             Event::Received { from, message: message @ (Message::Describe(_) | Message::TakePart(_)) } => {
@@ -76,6 +78,13 @@ impl Auto {
         }
     }
 
+    /// Goes on as a strategy under which ranks say nothing to each other.
+    fn begin_alone(&mut self, strategy: Strategy, actions: &mut Vec<Action>) {
+        let mut machine = strategy.alone(self.group.rank, self.direction, self.access.clone(), &self.context);
+        machine.handle(Event::Start, actions);
+        self.phase = Phase::Chosen(machine);
+    }
+
     /// All descriptions are known.
     fn choose(&mut self, actions: &mut Vec<Action>) {
         let Phase::Describing(mut descriptions) = std::mem::replace(&mut self.phase, Phase::Failed) else {
@@ -85,23 +94,21 @@ impl Auto {
         let ranks = self.group.ranks;
         let operation = Operation::of(self.direction, ranks, descriptions.busy());
         let setting = Setting { described: true, ..Setting::of(&self.context, self.direction, ranks) };
-        let choice = cost::choose(&operation, &setting, &Terms::MEASURED);
-        let access = self.access.clone();
-        let mut machine: Box<dyn StateMachine + Send> = if choice.strategy.sends_messages() {
+        let choice = cost::choose(&operation, &setting, &self.context.terms);
+        let strategy = choice.strategy;
+        self.choice = Some(choice);
+        if strategy.sends_messages() {
+            let access = self.access.clone();
             let mut machine =
                 TwoPhase::begun(descriptions, self.group, self.direction, access, &self.context);
             machine.exchange(actions);
-            Box::new(machine)
+            self.phase = Phase::Chosen(Box::new(machine));
         } else {
-            let mut machine = choice.strategy.alone(self.group.rank, self.direction, access, &self.context);
-            machine.handle(Event::Start, actions);
-            machine
-        };
-        for event in early {
-            machine.handle(event, actions);
+            self.begin_alone(strategy, actions);
         }
-        self.choice = Some(choice);
-        self.phase = Phase::Chosen(machine);
+        for event in early {
+            self.handle(event, actions);
+        }
     }
 }
 
@@ -111,7 +118,8 @@ fn reads_without_a_word(group: Group, direction: Direction, context: &Context) -
     let processors = context.processors;
     let is_crowded =
         processors < group.ranks && group.ranks <= processors.saturating_mul(MOST_RANKS_OF_A_PROCESSOR);
-    direction == Direction::Read && context.servers == 0 && context.shared_memory && is_crowded
+    let in_memory = context.servers == 0 && !context.terms.is_remote;
+    direction == Direction::Read && in_memory && context.shared_memory && is_crowded
 }
 
 impl StateMachine for Auto {
@@ -139,6 +147,8 @@ impl StateMachine for Auto {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use pio_layout::{Datatype, View};
 
     use super::*;
@@ -154,6 +164,7 @@ mod tests {
             nodes: Some(Nodes::of((0..ranks).map(|rank| rank % nodes)).into()),
             processors,
             via: Via::Kernel,
+            terms: Arc::default(),
         };
         let views = Views { each: None, gaps: Gaps::of(&access.view) };
         let context = site.context(&views, &Hints::default(), direction);

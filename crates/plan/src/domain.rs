@@ -130,7 +130,7 @@ mod tests {
     fn domains(hints: Hints, nodes: &[u32]) -> Domains {
         let ranks = nodes.len() as u32;
         let nodes = Some(Nodes::of(nodes.iter().copied()).into());
-        let site = Site { ranks, nodes, processors: ranks, via: Via::Kernel };
+        let site = Site { ranks, nodes, processors: ranks, via: Via::Kernel, terms: Default::default() };
         Domains::new(&site.context(&Views::WHOLE, &hints, Direction::Write), ranks)
     }
 

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use pio_layout::View;
 
 use crate::access::{Direction, Rank};
+use crate::cost::Terms;
 use crate::direct::has_large_pieces;
 use crate::hints::Hints;
 use crate::nodes::Nodes;
+use crate::strategy::Strategy;
 
 /// Where the ranks of an open file are, and where the file is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Site {
     /// Ranks that opened the file together.
     pub ranks: u32,
@@ -23,6 +25,8 @@ pub struct Site {
     pub processors: u32,
     /// How they reach the file.
     pub via: Via,
+    /// What I/O costs there. The same on all ranks.
+    pub terms: Arc<Terms>,
 }
 
 /// How ranks reach a file.
@@ -101,6 +105,8 @@ impl Site {
             contiguous: gaps < Gaps::BetweenSmallPieces,
             shared_memory: self.node_count() == Some(1),
             processors: self.processors.clamp(1, self.ranks.max(1)),
+            terms: self.terms.clone(),
+            remembered: None,
         }
     }
 
@@ -172,6 +178,10 @@ pub struct Context {
     pub shared_memory: bool,
     /// How many processors the ranks share. The same on all ranks.
     pub processors: u32,
+    /// What I/O costs there. The same on all ranks.
+    pub terms: Arc<Terms>,
+    /// What was chosen before, if it is to be done again: see [`Memory`](crate::Memory). The same on all ranks.
+    pub remembered: Option<Strategy>,
 }
 
 #[cfg(test)]
@@ -183,7 +193,7 @@ mod tests {
     /// Eight ranks, dealt out to so many nodes in turn.
     fn site(nodes: u32, processors: u32) -> Site {
         let nodes = Some(Nodes::of((0..8).map(|rank| rank % nodes)).into());
-        Site { ranks: 8, nodes, processors, via: Via::Kernel }
+        Site { ranks: 8, nodes, processors, via: Via::Kernel, terms: Arc::default() }
     }
 
     fn context(site: Site, gaps: Gaps, direction: Direction) -> Context {

@@ -59,7 +59,7 @@ impl World {
         };
         // Where it is asked who aggregates, the ranks are dealt out to three nodes in turn.
         let nodes = hints.cb_nodes.map(|_| Nodes::of((0..ranks).map(|rank| rank % 3)).into());
-        let site = Site { ranks, nodes, processors: ranks, via };
+        let site = Site { ranks, nodes, processors: ranks, via, terms: Default::default() };
         let context = Context {
             // Whatever the accesses are: others may sieve beside them.
             guarded: true,
@@ -598,7 +598,7 @@ fn a_window_is_exchanged_while_the_one_before_is_written() {
     // One aggregator, two clients, eight windows: while the aggregator has a request for a window outstanding, the
     // client is granted the next one but that.
     let accesses = interleaved(2, 4, 0, 0, &[128; 2]);
-    let site = Site { ranks: 2, nodes: None, processors: 2, via: Via::Kernel };
+    let site = Site { ranks: 2, nodes: None, processors: 2, via: Via::Kernel, terms: Default::default() };
     let views = Views { each: None, gaps: Gaps::BetweenSmallPieces };
     let context = site.context(&views, &hints(1, 128, None), Direction::Write);
     let group = |rank| Group { rank: Rank(rank), ranks: 2 };

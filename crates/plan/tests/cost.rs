@@ -28,7 +28,7 @@ fn setting(servers: u32, ranks: u32) -> Setting {
         _ => Via::Servers { factor: servers, unit: 64 << 10 },
     };
     // As on a cluster: each rank has its own processor, on a node of its own.
-    let site = Site { ranks, nodes: None, processors: ranks, via };
+    let site = Site { ranks, nodes: None, processors: ranks, via, terms: Default::default() };
     let context = site.context(&Views::WHOLE, &Hints::default(), Direction::Write);
     Setting { views: true, ..Setting::of(&context, Direction::Write, ranks) }
 }
@@ -171,15 +171,15 @@ proptest! {
         let setting = setting(servers, ranks as u32);
         let slow = Terms::MEASURED;
         let faster = [
-            Terms { message_s: slow.message_s / 2.0, ..slow },
-            Terms { network_bytes_per_s: slow.network_bytes_per_s * 2.0, ..slow },
-            Terms { copy_bytes_per_s: slow.copy_bytes_per_s * 2.0, ..slow },
-            Terms { piece_s: slow.piece_s / 2.0, ..slow },
-            Terms { extent_s: slow.extent_s / 2.0, ..slow },
-            Terms { request_s: slow.request_s / 2.0, ..slow },
-            Terms { lock_s: slow.lock_s / 2.0, ..slow },
-            Terms { read_bytes_per_s: slow.read_bytes_per_s * 2.0, ..slow },
-            Terms { write_bytes_per_s: slow.write_bytes_per_s * 2.0, ..slow },
+            Terms { message_s: slow.message_s / 2.0, ..slow.clone() },
+            Terms { network_bytes_per_s: slow.network_bytes_per_s * 2.0, ..slow.clone() },
+            Terms { copy_bytes_per_s: slow.copy_bytes_per_s * 2.0, ..slow.clone() },
+            Terms { piece_s: slow.piece_s / 2.0, ..slow.clone() },
+            Terms { extent_s: slow.extent_s / 2.0, ..slow.clone() },
+            Terms { read_s: slow.read_s / 2.0, write_s: slow.write_s / 2.0, ..slow.clone() },
+            Terms { lock_s: slow.lock_s / 2.0, ..slow.clone() },
+            Terms { read_bytes_per_s: slow.read_bytes_per_s * 2.0, ..slow.clone() },
+            Terms { write_bytes_per_s: slow.write_bytes_per_s * 2.0, ..slow.clone() },
         ];
         for fast in faster {
             for (slow, fast) in all(&operation, &setting, &slow).iter().zip(all(&operation, &setting, &fast)) {

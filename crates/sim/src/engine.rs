@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
 use pio_machine::{Duration, Machine, Storage};
-use pio_plan::{Direction, Hints, Site, Strategy, Views};
+use pio_plan::{Direction, Hints, Memory, Site, Strategy, Views};
 use pio_trace::HandleId;
 
 mod hints_in_force;
@@ -42,6 +42,7 @@ use crate::process::{Delivery, Process, Then};
 use crate::processors::{Processors, RankTurn};
 use crate::server::{Part, Threads};
 use crate::shared_files::SharedFiles;
+use crate::terms::terms;
 use crate::workload::Workload;
 use hints_in_force::HintsInForce;
 use pages::Pages;
@@ -191,6 +192,8 @@ struct Engine<'a> {
     views_set: BTreeMap<(u32, u64), usize>,
     /// For each rank and collective open: operations begun.
     operations: BTreeMap<(u32, u64), u64>,
+    /// The same: what its automatic choice keeps in mind.
+    remembered: BTreeMap<(u32, u64), Memory>,
     /// How many ranks wait for the others where all met unrecorded.
     at_rendezvous: u32,
     /// For each collective open: the ranks that wait in an open, close or view for the others.
@@ -283,7 +286,8 @@ impl<'a> Engine<'a> {
         let hardware = Hardware::new(machine)?;
         let process = |rank| Process { node: hardware.compute_node(rank / per_node), ..Process::default() };
         let processes: Vec<_> = (0..ranks).map(process).collect();
-        let site = |members: &Vec<u32>| sites::of_group(machine, &processes, members);
+        let terms = terms(machine).into();
+        let site = |members: &Vec<u32>| sites::of_group(machine, &terms, &processes, members);
         let sites = workload.groups.iter().map(site).collect();
         let threads =
             machine.storage.shares_cores().then(|| Threads::new(ranks, hardware.servers.len() as u32));
@@ -343,6 +347,7 @@ impl<'a> Engine<'a> {
             views: views::of(workload, strategy),
             views_set: BTreeMap::new(),
             operations: BTreeMap::new(),
+            remembered: BTreeMap::new(),
             at_rendezvous: 0,
             meetings: BTreeMap::new(),
             physical: (0..workload.handles.len()).map(&mut physical).collect(),

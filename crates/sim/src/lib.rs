@@ -26,10 +26,12 @@ mod processors;
 pub mod queueing;
 mod server;
 mod shared_files;
+mod terms;
 pub mod workload;
 
 pub use advice::Change;
 pub use engine::{Options, Progress, Replace, simulate, simulate_with};
 pub use error::SimError;
 pub use prediction::{OperationTotal, Prediction, ServerTotal};
+pub use terms::terms;
 pub use workload::Workload;

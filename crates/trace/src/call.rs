@@ -163,6 +163,15 @@ impl Call {
         self as u16
     }
 
+    /// Whether it begins a collective operation that another call ends.
+    pub fn begins_split(self) -> bool {
+        use Call::*;
+        matches!(
+            self,
+            MpiFileReadAllBegin | MpiFileReadAtAllBegin | MpiFileWriteAllBegin | MpiFileWriteAtAllBegin
+        )
+    }
+
     /// Whether it returns before the data have moved, by what the function is.
     pub fn is_asynchronous(self) -> bool {
         use Call::*;

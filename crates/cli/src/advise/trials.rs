@@ -203,7 +203,12 @@ impl Runner<'_> {
         let ended = match &trial.advice {
             None => (record::record_as_it_is(self.job, trace.clone())?, true),
             Some(Advice { strategy, hints }) => {
-                let how = How { strategy: *strategy, hints: hints.clone(), store: self.store.clone() };
+                let how = How {
+                    strategy: *strategy,
+                    hints: hints.clone(),
+                    store: self.store.clone(),
+                    machine: None,
+                };
                 let ended = apply::run_with(how, self.job, Some(trace.clone()))?;
                 (ended.status, ended.applied)
             }

@@ -93,7 +93,11 @@ fn run_small_case(arguments: &Arguments) -> Result<Explanation> {
     );
     let hints = Hints { cb_nodes: Some(PROCESSES), ..Hints::default() };
     let working = Working::new("running");
-    apply::run_own(How { strategy: Strategy::TwoPhase, hints, store: None }, command, Some(trace.clone()))?;
+    apply::run_own(
+        How { strategy: Strategy::TwoPhase, hints, store: None, machine: None },
+        command,
+        Some(trace.clone()),
+    )?;
     drop(working);
     explain::explain(&explain::open(&trace)?)
 }

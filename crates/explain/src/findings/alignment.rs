@@ -19,9 +19,10 @@ use super::{Context, Finding, Kind};
 
 /// A write waited for a fetch if it took this part of one more than its bytes would by themselves …
 const OF_A_FETCH: f64 = 0.5;
-/// … and writes of a file do so by their edges if one in so many of those that may does. Of writes to a new file a few
-/// wait as well: for memory, or until what was written before is on the device.
-const ONE_IN: u64 = 4;
+/// … and writes of a file do so by their edges if one in so many of those that may does: pages are fetched one by one, so
+/// that nearly all wait if none was in memory. Of writes to a new file some wait as well: for memory, or until what was
+/// written before is on the device.
+const ONE_IN: u64 = 2;
 /// Fetches compete with what the job itself writes behind: they may take so many times what they take on an idle device.
 const BUSY: f64 = 4.0;
 
@@ -109,6 +110,7 @@ mod tests {
         };
         assert!(charged(waiting_each(1)) > 900);
         assert!(charged(waiting_each(2)) > 400);
+        assert_eq!(charged(waiting_each(3)), 0);
         assert_eq!(charged(waiting_each(10)), 0);
     }
 }

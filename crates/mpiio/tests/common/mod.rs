@@ -148,6 +148,7 @@ impl Mpi {
             strategy: Strategy::TwoPhase,
             hints: Hints::default(),
             store: None,
+            places: pio_mpiio::Places::default(),
             verbose: false,
             applied: self.folder.path().join("applied"),
             shim: self.shim.clone(),

@@ -193,7 +193,7 @@ impl Sum<'_> {
         let operation = self.operation;
         let ranks = u64::from(operation.ranks);
         if describes && !self.setting.described {
-            self.add(Part::Describe, (ranks - 1) as f64 * self.terms.message_s);
+            self.add(Part::Describe, self.terms.talk_s(operation.ranks));
             self.wire(ranks.saturating_mul(ranks - 1).saturating_mul(REQUEST_BYTES));
         }
         if is_direct(operation, self.setting.strips_are_known) {
@@ -204,7 +204,7 @@ impl Sum<'_> {
         let rounds = domain.div_ceil(self.setting.collective_buffer).max(1);
         // Of what a rank has, and of what an aggregator takes, the part that is not its own.
         let others = (ranks - 1) as f64 / ranks as f64;
-        let messages = rounds.saturating_mul(ranks - 1) as f64 * self.terms.message_s;
+        let messages = rounds as f64 * self.terms.talk_s(operation.ranks);
         if self.setting.shared_memory {
             // Every rank puts its own pieces in place, or picks them out: there is no other way for them to go.
             self.arrange(u64::from(operation.busy), operation.most_pieces, operation.most_bytes);
@@ -262,18 +262,18 @@ impl Sum<'_> {
     }
 
     fn request_going(&mut self, requests: &Requests, direction: Direction) {
-        let rate = match direction {
-            Direction::Read => self.terms.read_bytes_per_s,
-            Direction::Write => self.terms.write_bytes_per_s,
+        let (request_s, rate) = match direction {
+            Direction::Read => (self.terms.read_s, self.terms.read_bytes_per_s),
+            Direction::Write => (self.terms.write_s, self.terms.write_bytes_per_s),
         };
         let (own_bytes, all_bytes) = (requests.own_bytes as f64, requests.all_bytes as f64);
         if self.setting.servers == 0 {
-            // Most file systems let only one process at a time write a file; readers have their processors.
+            // Most kernels let only one process at a time write a file; readers have their processors, or wait side by side.
             let alone = requests.in_turn || direction == Direction::Write;
-            let crowd = self.crowd(requests.callers);
+            let crowd = if self.terms.is_remote { 1.0 } else { self.crowd(requests.callers) };
             let calls = if alone { requests.all as f64 } else { requests.own as f64 * crowd };
-            let moving = if alone { all_bytes } else { own_bytes * crowd };
-            self.add(Part::Request, calls * self.terms.request_s);
+            let moving = if alone || self.terms.is_remote { all_bytes } else { own_bytes * crowd };
+            self.add(Part::Request, calls * request_s);
             return self.add(Part::Store, moving / rate);
         }
         let servers = f64::from(self.setting.servers);
@@ -282,7 +282,7 @@ impl Sum<'_> {
             self.to_servers(requests.all, requests.all_bytes),
         );
         let asking = if requests.in_turn { all } else { own } * self.terms.message_s;
-        self.add(Part::Request, asking + all / servers * self.terms.request_s);
+        self.add(Part::Request, asking + all / servers * request_s);
         let link = if requests.in_turn { all_bytes } else { own_bytes.max(all_bytes / servers) };
         self.add(Part::Transfer, link / self.terms.network_bytes_per_s);
         self.add(Part::Store, all_bytes / servers / rate);

@@ -1,7 +1,10 @@
 //! What hardware costs.
 
-/// What the steps of an operation cost on a machine. All are above 0 and finite; a bandwidth is in bytes a second.
-#[derive(Clone, Copy, Debug, PartialEq)]
+use std::fmt::Write;
+
+/// What the steps of an operation cost at a place where files are. All times and rates are above 0 and finite; a bandwidth is in
+/// bytes a second.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
     /// Seconds of a message from rank to rank, or from a rank to a server: both ends, and the way.
     pub message_s: f64,
@@ -13,46 +16,126 @@ pub struct Terms {
     pub piece_s: f64,
     /// Seconds added for each extent that a request lists: to write it down, send it, and read it.
     pub extent_s: f64,
-    /// Seconds of a call to a file system, or that a server is busy with a request, beside its bytes.
-    pub request_s: f64,
+    /// Seconds of a read from a file system, or that a server is busy with one, beside its bytes.
+    pub read_s: f64,
+    /// The same of a write.
+    pub write_s: f64,
     /// Seconds to lock an interval of a file and unlock it.
     pub lock_s: f64,
     /// Of a file to one reader, or of one server.
     pub read_bytes_per_s: f64,
     /// Of a file to its writers together, or of one server.
     pub write_bytes_per_s: f64,
+    /// Whether requests to the file system pass without a processor: its nodes share it, and wait for its answers.
+    pub is_remote: bool,
+    /// Seconds that so many ranks of a node take to say a few bytes to each other and to write once, if that was measured; by
+    /// ranks, ascending.
+    pub together: Vec<(u32, f64)>,
 }
+
+/// Of the terms that are numbers: the name, and where it is.
+type Named = (&'static str, fn(&mut Terms) -> &mut f64);
+
+const NUMBERS: [Named; 10] = [
+    ("message", |terms| &mut terms.message_s),
+    ("network", |terms| &mut terms.network_bytes_per_s),
+    ("copy", |terms| &mut terms.copy_bytes_per_s),
+    ("piece", |terms| &mut terms.piece_s),
+    ("extent", |terms| &mut terms.extent_s),
+    ("read", |terms| &mut terms.read_s),
+    ("write", |terms| &mut terms.write_s),
+    ("lock", |terms| &mut terms.lock_s),
+    ("read-rate", |terms| &mut terms.read_bytes_per_s),
+    ("write-rate", |terms| &mut terms.write_bytes_per_s),
+];
+const REMOTE: &str = "remote";
+const TOGETHER: &str = "together";
 
 impl Terms {
     /// A virtual machine with two processors of 2026, files in its memory, ranks and servers on it and connected by
     /// sockets: the best of nine runs of `cargo run --release -p pio-plan --example measure_terms /dev/shm`, as other
-    /// work on the machine only adds to times; two digits. Yours differs: run it.
+    /// work on the machine only adds to times; two digits. They hold where nobody calibrated.
     pub const MEASURED: Terms = Terms {
         message_s: 5.4e-6,
         network_bytes_per_s: 5.4e9,
         copy_bytes_per_s: 12e9,
         piece_s: 0.23e-9,
         extent_s: 12e-9,
-        request_s: 1.1e-6,
+        read_s: 1.1e-6,
+        write_s: 1.1e-6,
         lock_s: 0.89e-6,
         read_bytes_per_s: 13e9,
         write_bytes_per_s: 10e9,
+        is_remote: false,
+        together: Vec::new(),
     };
+
+    /// Seconds that so many ranks take to say a few bytes to each other: on the line between the next fewer and the next more
+    /// that were measured; with more, in proportion.
+    pub fn talk_s(&self, ranks: u32) -> f64 {
+        let others = f64::from(ranks.saturating_sub(1));
+        let above = self.together.iter().find(|(measured, _)| *measured >= ranks);
+        let below = self.together.iter().rev().find(|(measured, _)| *measured <= ranks);
+        match (below, above) {
+            _ if ranks < 2 => 0.0,
+            (None, None) => others * self.message_s,
+            (Some((fewer, low)), Some((more, high))) => {
+                let part = f64::from(ranks - fewer) / f64::from((more - fewer).max(1));
+                low + (high - low) * part
+            }
+            (Some((measured, time)), None) | (None, Some((measured, time))) => {
+                time * others / f64::from(measured.saturating_sub(1).max(1))
+            }
+        }
+    }
 
     /// The first term that is no time or bandwidth: not above 0, or not finite.
     pub fn wrong(&self) -> Option<(&'static str, f64)> {
-        let terms = [
-            ("message", self.message_s),
-            ("network", self.network_bytes_per_s),
-            ("copy", self.copy_bytes_per_s),
-            ("piece", self.piece_s),
-            ("extent", self.extent_s),
-            ("request", self.request_s),
-            ("lock", self.lock_s),
-            ("read", self.read_bytes_per_s),
-            ("write", self.write_bytes_per_s),
-        ];
-        terms.into_iter().find(|(_, value)| !(value.is_finite() && *value > 0.0))
+        let mut terms = self.clone();
+        let numbers = NUMBERS.map(|(name, number)| (name, *number(&mut terms)));
+        let together = self.together.iter().map(|(_, time)| (TOGETHER, *time));
+        numbers.into_iter().chain(together).find(|(_, value)| !(value.is_finite() && *value > 0.0))
+    }
+
+    /// In one line without blanks, as [`Terms::parse`] reads it.
+    pub fn to_text(&self) -> String {
+        let mut terms = self.clone();
+        let mut text = String::new();
+        // Writing into a text does not fail.
+        NUMBERS.iter().for_each(|(name, number)| _ = write!(text, "{name}={:e},", number(&mut terms)));
+        _ = write!(text, "{REMOTE}={}", self.is_remote);
+        self.together.iter().for_each(|(ranks, time)| _ = write!(text, ",{TOGETHER}={ranks}:{time:e}"));
+        text
+    }
+
+    /// What [`Terms::to_text`] wrote.
+    ///
+    /// # Errors
+    /// What is wrong, and what was expected.
+    pub fn parse(text: &str) -> Result<Terms, String> {
+        let mut terms = Terms { together: Vec::new(), ..Terms::MEASURED };
+        for word in text.split(',').filter(|word| !word.is_empty()) {
+            let wrong = || format!("'{word}' (expected a term and its value)");
+            let (name, value) = word.split_once('=').ok_or_else(wrong)?;
+            if let Some((_, number)) = NUMBERS.iter().find(|(known, _)| *known == name) {
+                *number(&mut terms) = value.parse().map_err(|_| wrong())?;
+            } else if name == REMOTE {
+                terms.is_remote = value.parse().map_err(|_| wrong())?;
+            } else if let (TOGETHER, Some((ranks, time))) = (name, value.split_once(':')) {
+                terms
+                    .together
+                    .push((ranks.parse().map_err(|_| wrong())?, time.parse().map_err(|_| wrong())?));
+            } else {
+                return Err(wrong());
+            }
+        }
+        if !terms.together.is_sorted_by_key(|(ranks, _)| *ranks) {
+            return Err(format!("{TOGETHER} (expected more ranks each time)"));
+        }
+        match terms.wrong() {
+            Some((name, value)) => Err(format!("{name}={value} (expected a number above 0)")),
+            None => Ok(terms),
+        }
     }
 }
 
@@ -73,5 +156,36 @@ mod tests {
         let infinite = Terms { copy_bytes_per_s: f64::INFINITY, ..Terms::MEASURED };
         assert_eq!(infinite.wrong(), Some(("copy", f64::INFINITY)));
         assert!(Terms { lock_s: f64::NAN, ..Terms::MEASURED }.wrong().is_some());
+    }
+
+    #[test]
+    fn a_text_says_all_of_them() {
+        let terms = Terms {
+            read_s: 0.1 + 0.2,
+            is_remote: true,
+            together: vec![(2, 1.7e-5), (8, 5e-4)],
+            ..Terms::MEASURED
+        };
+        assert_eq!(Terms::parse(&terms.to_text()), Ok(terms));
+        assert_eq!(Terms::parse(""), Ok(Terms::MEASURED));
+        for (text, expected) in [
+            ("message", "'message'"),
+            ("messages=1", "'messages=1'"),
+            ("message=fast", "'message=fast'"),
+            ("message=-1", "message=-1"),
+            ("together=8:1,together=2:1", "together"),
+            ("together=8", "'together=8'"),
+        ] {
+            let said = Terms::parse(text).unwrap_err();
+            assert!(said.starts_with(expected), "{said}");
+        }
+    }
+
+    #[test]
+    fn more_ranks_talk_longer() {
+        let terms = Terms { together: vec![(2, 1.0), (4, 3.0), (8, 11.0)], ..Terms::MEASURED };
+        let times = [1, 2, 3, 4, 6, 8, 15].map(|ranks| terms.talk_s(ranks));
+        assert_eq!(times, [0.0, 1.0, 2.0, 3.0, 7.0, 11.0, 22.0]);
+        assert_eq!(Terms::MEASURED.talk_s(3), 2.0 * Terms::MEASURED.message_s);
     }
 }

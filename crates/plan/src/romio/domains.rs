@@ -55,7 +55,7 @@ mod tests {
     fn chosen(nodes: &[u32], hints: &str) -> Vec<u32> {
         let ranks = nodes.len() as u32;
         let nodes = Some(Nodes::of(nodes.iter().copied()).into());
-        let site = Site { ranks, nodes, processors: ranks, via: Via::Kernel };
+        let site = Site { ranks, nodes, processors: ranks, via: Via::Kernel, terms: Default::default() };
         let context = site.context(&Views::WHOLE, &Hints::parse(hints).unwrap(), Direction::Write);
         aggregators(&context, ranks).into_iter().map(|rank| rank.0).collect()
     }

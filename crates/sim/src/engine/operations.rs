@@ -3,8 +3,8 @@
 use pio_layout::View;
 use pio_machine::Duration;
 use pio_plan::{
-    Access, Action, Context, DataPath, Direction, Event as PlanEvent, Group, Io, Message, Piece, Rank, Via,
-    ViewExchange, Views,
+    Access, Action, Context, DataPath, Direction, Event as PlanEvent, Group, Io, Message, Piece, Rank,
+    Strategy, Via, ViewExchange, Views,
 };
 use pio_protocol::client::Naming;
 use pio_trace::{Call, HandleId};
@@ -27,17 +27,35 @@ impl Engine<'_> {
         let members = &self.workload.groups[group as usize];
         let number = members.binary_search(&rank).unwrap_or(0) as u32;
         let mut key = Key { of: open.collective, count: 0 };
-        let context = self.context(rank, handle, direction);
+        let mut context = self.context(rank, handle, direction);
         let machine: Box<dyn pio_plan::StateMachine + Send> = if collective {
             let count = self.operations.entry((rank, key.of)).or_insert(0);
             *count += 1;
             key.count = *count;
+            if self.strategy == Strategy::Auto && !self.is_asynchronous(rank) {
+                let remembered = self.remembered.entry((rank, key.of)).or_default();
+                context.remembered = remembered.recall(direction);
+            }
             let us = Group { rank: Rank(number), ranks: members.len() as u32 };
             self.strategy.collective(us, direction, access, &context)
         } else {
             self.strategy.alone(Rank(number), direction, access, &context)
         };
         self.run_machine(rank, machine, key, group, number);
+    }
+
+    /// Whether a rank's call may return before its data are moved.
+    fn is_asynchronous(&self, rank: u32) -> bool {
+        matches!(self.step(rank), What::Access { call, .. } if call.is_asynchronous() || call.begins_split())
+    }
+
+    /// Keeps in mind what the ranks chose in the operation that ends.
+    pub(super) fn learn(&mut self, rank: u32) {
+        let Running::Operation { machine, key, .. } = &self.processes[rank as usize].running else { return };
+        let What::Access { direction, .. } = self.step(rank) else { return };
+        if let (Some(choice), false) = (machine.choice(), self.is_asynchronous(rank)) {
+            self.remembered.entry((rank, key.of)).or_default().learn(*direction, choice.strategy);
+        }
     }
 
     /// What an operation of a rank goes by.
@@ -60,6 +78,7 @@ impl Engine<'_> {
     pub(super) fn set_view(&mut self, rank: u32, handle: HandleId, view: pio_trace::ViewId) {
         let open = &self.workload.handles[handle.index()];
         let Some(group) = open.group else { return self.compute(rank, Duration::ZERO, Then::End) };
+        self.remembered.remove(&(rank, open.collective));
         *self.views_set.entry((rank, open.collective)).or_insert(0) += 1;
         if self.workload.groups[group as usize].len() == 1 || !self.strategy.exchanges_views() {
             return self.compute(rank, Duration::ZERO, Then::End);

@@ -116,6 +116,7 @@ impl<'a> Engine<'a> {
             return;
         }
         self.end_message(rank);
+        self.learn(rank);
         let process = &mut self.processes[rank as usize];
         process.running = Running::Nothing;
         let (since, operation) = (process.since, process.operation + 1);

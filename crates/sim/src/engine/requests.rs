@@ -2,7 +2,7 @@
 
 use pio_layout::View;
 use pio_machine::{Duration, Storage};
-use pio_plan::{Access, Direction, Event as PlanEvent};
+use pio_plan::{Access, Direction, Event as PlanEvent, Strategy};
 use pio_protocol::client::{Exchange, Naming};
 use pio_trace::{Call, Event, Flags, HandleId, Target};
 
@@ -16,6 +16,14 @@ use crate::kernel::Model;
 use crate::process::{Request, Requests, Running, Scattered, Then, Transfer};
 use crate::server::Part;
 use crate::workload::What;
+
+/// From so many bytes on, the C library of most systems gets memory from the kernel by pages, …
+const LARGE_MEMORY_BYTES: u64 = 128 << 10;
+/// … the first of which begins with so many bytes of its own.
+const LARGE_MEMORY_AT: u64 = 16;
+const PAGE: u64 = 4096;
+/// How far a target is beyond its source, modulo the page, where some processors are slow: see `calls.askew`.
+const ASKEW: std::ops::Range<u64> = 1..32;
 
 impl Engine<'_> {
     pub(super) fn transfer(&mut self, rank: u32, handle: HandleId, call: Option<Call>, requests: Requests) {
@@ -93,10 +101,34 @@ impl Engine<'_> {
         let moving = if moves { access.moving(bytes) } else { Duration::ZERO };
         let allocating = new_pages.map_or(Duration::ZERO, |cost| cost.call);
         let filling = new_pages.map_or(Duration::ZERO, |cost| cost.moving(new));
-        let cost = [access.call, moving, allocating, filling, self.analysis_time(rank, direction)]
+        let askew = if is_local { self.askew_time(rank) } else { Duration::ZERO };
+        let cost = [access.call, moving, askew, allocating, filling, self.analysis_time(rank, direction)]
             .iter()
             .fold(0_u64, |sum, part| sum.saturating_add(part.picoseconds()));
         self.compute(rank, Duration::from_picoseconds(cost), Then::Issue);
+    }
+
+    /// What a request takes longer for where its memory is. Nobody recorded that; large memory is where most C libraries put it.
+    /// Pioscope's own library gets round it.
+    fn askew_time(&self, rank: u32) -> Duration {
+        let (Some(askew), Some(transfer)) =
+            (self.machine.calls.askew, &self.processes[rank as usize].transfer)
+        else {
+            return Duration::ZERO;
+        };
+        let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return Duration::ZERO };
+        let is_own = transfer.call.is_some() || Strategy::OWN.contains(&self.strategy);
+        let is_large = transfer.moved.saturating_add(bytes) >= LARGE_MEMORY_BYTES;
+        let memory = LARGE_MEMORY_AT.wrapping_add(transfer.moved);
+        let beyond = match direction {
+            Direction::Read => memory.wrapping_sub(offset),
+            Direction::Write => offset.wrapping_sub(memory),
+        };
+        if is_own && is_large && ASKEW.contains(&(beyond % PAGE)) {
+            askew.time_of(bytes)
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// The pages of a request are touched, and if it is a write must go to the device when the file is synced. Bytes of those

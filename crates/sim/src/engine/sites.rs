@@ -1,7 +1,10 @@
 //! The [`Site`] of an operation: what Pioscope's library would see of the machine.
 
+use std::sync::Arc;
+
 use pio_layout::Striping;
 use pio_machine::{Machine, Storage};
+use pio_plan::cost::Terms;
 use pio_plan::{Hints, Nodes, Site, Strategy, Via};
 use pio_protocol::{Name, Placement};
 
@@ -62,8 +65,14 @@ pub(super) fn dealt(
 }
 
 /// Of ranks that open files together, whose files are reached through the kernel.
-pub(super) fn of_group(machine: &Machine, processes: &[Process], members: &[u32]) -> Site {
+pub(super) fn of_group(
+    machine: &Machine,
+    terms: &Arc<Terms>,
+    processes: &[Process],
+    members: &[u32],
+) -> Site {
     let nodes = Nodes::of(members.iter().map(|member| processes[*member as usize].node));
     let processors = nodes.each().map(|ranks| machine.nodes.cores.min(ranks.len() as u32)).sum();
-    Site { ranks: members.len() as u32, nodes: Some(nodes.into()), processors, via: Via::Kernel }
+    let (ranks, nodes) = (members.len() as u32, Some(nodes.into()));
+    Site { ranks, nodes, processors, via: Via::Kernel, terms: terms.clone() }
 }

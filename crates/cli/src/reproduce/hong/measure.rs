@@ -218,7 +218,7 @@ impl Bench<'_> {
         let how = match carrier {
             Carrier::Mpi => None,
             Carrier::Strategy(strategy) => {
-                Some(How { strategy, hints: Hints::default(), store: self.store.clone() })
+                Some(How { strategy, hints: Hints::default(), store: self.store.clone(), machine: None })
             }
         };
         let text = benchmark::run(command, how, None, &results)?;

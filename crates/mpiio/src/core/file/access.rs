@@ -4,7 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::View;
-use pio_plan::{Access, Context, Direction, Group, Hints, Rank, Site, StateMachine, Strategy, Views};
+use pio_plan::{
+    Access, Choice, Context, Direction, Group, Hints, Memory as Remembered, Rank, Site, StateMachine,
+    Strategy, Views,
+};
 
 use crate::core::file::hints::Kept;
 use crate::core::file::views::Overlapping;
@@ -57,6 +60,8 @@ pub(crate) struct State {
     pub(crate) kept: Kept,
     /// What the ranks know of each other's views.
     pub(crate) views: Views,
+    /// What the automatic choice keeps in mind under the views in force.
+    pub(crate) remembered: Remembered,
 }
 
 /// From where a seek counts.
@@ -108,13 +113,17 @@ impl Inner {
         positioning: Positioning,
         memory: Result<Memory, Status>,
     ) -> Result<u64, Status> {
-        let operation = self.prepare(direction, collective, positioning, memory);
+        let mut operation = self.prepare(direction, collective, positioning, memory);
         if collective {
+            operation.context.remembered = self.state().remembered.recall(direction);
             let mut channel = self.collective.acquire()?;
             let mut operation = Collective::new(operation);
-            return to_the_end(&mut channel, self.site.via, |channel| {
-                operation.step(self, channel, May::ALL)
-            });
+            let outcome =
+                to_the_end(&mut channel, self.site.via, |channel| operation.step(self, channel, May::ALL));
+            if let Some(choice) = operation.choice() {
+                self.state().remembered.learn(direction, choice.strategy);
+            }
+            return outcome;
         }
         // Those that the program began before come first.
         self.independent.drain();
@@ -333,6 +342,14 @@ impl Collective {
             Start::Ordered { .. } => Phase::Begin,
         };
         Collective { phase, operation: Some(operation) }
+    }
+
+    /// What its ranks chose, if that was for them to do.
+    fn choice(&self) -> Option<&Choice> {
+        match &self.phase {
+            Phase::Driving { driver, .. } => driver.choice(),
+            _ => None,
+        }
     }
 
     /// Carries on until it would block.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::{Datatype, View};
-use pio_plan::{Direction, Gaps, Group, Hints, Rank, Site, Via, ViewExchange, Views};
+use pio_plan::{Direction, Gaps, Group, Hints, Memory as Remembered, Rank, Site, Via, ViewExchange, Views};
 
 use crate::core::file::access::{Inner, Positioning, State, Whence};
 use crate::core::file::hints::{self, Given, Kept};
@@ -54,8 +54,8 @@ impl File {
     ) -> Result<File, Status> {
         let site = Given::of_site();
         let wanted = given.followed.or(&settings.hints).or(&site.followed);
-        let Opened { channel, storage, end, hints, place, number } =
-            Opened::new(pool, path, mode, given.kept.permissions(), &wanted)?;
+        let Opened { channel, storage, end, hints, place, number, terms } =
+            Opened::new(pool, path, mode, given.kept.permissions(), &wanted, &settings.places)?;
         let communicator = channel.communicator.handle();
         let state = State {
             view: View::contiguous(0),
@@ -67,6 +67,7 @@ impl File {
             hints: hints::in_force(hints),
             kept: given.kept.or(&site.kept),
             views: Views::WHOLE,
+            remembered: Remembered::default(),
         };
         let any_thread_sends = channel.communicator.any_thread_sends();
         let name = servers::name_of(path);
@@ -76,6 +77,7 @@ impl File {
             nodes: channel.nodes.clone(),
             processors: channel.processors,
             via: storage.via(),
+            terms: terms.into(),
         };
         let inner = Inner {
             mode,
@@ -183,6 +185,7 @@ impl File {
             state.shared_start = 0;
         }
         // A rank whose arguments are wrong still takes part.
+        state.remembered = Remembered::default();
         let gaps = all.iter().map(|[.., gaps]| Gaps::of_number(*gaps)).fold(gaps, Gaps::max);
         state.views = Views { each: self.exchange_views(&mut channel, &state.view)?, gaps };
         view.map(drop)

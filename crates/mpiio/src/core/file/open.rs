@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use pio_plan::Hints;
+use pio_plan::cost::Terms;
 use pio_store::client::StripingHints;
 
 use crate::core::file::hints;
@@ -24,6 +25,7 @@ use crate::core::storage::mode::{Creates, Mode};
 use crate::core::storage::servers;
 use crate::core::storage::sidecar::SidecarPlace;
 use crate::core::storage::sidecar::file::HiddenFile;
+use crate::places::Places;
 
 /// What a rank knows when the file is open.
 #[derive(Debug)]
@@ -40,11 +42,13 @@ pub(crate) struct Opened {
     pub(crate) place: SidecarPlace,
     /// and its number: the same on all ranks.
     pub(crate) number: u64,
+    /// What I/O costs there: what rank 0 was told, if all were told the same.
+    pub(crate) terms: Terms,
 }
 
 /// What a rank says: what came of it, which file it is, the mode, whether there can be a sidecar beside the file, a
-/// number for that, hints; the last word is the channel's.
-type Words = [u64; 6 + hints::WORDS];
+/// number for that, what it was told of costs, and which of those hold for the file; hints; the last word is the channel's.
+type Words = [u64; 8 + hints::WORDS];
 
 /// Instead of the number of a status: a rank that waits for the others.
 const WAITS: u64 = u64::MAX;
@@ -60,6 +64,7 @@ impl Opened {
         mode: Mode,
         permissions: Option<u32>,
         wanted: &Hints,
+        places: &Places,
     ) -> Result<Opened, Status> {
         let first = pool.is_first()?;
         let dealt = StripingHints {
@@ -80,6 +85,8 @@ impl Opened {
             mode.0 as u64,
             beside.into(),
             unique_number(),
+            places.checksum(),
+            places.number_of(name, on_servers),
             a,
             b,
             c,
@@ -102,9 +109,11 @@ impl Opened {
         };
         match opened {
             Ok((storage, end)) => {
-                let [_, _, _, beside, number, hints @ .., _] = all[0];
+                let [_, _, _, beside, number, told, place_number, hints @ .., _] = all[0];
+                let same = all.iter().all(|[_, _, _, _, _, other, ..]| *other == told);
+                let terms = places.of_number(place_number).filter(|_| same).cloned().unwrap_or_default();
                 let place = place_of_sidecar(&channel, beside == 1, on_servers);
-                Ok(Opened { channel, storage, end, hints: hints::of_words(&hints), place, number })
+                Ok(Opened { channel, storage, end, hints: hints::of_words(&hints), place, number, terms })
             }
             Err(status) => {
                 pool.put_back(channel);

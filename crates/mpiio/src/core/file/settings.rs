@@ -2,6 +2,8 @@
 
 use pio_plan::{Hints, Strategy};
 
+use crate::places::{self, Places};
+
 /// How collective operations are carried out.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
@@ -11,6 +13,8 @@ pub(crate) struct Settings {
     pub(crate) hints: Hints,
     /// Not `PIOSCOPE_SHARED_MEMORY=off`: whether ranks of one node exchange data through shared memory.
     pub(crate) shared_memory: bool,
+    /// `PIOSCOPE_TERMS`: what I/O costs at calibrated places.
+    pub(crate) places: Places,
 }
 
 impl Settings {
@@ -34,7 +38,9 @@ impl Settings {
             Some("off") => false,
             Some(other) => return Err(format!("PIOSCOPE_SHARED_MEMORY: '{other}' (expected on or off)")),
         };
-        Ok(Settings { strategy, hints, shared_memory })
+        let places = value_of(places::VARIABLE).unwrap_or_default();
+        let places = Places::parse(&places).map_err(|error| format!("{}: {error}", places::VARIABLE))?;
+        Ok(Settings { strategy, hints, shared_memory, places })
     }
 }
 
@@ -52,6 +58,7 @@ mod tests {
         assert_eq!(settings.strategy, Strategy::TwoPhase);
         assert!(settings.shared_memory);
         assert_eq!(settings.hints, Hints::default());
+        assert_eq!(settings.places, Places::default());
     }
 
     #[test]
@@ -62,6 +69,7 @@ mod tests {
         assert!(
             with("PIOSCOPE_HINTS", "cb_nodes=0").unwrap_err().starts_with("PIOSCOPE_HINTS: hint cb_nodes")
         );
+        assert!(with("PIOSCOPE_TERMS", "fast@/").unwrap_err().starts_with("PIOSCOPE_TERMS: 'fast'"));
         assert!(with("PIOSCOPE_SHARED_MEMORY", "no").unwrap_err().contains("expected on or off"));
         assert!(!with("PIOSCOPE_SHARED_MEMORY", "off").unwrap().shared_memory);
     }

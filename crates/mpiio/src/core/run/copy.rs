@@ -39,16 +39,6 @@ fn copy_lines(_: &mut [u8], _: &[u8]) -> usize {
     0
 }
 
-/// C libraries copy no more than that without the instruction.
-const SHORT_COPY_BYTES: usize = 1 << 10;
-
-/// Copies `source` to `target`, which is as long: quickly, wherever in their pages they are.
-pub(crate) fn in_short_parts(target: &mut [u8], source: &[u8]) {
-    for (to, from) in target.chunks_mut(SHORT_COPY_BYTES).zip(source.chunks(SHORT_COPY_BYTES)) {
-        to.copy_from_slice(from);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

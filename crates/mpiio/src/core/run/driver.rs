@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use pio_layout::LayoutError;
 use pio_plan::{
-    Access, Action, DataPath, Direction, Event, IoError, Message, Piece, Rank, StateMachine, Via,
+    Access, Action, Choice, DataPath, Direction, Event, IoError, Message, Piece, Rank, StateMachine, Via,
 };
 
 use crate::core::mpi::backoff::Backoff;
@@ -139,6 +139,11 @@ impl<M: StateMachine + ?Sized> Driver<M> {
         }
     }
 
+    /// What its ranks chose, if that was for them to do.
+    pub(crate) fn choice(&self) -> Option<&Choice> {
+        self.machine.choice()
+    }
+
     /// Runs an operation that needs no other rank to its end: bytes moved to or from this rank's memory.
     pub(crate) fn run(&mut self, means: &mut Means) -> Result<u64, IoError> {
         match self.step(means, May::ALL) {
@@ -239,7 +244,7 @@ impl<M: StateMachine + ?Sized> Driver<M> {
             if let (Ok(_), Some(began), Some((trial, bytes))) = (outcome, self.began, self.trial) {
                 channel.paths.took(trial, bytes, began.elapsed());
             }
-            if let Some(choice) = self.machine.choice().filter(|_| self.me.0 == 0) {
+            if let Some(choice) = self.choice().filter(|_| self.me.0 == 0) {
                 channel.tell(choice);
             }
         }

@@ -75,8 +75,8 @@ impl PlainFile {
         let mut done = 0;
         while done < buffer.len() {
             let (at, rest) = (offset + done as u64, &mut buffer[done..]);
-            let moved = if bounce_buffer::is_quicker(at, rest) {
-                bounce_buffer::through(at, rest, |block| self.read_once(at, block))
+            let moved = if bounce_buffer::is_quicker_to_read(at, rest) {
+                bounce_buffer::read(at, rest, |block| self.read_once(at, block))
             } else {
                 self.read_once(at, rest)
             };
@@ -101,19 +101,27 @@ impl PlainFile {
     pub(crate) fn write(&self, offset: u64, buffer: &[u8]) -> Result<u64, IoError> {
         let mut done = 0;
         while done < buffer.len() {
-            let rest = &buffer[done..];
-            // SAFETY: the buffer is ours and so long.
-            let moved = unsafe {
-                libc::pwrite(self.fd, rest.as_ptr().cast(), rest.len(), (offset + done as u64) as libc::off_t)
+            let (at, rest) = (offset + done as u64, &buffer[done..]);
+            let moved = if bounce_buffer::is_quicker_to_write(at, rest) {
+                bounce_buffer::write(at, rest, |block| self.write_once(at, block))
+            } else {
+                self.write_once(at, rest)
             };
-            match check(moved as i64) {
+            match moved {
                 Ok(0) => return Err(IoError { errno: libc::EIO }),
-                Ok(moved) => done += moved as usize,
+                Ok(moved) => done += moved,
                 Err(error) if error.errno == libc::EINTR => {}
                 Err(error) => return Err(error),
             }
         }
         Ok(done as u64)
+    }
+
+    fn write_once(&self, offset: u64, buffer: &[u8]) -> Result<usize, IoError> {
+        // SAFETY: the buffer is ours and so long.
+        let moved =
+            unsafe { libc::pwrite(self.fd, buffer.as_ptr().cast(), buffer.len(), offset as libc::off_t) };
+        check(moved as i64).map(|moved| moved as usize)
     }
 
     /// Waits until nobody else has a lock on any of these bytes, and locks them. Others are all other open files: of

@@ -23,10 +23,14 @@ use crate::core::mpi::recorder::of_tests::calling;
 use crate::core::run::channel_pool::ChannelPool;
 use crate::core::run::queue::Completion;
 use crate::core::storage::mode::Mode;
+use crate::places::Places;
 
 /// Runs it. The step of a rank is the call of the number that [`number_of`] says.
 pub(super) fn run(workload: &Workload, scene: &Scene, place: Place, hints: &Hints) {
-    let settings = Settings { strategy: place.strategy, hints: hints.clone(), shared_memory: true };
+    // Both sides choose by the same knowledge of the machine.
+    let terms = pio_sim::terms(&scene.machine(workload.ranks().div_ceil(place.ranks_per_node)));
+    let places = Places { folders: vec![("/".into(), terms.clone())], servers: Some(terms) };
+    let settings = Settings { strategy: place.strategy, hints: hints.clone(), shared_memory: true, places };
     let world = |members: &Vec<u32>| {
         let nodes: Vec<u32> = members.iter().map(|rank| rank / place.ranks_per_node).collect();
         Arc::new(World::new(&nodes))
@@ -188,7 +192,7 @@ impl Opened {
         etype: u64,
         positions: &Range<u64>,
     ) {
-        let is_split = is_split(call);
+        let is_split = call.begins_split();
         // Programs read what they wrote when it is written, and split operations exclude other collective ones.
         self.wait_for(|one| {
             (direction == Direction::Read && one.direction == Direction::Write)
@@ -220,13 +224,4 @@ impl Opened {
             !one.request.is_complete()
         });
     }
-}
-
-/// Whether it is the first half of a collective call, after which a second half waits.
-fn is_split(call: Call) -> bool {
-    use Call::*;
-    matches!(
-        call,
-        MpiFileReadAllBegin | MpiFileReadAtAllBegin | MpiFileWriteAllBegin | MpiFileWriteAtAllBegin
-    )
 }

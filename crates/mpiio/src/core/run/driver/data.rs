@@ -158,7 +158,7 @@ impl<M: StateMachine + ?Sized> Driver<M> {
                 let (data, _) = channel.sent_and_own(from.0, place, piece.slot(), 0)?;
                 match self.memory.contiguous(start..start + len) {
                     Some(target) => {
-                        copy::in_short_parts(target, data);
+                        pack::move_bytes(target, data);
                         Ok(())
                     }
                     None => self.memory.unpack(start..start + len, data).map_err(out_of_place),

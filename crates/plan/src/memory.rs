@@ -1,0 +1,90 @@
+//! What the automatic choice keeps in mind of a file from one operation to the next.
+
+use crate::access::Direction;
+use crate::strategy::Strategy;
+
+/// After how many operations without a word the ranks describe their accesses anew, at most.
+const LONGEST: u32 = 63;
+
+/// What was chosen for an open file's collective operations under its views in force.
+///
+/// A choice for a strategy without messages is taken again without a word, 3 times, and when it is confirmed 12 times, 48 times,
+/// and so on: programs go on as they began, but what all ranks have together a rank sees only if they tell each other. All
+/// ranks must hold the same: so only operations that end on each rank before its next one begins may be told, and a new view
+/// begins a new memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Memory {
+    /// Of reads and writes.
+    each: [Kept; 2],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Kept {
+    strategy: Option<Strategy>,
+    /// For so many operations more.
+    left: u32,
+    /// For so many it held.
+    held: u32,
+}
+
+impl Memory {
+    /// What the next operation is to do without a word; none if the ranks are to describe their accesses.
+    pub fn recall(&mut self, direction: Direction) -> Option<Strategy> {
+        let kept = &mut self.each[direction as usize];
+        kept.left = kept.left.checked_sub(1)?;
+        kept.strategy
+    }
+
+    /// Takes note of what the ranks chose when they had described their accesses.
+    pub fn learn(&mut self, direction: Direction, chosen: Strategy) {
+        let kept = &mut self.each[direction as usize];
+        *kept = if chosen.sends_messages() {
+            Kept::default()
+        } else {
+            let held = if kept.strategy == Some(chosen) { kept.held * 4 } else { 3 };
+            let held = held.min(LONGEST);
+            Kept { strategy: Some(chosen), left: held, held }
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of so many operations, in which `chosen` would be chosen, those in which ranks describe.
+    fn described(memory: &mut Memory, operations: u32, chosen: Strategy) -> Vec<u32> {
+        let mut described = Vec::new();
+        for operation in 0..operations {
+            match memory.recall(Direction::Write) {
+                Some(strategy) => assert_eq!(strategy, chosen),
+                None => {
+                    described.push(operation);
+                    memory.learn(Direction::Write, chosen);
+                }
+            }
+        }
+        described
+    }
+
+    #[test]
+    fn what_holds_is_asked_ever_less_often() {
+        let mut memory = Memory::default();
+        assert_eq!(described(&mut memory, 200, Strategy::Independent), [0, 4, 17, 66, 130, 194]);
+        assert_eq!(memory.recall(Direction::Read), None);
+    }
+
+    #[test]
+    fn who_exchanges_data_describes() {
+        assert_eq!(described(&mut Memory::default(), 4, Strategy::TwoPhase), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn another_choice_is_tried_anew() {
+        let mut memory = Memory::default();
+        for chosen in [Strategy::List, Strategy::List, Strategy::Sieving] {
+            memory.learn(Direction::Write, chosen);
+        }
+        assert_eq!(described(&mut memory, 5, Strategy::Sieving), [3]);
+    }
+}

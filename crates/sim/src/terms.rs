@@ -1,0 +1,131 @@
+//! What the automatic choice is to know of a machine: the terms of its cost model, from the machine's description.
+
+use pio_machine::{Bandwidth, CallCost, Duration, Machine, Service, Storage};
+use pio_plan::cost::Terms;
+
+/// The terms of the cost model on `machine`, for `Site::terms`: the library is told the same ones of the place where it runs.
+pub fn terms(machine: &Machine) -> Terms {
+    let usual = Terms::MEASURED;
+    let (messages, link) = (&machine.messages, &machine.network.link);
+    let library = machine.mpi_io.as_ref().map(|costs| &costs.pioscope);
+    let call = library.map_or(Duration::ZERO, |library| library.call);
+    let copy = &machine.nodes.copy;
+    let files = Files::of(machine);
+    let write = call.seconds() + files.write.0;
+    // What was measured ends with a write by one of them.
+    let together = library.into_iter().flat_map(|library| &library.together).filter(|one| one.ranks > 1);
+    let together = together.map(|one| (one.ranks, (one.collective.seconds() - write).max(1e-6)));
+    let message = messages.send.seconds() + messages.receive.seconds() + messages.local_latency.seconds();
+    let terms = Terms {
+        message_s: known(message.max(link.latency.seconds()), usual.message_s),
+        network_bytes_per_s: rate(link.bandwidth),
+        copy_bytes_per_s: rate(copy.bandwidth),
+        piece_s: known(
+            library.and_then(|library| library.piece).unwrap_or(copy.piece).seconds(),
+            usual.piece_s,
+        ),
+        extent_s: files.extent_s.unwrap_or(usual.extent_s),
+        read_s: known(files.read.0, usual.read_s),
+        write_s: known(files.write.0, usual.write_s),
+        lock_s: known(files.lock_s, usual.lock_s),
+        read_bytes_per_s: files.read.1,
+        write_bytes_per_s: files.write.1,
+        is_remote: matches!(machine.storage, Storage::Shared(_)),
+        together: together.collect(),
+    };
+    debug_assert_eq!(terms.wrong(), None);
+    terms
+}
+
+/// What is not measured, or takes no time, is as it is where everything was measured: the model divides by it.
+fn known(seconds: f64, usual: f64) -> f64 {
+    if seconds > 0.0 { seconds } else { usual }
+}
+
+fn rate(bandwidth: Bandwidth) -> f64 {
+    bandwidth.bytes_per_second().max(1) as f64
+}
+
+/// What requests take: seconds each, and bytes a second.
+struct Files {
+    read: (f64, f64),
+    write: (f64, f64),
+    lock_s: f64,
+    extent_s: Option<f64>,
+}
+
+/// So long a call's rate counts: an operation's requests are seldom longer.
+const LONG: u64 = 1 << 20;
+
+impl Files {
+    fn of(machine: &Machine) -> Files {
+        let calls = &machine.calls;
+        match &machine.storage {
+            Storage::Local { .. } => {
+                let (write_s, write_rate) = of_call(&calls.write);
+                // Most programs write new files.
+                let write = match calls.new_pages.as_ref().map(of_call) {
+                    Some((new_s, new_rate)) => (write_s + new_s, 1.0 / (1.0 / write_rate + 1.0 / new_rate)),
+                    None => (write_s, write_rate),
+                };
+                // Two calls that move nothing.
+                Files {
+                    read: of_call(&calls.read),
+                    write,
+                    lock_s: 2.0 * calls.seek.seconds(),
+                    extent_s: None,
+                }
+            }
+            Storage::Shared(files) => {
+                let of = |service: &Service, call: &CallCost| {
+                    let (seconds, rate) = of_service(service);
+                    (seconds + call.call.seconds(), rate)
+                };
+                Files {
+                    read: of(&files.read, &calls.read),
+                    write: of(&files.write, &calls.write),
+                    lock_s: 2.0 * files.lock.seconds(),
+                    extent_s: None,
+                }
+            }
+            Storage::Striped { read, write, pieces, .. } => Files {
+                read: of_service(read),
+                write: of_service(write),
+                lock_s: 0.0,
+                extent_s: pieces
+                    .as_ref()
+                    .map(|pieces| pieces.write.seconds())
+                    .filter(|seconds| *seconds > 0.0),
+            },
+            // What an I/O node takes depends on what is inside.
+            Storage::IoNodes { .. } => Files {
+                read: of_call(&calls.read),
+                write: of_call(&calls.write),
+                lock_s: 0.0,
+                extent_s: None,
+            },
+        }
+    }
+}
+
+fn of_service(service: &Service) -> (f64, f64) {
+    (service.request.seconds(), rate(service.bandwidth))
+}
+
+/// A call without bytes, and at which rate longer ones move.
+fn of_call(cost: &CallCost) -> (f64, f64) {
+    (cost.call.seconds(), LONG as f64 / cost.moving(LONG).seconds().max(1e-9))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_machine_has_terms() {
+        for name in Machine::built_in_names() {
+            let machine = Machine::built_in(name).unwrap();
+            assert_eq!(terms(&machine).wrong(), None, "{name}");
+        }
+    }
+}
