@@ -33,6 +33,8 @@ PLACES = ["disk", "memory", "slow", "server", "servers", "nodes2", "nodes4"]
 # Nodes of the places that are clusters; their links and file system.
 NODES = {"slow": 1, "nodes2": 2, "nodes4": 4}
 CLUSTER = ["--link", "400mbit", "--burst", "4kb", "--latency", "200 us", "--bandwidth", "50 MB/s", "--total-bandwidth", "100 MB/s"]
+# Times that a program writes. With fewer, one run differs from the next by more than is to be told.
+STEPS = 12
 SMALL = {"programs": ["bt-io", "small"], "ranks": [2, 4], "places": ["disk"], "runs": 1}
 # As the tool's issue of a number of seconds: "1.2 s", "3 min", "250.1 ms".
 UNITS = {"h": 3600, "min": 60, "s": 1, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9}
@@ -226,10 +228,10 @@ class Lab:
 
     def program(self, name, data):
         if name in KERNELS:
-            return [self.kernels, name, "--folder", data]
+            return [self.kernels, name, "--steps", STEPS, "--folder", data]
         if name == "collapse":
-            return [COLLAPSE, "--mesh", "48x48x48", "--iterations", 6, "--dump-every", 2, "--output", data]
-        return [self.patterns, "--pattern", name, "--repeat", 3, "--file", data / "patterns.dat"]
+            return [COLLAPSE, "--mesh", "48x48x48", "--iterations", STEPS, "--dump-every", 2, "--output", data]
+        return [self.patterns, "--pattern", name, "--repeat", STEPS, "--file", data / "patterns.dat"]
 
 
 def seconds(text):

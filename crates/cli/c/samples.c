@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BLOCK = 1 << 20, BLOCKS = 3, RECORD = 384, RECORDS = 256, PIECE = 2048, PIECES = 128, ROUNDS = 4, STEPS = 6 };
+enum { BLOCK = 1 << 20, BLOCKS = 8, RECORD = 384, RECORDS = 1024, PIECE = 2048, PIECES = 128, ROUNDS = 16, STEPS = 16 };
 
 static int rank, ranks;
 static char *memory; /* of a block */

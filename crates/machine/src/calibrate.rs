@@ -48,8 +48,6 @@ const PART_OF_A_PAGE: usize = PAGE / 2;
 const SMALL_CALLS: u64 = 20_000;
 const SMALL_BYTES: usize = 8;
 const PAGE: usize = 4096;
-/// Bytes of a processor's cache line.
-const LINE: usize = 64;
 /// Bytes off its place in a page: where most C libraries put large memory, so that reads from whole pages meet it.
 const ASKEW: usize = 16;
 const LEAST_ASKEW: f64 = 0.5;
@@ -149,7 +147,7 @@ impl Machine {
          calls.resize: a small file is cut and made larger again.\n\
          calls.sync: fsync after writes of 4 KiB, 1 MiB and 16 MiB.\n\
          calls: calls of 8 bytes, 64 KiB, 1 MiB and 16 MiB one after the other on a file in the page cache, each from and to\n\
-         the same memory, which is aligned to cache lines; the disk behind it is not measured.\n\
+         the same memory, which begins with a page; the disk behind it is not measured.\n\
          calls.new-pages: what writes of half a page, 64 KiB, 1 MiB and 16 MiB to an empty file take beyond that; those of half\n\
          a page on up to four cores at once.\n\
          calls.askew: what reads of 64 KiB take longer whose memory is 16 bytes further into a page than their place in the file.\n\
@@ -469,9 +467,9 @@ struct Accesses {
 
 fn measure_calls(path: &Path, cores: u32, spreads: &mut Spreads) -> io::Result<(Duration, Accesses)> {
     let writers = cores.min(MOST_WRITERS) as usize;
-    let mut memory = vec![1_u8; LARGE + LINE + ASKEW];
-    let begin = memory.as_ptr().align_offset(LINE);
-    let memory = &mut memory[begin..begin + LARGE + ASKEW];
+    let mut memory = vec![1_u8; LARGE + PAGE];
+    let begin = memory.as_ptr().align_offset(PAGE);
+    let memory = &mut memory[begin..begin + LARGE];
     let (mut seeks, mut askew) = (Vec::new(), Vec::new());
     let (mut reads, mut writes, mut new_pages) = (BySize::default(), BySize::default(), BySize::default());
     for _ in 0..RUNS {

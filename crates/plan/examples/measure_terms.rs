@@ -92,6 +92,7 @@ fn main() -> Outcome<()> {
         read_bytes_per_s: large / reading,
         write_bytes_per_s: large / writing,
         is_remote: false,
+        turn_s: Terms::MEASURED.turn_s,
         together: Vec::new(),
     };
     println!("{terms:#?}");

@@ -15,6 +15,9 @@ pub fn terms(machine: &Machine) -> Terms {
     // What was measured ends with a write by one of them.
     let together = library.into_iter().flat_map(|library| &library.together).filter(|one| one.ranks > 1);
     let together = together.map(|one| (one.ranks, (one.collective.seconds() - write).max(1e-6)));
+    // Who yields lets the next go at once.
+    let yields = machine.mpi_io.as_ref().is_some_and(|costs| !costs.spins);
+    let turn = if yields { machine.nodes.switch } else { machine.nodes.quantum };
     let message = messages.send.seconds() + messages.receive.seconds() + messages.local_latency.seconds();
     let terms = Terms {
         message_s: known(message.max(link.latency.seconds()), usual.message_s),
@@ -31,6 +34,7 @@ pub fn terms(machine: &Machine) -> Terms {
         read_bytes_per_s: files.read.1,
         write_bytes_per_s: files.write.1,
         is_remote: matches!(machine.storage, Storage::Shared(_)),
+        turn_s: known(turn.seconds(), usual.turn_s),
         together: together.collect(),
     };
     debug_assert_eq!(terms.wrong(), None);

@@ -193,7 +193,7 @@ impl Sum<'_> {
         let operation = self.operation;
         let ranks = u64::from(operation.ranks);
         if describes && !self.setting.described {
-            self.add(Part::Describe, self.terms.talk_s(operation.ranks));
+            self.add(Part::Describe, self.terms.talk_s(operation.ranks, self.setting.processors));
             self.wire(ranks.saturating_mul(ranks - 1).saturating_mul(REQUEST_BYTES));
         }
         if is_direct(operation, self.setting.strips_are_known) {
@@ -204,7 +204,7 @@ impl Sum<'_> {
         let rounds = domain.div_ceil(self.setting.collective_buffer).max(1);
         // Of what a rank has, and of what an aggregator takes, the part that is not its own.
         let others = (ranks - 1) as f64 / ranks as f64;
-        let messages = rounds as f64 * self.terms.talk_s(operation.ranks);
+        let messages = rounds as f64 * self.terms.talk_s(operation.ranks, self.setting.processors);
         if self.setting.shared_memory {
             // Every rank puts its own pieces in place, or picks them out: there is no other way for them to go.
             self.arrange(u64::from(operation.busy), operation.most_pieces, operation.most_bytes);

@@ -28,15 +28,18 @@ pub struct Terms {
     pub write_bytes_per_s: f64,
     /// Whether requests to the file system pass without a processor: its nodes share it, and wait for its answers.
     pub is_remote: bool,
-    /// Seconds that so many ranks of a node take to say a few bytes to each other and to write once, if that was measured; by
-    /// ranks, ascending.
+    /// Seconds until a rank that others wait for has its processor, for each rank that goes before it: where ranks outnumber
+    /// processors, one after the other computes, or looks whether others have come, for as long as it may.
+    pub turn_s: f64,
+    /// Seconds that so many ranks of a node take to say a few bytes to each other, all at it, if that was measured; by ranks,
+    /// ascending.
     pub together: Vec<(u32, f64)>,
 }
 
 /// Of the terms that are numbers: the name, and where it is.
 type Named = (&'static str, fn(&mut Terms) -> &mut f64);
 
-const NUMBERS: [Named; 10] = [
+const NUMBERS: [Named; 11] = [
     ("message", |terms| &mut terms.message_s),
     ("network", |terms| &mut terms.network_bytes_per_s),
     ("copy", |terms| &mut terms.copy_bytes_per_s),
@@ -47,6 +50,7 @@ const NUMBERS: [Named; 10] = [
     ("lock", |terms| &mut terms.lock_s),
     ("read-rate", |terms| &mut terms.read_bytes_per_s),
     ("write-rate", |terms| &mut terms.write_bytes_per_s),
+    ("turn", |terms| &mut terms.turn_s),
 ];
 const REMOTE: &str = "remote";
 const TOGETHER: &str = "together";
@@ -54,7 +58,7 @@ const TOGETHER: &str = "together";
 impl Terms {
     /// A virtual machine with two processors of 2026, files in its memory, ranks and servers on it and connected by
     /// sockets: the best of nine runs of `cargo run --release -p pio-plan --example measure_terms /dev/shm`, as other
-    /// work on the machine only adds to times; two digits. They hold where nobody calibrated.
+    /// work on the machine only adds to times; two digits. A turn is Linux's tick. They hold where nobody calibrated.
     pub const MEASURED: Terms = Terms {
         message_s: 5.4e-6,
         network_bytes_per_s: 5.4e9,
@@ -67,12 +71,19 @@ impl Terms {
         read_bytes_per_s: 13e9,
         write_bytes_per_s: 10e9,
         is_remote: false,
+        turn_s: 4e-3,
         together: Vec::new(),
     };
 
-    /// Seconds that so many ranks take to say a few bytes to each other: on the line between the next fewer and the next more
-    /// that were measured; with more, in proportion.
-    pub fn talk_s(&self, ranks: u32) -> f64 {
+    /// Seconds that so many ranks take on so many processors until each has heard of each: what is measured of ranks that are all
+    /// at it, and the turns of those that go before the last.
+    pub fn talk_s(&self, ranks: u32, processors: u32) -> f64 {
+        let before = (f64::from(ranks) / f64::from(processors.max(1)) - 1.0).max(0.0);
+        self.saying_s(ranks) + before * self.turn_s
+    }
+
+    /// On the line between the next fewer ranks and the next more that were measured; with more, in proportion.
+    fn saying_s(&self, ranks: u32) -> f64 {
         let others = f64::from(ranks.saturating_sub(1));
         let above = self.together.iter().find(|(measured, _)| *measured >= ranks);
         let below = self.together.iter().rev().find(|(measured, _)| *measured <= ranks);
@@ -184,8 +195,10 @@ mod tests {
     #[test]
     fn more_ranks_talk_longer() {
         let terms = Terms { together: vec![(2, 1.0), (4, 3.0), (8, 11.0)], ..Terms::MEASURED };
-        let times = [1, 2, 3, 4, 6, 8, 15].map(|ranks| terms.talk_s(ranks));
+        let times = [1, 2, 3, 4, 6, 8, 15].map(|ranks| terms.talk_s(ranks, ranks));
         assert_eq!(times, [0.0, 1.0, 2.0, 3.0, 7.0, 11.0, 22.0]);
-        assert_eq!(Terms::MEASURED.talk_s(3), 2.0 * Terms::MEASURED.message_s);
+        assert_eq!(Terms::MEASURED.talk_s(3, 3), 2.0 * Terms::MEASURED.message_s);
+        let terms = Terms { turn_s: 5.0, ..terms };
+        assert_eq!([2, 4, 8].map(|processors| terms.talk_s(8, processors)), [26.0, 16.0, 11.0]);
     }
 }
