@@ -203,6 +203,8 @@ pub(crate) struct Transfer {
     pub(crate) new_bytes: u64,
     /// Bytes of the operation's data moved so far.
     pub(crate) moved: u64,
+    /// Where in its page its memory begins.
+    pub(crate) memory_at: u64,
     pub(crate) file: u32,
     /// The handle that the program opened.
     pub(crate) opened: HandleId,

@@ -188,6 +188,7 @@ impl Engine<'_> {
             let access = Access { view: access.view.clone(), positions };
             Some(Requests::Scattered(direction, Some(Scattered { access, naming })))
         };
+        let is_buffered = matches!(io, Io::Window { .. } | Io::WriteParts { .. } | Io::FillAndWrite { .. });
         let requests = match io {
             Io::List { direction, positions } => scattered(direction, positions, Naming::List),
             Io::Ship { direction, positions } => scattered(direction, positions, Naming::View),
@@ -212,7 +213,7 @@ impl Engine<'_> {
         };
         let Some(requests) = requests else { return };
         let (What::Access { handle, .. } | What::Request { handle, .. }) = self.step(rank) else { return };
-        self.transfer(rank, *handle, None, requests);
+        self.transfer(rank, *handle, None, requests, is_buffered);
     }
 
     /// What it costs to move a piece between a collective buffer, where it is scattered, and one contiguous run.

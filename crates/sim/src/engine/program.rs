@@ -102,7 +102,7 @@ impl<'a> Engine<'a> {
             What::Request { handle, call, direction, offset, bytes } => {
                 let extents = View::contiguous(*offset).extents(0..*bytes);
                 let requests = Requests::Extents(*direction, extents);
-                self.transfer(rank, *handle, Some(*call), requests);
+                self.transfer(rank, *handle, Some(*call), requests, false);
             }
             What::Broadcast { root, .. } => self.begin_broadcast(rank, *root),
             What::Rendezvous => self.begin_rendezvous(),

@@ -26,9 +26,20 @@ const PAGE: u64 = 4096;
 const ASKEW: std::ops::Range<u64> = 1..32;
 
 impl Engine<'_> {
-    pub(super) fn transfer(&mut self, rank: u32, handle: HandleId, call: Option<Call>, requests: Requests) {
+    /// A rank begins requests. `is_buffered`: from or to a buffer of the MPI-IO library.
+    pub(super) fn transfer(
+        &mut self,
+        rank: u32,
+        handle: HandleId,
+        call: Option<Call>,
+        requests: Requests,
+        is_buffered: bool,
+    ) {
         let file = self.workload.handles[handle.index()].file;
         let physical = call.is_none();
+        // Pioscope's buffers begin with a page; those of others are large memory, as programs have it.
+        let is_aligned = is_buffered && !Strategy::OWN.contains(&self.strategy);
+        let memory_at = if is_aligned { 0 } else { LARGE_MEMORY_AT };
         self.processes[rank as usize].transfer = Some(Transfer {
             requests,
             current: None,
@@ -39,6 +50,7 @@ impl Engine<'_> {
             asked_bytes: 0,
             new_bytes: 0,
             moved: 0,
+            memory_at,
             file,
             opened: handle,
             handle: self.physical[handle.index()],
@@ -109,7 +121,7 @@ impl Engine<'_> {
     }
 
     /// What a request takes longer for where its memory is. Nobody recorded that; large memory is where most C libraries put it.
-    /// Pioscope's own library gets round it.
+    /// Pioscope's own library copies it once more instead.
     fn askew_time(&self, rank: u32) -> Duration {
         let (Some(askew), Some(transfer)) =
             (self.machine.calls.askew, &self.processes[rank as usize].transfer)
@@ -117,17 +129,21 @@ impl Engine<'_> {
             return Duration::ZERO;
         };
         let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return Duration::ZERO };
-        let is_own = transfer.call.is_some() || Strategy::OWN.contains(&self.strategy);
-        let is_large = transfer.moved.saturating_add(bytes) >= LARGE_MEMORY_BYTES;
-        let memory = LARGE_MEMORY_AT.wrapping_add(transfer.moved);
+        let of_step = match self.step(rank) {
+            What::Access { positions, .. } => positions.end - positions.start,
+            What::Request { bytes, .. } => *bytes,
+            _ => 0,
+        };
+        let memory = transfer.memory_at.wrapping_add(transfer.moved);
         let beyond = match direction {
             Direction::Read => memory.wrapping_sub(offset),
             Direction::Write => offset.wrapping_sub(memory),
         };
-        if is_own && is_large && ASKEW.contains(&(beyond % PAGE)) {
-            askew.time_of(bytes)
-        } else {
-            Duration::ZERO
+        let is_pioscope = transfer.call.is_none() && !Strategy::OWN.contains(&self.strategy);
+        match of_step >= LARGE_MEMORY_BYTES && ASKEW.contains(&(beyond % PAGE)) {
+            true if is_pioscope => self.machine.nodes.copy.bandwidth.time_of(bytes),
+            true => askew.time_of(bytes),
+            false => Duration::ZERO,
         }
     }
 

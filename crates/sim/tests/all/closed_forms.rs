@@ -387,6 +387,32 @@ fn pages_that_are_new_cost_more_than_those_that_are_not() {
 }
 
 #[test]
+fn requests_cost_more_whose_memory_is_a_little_before_or_behind_their_place() {
+    let machine = shared_core("askew = \"1 GB/s\"\n", "");
+    // Large memory begins 16 bytes into a page.
+    let askew = |direction: Direction, offset: u64, bytes: u64| {
+        let time = nanoseconds(&machine, vec![vec![request(0, direction, offset, bytes)]]);
+        let usual = nanoseconds(&shared_core("", ""), vec![vec![request(0, direction, offset, bytes)]]);
+        time - usual
+    };
+    let (page, large) = (4096, 200_000);
+    for (offset, write, read) in [
+        (0, 0, large),
+        (15, 0, large),
+        (16, 0, 0),
+        (17, large, 0),
+        (47, large, 0),
+        (48, 0, 0),
+        (page - 15, 0, large),
+        (page - 16, 0, 0),
+    ] {
+        assert_eq!(askew(Direction::Write, offset, large), write, "write at {offset}");
+        assert_eq!(askew(Direction::Read, offset, large), read, "read at {offset}");
+    }
+    assert_eq!(askew(Direction::Write, 24, 100_000), 0, "small memory may be anywhere");
+}
+
+#[test]
 fn files_that_a_program_writes_first_are_made_by_it() {
     let time = |calls: &str, direction| {
         let (open, close) = (What::Open(HandleId(0)), What::Close(HandleId(0)));
