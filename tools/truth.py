@@ -17,6 +17,7 @@ import statistics
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from measured import page
@@ -68,7 +69,9 @@ def main():
         return
     known = (case for place in arguments.places for mpi in OWN for case in cases(arguments, place, mpi))
     measured = [case for case in known if case.is_measured()]
-    found = [(case, case.predict(pioscope(arguments.profile))) for case in measured]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as side_by_side:
+        predicted = side_by_side.map(lambda case: case.predict(pioscope(arguments.profile)), measured)
+        found = list(zip(measured, predicted))
     with page("truth", wanted=arguments.write):
         report(found)
 

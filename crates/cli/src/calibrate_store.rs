@@ -7,7 +7,9 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::Result;
-use pio_machine::{Bandwidth, CallCost, Duration, IoNodePlacement, IoNodes, Link, Machine, Service, Storage};
+use pio_machine::{
+    Bandwidth, CallCost, Duration, IoNodePlacement, IoNodes, Link, Machine, Service, Spreads, Storage,
+};
 use pio_store::client::{Mode, Options, Store, StoreFile, StripingHints};
 use pio_store::transport::Transport;
 use rustix::time::{ClockId, clock_gettime};
@@ -38,14 +40,13 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     storage.io.shares-cores: whether all servers can be reached through the memory of this machine. Then requests of 8 bytes\n\
     cost what they do where more clients than cores make them; storage.io.wake: what one takes longer that is alone.\n\
     calls.sync: syncs of a file on the store after writes of 8 bytes, 1 MiB and 16 MiB; closing syncs, too. calls.new-pages:\n\
-    there, too, with shares-cores. What stands behind the lines of calls.read, write, sync and new-pages is of files on\n\
-    this machine.";
+    there, too, with shares-cores.";
 
 /// Puts the files of a measured machine on the servers of the store that a file describes.
 ///
 /// # Errors
 /// If a server cannot be reached, or does not do what it is asked.
-pub(crate) fn measure(machine: &mut Machine, description: &Path) -> Result<()> {
+pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description: &Path) -> Result<()> {
     let store = &Store::connect(description)?;
     let path = format!(".pioscope-calibrate-{}", std::process::id());
     let mode = Mode { create: true, exclusive: true };
@@ -70,6 +71,11 @@ pub(crate) fn measure(machine: &mut Machine, description: &Path) -> Result<()> {
         machine.calls.new_pages = Some(new_pages(store, &path)?);
     }
     (machine.calls.write, machine.calls.read) = (write.own(), read.own());
+    // What is known of these is of files on this machine.
+    machine.calls.askew = None;
+    ["calls.read", "calls.write", "calls.sync", "calls.new-pages", "calls.askew"]
+        .into_iter()
+        .for_each(|key| spreads.forget(key));
     let link = Some(&machine.network.link).filter(|_| machine.nodes.count > 1);
     let (write, read) = (write.of_server(link), read.of_server(link));
     machine.source.push_str(&format!(", on {} servers of a store", store.servers()));

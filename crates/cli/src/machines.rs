@@ -147,7 +147,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             }
             if let Some(store) = &store {
                 working.now("writing to and reading from the I/O servers");
-                calibrate_store::measure(&mut machine, store)?;
+                calibrate_store::measure(&mut machine, &mut spreads, store)?;
                 how.push_str(calibrate_store::HOW_MEASURED);
             }
             let store = store.map(|store| store.canonicalize()).transpose()?;

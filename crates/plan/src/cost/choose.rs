@@ -12,11 +12,18 @@ pub fn possible(operation: &Operation, setting: &Setting, terms: &Terms) -> Vec<
     Strategy::ALL.into_iter().filter_map(|strategy| estimate(strategy, operation, setting, terms)).collect()
 }
 
-/// The cheapest strategy; of several, the first of [`Strategy::ALL`], where the simpler ones come first. The reason
-/// tells what it takes, what takes longest in it, and how much longer the others would take.
+/// What ranks wait for those that come late is not known beforehand. So they exchange data only if they would be so many times as
+/// fast as each for itself: who is on his own waits for nobody.
+const WORTH_AN_EXCHANGE: f64 = 2.0;
+
+/// The cheapest strategy; of several, the first of [`Strategy::ALL`], where the simpler ones come first. One in which ranks
+/// exchange data must be cheaper by far: [`WORTH_AN_EXCHANGE`]. The reason tells what it takes, what takes longest in it, and how much
+/// longer the others would take.
 pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice {
     let estimates = possible(operation, setting, terms);
-    let cheapest = estimates.iter().min_by(|one, two| one.seconds().total_cmp(&two.seconds()));
+    let expected =
+        |one: &Estimate| one.seconds() * if one.strategy.sends_messages() { WORTH_AN_EXCHANGE } else { 1.0 };
+    let cheapest = estimates.iter().min_by(|one, two| expected(one).total_cmp(&expected(two)));
     // Independent I/O can always be used: there is always one.
     let Some(best) = cheapest else {
         return Choice { strategy: Strategy::Independent, reason: "nothing else can be used".to_owned() };
