@@ -111,6 +111,7 @@ fn twins(
     let data = data.to_str().unwrap();
     let job = mpiexec(mpi, ranks);
     let mut words = vec!["apply", "-s", strategy.name(), "--hints", HINTS, "--record", &trace];
+    words.extend(["--machine", "node.toml"]);
     words.extend(store.iter().flat_map(|store| ["--store", store]));
     words.push("--");
     words.extend(job.iter().map(String::as_str).chain(["./twins", data, block]));

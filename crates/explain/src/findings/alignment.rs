@@ -19,10 +19,10 @@ use super::{Context, Finding, Kind};
 
 /// A write waited for a fetch if it took this part of one more than its bytes would by themselves …
 const OF_A_FETCH: f64 = 0.5;
-/// … and writes of a file do so by their edges if one in so many of those that may does: pages are fetched one by one, so
-/// that nearly all wait if none was in memory. Of writes to a new file some wait as well: for memory, or until what was
-/// written before is on the device.
-const ONE_IN: u64 = 2;
+/// … and writes of a file do so by their edges if this part of those that may does: pages are fetched one by one, so that
+/// nearly all wait if none was in memory. Of writes to a new file some wait as well: for memory, or until what was written
+/// before is on the device.
+const OF_WRITES: f64 = 0.4;
 /// Fetches compete with what the job itself writes behind: they may take so many times what they take on an idle device.
 const BUSY: f64 = 4.0;
 
@@ -48,7 +48,7 @@ impl Edges {
         let waits = waited_ns >= part_ns * OF_A_FETCH;
         self.fresh += 1;
         self.waited += u64::from(waits);
-        let fetches = waits && self.waited.saturating_mul(ONE_IN) >= self.fresh;
+        let fetches = waits && self.waited as f64 >= self.fresh as f64 * OF_WRITES;
         self.fetched += if fetches { pages } else { 0 };
         fetches
     }
