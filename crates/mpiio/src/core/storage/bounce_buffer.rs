@@ -68,12 +68,12 @@ fn has_quirk() -> bool {
     false
 }
 
-/// Whether to read from this offset of a file by [`read`] instead of straight into `buffer`.
+/// Whether to read from this offset of a file by [`read()`] instead of straight into `buffer`.
 pub(crate) fn is_quicker_to_read(offset: u64, buffer: &[u8]) -> bool {
     is_quicker((buffer.as_ptr() as u64).wrapping_sub(offset), buffer.len())
 }
 
-/// Whether to write to this offset of a file by [`write`] instead of straight from `buffer`.
+/// Whether to write to this offset of a file by [`write()`] instead of straight from `buffer`.
 pub(crate) fn is_quicker_to_write(offset: u64, buffer: &[u8]) -> bool {
     is_quicker(offset.wrapping_sub(buffer.as_ptr() as u64), buffer.len())
 }
