@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BLOCK = 1 << 20, BLOCKS = 8, RECORD = 384, RECORDS = 1024, PIECE = 2048, PIECES = 128, ROUNDS = 16, STEPS = 16 };
+enum { BLOCK = 1 << 20, BLOCKS = 6, RECORD = 384, RECORDS = 512, PIECE = 2048, PIECES = 128, ROUNDS = 10, STEPS = 12 };
 
 static int rank, ranks;
 static char *memory; /* of a block */
