@@ -13,7 +13,7 @@ pub fn possible(operation: &Operation, setting: &Setting, terms: &Terms) -> Vec<
 }
 
 /// What ranks wait for those that come late is not known beforehand. So they exchange data only if they would be so many times as
-/// fast as each for itself: who is on his own waits for nobody.
+/// fast as each for itself: a rank on its own waits for nobody.
 const WORTH_AN_EXCHANGE: f64 = 2.0;
 
 /// The cheapest strategy; of several, the first of [`Strategy::ALL`], where the simpler ones come first. One in which ranks
