@@ -115,10 +115,9 @@ pub(crate) fn kept() -> Vec<PathBuf> {
 
 /// The folders below which files are on a place that was calibrated, and its description. One that cannot be read is none.
 pub(crate) fn calibrated_folders() -> Vec<(PathBuf, Machine)> {
-    let Ok(folder) = folder_of_host() else { return Vec::new() };
     let of = |mount: String| {
-        let machine = Machine::load(&folder.join(format!("{}.toml", name_of(&mount)))).ok()?;
-        Some((mount.into(), machine))
+        let here = Here { name: name_of(&mount), options: String::new() };
+        Some((mount.into(), here.load().ok()?))
     };
     mounts().into_iter().collect::<BTreeSet<_>>().into_iter().filter_map(of).collect()
 }

@@ -275,20 +275,26 @@ macro_rules! by_piece_size {
     };
 }
 
+/// Whether a place to copy to is 1 to 31 bytes further into its page than that to copy from: some processors' block copies then
+/// move bytes one by one. A place is an address, or an offset of a file that is in memory by pages.
+#[inline]
+pub fn is_askew(target: u64, source: u64) -> bool {
+    const PAGE: u64 = 4096;
+    (1..32).contains(&(target.wrapping_sub(source) % PAGE))
+}
+
 /// Copies `source` to `target`, which is as long, quickly wherever in their pages they are.
 ///
 /// C libraries move more than two kilobytes with one string instruction, at which some processors are twelve times slower if the
-/// target is 1 to 31 bytes further into its page than the source: then they are moved in shorter parts.
+/// target [is askew](is_askew): then they are moved in shorter parts.
 ///
 /// # Panics
 /// If it is not as long.
 #[inline]
 pub fn move_bytes(target: &mut [u8], source: &[u8]) {
     const SHORT_BYTES: usize = 1 << 10;
-    const PAGE: usize = 4096;
-    const SLOW: std::ops::Range<usize> = 1..32;
-    let beyond = target.as_ptr().addr().wrapping_sub(source.as_ptr().addr()) % PAGE;
-    if source.len() <= SHORT_BYTES || !SLOW.contains(&beyond) {
+    let (to, from) = (target.as_ptr().addr() as u64, source.as_ptr().addr() as u64);
+    if source.len() <= SHORT_BYTES || !is_askew(to, from) {
         return target.copy_from_slice(source);
     }
     for (to, from) in target.chunks_mut(SHORT_BYTES).zip(source.chunks(SHORT_BYTES)) {

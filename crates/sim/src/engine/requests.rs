@@ -1,6 +1,7 @@
 //! Requests to the file system: to servers and back, and to the directory.
 
 use pio_layout::View;
+use pio_layout::pack::is_askew;
 use pio_machine::{Duration, Storage};
 use pio_plan::{Access, Direction, Event as PlanEvent, Strategy};
 use pio_protocol::client::{Exchange, Naming};
@@ -21,9 +22,6 @@ use crate::workload::What;
 const LARGE_MEMORY_BYTES: u64 = 128 << 10;
 /// … the first of which begins with so many bytes of its own.
 const LARGE_MEMORY_AT: u64 = 16;
-const PAGE: u64 = 4096;
-/// How far a target is beyond its source, modulo the page, where some processors are slow: see `calls.askew`.
-const ASKEW: std::ops::Range<u64> = 1..32;
 
 impl Engine<'_> {
     /// A rank begins requests. `is_buffered`: from or to a buffer of the MPI-IO library.
@@ -135,16 +133,15 @@ impl Engine<'_> {
             _ => 0,
         };
         let memory = transfer.memory_at.wrapping_add(transfer.moved);
-        let beyond = match direction {
-            Direction::Read => memory.wrapping_sub(offset),
-            Direction::Write => offset.wrapping_sub(memory),
+        let (target, source) = match direction {
+            Direction::Read => (memory, offset),
+            Direction::Write => (offset, memory),
         };
-        let is_pioscope = transfer.call.is_none() && !Strategy::OWN.contains(&self.strategy);
-        match of_step >= LARGE_MEMORY_BYTES && ASKEW.contains(&(beyond % PAGE)) {
-            true if is_pioscope => self.machine.nodes.copy.bandwidth.time_of(bytes),
-            true => askew.time_of(bytes),
-            false => Duration::ZERO,
+        if of_step < LARGE_MEMORY_BYTES || !is_askew(target, source) {
+            return Duration::ZERO;
         }
+        let is_pioscope = transfer.call.is_none() && !Strategy::OWN.contains(&self.strategy);
+        if is_pioscope { self.machine.nodes.copy.bandwidth.time_of(bytes) } else { askew.time_of(bytes) }
     }
 
     /// The pages of a request are touched, and if it is a write must go to the device when the file is synced. Bytes of those

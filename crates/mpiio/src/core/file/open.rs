@@ -86,7 +86,8 @@ impl Opened {
             beside.into(),
             unique_number(),
             places.checksum(),
-            places.number_of(name, on_servers),
+            // Rank 0's counts: the others need not ask the file system where they are.
+            if first { places.number_of(name, on_servers) } else { 0 },
             a,
             b,
             c,

@@ -9,9 +9,9 @@
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
+use pio_layout::pack::is_askew;
+
 const PAGE: u64 = 4096;
-/// How far the target is then beyond the source, modulo the page.
-const SLOW: std::ops::Range<u64> = 1..32;
 /// What shorter requests could save is less than a tenth of a call.
 const LEAST_BYTES: usize = 128;
 /// At a time: stays in a second-level cache.
@@ -70,17 +70,16 @@ fn has_quirk() -> bool {
 
 /// Whether to read from this offset of a file by [`read()`] instead of straight into `buffer`.
 pub(crate) fn is_quicker_to_read(offset: u64, buffer: &[u8]) -> bool {
-    is_quicker((buffer.as_ptr() as u64).wrapping_sub(offset), buffer.len())
+    is_quicker(buffer.as_ptr() as u64, offset, buffer.len())
 }
 
 /// Whether to write to this offset of a file by [`write()`] instead of straight from `buffer`.
 pub(crate) fn is_quicker_to_write(offset: u64, buffer: &[u8]) -> bool {
-    is_quicker(offset.wrapping_sub(buffer.as_ptr() as u64), buffer.len())
+    is_quicker(offset, buffer.as_ptr() as u64, buffer.len())
 }
 
-/// `beyond`: how far the target is beyond the source.
-fn is_quicker(beyond: u64, len: usize) -> bool {
-    len >= LEAST_BYTES && SLOW.contains(&(beyond % PAGE)) && *HAS_QUIRK
+fn is_quicker(target: u64, source: u64, len: usize) -> bool {
+    len >= LEAST_BYTES && is_askew(target, source) && *HAS_QUIRK
 }
 
 /// Lets `read` fill the first bytes of a block from this offset, and copies them to the front of `buffer`; says what
@@ -130,7 +129,7 @@ mod tests {
             buffer.fill(0);
             let moved = read::<()>(offset, &mut buffer, |block| {
                 assert_eq!(block.len(), BLOCK_BYTES);
-                assert!(!SLOW.contains(&((block.as_ptr() as u64).wrapping_sub(offset) % PAGE)));
+                assert!(!is_askew(block.as_ptr() as u64, offset));
                 block[..5].copy_from_slice(b"hello");
                 Ok(5)
             });
@@ -146,7 +145,7 @@ mod tests {
         for offset in [0, 24, 4090, 123_456_789] {
             let moved = write::<()>(offset, &buffer, |block| {
                 assert_eq!(block, &buffer[..BLOCK_BYTES]);
-                assert!(!SLOW.contains(&(offset.wrapping_sub(block.as_ptr() as u64) % PAGE)));
+                assert!(!is_askew(offset, block.as_ptr() as u64));
                 Ok(5)
             });
             assert_eq!(moved, Ok(5));
