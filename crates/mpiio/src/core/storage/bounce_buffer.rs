@@ -14,8 +14,8 @@ use pio_layout::pack::is_askew;
 const PAGE: u64 = 4096;
 /// What shorter requests could save is less than a tenth of a call.
 const LEAST_BYTES: usize = 128;
-/// At a time: stays in a second-level cache.
-const BLOCK_BYTES: usize = 256 << 10;
+/// At a time: as large as a collective buffer is, so that a request stays one. Smaller ones are no quicker.
+const MOST_BYTES: usize = 16 << 20;
 
 /// Whether the processor is one of these.
 static HAS_QUIRK: LazyLock<bool> = LazyLock::new(has_quirk);
@@ -112,9 +112,12 @@ pub(crate) fn write<E>(
 /// With a block for the first of so many bytes, half a page away from both their places in the file and in memory.
 fn through<T>(offset: u64, len: usize, work: impl FnOnce(&mut [u8]) -> T) -> T {
     BLOCK.with_borrow_mut(|block| {
-        block.resize(BLOCK_BYTES + PAGE as usize, 0);
+        let len = len.min(MOST_BYTES);
+        if block.len() < len + PAGE as usize {
+            block.resize(len + PAGE as usize, 0);
+        }
         let start = (offset + PAGE / 2).wrapping_sub(block.as_ptr() as u64) % PAGE;
-        work(&mut block[start as usize..][..len.min(BLOCK_BYTES)])
+        work(&mut block[start as usize..][..len])
     })
 }
 
@@ -124,11 +127,11 @@ mod tests {
 
     #[test]
     fn a_block_at_a_time_lands_in_front_and_far_from_the_slow_places() {
-        let mut buffer = vec![0; BLOCK_BYTES + 100];
+        let mut buffer = vec![0; MOST_BYTES + 100];
         for offset in [0, 16, 4090, 123_456_789] {
             buffer.fill(0);
             let moved = read::<()>(offset, &mut buffer, |block| {
-                assert_eq!(block.len(), BLOCK_BYTES);
+                assert_eq!(block.len(), MOST_BYTES);
                 assert!(!is_askew(block.as_ptr() as u64, offset));
                 block[..5].copy_from_slice(b"hello");
                 Ok(5)
@@ -141,10 +144,10 @@ mod tests {
 
     #[test]
     fn a_block_at_a_time_is_written_from_far_away() {
-        let buffer: Vec<u8> = (0..BLOCK_BYTES + 100).map(|i| (i % 251) as u8).collect();
+        let buffer: Vec<u8> = (0..MOST_BYTES + 100).map(|i| (i % 251) as u8).collect();
         for offset in [0, 24, 4090, 123_456_789] {
             let moved = write::<()>(offset, &buffer, |block| {
-                assert_eq!(block, &buffer[..BLOCK_BYTES]);
+                assert_eq!(block, &buffer[..MOST_BYTES]);
                 assert!(!is_askew(offset, block.as_ptr() as u64));
                 Ok(5)
             });
