@@ -247,49 +247,69 @@ def error(found):
 
 
 def report(found):
-    """Errors by group, and what the strategy that was predicted best costs beside the really best."""
+    """Errors by group, what was chosen costs beside the really best, and all cases."""
     processors = len(os.sched_getaffinity(0))
-    print("| place | MPI | ranks | cases | median error | 90th percentile | bias | interval holds | its half width "
-          "| chosen: median loss | worst |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
-    groups, own = {}, {}
+    groups = {}
     for case, cell in found:
         crowd = "≤ processors" if case.ranks <= processors else "> processors"
         groups.setdefault((case.place, case.mpi, crowd), []).append(cell)
+    print("| place | MPI | ranks | predictions | median error | 90th percentile | bias | median error of a run | interval holds "
+          "| its half width |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for is_own in False, True:
+        for (place, mpi, crowd), cells in sorted(groups.items()):
+            of = [one for cell in cells for strategy, one in cell.items() if (strategy == OWN[mpi]) == is_own]
+            name = f"{mpi}'s own" if is_own else mpi
+            if of:
+                print(f"| {place} | {name} | {crowd} | {told(of)} |")
+    print("\n| place | MPI | ranks | programs | predicted best: median loss | worst | auto: median loss | worst "
+          "| auto over the MPI's own: median | worst |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for (place, mpi, crowd), cells in sorted(groups.items()):
-        ours = [one for cell in cells for strategy, one in cell.items() if strategy not in OWN.values()]
-        losses = sorted(loss(cell) for cell in cells)
-        print(f"| {place} | {mpi} | {crowd} | {told(ours)} | {statistics.median(losses):.0%} | {losses[-1]:.0%} |")
-        own[place, mpi, crowd] = [one for cell in cells for strategy, one in cell.items() if strategy in OWN.values()]
-    for (place, mpi, crowd), theirs in own.items():
-        if theirs:
-            print(f"| {place} | {mpi}'s own | {crowd} | {told(theirs)} | | |")
+        chosen = losses([cost(cell, best_predicted(cell)) / best(cell) - 1 for cell in cells])
+        autos = [cell for cell in cells if "auto" in cell]
+        auto = losses([cost(cell, "auto") / best(cell) - 1 for cell in autos])
+        over = losses([cost(cell, "auto") / cost(cell, OWN[mpi]) - 1 for cell in autos if OWN[mpi] in cell])
+        print(f"| {place} | {mpi} | {crowd} | {len(cells)} | {chosen} | {auto} | {over} |")
     print("\nPredicted / measured median (least, most), error:\n")
     for case, cell in found:
         print(f"{case}")
         for strategy, one in cell.items():
-            middle = statistics.median(one["measured"])
+            middle = cost(cell, strategy)
             print(f"  {strategy:12} {time_of(one['predicted']):>8} / {time_of(middle):>8}"
                   f" ({min(one['measured']) / middle - 1:+.0%}, {max(one['measured']) / middle - 1:+.0%})  {error(one):+.0%}")
 
 
-def loss(cell):
-    """What the strategy costs that was predicted best, over the best there is. `auto` chooses for itself."""
-    cell = {strategy: found for strategy, found in cell.items() if strategy != "auto"} or cell
-    chosen = min(cell.values(), key=lambda found: found["predicted"])
-    best = min(statistics.median(found["measured"]) for found in cell.values())
-    return statistics.median(chosen["measured"]) / best - 1
+def cost(cell, strategy):
+    return statistics.median(cell[strategy]["measured"])
+
+
+def best_predicted(cell):
+    """Of what a user may name: `auto` chooses for itself."""
+    return min((strategy for strategy in cell if strategy != "auto"), key=lambda strategy: cell[strategy]["predicted"])
+
+
+def best(cell):
+    return min(cost(cell, strategy) for strategy in cell if strategy != "auto")
+
+
+def losses(each):
+    return f"{statistics.median(each):.0%} | {max(each):.0%}" if each else "– | –"
 
 
 def told(predictions):
-    """How many, the median error, the 90th percentile, which way they lean, and how many runs are in their intervals."""
+    """How many, the median error, the 90th percentile, which way they lean, how well a run predicts
+    the others, and how many runs are in the intervals."""
     errors = [error(one) for one in predictions]
     ordered = sorted(abs(each) for each in errors)
     worst = ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))]
     within = [low <= run <= high for one in predictions for low, high in [one["interval"]] for run in one["measured"]]
+    by_a_run = [error({"predicted": run, "measured": one["measured"][:index] + one["measured"][index + 1:]})
+                for one in predictions if len(one["measured"]) > 1 for index, run in enumerate(one["measured"])]
+    spread = f"{statistics.median(map(abs, by_a_run)):.0%}" if by_a_run else "–"
     width = statistics.median((high / low) ** 0.5 - 1 for one in predictions for low, high in [one["interval"]])
     return (f"{len(errors)} | {statistics.median(ordered):.0%} | {worst:.0%} | {statistics.median(errors):+.0%}"
-            f" | {sum(within) / len(within):.0%} | {width:.0%}")
+            f" | {spread} | {sum(within) / len(within):.0%} | {width:.0%}")
 
 
 def time_of(value):

@@ -111,6 +111,7 @@ fn describe(machine: &mut Machine, measured: &Measured) -> Result<()> {
         sync: None,
         new_pages: None,
         askew: None,
+        write_back: None,
         ..machine.calls.clone()
     };
     Ok(())

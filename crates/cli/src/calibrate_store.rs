@@ -20,6 +20,7 @@ const SMALL_REQUESTS: Range<u64> = 0..500;
 const LARGE_REQUESTS: Range<u64> = 0..32;
 const SMALL_APART: u64 = 4096;
 const OPENS: usize = 20;
+const RESIZES: u64 = 20;
 /// Bytes of writes that find pages or do not: the first as many small writes, which touch a page each.
 const NEW_PAGES: [usize; 3] = [2 << 10, 64 << 10, 1 << 20];
 const FRESH_BYTES: usize = 32 << 20;
@@ -55,10 +56,10 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     let measured = requests(&file).and_then(|(write, read)| {
         file.close()?;
         let crowd = if shares_cores { Some(requests_of_a_crowd(description, &path)?) } else { None };
-        Ok((write, read, crowd, opens(store, &path)?))
+        Ok((write, read, crowd, opens(store, &path)?, resizes(store, &path)?))
     });
     store.remove(&path)?;
-    let (mut write, mut read, crowd, (open, close)) = measured?;
+    let (mut write, mut read, crowd, (open, close), resize) = measured?;
     let mut wake = Duration::ZERO;
     if let Some((of_writes, of_reads)) = crowd {
         // A request has two ways, and two switches that the scheduler counts.
@@ -72,8 +73,8 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     }
     (machine.calls.write, machine.calls.read) = (write.own(), read.own());
     // What is known of these is of files on this machine.
-    machine.calls.askew = None;
-    ["calls.read", "calls.write", "calls.sync", "calls.new-pages", "calls.askew"]
+    (machine.calls.askew, machine.calls.write_back) = (None, None);
+    ["calls.read", "calls.write", "calls.sync", "calls.new-pages", "calls.askew", "calls.write-back"]
         .into_iter()
         .for_each(|key| spreads.forget(key));
     let link = Some(&machine.network.link).filter(|_| machine.nodes.count > 1);
@@ -92,6 +93,7 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
         write,
         open,
         close,
+        resize,
         pieces: None,
         takes_views: true,
     };
@@ -278,6 +280,19 @@ fn opens(store: &Store, path: &str) -> Result<(Duration, Duration)> {
         closes.push(start.elapsed().as_secs_f64());
     }
     Ok((Duration::from_seconds(middle(opens)), Duration::from_seconds(middle(closes))))
+}
+
+/// Cutting a file of a few bytes, and making it larger again.
+fn resizes(store: &Store, path: &str) -> Result<Duration> {
+    let file = store.open(path, Mode::default(), StripingHints::default())?;
+    let mut seconds = Vec::new();
+    for index in 0..RESIZES {
+        let start = Instant::now();
+        file.set_size((index % 2) * SMALL_BYTES as u64)?;
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    file.close()?;
+    Ok(Duration::from_seconds(middle(seconds)))
 }
 
 /// From the seconds of a small and of a large request.

@@ -2,7 +2,7 @@
 //!
 //! Everything is measured from user space in a few seconds: memory copies, messages between two threads, and calls on a
 //! file in a folder of the caller's choice. Each number is the median of several runs. The data stay in the page cache:
-//! what a disk behind it takes is not measured (and a program that writes less than the cache does not notice it).
+//! a program that writes less than it holds does not notice the disk behind it, of which only syncs and write-back tell.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -22,6 +22,7 @@ use crate::machine::{CallCost, Calls, Copy, Machine, Messages, Nodes, Storage};
 use crate::network::{Link, Network, Switching, Topology};
 use crate::quantity::{Bandwidth, Duration};
 use crate::spreads::Spreads;
+use crate::write_back::WriteBack;
 
 /// A measurement that failed.
 #[derive(Debug, Error)]
@@ -56,6 +57,9 @@ const CREATES: usize = 32;
 const RESIZES: u64 = 500;
 /// Bytes that are written before they are synced.
 const SYNCED: [usize; 3] = [PAGE, BLOCK, 16 * BLOCK];
+/// What is written to learn the speed of the device: more than most take into a memory of their own, and not for long.
+const BYTES_TO_DEVICE: usize = 256 << 20;
+const LONGEST_TO_DEVICE: std::time::Duration = std::time::Duration::from_secs(5);
 const HOPS: u64 = 5_000;
 const YIELDS: u64 = 20_000;
 const WAKES: u64 = 4_000;
@@ -96,6 +100,7 @@ pub fn calibrate(
     let (seek, accesses) = measure_calls(&scratch.path, cores, spreads).map_err(on_file())?;
     progress("syncing");
     let sync = measure_sync(&scratch.path, spreads).map_err(on_file())?;
+    let write_back = measure_write_back(&scratch.path, copy.bandwidth, spreads).map_err(on_file())?;
     let resize = measure_resize(&scratch.path, spreads).map_err(on_file())?;
     progress("writing one file from several threads");
     let exclusive_writes = cores == 1 || measure_exclusion(&scratch.path, cores).map_err(on_file())?;
@@ -125,6 +130,7 @@ pub fn calibrate(
             write: accesses.write,
             new_pages: Some(accesses.new_pages),
             askew: accesses.askew,
+            write_back,
             collective_waits: true,
         },
         mpi_io: None,
@@ -147,10 +153,11 @@ impl Machine {
          calls.resize: a small file is cut and made larger again.\n\
          calls.sync: fsync after writes of 4 KiB, 1 MiB and 16 MiB.\n\
          calls: calls of 8 bytes, 64 KiB, 1 MiB and 16 MiB one after the other on a file in the page cache, each from and to\n\
-         the same memory, which begins with a page; the disk behind it is not measured.\n\
+         the same memory, which begins with a page.\n\
          calls.new-pages: what writes of half a page, 64 KiB, 1 MiB and 16 MiB to an empty file take beyond that; those of half\n\
          a page on up to four cores at once.\n\
          calls.askew: what reads of 64 KiB take longer whose memory is 16 bytes further into a page than their place in the file.\n\
+         calls.write-back: bandwidth: fsync after writes of 256 MiB; the rest is what the kernel says that it does.\n\
          calls.collective-waits: not measured; so it is in Pioscope's MPI-IO.\n\
          storage.exclusive-writes: whether a thread's small writes wait while another makes a large one to the same file."
     }
@@ -448,6 +455,45 @@ fn measure_sync(path: &Path, spreads: &mut Spreads) -> io::Result<CallCost> {
         }
     }
     Ok(CallCost::through(&syncs.middles("calls.sync", spreads)))
+}
+
+/// When the kernel writes back, and how fast the device takes it; none if it is as fast as memory, or the kernel does not say.
+fn measure_write_back(path: &Path, memory: Bandwidth, spreads: &mut Spreads) -> io::Result<Option<WriteBack>> {
+    let Some((background, limit, age)) = write_back_of_kernel() else { return Ok(None) };
+    let data = vec![1_u8; BLOCK];
+    let begun = Instant::now();
+    let mut speeds = Vec::new();
+    while speeds.len() < RUNS && (speeds.is_empty() || begun.elapsed() < LONGEST_TO_DEVICE) {
+        let file = fresh(path)?;
+        (0..BYTES_TO_DEVICE).step_by(BLOCK).try_for_each(|at| file.write_all_at(&data, at as u64))?;
+        let start = Instant::now();
+        file.sync_all()?;
+        speeds.push(BYTES_TO_DEVICE as f64 / start.elapsed().as_secs_f64());
+    }
+    let bandwidth = Bandwidth::from_bytes_per_second(spreads.middle("calls.write-back", speeds) as u64);
+    Ok((bandwidth < memory).then_some(WriteBack { background, limit, age, bandwidth }))
+}
+
+/// The thresholds of dirty pages, in bytes, and their age. The memory of a control group sets them lower.
+fn write_back_of_kernel() -> Option<(u64, u64, Duration)> {
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let counters = read("/proc/vmstat")?;
+    let pages = |name: &str| {
+        let line = counters.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line?.parse::<u64>().ok().map(|pages| pages * PAGE as u64)
+    };
+    let (background, limit) = (pages("nr_dirty_background_threshold")?, pages("nr_dirty_threshold")?);
+    let centiseconds: f64 = read("/proc/sys/vm/dirty_expire_centisecs")?.trim().parse().ok()?;
+    let percent = |name: &str| read(&format!("/proc/sys/vm/{name}"))?.trim().parse::<u64>().ok();
+    let group = read("/proc/self/cgroup")?;
+    let group = group.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
+    let memory = read(&format!("/sys/fs/cgroup{group}/memory.max")).and_then(|text| text.trim().parse().ok());
+    let within = |bytes: u64, name: &str| {
+        let of_group = memory.zip(percent(name)).map(|(memory, percent): (u64, u64)| memory / 100 * percent);
+        of_group.filter(|bytes| *bytes > 0).map_or(bytes, |of_group| of_group.min(bytes))
+    };
+    let age = Duration::from_seconds(centiseconds / 100.0);
+    Some((within(background, "dirty_background_ratio"), within(limit, "dirty_ratio"), age))
 }
 
 /// What a change of size takes: of a file that is made smaller and larger by turns.

@@ -125,11 +125,12 @@ fn services(machine: &mut Machine) -> Option<(&mut Service, &mut Service)> {
     }
 }
 
-fn directory(machine: &mut Machine) -> Option<[&mut Duration; 2]> {
+fn directory(machine: &mut Machine) -> Vec<&mut Duration> {
     match &mut machine.storage {
-        Storage::Striped { open, close, .. } | Storage::IoNodes { open, close, .. } => Some([open, close]),
-        Storage::Shared(files) => Some([&mut files.open, &mut files.close]),
-        Storage::Local { .. } => None,
+        Storage::Striped { open, close, resize, .. } => vec![open, close, resize],
+        Storage::IoNodes { open, close, .. } => vec![open, close],
+        Storage::Shared(files) => vec![&mut files.open, &mut files.close, &mut files.resize],
+        Storage::Local { .. } => Vec::new(),
     }
 }
 
@@ -164,6 +165,12 @@ const COSTS: &[Cost] = &[
     Cost {
         keys: "calls.askew",
         scale: |machine, factor| machine.calls.askew.iter_mut().for_each(|askew| factor.rate(askew)),
+    },
+    Cost {
+        keys: "calls.write-back",
+        scale: |machine, factor| {
+            machine.calls.write_back.iter_mut().for_each(|cost| factor.rate(&mut cost.bandwidth));
+        },
     },
     Cost {
         keys: "nodes.copy.bandwidth",
@@ -206,8 +213,8 @@ const COSTS: &[Cost] = &[
         },
     },
     Cost {
-        keys: "storage.open, close",
-        scale: |machine, factor| directory(machine).into_iter().for_each(|times| factor.times(times)),
+        keys: "storage.open, close, resize",
+        scale: |machine, factor| directory(machine).into_iter().for_each(|time| factor.time(time)),
     },
     Cost { keys: "storage.pieces", scale: server_pieces },
     Cost {

@@ -43,7 +43,7 @@ impl Machine {
                 writeln!(out, "\n[storage]\nkind = \"local\"\nexclusive-writes = {exclusive_writes}")?;
             }
             Storage::Shared(files) => files.write(out)?,
-            Storage::Striped { io, strip, read, write, open, close, pieces, takes_views } => {
+            Storage::Striped { io, strip, read, write, open, close, resize, pieces, takes_views } => {
                 writeln!(out, "\n[storage]\nkind = \"striped\"\n{}", io_text(io))?;
                 writeln!(out, "strip = \"{}\"", size_text(*strip))?;
                 for (name, service) in [("read", read), ("write", write)] {
@@ -51,6 +51,9 @@ impl Machine {
                     writeln!(out, "{name} = {{ request = \"{request}\", bandwidth = \"{bandwidth}\" }}")?;
                 }
                 writeln!(out, "open = \"{open}\"\nclose = \"{close}\"")?;
+                if *resize > Duration::ZERO {
+                    writeln!(out, "resize = \"{resize}\"")?;
+                }
                 if let Some(Pieces { read, write, server }) = pieces {
                     let server = copy_text(server);
                     writeln!(
@@ -99,6 +102,9 @@ impl Machine {
         }
         if let Some(askew) = calls.askew {
             writeln!(out, "askew = \"{askew}\"")?;
+        }
+        if let Some(write_back) = &calls.write_back {
+            writeln!(out, "write-back = {}", write_back.text())?;
         }
         if calls.collective_waits {
             writeln!(out, "collective-waits = true")?;

@@ -24,6 +24,7 @@ mod quantity;
 mod section;
 mod shared_files;
 mod spreads;
+mod write_back;
 
 pub use buffers::{Buffers, Computer, Disks, Ssd};
 pub use calibrate::{CalibrateError, calibrate};
@@ -42,3 +43,4 @@ pub use network::{
 pub use quantity::{Bandwidth, Duration, parse_size};
 pub use shared_files::{ClientLocks, Exclusive, SharedFiles};
 pub use spreads::Spreads;
+pub use write_back::WriteBack;

@@ -12,6 +12,7 @@ use crate::network::Network;
 use crate::quantity::{Bandwidth, Duration};
 use crate::section::{Section, Source, read_file};
 use crate::shared_files::SharedFiles;
+use crate::write_back::WriteBack;
 
 /// What I/O costs on one computer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +106,8 @@ pub enum Storage {
         open: Duration,
         /// Time the directory server is busy with one close.
         close: Duration,
+        /// Time the directory server is busy with one change of a file's size.
+        resize: Duration,
         /// What pieces cost of requests that name many; if nothing is said, callers nothing, and servers as much as `nodes.copy`.
         pieces: Option<Pieces>,
         /// Whether they are servers as Pioscope's own: they take requests by view, and say how a file is dealt out.
@@ -227,6 +230,9 @@ pub struct Calls {
     /// than that where they come from: some processors' block copies then move them one by one. None where that costs nothing.
     /// Only where files are in the node's own file system.
     pub askew: Option<Bandwidth>,
+    /// When what was written goes to the device without being asked to. None where memory is the device, or nothing is known;
+    /// only where files are in the node's own file system.
+    pub write_back: Option<WriteBack>,
     /// Whether a rank leaves a collective open, close or view only when all ranks have come to it.
     pub collective_waits: bool,
 }
@@ -421,6 +427,7 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
             write: service(section.section("write")?)?,
             open: section.duration("open", "1000 s")?,
             close: section.duration("close", "1000 s")?,
+            resize: optional_duration("resize", &mut section)?,
             pieces: if section.has("pieces") { Some(pieces(section.section("pieces")?)?) } else { None },
             takes_views: section.has("takes-views") && section.flag("takes-views")?,
         },
@@ -439,6 +446,10 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
     };
     section.finish()?;
     Ok(storage)
+}
+
+fn optional_duration(key: &'static str, section: &mut Section<'_>) -> Result<Duration, MachineError> {
+    if section.has(key) { section.duration(key, "1000 s") } else { Ok(Duration::ZERO) }
 }
 
 fn io_nodes(mut section: Section<'_>, nodes: u32, may_share: bool) -> Result<IoNodes, MachineError> {
@@ -499,20 +510,22 @@ fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
         section.finish()?;
         Ok(CallCost { call, bandwidth, sizes })
     };
-    let optional = |key, section: &mut Section<'_>| {
-        if section.has(key) { section.duration(key, "1000 s") } else { Ok(Duration::ZERO) }
-    };
     let calls = Calls {
         open: section.duration("open", "1000 s")?,
-        create: optional("create", &mut section)?,
+        create: optional_duration("create", &mut section)?,
         close: section.duration("close", "1000 s")?,
         seek: section.duration("seek", "1000 s")?,
-        resize: optional("resize", &mut section)?,
+        resize: optional_duration("resize", &mut section)?,
         sync: if section.has("sync") { Some(access(section.section("sync")?)?) } else { None },
         read: access(section.section("read")?)?,
         write: access(section.section("write")?)?,
         new_pages: if section.has("new-pages") { Some(access(section.section("new-pages")?)?) } else { None },
         askew: if section.has("askew") { Some(section.bandwidth("askew")?) } else { None },
+        write_back: if section.has("write-back") {
+            Some(WriteBack::read(section.section("write-back")?)?)
+        } else {
+            None
+        },
         collective_waits: section.has("collective-waits") && section.flag("collective-waits")?,
     };
     section.finish()?;

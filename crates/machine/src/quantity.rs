@@ -84,6 +84,13 @@ impl Bandwidth {
         Duration { picoseconds: u64::try_from(exact).unwrap_or(u64::MAX) }
     }
 
+    /// Whole bytes that pass within `time`.
+    pub fn bytes_in(self, time: Duration) -> u64 {
+        let exact = u128::from(time.picoseconds) * u128::from(self.bytes_per_second)
+            / u128::from(PICOSECONDS_PER_SECOND);
+        u64::try_from(exact).unwrap_or(u64::MAX)
+    }
+
     /// From a text such as `400 MB/s`; nothing if it is something else, or 0.
     pub fn parse(text: &str) -> Option<Bandwidth> {
         let bytes_per_second = scaled(text.trim().strip_suffix("/s")?, SIZES)?;

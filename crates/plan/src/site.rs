@@ -3,6 +3,7 @@
 //! The library fills in a [`Site`] from MPI and the open file, the simulator from a machine's description; what follows
 //! from it is decided here, once.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use pio_layout::View;
@@ -101,13 +102,32 @@ impl Site {
             nodes: self.nodes.clone(),
             views: views.each.clone(),
             servers: self.servers(),
-            guarded: gaps > Gaps::None && self.ranks > 1,
+            guarded: self.guards(views),
             contiguous: gaps < Gaps::BetweenSmallPieces,
             shared_memory: self.node_count() == Some(1),
             processors: self.processors.clamp(1, self.ranks.max(1)),
             terms: self.terms.clone(),
             remembered: None,
         }
+    }
+
+    /// Whether others may be sieving where a rank writes.
+    fn guards(&self, views: &Views) -> bool {
+        views.gaps > Gaps::None && self.ranks > 1
+    }
+
+    /// Whether what a rank reads or writes alone is one request to the kernel, without a lock: then the machine of every
+    /// strategy ([`Strategy::alone`](crate::Strategy::alone)) asks for that and ends, and whoever would carry it out can do
+    /// without one.
+    pub fn is_one_request(
+        &self,
+        views: &Views,
+        direction: Direction,
+        view: &View,
+        positions: &Range<u64>,
+    ) -> bool {
+        let locks = direction == Direction::Write && self.guards(views);
+        self.via == Via::Kernel && !locks && !positions.is_empty() && view.is_contiguous_over(positions.clone())
     }
 
     /// The hints as they hold for one direction here: completed by what follows from the site, and with the striping that
@@ -189,6 +209,8 @@ mod tests {
     use pio_layout::Datatype;
 
     use super::*;
+    use crate::access::Access;
+    use crate::machine::{Action, Event, Io};
 
     /// Eight ranks, dealt out to so many nodes in turn.
     fn site(nodes: u32, processors: u32) -> Site {
@@ -216,6 +238,42 @@ mod tests {
         let hints = Hints { cb_nodes: Some(3), ..Hints::default() };
         let asked = site(1, 2).context(&Views::WHOLE, &hints, Direction::Write).hints;
         assert_eq!(asked.aggregators(8), 3, "the user's word counts");
+    }
+
+    #[test]
+    fn what_is_one_request_is_so_under_every_strategy() {
+        let gaps = Views { each: None, gaps: Gaps::BetweenSmallPieces };
+        let tile = Datatype::bytes(8).resized(0, 16).unwrap();
+        let view = View::new(4, 8, tile).unwrap();
+        let asks_once = |views: &Views, direction, positions: Range<u64>| {
+            let site = site(1, 8);
+            if !site.is_one_request(views, direction, &view, &positions) {
+                return false;
+            }
+            for strategy in Strategy::ALL {
+                let access = Access { view: view.clone(), positions: positions.clone() };
+                let context = site.context(views, &Hints::default(), direction);
+                let mut machine = strategy.alone(Rank(0), direction, access, &context);
+                let mut actions = Vec::new();
+                machine.handle(Event::Start, &mut actions);
+                let [Action::Io(Io::Pieces { positions: asked, .. } | Io::List { positions: asked, .. })] =
+                    &actions[..]
+                else {
+                    panic!("{strategy:?}: {actions:?}");
+                };
+                assert_eq!(*asked, positions, "{strategy:?}");
+                machine.handle(Event::IoDone { result: Ok(3) }, &mut actions);
+                assert_eq!(actions[1..], [Action::Finish { result: Ok(3) }], "{strategy:?}");
+            }
+            true
+        };
+        let both = [Direction::Read, Direction::Write];
+        assert_eq!(both.map(|direction| asks_once(&Views::WHOLE, direction, 10..14)), [true, true]);
+        assert_eq!(both.map(|direction| asks_once(&Views::WHOLE, direction, 10..18)), [false, false], "two pieces");
+        assert_eq!(both.map(|direction| asks_once(&gaps, direction, 8..16)), [true, false], "a lock");
+        assert_eq!(both.map(|direction| asks_once(&Views::WHOLE, direction, 8..8)), [false, false], "nothing");
+        let servers = Site { via: Via::Servers { factor: 4, unit: 65536 }, ..site(1, 2) };
+        assert!(!servers.is_one_request(&Views::WHOLE, Direction::Read, &view, &(0..8)));
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod sites;
 mod store_requests;
 mod trace;
 mod views;
+mod write_back;
 
 use crate::error::SimError;
 use crate::hardware::Hardware;
@@ -47,6 +48,7 @@ use crate::workload::Workload;
 use hints_in_force::HintsInForce;
 use pages::Pages;
 use store_requests::StoreLinks;
+use write_back::DirtyPages;
 
 /// What can be chosen beside machine and strategy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -182,6 +184,8 @@ struct Engine<'a> {
     /// Of each group of ranks.
     sites: Vec<Site>,
     files: Vec<FileState>,
+    /// Of each node whose ranks have written.
+    dirty: BTreeMap<u32, DirtyPages>,
     /// Files that no rank writes, but some wait for.
     files_wanted: Vec<u32>,
     /// Messages under way or in a mailbox.
@@ -332,6 +336,7 @@ impl<'a> Engine<'a> {
             sites,
             files: (0..workload.files.len()).map(file).collect(),
             hints_in_force,
+            dirty: BTreeMap::new(),
             files_wanted: Vec::new(),
             network: network::described(&machine.network, hardware.nodes(), SEED)?,
             cargo: Slab::new(),

@@ -3,7 +3,7 @@
 use pio_layout::View;
 use pio_machine::{Duration, Storage};
 use pio_plan::{Access, Event as PlanEvent, Rank};
-use pio_trace::{Call, Event, Flags, Layer, Target};
+use pio_trace::{Call, Event, Flags, HandleId, Layer, Target};
 
 use super::{Engine, Happening, store_requests};
 use crate::process::{Content, Delivery, Key, Requests, Running, Then};
@@ -90,8 +90,11 @@ impl<'a> Engine<'a> {
                 self.compute(rank, calls.close, if syncs { Then::Flush } else { Then::Directory });
             }
             What::Seek(..) => self.compute(rank, calls.seek, Then::End),
-            What::Resize(..) if self.shared.is_some() => self.compute(rank, calls.resize, Then::Directory),
-            What::Resize(..) => self.compute(rank, calls.resize, Then::End),
+            // Among ranks that change it together, the first does it for all.
+            What::Resize(handle, _) if self.is_first_with(*handle, rank) => {
+                self.compute(rank, calls.resize, Then::Directory);
+            }
+            What::Resize(..) => self.compute(rank, Duration::ZERO, Then::End),
             What::Sync(..) => self.compute(rank, Duration::ZERO, Then::Flush),
             What::SetView(handle, view) => self.set_view(rank, *handle, *view),
             What::Access { handle, direction, view, positions, collective, .. } => {
@@ -108,6 +111,11 @@ impl<'a> Engine<'a> {
             What::Rendezvous => self.begin_rendezvous(),
             What::Meet { .. } => self.begin_meeting(rank),
         }
+    }
+
+    fn is_first_with(&self, handle: HandleId, rank: u32) -> bool {
+        let group = self.workload.handles[handle.index()].group;
+        group.is_none_or(|group| self.workload.groups[group as usize].first() == Some(&rank))
     }
 
     /// The call is over: note it, and go on.

@@ -47,6 +47,7 @@ impl Engine<'_> {
             parts_left: 0,
             asked_bytes: 0,
             new_bytes: 0,
+            soiled: 0,
             moved: 0,
             memory_at,
             file,
@@ -151,10 +152,11 @@ impl Engine<'_> {
         let Some(transfer) = &mut process.transfer else { return 0 };
         let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return 0 };
         let writes = direction == Direction::Write;
-        // What is dirty counts where a sync takes time.
-        let soils = writes && (self.machine.calls.sync.is_some() || self.shared.is_some());
+        // What is dirty counts where it takes time on its way to the device.
+        let calls = &self.machine.calls;
+        let soils = writes && (calls.sync.is_some() || calls.write_back.is_some() || self.shared.is_some());
         let file = &mut self.files[transfer.file as usize];
-        let mut new = 0;
+        let (mut new, before) = (0, file.dirty_bytes);
         let mut touch = |offset, bytes| {
             new += file.touched.add(offset, bytes);
             if soils {
@@ -170,6 +172,7 @@ impl Engine<'_> {
             }
         }
         transfer.new_bytes = if writes { new } else { 0 };
+        transfer.soiled = file.dirty_bytes - before;
         transfer.new_bytes
     }
 
@@ -181,7 +184,7 @@ impl Engine<'_> {
         let scattered = transfer.scattered.take();
         let striping = match self.files[file as usize].dealt {
             None if self.shared.is_some() => return self.go_on_asking(rank),
-            None => return self.complete(rank),
+            None => return self.wait_for_device(rank),
             Some(Dealt::ByStore(placement)) => {
                 let how = (request.direction, scattered.is_some());
                 let scattered = scattered.unwrap_or_else(|| whole(&request));
@@ -469,12 +472,16 @@ impl Engine<'_> {
         if let Some(time) = self.time_in_shared_files(rank) {
             return self.ask_shared(rank, time, Then::End);
         }
-        let (Storage::Striped { open, close, .. } | Storage::IoNodes { open, close, .. }) =
-            &self.machine.storage
-        else {
-            return self.end(rank, 0);
+        let (open, close, resize) = match &self.machine.storage {
+            Storage::Striped { open, close, resize, .. } => (*open, *close, *resize),
+            Storage::IoNodes { open, close, .. } => (*open, *close, Duration::ZERO),
+            Storage::Local { .. } | Storage::Shared(_) => return self.end(rank, 0),
         };
-        let service = if matches!(self.step(rank), What::Open(_)) { *open } else { *close };
+        let service = match self.step(rank) {
+            What::Open(_) => open,
+            What::Resize(..) => resize,
+            _ => close,
+        };
         if service == Duration::ZERO {
             return self.end(rank, 0);
         }
@@ -506,6 +513,7 @@ impl Engine<'_> {
             let time = Duration::from_picoseconds(costs.sync.request.picoseconds().saturating_add(moving));
             return self.ask_shared(rank, time, Then::End);
         }
+        let bytes = self.not_on_device(rank, bytes);
         let cost = self.machine.calls.sync.as_ref().filter(|_| bytes > 0);
         let time = cost.map_or(Duration::ZERO, |cost| cost.of(bytes));
         self.processes[rank as usize].then = if closes { Then::Directory } else { Then::End };

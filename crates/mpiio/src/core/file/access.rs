@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::View;
 use pio_plan::{
-    Access, Choice, Context, Direction, Group, Hints, Memory as Remembered, Rank, Site, StateMachine,
-    Strategy, Views,
+    Access, Choice, Context, Direction, Group, Hints, IoError, Memory as Remembered, Rank, Site,
+    StateMachine, Strategy, Views,
 };
 
 use crate::core::file::hints::Kept;
@@ -21,6 +21,7 @@ use crate::core::run::queue::{Completion, Queue};
 use crate::core::run::working_memory::WorkingMemory;
 use crate::core::storage::backend::Storage;
 use crate::core::storage::mode::Mode;
+use crate::core::storage::pieces;
 use crate::core::storage::sidecar::Sidecar;
 
 /// What an open file has; nonblocking operations keep it.
@@ -113,8 +114,8 @@ impl Inner {
         positioning: Positioning,
         memory: Result<Memory, Status>,
     ) -> Result<u64, Status> {
-        let mut operation = self.prepare(direction, collective, positioning, memory);
         if collective {
+            let mut operation = self.prepare(direction, collective, positioning, memory);
             operation.context.remembered = self.state().remembered.recall(direction);
             let mut channel = self.collective.acquire()?;
             let mut operation = Collective::new(operation);
@@ -127,7 +128,52 @@ impl Inner {
         }
         // Those that the program began before come first.
         self.independent.drain();
-        self.alone(operation)
+        let mut memory = memory;
+        if let Some(outcome) = self.in_one_request(direction, positioning, &mut memory) {
+            return Ok(outcome?);
+        }
+        self.alone(self.prepare(direction, collective, positioning, memory))
+    }
+
+    /// The short way of an independent operation that is one request; none if it is not, or its arguments are wrong.
+    fn in_one_request(
+        &self,
+        direction: Direction,
+        positioning: Positioning,
+        memory: &mut Result<Memory, Status>,
+    ) -> Option<Result<u64, IoError>> {
+        let may = if direction == Direction::Read { self.mode.reads() } else { self.mode.writes() };
+        let memory = memory.as_mut().ok().filter(|_| may && !self.mode.is_sequential())?;
+        let mut state = self.state();
+        let start = match positioning {
+            Positioning::Explicit(offset) => u64::try_from(offset).ok()?,
+            Positioning::Individual => state.position,
+            Positioning::Shared => return None,
+        };
+        let (bytes, etype_size) = (memory.size(), state.view.etype_size());
+        if state.atomic || state.overlapping.is_some() || !bytes.is_multiple_of(etype_size) {
+            return None;
+        }
+        let etypes = bytes / etype_size;
+        let positions = state.positions(start, etypes).ok()?;
+        if !self.site.is_one_request(&state.views, direction, &state.view, &positions) {
+            return None;
+        }
+        let (offset, data) = (state.view.offset_of(positions.start)?, memory.contiguous(0..bytes)?);
+        if positioning == Positioning::Individual {
+            state.position = start + etypes;
+        }
+        #[cfg(test)]
+        let machine = {
+            let context = self.site.context(&state.views, &state.hints, direction);
+            self.strategy.alone(Rank(0), direction, Access { view: state.view.clone(), positions }, &context)
+        };
+        drop(state);
+        let _alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = pieces::request(&self.storage, direction, offset, data);
+        #[cfg(test)]
+        crate::core::file::twin::hear(machine, outcome);
+        Some(outcome)
     }
 
     /// Begins an operation, and returns at once; `completion` is told of its end. If the arguments are wrong, that is said

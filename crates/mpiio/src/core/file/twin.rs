@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use pio_layout::View;
-use pio_plan::{Access, Action, Choice, Event, Hints, Message, Rank, StateMachine, Strategy, ViewExchange};
+use pio_plan::{Access, Action, Choice, Event, Hints, IoError, Message, Rank, StateMachine, Strategy, ViewExchange};
 use pio_sim::workload::What;
 use pio_sim::{Options, Workload};
 use pio_trace::Trace;
@@ -40,6 +40,13 @@ pub(super) fn listen<M: StateMachine + ?Sized>(machine: Box<M>) -> Box<Listened<
         assert!(other.is_none(), "a call has one machine");
     }
     Box::new(Listened { machine, asked })
+}
+
+/// What a machine would have asked for that was not needed, as its one request is done.
+pub(super) fn hear(machine: Box<dyn StateMachine + Send>, outcome: Result<u64, IoError>) {
+    let (mut listened, mut actions) = (listen(machine), Vec::new());
+    listened.handle(Event::Start, &mut actions);
+    listened.handle(Event::IoDone { result: outcome }, &mut actions);
 }
 
 pub(super) struct Listened<M: ?Sized> {

@@ -71,7 +71,8 @@ fn blockwise(
     Ok(at - piece.start)
 }
 
-fn request(storage: &Storage, direction: Direction, offset: u64, bytes: &mut [u8]) -> Result<u64, IoError> {
+/// One request.
+pub(crate) fn request(storage: &Storage, direction: Direction, offset: u64, bytes: &mut [u8]) -> Result<u64, IoError> {
     match direction {
         Direction::Read => storage.read(offset, bytes),
         Direction::Write => storage.write(offset, bytes),
