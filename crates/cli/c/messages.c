@@ -2,7 +2,7 @@
  *
  *   mpiexec -n RANKS messages FOLDER RESULTS
  *
- * Writes lines to RESULTS: `nodes`, `ranks-a-node` and `is-seen` (whether what rank 0 makes in the folder is there for all
+ * Writes lines to RESULTS: `nodes`, `ranks-a-node`, `processors` (of rank 0's node) and `is-seen` (whether what rank 0 makes in the folder is there for all
  * nodes) with a number; then what each measurement found: its name, bytes, the median of its seconds, and their quartiles.
  *
  *   within, between   a message of so many bytes on its way, between two ranks of a node, and of two nodes
@@ -11,7 +11,9 @@
  *                     what came while it slept
  */
 #define _DEFAULT_SOURCE
+#define _GNU_SOURCE
 #include <mpi.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +129,17 @@ static int is_seen(const char *folder) {
   return seen;
 }
 
+/* Those of this node that the job may use: more than this rank, where ranks are bound to processors. */
+static int processors(void) {
+  cpu_set_t bound, all;
+  int count = 1;
+  if (sched_getaffinity(0, sizeof bound, &bound) != 0) return 1;
+  memset(&all, 0xff, sizeof all);
+  if (sched_setaffinity(0, sizeof all, &all) == 0 && sched_getaffinity(0, sizeof all, &all) == 0) count = CPU_COUNT(&all);
+  sched_setaffinity(0, sizeof bound, &bound);
+  return count;
+}
+
 int main(int count, char **words) {
   MPI_Comm node, heads;
   int beside, place, nodes;
@@ -146,7 +159,7 @@ int main(int count, char **words) {
   MPI_Allreduce(MPI_IN_PLACE, &nodes, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Allreduce(MPI_IN_PLACE, &beside, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   int seen = is_seen(words[1]);
-  if (rank == 0) fprintf(results, "nodes %d\nranks-a-node %d\nis-seen %d\n", nodes, beside, seen);
+  if (rank == 0) fprintf(results, "nodes %d\nranks-a-node %d\nis-seen %d\nprocessors %d\n", nodes, beside, seen, processors());
   if (nodes > 1) {
     /* The node of rank 0, which is the first of it. */
     int of_node = rank, here;
