@@ -129,15 +129,13 @@ static int is_seen(const char *folder) {
   return seen;
 }
 
-/* Those of this node that the job may use: more than this rank, where ranks are bound to processors. */
-static int processors(void) {
-  cpu_set_t bound, all;
-  int count = 1;
-  if (sched_getaffinity(0, sizeof bound, &bound) != 0) return 1;
-  memset(&all, 0xff, sizeof all);
-  if (sched_setaffinity(0, sizeof all, &all) == 0 && sched_getaffinity(0, sizeof all, &all) == 0) count = CPU_COUNT(&all);
-  sched_setaffinity(0, sizeof bound, &bound);
-  return count;
+/* Those that any rank of the node may use: launchers bind ranks to some. */
+static int processors(MPI_Comm node) {
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  sched_getaffinity(0, sizeof mine, &mine);
+  MPI_Allreduce(MPI_IN_PLACE, &mine, sizeof mine, MPI_BYTE, MPI_BOR, node);
+  return CPU_COUNT(&mine) > 0 ? CPU_COUNT(&mine) : 1;
 }
 
 int main(int count, char **words) {
@@ -158,8 +156,8 @@ int main(int count, char **words) {
   nodes = place == 0;
   MPI_Allreduce(MPI_IN_PLACE, &nodes, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Allreduce(MPI_IN_PLACE, &beside, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  int seen = is_seen(words[1]);
-  if (rank == 0) fprintf(results, "nodes %d\nranks-a-node %d\nis-seen %d\nprocessors %d\n", nodes, beside, seen, processors());
+  int seen = is_seen(words[1]), usable = processors(node);
+  if (rank == 0) fprintf(results, "nodes %d\nranks-a-node %d\nis-seen %d\nprocessors %d\n", nodes, beside, seen, usable);
   if (nodes > 1) {
     /* The node of rank 0, which is the first of it. */
     int of_node = rank, here;

@@ -47,7 +47,7 @@ pub(crate) struct Job {
     pub nodes: u32,
     /// Whether all of them see what is made in the folder.
     pub is_shared: bool,
-    /// Processors of a node that the job may use.
+    /// Processors of a node that its ranks may use.
     pub processors: u32,
     measured: Measured,
 }
