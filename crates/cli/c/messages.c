@@ -2,21 +2,24 @@
  *
  *   mpiexec -n RANKS messages FOLDER RESULTS
  *
- * Writes lines to RESULTS: `nodes`, `ranks-a-node` and `is-seen` (whether what rank 0 makes in the folder is there for all
- * nodes) with a number; then what each measurement found: its name, bytes, the median of its seconds, and their quartiles.
+ * Writes lines to RESULTS: `nodes`, `ranks-a-node`, `processors` (of rank 0's node) and `is-seen` (whether what rank 0 makes in
+ * the folder is there for all nodes) with a number; then what each measurement found: its name, bytes, the median of its seconds, and their quartiles.
  *
  *   within, between   a message of so many bytes on its way, between two ranks of a node, and of two nodes
  *   at-once           the same between nodes, where all nodes send and receive in pairs
  *   send, receive     how long a rank is busy with one that is small: who sends some one after the other, and who takes in
  *                     what came while it slept
  */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE
 #include <mpi.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "runs.h"
 
 enum { RUNS = 7, BURST = 32, SMALL = 8, LARGEST = 1 << 22, MOST_ROUNDS = 200 };
 
@@ -32,21 +35,9 @@ static void need(int code, const char *what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static void print(const char *name, int bytes, double *seconds) {
-  qsort(seconds, RUNS, sizeof *seconds, ascending);
-  fprintf(results, "%s %d %.9f %.9f %.9f\n", name, bytes, seconds[RUNS / 2], seconds[RUNS / 4], seconds[RUNS - 1 - RUNS / 4]);
-}
-
-/* Until all ranks are here, without taking processor time from them. */
-static void meet_asleep(void) {
-  MPI_Request all;
-  int here = 0;
-  for (MPI_Ibarrier(MPI_COMM_WORLD, &all); !here; usleep(500)) MPI_Test(&all, &here, MPI_STATUS_IGNORE);
+  fprintf(results, "%s %d", name, bytes);
+  print_runs(results, seconds, RUNS);
 }
 
 /* Seconds of a message on its way: there and back so often, as one of two ranks of a communicator. */
@@ -127,6 +118,15 @@ static int is_seen(const char *folder) {
   return seen;
 }
 
+/* Those that any rank of the node may use: launchers bind ranks to some. */
+static int processors(MPI_Comm node) {
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  sched_getaffinity(0, sizeof mine, &mine);
+  MPI_Allreduce(MPI_IN_PLACE, &mine, sizeof mine, MPI_BYTE, MPI_BOR, node);
+  return CPU_COUNT(&mine) > 0 ? CPU_COUNT(&mine) : 1;
+}
+
 int main(int count, char **words) {
   MPI_Comm node, heads;
   int beside, place, nodes;
@@ -145,8 +145,8 @@ int main(int count, char **words) {
   nodes = place == 0;
   MPI_Allreduce(MPI_IN_PLACE, &nodes, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Allreduce(MPI_IN_PLACE, &beside, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  int seen = is_seen(words[1]);
-  if (rank == 0) fprintf(results, "nodes %d\nranks-a-node %d\nis-seen %d\n", nodes, beside, seen);
+  int seen = is_seen(words[1]), usable = processors(node);
+  if (rank == 0) fprintf(results, "nodes %d\nranks-a-node %d\nis-seen %d\nprocessors %d\n", nodes, beside, seen, usable);
   if (nodes > 1) {
     /* The node of rank 0, which is the first of it. */
     int of_node = rank, here;

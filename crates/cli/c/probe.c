@@ -18,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runs.h"
+
 enum { ROUNDS = 7, SMALL_CALLS = 2000, PIECE = 4096, PIECES = 256, FEW_PIECES = 32, SMALL_PIECES = 8192 };
 
 static int rank, ranks, beside; /* ranks on this node; the most of any */
@@ -29,14 +31,9 @@ static void need(int code, const char *what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static void print(const char *name, double *seconds, int rounds) {
-  qsort(seconds, (size_t)rounds, sizeof *seconds, ascending);
-  fprintf(results, "%s %.9f %.9f %.9f\n", name, seconds[rounds / 2], seconds[rounds / 4], seconds[rounds * 3 / 4]);
+  fputs(name, results);
+  print_runs(results, seconds, rounds);
 }
 
 /* Of the seconds that each rank took in each round. */
@@ -76,12 +73,10 @@ static int processors(void) {
   return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
 }
 
-/* Until all ranks are here, without taking processor time from them. Those with a processor each then go on at the same
- * moment: what one of them wakes late, the others would count as the time of a call. */
+/* Those with a processor each then go on at the same moment: what one of them wakes late, the others would count as the time
+ * of a call. */
 static void meet(void) {
-  MPI_Request all;
-  int here = 0;
-  for (MPI_Ibarrier(MPI_COMM_WORLD, &all); !here; usleep(500)) MPI_Test(&all, &here, MPI_STATUS_IGNORE);
+  meet_asleep();
   if (beside <= processors()) MPI_Barrier(MPI_COMM_WORLD);
 }
 

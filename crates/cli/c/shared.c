@@ -26,6 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runs.h"
+
 enum { RUNS = 5, SMALL = 8, MIB = 1 << 20, LONG = 4 << 20, STEP = 64 << 10, MOST_THREADS = 16, MOVERS = 4 };
 /* Bytes of the files in which calls are made. */
 static const off_t length = 32 << 20;
@@ -57,22 +59,10 @@ static double now_of(clockid_t clock) {
 static double now(void) { return now_of(CLOCK_MONOTONIC); }
 static double used(void) { return now_of(CLOCK_THREAD_CPUTIME_ID); }
 
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static void print(const char *name, long bytes, double *seconds) {
   if (head != 0) return;
-  qsort(seconds, RUNS, sizeof *seconds, ascending);
-  fprintf(results, "%s %ld %.9f %.9f %.9f\n", name, bytes, seconds[RUNS / 2], seconds[RUNS / 4], seconds[RUNS - 1 - RUNS / 4]);
-}
-
-/* Until all ranks are here, without taking processor time from them. */
-static void meet_asleep(void) {
-  MPI_Request all;
-  int here = 0;
-  for (MPI_Ibarrier(MPI_COMM_WORLD, &all); !here; usleep(500)) MPI_Test(&all, &here, MPI_STATUS_IGNORE);
+  fprintf(results, "%s %ld", name, bytes);
+  print_runs(results, seconds, RUNS);
 }
 
 /* Opens a file of the folder: that of a node, or with this number. */

@@ -103,7 +103,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         (None, None) => bail!("expected --strategy, or --advice"),
     };
     let store = arguments.store.as_deref().map(find_store).transpose()?;
-    let run = arguments.record.clone().map(|trace| AppliedRun {
+    // What ran by the knowledge of another machine says nothing of what is known here.
+    let recorded = arguments.record.clone().filter(|_| arguments.machine.is_none());
+    let run = recorded.map(|trace| AppliedRun {
         trace,
         strategy,
         hints: hints.clone(),

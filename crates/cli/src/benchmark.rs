@@ -14,13 +14,18 @@ use crate::calibrate_job::Launch;
 use crate::mpi;
 use crate::record;
 
+/// What they have in common.
+const RUNS: &str = include_str!("../c/runs.h");
+
 /// Compiles the C program of this name with the user's own `mpicc`, into `folder`.
 ///
 /// # Errors
 /// If that cannot be done, with what the compiler says.
 pub(crate) fn compile(mpicc: &Path, name: &str, program: &str, folder: &Path) -> Result<PathBuf> {
     let (source, compiled) = (folder.join(name).with_extension("c"), folder.join(name));
-    fs::write(&source, program).with_context(|| format!("{}: cannot write", source.display()))?;
+    for (file, text) in [(&source, program), (&folder.join("runs.h"), RUNS)] {
+        fs::write(file, text).with_context(|| format!("{}: cannot write", file.display()))?;
+    }
     let mut command = Command::new(mpicc);
     command.args(["-O2", "-pthread", "-o"]).args([&compiled, &source]);
     let output =

@@ -47,6 +47,8 @@ pub(crate) struct Job {
     pub nodes: u32,
     /// Whether all of them see what is made in the folder.
     pub is_shared: bool,
+    /// Processors of a node that its ranks may use.
+    pub processors: u32,
     measured: Measured,
 }
 
@@ -64,7 +66,12 @@ fn read(text: &str) -> Result<Job> {
         let number = word.and_then(|word| word.parse().ok());
         number.with_context(|| format!("the results: expected a line '{name}' with a number"))
     };
-    Ok(Job { nodes: number("nodes")?, is_shared: number("is-seen")? > 0, measured: Measured::read(text) })
+    Ok(Job {
+        nodes: number("nodes")?,
+        is_shared: number("is-seen")? > 0,
+        processors: number("processors")?,
+        measured: Measured::read(text),
+    })
 }
 
 impl Job {
@@ -73,6 +80,7 @@ impl Job {
     /// # Errors
     /// If something was not measured.
     pub(crate) fn describe(&self, machine: &mut Machine, spreads: &mut Spreads) -> Result<()> {
+        machine.nodes.cores = self.processors;
         if self.nodes < 2 {
             return Ok(());
         }
@@ -129,12 +137,13 @@ mod tests {
 
     #[test]
     fn messages_become_ends_and_links() {
-        let text = "nodes 4\nranks-a-node 1\nis-seen 1\nbetween 8 0.000025 0 0\nbetween 65536 0.0001 0 0\n\
+        let text = "nodes 4\nranks-a-node 1\nis-seen 1\nprocessors 128\nbetween 8 0.000025 0 0\nbetween 65536 0.0001 0 0\n\
                     between 4194304 0.04138768 0 0\nsend 8 0.000010 0 0\nreceive 8 0.000005 0 0\n";
         let mut machine = Machine::built_in("sp-argonne").unwrap();
         let local = machine.messages.local_latency;
         read(text).unwrap().describe(&mut machine, &mut Spreads::default()).unwrap();
         assert_eq!((machine.nodes.count, machine.messages.local_latency), (4, local));
+        assert_eq!(machine.nodes.cores, 128);
         assert_eq!(machine.messages.send.to_string(), "10 us");
         assert_eq!(machine.network.link.latency, Duration::from_picoseconds(5_000_000));
         // What is left of a byte a second is rounding.
@@ -144,7 +153,7 @@ mod tests {
         assert!(machine.network.link.bandwidth.bytes_per_second().abs_diff(50_000_000) <= 1);
         assert_eq!(machine.messages.local_latency.to_string(), "1 us");
         let before = machine.clone();
-        read("nodes 1\nis-seen 1\n").unwrap().describe(&mut machine, &mut Spreads::default()).unwrap();
+        read("nodes 1\nis-seen 1\nprocessors 128\n").unwrap().describe(&mut machine, &mut Spreads::default()).unwrap();
         assert_eq!(machine, before);
     }
 }

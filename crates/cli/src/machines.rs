@@ -136,8 +136,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 None => calibrate(&near, &mut |what| working.now(what))?,
             };
             let mut how = Machine::how_measured().to_owned();
-            if let Some(job) = job.filter(|_| many_nodes) {
+            if let Some(job) = &job {
                 job.describe(&mut machine, &mut spreads)?;
+            }
+            if many_nodes {
                 how.push_str(calibrate_nodes::HOW_MEASURED);
             }
             if let Some(launch) = launches.last().filter(|_| is_far) {
@@ -176,6 +178,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 .with_context(|| format!("{}: cannot write", output.display()))?;
             whole.keep()?;
             eprintln!("pioscope: wrote {}", output.display());
+            if let Some(job) = job.filter(|job| job.processors != cores) {
+                eprintln!(
+                    "pioscope: the job has {} processors on a node, this host {cores}: what they take was measured on this \
+                     host (to measure a node's, run this on one, in the job's script)",
+                    job.processors
+                );
+            }
             // The description is good without.
             let pairs = compared.unwrap_or_else(|error| {
                 eprintln!("pioscope: predictions were not compared with runs: {error:#}");

@@ -458,7 +458,11 @@ fn measure_sync(path: &Path, spreads: &mut Spreads) -> io::Result<CallCost> {
 }
 
 /// When the kernel writes back, and how fast the device takes it; none if it is as fast as memory, or the kernel does not say.
-fn measure_write_back(path: &Path, memory: Bandwidth, spreads: &mut Spreads) -> io::Result<Option<WriteBack>> {
+fn measure_write_back(
+    path: &Path,
+    memory: Bandwidth,
+    spreads: &mut Spreads,
+) -> io::Result<Option<WriteBack>> {
     let Some((background, limit, age)) = write_back_of_kernel() else { return Ok(None) };
     let data = vec![1_u8; BLOCK];
     let begun = Instant::now();

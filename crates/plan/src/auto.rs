@@ -5,7 +5,7 @@
 //! strategy.
 //!
 //! To describe is to wait for the last rank, and it takes longer than many an operation. Where ranks were found to be best off
-//! each for itself, they go on so for a while without a word: see [`Memory`](crate::Memory).
+//! each for itself, they go on so for a while without a word: see [`Remembered`](crate::Remembered).
 
 use crate::access::{Access, Direction, Group, IoError, Rank};
 use crate::cost::{self, Operation, Setting};

@@ -127,7 +127,10 @@ impl Site {
         positions: &Range<u64>,
     ) -> bool {
         let locks = direction == Direction::Write && self.guards(views);
-        self.via == Via::Kernel && !locks && !positions.is_empty() && view.is_contiguous_over(positions.clone())
+        self.via == Via::Kernel
+            && !locks
+            && !positions.is_empty()
+            && view.is_contiguous_over(positions.clone())
     }
 
     /// The hints as they hold for one direction here: completed by what follows from the site, and with the striping that
@@ -200,7 +203,7 @@ pub struct Context {
     pub processors: u32,
     /// What I/O costs there. The same on all ranks.
     pub terms: Arc<Terms>,
-    /// What was chosen before, if it is to be done again: see [`Memory`](crate::Memory). The same on all ranks.
+    /// What was chosen before, if it is to be done again: see [`Remembered`](crate::Remembered). The same on all ranks.
     pub remembered: Option<Strategy>,
 }
 
@@ -269,9 +272,17 @@ mod tests {
         };
         let both = [Direction::Read, Direction::Write];
         assert_eq!(both.map(|direction| asks_once(&Views::WHOLE, direction, 10..14)), [true, true]);
-        assert_eq!(both.map(|direction| asks_once(&Views::WHOLE, direction, 10..18)), [false, false], "two pieces");
+        assert_eq!(
+            both.map(|direction| asks_once(&Views::WHOLE, direction, 10..18)),
+            [false, false],
+            "two pieces"
+        );
         assert_eq!(both.map(|direction| asks_once(&gaps, direction, 8..16)), [true, false], "a lock");
-        assert_eq!(both.map(|direction| asks_once(&Views::WHOLE, direction, 8..8)), [false, false], "nothing");
+        assert_eq!(
+            both.map(|direction| asks_once(&Views::WHOLE, direction, 8..8)),
+            [false, false],
+            "nothing"
+        );
         let servers = Site { via: Via::Servers { factor: 4, unit: 65536 }, ..site(1, 2) };
         assert!(!servers.is_one_request(&Views::WHOLE, Direction::Read, &view, &(0..8)));
     }

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
 use pio_machine::{Duration, Machine, Storage};
-use pio_plan::{Direction, Hints, Memory, Site, Strategy, Views};
+use pio_plan::{Direction, Hints, Remembered, Site, Strategy, Views};
 use pio_trace::HandleId;
 
 mod hints_in_force;
@@ -197,7 +197,7 @@ struct Engine<'a> {
     /// For each rank and collective open: operations begun.
     operations: BTreeMap<(u32, u64), u64>,
     /// The same: what its automatic choice keeps in mind.
-    remembered: BTreeMap<(u32, u64), Memory>,
+    remembered: BTreeMap<(u32, u64), Remembered>,
     /// How many ranks wait for the others where all met unrecorded.
     at_rendezvous: u32,
     /// For each collective open: the ranks that wait in an open, close or view for the others.

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::View;
 use pio_plan::{
-    Access, Choice, Context, Direction, Group, Hints, IoError, Memory as Remembered, Rank, Site,
-    StateMachine, Strategy, Views,
+    Access, Choice, Context, Direction, Group, Hints, IoError, Rank, Remembered, Site, StateMachine,
+    Strategy, Views,
 };
 
 use crate::core::file::hints::Kept;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::{Datatype, View};
-use pio_plan::{Direction, Gaps, Group, Hints, Memory as Remembered, Rank, Site, Via, ViewExchange, Views};
+use pio_plan::{Direction, Gaps, Group, Hints, Rank, Remembered, Site, Via, ViewExchange, Views};
 
 use crate::core::file::access::{Inner, Positioning, State, Whence};
 use crate::core::file::hints::{self, Given, Kept};

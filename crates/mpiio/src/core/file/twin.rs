@@ -15,7 +15,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use pio_layout::View;
-use pio_plan::{Access, Action, Choice, Event, Hints, IoError, Message, Rank, StateMachine, Strategy, ViewExchange};
+use pio_plan::{
+    Access, Action, Choice, Event, Hints, IoError, Message, Rank, StateMachine, Strategy, ViewExchange,
+};
 use pio_sim::workload::What;
 use pio_sim::{Options, Workload};
 use pio_trace::Trace;

@@ -72,7 +72,12 @@ fn blockwise(
 }
 
 /// One request.
-pub(crate) fn request(storage: &Storage, direction: Direction, offset: u64, bytes: &mut [u8]) -> Result<u64, IoError> {
+pub(crate) fn request(
+    storage: &Storage,
+    direction: Direction,
+    offset: u64,
+    bytes: &mut [u8],
+) -> Result<u64, IoError> {
     match direction {
         Direction::Read => storage.read(offset, bytes),
         Direction::Write => storage.write(offset, bytes),

@@ -11,9 +11,9 @@ const LONGEST: u32 = 63;
 /// A choice for a strategy without messages is taken again without a word, 3 times, and when it is confirmed 12 times, 48 times,
 /// and so on: programs go on as they began, but what all ranks have together a rank sees only if they tell each other. All
 /// ranks must hold the same: so only operations that end on each rank before its next one begins may be told, and a new view
-/// begins a new memory.
+/// begins anew.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Memory {
+pub struct Remembered {
     /// Of reads and writes.
     each: [Kept; 2],
 }
@@ -27,7 +27,7 @@ struct Kept {
     held: u32,
 }
 
-impl Memory {
+impl Remembered {
     /// What the next operation is to do without a word; none if the ranks are to describe their accesses.
     pub fn recall(&mut self, direction: Direction) -> Option<Strategy> {
         let kept = &mut self.each[direction as usize];
@@ -53,14 +53,14 @@ mod tests {
     use super::*;
 
     /// Of so many operations, in which `chosen` would be chosen, those in which ranks describe.
-    fn described(memory: &mut Memory, operations: u32, chosen: Strategy) -> Vec<u32> {
+    fn described(memory: &mut Remembered, operations: u32, chosen: Strategy) -> Vec<u32> {
         let mut described = Vec::new();
         for operation in 0..operations {
-            match memory.recall(Direction::Write) {
+            match remembered.recall(Direction::Write) {
                 Some(strategy) => assert_eq!(strategy, chosen),
                 None => {
                     described.push(operation);
-                    memory.learn(Direction::Write, chosen);
+                    remembered.learn(Direction::Write, chosen);
                 }
             }
         }
@@ -69,21 +69,21 @@ mod tests {
 
     #[test]
     fn what_holds_is_asked_ever_less_often() {
-        let mut memory = Memory::default();
+        let mut remembered = Remembered::default();
         assert_eq!(described(&mut memory, 200, Strategy::Independent), [0, 4, 17, 66, 130, 194]);
-        assert_eq!(memory.recall(Direction::Read), None);
+        assert_eq!(remembered.recall(Direction::Read), None);
     }
 
     #[test]
     fn who_exchanges_data_describes() {
-        assert_eq!(described(&mut Memory::default(), 4, Strategy::TwoPhase), [0, 1, 2, 3]);
+        assert_eq!(described(&mut Remembered::default(), 4, Strategy::TwoPhase), [0, 1, 2, 3]);
     }
 
     #[test]
     fn another_choice_is_tried_anew() {
-        let mut memory = Memory::default();
+        let mut remembered = Remembered::default();
         for chosen in [Strategy::List, Strategy::List, Strategy::Sieving] {
-            memory.learn(Direction::Write, chosen);
+            remembered.learn(Direction::Write, chosen);
         }
         assert_eq!(described(&mut memory, 5, Strategy::Sieving), [3]);
     }
