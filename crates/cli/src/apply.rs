@@ -105,12 +105,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let store = arguments.store.as_deref().map(find_store).transpose()?;
     // What ran by the knowledge of another machine says nothing of what is known here.
     let recorded = arguments.record.clone().filter(|_| arguments.machine.is_none());
-    let run = recorded.map(|trace| AppliedRun {
-        trace,
-        strategy,
-        hints: hints.clone(),
-        store: store.clone(),
-    });
+    let run =
+        recorded.map(|trace| AppliedRun { trace, strategy, hints: hints.clone(), store: store.clone() });
     let machine = arguments.machine.as_deref().map(Machine::load).transpose()?;
     let how = How { strategy, hints, store, machine };
     how.check()?;

@@ -153,7 +153,10 @@ mod tests {
         assert!(machine.network.link.bandwidth.bytes_per_second().abs_diff(50_000_000) <= 1);
         assert_eq!(machine.messages.local_latency.to_string(), "1 us");
         let before = machine.clone();
-        read("nodes 1\nis-seen 1\nprocessors 128\n").unwrap().describe(&mut machine, &mut Spreads::default()).unwrap();
+        read("nodes 1\nis-seen 1\nprocessors 128\n")
+            .unwrap()
+            .describe(&mut machine, &mut Spreads::default())
+            .unwrap();
         assert_eq!(machine, before);
     }
 }

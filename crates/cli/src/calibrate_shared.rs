@@ -110,6 +110,7 @@ fn describe(machine: &mut Machine, measured: &Measured) -> Result<()> {
         resize: Duration::ZERO,
         sync: None,
         new_pages: None,
+        new_folio: Duration::ZERO,
         askew: None,
         write_back: None,
         ..machine.calls.clone()

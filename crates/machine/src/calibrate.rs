@@ -52,6 +52,10 @@ const PAGE: usize = 4096;
 /// Bytes off its place in a page: where most C libraries put large memory, so that reads from whole pages meet it.
 const ASKEW: usize = 16;
 const LEAST_ASKEW: f64 = 0.5;
+/// 16 pages from one behind a boundary on lie in folios of 1, 2, 4, 8 and 1 of them.
+const FOLIOS_MORE: f64 = 4.0;
+/// Seconds. Where it is less, file systems have no large folios.
+const LEAST_OF_A_FOLIO: f64 = 2e-7;
 const OPENS: u64 = 500;
 const CREATES: usize = 32;
 const RESIZES: u64 = 500;
@@ -129,6 +133,7 @@ pub fn calibrate(
             read: accesses.read,
             write: accesses.write,
             new_pages: Some(accesses.new_pages),
+            new_folio: accesses.new_folio,
             askew: accesses.askew,
             write_back,
             collective_waits: true,
@@ -156,6 +161,7 @@ impl Machine {
          the same memory, which begins with a page.\n\
          calls.new-pages: what writes of half a page, 64 KiB, 1 MiB and 16 MiB to an empty file take beyond that; those of half\n\
          a page on up to four cores at once.\n\
+         calls.new-folio: what writes of 64 KiB to an empty file take longer that begin a page later, for each of 4 folios more.\n\
          calls.askew: what reads of 64 KiB take longer whose memory is 16 bytes further into a page than their place in the file.\n\
          calls.write-back: bandwidth: fsync after writes of 256 MiB; the rest is what the kernel says that it does.\n\
          calls.collective-waits: not measured; so it is in Pioscope's MPI-IO.\n\
@@ -512,6 +518,7 @@ struct Accesses {
     read: CallCost,
     write: CallCost,
     new_pages: CallCost,
+    new_folio: Duration,
     askew: Option<Bandwidth>,
 }
 
@@ -520,13 +527,14 @@ fn measure_calls(path: &Path, cores: u32, spreads: &mut Spreads) -> io::Result<(
     let mut memory = vec![1_u8; LARGE + PAGE];
     let begin = memory.as_ptr().align_offset(PAGE);
     let memory = &mut memory[begin..begin + LARGE];
-    let (mut seeks, mut askew) = (Vec::new(), Vec::new());
+    let (mut seeks, mut askew, mut folios) = (Vec::new(), Vec::new(), Vec::new());
     let (mut reads, mut writes, mut new_pages) = (BySize::default(), BySize::default(), BySize::default());
     for _ in 0..RUNS {
         new_pages.of(PAGE).push(parts_of_new_pages(path, writers)?);
         for size in [MIDDLE, BLOCK, LARGE] {
             let (file, data) = (fresh(path)?, &mut memory[..size]);
-            new_pages.of(size).push(in_turn(data, size, |data, offset| file.write_all_at(data, offset))?);
+            let new = in_turn(data, size, |data, offset| file.write_all_at(data, offset))?;
+            new_pages.of(size).push(new);
             writes.of(size).push(in_turn(data, size, |data, offset| file.write_all_at(data, offset))?);
             let straight = in_turn(data, size, |data, offset| file.read_exact_at(data, offset))?;
             reads.of(size).push(straight);
@@ -534,6 +542,10 @@ fn measure_calls(path: &Path, cores: u32, spreads: &mut Spreads) -> io::Result<(
                 let data = &mut memory[ASKEW..ASKEW + size];
                 let slanting = in_turn(data, size, |data, offset| file.read_exact_at(data, offset))?;
                 askew.push(slanting - straight);
+                let (file, data) = (fresh(path)?, &memory[..size]);
+                let behind = |index: u64| file.write_all_at(data, index * size as u64 + PAGE as u64);
+                let apart = each((FILE_BYTES / size) as u64, behind)?;
+                folios.push((apart - new) / FOLIOS_MORE);
             }
         }
         // Pages that large writes made are large themselves, and cost small writes more than those that small ones made.
@@ -553,6 +565,12 @@ fn measure_calls(path: &Path, cores: u32, spreads: &mut Spreads) -> io::Result<(
     // Where it is less than this part, it is the measurement's own error.
     let counts = middle(askew.clone()) > read.of(MIDDLE as u64).seconds() * LEAST_ASKEW;
     let askew = counts.then(|| rate(spreads.middle("calls.askew", askew) / MIDDLE as f64));
+    let new_folio = middle(folios.clone());
+    let new_folio = if new_folio > LEAST_OF_A_FOLIO {
+        time(spreads.middle("calls.new-folio", folios))
+    } else {
+        Duration::ZERO
+    };
     // The write itself is in what was measured.
     let mut beyond = new_pages.middles("calls.new-pages", spreads);
     for (size, seconds) in &mut beyond {
@@ -561,7 +579,7 @@ fn measure_calls(path: &Path, cores: u32, spreads: &mut Spreads) -> io::Result<(
     }
     Ok((
         time(spreads.middle("calls.seek", seeks)),
-        Accesses { read, write, new_pages: CallCost::through(&beyond), askew },
+        Accesses { read, write, new_pages: CallCost::through(&beyond), new_folio, askew },
     ))
 }
 

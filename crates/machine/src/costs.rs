@@ -162,6 +162,7 @@ const COSTS: &[Cost] = &[
         keys: "calls.new-pages",
         scale: |machine, factor| factor.call_and_bytes(machine.calls.new_pages.as_mut()),
     },
+    Cost { keys: "calls.new-folio", scale: |machine, factor| factor.time(&mut machine.calls.new_folio) },
     Cost {
         keys: "calls.askew",
         scale: |machine, factor| machine.calls.askew.iter_mut().for_each(|askew| factor.rate(askew)),

@@ -100,6 +100,9 @@ impl Machine {
         if let Some(new_pages) = &calls.new_pages {
             writeln!(out, "new-pages = {}", call_text(new_pages))?;
         }
+        if calls.new_folio > Duration::ZERO {
+            writeln!(out, "new-folio = \"{}\"", calls.new_folio)?;
+        }
         if let Some(askew) = calls.askew {
             writeln!(out, "askew = \"{askew}\"")?;
         }

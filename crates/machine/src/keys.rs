@@ -139,6 +139,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "read",
             "write",
             "new-pages",
+            "new-folio",
             "askew",
             "write-back",
             "collective-waits",

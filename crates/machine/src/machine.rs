@@ -226,6 +226,9 @@ pub struct Calls {
     /// What a write costs beyond that, if it touches pages of the file that the node's memory does not have yet: for the
     /// call, and for the bytes of those pages. Only where files are in the node's own file system.
     pub new_pages: Option<CallCost>,
+    /// And for each folio of them but the first: file systems with large folios take a power of two of pages at a time, where a
+    /// write begins and ends with such. 0 for others.
+    pub new_folio: Duration,
     /// At this rate bytes of a read or write take longer if the place that they go to is 1 to 31 bytes further into its page
     /// than that where they come from: some processors' block copies then move them one by one. None where that costs nothing.
     /// Only where files are in the node's own file system.
@@ -520,6 +523,7 @@ fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
         read: access(section.section("read")?)?,
         write: access(section.section("write")?)?,
         new_pages: if section.has("new-pages") { Some(access(section.section("new-pages")?)?) } else { None },
+        new_folio: optional_duration("new-folio", &mut section)?,
         askew: if section.has("askew") { Some(section.bandwidth("askew")?) } else { None },
         write_back: if section.has("write-back") {
             Some(WriteBack::read(section.section("write-back")?)?)

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 /// Bytes of a page of memory.
-const PAGE: u64 = 4096;
+pub(super) const PAGE: u64 = 4096;
+/// Bytes of the largest folio.
+pub(super) const LARGEST_FOLIO: u64 = PAGE << 9;
 
 /// Some of a file's pages: begin and end of each run of them.
 #[derive(Debug, Default)]
@@ -29,9 +31,47 @@ impl Pages {
     }
 }
 
+/// The folios that a write of so many new bytes from `offset` on makes in a file system with large ones: each begins at a
+/// multiple of its size, and is no larger than what is left to write (`__filemap_get_folio` in Linux' mm/filemap.c).
+pub(super) fn folios(offset: u64, bytes: u64) -> u64 {
+    let (mut at, end) = (offset, offset.saturating_add(bytes));
+    let mut count = 0;
+    while at < end {
+        let begin = at / PAGE * PAGE;
+        let aligned = if begin == 0 { LARGEST_FOLIO } else { 1 << begin.trailing_zeros() };
+        let left = (end - at).max(PAGE);
+        at = begin + aligned.min(1 << left.ilog2()).min(LARGEST_FOLIO);
+        count += 1;
+        // The rest is a row of the largest.
+        if at.is_multiple_of(LARGEST_FOLIO) && end.saturating_sub(at) >= LARGEST_FOLIO {
+            count += (end - at) / LARGEST_FOLIO;
+            at += (end - at) / LARGEST_FOLIO * LARGEST_FOLIO;
+        }
+    }
+    count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_write_makes_folios_as_the_kernel_does() {
+        for (offset, bytes, expected) in [
+            (0, 0, 0),
+            (0, 100, 1),
+            (4000, 200, 2),
+            (0, 64 << 10, 1),
+            (4096, 64 << 10, 5),
+            (0, 47_024, 4),
+            (65_536, 47_024, 4),
+            (0, LARGEST_FOLIO, 1),
+            (0, 8 * LARGEST_FOLIO, 8),
+            (LARGEST_FOLIO / 2, 2 * LARGEST_FOLIO, 3),
+        ] {
+            assert_eq!(folios(offset, bytes), expected, "{bytes} from {offset}");
+        }
+    }
 
     #[test]
     fn each_page_is_new_once() {

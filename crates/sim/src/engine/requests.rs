@@ -7,7 +7,7 @@ use pio_plan::{Access, Direction, Event as PlanEvent, Strategy};
 use pio_protocol::client::{Exchange, Naming};
 use pio_trace::{Call, Event, Flags, HandleId, Target};
 
-use super::pages::Pages;
+use super::pages::{self, PAGE, Pages};
 use super::sites::Dealt;
 use super::store_requests;
 use super::{Cargo, Engine, Happening};
@@ -113,10 +113,25 @@ impl Engine<'_> {
         let allocating = new_pages.map_or(Duration::ZERO, |cost| cost.call);
         let filling = new_pages.map_or(Duration::ZERO, |cost| cost.moving(new));
         let askew = if is_local { self.askew_time(rank) } else { Duration::ZERO };
-        let cost = [access.call, moving, askew, allocating, filling, self.analysis_time(rank, direction)]
-            .iter()
-            .fold(0_u64, |sum, part| sum.saturating_add(part.picoseconds()));
+        let folios = if new_pages.is_some() { self.time_for_folios(rank, new) } else { Duration::ZERO };
+        let cost =
+            [access.call, moving, askew, allocating, filling, folios, self.analysis_time(rank, direction)]
+                .iter()
+                .fold(0_u64, |sum, part| sum.saturating_add(part.picoseconds()));
         self.compute(rank, Duration::from_picoseconds(cost), Then::Issue);
+    }
+
+    /// What a write of new pages takes longer because they are in several folios.
+    fn time_for_folios(&self, rank: u32, new: u64) -> Duration {
+        let cost = self.machine.calls.new_folio;
+        let current = self.processes[rank as usize].transfer.as_ref().and_then(|transfer| transfer.current);
+        let Some(Request { offset, bytes, .. }) = current.filter(|_| cost > Duration::ZERO) else {
+            return Duration::ZERO;
+        };
+        // The first pages and the last may be there.
+        let begin = if new < bytes { offset.next_multiple_of(PAGE) } else { offset };
+        let more = pages::folios(begin, new.min(bytes)).saturating_sub(new.div_ceil(pages::LARGEST_FOLIO));
+        Duration::from_picoseconds(cost.picoseconds().saturating_mul(more))
     }
 
     /// What a request takes longer for where its memory is. Nobody recorded that; large memory is where most C libraries put it.
