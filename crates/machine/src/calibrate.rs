@@ -104,7 +104,12 @@ pub fn calibrate(
     let (seek, accesses) = measure_calls(&scratch.path, cores, spreads).map_err(on_file())?;
     progress("syncing");
     let sync = measure_sync(&scratch.path, spreads).map_err(on_file())?;
-    let write_back = measure_write_back(&scratch.path, copy.bandwidth, spreads).map_err(on_file())?;
+    // What is as fast as memory is memory.
+    let write_back = if sync.bandwidth < copy.bandwidth {
+        measure_write_back(&scratch.path, spreads).map_err(on_file())?
+    } else {
+        None
+    };
     let resize = measure_resize(&scratch.path, spreads).map_err(on_file())?;
     progress("writing one file from several threads");
     let exclusive_writes = cores == 1 || measure_exclusion(&scratch.path, cores).map_err(on_file())?;
@@ -463,25 +468,28 @@ fn measure_sync(path: &Path, spreads: &mut Spreads) -> io::Result<CallCost> {
     Ok(CallCost::through(&syncs.middles("calls.sync", spreads)))
 }
 
-/// When the kernel writes back, and how fast the device takes it; none if it is as fast as memory, or the kernel does not say.
-fn measure_write_back(
-    path: &Path,
-    memory: Bandwidth,
-    spreads: &mut Spreads,
-) -> io::Result<Option<WriteBack>> {
+/// When the kernel writes back, and how fast the device takes it; none if the kernel does not say, or there is no room to try.
+fn measure_write_back(path: &Path, spreads: &mut Spreads) -> io::Result<Option<WriteBack>> {
     let Some((background, limit, age)) = write_back_of_kernel() else { return Ok(None) };
     let data = vec![1_u8; BLOCK];
     let begun = Instant::now();
     let mut speeds = Vec::new();
     while speeds.len() < RUNS && (speeds.is_empty() || begun.elapsed() < LONGEST_TO_DEVICE) {
         let file = fresh(path)?;
-        (0..BYTES_TO_DEVICE).step_by(BLOCK).try_for_each(|at| file.write_all_at(&data, at as u64))?;
+        match (0..BYTES_TO_DEVICE).step_by(BLOCK).try_for_each(|at| file.write_all_at(&data, at as u64)) {
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
+            {
+                return Ok(None);
+            }
+            written => written?,
+        }
         let start = Instant::now();
         file.sync_all()?;
         speeds.push(BYTES_TO_DEVICE as f64 / start.elapsed().as_secs_f64());
     }
     let bandwidth = Bandwidth::from_bytes_per_second(spreads.middle("calls.write-back", speeds) as u64);
-    Ok((bandwidth < memory).then_some(WriteBack { background, limit, age, bandwidth }))
+    Ok(Some(WriteBack { background, limit, age, bandwidth }))
 }
 
 /// The thresholds of dirty pages, in bytes, and their age. The memory of a control group sets them lower.

@@ -150,6 +150,8 @@ pub(crate) fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quantity::Bandwidth;
+    use crate::write_back::WriteBack;
 
     #[test]
     fn every_built_in_machine_is_written_and_read_again() {
@@ -159,6 +161,26 @@ mod tests {
             assert!(text.starts_with("# measured\n#\n# today\nname = "), "{text}");
             assert_eq!(Machine::parse(name, &text).unwrap(), machine);
         }
+    }
+
+    #[test]
+    fn what_no_built_in_machine_has_is_written_and_read_again() {
+        let mut machine = Machine::built_in("sp-argonne").unwrap();
+        let write_back = WriteBack {
+            background: 2_385_752 << 10,
+            limit: 4_777_340 << 10,
+            age: Duration::from_seconds(30.0),
+            bandwidth: Bandwidth::from_bytes_per_second(123_456_789),
+        };
+        (machine.calls.write_back, machine.calls.new_folio) =
+            (Some(write_back), Duration::from_seconds(2e-6));
+        let Storage::Striped { resize, .. } = &mut machine.storage else { panic!("{:?}", machine.storage) };
+        *resize = Duration::from_seconds(0.007);
+        let text = machine.to_toml("");
+        assert_eq!(Machine::parse("x", &text).unwrap(), machine);
+        let error =
+            Machine::parse("x", &text.replace("limit = \"4777340 KiB\"", "limit = \"much\"")).unwrap_err();
+        assert!(error.to_string().contains("limit"), "{error}");
     }
 
     #[test]
