@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     /// Of so many operations, in which `chosen` would be chosen, those in which ranks describe.
-    fn described(memory: &mut Remembered, operations: u32, chosen: Strategy) -> Vec<u32> {
+    fn described(remembered: &mut Remembered, operations: u32, chosen: Strategy) -> Vec<u32> {
         let mut described = Vec::new();
         for operation in 0..operations {
             match remembered.recall(Direction::Write) {
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn what_holds_is_asked_ever_less_often() {
         let mut remembered = Remembered::default();
-        assert_eq!(described(&mut memory, 200, Strategy::Independent), [0, 4, 17, 66, 130, 194]);
+        assert_eq!(described(&mut remembered, 200, Strategy::Independent), [0, 4, 17, 66, 130, 194]);
         assert_eq!(remembered.recall(Direction::Read), None);
     }
 
@@ -85,6 +85,6 @@ mod tests {
         for chosen in [Strategy::List, Strategy::List, Strategy::Sieving] {
             remembered.learn(Direction::Write, chosen);
         }
-        assert_eq!(described(&mut memory, 5, Strategy::Sieving), [3]);
+        assert_eq!(described(&mut remembered, 5, Strategy::Sieving), [3]);
     }
 }
