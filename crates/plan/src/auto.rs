@@ -22,6 +22,8 @@ use crate::two_phase::TwoPhase;
 /// A hand-over between ranks that wait for a processor costs whole turns, milliseconds, while all bytes of a file in
 /// memory are read by every rank at gigabytes a second. With more ranks, all that each reads in vain would count.
 const MOST_RANKS_OF_A_PROCESSOR: u32 = 4;
+/// A file of which less can be read in a turn is not in memory: 50 MB of one that is, 0.2 MB of one behind a slow link.
+const BYTES_OF_A_TURN: f64 = 4e6;
 
 /// One collective operation of one rank, under the strategy that suits it.
 pub struct Auto {
@@ -118,7 +120,9 @@ fn reads_without_a_word(group: Group, direction: Direction, context: &Context) -
     let processors = context.processors;
     let is_crowded =
         processors < group.ranks && group.ranks <= processors.saturating_mul(MOST_RANKS_OF_A_PROCESSOR);
-    let in_memory = context.servers == 0 && !context.terms.is_remote;
+    let terms = &context.terms;
+    let is_fast = terms.read_bytes_per_s * terms.turn_s >= BYTES_OF_A_TURN;
+    let in_memory = context.servers == 0 && !terms.is_remote && is_fast;
     direction == Direction::Read && in_memory && context.shared_memory && is_crowded
 }
 
@@ -147,16 +151,21 @@ impl StateMachine for Auto {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use pio_layout::{Datatype, View};
 
     use super::*;
+    use crate::cost::Terms;
     use crate::hints::Hints;
     use crate::nodes::Nodes;
     use crate::site::{Gaps, Site, Via, Views};
 
-    fn first_actions(direction: Direction, ranks: u32, nodes: u32, processors: u32) -> Vec<Action> {
+    fn first_actions(
+        direction: Direction,
+        ranks: u32,
+        nodes: u32,
+        processors: u32,
+        terms: Terms,
+    ) -> Vec<Action> {
         let tile = Datatype::bytes(4).resized(0, i64::from(ranks) * 4).unwrap();
         let access = Access { view: View::new(0, 4, tile).unwrap(), positions: 0..400 };
         let site = Site {
@@ -164,7 +173,7 @@ mod tests {
             nodes: Some(Nodes::of((0..ranks).map(|rank| rank % nodes)).into()),
             processors,
             via: Via::Kernel,
-            terms: Arc::default(),
+            terms: terms.into(),
         };
         let views = Views { each: None, gaps: Gaps::of(&access.view) };
         let context = site.context(&views, &Hints::default(), direction);
@@ -177,7 +186,7 @@ mod tests {
     #[test]
     fn ranks_that_share_processors_read_without_a_word() {
         let speaks = |direction, ranks, nodes, processors| {
-            first_actions(direction, ranks, nodes, processors)
+            first_actions(direction, ranks, nodes, processors, Terms::MEASURED)
                 .iter()
                 .any(|action| matches!(action, Action::Send { .. }))
         };
@@ -191,5 +200,8 @@ mod tests {
         ] {
             assert!(speaks(direction, ranks, nodes, processors), "{direction:?} {ranks} {processors}");
         }
+        let slow = Terms { read_bytes_per_s: 50e6, ..Terms::MEASURED };
+        let actions = first_actions(Direction::Read, 4, 1, 2, slow);
+        assert!(matches!(actions[0], Action::Send { .. }), "{actions:?}");
     }
 }
