@@ -7,7 +7,7 @@ mod outcome;
 mod search;
 mod trials;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -150,7 +150,8 @@ fn from_elsewhere(command: Vec<OsString>) -> Vec<OsString> {
     command.into_iter().map(absolute).collect()
 }
 
-/// The machine that was named. Where a program's files will be is not known before it runs: the working folder stands for it.
+/// The machine that was named. Where a program's files will be is not known before it runs: the working folder stands for it, or
+/// if that is not calibrated, a folder in its command line that is.
 fn find_machine(arguments: &Arguments) -> Result<Asked> {
     if arguments.machine != here::NAME {
         return Asked::named(&arguments.machine);
@@ -158,9 +159,28 @@ fn find_machine(arguments: &Arguments) -> Result<Asked> {
     let place = match (&arguments.store, &arguments.trace) {
         (Some(store), _) => Here::of_store(store)?,
         (None, Some(path)) => Here::of_trace(Some(&explain::open(path)?))?,
-        (None, None) => Here::of_folder(Path::new("."))?,
+        (None, None) => {
+            let working = Here::of_folder(Path::new("."))?;
+            let named = arguments.command.iter().filter_map(|word| folder_in(word));
+            let mut others = named.filter_map(|folder| Here::of_folder(&folder).ok());
+            if working.is_calibrated() {
+                working
+            } else {
+                others.find(Here::is_calibrated).unwrap_or(working)
+            }
+        }
     };
     Asked::here(&place)
+}
+
+/// The folder that a word of a command line names, or in which the file is that it names.
+fn folder_in(word: &OsStr) -> Option<PathBuf> {
+    let text = word.to_str()?;
+    let path = Path::new(text.rsplit_once('=').map_or(text, |(_, value)| value));
+    let is_path = path.components().count() > 1;
+    path.ancestors()
+        .find(|folder| is_path && folder.parent().is_some() && folder.is_dir())
+        .map(Path::to_owned)
 }
 
 /// The description of the place where a program that ran has its files; of the working folder, if that was not calibrated.
@@ -427,6 +447,20 @@ fn predicted_comment(best: &Predicted, case: &Case) -> String {
 #[allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_name_folders() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path();
+        for word in [folder.to_owned(), folder.join("not-there"), folder.join("nor/this")] {
+            assert_eq!(folder_in(word.as_os_str()).as_deref(), Some(folder), "{}", word.display());
+            let option = format!("--output={}", word.display());
+            assert_eq!(folder_in(OsStr::new(&option)).as_deref(), Some(folder), "{option}");
+        }
+        for word in ["mpiexec", "-n", "4", "/", "nowhere/at/all"] {
+            assert_eq!(folder_in(OsStr::new(word)), None, "{word}");
+        }
+    }
 
     #[test]
     fn budgets_have_units() {
