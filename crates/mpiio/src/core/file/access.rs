@@ -1,12 +1,11 @@
 //! Reading and writing: where an operation begins, who carries it out, and under which locks.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::View;
 use pio_plan::{
-    Access, Choice, Context, Direction, Group, Hints, IoError, Rank, Remembered, Site, StateMachine,
-    Strategy, Views,
+    Access, Choice, Context, Direction, Group, Hints, Rank, Remembered, Site, StateMachine, Strategy, Views,
 };
 
 use crate::core::file::hints::Kept;
@@ -128,52 +127,44 @@ impl Inner {
         }
         // Those that the program began before come first.
         self.independent.drain();
-        let mut memory = memory;
-        if let Some(outcome) = self.in_one_request(direction, positioning, &mut memory) {
+        let mut state = self.state();
+        let (start, mut memory) = self.check(&mut state, direction, false, positioning, memory)?;
+        let bytes = memory.size();
+        if let Some(positions) = self.one_request(&state, direction, &start, bytes)
+            && let Some(offset) = state.view.offset_of(positions.start)
+            && let Some(data) = memory.contiguous(0..bytes)
+        {
+            #[cfg(test)]
+            let machine = {
+                let context = self.site.context(&state.views, &state.hints, direction);
+                let access = Access { view: state.view.clone(), positions };
+                self.strategy.alone(Rank(0), direction, access, &context)
+            };
+            drop(state);
+            let _alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+            let outcome = pieces::request(&self.storage, direction, offset, data);
+            #[cfg(test)]
+            crate::core::file::twin::hear(machine, outcome);
             return Ok(outcome?);
         }
-        self.alone(self.prepare(direction, collective, positioning, memory))
+        let operation = self.operation(&state, direction, start, memory, None);
+        drop(state);
+        self.alone(operation)
     }
 
-    /// The short way of an independent operation that is one request; none if it is not, or its arguments are wrong.
-    fn in_one_request(
+    /// The data bytes of an independent operation that is one request; none if it is not.
+    fn one_request(
         &self,
+        state: &State,
         direction: Direction,
-        positioning: Positioning,
-        memory: &mut Result<Memory, Status>,
-    ) -> Option<Result<u64, IoError>> {
-        let may = if direction == Direction::Read { self.mode.reads() } else { self.mode.writes() };
-        let memory = memory.as_mut().ok().filter(|_| may && !self.mode.is_sequential())?;
-        let mut state = self.state();
-        let start = match positioning {
-            Positioning::Explicit(offset) => u64::try_from(offset).ok()?,
-            Positioning::Individual => state.position,
-            Positioning::Shared => return None,
-        };
-        let (bytes, etype_size) = (memory.size(), state.view.etype_size());
-        if state.atomic || state.overlapping.is_some() || !bytes.is_multiple_of(etype_size) {
-            return None;
-        }
-        let etypes = bytes / etype_size;
-        let positions = state.positions(start, etypes).ok()?;
-        if !self.site.is_one_request(&state.views, direction, &state.view, &positions) {
-            return None;
-        }
-        let (offset, data) = (state.view.offset_of(positions.start)?, memory.contiguous(0..bytes)?);
-        if positioning == Positioning::Individual {
-            state.position = start + etypes;
-        }
-        #[cfg(test)]
-        let machine = {
-            let context = self.site.context(&state.views, &state.hints, direction);
-            self.strategy.alone(Rank(0), direction, Access { view: state.view.clone(), positions }, &context)
-        };
-        drop(state);
-        let _alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = pieces::request(&self.storage, direction, offset, data);
-        #[cfg(test)]
-        crate::core::file::twin::hear(machine, outcome);
-        Some(outcome)
+        start: &Start,
+        bytes: u64,
+    ) -> Option<Range<u64>> {
+        let Start::At(start) = *start else { return None };
+        let positions = state.positions(start, bytes / state.view.etype_size()).ok()?;
+        let is_plain = !state.atomic && state.overlapping.is_none();
+        (is_plain && self.site.is_one_request(&state.views, direction, &state.view, &positions))
+            .then_some(positions)
     }
 
     /// Begins an operation, and returns at once; `completion` is told of its end. If the arguments are wrong, that is said
@@ -267,7 +258,19 @@ impl Inner {
                 (start, Memory::none(), Some(status))
             }
         };
-        let State { view, hints, atomic, views, .. } = &*state;
+        self.operation(&state, direction, start, memory, error)
+    }
+
+    /// Its arguments were checked.
+    fn operation(
+        &self,
+        state: &State,
+        direction: Direction,
+        start: Start,
+        memory: Memory,
+        error: Option<Status>,
+    ) -> Operation {
+        let State { view, hints, atomic, views, .. } = state;
         let (view, context, atomic) = (view.clone(), self.site.context(views, hints, direction), *atomic);
         let overlapping = state.overlapping.clone();
         Operation { direction, view, overlapping, start, memory, context, atomic, error }
