@@ -247,7 +247,7 @@ def error(found):
 
 
 def report(found):
-    """Errors by group, what was chosen costs beside the really best, and all cases."""
+    """Errors by group, how much longer than the best the chosen strategies take, and all cases."""
     processors = len(os.sched_getaffinity(0))
     groups = {}
     for case, cell in found:

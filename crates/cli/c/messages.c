@@ -3,7 +3,8 @@
  *   mpiexec -n RANKS messages FOLDER RESULTS
  *
  * Writes lines to RESULTS: `nodes`, `ranks-a-node`, `processors` (of rank 0's node) and `is-seen` (whether what rank 0 makes in
- * the folder is there for all nodes) with a number; then what each measurement found: its name, bytes, the median of its seconds, and their quartiles.
+ * the folder is there for all nodes) with a number; then what each measurement found: its name, bytes, the median of its
+ * seconds, and their quartiles.
  *
  *   within, between   a message of so many bytes on its way, between two ranks of a node, and of two nodes
  *   at-once           the same between nodes, where all nodes send and receive in pairs

@@ -201,7 +201,7 @@ pub(crate) struct Transfer {
     pub(crate) asked_bytes: u64,
     /// Bytes of pages that it is the first to touch, if it is a write.
     pub(crate) new_bytes: u64,
-    /// Bytes of pages that it makes dirty, and that have not been accounted for.
+    /// Bytes of pages that it makes dirty.
     pub(crate) soiled: u64,
     /// Bytes of the operation's data moved so far.
     pub(crate) moved: u64,

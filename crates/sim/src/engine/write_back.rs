@@ -88,7 +88,7 @@ impl Engine<'_> {
     /// A rank's write is in memory: it goes on when that has room.
     pub(super) fn wait_for_device(&mut self, rank: u32) {
         let process = &mut self.processes[rank as usize];
-        let soiled = process.transfer.as_mut().map_or(0, |transfer| std::mem::take(&mut transfer.soiled));
+        let soiled = process.transfer.as_ref().map_or(0, |transfer| transfer.soiled);
         let Some(costs) = self.machine.calls.write_back.as_ref().filter(|_| soiled > 0) else {
             return self.complete(rank);
         };
