@@ -3,20 +3,32 @@
 //! The two take turns while the client waits for each answer, so they need one processor between them, and to wake up a
 //! thread on another one that sleeps takes several times as long as a small request. Linux (seen with 6.18) does not bring
 //! them together: who slept for microseconds only wakes up where it was. So one processor may have the threads of two
-//! connections and one of their clients, and the other client sleeps and wakes alone.
+//! connections and one of their clients, and the other client sleeps and wakes alone. Where processors are idle, the kernel
+//! keeps them apart; then they look out for each other for a moment before they sleep.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// Longer messages take longer than waking somebody up: who moves many of them is faster with a processor for each side.
-const SMALL_BYTES: usize = 128 << 10;
-/// Requests from another processor before the thread moves there: one may be of a client that is itself on its way.
+pub(super) const SMALL_BYTES: usize = 128 << 10;
+/// Requests from another processor before the thread first moves there: one may be of a client that is itself on its way. Each
+/// time it takes twice as many, up to `MOST_PATIENCE`: where processors are idle, the kernel takes the two apart again, and to
+/// move costs more than many requests.
 const PATIENCE: u32 = 2;
+const MOST_PATIENCE: u32 = 1024;
 
 /// What the thread of a connection knows about its client's place.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Follower {
     /// How many requests in a row came from another processor.
     elsewhere: u32,
+    /// With how many the thread moves.
+    patience: u32,
+}
+
+impl Default for Follower {
+    fn default() -> Follower {
+        Follower { elsewhere: 0, patience: PATIENCE }
+    }
 }
 
 impl Follower {
@@ -31,7 +43,12 @@ impl Follower {
     fn moves(&mut self, here: u64, cpu: u64, bytes: usize, more: impl FnOnce() -> bool) -> bool {
         let apart = here != cpu && bytes <= SMALL_BYTES && !more();
         self.elsewhere = if apart { self.elsewhere + 1 } else { 0 };
-        self.elsewhere >= PATIENCE
+        let moves = self.elsewhere >= self.patience;
+        if moves {
+            self.patience = (2 * self.patience).min(MOST_PATIENCE);
+            self.elsewhere = 0;
+        }
+        moves
     }
 }
 
@@ -68,8 +85,8 @@ mod tests {
         assert_eq!(moves([(0, 1, 0, false), (1, 1, 0, false), (0, 1, 0, false)]), [false; 3]);
         assert_eq!(moves([(0, 1, SMALL_BYTES + 1, false); 5]), [false; 5]);
         assert_eq!(moves([(0, 1, 0, true); 5]), [false; 5]);
-        // Where it may not go, it tries again.
-        assert_eq!(moves([(0, 1, 0, false); 4]), [false, true, true, true]);
+        // Where it cannot stay, it tries again, after a while.
+        assert_eq!(moves([(0, 1, 0, false); 7]), [false, true, false, false, false, true, false]);
     }
 
     #[test]

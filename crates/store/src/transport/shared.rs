@@ -15,10 +15,11 @@ use std::time::Duration;
 
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::thread::sched_getcpu;
 use sha2::{Digest, Sha256};
 
 use super::connection::{Breaker, Connection, Listener, Traffic};
-use super::follow::Follower;
+use super::follow::{Follower, SMALL_BYTES};
 use super::segment::{Incoming, Outgoing};
 use super::stream::Stream;
 use pio_protocol::Limits;
@@ -29,6 +30,9 @@ use pio_protocol::wire::{Input, put};
 
 /// Fewer bytes of data go behind their head: they are in the same system call.
 const SEGMENT_FROM_BYTES: usize = 2048;
+/// How long a side that waits for the other, which is on another processor, looks for a message before it sleeps: about as
+/// long as it takes to wake it up, so that it loses no more than it may save.
+const LOOK_OUT: Duration = Duration::from_micros(50);
 /// Bytes that say where data and sender are, at most.
 const PLACE_BYTES: u32 = 20;
 
@@ -38,6 +42,8 @@ pub struct SharedConnection {
     stream: Stream,
     /// On the server's side.
     follower: Option<Follower>,
+    /// The processor that the other side ran on when it sent the last message.
+    other_at: Option<u64>,
     limits: Limits,
     /// Whether both sides have shown the token: before, there is no shared memory.
     greeted: bool,
@@ -99,6 +105,7 @@ impl SharedConnection {
         SharedConnection {
             stream: Stream::new(socket),
             follower,
+            other_at: None,
             limits: Limits { head_bytes: GREETING_BYTES, data_bytes: 0, ..Limits::DEFAULT },
             greeted: false,
             outgoing: None,
@@ -251,11 +258,15 @@ impl Connection for SharedConnection {
             self.receive_data()?;
         }
         self.release();
+        if self.sent_len <= SMALL_BYTES && self.other_at.is_some_and(|at| at != sched_getcpu() as u64) {
+            self.stream.look_out(LOOK_OUT);
+        }
         let head_bytes = self.limits.head_bytes.saturating_add(PLACE_BYTES);
         let prefix = self.stream.receive_head(&Limits { head_bytes, ..self.limits }, head)?;
         let mut input = Input::new(head);
         let place = Place::of(input.number("where the data are")?)?;
         let cpu = input.number("the sender's processor")?;
+        self.other_at = Some(cpu);
         let behind = head.len() - input.rest.len();
         head.drain(..behind);
         self.pending = self.locate(prefix, place)?;
@@ -368,7 +379,7 @@ impl Place {
 fn put_head(out: &mut Vec<u8>, place: Place, head: &[u8], len: usize, checksum: u32) -> Vec<u8> {
     out.clear();
     put(out, place.number());
-    put(out, rustix::thread::sched_getcpu() as u64);
+    put(out, sched_getcpu() as u64);
     out.extend_from_slice(head);
     let mut prefix = Vec::with_capacity(16);
     Prefix::new(out, len as u32, checksum).pack(&mut prefix);

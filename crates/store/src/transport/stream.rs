@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -77,6 +77,14 @@ impl Stream {
     /// [`io::ErrorKind::TimedOut`] if nothing came.
     pub(super) fn wait(&mut self) -> io::Result<()> {
         if self.from == self.to { self.fill() } else { Ok(()) }
+    }
+
+    /// Looks for something to read, for so long at most, without going to sleep.
+    pub(super) fn look_out(&self, patience: Duration) {
+        let until = Instant::now() + patience;
+        while !self.has_come() && Instant::now() < until {
+            std::hint::spin_loop();
+        }
     }
 
     /// Whether there is something to read.
