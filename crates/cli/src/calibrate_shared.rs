@@ -113,6 +113,7 @@ fn describe(machine: &mut Machine, measured: &Measured) -> Result<()> {
         new_folio: Duration::ZERO,
         askew: None,
         write_back: None,
+        cold_reads: None,
         ..machine.calls.clone()
     };
     Ok(())

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Barrier;
-use std::thread;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -14,22 +12,21 @@ use pio_store::client::{Mode, Options, Store, StoreFile, StripingHints};
 use pio_store::transport::Transport;
 use rustix::time::{ClockId, clock_gettime};
 
+mod crowd;
+
 const SMALL_BYTES: usize = 8;
+const MIDDLE_BYTES: usize = 64 << 10;
 const LARGE_BYTES: usize = 1 << 20;
 const SMALL_REQUESTS: Range<u64> = 0..500;
 const LARGE_REQUESTS: Range<u64> = 0..32;
 const SMALL_APART: u64 = 4096;
 const OPENS: usize = 20;
 const RESIZES: u64 = 20;
-/// Bytes of writes that find pages or do not: the first as many small writes, which touch a page each.
-const NEW_PAGES: [usize; 3] = [2 << 10, 64 << 10, 1 << 20];
+/// Of a file whose pages are new.
 const FRESH_BYTES: usize = 32 << 20;
 /// Bytes that are written before they are synced.
 const SYNCED: [usize; 3] = [SMALL_BYTES, 1 << 20, 16 << 20];
 const SYNCS: usize = 5;
-/// Of the clients that make requests at once.
-const MOST_CLIENTS: usize = 16;
-const CROWD_ROUNDS: u64 = 4;
 /// So that a request is one server's.
 const ON_ONE_SERVER: StripingHints = StripingHints { factor: 1, unit: 0 };
 
@@ -38,10 +35,10 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     storage: 8-byte and 1 MiB requests of one client to one server of the store, there and back, without the client's\n\
     processor time, which is that of calls.read and calls.write. The way to the server is part of its time, unless\n\
     messages between nodes were measured, too: then it is that of network.link.\n\
-    storage.io.shares-cores: whether all servers can be reached through the memory of this machine. Then requests of 8 bytes\n\
-    cost what they do where more clients than cores make them; storage.io.wake: what one takes longer that is alone.\n\
-    calls.sync: syncs of a file on the store after writes of 8 bytes, 1 MiB and 16 MiB; closing syncs, too. calls.new-pages:\n\
-    there, too, with shares-cores.";
+    storage.io.shares-cores: whether all servers can be reached through the memory of this machine. Then requests of 8\n\
+    bytes cost what they do where as many clients as cores, or more, make them; storage.io.wake: what one takes longer that is\n\
+    alone. calls.new-pages: what the first writes to pages take longer: of 8 bytes in that crowd, of 64 KiB and 1 MiB alone.\n\
+    calls.sync: syncs of a file on the store after writes of 8 bytes, 1 MiB and 16 MiB; closing syncs, too.";
 
 /// Puts the files of a measured machine on the servers of the store that a file describes.
 ///
@@ -55,28 +52,35 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     let file = store.open(&path, mode, ON_ONE_SERVER)?;
     let measured = requests(&file).and_then(|(write, read)| {
         file.close()?;
-        let crowd = if shares_cores { Some(requests_of_a_crowd(description, &path)?) } else { None };
+        let crowd = if shares_cores { Some(crowd::measure(description, &path)?) } else { None };
         Ok((write, read, crowd, opens(store, &path)?, resizes(store, &path)?))
     });
     store.remove(&path)?;
     let (mut write, mut read, crowd, (open, close), resize) = measured?;
     let mut wake = Duration::ZERO;
-    if let Some((of_writes, of_reads)) = crowd {
+    machine.calls.sync = Some(syncs(store, &path)?);
+    if let Some(crowd) = crowd {
         // A request has two ways, and two switches that the scheduler counts.
         let switches = 2.0 * machine.nodes.switch.seconds();
-        let waited = [write.in_crowd(of_writes, switches), read.in_crowd(of_reads, switches)];
+        let waited = [write.in_crowd(crowd.write, switches), read.in_crowd(crowd.read, switches)];
         wake = Duration::from_seconds(waited.iter().sum::<f64>() / 4.0);
-    }
-    machine.calls.sync = Some(syncs(store, &path)?);
-    if shares_cores {
-        machine.calls.new_pages = Some(new_pages(store, &path)?);
+        let longer = (crowd.first_write.all - crowd.write.all).max(0.0);
+        machine.calls.new_pages = Some(new_pages(store, &path, longer)?);
     }
     (machine.calls.write, machine.calls.read) = (write.own(), read.own());
     // What is known of these is of files on this machine.
-    (machine.calls.askew, machine.calls.write_back) = (None, None);
-    ["calls.read", "calls.write", "calls.sync", "calls.new-pages", "calls.askew", "calls.write-back"]
-        .into_iter()
-        .for_each(|key| spreads.forget(key));
+    (machine.calls.askew, machine.calls.write_back, machine.calls.cold_reads) = (None, None, None);
+    [
+        "calls.read",
+        "calls.write",
+        "calls.sync",
+        "calls.new-pages",
+        "calls.askew",
+        "calls.write-back",
+        "calls.cold-reads",
+    ]
+    .into_iter()
+    .for_each(|key| spreads.forget(key));
     let link = Some(&machine.network.link).filter(|_| machine.nodes.count > 1);
     let (write, read) = (write.of_server(link), read.of_server(link));
     machine.source.push_str(&format!(", on {} servers of a store", store.servers()));
@@ -108,7 +112,7 @@ fn are_here(description: &Path) -> bool {
 }
 
 /// Seconds of a request: from beginning to end, and those in which the client itself worked.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Took {
     all: f64,
     own: f64,
@@ -152,62 +156,6 @@ impl Requests {
     }
 }
 
-/// More clients than cores make small requests at once, each to a file of its own: of a write and of a read, the processor
-/// time of all, and the client's own.
-fn requests_of_a_crowd(description: &Path, path: &str) -> Result<(Took, Took)> {
-    let cores = thread::available_parallelism()?.get();
-    let clients = (2 * cores).min(MOST_CLIENTS);
-    let client = |number: usize, meet: &Barrier| -> Result<[Took; 2]> {
-        let path = format!("{path}-{number}");
-        let open = || -> Result<(Store, StoreFile)> {
-            let store = Store::connect(description)?;
-            let mode = Mode { create: true, exclusive: true };
-            let file = store.open(&path, mode, ON_ONE_SERVER)?;
-            file.write_at(0, &vec![1; (SMALL_REQUESTS.end * SMALL_APART) as usize])?;
-            Ok((store, file))
-        };
-        let opened = open();
-        meet.wait();
-        if opened.is_err() {
-            meet.wait();
-        }
-        let (store, file) = opened?;
-        let mut small = [1; SMALL_BYTES];
-        let writes = mean(|index| Ok(file.write_at(index * SMALL_APART, &small)?));
-        meet.wait();
-        let reads = mean(|index| Ok(file.read_at(index * SMALL_APART, &mut small).map(drop)?));
-        store.remove(&path)?;
-        Ok([writes?, reads?])
-    };
-    let meet = Barrier::new(clients);
-    let each = thread::scope(|scope| {
-        let (client, meet) = (&client, &meet);
-        let clients: Vec<_> = (0..clients).map(|number| scope.spawn(move || client(number, meet))).collect();
-        clients.into_iter().map(|client| client.join().expect("a client")).collect::<Result<Vec<_>>>()
-    })?;
-    // All cores are busy: of the time of a request of each client, each client has its share of them.
-    let of_call = |call: usize| {
-        let middle_of = |part: fn(&Took) -> f64| middle(each.iter().map(|took| part(&took[call])).collect());
-        Took {
-            all: middle_of(|took| took.all) * cores.min(clients) as f64 / clients as f64,
-            own: middle_of(|took| took.own),
-        }
-    };
-    Ok((of_call(0), of_call(1)))
-}
-
-/// A call in the mean of many, in a row.
-fn mean(mut call: impl FnMut(u64) -> Result<()>) -> Result<Took> {
-    let (start, worked) = (Instant::now(), processor_seconds());
-    for _ in 0..CROWD_ROUNDS {
-        for index in SMALL_REQUESTS {
-            call(index)?;
-        }
-    }
-    let calls = (CROWD_ROUNDS * (SMALL_REQUESTS.end - SMALL_REQUESTS.start)) as f64;
-    Ok(Took { all: start.elapsed().as_secs_f64() / calls, own: (processor_seconds() - worked) / calls })
-}
-
 fn requests(file: &StoreFile) -> Result<(Requests, Requests)> {
     let mut large = vec![1_u8; LARGE_BYTES];
     let mut small = [1_u8; SMALL_BYTES];
@@ -224,22 +172,18 @@ fn requests(file: &StoreFile) -> Result<(Requests, Requests)> {
     Ok((Requests { small: small_writes, large: writes }, Requests { small: small_reads, large: reads }))
 }
 
-/// What writes to a new file take longer than to one that has its pages.
-fn new_pages(store: &Store, path: &str) -> Result<CallCost> {
-    let data = vec![1_u8; NEW_PAGES[NEW_PAGES.len() - 1]];
-    let mut beyond = Vec::new();
-    for size in NEW_PAGES {
+/// What writes to a new file take longer than to one that has its pages; given is what a small one does.
+fn new_pages(store: &Store, path: &str, of_a_page: f64) -> Result<CallCost> {
+    let data = vec![1_u8; LARGE_BYTES];
+    let mut beyond = vec![(SMALL_APART as usize, of_a_page)];
+    for size in [MIDDLE_BYTES, LARGE_BYTES] {
         let file = store.open(path, Mode { create: true, exclusive: true }, ON_ONE_SERVER)?;
-        let calls = 0..(FRESH_BYTES / size).min(SMALL_REQUESTS.end as usize) as u64;
-        let write = || {
-            median(calls.clone(), |index| {
-                Ok(file.write_at(index * size.max(SMALL_APART as usize) as u64, &data[..size])?)
-            })
-        };
+        let calls = 0..(FRESH_BYTES / size) as u64;
+        let write = || median(calls.clone(), |index| Ok(file.write_at(index * size as u64, &data[..size])?));
         let measured = write().and_then(|fresh| Ok((fresh, write()?)));
         store.remove(path)?;
         let (fresh, again) = measured?;
-        beyond.push((size.max(SMALL_APART as usize), (fresh.all - again.all).max(0.0)));
+        beyond.push((size, (fresh.all - again.all).max(0.0)));
     }
     Ok(CallCost::through(&beyond))
 }

@@ -234,7 +234,7 @@ impl Access {
             process: ProcessId(word(5) as u32),
             thread: (word(6) >> 32) as u32,
             call: Call::from_number((word(6) >> 8) as u16)?,
-            flags: Flags::from_bits(word(6) as u8)?,
+            flags: Flags::from_bits(word(6) as u8),
             name: Some((word(7) >> 32) as u32).filter(|&file| file != NO_HANDLE).map(FileId),
             operation: word(7) as u32,
             other: u32::try_from(word(8)).ok().map(FileId),

@@ -2,7 +2,8 @@
 //!
 //! Everything is measured from user space in a few seconds: memory copies, messages between two threads, and calls on a
 //! file in a folder of the caller's choice. Each number is the median of several runs. The data stay in the page cache:
-//! a program that writes less than it holds does not notice the disk behind it, of which only syncs and write-back tell.
+//! a program that writes less than it holds does not notice the disk behind it, of which only syncs, write-back and cold reads
+//! tell.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -23,6 +24,8 @@ use crate::network::{Link, Network, Switching, Topology};
 use crate::quantity::{Bandwidth, Duration};
 use crate::spreads::Spreads;
 use crate::write_back::WriteBack;
+
+mod cold_reads;
 
 /// A measurement that failed.
 #[derive(Debug, Error)]
@@ -105,11 +108,12 @@ pub fn calibrate(
     progress("syncing");
     let sync = measure_sync(&scratch.path, spreads).map_err(on_file())?;
     // What is as fast as memory is memory.
-    let write_back = if sync.bandwidth < copy.bandwidth {
-        measure_write_back(&scratch.path, spreads).map_err(on_file())?
-    } else {
-        None
-    };
+    let (mut write_back, mut cold_reads) = (None, None);
+    if sync.bandwidth < copy.bandwidth {
+        write_back = measure_write_back(&scratch.path, spreads).map_err(on_file())?;
+        progress("reading what is not in memory");
+        cold_reads = cold_reads::measure(&scratch.path, cores, spreads).map_err(on_file())?;
+    }
     let resize = measure_resize(&scratch.path, spreads).map_err(on_file())?;
     progress("writing one file from several threads");
     let exclusive_writes = cores == 1 || measure_exclusion(&scratch.path, cores).map_err(on_file())?;
@@ -141,6 +145,7 @@ pub fn calibrate(
             new_folio: accesses.new_folio,
             askew: accesses.askew,
             write_back,
+            cold_reads,
             collective_waits: true,
         },
         mpi_io: None,
@@ -169,6 +174,8 @@ impl Machine {
          calls.new-folio: what writes of 64 KiB to an empty file take longer that begin a page later, for each of 4 folios more.\n\
          calls.askew: what reads of 64 KiB take longer whose memory is 16 bytes further into a page than their place in the file.\n\
          calls.write-back: bandwidth: fsync after writes of 256 MiB; the rest is what the kernel says that it does.\n\
+         calls.cold-reads: of a file of 256 MiB that the kernel was told to forget: a page here and there (request); one reader,\n\
+         and two a core (up to 16), going through it.\n\
          calls.collective-waits: not measured; so it is in Pioscope's MPI-IO.\n\
          storage.exclusive-writes: whether a thread's small writes wait while another makes a large one to the same file."
     }
@@ -771,7 +778,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut told = Vec::new();
         let (machine, spreads) = calibrate(folder.path(), &mut |what| told.push(what.to_owned())).unwrap();
-        assert_eq!(told.len(), 7);
+        // Reads from the device only where there is one.
+        assert!([7, 8].contains(&told.len()), "{told:?}");
         let text = machine.to_toml_with(Machine::how_measured(), &spreads);
         assert!(text.contains("  # bandwidth ± ") && text.contains("write = { call"), "{text}");
         assert_eq!(Machine::parse("this", &text).unwrap(), machine, "{text}");

@@ -174,6 +174,16 @@ const COSTS: &[Cost] = &[
         },
     },
     Cost {
+        keys: "calls.cold-reads",
+        scale: |machine, factor| {
+            if let Some(cost) = &mut machine.calls.cold_reads {
+                factor.time(&mut cost.request);
+                factor.rate(&mut cost.stream);
+                factor.rate(&mut cost.bandwidth);
+            }
+        },
+    },
+    Cost {
         keys: "nodes.copy.bandwidth",
         scale: |machine, factor| factor.rate(&mut machine.nodes.copy.bandwidth),
     },

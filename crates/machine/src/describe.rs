@@ -109,6 +109,9 @@ impl Machine {
         if let Some(write_back) = &calls.write_back {
             writeln!(out, "write-back = {}", write_back.text())?;
         }
+        if let Some(cold_reads) = &calls.cold_reads {
+            writeln!(out, "cold-reads = {}", cold_reads.text())?;
+        }
         if calls.collective_waits {
             writeln!(out, "collective-waits = true")?;
         }
@@ -150,6 +153,7 @@ pub(crate) fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cold_reads::ColdReads;
     use crate::quantity::Bandwidth;
     use crate::write_back::WriteBack;
 
@@ -174,6 +178,11 @@ mod tests {
         };
         (machine.calls.write_back, machine.calls.new_folio) =
             (Some(write_back), Duration::from_seconds(2e-6));
+        machine.calls.cold_reads = Some(ColdReads {
+            request: Duration::from_seconds(8e-5),
+            stream: Bandwidth::from_bytes_per_second(1_234_567_890),
+            bandwidth: Bandwidth::from_bytes_per_second(2_345_678_901),
+        });
         let Storage::Striped { resize, .. } = &mut machine.storage else { panic!("{:?}", machine.storage) };
         *resize = Duration::from_seconds(0.007);
         let text = machine.to_toml("");

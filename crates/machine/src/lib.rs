@@ -9,6 +9,7 @@
 mod buffers;
 mod built_in;
 mod calibrate;
+mod cold_reads;
 mod costs;
 mod cpu;
 mod describe;
@@ -28,6 +29,7 @@ mod write_back;
 
 pub use buffers::{Buffers, Computer, Disks, Ssd};
 pub use calibrate::{CalibrateError, calibrate};
+pub use cold_reads::ColdReads;
 pub use costs::Cost;
 pub use cpu::Cpu;
 pub use error::MachineError;

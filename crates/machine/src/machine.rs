@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::buffers::Buffers;
 use crate::built_in;
+use crate::cold_reads::ColdReads;
 use crate::error::MachineError;
 use crate::io_node::IoNode;
 use crate::keys;
@@ -236,6 +237,9 @@ pub struct Calls {
     /// When what was written goes to the device without being asked to. None where memory is the device, or nothing is known;
     /// only where files are in the node's own file system.
     pub write_back: Option<WriteBack>,
+    /// What reads wait for that do not find their pages in memory. None where memory is the device, or nothing is known; only
+    /// where files are in the node's own file system.
+    pub cold_reads: Option<ColdReads>,
     /// Whether a rank leaves a collective open, close or view only when all ranks have come to it.
     pub collective_waits: bool,
 }
@@ -527,6 +531,11 @@ fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
         askew: if section.has("askew") { Some(section.bandwidth("askew")?) } else { None },
         write_back: if section.has("write-back") {
             Some(WriteBack::read(section.section("write-back")?)?)
+        } else {
+            None
+        },
+        cold_reads: if section.has("cold-reads") {
+            Some(ColdReads::read(section.section("cold-reads")?)?)
         } else {
             None
         },

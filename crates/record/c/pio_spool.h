@@ -48,6 +48,8 @@
 #define PIO_SYNC 32u   /* of an open: O_SYNC or O_DSYNC */
 #define PIO_DIRECT 64u /* of an open: O_DIRECT */
 #define PIO_SHORT 128u
+/* In the place of the offset of an open for reading: the file was there, and memory had less than half of it. */
+#define PIO_COLD 1u
 
 #define PIO_NO_FD UINT16_MAX
 

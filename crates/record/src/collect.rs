@@ -627,6 +627,9 @@ fn since(epoch_ns: i128, at_ns: i128) -> u64 {
     u64::try_from(at_ns - epoch_ns).unwrap_or(0)
 }
 
+/// What the recorder puts in the place of an open's offset if the file was cold (`PIO_COLD` in `pio_spool.h`).
+const COLD: u64 = 1;
+
 /// The event of a record, but for its process, thread and start. None for what is no call, or about no file of the job.
 fn event_of(record: &Record, survey: &Survey, state: &mut State) -> Option<Event> {
     let call = Call::from_number(record.call)?;
@@ -642,9 +645,13 @@ fn event_of(record: &Record, survey: &Survey, state: &mut State) -> Option<Event
         start_ns: 0,
         elapsed_ns: record.elapsed_ns,
         think_ns: record.think_ns,
-        flags: Flags::from_bits(record.flags)?,
+        flags: Flags::from_bits(record.flags),
         operation: record.operation,
     };
+    if matches!(call.layer(), Layer::Posix | Layer::Stdio) && event.op() == Op::Open && record.offset == COLD
+    {
+        event.flags = event.flags | Flags::COLD;
+    }
     match call.layer() {
         Layer::Posix | Layer::Stdio => locate_posix(&mut event, record, survey, state),
         Layer::MpiIo => locate_mpi_io(&mut event, record, state),

@@ -141,7 +141,7 @@ impl Followed {
         let key = |sequence| (chunk.thread, chunk.is_short, sequence);
         let counted = self.counted.entry(key(chunk.sequence)).or_default();
         for (record, _) in spool::records(&bytes).skip(*counted) {
-            let Some(flags) = Flags::from_bits(record.flags) else { break };
+            let flags = Flags::from_bits(record.flags);
             if flags.contains(Flags::UNFINISHED) {
                 return Ok(Stays::Open); // its record will change, and others follow it
             }

@@ -1,6 +1,6 @@
 //! How a file was opened stands with its open: what helps against slow writes depends on it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pio_record::{Options, run};
@@ -21,13 +21,69 @@ int main(void) {
 #[test]
 fn opens_say_whether_writes_are_synchronous_direct_or_at_the_end() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
-    let (source, program) = (folder.path().join("opens.c"), folder.path().join("opens"));
-    std::fs::write(&source, PROGRAM).expect("the source is written");
-    let compiled = Command::new("cc").arg(&source).arg("-o").arg(&program).status().expect("cc starts");
-    assert!(compiled.success());
+    let program = compile(folder.path(), "opens", PROGRAM);
     let opened = flags_of_opens(folder.path(), &program);
     let (sync, append, direct) = (Flags::SYNC, Flags::APPEND, Flags::DIRECT);
     assert_eq!(opened, [Flags::NONE, sync, sync, append, append | sync, direct]);
+}
+
+/// Memory has what was written just now, and not what the kernel was told to forget, unless the file system is memory.
+#[test]
+fn opens_say_whether_memory_has_the_file() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
+    let (reader, forgetter) =
+        (compile(folder.path(), "reader", READER), compile(folder.path(), "forgetter", FORGETTER));
+    let data = folder.path().join("data");
+    for (bytes, forgets) in [(100, false), (100, true), (64 << 20, false), (64 << 20, true)] {
+        std::fs::write(&data, vec![1; bytes]).expect("the file is written");
+        std::fs::File::open(&data).and_then(|file| file.sync_all()).expect("it is on its device");
+        let is_cold = forgets && Command::new(&forgetter).arg(&data).status().expect("it starts").success();
+        let cold = if is_cold { Flags::COLD } else { Flags::NONE };
+        let opened = flags_of_opens(folder.path(), &reader);
+        assert_eq!(opened, [Flags::NONE, cold, Flags::NONE], "{bytes} bytes, forgotten: {forgets}");
+    }
+}
+
+/// Opens to write, to read, which it does, and again.
+const READER: &str = r#"
+#include <fcntl.h>
+#include <unistd.h>
+int main(void) {
+    char byte;
+    close(open("data", O_WRONLY));
+    int fd = open("data", O_RDONLY);
+    while (read(fd, &byte, 1) == 1 && lseek(fd, 4095, SEEK_CUR) > 0) {}
+    close(fd);
+    return close(open("data", O_RDONLY));
+}
+"#;
+
+/// Has the kernel forget a file; succeeds if it did, and can say so to the recorder (Linux 6.5).
+const FORGETTER: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    static unsigned char pages[1 << 20];
+    struct stat file;
+    unsigned long range[2] = {0, 4096}, found[5];
+    int fd = open(words[count - 1], O_RDONLY);
+    if (posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0 || fstat(fd, &file) != 0 || syscall(451, fd, range, found, 0) != 0)
+        return 1;
+    void *map = mmap(NULL, file.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    return map == MAP_FAILED || mincore(map, file.st_size, pages) != 0 || (pages[0] & 1);
+}
+"#;
+
+fn compile(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let (source, program) = (folder.join(format!("{name}.c")), folder.join(name));
+    std::fs::write(&source, text).expect("the source is written");
+    let compiled = Command::new("cc").arg(&source).arg("-o").arg(&program).status().expect("cc starts");
+    assert!(compiled.success());
+    program
 }
 
 fn flags_of_opens(folder: &Path, program: &Path) -> Vec<Flags> {

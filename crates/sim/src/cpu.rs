@@ -339,16 +339,15 @@ impl Scheduler {
 
     /// Whether a process is on a processor.
     pub fn is_running(&self, process: u32) -> bool {
-        let runs = |one: &Processor| match one.state {
-            State::Running { process: on, .. } | State::Met { process: on } => on == process,
-            State::Idle | State::Interrupted => false,
-        };
-        self.processors.iter().any(runs)
+        self.on_processors().any(|on| on == process)
     }
 
-    /// Whether a processor has nothing to do.
-    pub fn has_idle(&self) -> bool {
-        self.processors.iter().any(|one| one.state == State::Idle)
+    /// The processes that are on processors.
+    pub fn on_processors(&self) -> impl Iterator<Item = u32> {
+        self.processors.iter().filter_map(|one| match one.state {
+            State::Running { process, .. } | State::Met { process } => Some(process),
+            State::Idle | State::Interrupted => None,
+        })
     }
 
     /// What processors did until now. A turn counts when it is over.

@@ -16,6 +16,7 @@ use pio_machine::{Duration, Machine, Storage};
 use pio_plan::{Direction, Hints, Remembered, Site, Strategy, Views};
 use pio_trace::HandleId;
 
+mod cold_reads;
 mod hints_in_force;
 mod locks;
 mod meetings;
@@ -45,6 +46,7 @@ use crate::server::{Part, Threads};
 use crate::shared_files::SharedFiles;
 use crate::terms::terms;
 use crate::workload::Workload;
+use cold_reads::ColdReaders;
 use hints_in_force::HintsInForce;
 use pages::Pages;
 use store_requests::StoreLinks;
@@ -186,6 +188,7 @@ struct Engine<'a> {
     files: Vec<FileState>,
     /// Of each node whose ranks have written.
     dirty: BTreeMap<u32, DirtyPages>,
+    cold_readers: ColdReaders,
     /// Files that no rank writes, but some wait for.
     files_wanted: Vec<u32>,
     /// Messages under way or in a mailbox.
@@ -256,6 +259,8 @@ struct FileState {
     locks: locks::Locks,
     /// Whether nobody has opened it yet that may have to make it.
     is_new: bool,
+    /// Whether it was there before, and memory does not have it.
+    is_cold: bool,
     /// Pages that were written or read.
     touched: Pages,
     /// Those that were written since it was last synced, and their bytes.
@@ -312,6 +317,7 @@ impl<'a> Engine<'a> {
             waiting: VecDeque::new(),
             locks: locks::Locks::default(),
             is_new: made[index],
+            is_cold: workload.cold_files.contains(&(index as u32)),
             touched: Pages::default(),
             dirty: Pages::default(),
             dirty_bytes: 0,
@@ -337,6 +343,7 @@ impl<'a> Engine<'a> {
             files: (0..workload.files.len()).map(file).collect(),
             hints_in_force,
             dirty: BTreeMap::new(),
+            cold_readers: ColdReaders::default(),
             files_wanted: Vec::new(),
             network: network::described(&machine.network, hardware.nodes(), SEED)?,
             cargo: Slab::new(),
@@ -481,13 +488,13 @@ impl<'a> Engine<'a> {
 
     /// Until a server's thread, or a rank of its node, goes on with what it is sent, if a core must be woken for it.
     fn time_to_wake(&self, cargo: &Cargo) -> Duration {
-        let shares = self.machine.storage.io_nodes().filter(|io| io.shares_cores);
-        match (shares, cargo) {
-            (Some(io), Cargo::Request(part) | Cargo::Answer(part)) if self.processors.has_idle(part.rank) => {
-                io.wake
-            }
-            _ => Duration::ZERO,
-        }
+        let (Cargo::Request(part) | Cargo::Answer(part)) = cargo else { return Duration::ZERO };
+        let (Some(io), Some(threads)) = (self.machine.storage.io_nodes(), &self.threads) else {
+            return Duration::ZERO;
+        };
+        let node = self.processes[part.rank as usize].node;
+        let is_asleep = threads.busy(node, self.processors.beside(part.rank)) < self.machine.nodes.cores;
+        if is_asleep { io.wake } else { Duration::ZERO }
     }
 
     /// All of it is at its node.

@@ -20,7 +20,7 @@ use pio_layout::View;
 use pio_machine::Duration;
 use pio_plan::{Direction, Hints};
 use pio_trace::{
-    Call, Event, Flags, GivenHints, HandleId, Layer, Op, ProcessorWait, Tables, Target, Trace, ViewId,
+    Call, Event, FileId, Flags, GivenHints, HandleId, Layer, Op, ProcessorWait, Tables, Target, Trace, ViewId,
 };
 
 use crate::error::SimError;
@@ -72,6 +72,8 @@ struct Survey {
     collectives_agree: bool,
     /// Whether the trace knows think times.
     knows_think_times: bool,
+    /// Of each file, when it was first opened, and whether it was cold then.
+    opened: BTreeMap<FileId, (u64, bool)>,
 }
 
 impl Survey {
@@ -86,6 +88,14 @@ impl Survey {
                 survey.mpi_handles.insert(handle);
             }
             survey.knows_think_times |= event.think_ns > 0;
+            if let (Op::Open, Layer::Posix | Layer::Stdio, Some(handle)) =
+                (event.op(), event.layer(), event.handle)
+            {
+                let first = (event.start_ns, event.flags.contains(Flags::COLD));
+                let opened =
+                    survey.opened.entry(trace.tables().handles[handle.index()].file).or_insert(first);
+                *opened = first.min(*opened);
+            }
             if let (Some(together), Some(rank)) = (together(&event), ranks.get(&event.process.0)) {
                 collectives.entry(*rank).or_default().push(together);
             }
@@ -94,6 +104,11 @@ impl Survey {
         let first = lists.next();
         survey.collectives_agree = first.is_some_and(|first| lists.all(|list| list == first));
         Ok(survey)
+    }
+
+    /// The numbers of the files that were cold when they were first opened.
+    fn cold_files(&self) -> BTreeSet<u32> {
+        self.opened.iter().filter(|(_, (_, is_cold))| *is_cold).map(|(file, _)| file.0).collect()
     }
 }
 
@@ -150,6 +165,7 @@ impl<'t> Reader<'t> {
             views,
             groups,
             programs: vec![Vec::new(); count],
+            cold_files: survey.cold_files(),
             stretches: Vec::new(),
             hints: hints_of(tables, &handles),
             site_hints: Hints::of_program(tables.site_hints()),

@@ -190,9 +190,8 @@ pub(crate) struct Transfer {
     pub(crate) requests: Requests,
     /// The one under way.
     pub(crate) current: Option<Request>,
-    /// The requests to servers of a store that it is, and when they were sent.
+    /// The requests to servers of a store that it is.
     pub(crate) asked: Vec<StoreRequest>,
-    pub(crate) asked_at: Time,
     /// Its pieces, if they are scattered over its interval.
     pub(crate) scattered: Option<Scattered>,
     /// Its parts that are still on servers.
@@ -201,6 +200,8 @@ pub(crate) struct Transfer {
     pub(crate) asked_bytes: u64,
     /// Bytes of pages that it is the first to touch, if it is a write.
     pub(crate) new_bytes: u64,
+    /// Bytes of pages that it is the first to touch, if it is a read.
+    pub(crate) cold_bytes: u64,
     /// Bytes of pages that it makes dirty.
     pub(crate) soiled: u64,
     /// Bytes of the operation's data moved so far.

@@ -139,10 +139,11 @@ impl Processors {
         self.nodes[node as usize].scheduler.is_running(slot)
     }
 
-    /// Whether a processor of the node that this rank is on is idle.
-    pub(crate) fn has_idle(&self, rank: u32) -> bool {
+    /// Who is on a processor of the node that this rank is on.
+    pub(crate) fn beside(&self, rank: u32) -> impl Iterator<Item = u32> {
         let (node, _) = self.places[rank as usize];
-        self.nodes[node as usize].scheduler.has_idle()
+        let Node { scheduler, ranks } = &self.nodes[node as usize];
+        scheduler.on_processors().map(|slot| ranks[slot as usize])
     }
 
     fn tell(&mut self, node: u32, begin: impl FnMut(RankTurn)) {

@@ -149,18 +149,17 @@ impl Flags {
     pub const SYNC: Flags = Flags(32);
     /// Of an open: past the page cache (`O_DIRECT`).
     pub const DIRECT: Flags = Flags(64);
-
-    /// All bits that mean something.
-    const KNOWN: u8 = 127;
+    /// Of an open for reading: the file was there, and memory had less than half of it.
+    pub const COLD: Flags = Flags(128);
 
     /// The set as stored.
     pub fn bits(self) -> u8 {
         self.0
     }
 
-    /// The set of these bits, unless one of them has no meaning.
-    pub fn from_bits(bits: u8) -> Option<Flags> {
-        (bits & !Self::KNOWN == 0).then_some(Flags(bits))
+    /// The set of these bits: each has a meaning.
+    pub fn from_bits(bits: u8) -> Flags {
+        Flags(bits)
     }
 
     /// Whether every fact of `other` holds.

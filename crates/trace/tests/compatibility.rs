@@ -7,7 +7,7 @@ mod support;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use pio_trace::{Call, Event, FileId, Target, Trace, TraceWriter};
+use pio_trace::{Call, Event, FileId, Flags, Target, Trace, TraceWriter};
 use support::{all_events, event, small_job, tables};
 
 /// Makes the golden file, which must never change once a version is out:
@@ -159,6 +159,27 @@ fn make_version_6() {
     writer.finish().unwrap();
 }
 
+/// An open of a file that memory did not have, beside one of a file that it had.
+fn calls_of_version_7() -> Vec<Event> {
+    [Flags::COLD, Flags::NONE, Flags::COLD | Flags::PHYSICAL]
+        .into_iter()
+        .zip(0..)
+        .map(|(flags, i)| Event { flags, start_ns: 1000 * i, ..event(0) })
+        .collect()
+}
+
+/// As `make_version_1`.
+#[test]
+#[ignore = "writes the golden file"]
+fn make_version_7() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-7.pio");
+    let mut writer = TraceWriter::create(&path, tables()).unwrap();
+    for event in calls_of_version_7() {
+        writer.push(&event).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
 #[test]
 fn later_versions_are_read() {
     let versions = [
@@ -167,6 +188,7 @@ fn later_versions_are_read() {
         ("version-4.pio", calls_of_version_4()),
         ("version-5.pio", calls_of_version_5()),
         ("version-6.pio", calls_of_version_6()),
+        ("version-7.pio", calls_of_version_7()),
     ];
     for (name, expected) in versions {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);

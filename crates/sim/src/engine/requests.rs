@@ -42,11 +42,11 @@ impl Engine<'_> {
             requests,
             current: None,
             asked: Vec::new(),
-            asked_at: self.now,
             scattered: None,
             parts_left: 0,
             asked_bytes: 0,
             new_bytes: 0,
+            cold_bytes: 0,
             soiled: 0,
             moved: 0,
             memory_at,
@@ -186,7 +186,7 @@ impl Engine<'_> {
                 view.extents(positions.clone()).for_each(|extent| touch(extent.offset as u64, extent.len));
             }
         }
-        transfer.new_bytes = if writes { new } else { 0 };
+        (transfer.new_bytes, transfer.cold_bytes) = if writes { (new, 0) } else { (0, new) };
         transfer.soiled = file.dirty_bytes - before;
         transfer.new_bytes
     }
@@ -199,6 +199,7 @@ impl Engine<'_> {
         let scattered = transfer.scattered.take();
         let striping = match self.files[file as usize].dealt {
             None if self.shared.is_some() => return self.go_on_asking(rank),
+            None if request.direction == Direction::Read => return self.wait_for_pages(rank),
             None => return self.wait_for_device(rank),
             Some(Dealt::ByStore(placement)) => {
                 let how = (request.direction, scattered.is_some());
@@ -254,9 +255,13 @@ impl Engine<'_> {
 
     /// All parts of a request are off; without any, it is done.
     pub(super) fn sent_parts(&mut self, rank: u32, count: u32) {
-        match &mut self.processes[rank as usize].transfer {
-            Some(transfer) if count > 0 => transfer.parts_left = count,
-            _ => self.complete(rank),
+        let process = &mut self.processes[rank as usize];
+        let Some(transfer) = process.transfer.as_mut().filter(|_| count > 0) else {
+            return self.complete(rank);
+        };
+        transfer.parts_left = count;
+        if let Some(threads) = &mut self.threads {
+            threads.begin_asking(rank, process.node);
         }
     }
 
@@ -356,6 +361,10 @@ impl Engine<'_> {
         if transfer.parts_left > 0 {
             return;
         }
+        if let Some(threads) = &mut self.threads {
+            threads.end_asking(part.rank, self.processes[part.rank as usize].node);
+        }
+        let Some(transfer) = &self.processes[part.rank as usize].transfer else { return };
         let bytes = transfer.current.map_or(0, |request| request.bytes);
         match part.direction {
             Direction::Read => {

@@ -87,7 +87,7 @@ impl Engine<'_> {
         }
         let mut new_bytes = 0;
         if let Some(transfer) = &mut self.processes[rank as usize].transfer {
-            (transfer.asked, transfer.asked_at) = (requests, self.now);
+            transfer.asked = requests;
             new_bytes = transfer.new_bytes;
         }
         let all_bytes: u64 = parts.iter().map(|(part, _)| part.bytes).sum();
@@ -110,7 +110,8 @@ impl Engine<'_> {
         let process = &self.processes[part.rank as usize];
         let Some(transfer) = process.transfer.as_ref().filter(|transfer| transfer.physical) else { return };
         let operation = process.operation + 1;
-        let (asked, handle, start) = (&transfer.asked, transfer.opened, transfer.asked_at);
+        let (asked, handle) = (&transfer.asked, transfer.opened);
+        let Some(start) = transfer.current.map(|request| request.start) else { return };
         let call = call_of(part.direction);
         let events: Vec<Event> = asked
             .iter()

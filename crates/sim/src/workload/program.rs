@@ -1,6 +1,6 @@
 //! Writing down a workload call by call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use pio_layout::View;
@@ -40,6 +40,7 @@ impl Programs {
             name: values.to_string(),
             groups: vec![(0..ranks).collect()],
             programs: vec![Vec::new(); ranks as usize],
+            cold_files: BTreeSet::new(),
             stretches: Vec::new(),
             ..Workload::default()
         };

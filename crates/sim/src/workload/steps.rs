@@ -17,6 +17,8 @@ pub struct Workload {
     pub name: String,
     /// The files.
     pub files: Vec<File>,
+    /// Those of them that are there before the program begins, and of which the memory of no node has the most.
+    pub cold_files: BTreeSet<u32>,
     /// Every open of a file by a rank.
     pub handles: Vec<Open>,
     /// The file views.

@@ -205,16 +205,18 @@ fn a_server_on_the_ranks_cores_has_a_thread_for_each_rank() {
 
 #[test]
 fn a_core_that_sleeps_must_be_woken_for_a_request_or_an_answer() {
-    let woken = |cores: u32| {
+    let woken = |cores: u32, ranks: u32| {
         let shares = "\"clustered\", dedicated = false, shares-cores = true, wake = \"700 ns\"";
         let cores = format!("count = 1\ncores = {cores}");
         let machine =
             machine(&[("count = 8\ncores = 2", &cores), ("\"clustered\", dedicated = true", shares)]);
-        nanoseconds(&machine, vec![vec![request(0, Direction::Write, 0, 1000)]])
+        nanoseconds(&machine, (0..ranks).map(|rank| vec![request(rank, Direction::Write, 0, 1000)]).collect())
     };
-    // With one core, the rank has that when it asks, and the server when it answers.
-    assert_eq!(woken(1), 2000 + 500 + 12_000 + 500);
-    assert_eq!(woken(2), 2000 + 500 + 700 + 12_000 + 500 + 700);
+    // A rank and the thread that works for it take turns on one core.
+    assert_eq!(woken(1, 1), 2000 + 500 + 12_000 + 500);
+    assert_eq!(woken(2, 2), 2000 + 500 + 12_000 + 500);
+    // What is left over sleeps.
+    assert_eq!(woken(2, 1), 2000 + 500 + 700 + 12_000 + 500 + 700);
 }
 
 #[test]
@@ -384,6 +386,53 @@ fn pages_that_are_new_cost_more_than_those_that_are_not() {
     // Between two that are there, one is not.
     let two = time(&[(0, 4096), (8192, 4096)]);
     assert_eq!(time(&[(0, 4096), (8192, 4096), (0, 12288)]), two + 1_000 + 12_288 + 2_000 + 2_048);
+}
+
+#[test]
+fn files_that_memory_does_not_have_come_from_the_device() {
+    let costs = "cold-reads = { request = \"50 us\", stream = \"0.25 GB/s\", bandwidth = \"0.5 GB/s\" }\n";
+    let machine = shared_core(costs, "");
+    let on = |cold: &[u32], programs: Vec<Vec<What>>| {
+        let mut workload = workload(programs);
+        workload.cold_files.extend(cold);
+        predict(&machine, &workload, Options::default()).unwrap().makespan.picoseconds() / 1000
+    };
+    let read = |rank, offset, bytes| request(rank, Direction::Read, offset, bytes);
+    // In memory: a call and its bytes. From the device: the first page's request, then 4 ns a byte of whole pages; the bytes are
+    // copied meanwhile.
+    assert_eq!(on(&[], vec![vec![read(0, 0, 8192)]]), 1_000 + 8_192);
+    let first = 50_000 + 4 * 8_192;
+    assert_eq!(on(&[0], vec![vec![read(0, 0, 8192)]]), first);
+    // Who goes on finds the kernel ahead; who reads again finds all there; who jumps asks anew.
+    assert_eq!(on(&[0], vec![vec![read(0, 0, 8192), read(0, 8192, 4096)]]), first + 4 * 4096);
+    assert_eq!(on(&[0], vec![vec![read(0, 0, 8192), read(0, 0, 8192)]]), first + 1_000 + 8_192);
+    assert_eq!(on(&[0], vec![vec![read(0, 0, 8192), read(0, 40_960, 100)]]), first + 50_000 + 4 * 4096);
+    // What the program has written is there.
+    let written = request(0, Direction::Write, 0, 8192);
+    assert_eq!(
+        on(&[0], vec![vec![written.clone(), read(0, 0, 8192)]]),
+        on(&[], vec![vec![written, read(0, 0, 8192)]])
+    );
+}
+
+#[test]
+fn readers_share_a_device() {
+    let costs = "cold-reads = { request = \"0 s\", stream = \"0.25 GB/s\", bandwidth = \"0.5 GB/s\" }\n";
+    let machine = shared_core(costs, "").clone();
+    let machine = Machine { nodes: Nodes { cores: 8, ..machine.nodes.clone() }, ..machine };
+    let of = |ranks: u32| {
+        let mut workload = workload(
+            (0..ranks)
+                .map(|rank| vec![request(rank, Direction::Read, u64::from(rank) << 20, 1 << 20)])
+                .collect(),
+        );
+        workload.cold_files.insert(0);
+        let options = Options { ranks_per_node: Some(ranks), ..Options::default() };
+        predict(&machine, &workload, options).unwrap().makespan.picoseconds() / 1000
+    };
+    // Up to two readers get 4 ns a byte each, more share 2 ns a byte of the device.
+    assert_eq!((of(1), of(2)), (4 << 20, 4 << 20));
+    assert_eq!(of(4), 8 << 20);
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl Decoder<'_> {
             start_ns: numbers.start_ns,
             elapsed_ns: numbers.elapsed_ns,
             think_ns: numbers.think_ns,
-            flags: Flags::from_bits(of.flags).unwrap_or_default(),
+            flags: Flags::from_bits(of.flags),
             operation: numbers.operation,
         };
         self.model.update(process, shape, &numbers);
@@ -198,8 +198,7 @@ fn take_shape_definition(columns: &mut ColumnReader<'_>, tables: &Tables) -> Res
             Some(DatatypeId(id))
         }
     };
-    let bits = u8::try_from(take("flags")?).ok();
-    let flags = bits.and_then(Flags::from_bits).ok_or("known flags")?.bits();
+    let flags = u8::try_from(take("flags")?).map_err(|_| "known flags")?;
     Ok(Shape { call, thread, handle, target, memory, flags })
 }
 

@@ -232,7 +232,7 @@ pub(crate) fn any_events(tables: &Tables) -> impl Strategy<Value = Vec<Event>> +
                         start_ns,
                         elapsed_ns,
                         think_ns,
-                        flags: Flags::from_bits(flags).unwrap(),
+                        flags: Flags::from_bits(flags),
                         operation,
                     }
                 },
