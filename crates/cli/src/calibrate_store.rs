@@ -1,5 +1,6 @@
 //! What the I/O servers of a store cost this machine, as a machine description says it.
 
+use std::hint::spin_loop;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
@@ -8,6 +9,7 @@ use anyhow::Result;
 use pio_machine::{
     Bandwidth, CallCost, Duration, IoNodePlacement, IoNodes, Link, Machine, Service, Spreads, Storage,
 };
+use pio_protocol::waiting::look_out;
 use pio_store::client::{Mode, Options, Store, StoreFile, StripingHints};
 use pio_store::transport::Transport;
 use rustix::time::{ClockId, clock_gettime};
@@ -20,6 +22,7 @@ const LARGE_BYTES: usize = 1 << 20;
 const SMALL_REQUESTS: Range<u64> = 0..500;
 const LARGE_REQUESTS: Range<u64> = 0..32;
 const SMALL_APART: u64 = 4096;
+const WAKES: u64 = 200;
 const OPENS: usize = 20;
 const RESIZES: u64 = 20;
 /// Of a file whose pages are new.
@@ -36,8 +39,9 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     processor time, which is that of calls.read and calls.write. The way to the server is part of its time, unless\n\
     messages between nodes were measured, too: then it is that of network.link.\n\
     storage.io.shares-cores: whether all servers can be reached through the memory of this machine. Then requests of 8\n\
-    bytes cost what they do where as many clients as cores, or more, make them; storage.io.wake: what one takes longer that is\n\
-    alone. calls.new-pages: what the first writes to pages take longer: of 8 bytes in that crowd, of 64 KiB and 1 MiB alone.\n\
+    bytes cost what they do where as many clients as cores, or more, make them; storage.io.wake: what one takes longer that\n\
+    finds the server asleep, or half of that if by then the client is, too. calls.new-pages: what the first writes to pages\n\
+    take longer: of 8 bytes in that crowd, of 64 KiB and 1 MiB alone.\n\
     calls.sync: syncs of a file on the store after writes of 8 bytes, 1 MiB and 16 MiB; closing syncs, too.";
 
 /// Puts the files of a measured machine on the servers of the store that a file describes.
@@ -51,19 +55,19 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     let shares_cores = are_here(description);
     let file = store.open(&path, mode, ON_ONE_SERVER)?;
     let measured = requests(&file).and_then(|(write, read)| {
+        let wake = if shares_cores { time_to_wake(&file, write.small.all)? } else { Duration::ZERO };
         file.close()?;
         let crowd = if shares_cores { Some(crowd::measure(description, &path)?) } else { None };
-        Ok((write, read, crowd, opens(store, &path)?, resizes(store, &path)?))
+        Ok((write, read, (wake, crowd), opens(store, &path)?, resizes(store, &path)?))
     });
     store.remove(&path)?;
-    let (mut write, mut read, crowd, (open, close), resize) = measured?;
-    let mut wake = Duration::ZERO;
+    let (mut write, mut read, (wake, crowd), (open, close), resize) = measured?;
     machine.calls.sync = Some(syncs(store, &path)?);
     if let Some(crowd) = crowd {
         // A request has two ways, and two switches that the scheduler counts.
         let switches = 2.0 * machine.nodes.switch.seconds();
-        let waited = [write.in_crowd(crowd.write, switches), read.in_crowd(crowd.read, switches)];
-        wake = Duration::from_seconds(waited.iter().sum::<f64>() / 4.0);
+        write.put_in_crowd(crowd.write, switches);
+        read.put_in_crowd(crowd.read, switches);
         let longer = (crowd.first_write.all - crowd.write.all).max(0.0);
         machine.calls.new_pages = Some(new_pages(store, &path, longer)?);
     }
@@ -144,15 +148,14 @@ impl Requests {
     }
 
     /// Puts the times in the place of the small request's that it has where many clients make such: the client's own, and
-    /// that of all processors, of which `switches` are counted elsewhere. What it took longer alone, in which all slept.
-    fn in_crowd(&mut self, crowd: Took, switches: f64) -> f64 {
+    /// that of all processors, of which `switches` are counted elsewhere.
+    fn put_in_crowd(&mut self, crowd: Took, switches: f64) {
         let alone = self.small;
         self.small = Took { all: (crowd.all - switches).max(crowd.own), own: crowd.own };
         // What bytes cost was found from what was alone.
         let large = &mut self.large;
         large.own += self.small.own - alone.own;
         large.all += self.small.all - alone.all;
-        (alone.all - crowd.all).max(0.0)
     }
 }
 
@@ -170,6 +173,25 @@ fn requests(file: &StoreFile) -> Result<(Requests, Requests)> {
     let small_reads =
         median(SMALL_REQUESTS, |index| Ok(file.read_at(index * SMALL_APART, &mut small).map(drop)?))?;
     Ok((Requests { small: small_writes, large: writes }, Requests { small: small_reads, large: reads }))
+}
+
+/// Until a core is awake: what a small write takes longer before which the client computes until the server sleeps; given is
+/// what one takes that follows another. If that is long, the client sleeps, too, before the answer is there.
+fn time_to_wake(file: &StoreFile, awake: f64) -> Result<Duration> {
+    let looks_out = look_out(0);
+    let mut seconds = Vec::new();
+    for index in 0..WAKES {
+        let computes = Instant::now();
+        while computes.elapsed() < 4 * looks_out {
+            spin_loop();
+        }
+        let start = Instant::now();
+        file.write_at(index * SMALL_APART, &[1; SMALL_BYTES])?;
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    let longer = (middle(seconds) - awake).max(0.0);
+    let both_sleep = longer / 2.0 + awake > looks_out.as_secs_f64();
+    Ok(Duration::from_seconds(if both_sleep { longer / 2.0 } else { longer }))
 }
 
 /// What writes to a new file take longer than to one that has its pages; given is what a small one does.

@@ -24,6 +24,7 @@ mod process;
 mod reply;
 mod request;
 pub mod server;
+pub mod waiting;
 pub mod wire;
 
 pub use error::{Expected, Failure, ProtocolError};

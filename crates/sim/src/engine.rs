@@ -493,8 +493,13 @@ impl<'a> Engine<'a> {
             return Duration::ZERO;
         };
         let node = self.processes[part.rank as usize].node;
-        let is_asleep = threads.busy(node, self.processors.beside(part.rank)) < self.machine.nodes.cores;
-        if is_asleep { io.wake } else { Duration::ZERO }
+        let has_cores_left =
+            || threads.busy(node, self.processors.beside(part.rank)) < self.machine.nodes.cores;
+        let is_asleep = match cargo {
+            Cargo::Request(_) => threads.is_asleep(part, io.wake, self.now),
+            _ => threads.is_asker_asleep(part, io.wake, self.now),
+        };
+        if is_asleep && has_cores_left() { io.wake } else { Duration::ZERO }
     }
 
     /// All of it is at its node.

@@ -261,7 +261,8 @@ impl Engine<'_> {
         };
         transfer.parts_left = count;
         if let Some(threads) = &mut self.threads {
-            threads.begin_asking(rank, process.node);
+            let written = transfer.current.filter(|request| request.direction == Direction::Write);
+            threads.begin_asking(rank, process.node, self.now, written.map_or(0, |request| request.bytes));
         }
     }
 
@@ -284,7 +285,9 @@ impl Engine<'_> {
 
     /// A server's thread is through with a part, and goes on to the next.
     pub(super) fn thread_is_through(&mut self, thread: u32) {
-        let Some((done, next)) = self.threads.as_mut().map(|threads| threads.end(thread)) else { return };
+        let Some((done, next)) = self.threads.as_mut().map(|threads| threads.end(thread, self.now)) else {
+            return;
+        };
         if let Some(part) = done {
             self.send_back(part);
         }

@@ -5,7 +5,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use pio_machine::Duration;
+use pio_plan::Direction;
+use pio_protocol::waiting::look_out;
+
 use super::Part;
+use crate::kernel::Time;
 
 /// The threads of all servers. Each has a number behind those of the ranks.
 #[derive(Debug)]
@@ -13,8 +18,10 @@ pub(crate) struct Threads {
     ranks: u32,
     /// Of each thread: what it is to do; it works on the first.
     parts: Vec<VecDeque<Part>>,
-    /// Of each rank: whether it waits for servers.
-    asks: Vec<bool>,
+    /// Of each thread: since when it has nothing to do, and the data of its last answer.
+    idle: Vec<Option<(Time, u64)>>,
+    /// Of each rank that waits for servers: since when, and the data that it sent.
+    asks: Vec<Option<(Time, u64)>>,
     /// How many of a node's ranks do.
     asking: BTreeMap<u32, u32>,
 }
@@ -24,7 +31,8 @@ impl Threads {
     pub(crate) fn new(ranks: u32, servers: u32) -> Threads {
         let threads = ranks as usize * servers as usize;
         let parts = (0..threads).map(|_| VecDeque::new()).collect();
-        Threads { ranks, parts, asks: vec![false; ranks as usize], asking: BTreeMap::new() }
+        let (idle, asks) = (vec![None; threads], vec![None; ranks as usize]);
+        Threads { ranks, parts, idle, asks, asking: BTreeMap::new() }
     }
 
     /// The server of each thread, in the order of their numbers.
@@ -33,15 +41,15 @@ impl Threads {
         (0..self.parts.len()).map(move |thread| (thread / ranks) as u32)
     }
 
-    /// A rank of a node begins to wait for servers.
-    pub(crate) fn begin_asking(&mut self, rank: u32, node: u32) {
-        self.asks[rank as usize] = true;
+    /// A rank of a node begins to wait for servers, after it sent them so many bytes of data.
+    pub(crate) fn begin_asking(&mut self, rank: u32, node: u32, now: Time, sent_bytes: u64) {
+        self.asks[rank as usize] = Some((now, sent_bytes));
         *self.asking.entry(node).or_default() += 1;
     }
 
     /// It has all answers.
     pub(crate) fn end_asking(&mut self, rank: u32, node: u32) {
-        if std::mem::take(&mut self.asks[rank as usize]) {
+        if self.asks[rank as usize].take().is_some() {
             self.asking.entry(node).and_modify(|count| *count -= 1);
         }
     }
@@ -49,21 +57,106 @@ impl Threads {
     /// How many processors of a node have something to do: a rank and the thread that works for it take turns on one. Given is
     /// who is on processors there.
     pub(crate) fn busy(&self, node: u32, on_processors: impl Iterator<Item = u32>) -> u32 {
-        let alone = on_processors.filter(|&one| one < self.ranks && !self.asks[one as usize]).count();
+        let alone =
+            on_processors.filter(|&one| one < self.ranks && self.asks[one as usize].is_none()).count();
         alone as u32 + self.asking.get(&node).copied().unwrap_or(0)
+    }
+
+    /// Whether the thread that is to work on a part is fast asleep, if it has a core for itself: for longer than it takes to
+    /// `wake` it up. Cores that have just gone to sleep are up again at once.
+    pub(crate) fn is_asleep(&self, part: &Part, wake: Duration, now: Time) -> bool {
+        let thread = self.thread_of(part);
+        self.parts[thread].is_empty() && self.idle[thread].is_none_or(|idle| sleeps(idle, wake, now))
+    }
+
+    /// Whether the rank is that a part's answer is for.
+    pub(crate) fn is_asker_asleep(&self, part: &Part, wake: Duration, now: Time) -> bool {
+        self.asks[part.rank as usize].is_some_and(|asks| sleeps(asks, wake, now))
+    }
+
+    fn thread_of(&self, part: &Part) -> usize {
+        (part.server * self.ranks + part.rank) as usize
     }
 
     /// A part comes. Its thread's number, if that was idle: it is to begin.
     pub(crate) fn take_in(&mut self, part: Part) -> Option<u32> {
-        let thread = part.server * self.ranks + part.rank;
-        let parts = &mut self.parts[thread as usize];
+        let thread = self.thread_of(&part);
+        self.idle[thread] = None;
+        let parts = &mut self.parts[thread];
         parts.push_back(part);
-        (parts.len() == 1).then_some(self.ranks + thread)
+        (parts.len() == 1).then_some(self.ranks + thread as u32)
     }
 
     /// A thread is through with a part: that one, and what it is to do next.
-    pub(crate) fn end(&mut self, number: u32) -> (Option<Part>, Option<Part>) {
-        let parts = &mut self.parts[(number - self.ranks) as usize];
-        (parts.pop_front(), parts.front().copied())
+    pub(crate) fn end(&mut self, number: u32, now: Time) -> (Option<Part>, Option<Part>) {
+        let thread = (number - self.ranks) as usize;
+        let parts = &mut self.parts[thread];
+        let (done, next) = (parts.pop_front(), parts.front().copied());
+        if let (Some(part), None) = (done, next) {
+            let sent_bytes = if part.direction == Direction::Read { part.bytes } else { 0 };
+            self.idle[thread] = Some((now, sent_bytes));
+        }
+        (done, next)
+    }
+}
+
+/// Whether a side that waits since then, after so many bytes of data that it sent, is fast asleep by now.
+fn sleeps((since, sent_bytes): (Time, u64), wake: Duration, now: Time) -> bool {
+    let awake = look_out(sent_bytes).as_nanos() as u64 * 1000 + wake.picoseconds();
+    now.since(since).picoseconds() > awake
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_looks_out_for_a_while_and_sleeps() {
+        let at = |us: u64| Time::default() + Duration::from_picoseconds(us * 1_000_000);
+        let wake = Duration::from_picoseconds(20_000_000);
+        let part = Part {
+            rank: 1,
+            file: 0,
+            server: 0,
+            direction: Direction::Read,
+            offset: 0,
+            bytes: 1 << 20,
+            first_strip: 0,
+            pieces: 0,
+            new_bytes: 0,
+            answer_bytes: 0,
+        };
+        let small = Part { bytes: 8, ..part };
+        let mut threads = Threads::new(2, 1);
+        assert!(threads.is_asleep(&small, wake, at(0)), "it has not been up yet");
+        let thread = threads.take_in(small).unwrap();
+        assert!(!threads.is_asleep(&small, wake, at(500)), "it works");
+        threads.end(thread, at(500));
+        assert!(!threads.is_asleep(&small, wake, at(570)) && threads.is_asleep(&small, wake, at(571)));
+        // After much data it does not look out.
+        threads.take_in(part);
+        threads.end(thread, at(1000));
+        assert!(!threads.is_asleep(&part, wake, at(1020)) && threads.is_asleep(&part, wake, at(1021)));
+        // A rank as well.
+        threads.begin_asking(1, 0, at(2000), 8);
+        assert!(
+            !threads.is_asker_asleep(&small, wake, at(2070))
+                && threads.is_asker_asleep(&small, wake, at(2071))
+        );
+        threads.end_asking(1, 0);
+        threads.begin_asking(1, 0, at(2000), 1 << 20);
+        assert!(threads.is_asker_asleep(&small, wake, at(2021)));
+    }
+
+    #[test]
+    fn a_rank_that_asks_and_its_thread_are_on_one_core() {
+        let mut threads = Threads::new(3, 1);
+        assert_eq!(threads.busy(0, [0, 2].into_iter()), 2);
+        threads.begin_asking(0, 0, Time::default(), 0);
+        // Rank 0 asks, and its thread, number 3, works for it.
+        assert_eq!(threads.busy(0, [3, 2].into_iter()), 2);
+        assert_eq!(threads.busy(0, [0].into_iter()), 1);
+        threads.end_asking(0, 0);
+        assert_eq!(threads.busy(0, std::iter::empty()), 0);
     }
 }

@@ -6,10 +6,9 @@
 //! connections and one of their clients, and the other client sleeps and wakes alone. Where processors are idle, the kernel
 //! keeps them apart; then they look out for each other for a moment before they sleep.
 
+use pio_protocol::waiting::is_small;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-/// Longer messages take longer than waking somebody up: who moves many of them is faster with a processor for each side.
-pub(super) const SMALL_BYTES: usize = 128 << 10;
 /// Requests from another processor before the thread first moves there: one may be of a client that is itself on its way. Each
 /// time it takes twice as many, up to `MOST_PATIENCE`: where processors are idle, the kernel takes the two apart again, and to
 /// move costs more than many requests.
@@ -41,7 +40,7 @@ impl Follower {
     }
 
     fn moves(&mut self, here: u64, cpu: u64, bytes: usize, more: impl FnOnce() -> bool) -> bool {
-        let apart = here != cpu && bytes <= SMALL_BYTES && !more();
+        let apart = here != cpu && is_small(bytes as u64) && !more();
         self.elsewhere = if apart { self.elsewhere + 1 } else { 0 };
         let moves = self.elsewhere >= self.patience;
         if moves {
@@ -69,6 +68,8 @@ fn go_to(cpu: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SMALL_BYTES: usize = 128 << 10;
 
     /// Whether the thread moves at each of these requests.
     fn moves<const N: usize>(requests: [(u64, u64, usize, bool); N]) -> [bool; N] {

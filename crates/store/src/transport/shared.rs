@@ -19,20 +19,18 @@ use rustix::thread::sched_getcpu;
 use sha2::{Digest, Sha256};
 
 use super::connection::{Breaker, Connection, Listener, Traffic};
-use super::follow::{Follower, SMALL_BYTES};
+use super::follow::Follower;
 use super::segment::{Incoming, Outgoing};
 use super::stream::Stream;
 use pio_protocol::Limits;
 use pio_protocol::VERSION;
 use pio_protocol::frame::Prefix;
 use pio_protocol::handshake::GREETING_BYTES;
+use pio_protocol::waiting::look_out;
 use pio_protocol::wire::{Input, put};
 
 /// Fewer bytes of data go behind their head: they are in the same system call.
 const SEGMENT_FROM_BYTES: usize = 2048;
-/// How long a side that waits for the other, which is on another processor, looks for a message before it sleeps: about as
-/// long as it takes to wake it up, so that it loses no more than it may save.
-const LOOK_OUT: Duration = Duration::from_micros(50);
 /// Bytes that say where data and sender are, at most.
 const PLACE_BYTES: u32 = 20;
 
@@ -258,8 +256,8 @@ impl Connection for SharedConnection {
             self.receive_data()?;
         }
         self.release();
-        if self.sent_len <= SMALL_BYTES && self.other_at.is_some_and(|at| at != sched_getcpu() as u64) {
-            self.stream.look_out(LOOK_OUT);
+        if self.other_at.is_some_and(|at| at != sched_getcpu() as u64) {
+            self.stream.look_out(look_out(self.sent_len as u64));
         }
         let head_bytes = self.limits.head_bytes.saturating_add(PLACE_BYTES);
         let prefix = self.stream.receive_head(&Limits { head_bytes, ..self.limits }, head)?;
