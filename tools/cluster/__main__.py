@@ -20,6 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent))
+import agent  # noqa: E402
 from tree import any_ranks  # noqa: E402
 
 # Where the cluster keeps its state: a tmpfs in its own mount namespace, which all nodes see.
@@ -95,6 +96,7 @@ class Cluster:
         self.write_host_file()
         if self.chosen.slow is not None:
             self.mount_slow()
+        agent.serve(STATE)
         run("ip", "link", "set", "lo", "up")
         run("ip", "link", "add", "br0", "type", "bridge")
         run("ip", "link", "set", "br0", "up")
@@ -179,10 +181,10 @@ class Cluster:
 
     def environment(self):
         """So that every mpiexec starts its ranks on the nodes."""
-        agent = str(HERE / "on")
-        variables = {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": agent, "HYDRA_HOST_FILE": str(STATE / "hosts.mpich")}
-        variables |= {"OMPI_MCA_plm_rsh_agent": agent, "OMPI_MCA_plm_rsh_no_tree_spawn": "1", "OMPI_MCA_orte_default_hostfile": str(STATE / "hosts.openmpi")}
-        variables |= {"PRTE_MCA_plm_ssh_agent": agent, "PRTE_MCA_plm_ssh_no_tree_spawn": "1", "PRTE_MCA_prte_default_hostfile": str(STATE / "hosts.openmpi")}
+        on = str(HERE / "on")
+        variables = {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": on, "HYDRA_HOST_FILE": str(STATE / "hosts.mpich")}
+        variables |= {"OMPI_MCA_plm_rsh_agent": on, "OMPI_MCA_plm_rsh_no_tree_spawn": "1", "OMPI_MCA_orte_default_hostfile": str(STATE / "hosts.openmpi")}
+        variables |= {"PRTE_MCA_plm_ssh_agent": on, "PRTE_MCA_plm_ssh_no_tree_spawn": "1", "PRTE_MCA_prte_default_hostfile": str(STATE / "hosts.openmpi")}
         # Fill the slots of a node before those of the next.
         variables["PRTE_MCA_rmaps_default_mapping_policy"] = "slot:oversubscribe"
         if self.chosen.servers:

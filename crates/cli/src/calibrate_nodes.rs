@@ -1,10 +1,13 @@
 //! The nodes of a job: how many there are, what messages between them take, and whether they share a folder.
 
+use std::io::Write;
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use pio_machine::{Bandwidth, Link, Machine, Messages, Nodes, Spreads};
 use rustix::fs::statfs;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::benchmark;
 use crate::calibrate_job::Launch;
@@ -16,6 +19,7 @@ const PROGRAM: &str = include_str!("../c/messages.c");
 const SMALL: u64 = 8;
 const BETWEEN: u64 = 64 << 10;
 const LARGE: u64 = 4 << 20;
+const WRITES: u32 = 20;
 /// A message between nodes passes two links of a network whose inside is not known.
 const LINKS: f64 = 2.0;
 
@@ -127,6 +131,18 @@ impl Job {
 /// Whether other hosts serve the files of a folder, as far as the kernel knows.
 pub(crate) fn is_served(folder: &Path) -> bool {
     statfs(folder).is_ok_and(|status| SERVED.contains(&(status.f_type as u32)))
+}
+
+/// Whether writes to a folder wait for whoever serves it, and not just for this node's memory.
+pub(crate) fn makes_writers_wait(folder: &Path) -> Result<bool> {
+    let mut file = tempfile::tempfile_in(folder)?;
+    let (start, worked) = (Instant::now(), clock_gettime(ClockId::ThreadCPUTime));
+    for _ in 0..WRITES {
+        file.write_all(&[1; SMALL as usize])?;
+    }
+    let took = start.elapsed();
+    let worked = clock_gettime(ClockId::ThreadCPUTime) - worked;
+    Ok(std::time::Duration::try_from(worked).is_ok_and(|worked| 2 * worked < took))
 }
 
 #[cfg(test)]

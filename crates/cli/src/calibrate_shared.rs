@@ -46,8 +46,11 @@ pub(crate) fn measure(
 ) -> Result<()> {
     let text = benchmark::results_of(launch, "shared", PROGRAM, folder)?;
     let host = machine.source.split_once(", files in ").map_or(&*machine.source, |(host, _)| host);
-    machine.source =
-        format!("{host}, files in {}, which {} nodes share", folder.display(), machine.nodes.count);
+    let nodes = match machine.nodes.count {
+        1 => String::new(),
+        count => format!(", which {count} nodes share"),
+    };
+    machine.source = format!("{host}, files in {}{nodes}", folder.display());
     let measured = Measured::read(&text);
     describe(machine, &measured)?;
     note_spreads(spreads, &measured);

@@ -128,8 +128,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 "{}: nodes do not see what others make there: name a folder that they share",
                 folder.display()
             );
-            // Calls to files that are far away are measured in the job: here, those of the kernel alone.
-            let is_far = many_nodes && store.is_none() && calibrate_nodes::is_served(&folder);
+            // Calls to files that are far away are measured in the job: here, those of the kernel alone. One node has its own
+            // memory before them, if that takes what is written.
+            let is_served = store.is_none() && !launches.is_empty() && calibrate_nodes::is_served(&folder);
+            let is_far = is_served && (many_nodes || calibrate_nodes::makes_writers_wait(&folder)?);
             let near = if is_far { env::temp_dir() } else { folder.clone() };
             let (mut machine, mut spreads) = match like {
                 Some(known) => (Machine::load(&known)?, Spreads::default()),
