@@ -43,7 +43,10 @@ pub(crate) fn make(
             let (path, place) = (entry.path(), to.join(entry.file_name()));
             let kind = entry.file_type().map_err(Error::io(&path, "look at"))?;
             if kind.is_dir() {
-                folders.push((path, place));
+                match copied.iter().find(|one| one.original == path) {
+                    Some(own) => link(&own.copy, &place)?,
+                    None => folders.push((path, place)),
+                }
             } else if kind.is_symlink() {
                 copy_link(&path, &place, copied)?;
             } else if changed.contains(&path) {

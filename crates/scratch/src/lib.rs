@@ -14,7 +14,8 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -81,7 +82,7 @@ struct Holder {
 
 impl Scratch {
     /// Copies `working`, where the job is to run, and `outputs`, other folders where it is to write (whether they exist or
-    /// not). What was left by a process that was killed is removed.
+    /// not). What is in them on another file system is copied there. What was left by a process that was killed is removed.
     ///
     /// # Errors
     /// If a folder cannot be read, holds too much, or cannot hold its copy.
@@ -93,6 +94,7 @@ impl Scratch {
                 originals.push(original);
             }
         }
+        originals.extend(mounted_below(&originals));
         let (mut holders, mut copied) = (Vec::new(), Vec::new());
         for original in originals {
             if original.as_os_str().as_bytes().contains(&b'\n') {
@@ -213,6 +215,39 @@ impl Holder {
     }
 }
 
+/// Folders below these on which another file system is mounted.
+fn mounted_below(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let points: BTreeSet<PathBuf> = mounts
+        .split(|byte| *byte == b'\n')
+        .filter_map(mount_point)
+        .filter(|point| is_another(point))
+        .collect();
+    let below = |point: &&PathBuf| folders.iter().any(|folder| point.starts_with(folder) && *point != folder);
+    points.iter().filter(below).cloned().collect()
+}
+
+/// Whether a folder is on another file system than the one that it is in.
+fn is_another(point: &Path) -> bool {
+    let device = |path: &Path| fs::metadata(path).ok().filter(|it| it.is_dir()).map(|it| it.dev());
+    device(point).is_some_and(|own| point.parent().and_then(device).is_some_and(|outer| outer != own))
+}
+
+/// Of a line of `mountinfo`: the fifth word, in which blanks and the like are three octal digits behind a backslash.
+fn mount_point(line: &[u8]) -> Option<PathBuf> {
+    let word = line.split(|byte| *byte == b' ').nth(4)?;
+    let mut path = Vec::new();
+    let mut rest = word;
+    while let [first, others @ ..] = rest {
+        let digits =
+            others.get(..3).filter(|_| *first == b'\\').and_then(|digits| str::from_utf8(digits).ok());
+        let code = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        path.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &others[3..] } else { others };
+    }
+    Some(PathBuf::from(OsString::from_vec(path)))
+}
+
 /// A folder's path without links, as far as it exists.
 fn real(folder: &Path) -> Result<PathBuf, Error> {
     let absolute = std::path::absolute(folder).map_err(Error::io(folder, "find"))?;
@@ -227,4 +262,20 @@ fn real(folder: &Path) -> Result<PathBuf, Error> {
         }
     }
     Ok(absolute)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_points_are_read_with_blanks_and_all() {
+        let of = |line: &str| mount_point(line.as_bytes()).map(|path| path.display().to_string());
+        let line = "36 35 98:0 /mnt1 /mnt\\040two\\134 rw,noatime master:1 - ext3 /dev/root rw";
+        assert_eq!(of(line).as_deref(), Some("/mnt two\\"));
+        assert_eq!(of("36 35 98:0 / /a\\9 rw").as_deref(), Some("/a\\9"));
+        assert_eq!(of("36 35 98:0"), None);
+        assert!(mounted_below(&[PathBuf::from("/")]).contains(&PathBuf::from("/proc")));
+        assert!(!mounted_below(&[PathBuf::from("/proc")]).contains(&PathBuf::from("/proc")));
+    }
 }

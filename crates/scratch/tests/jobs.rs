@@ -176,6 +176,43 @@ fn other_folders_are_copied_if_they_are_named() {
     assert!(scratch.copied_in_calls().is_empty());
 }
 
+/// Runs once more in a namespace of mounts of its own.
+#[test]
+fn what_is_mounted_below_is_copied_on_its_own_file_system() {
+    const MOUNTED: &str = "PIO_SCRATCH_MOUNTED";
+    if let Some(place) = std::env::var_os(MOUNTED) {
+        return changes_what_is_mounted(Path::new(&place));
+    }
+    let place = place();
+    fs::create_dir(place.path().join("a disk")).unwrap();
+    let steps = format!("mount -t tmpfs disk \"${MOUNTED}/a disk\"; exec \"$0\" --exact \"$1\"");
+    let mut command = Command::new("unshare");
+    command.args(["-r", "-m", "sh", "-ec", &steps]).arg(std::env::current_exe().unwrap());
+    command.arg("what_is_mounted_below_is_copied_on_its_own_file_system").env(MOUNTED, place.path());
+    let ran = command.output().unwrap();
+    assert!(
+        ran.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&ran.stdout),
+        String::from_utf8_lossy(&ran.stderr)
+    );
+}
+
+fn changes_what_is_mounted(place: &Path) {
+    let disk = place.join("a disk");
+    fs::write(disk.join("old"), "before\n").unwrap();
+    let scratch = Scratch::new(place, &[]).unwrap();
+    let ran = in_scratch(
+        &scratch,
+        "echo more >> 'a disk/old'; echo made > $PWD/'a disk/new'; cat 'a disk/new'; stat -Lc %d 'a disk/new'",
+    );
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert_eq!(said, format!("made\n{}\n", fs::metadata(&disk).unwrap().dev()));
+    let kept = tree(&disk);
+    assert_eq!(kept.into_keys().collect::<Vec<_>>(), [PathBuf::from("old")]);
+    assert_eq!(fs::read_to_string(disk.join("old")).unwrap(), "before\n");
+}
+
 #[test]
 fn ranks_that_open_a_file_at_once_change_one_copy() {
     let own = place();
