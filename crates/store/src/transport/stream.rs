@@ -82,7 +82,7 @@ impl Stream {
     /// Looks for something to read, for so long at most, without going to sleep.
     pub(super) fn look_out(&self, patience: Duration) {
         let until = Instant::now() + patience;
-        while !self.has_come() && Instant::now() < until {
+        while Instant::now() < until && !self.has_come() {
             std::hint::spin_loop();
         }
     }
