@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 use pio_store::StoreError;
@@ -131,6 +132,8 @@ fn who_is_killed_gives_up_its_locks_at_once() {
         let store = Store::connect(&scene.place.join("store/store.toml")).unwrap();
         let holder = loop {
             let Some((name, _)) = store.list("f.").unwrap().pop() else { continue };
+            // Who looks whether it is locked yet holds the lock for a moment, in which the copy would find it taken.
+            thread::sleep(Duration::from_millis(300));
             let file = store.open(&name, Mode::default(), StripingHints::default()).unwrap();
             match file.lock(0..1, false, Duration::ZERO) {
                 Ok(lock) => file.unlock(lock).unwrap(),
