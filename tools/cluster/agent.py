@@ -69,5 +69,7 @@ def run(state, request, descriptors, asked):
     if gone:
         os.killpg(command.pid, signal.SIGKILL)
     code = command.wait()
-    return None if gone else code if code >= 0 else 128 - code
-
+    if gone:
+        return None
+    # As shells say it of who was killed.
+    return code if code >= 0 else 128 - code

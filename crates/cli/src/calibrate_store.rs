@@ -12,7 +12,8 @@ use pio_machine::{
 use pio_protocol::waiting::look_out;
 use pio_store::client::{Mode, Options, Store, StoreFile, StripingHints};
 use pio_store::transport::Transport;
-use rustix::time::{ClockId, clock_gettime};
+
+use crate::measured::processor_seconds;
 
 mod crowd;
 
@@ -55,15 +56,19 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     let shares_cores = are_here(description);
     let file = store.open(&path, mode, ON_ONE_SERVER)?;
     let measured = requests(&file).and_then(|(write, read)| {
-        let wake = if shares_cores { time_to_wake(&file, write.small.all)? } else { Duration::ZERO };
+        let shared = match shares_cores {
+            true => Some((time_to_wake(&file, write.small.all)?, crowd::measure(description, &path)?)),
+            false => None,
+        };
         file.close()?;
-        let crowd = if shares_cores { Some(crowd::measure(description, &path)?) } else { None };
-        Ok((write, read, (wake, crowd), opens(store, &path)?, resizes(store, &path)?))
+        Ok((write, read, shared, opens(store, &path)?, resizes(store, &path)?))
     });
     store.remove(&path)?;
-    let (mut write, mut read, (wake, crowd), (open, close), resize) = measured?;
+    let (mut write, mut read, shared, (open, close), resize) = measured?;
+    let mut wake = Duration::ZERO;
     machine.calls.sync = Some(syncs(store, &path)?);
-    if let Some(crowd) = crowd {
+    if let Some((woken, crowd)) = shared {
+        wake = woken;
         // A request has two ways, and two switches that the scheduler counts.
         let switches = 2.0 * machine.nodes.switch.seconds();
         write.put_in_crowd(crowd.write, switches);
@@ -280,12 +285,6 @@ fn median(calls: Range<u64>, mut call: impl FnMut(u64) -> Result<()>) -> Result<
         all.push(start.elapsed().as_secs_f64());
     }
     Ok(Took { all: middle(all), own: middle(own) })
-}
-
-/// That this thread has had.
-fn processor_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
 fn middle(mut seconds: Vec<f64>) -> f64 {

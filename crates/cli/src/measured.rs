@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use pio_machine::Duration;
+use rustix::time::{ClockId, clock_gettime};
 
 /// What a program measured.
 #[derive(Debug)]
@@ -47,6 +48,12 @@ impl Measured {
         let found = self.all(name).find(|number| number.bytes == bytes);
         found.with_context(|| format!("the results: expected a line '{name} {bytes}'"))
     }
+}
+
+/// Processor seconds that this thread has had.
+pub(crate) fn processor_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
 /// Three digits: more is noise. Below zero is none.

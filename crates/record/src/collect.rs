@@ -648,10 +648,6 @@ fn event_of(record: &Record, survey: &Survey, state: &mut State) -> Option<Event
         flags: Flags::from_bits(record.flags),
         operation: record.operation,
     };
-    if matches!(call.layer(), Layer::Posix | Layer::Stdio) && event.op() == Op::Open && record.offset == COLD
-    {
-        event.flags = event.flags | Flags::COLD;
-    }
     match call.layer() {
         Layer::Posix | Layer::Stdio => locate_posix(&mut event, record, survey, state),
         Layer::MpiIo => locate_mpi_io(&mut event, record, state),
@@ -686,7 +682,12 @@ fn locate_posix(event: &mut Event, record: &Record, survey: &Survey, state: &mut
         _ => record.start_ns,
     };
     match call.op() {
-        Op::Open => event.size = 0,
+        Op::Open => {
+            event.size = 0;
+            if record.offset == COLD {
+                event.flags = event.flags | Flags::COLD;
+            }
+        }
         _ if call == Call::Dup => event.result = event.result.min(0),
         _ => {}
     }

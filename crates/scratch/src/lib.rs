@@ -218,13 +218,10 @@ impl Holder {
 /// Folders below these on which another file system is mounted.
 fn mounted_below(folders: &[PathBuf]) -> Vec<PathBuf> {
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let points: BTreeSet<PathBuf> = mounts
-        .split(|byte| *byte == b'\n')
-        .filter_map(mount_point)
-        .filter(|point| is_another(point))
-        .collect();
-    let below = |point: &&PathBuf| folders.iter().any(|folder| point.starts_with(folder) && *point != folder);
-    points.iter().filter(below).cloned().collect()
+    let below = |point: &PathBuf| folders.iter().any(|folder| point.starts_with(folder) && point != folder);
+    let points = mounts.split(|byte| *byte == b'\n').filter_map(mount_point);
+    // Others are not looked at: whoever serves them may not answer. What is mounted in one place several times counts once.
+    points.filter(below).filter(|point| is_another(point)).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Whether a folder is on another file system than the one that it is in.

@@ -5,32 +5,14 @@
 mod support;
 
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pio_trace::{Call, Event, FileId, Flags, Target, Trace, TraceWriter};
 use support::{all_events, event, small_job, tables};
 
-/// Makes the golden file, which must never change once a version is out:
-/// `cargo test -p pio-trace --test compatibility -- --ignored`
-#[test]
-#[ignore = "writes the golden file"]
-fn make_version_1() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-1.pio");
-    let mut writer = TraceWriter::create(&path, tables()).unwrap();
-    for (i, event) in small_job().iter().enumerate() {
-        if i == 40 {
-            writer.flush().unwrap();
-            writer.tables_mut().processes[0].end_ns = Some(3_000_000);
-        }
-        writer.push(event).unwrap();
-    }
-    writer.finish().unwrap();
-}
-
 #[test]
 fn version_1_is_read() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-1.pio");
-    let trace = Trace::open(&path).unwrap();
+    let trace = Trace::open(&path_of("version-1.pio")).unwrap();
     let mut expected = tables();
     expected.processes[0].end_ns = Some(3_000_000);
     assert_eq!(trace.tables(), &expected);
@@ -65,18 +47,6 @@ fn calls_of_version_3() -> Vec<Event> {
     calls_of(512..=699)
 }
 
-/// As `make_version_1`.
-#[test]
-#[ignore = "writes the golden file"]
-fn make_version_3() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-3.pio");
-    let mut writer = TraceWriter::create(&path, tables()).unwrap();
-    for event in calls_of_version_3() {
-        writer.push(&event).unwrap();
-    }
-    writer.finish().unwrap();
-}
-
 /// Locks, libaio and io_uring; and names.
 fn calls_of_version_4() -> Vec<Event> {
     let mut events = calls_of(39..=43);
@@ -90,18 +60,6 @@ fn calls_of_version_4() -> Vec<Event> {
         ..event(start_ns + 1000 * i)
     }));
     events
-}
-
-/// As `make_version_1`.
-#[test]
-#[ignore = "writes the golden file"]
-fn make_version_4() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-4.pio");
-    let mut writer = TraceWriter::create(&path, tables()).unwrap();
-    for event in calls_of_version_4() {
-        writer.push(&event).unwrap();
-    }
-    writer.finish().unwrap();
 }
 
 /// Calls with two names.
@@ -120,18 +78,6 @@ fn calls_of_version_5() -> Vec<Event> {
     events
 }
 
-/// As `make_version_1`.
-#[test]
-#[ignore = "writes the golden file"]
-fn make_version_5() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-5.pio");
-    let mut writer = TraceWriter::create(&path, tables()).unwrap();
-    for event in calls_of_version_5() {
-        writer.push(&event).unwrap();
-    }
-    writer.finish().unwrap();
-}
-
 /// Requests to I/O servers.
 fn calls_of_version_6() -> Vec<Event> {
     let mut events = small_job();
@@ -147,18 +93,6 @@ fn calls_of_version_6() -> Vec<Event> {
     events
 }
 
-/// As `make_version_1`.
-#[test]
-#[ignore = "writes the golden file"]
-fn make_version_6() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-6.pio");
-    let mut writer = TraceWriter::create(&path, tables()).unwrap();
-    for event in calls_of_version_6() {
-        writer.push(&event).unwrap();
-    }
-    writer.finish().unwrap();
-}
-
 /// An open of a file that memory did not have, beside one of a file that it had.
 fn calls_of_version_7() -> Vec<Event> {
     [Flags::COLD, Flags::NONE, Flags::COLD | Flags::PHYSICAL]
@@ -168,13 +102,30 @@ fn calls_of_version_7() -> Vec<Event> {
         .collect()
 }
 
-/// As `make_version_1`.
+/// What the files of version 2 and later hold, oldest first.
+fn later_versions() -> [(&'static str, Vec<Event>); 6] {
+    [
+        ("version-2.pio", calls_of_version_2()),
+        ("version-3.pio", calls_of_version_3()),
+        ("version-4.pio", calls_of_version_4()),
+        ("version-5.pio", calls_of_version_5()),
+        ("version-6.pio", calls_of_version_6()),
+        ("version-7.pio", calls_of_version_7()),
+    ]
+}
+
+fn path_of(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// Makes the file of the version that is written now. It must never change once that version is out:
+/// `cargo test -p pio-trace --test compatibility -- --ignored`
 #[test]
 #[ignore = "writes the golden file"]
-fn make_version_7() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-7.pio");
-    let mut writer = TraceWriter::create(&path, tables()).unwrap();
-    for event in calls_of_version_7() {
+fn make_newest_version() {
+    let (name, events) = later_versions().into_iter().next_back().unwrap();
+    let mut writer = TraceWriter::create(&path_of(name), tables()).unwrap();
+    for event in events {
         writer.push(&event).unwrap();
     }
     writer.finish().unwrap();
@@ -182,17 +133,8 @@ fn make_version_7() {
 
 #[test]
 fn later_versions_are_read() {
-    let versions = [
-        ("version-2.pio", calls_of_version_2()),
-        ("version-3.pio", calls_of_version_3()),
-        ("version-4.pio", calls_of_version_4()),
-        ("version-5.pio", calls_of_version_5()),
-        ("version-6.pio", calls_of_version_6()),
-        ("version-7.pio", calls_of_version_7()),
-    ];
-    for (name, expected) in versions {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
-        let trace = Trace::open(&path).unwrap();
+    for (name, expected) in later_versions() {
+        let trace = Trace::open(&path_of(name)).unwrap();
         assert_eq!(trace.tables(), &tables(), "{name}");
         assert_eq!(trace.damage(), None, "{name}");
         assert_eq!(all_events(&trace), expected, "{name}");

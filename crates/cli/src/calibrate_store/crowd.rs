@@ -8,7 +8,8 @@ use std::time::Instant;
 use anyhow::Result;
 use pio_store::client::{Mode, Store, StoreFile};
 
-use super::{ON_ONE_SERVER, SMALL_APART, SMALL_BYTES, Took, middle, processor_seconds};
+use super::{ON_ONE_SERVER, SMALL_APART, SMALL_BYTES, Took, middle};
+use crate::measured::processor_seconds;
 
 const MOST_CLIENTS: usize = 16;
 /// Requests of each client in a round, and rounds.

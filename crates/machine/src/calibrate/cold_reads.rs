@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Advice, fadvise};
 
-use super::{BLOCK, BYTES_TO_DEVICE, PAGE, RUNS, time};
+use super::{BLOCK, BYTES_TO_DEVICE, PAGE, RUNS, middle, time};
 use crate::cold_reads::ColdReads;
 use crate::quantity::Bandwidth;
 use crate::spreads::Spreads;
@@ -44,15 +44,12 @@ pub(super) fn measure(path: &Path, cores: u32, spreads: &mut Spreads) -> io::Res
         all.push(bytes as f64 / go_through_together(path, bytes, readers)?);
     }
     let warm = bytes as f64 / go_through_together(path, bytes, readers)?;
-    let request = time(spreads.middle("calls.cold-reads", pages));
-    let speed = |speeds: &mut Vec<f64>| {
-        speeds.sort_by(f64::total_cmp);
-        speeds[speeds.len() / 2]
-    };
-    let (stream, bandwidth) = (speed(&mut streams), speed(&mut all));
-    if bandwidth * LEAST > warm {
+    if middle(all.clone()) * LEAST > warm {
         return Ok(None);
     }
+    let request = time(spreads.middle("calls.cold-reads.request", pages));
+    let stream = spreads.middle("calls.cold-reads.stream", streams);
+    let bandwidth = spreads.middle("calls.cold-reads.bandwidth", all);
     let rate = |speed: f64| Bandwidth::from_bytes_per_second(speed as u64);
     Ok(Some(ColdReads { request, stream: rate(stream), bandwidth: rate(bandwidth.max(stream)) }))
 }

@@ -418,8 +418,8 @@ fn files_that_memory_does_not_have_come_from_the_device() {
 #[test]
 fn readers_share_a_device() {
     let costs = "cold-reads = { request = \"0 s\", stream = \"0.25 GB/s\", bandwidth = \"0.5 GB/s\" }\n";
-    let machine = shared_core(costs, "").clone();
-    let machine = Machine { nodes: Nodes { cores: 8, ..machine.nodes.clone() }, ..machine };
+    let mut machine = shared_core(costs, "");
+    machine.nodes.cores = 8;
     let of = |ranks: u32| {
         let mut workload = workload(
             (0..ranks)
