@@ -12,8 +12,8 @@
 #endif
 
 /* Parts of a large file that are looked at: the kernel goes through all pages that it is asked for. */
-#define PARTS 4u
-#define PART_BYTES (1u << 20)
+#define PARTS 8u
+#define PART_BYTES (64u << 10)
 
 /* As the kernel's. */
 struct cache_range {
