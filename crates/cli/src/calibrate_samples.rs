@@ -111,8 +111,8 @@ impl Sample<'_> {
         Ok(path)
     }
 
-    /// What is measured beside what is predicted for it. Two runs, of which one may be known; if they are far apart, that between
-    /// them and a third. None if there is no time for them.
+    /// What is measured beside what is predicted for it: the middle of two runs, of which one may be known; if they are far
+    /// apart, that between them and a third. None if there is no time for them.
     fn pair(
         &self,
         workload: &Workload,
@@ -133,7 +133,9 @@ impl Sample<'_> {
             runs.push(Run::of(trace.tables(), &explain::explain(&trace)?));
             runs.sort_by(|one, other| one.io_time_s.total_cmp(&other.io_time_s));
         }
-        let pair = runs[runs.len() / 2].pair(simulated.io_time_mean.seconds(), strategy.name(), crowded);
+        let (low, high) = (&runs[(runs.len() - 1) / 2], &runs[runs.len() / 2]);
+        let middle = Run { io_time_s: (low.io_time_s * high.io_time_s).sqrt(), ..low.clone() };
+        let pair = middle.pair(simulated.io_time_mean.seconds(), strategy.name(), crowded);
         // Its command names a folder that is no more.
         Ok(Some(Pair { program: format!("calibrate: {}", self.kind), ..pair }))
     }

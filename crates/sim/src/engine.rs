@@ -330,6 +330,8 @@ impl<'a> Engine<'a> {
             }
             None => HandleId(index as u32),
         };
+        let unreplayed = (0..ranks as usize)
+            .map(|rank| workload.unreplayed.get(rank).map_or(0, |time| time.picoseconds()));
         Ok(Engine {
             machine,
             workload,
@@ -365,7 +367,7 @@ impl<'a> Engine<'a> {
             physical: (0..workload.handles.len()).map(&mut physical).collect(),
             links: StoreLinks::default(),
             replace: None,
-            tally: Tally { io_time: vec![0; ranks as usize], ..Tally::default() },
+            tally: Tally { io_time: unreplayed.collect(), ..Tally::default() },
             output: None,
             turns: 0,
             progress,
@@ -421,6 +423,8 @@ impl<'a> Engine<'a> {
         let ranks = self.workload.ranks();
         let io_times = &self.tally.io_time;
         let sum: u128 = io_times.iter().map(|time| u128::from(*time)).sum();
+        let unreplayed: u128 =
+            self.workload.unreplayed.iter().map(|time| u128::from(time.picoseconds())).sum();
         Prediction {
             workload: self.workload.name.clone(),
             machine: self.machine.name.clone(),
@@ -430,6 +434,7 @@ impl<'a> Engine<'a> {
             ranks_per_node: self.ranks_per_node,
             makespan: self.now.since(Time::default()),
             io_time_mean: Duration::from_picoseconds((sum / u128::from(ranks)) as u64),
+            unreplayed_mean: Duration::from_picoseconds((unreplayed / u128::from(ranks)) as u64),
             io_time_max: Duration::from_picoseconds(io_times.iter().copied().max().unwrap_or(0)),
             moving: self.tally.moving(),
             bytes_read: self.tally.bytes_read,

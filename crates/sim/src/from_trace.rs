@@ -11,6 +11,8 @@
 //! waited for a processor: where it runs next, that may take longer or shorter. A trace that knows no think times was
 //! computing all the time.
 //!
+//! I/O calls that are not replayed count as such with the time that they took.
+//!
 //! Messages between two ranks are not recorded. Where all ranks came to a collective call within a small part of the time
 //! that each had been busy with other things, such messages had brought them together, and do so wherever they run.
 
@@ -44,6 +46,7 @@ impl Workload {
         }
         reader.add_rendezvous();
         reader.add_stretches();
+        reader.add_unreplayed();
         Ok(reader.without_waits_for_processors())
     }
 }
@@ -122,6 +125,25 @@ fn ranks_of(tables: &Tables) -> BTreeMap<u32, u32> {
     order.into_iter().enumerate().map(|(rank, (_, process))| (process, rank as u32)).collect()
 }
 
+fn time(ns: u64) -> Duration {
+    Duration::from_picoseconds(ns.saturating_mul(1000))
+}
+
+/// The time that calls cover, which are added in the order in which they began.
+#[derive(Clone, Copy, Default)]
+struct Covered {
+    until_ns: u64,
+    sum_ns: u64,
+}
+
+impl Covered {
+    fn add(&mut self, event: &Event) {
+        let from_ns = event.start_ns.max(self.until_ns);
+        self.until_ns = self.until_ns.max(event.end_ns());
+        self.sum_ns += self.until_ns - from_ns.min(self.until_ns);
+    }
+}
+
 /// How a rank came to a collective call.
 #[derive(Clone, Copy)]
 struct Arrival {
@@ -146,6 +168,8 @@ struct Reader<'t> {
     used_ns: Vec<u64>,
     /// The calls of all ranks together: the step, when it began, and how long after the call before.
     together: Vec<Vec<Arrival>>,
+    /// The time that I/O calls of each rank cover: all, and those that are replayed with what they cause.
+    covered: Vec<[Covered; 2]>,
     /// Its last MPI-IO call: when it ended, and its number. What it caused lies before, and has the number.
     last_mpi: Vec<(u64, u64)>,
     /// Handles that MPI-IO calls opened for themselves.
@@ -167,6 +191,7 @@ impl<'t> Reader<'t> {
             programs: vec![Vec::new(); count],
             cold_files: survey.cold_files(),
             stretches: Vec::new(),
+            unreplayed: Vec::new(),
             hints: hints_of(tables, &handles),
             site_hints: Hints::of_program(tables.site_hints()),
             handles,
@@ -184,6 +209,7 @@ impl<'t> Reader<'t> {
             last_end_ns,
             used_ns,
             together,
+            covered: vec![[Covered::default(); 2]; count],
             last_mpi,
             inner,
         }
@@ -203,11 +229,19 @@ impl<'t> Reader<'t> {
         if event.layer() == Layer::MpiIo {
             self.last_mpi[rank] = (until_ns.max(event.end_ns()), event.operation);
         }
+        let what = if is_inside { None } else { self.call(event) };
+        if event.layer() != Layer::Message {
+            let [all, replayed] = &mut self.covered[rank];
+            all.add(event);
+            if is_inside || what.is_some() || event.layer() == Layer::Server {
+                replayed.add(event);
+            }
+        }
         if is_inside {
             return;
         }
         self.used_ns[rank] = self.used_ns[rank].saturating_add(event.think_ns);
-        let Some(what) = self.call(event) else { return };
+        let Some(what) = what else { return };
         let gap_ns = event.start_ns.saturating_sub(self.last_end_ns[rank]);
         let used_ns = std::mem::take(&mut self.used_ns[rank]);
         let mut think_ns = match self.survey.knows_think_times {
@@ -223,7 +257,6 @@ impl<'t> Reader<'t> {
             let step = self.workload.programs[rank].len();
             self.together[rank].push(Arrival { step, at_ns: event.start_ns, gap_ns });
         }
-        let time = |ns: u64| Duration::from_picoseconds(ns.saturating_mul(1000));
         self.workload.programs[rank].push(Step {
             think: time(think_ns),
             idle: time(gap_ns - think_ns),
@@ -271,6 +304,11 @@ impl<'t> Reader<'t> {
                 program.insert(arrival.step, met);
             }
         }
+    }
+
+    fn add_unreplayed(&mut self) {
+        let unreplayed_ns = |[all, replayed]: &[Covered; 2]| all.sum_ns.saturating_sub(replayed.sum_ns);
+        self.workload.unreplayed = self.covered.iter().map(|covered| time(unreplayed_ns(covered))).collect();
     }
 
     /// How long ranks used a processor between calls before they gave it away, in the mean. In each call they may have slept
@@ -536,6 +574,39 @@ mod tests {
         ] {
             assert_eq!(alone.programs.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1]);
         }
+    }
+
+    #[test]
+    fn io_calls_that_are_not_replayed_count_with_their_time() {
+        let tables = Tables {
+            processes: vec![process(1_000)],
+            files: vec![File { path: "/f".into() }],
+            handles: vec![Handle { file: FileId(0), process: ProcessId(0), ranks: 1, collective: 1 }],
+            ..Tables::default()
+        };
+        let event = |call, start_ns, elapsed_ns, operation, flags| Event {
+            handle: Some(HandleId(0)),
+            elapsed_ns,
+            operation,
+            flags,
+            ..Event::new(call, ProcessId(0), start_ns)
+        };
+        let workload = workload_of(
+            tables,
+            &[
+                event(Call::MpiFileOpen, 10, 100, 1, Flags::NONE),
+                event(Call::Open, 20, 50, 1, Flags::PHYSICAL),
+                event(Call::Unlink, 200, 7, 0, Flags::NONE),
+                event(Call::H5Dwrite, 300, 100, 2, Flags::NONE),
+                event(Call::MpiFileWriteAtAll, 320, 60, 3, Flags::PHYSICAL),
+                event(Call::Pwrite, 330, 40, 3, Flags::PHYSICAL),
+                event(Call::MpiBarrier, 500, 30, 0, Flags::NONE),
+            ],
+        );
+        let whats =
+            workload.programs[0].iter().filter(|step| !matches!(step.what, What::Meet { .. })).count();
+        assert_eq!(whats, 2);
+        assert_eq!(workload.unreplayed, [Duration::from_picoseconds((7 + 40) * 1000)]);
     }
 
     #[test]

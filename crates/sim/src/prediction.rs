@@ -27,6 +27,8 @@ pub struct Prediction {
     pub io_time_mean: Duration,
     /// The same: the rank that has most.
     pub io_time_max: Duration,
+    /// Of the mean, what calls take that are not replayed: as long as where they were recorded.
+    pub unreplayed_mean: Duration,
     /// Time with a read or write of the program under way on any rank.
     pub moving: Duration,
     /// Bytes that the program read.
@@ -99,6 +101,7 @@ impl Prediction {
             parts.push((op.name(), mean(total.time) - mean(total.acknowledging)));
         }
         parts.push(("acknowledgement", mean(self.operation(Op::Communicate).acknowledging)));
+        parts.push(("as recorded", self.unreplayed_mean.seconds()));
         let rest = io_time_s - parts.iter().map(|(_, seconds)| seconds).sum::<f64>();
         parts.push(("inside MPI", rest));
         parts.retain(|(_, seconds)| *seconds > io_time_s / 1000.0);

@@ -4,8 +4,6 @@
 //! Analysis and restart files hold six variables (24 bytes, by rank 0 alone) and six arrays of 4-byte numbers; each of
 //! the four visualisation files six variables and one array of characters. Arrays are column-major, one after another.
 
-use std::collections::BTreeSet;
-
 use pio_layout::{Datatype, LayoutError, Order, View};
 use pio_machine::Duration;
 use pio_plan::Direction;
@@ -136,8 +134,6 @@ impl Builder {
             views,
             groups: vec![(0..run.processes).collect()],
             programs: vec![Vec::new(); run.processes as usize],
-            cold_files: BTreeSet::new(),
-            stretches: Vec::new(),
             ..Workload::default()
         };
         Ok(Builder { workload, points: run.points(), views_per_rank: ARRAYS as u32 + 2, collectives: 0 })

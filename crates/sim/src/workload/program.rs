@@ -1,6 +1,6 @@
 //! Writing down a workload call by call.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pio_layout::View;
@@ -40,8 +40,6 @@ impl Programs {
             name: values.to_string(),
             groups: vec![(0..ranks).collect()],
             programs: vec![Vec::new(); ranks as usize],
-            cold_files: BTreeSet::new(),
-            stretches: Vec::new(),
             ..Workload::default()
         };
         let think = vec![Duration::ZERO; ranks as usize];

@@ -30,6 +30,9 @@ pub struct Workload {
     /// For how long each rank uses a processor between calls before it waits for something that is not simulated, and gives
     /// its processor away for that moment; empty, or none for a rank, where that is not known.
     pub stretches: Vec<Option<Duration>>,
+    /// The time of each rank's I/O calls that are no steps (those that only name files, C streams, the work of libraries above
+    /// MPI-IO), as it was where they were recorded; empty if there are none.
+    pub unreplayed: Vec<Duration>,
     /// The hints that the program gives to MPI-IO, for each collective open with any.
     pub hints: BTreeMap<u64, Hints>,
     /// The hints of the file that `ROMIO_HINTS` names: what the program and whoever carries out its MPI-IO leave open.
