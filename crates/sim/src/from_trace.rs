@@ -596,7 +596,7 @@ mod tests {
             &[
                 event(Call::MpiFileOpen, 10, 100, 1, Flags::NONE),
                 event(Call::Open, 20, 50, 1, Flags::PHYSICAL),
-                event(Call::Unlink, 200, 7, 0, Flags::NONE),
+                Event { handle: None, ..event(Call::Unlink, 200, 7, 0, Flags::NONE) },
                 event(Call::H5Dwrite, 300, 100, 2, Flags::NONE),
                 event(Call::MpiFileWriteAtAll, 320, 60, 3, Flags::PHYSICAL),
                 event(Call::Pwrite, 330, 40, 3, Flags::PHYSICAL),
