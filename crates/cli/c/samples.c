@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BLOCK = 1 << 20, BLOCKS = 6, RECORD = 384, RECORDS = 512, PIECE = 2048, PIECES = 128, ROUNDS = 10, STEPS = 12 };
+enum { BLOCK = 1 << 20, BLOCKS = 24, RECORD = 384, RECORDS = 2048, PIECE = 2048, PIECES = 128, ROUNDS = 24, STEPS = 24 };
 
 static int rank, ranks;
 static char *memory; /* of a block */

@@ -134,7 +134,8 @@ impl Sample<'_> {
             runs.sort_by(|one, other| one.io_time_s.total_cmp(&other.io_time_s));
         }
         let (low, high) = (&runs[(runs.len() - 1) / 2], &runs[runs.len() / 2]);
-        let middle = Run { io_time_s: (low.io_time_s * high.io_time_s).sqrt(), ..low.clone() };
+        let mut middle = low.clone();
+        middle.io_time_s = (low.io_time_s * high.io_time_s).sqrt();
         let pair = middle.pair(simulated.io_time_mean.seconds(), strategy.name(), crowded);
         // Its command names a folder that is no more.
         Ok(Some(Pair { program: format!("calibrate: {}", self.kind), ..pair }))

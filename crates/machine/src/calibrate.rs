@@ -1,7 +1,7 @@
 //! Measures the machine that it runs on.
 //!
 //! Everything is measured from user space in a few seconds: memory copies, messages between two threads, and calls on a
-//! file in a folder of the caller's choice. Each number is the median of several runs. The data stay in the page cache:
+//! file in a folder of the caller's choice. Each number is the middle of several runs. The data stay in the page cache:
 //! a program that writes less than it holds does not notice the disk behind it, of which only syncs, write-back and cold reads
 //! tell.
 
@@ -26,6 +26,9 @@ use crate::spreads::Spreads;
 use crate::write_back::WriteBack;
 
 mod cold_reads;
+mod processors;
+
+use processors::Processors;
 
 /// A measurement that failed.
 #[derive(Debug, Error)]
@@ -35,7 +38,7 @@ pub struct CalibrateError {
     source: io::Error,
 }
 
-const RUNS: usize = 5;
+const RUNS: usize = 6;
 const BLOCK: usize = 1 << 20;
 /// Where the cost of a call may leave the line between small and large ones: kernels take larger pages from about here on.
 const MIDDLE: usize = 64 << 10;
@@ -89,8 +92,9 @@ pub fn calibrate(
     let mut found = Spreads::default();
     let spreads = &mut found;
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let processors = &Processors::allowed(RUNS);
     progress("copying memory");
-    let copy = measure_copy(spreads);
+    let copy = measure_copy(processors, spreads);
     progress("passing messages between threads");
     let hop = measure_hop(cores, spreads);
     let switch = measure_switch(cores, spreads);
@@ -101,10 +105,10 @@ pub fn calibrate(
     let scratch = Scratch { path: folder.join(format!(".pioscope-calibrate-{}", std::process::id())) };
     let on_file = || failed(scratch.path.display().to_string());
     progress("opening and closing files");
-    let (open, close) = measure_open(&scratch.path, spreads).map_err(on_file())?;
-    let create = measure_create(&scratch.path, open, spreads).map_err(on_file())?;
+    let (open, close) = measure_open(&scratch.path, processors, spreads).map_err(on_file())?;
+    let create = measure_create(&scratch.path, open, processors, spreads).map_err(on_file())?;
     progress("seeking, writing and reading");
-    let (seek, accesses) = measure_calls(&scratch.path, cores, spreads).map_err(on_file())?;
+    let (seek, accesses) = measure_calls(&scratch.path, cores, processors, spreads).map_err(on_file())?;
     progress("syncing");
     let sync = measure_sync(&scratch.path, spreads).map_err(on_file())?;
     // What is as fast as memory is memory.
@@ -114,7 +118,7 @@ pub fn calibrate(
         progress("reading what is not in memory");
         cold_reads = cold_reads::measure(&scratch.path, cores, spreads).map_err(on_file())?;
     }
-    let resize = measure_resize(&scratch.path, spreads).map_err(on_file())?;
+    let resize = measure_resize(&scratch.path, processors, spreads).map_err(on_file())?;
     progress("writing one file from several threads");
     let exclusive_writes = cores == 1 || measure_exclusion(&scratch.path, cores).map_err(on_file())?;
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -156,7 +160,8 @@ pub fn calibrate(
 impl Machine {
     /// How [`calibrate`] found the numbers, to stand above them in a file.
     pub fn how_measured() -> &'static str {
-        "Measured by calibrating the machine itself; every number is the median of several runs.\n\
+        "Measured by calibrating the machine itself; every number is the middle of several runs, those of one thread\n\
+         on one processor after the other.\n\
          Behind a line: half of what lies between the quartiles of its runs, in percent.\n\
          nodes.copy: 1 MiB copies, and what pieces of 64 bytes cost beyond their bytes.\n\
          nodes.switch: threads, two a core, that do nothing but let each other go first.\n\
@@ -181,17 +186,19 @@ impl Machine {
     }
 }
 
-fn measure_copy(spreads: &mut Spreads) -> Copy {
+fn measure_copy(processors: &Processors, spreads: &mut Spreads) -> Copy {
     let from = vec![1_u8; 32 * BLOCK];
     let mut to = vec![0_u8; 32 * BLOCK];
-    let whole = spreads.median("nodes.copy.bandwidth", || {
+    let whole = spreads.of_runs("nodes.copy.bandwidth", |run| {
+        let _there = processors.visit(run);
         let start = Instant::now();
         for (to, from) in to.chunks_exact_mut(BLOCK).zip(from.chunks_exact(BLOCK)) {
             black_box(to).copy_from_slice(black_box(from));
         }
         start.elapsed().as_secs_f64() / from.len() as f64
     });
-    let pieces = spreads.median("nodes.copy.piece", || {
+    let pieces = spreads.of_runs("nodes.copy.piece", |run| {
+        let _there = processors.visit(run);
         let start = Instant::now();
         let places = to.chunks_exact_mut(PIECE).zip(from.chunks_exact(PIECE_STRIDE));
         let mut count = 0_u32;
@@ -207,7 +214,7 @@ fn measure_copy(spreads: &mut Spreads) -> Copy {
 
 /// A message between two threads that wait for it actively: one way.
 fn measure_hop(cores: u32, spreads: &mut Spreads) -> Duration {
-    time(spreads.median("messages.local-latency", || {
+    time(spreads.of_runs("messages.local-latency", |_| {
         let baton = Baton::default();
         thread::scope(|scope| {
             scope.spawn(|| baton.answer(cores));
@@ -423,9 +430,14 @@ fn measure_wake(cores: u32, spreads: &mut Spreads) -> Duration {
     time(spreads.middle("nodes.wake", runs.collect()))
 }
 
-fn measure_open(path: &Path, spreads: &mut Spreads) -> io::Result<(Duration, Duration)> {
+fn measure_open(
+    path: &Path,
+    processors: &Processors,
+    spreads: &mut Spreads,
+) -> io::Result<(Duration, Duration)> {
     let (mut opens, mut closes) = (Vec::new(), Vec::new());
-    for _ in 0..RUNS {
+    for run in 0..RUNS {
+        let _there = processors.visit(run);
         let (mut open, mut close) = (0.0, 0.0);
         for _ in 0..OPENS {
             let start = Instant::now();
@@ -442,9 +454,15 @@ fn measure_open(path: &Path, spreads: &mut Spreads) -> io::Result<(Duration, Dur
 }
 
 /// What it takes to make a file, beyond what its open takes: some at once, as programs do that write a step of their results.
-fn measure_create(path: &Path, open: Duration, spreads: &mut Spreads) -> io::Result<Duration> {
+fn measure_create(
+    path: &Path,
+    open: Duration,
+    processors: &Processors,
+    spreads: &mut Spreads,
+) -> io::Result<Duration> {
     let (mut runs, mut made) = (Vec::new(), Vec::new());
     for run in 0..RUNS {
+        let _there = processors.visit(run);
         let name = |number| path.with_extension(format!("{run}-{number}"));
         let files: Vec<Scratch> = (0..CREATES).map(|number| Scratch { path: name(number) }).collect();
         let start = Instant::now();
@@ -522,10 +540,14 @@ fn write_back_of_kernel() -> Option<(u64, u64, Duration)> {
 }
 
 /// What a change of size takes: of a file that is made smaller and larger by turns.
-fn measure_resize(path: &Path, spreads: &mut Spreads) -> io::Result<Duration> {
+fn measure_resize(path: &Path, processors: &Processors, spreads: &mut Spreads) -> io::Result<Duration> {
     let file = fresh(path)?;
     let resize = |index: u64| file.set_len(((index + 1) % 2) * FILE_BYTES as u64);
-    let runs = (0..RUNS).map(|_| each(RESIZES, resize)).collect::<io::Result<Vec<f64>>>()?;
+    let visiting = |run| {
+        let _there = processors.visit(run);
+        each(RESIZES, resize)
+    };
+    let runs = (0..RUNS).map(visiting).collect::<io::Result<Vec<f64>>>()?;
     Ok(time(spreads.middle("calls.resize", runs)))
 }
 
@@ -537,15 +559,21 @@ struct Accesses {
     askew: Option<Bandwidth>,
 }
 
-fn measure_calls(path: &Path, cores: u32, spreads: &mut Spreads) -> io::Result<(Duration, Accesses)> {
+fn measure_calls(
+    path: &Path,
+    cores: u32,
+    processors: &Processors,
+    spreads: &mut Spreads,
+) -> io::Result<(Duration, Accesses)> {
     let writers = cores.min(MOST_WRITERS) as usize;
     let mut memory = vec![1_u8; LARGE + PAGE];
     let begin = memory.as_ptr().align_offset(PAGE);
     let memory = &mut memory[begin..begin + LARGE];
     let (mut seeks, mut askew, mut folios) = (Vec::new(), Vec::new(), Vec::new());
     let (mut reads, mut writes, mut new_pages) = (BySize::default(), BySize::default(), BySize::default());
-    for _ in 0..RUNS {
+    for run in 0..RUNS {
         new_pages.of(PAGE).push(parts_of_new_pages(path, writers)?);
+        let _there = processors.visit(run);
         for size in [MIDDLE, BLOCK, LARGE] {
             let (file, data) = (fresh(path)?, &mut memory[..size]);
             let new = in_turn(data, size, |data, offset| file.write_all_at(data, offset))?;
@@ -717,21 +745,24 @@ fn each(count: u64, mut call: impl FnMut(u64) -> io::Result<()>) -> io::Result<f
 }
 
 impl Spreads {
-    /// The median of some runs, whose spread is that of this key.
-    fn median(&mut self, key: &str, mut run: impl FnMut() -> f64) -> f64 {
-        self.middle(key, (0..RUNS).map(|_| run()).collect())
+    /// The middle of some runs, by their numbers, whose spread is that of this key.
+    fn of_runs(&mut self, key: &str, run: impl FnMut(usize) -> f64) -> f64 {
+        self.middle(key, (0..RUNS).map(run).collect())
     }
 
-    /// The median of runs, whose spread is that of this key.
+    /// The middle of runs, whose spread is that of this key.
     fn middle(&mut self, key: &str, runs: Vec<f64>) -> f64 {
         self.note_runs(key, &runs);
         middle(runs)
     }
 }
 
+/// The mean of the half of the runs that lies in the middle: what disturbed a run has no part in it, and if some processors are
+/// faster than others, all have.
 fn middle(mut runs: Vec<f64>) -> f64 {
     runs.sort_by(f64::total_cmp);
-    runs[runs.len() / 2]
+    let inner = &runs[runs.len() / 4..runs.len() - runs.len() / 4];
+    inner.iter().sum::<f64>() / inner.len() as f64
 }
 
 /// Three digits: more is noise.

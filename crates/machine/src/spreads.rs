@@ -1,4 +1,4 @@
-//! How far apart the runs are of which a description's numbers are the medians.
+//! How far apart the runs are of which a description's numbers are the middles.
 
 use std::fmt::Write as _;
 
