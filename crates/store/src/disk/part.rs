@@ -264,6 +264,9 @@ impl Part {
             if !group.is_dense() {
                 return self.write_pieces(group, bytes, window);
             }
+            if self.write_beside(&group.span, bytes)? {
+                return Ok(());
+            }
             let mut state = self.write_state();
             let _room = self.reserve(&state, &group.span)?;
             self.begin_writing(&mut state, &group.span, true)?;
@@ -278,6 +281,19 @@ impl Part {
             }
         }
         grouping.finish(&mut write)
+    }
+
+    /// Writes contiguous bytes beside others who write; false if there is something to note of their blocks, and nobody may.
+    fn write_beside(&self, span: &Range<u64>, data: &[u8]) -> Result<bool, Trouble> {
+        // Whoever sums or cuts blocks waits.
+        let state = self.read_state();
+        let has_whole_block = span.start.next_multiple_of(BLOCK_BYTES) + BLOCK_BYTES <= span.end;
+        if has_whole_block || !state.is_being_written(blocks_of(span)) {
+            return Ok(false);
+        }
+        let _room = self.reserve(&state, span)?;
+        self.data.write_all_at(data, span.start)?;
+        Ok(true)
     }
 
     /// Writes pieces with gaps between them.
