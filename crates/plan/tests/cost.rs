@@ -92,6 +92,18 @@ fn the_limit_of_large_data_is_the_file() {
 }
 
 #[test]
+fn who_waits_for_a_lock_and_a_processor_had_better_not_sieve() {
+    let operation = interleaved(Direction::Write, 8, 128, 2048);
+    let time = |strategy, processors| {
+        let setting = Setting { processors, ..setting(0, 8) };
+        estimate(strategy, &operation, &setting, &Terms::MEASURED).unwrap().seconds()
+    };
+    let waits = time(Strategy::Sieving, 2) - time(Strategy::Sieving, 8);
+    assert!(waits > 3.0 * Terms::MEASURED.turn_s, "{waits}");
+    assert!(time(Strategy::Independent, 2) < time(Strategy::Sieving, 2));
+}
+
+#[test]
 fn what_was_told_already_costs_nothing_again() {
     let operation = interleaved(Direction::Write, 8, 1000, 4);
     let described = Setting { described: true, ..setting(0, 8) };

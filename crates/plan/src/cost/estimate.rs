@@ -159,6 +159,11 @@ impl Sum<'_> {
         if writes {
             let locks = if in_turn { all } else { windows };
             self.add(Part::Request, locks as f64 * self.terms.lock_s);
+            if in_turn {
+                // Who is given the lock must get a processor first.
+                let turns = self.terms.turns_s(operation.busy, self.setting.processors);
+                self.add(Part::Request, windows as f64 * turns);
+            }
             self.request_going(&spans, Direction::Read);
         }
         self.request(&spans);

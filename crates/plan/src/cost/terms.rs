@@ -78,8 +78,13 @@ impl Terms {
     /// Seconds that so many ranks take on so many processors until each has heard of each: what is measured of ranks that are all
     /// at it, and the turns of those that go before the last.
     pub fn talk_s(&self, ranks: u32, processors: u32) -> f64 {
+        self.saying_s(ranks) + self.turns_s(ranks, processors)
+    }
+
+    /// Seconds that the last of so many ranks waits for its turn on so many processors.
+    pub fn turns_s(&self, ranks: u32, processors: u32) -> f64 {
         let before = (f64::from(ranks) / f64::from(processors.max(1)) - 1.0).max(0.0);
-        self.saying_s(ranks) + before * self.turn_s
+        before * self.turn_s
     }
 
     /// On the line between the next fewer ranks and the next more that were measured; with more, in proportion.
