@@ -13,6 +13,9 @@ fn main() {
     println!("cargo::rerun-if-changed=c");
     println!("cargo::rerun-if-changed=../trace/src/call.rs");
     println!("cargo::rerun-if-changed=build.rs");
+    if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|library| library != "gnu") {
+        fail("Pioscope needs the GNU C library: its recorder is loaded by glibc's loader, and stands for glibc's functions");
+    }
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     if let Err(error) = fs::write(out.join("pio_calls.h"), calls_header()) {
         fail(&format!("cannot write pio_calls.h to {}: {error}", out.display()));
@@ -62,15 +65,19 @@ fn compile_posix_library(out: &Path, sources: &[PathBuf]) {
         .to_command()
         .args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-ftls-model=initial-exec"])
         .args(["-fno-strict-aliasing", "-fno-builtin"])
+        // Headers define some of what we define, inline, and take for granted that a program passes no null pointer.
+        .args(["-D__NO_INLINE__", "-fno-delete-null-pointer-checks"])
         .args(["-D_GNU_SOURCE", "-U_FORTIFY_SOURCE", "-U_FILE_OFFSET_BITS"])
-        .args(["-Wall", "-Wextra", "-Werror", "-Wno-nonnull-compare"])
+        // GCC's name for a warning, and Clang's.
+        .args(["-Wall", "-Wextra", "-Werror", "-Wno-unknown-warning-option"])
+        .args(["-Wno-nonnull-compare", "-Wno-tautological-pointer-compare"])
         .arg("-I")
         .arg(out)
         .args(sources)
         .arg("-o")
         .arg(out.join("libpio_posix.so"))
         .arg("-Wl,--version-script=c/libaio.map")
-        .args(["-Wl,-z,defs", "-Wl,-z,now", "-ldl", "-lpthread"])
+        .args(["-Wl,-z,defs", "-Wl,-z,now", "-Wl,--strip-debug", "-ldl", "-lpthread"])
         .status();
     match status {
         Ok(status) if status.success() => {}

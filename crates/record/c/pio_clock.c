@@ -67,7 +67,7 @@ void pio_counter_begin(const char *source) {
 
 #endif
 
-#if defined(__x86_64__) && defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+#if defined(PIO_MARKS)
 
 /* The critical section that no thread is ever in, and what the kernel wants to find before the address where it would go
  * on. */

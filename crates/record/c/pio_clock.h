@@ -18,8 +18,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
-#include <sys/rseq.h>
+
+#if defined(__x86_64__) && defined(__GLIBC__)
+#define PIO_MARKS
+
+/* What the C library says of its rseq area: of glibc 2.35. Declared here, for the recorder may be compiled with the headers
+ * of an older one; weak, for it may be loaded into processes of an older one. */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned __rseq_size __attribute__((weak));
+
 #endif
 
 #pragma GCC visibility push(hidden)
@@ -70,19 +77,26 @@ static inline uint64_t clock_now(struct clock_anchor *anchor) {
 
 /* Marks ------------------------------------------------------------------------------------------------------------ */
 
-#if defined(__x86_64__) && defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+#if defined(PIO_MARKS)
 
-/* Weak: the recorder may be loaded into processes of an older C library. */
-#pragma weak __rseq_offset
-#pragma weak __rseq_size
+/* The beginning of the area (struct rseq in linux/rseq.h, where it is aligned as a whole). */
+struct rseq_area {
+    uint32_t cpu_id_start;
+    uint32_t cpu_id;
+    uint64_t rseq_cs;
+};
 
 /* The critical section that no thread is ever in. */
 extern const char pio_mark[];
 
+static inline struct rseq_area *rseq_area(void) {
+    return (struct rseq_area *)((char *)__builtin_thread_pointer() + __rseq_offset);
+}
+
 static inline uint64_t *mark_place(void) {
     if (&__rseq_size == NULL || __rseq_size == 0)
         return NULL;
-    return (uint64_t *)((char *)__builtin_thread_pointer() + __rseq_offset + offsetof(struct rseq, rseq_cs));
+    return &rseq_area()->rseq_cs;
 }
 
 /* Whether the thread has been on its processor since it last left a mark there. */
@@ -96,8 +110,7 @@ static inline void leave_mark(uint64_t *place) {
 
 /* Where the thread was when the kernel last noted it, which it does where it wipes marks. */
 static inline unsigned mark_processor(void) {
-    const struct rseq *area = (const struct rseq *)((char *)__builtin_thread_pointer() + __rseq_offset);
-    return __atomic_load_n(&area->cpu_id, __ATOMIC_RELAXED);
+    return __atomic_load_n(&rseq_area()->cpu_id, __ATOMIC_RELAXED);
 }
 
 #else

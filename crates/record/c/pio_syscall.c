@@ -10,6 +10,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+/* Ours, which is there where the headers are those of a C library before 2.34, too. */
+int close_range(unsigned first, unsigned last, int flags);
+
 EXPORT long syscall(long number, ...) {
     va_list arguments;
     va_start(arguments, number);
