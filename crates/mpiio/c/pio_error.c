@@ -158,7 +158,7 @@ int pio_raise(struct pio_file *file, const char *function, int code) {
   }
   pthread_mutex_unlock(&pio_lock);
   if (user != NULL && is_fortran) {
-    MPI_Fint number = MPI_File_c2f(argument), told = code;
+    MPI_Fint number = PIO_FILE_TO_FORTRAN(argument), told = code;
     ((void (*)(MPI_Fint *, MPI_Fint *))(void *)user)(&number, &told);
   } else if (user != NULL) {
     user(&argument, &code);

@@ -7,7 +7,9 @@
 #include "pio_shim.h"
 
 static MPI_Errhandler pio_errhandler_of_number(MPI_Fint number, void *caller) {
-#ifdef MPI_Errhandler_f2c
+#if defined(MPI_H_ABI)
+  return ((__typeof__(&MPI_Errhandler_fromint))pio_next("PMPI_Errhandler_fromint", caller))(number);
+#elif defined(MPI_Errhandler_f2c)
   (void)caller;
   return MPI_Errhandler_f2c(number);
 #else

@@ -11,6 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The standard ABI's header has nothing of Fortran's: an INTEGER is an int, and functions of other names number handles. */
+#ifdef MPI_H_ABI
+typedef int MPI_Fint;
+#define PIO_FILE_TO_FORTRAN MPI_File_toint
+#else
+#define PIO_FILE_TO_FORTRAN MPI_File_c2f
+#endif
+
 /* How data are in the file. Native ones: as in memory. Others are converted, and may have other sizes there. */
 struct pio_representation {
   char name[MPI_MAX_DATAREP_STRING + 1];
