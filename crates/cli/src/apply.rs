@@ -17,9 +17,9 @@ use tempfile::TempDir;
 use crate::advise::Advice;
 use crate::here::{self, Here};
 use crate::learned::{self, AppliedRun};
-use crate::mpi;
+use crate::mpi::{self, Kind, Mpi};
 use crate::own_way;
-use crate::record::{self, Job};
+use crate::record::{self, Job, MpiRecorder};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -219,13 +219,13 @@ pub(crate) struct Ended {
 /// Runs a job with its MPI-IO carried out so, recorded if a trace is named.
 pub(crate) fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<Ended> {
     pio_record::check(&job.command)?;
-    let Some(mpicc) = job.compiler()? else {
+    let Some(mpi) = job.mpi()? else {
         bail!("no mpicc beside the launcher or on the PATH: name the program's MPI with --mpicc");
     };
     if how.is_own() {
-        return leave_to_the_library(&how, job, &mpicc, trace);
+        return leave_to_the_library(&how, job, &mpi, trace);
     }
-    let shim = mpi::build(&mpicc, "apply", pio_mpiio::SHIM)?;
+    let shim = mpi.shim(Kind::Apply)?;
     let core =
         pio_mpiio::core_library(&std::env::current_exe().context("cannot find this program's own file")?)?;
     let applied = Applied::new(trace.as_deref())?;
@@ -243,8 +243,7 @@ pub(crate) fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<En
     };
     let status = match trace {
         Some(trace) => {
-            // For the compiler that fits the program: what was chosen above has been said.
-            let recorder = mpi::build(&mpicc, "record", pio_record::MPI_SHIM)?;
+            let recorder = MpiRecorder::new(&mpi)?;
             let mut options = job.options(trace, Some(&recorder));
             options.preload.push(apply.shim.clone());
             options.environment.extend(apply.settings());
@@ -270,8 +269,8 @@ fn notes(how: &How) -> Vec<(String, String)> {
 }
 
 /// Runs a job whose MPI library is given hints for its own MPI-IO.
-fn leave_to_the_library(how: &How, job: &Job, mpicc: &Path, trace: Option<PathBuf>) -> Result<Ended> {
-    own_way::ensure_is(how.strategy, mpicc, &job.command)?;
+fn leave_to_the_library(how: &How, job: &Job, mpi: &Mpi, trace: Option<PathBuf>) -> Result<Ended> {
+    own_way::ensure_is(how.strategy, mpi.library().as_ref(), &job.command)?;
     let folder = folder_of_a_job(trace.as_deref())?;
     let told = own_way::variables(how.strategy, &how.hints, &folder.path().join("hints"), &[])?;
     let job = Job { environment: [&job.environment[..], &told].concat(), ..job.clone() };

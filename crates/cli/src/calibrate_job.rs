@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use pio_machine::{Bandwidth, Duration, Machine, MpiIo, Spreads, Storage, Together};
-use pio_mpi::Commands;
+use pio_mpi::{Commands, Library};
 use pio_plan::{Hints, Strategy};
 
 use crate::apply::How;
@@ -86,7 +86,9 @@ pub(crate) fn measure(
     // those here: it makes a file of this name.
     let near = matches!(machine.storage, Storage::Shared(_))
         .then(|| env::temp_dir().join(format!("pioscope-calibrate-{}", std::process::id())));
-    let library = launches.first().and_then(|launch| own_way::note(&launch.mpicc, &launch.words));
+    let library = launches.first().and_then(|launch| {
+        own_way::note(Library::of_compiler(&launch.mpicc).as_ref(), &launch.words)
+    });
     let mut costs = MpiIo { library, ..MpiIo::default() };
     for launch in launches {
         progress(&format!("opening, viewing and closing files under {}", launch.text()));

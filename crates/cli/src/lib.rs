@@ -84,6 +84,9 @@ enum Verb {
     Workload(workload::Arguments),
     /// List, show and measure machine descriptions
     Machines(machines::Arguments),
+    /// Compile, for a package, what record and apply load into programs of an MPI
+    #[command(hide = true)]
+    Shims(mpi::Arguments),
 }
 
 /// Runs the command of this process.
@@ -103,6 +106,7 @@ pub fn main() -> ExitCode {
         Verb::Disk(arguments) => disk::run(arguments),
         Verb::Workload(arguments) => workload::run(arguments),
         Verb::Machines(arguments) => machines::run(arguments),
+        Verb::Shims(arguments) => mpi::run(arguments),
     };
     match outcome {
         Ok(code) => code,

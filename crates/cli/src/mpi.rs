@@ -1,8 +1,11 @@
-//! The user's own MPI: building our thin C for it at first use.
+//! The user's own MPI: our thin C for it.
 //!
-//! A handle of `mpi.h` is a number in one MPI and an address in another, so what touches it is C that the user's own
-//! `mpicc` compiles (`pio_mpi` says which that is). The result is cached, one an MPI and a version of the sources.
+//! A handle of `mpi.h` is a number in one MPI and an address in another, so what touches it is C, compiled with one `mpi.h`.
+//! Wheels and packages bring it for those of the usual MPIs (`pio_mpi::Header`). For others, and where nothing was brought,
+//! the user's own `mpicc` compiles it at first use (`pio_mpi` says which that is). The result is cached, one an MPI and a
+//! version of the sources.
 
+use std::ffi::OsString;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::process::ExitStatusExt;
@@ -10,34 +13,170 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
+use clap::Args;
+use pio_mpi::{Found, Header, Library};
 use pio_record::{can_be_preloaded, preload_folder};
 use tempfile::TempDir;
+
+/// The MPI of a job.
+pub(crate) enum Mpi {
+    /// One for which our libraries were compiled beforehand.
+    Ready {
+        /// Its library.
+        library: Library,
+        /// The folder with ours.
+        folder: PathBuf,
+    },
+    /// One whose compiler this is.
+    Compiler(PathBuf),
+}
+
+impl Mpi {
+    /// That of a command, if our libraries are there for it; and how that is known, as a sentence.
+    pub(crate) fn ready(command: &[OsString]) -> Option<(Mpi, String)> {
+        let installed = installed()?;
+        let Found { library, why } = pio_mpi::library_of(command)?;
+        let header = library.header()?;
+        let folder = installed.join(header.name());
+        let why = format!("MPI library {library}: {why}; what was compiled for {header} fits");
+        folder.is_dir().then_some((Mpi::Ready { library, folder }, why))
+    }
+
+    /// The MPI library, if it is known.
+    pub(crate) fn library(&self) -> Option<Library> {
+        match self {
+            Mpi::Ready { library, .. } => Some(library.clone()),
+            Mpi::Compiler(mpicc) => Library::of_compiler(mpicc),
+        }
+    }
+
+    /// Finds what is to be preloaded, or compiles it.
+    ///
+    /// # Errors
+    /// If that cannot be done.
+    pub(crate) fn shim(&self, kind: Kind) -> Result<Shim> {
+        match self {
+            Mpi::Ready { folder, .. } => Shim::new(folder.join(kind.file_name())),
+            Mpi::Compiler(mpicc) => build(mpicc, kind),
+        }
+    }
+}
+
+/// Libraries of ours that are preloaded into MPI programs.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// Records MPI calls.
+    Record,
+    /// Hands MPI-IO to our library.
+    Apply,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Record => "record",
+            Kind::Apply => "apply",
+        }
+    }
+
+    fn file_name(self) -> String {
+        format!("{}.so", self.name())
+    }
+
+    fn sources(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Kind::Record => pio_record::MPI_SHIM,
+            Kind::Apply => pio_mpiio::SHIM,
+        }
+    }
+}
+
+/// Where what is installed with this command lies, by the names of headers.
+fn installed() -> Option<PathBuf> {
+    let folder = std::env::current_exe().ok()?.parent()?.join("../lib/pioscope");
+    folder.canonicalize().ok()
+}
+
+/// `pioscope shims`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pioscope shims --mpicc /opt/mpi/bin/mpicc --header mpich-4 /opt/pioscope/lib/pioscope")]
+pub(crate) struct Arguments {
+    /// The MPI compiler
+    #[arg(long, value_name = "PATH")]
+    mpicc: PathBuf,
+    /// Which mpi.h it compiles with: mpich-3, mpich-4, mpich-5, openmpi-4, openmpi-5 or standard [default: by the library that it
+    /// links to]
+    #[arg(long, value_parser = header)]
+    header: Option<Header>,
+    /// The folder lib/pioscope of an installation: the libraries go into a folder there, by the name of the header
+    folder: PathBuf,
+}
+
+fn header(text: &str) -> Result<Header> {
+    let found = Header::ALL.into_iter().find(|header| header.name() == text);
+    found.with_context(|| format!("expected {}", Header::ALL.map(Header::name).join(", ")))
+}
+
+/// Compiles what this command preloads into MPI programs, so that no compiler is needed where it is installed.
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
+    let Arguments { mpicc, header, folder } = arguments;
+    let by_library = || Library::of_compiler(&mpicc)?.header();
+    let header = header.or_else(by_library).with_context(|| {
+        format!("{}: it does not show a library that is known (expected --header)", mpicc.display())
+    })?;
+    let folder = folder.join(header.name());
+    fs::create_dir_all(&folder).with_context(|| format!("{}: cannot create the folder", folder.display()))?;
+    for kind in [Kind::Record, Kind::Apply] {
+        let work = tempfile::tempdir().context("no folder for temporary files")?;
+        let built = pio_record::compile_shim(&mpicc, kind.sources(), work.path())?;
+        let library = folder.join(kind.file_name());
+        fs::copy(built, &library).with_context(|| format!("{}: cannot write", library.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
 
 /// A library to preload into a job. It must be kept until the job is over: it may lie in a folder that goes with it.
 pub(crate) struct Shim {
     /// The library, where `LD_PRELOAD` can name it.
     pub path: PathBuf,
-    /// The compiler that compiled it.
-    pub mpicc: PathBuf,
     _temporary: Option<TempDir>,
 }
 
-/// Compiles `sources` (name and text; headers included) with `mpicc` into a library to preload, or finds it compiled.
+impl Shim {
+    /// One that lies in a folder which stays; or a copy of it, where `LD_PRELOAD` cannot hold its path.
+    fn new(library: PathBuf) -> Result<Shim> {
+        if can_be_preloaded(&library) {
+            return Ok(Shim { path: library, _temporary: None });
+        }
+        let folder = folder_for_one()?;
+        let path = folder.path().join(library.file_name().unwrap_or_default());
+        fs::copy(&library, &path)
+            .with_context(|| format!("{}: cannot copy it to be preloaded", library.display()))?;
+        Ok(Shim { path, _temporary: Some(folder) })
+    }
+}
+
+fn folder_for_one() -> Result<TempDir> {
+    preload_folder().context("no folder for a library to preload")
+}
+
+/// Compiles a library with `mpicc`, or finds it compiled.
 ///
 /// The library is deliberately not linked to the MPI library: it is preloaded into every process of the job, launchers
 /// and shells too, and must not draw MPI into them.
 ///
 /// # Errors
 /// If the compiler cannot be run, or does not accept the sources; with what it said. If there is no folder for the library.
-pub(crate) fn build(mpicc: &Path, name: &str, sources: &[(&str, &str)]) -> Result<Shim> {
-    let file = format!("{name}-{:016x}.so", fingerprint(mpicc, sources)?);
-    let elsewhere = || preload_folder().context("no folder for a library to preload");
+fn build(mpicc: &Path, kind: Kind) -> Result<Shim> {
+    let sources = kind.sources();
     let Some(cache) = writable_cache() else {
-        let folder = elsewhere()?;
+        let folder = folder_for_one()?;
         let path = pio_record::compile_shim(mpicc, sources, folder.path())?;
-        return Ok(Shim { path, mpicc: mpicc.to_owned(), _temporary: Some(folder) });
+        return Ok(Shim { path, _temporary: Some(folder) });
     };
-    let library = cache.join(&file);
+    let library = cache.join(format!("{}-{:016x}.so", kind.name(), fingerprint(mpicc, sources)?));
     if !library.is_file() {
         let work = tempfile::tempdir_in(&cache)
             .with_context(|| format!("{}: cannot create a folder", cache.display()))?;
@@ -45,14 +184,7 @@ pub(crate) fn build(mpicc: &Path, name: &str, sources: &[(&str, &str)]) -> Resul
         // A rename, so that two jobs that start at once never see half a library.
         fs::rename(&built, &library).with_context(|| format!("{}: cannot create", library.display()))?;
     }
-    if can_be_preloaded(&library) {
-        return Ok(Shim { path: library, mpicc: mpicc.to_owned(), _temporary: None });
-    }
-    let folder = elsewhere()?;
-    let path = folder.path().join(file);
-    fs::copy(&library, &path)
-        .with_context(|| format!("{}: cannot copy it to be preloaded", library.display()))?;
-    Ok(Shim { path, mpicc: mpicc.to_owned(), _temporary: Some(folder) })
+    Shim::new(library)
 }
 
 /// What the library depends on: the sources, and which MPI and compiler stand behind `mpicc`.

@@ -44,9 +44,9 @@ fn way_of(library: &str) -> Strategy {
 /// How the note of a library with OMPIO begins.
 const OMPIO: &str = "Open MPI (";
 
-/// What a trace says of the MPI library of a command, whose compiler this is.
-pub(crate) fn note(mpicc: &Path, command: &[OsString]) -> Option<String> {
-    let library = Library::of_compiler(mpicc)?;
+/// What a trace says of the MPI library of a command, if it is known.
+pub(crate) fn note(library: Option<&Library>, command: &[OsString]) -> Option<String> {
+    let library = library?;
     let name = library.path().file_name()?.to_string_lossy().into_owned();
     let family = match library.family()? {
         Family::OpenMpi if asks_for_romio(command) => "Open MPI with ROMIO",
@@ -128,12 +128,12 @@ pub(crate) fn variables(
 const OMPIO_PARAMETERS: [(&str, &str); 2] =
     [("cb_nodes", "io_ompio_num_aggregators"), ("cb_buffer_size", "io_ompio_bytes_per_agg")];
 
-/// Makes sure that the MPI library with this compiler, which a command uses, has this way.
+/// Makes sure that the MPI library that a command uses, if it is known, has this way.
 ///
 /// # Errors
 /// If it has another.
-pub(crate) fn ensure_is(strategy: Strategy, mpicc: &Path, command: &[OsString]) -> Result<()> {
-    if let Some(library) = note(mpicc, command) {
+pub(crate) fn ensure_is(strategy: Strategy, library: Option<&Library>, command: &[OsString]) -> Result<()> {
+    if let Some(library) = note(library, command) {
         let own = way_of(&library);
         ensure!(own == strategy, "{strategy}: the program's MPI is {library}, which does {own} by itself");
     }

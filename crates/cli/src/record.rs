@@ -9,13 +9,13 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use pio_machine::parse_size;
-use pio_mpi::Chosen;
+use pio_mpi::{Chosen, Library};
 use pio_record::{Filter, Look, Options, Outcome, PathRule, Ranks, Settings, Summary};
 use pio_report::units;
 use pio_scratch::Scratch;
 use pio_trace::{Layer, Tables};
 
-use crate::mpi::{self, Shim};
+use crate::mpi::{self, Kind, Mpi, Shim};
 use crate::own_way;
 use crate::progress::Working;
 
@@ -123,6 +123,18 @@ pub(crate) struct Job {
     pub command: Vec<OsString>,
 }
 
+/// What records MPI calls of one MPI.
+pub(crate) struct MpiRecorder {
+    shim: Shim,
+    library: Option<Library>,
+}
+
+impl MpiRecorder {
+    pub(crate) fn new(mpi: &Mpi) -> Result<MpiRecorder> {
+        Ok(MpiRecorder { shim: mpi.shim(Kind::Record)?, library: mpi.library() })
+    }
+}
+
 /// How a job runs in scratch copies.
 #[derive(Clone, Debug)]
 pub(crate) struct ScratchUse {
@@ -146,7 +158,7 @@ impl ScratchUse {
 
 impl Job {
     /// How to record it, with the part that fits the program's MPI, if there is one.
-    pub(crate) fn options(&self, output: PathBuf, mpi: Option<&Shim>) -> Options {
+    pub(crate) fn options(&self, output: PathBuf, mpi: Option<&MpiRecorder>) -> Options {
         let scratch = self.scratch.as_ref();
         let told = scratch.map_or(&[][..], |scratch| &scratch.environment);
         Options {
@@ -155,13 +167,13 @@ impl Job {
             preload: scratch.iter().map(|scratch| scratch.library.clone()).collect(),
             folder: scratch.map(|scratch| scratch.folder.clone()),
             guard: scratch.and_then(|scratch| scratch.guard.clone()),
-            mpi_shim: mpi.map(|shim| shim.path.clone()),
+            mpi_shim: mpi.map(|recorder| recorder.shim.path.clone()),
             spool: self.spool.clone(),
             environment: [&self.environment, told].concat(),
             settings: Settings {
                 measure: true,
                 cache: mpi::user_cache(),
-                mpi_library: mpi.and_then(|shim| own_way::note(&shim.mpicc, &self.command)),
+                mpi_library: mpi.and_then(|recorder| own_way::note(recorder.library.as_ref(), &self.command)),
                 notes: mpi
                     .and_then(|_| own_way::site_hints_note(&self.environment))
                     .map(|hints| (Tables::SITE_HINTS.to_owned(), hints))
@@ -173,36 +185,44 @@ impl Job {
         }
     }
 
-    /// The compiler of the program's MPI; none if there is none, and the program is not known to need one.
+    /// The program's MPI; none if there is none, and the program is not known to need one. What was compiled beforehand comes
+    /// first, unless the user names a compiler.
     ///
     /// # Errors
     /// If the program is known to need one, and none that fits is found.
-    pub(crate) fn compiler(&self) -> Result<Option<PathBuf>> {
-        let chosen = pio_mpi::compiler_for(self.mpicc.as_deref(), &self.command)?;
+    pub(crate) fn mpi(&self) -> Result<Option<Mpi>> {
+        let ready = if self.mpicc.is_none() { Mpi::ready(&self.command) } else { None };
+        let (mpi, why) = match ready {
+            Some((mpi, why)) => (Some(mpi), why),
+            None => match pio_mpi::compiler_for(self.mpicc.as_deref(), &self.command)? {
+                Some(Chosen { mpicc, why }) => {
+                    let why = format!("MPI compiler {}: {why}", mpicc.display());
+                    (Some(Mpi::Compiler(mpicc)), why)
+                }
+                None => (None, "no MPI compiler beside the launcher or on the PATH".to_owned()),
+            },
+        };
         if self.verbose {
-            match &chosen {
-                Some(Chosen { mpicc, why }) => eprintln!("pioscope: MPI compiler {}: {why}", mpicc.display()),
-                None => eprintln!("pioscope: no MPI compiler beside the launcher or on the PATH"),
-            }
+            eprintln!("pioscope: {why}");
         }
-        Ok(chosen.map(|chosen| chosen.mpicc))
+        Ok(mpi)
     }
 
     /// What records MPI calls. A program for whose MPI there is none is recorded without, which is said.
     ///
     /// # Errors
     /// If the compiler that the user named does not compile it.
-    fn mpi_recorder(&self) -> Result<Option<Shim>> {
+    fn mpi_recorder(&self) -> Result<Option<MpiRecorder>> {
         let without = |error| {
             eprintln!("pioscope: MPI calls are not recorded: {error:#}");
             Ok(None)
         };
-        let mpicc = match self.compiler() {
-            Ok(Some(mpicc)) => mpicc,
+        let mpi = match self.mpi() {
+            Ok(Some(mpi)) => mpi,
             Ok(None) => return Ok(None),
             Err(error) => return without(error),
         };
-        match mpi::build(&mpicc, "record", pio_record::MPI_SHIM) {
+        match MpiRecorder::new(&mpi) {
             Err(error) if self.mpicc.is_none() => without(error),
             built => built.map(Some),
         }

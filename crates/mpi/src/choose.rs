@@ -1,4 +1,4 @@
-//! The compiler of a job's MPI: found from the program, else from its launcher.
+//! The MPI of a job, and its compiler: found from the program, else from its launcher.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -17,6 +17,15 @@ pub struct Chosen {
     pub why: String,
 }
 
+/// The MPI library of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The library.
+    pub library: Library,
+    /// How it is known, as a sentence.
+    pub why: String,
+}
+
 /// The program's MPI is known, and no compiler for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoCompiler(String);
@@ -29,6 +38,22 @@ impl fmt::Display for NoCompiler {
 
 impl std::error::Error for NoCompiler {}
 
+/// Finds the MPI library of a command, which need not have a compiler: the one that the command's program loads, else (a
+/// script does not say what it loads) the launcher's, else that of the first MPI on the PATH.
+pub fn library_of(command: &[OsString]) -> Option<Found> {
+    if let Some((library, program)) = loaded(command) {
+        return Some(Found { library, why: format!("{} loads it", program.display()) });
+    }
+    let launcher = launcher(command);
+    if let Some(Chosen { mpicc, why }) = for_launcher(launcher.as_deref()) {
+        let why = format!("{} links to it, {why}", mpicc.display());
+        return Some(Found { library: Library::of_compiler(&mpicc)?, why });
+    }
+    let launcher = launcher.or_else(|| on_path("mpiexec"))?;
+    let library = Library::beside_launcher(&launcher, launcher_family(&launcher)?)?;
+    Some(Found { library, why: format!("in the tree of the launcher {}", launcher.display()) })
+}
+
 /// Finds the compiler of the MPI of a command: `given`, else the one that links to the library that the command's program
 /// loads, else (a script does not say what it loads) the launcher's, else the first on the PATH.
 ///
@@ -37,12 +62,8 @@ impl std::error::Error for NoCompiler {}
 /// # Errors
 /// If the program loads an MPI library for which no compiler is found, or another one than `given` links to.
 pub fn compiler_for(given: Option<&Path>, command: &[OsString]) -> Result<Option<Chosen>, NoCompiler> {
-    let launcher = command.iter().find(|word| is_launcher(word)).and_then(on_path);
-    let needed = command.iter().find_map(|word| {
-        let program = program(word)?;
-        Some((Library::of_program(&program)?, program))
-    });
-    match (given, needed) {
+    let launcher = launcher(command);
+    match (given, loaded(command)) {
         (Some(given), Some((library, program))) => check_given(given, &library, &program).map(Some),
         (Some(given), None) => {
             Ok(Some(Chosen { mpicc: given.to_owned(), why: "given with --mpicc".to_owned() }))
@@ -50,6 +71,18 @@ pub fn compiler_for(given: Option<&Path>, command: &[OsString]) -> Result<Option
         (None, Some((library, program))) => for_library(&library, &program, launcher.as_deref()).map(Some),
         (None, None) => Ok(for_launcher(launcher.as_deref())),
     }
+}
+
+fn launcher(command: &[OsString]) -> Option<PathBuf> {
+    command.iter().find(|word| is_launcher(word)).and_then(on_path)
+}
+
+/// The MPI library that the program of a command loads, and that program.
+fn loaded(command: &[OsString]) -> Option<(Library, PathBuf)> {
+    command.iter().find_map(|word| {
+        let program = program(word)?;
+        Some((Library::of_program(&program)?, program))
+    })
 }
 
 /// The file that a word of a command may stand for: a program on the PATH, or beside the user.

@@ -5,10 +5,12 @@
 
 mod choose;
 mod commands;
+mod header;
 mod library;
 mod refusal;
 
-pub use choose::{Chosen, NoCompiler, compiler_for};
+pub use choose::{Chosen, Found, NoCompiler, compiler_for, library_of};
 pub use commands::{Commands, Family, Missing, any_ranks, any_ranks_by_default, is_launcher, on_path};
+pub use header::Header;
 pub use library::Library;
 pub use refusal::refusal;

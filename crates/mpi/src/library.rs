@@ -15,12 +15,12 @@ const OVER_IT: [&str; 5] = ["cxx", "mpifh", "usempi", "usempif08", "java"];
 pub struct Library {
     /// Its file without links; its name alone if it is not where the loader looks.
     path: PathBuf,
-    abi: Option<Abi>,
+    pub(crate) abi: Option<Abi>,
 }
 
 /// What programs and libraries must have in common to work together: the values of `mpi.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Abi {
+pub(crate) enum Abi {
     /// That of MPICH from 3.1 on, and of those that descend from it.
     Mpich,
     /// That of Open MPI, by the number of its library.
@@ -102,6 +102,21 @@ impl Library {
         })
     }
 
+    /// The MPI library of this family in the tree that a launcher is installed in: `lib` beside its `bin`.
+    pub(crate) fn beside_launcher(launcher: &Path, family: crate::Family) -> Option<Library> {
+        let tree = launcher.canonicalize().ok()?.parent()?.parent()?.to_owned();
+        let lib = tree.join("lib");
+        // Intel MPI's `lib/release`; Debian's `lib/x86_64-linux-gnu`.
+        let more = sorted(&lib).into_iter().filter(|path| {
+            let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            name == "release" || name.contains("-linux-gnu")
+        });
+        let folders = [lib.clone(), tree.join("lib64")].into_iter().chain(more);
+        let files = folders.flat_map(|folder| sorted(&folder));
+        let mut libraries = files.filter_map(|file| Library::new(file.file_name()?, Some(&file)));
+        libraries.find(|library| library.family() == Some(family))
+    }
+
     pub(crate) fn fits(&self, other: &Library) -> Fit {
         match (self.abi, other.abi) {
             _ if self.path == other.path => Fit::Exact,
@@ -174,6 +189,14 @@ fn versioned(path: PathBuf) -> PathBuf {
     }
 }
 
+/// What is in a folder, by name; nothing if it cannot be read.
+fn sorted(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
 fn is_mpi(stem: &str) -> bool {
     match stem.strip_prefix("libmpi") {
         Some("" | "ch") => true,
@@ -227,6 +250,20 @@ mod tests {
         let unknown = library("libmpi_vendor.so", "/no/libmpi_vendor.so");
         assert_eq!(debian.fits(&unknown), Fit::Unknown);
         assert!(Fit::Exact > Fit::SameAbi && Fit::SameAbi > Fit::Unknown && Fit::Unknown > Fit::Not);
+    }
+
+    #[test]
+    fn a_launchers_library_is_in_its_own_tree() {
+        let tree = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| tree.path().join(name);
+        for name in ["bin/mpiexec", "lib/libmpi_abi.so.1", "lib/x86_64-linux-gnu/libmpi.so.40", "lib64/libmpich.so.12"] {
+            std::fs::create_dir_all(at(name).parent().expect("it is below the tree")).expect("a folder");
+            std::fs::write(at(name), "").expect("a file");
+        }
+        std::os::unix::fs::symlink(at("bin/mpiexec"), at("mpirun")).expect("a link");
+        let found = |family| Library::beside_launcher(&at("mpirun"), family).expect("there is one");
+        assert!(found(crate::Family::OpenMpi).path().ends_with("x86_64-linux-gnu/libmpi.so.40"));
+        assert!(found(crate::Family::Mpich).path().ends_with("lib64/libmpich.so.12"));
     }
 
     #[test]

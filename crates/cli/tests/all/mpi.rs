@@ -270,3 +270,49 @@ fn a_refused_job_is_told_the_option_that_helps() {
         assert!(said.contains("4000 were asked for") && said.contains("add --oversubscribe after"), "{said}");
     }
 }
+
+/// Where the command is installed with what was compiled beforehand, neither MPI nor compiler of C is asked for anything.
+#[test]
+fn an_installation_brings_what_it_loads() {
+    let Some(mpi) = mpi() else { return };
+    let place = Place::new();
+    place.compile(&mpi.mpicc, "program", PROGRAM, &[]);
+    let (command, libraries) = (place.join("bin/pioscope"), place.join("lib/pioscope"));
+    fs::create_dir_all(place.join("bin")).unwrap();
+    let shims = ["shims", "--mpicc", mpi.mpicc.to_str().unwrap(), libraries.to_str().unwrap()];
+    place.pioscope(shims).succeeds();
+    let built = Path::new(env!("CARGO_BIN_EXE_pioscope"));
+    fs::copy(built, &command).unwrap();
+    let core = ["libpio_mpiio.so", "deps/libpio_mpiio.so"].map(|name| built.with_file_name(name));
+    let core = core.iter().find(|path| path.is_file()).expect("cargo build makes the core");
+    fs::copy(core, libraries.join("libpio_mpiio.so")).unwrap();
+
+    // A PATH that leads to no compiler, and a cache that nothing is to be put into.
+    let (commands, cache) = (place.join("commands"), place.join("cache"));
+    fs::create_dir(&commands).unwrap();
+    symlink("/usr/bin/ldd", commands.join("ldd")).unwrap();
+    symlink("/bin/sh", commands.join("sh")).unwrap();
+    let run = |verb: &[&str]| {
+        let words = words(verb, mpiexec(&mpi, 2), &["./program", "0"]);
+        let mut command = Command::new(&command);
+        command.args(words).env("PATH", &commands).env("XDG_CACHE_HOME", &cache);
+        let output = command.envs(any_ranks()).current_dir(place.path()).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let (code, out, err) = (output.status.code(), text(output.stdout), text(output.stderr));
+        Transcript { code, out, err }.succeeds()
+    };
+    let recorded = run(&["record", "--verbose", "-o", "run.pio", "--"]);
+    assert!(recorded.err.contains("what was compiled for"), "{}", recorded.err);
+    assert_eq!(writes_by_mpi(&place.join("run.pio")), 2, "{}", recorded.err);
+    let library = Trace::open(place.join("run.pio")).unwrap().tables().mpi_library().map(str::to_owned);
+    assert!(library.is_some_and(|library| library.contains("libmpi")));
+    fs::remove_file(place.join("data")).unwrap();
+    let applied = run(&["apply", "-s", "two-phase", "--record", "applied.pio", "--"]);
+    assert!(!applied.err.contains("nothing was applied"), "{}", applied.err);
+    assert_eq!(fs::read(place.join("data")).unwrap(), b"hellohello");
+    let kept = fs::read_dir(&cache).map_or(0, |_| {
+        let files = fs::read_dir(cache.join("pioscope")).unwrap().flatten();
+        files.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "so")).count()
+    });
+    assert_eq!(kept, 0, "something was compiled");
+}
