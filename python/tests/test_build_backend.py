@@ -1,0 +1,31 @@
+"""What pip is told where Pioscope cannot be built."""
+
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+
+# As Python has it in Alpine Linux.
+WITHOUT_GLIBC = """
+import os
+
+def confstr(name):
+    raise ValueError("unrecognized configuration name")
+
+os.confstr = confstr
+import build_backend
+"""
+
+
+class BuildBackend(unittest.TestCase):
+    def test_another_c_library_is_refused_in_a_sentence(self):
+        outcome = subprocess.run([sys.executable, "-c", WITHOUT_GLIBC], cwd=TOOLS, capture_output=True, text=True)
+        self.assertNotEqual(outcome.returncode, 0)
+        self.assertTrue(outcome.stderr.startswith("Pioscope needs Linux with the GNU C library"), outcome.stderr)
+        self.assertEqual(len(outcome.stderr.splitlines()), 1, outcome.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
