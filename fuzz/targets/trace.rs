@@ -60,6 +60,7 @@ fn seed(path: &std::path::Path) -> Result<(), pio_trace::TraceError> {
         start_ns,
         elapsed_ns: 10,
         think_ns: 5,
+        used_ns: (call == Call::MpiFileWriteAll).then_some(7),
         flags: Flags::COLLECTIVE,
         operation: 1,
     };

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use pio_explain::{Comparison, Explanation};
 use pio_learn::{Case, History, Interval};
-use pio_machine::Machine;
+use pio_machine::{Duration, Machine};
 use pio_plan::{Hints, Strategy};
 use pio_report::{AsItIs, Prediction};
 use pio_sim::{Options, Workload};
@@ -144,6 +144,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             }
             predictions.push(prediction);
         }
+        if predictions[of_machine..].iter().any(|prediction| prediction.crowd.is_some()) {
+            tell_of_untold_waits(machine, &workload);
+        }
         if let Some(history) = &mut history {
             learn(history, &predictions[of_machine..], &measured);
         }
@@ -157,6 +160,18 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         explain::write_html(path, &trace, &explain::explain(&trace)?, &predictions)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says so where ranks share cores, and a trace does not say which of them waited in MPI on a processor.
+fn tell_of_untold_waits(machine: &Machine, workload: &Workload) {
+    if workload.untold_waits > Duration::ZERO {
+        eprintln!(
+            "pioscope: {}: ranks share cores, and the trace does not say whether ranks used them in {:.3} s of MPI calls between \
+             their I/O: they are taken not to (expected a trace by this version of pioscope record)",
+            machine.name,
+            workload.untold_waits.seconds()
+        );
+    }
 }
 
 /// What a machine is called before here is found.

@@ -140,6 +140,7 @@ fn request(
         start_ns: from_ns + random % 500,
         elapsed_ns: 400 + random % 300,
         think_ns: 100 + random % 50,
+        used_ns: None,
         flags: Flags::NONE,
         operation: 0,
     }

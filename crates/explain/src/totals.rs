@@ -320,7 +320,7 @@ impl<'a> Totals<'a> {
     }
 
     fn add_message(&mut self, event: &Seen<'_>) {
-        let strategy = event.is_physical() || is_strategy(event.call);
+        let strategy = event.is_physical() || event.call.is_of_strategy();
         let (mut mpi, mut any) = (strategy, strategy);
         if let Some(process) = self.processes.get_mut(event.process.index()) {
             process.messages.add(event);
@@ -593,13 +593,6 @@ fn busy_rows(processes: &[Process]) -> (Vec<Option<usize>>, usize) {
         row_of[index] = Some(position * rows / order.len());
     }
     (row_of, rows)
-}
-
-fn is_strategy(call: Call) -> bool {
-    matches!(
-        call,
-        Call::StrategyDescribe | Call::StrategyData | Call::StrategyGrant | Call::StrategyAcknowledge
-    )
 }
 
 /// Where an access starts: in the numbering of a view, or in bytes of the file.

@@ -32,6 +32,7 @@ fn event(call: Call, process: u32, handle: Option<u32>, start_ns: u64, elapsed_n
         start_ns,
         elapsed_ns,
         think_ns: 0,
+        used_ns: None,
         flags: Flags::NONE,
         operation: 0,
     }

@@ -137,6 +137,7 @@ fn writes_at(times: &[f64], requests: u64, width: f64) -> Explanation {
             start_ns,
             elapsed_ns: (width / requests as f64 * 0.9e9) as u64,
             think_ns: 0,
+            used_ns: None,
             flags: Flags::NONE,
             operation: 0,
         });

@@ -50,6 +50,7 @@ impl From<Access> for Event {
             start_ns: access.start_ns,
             elapsed_ns: access.elapsed_ns,
             think_ns: 0,
+            used_ns: None,
             flags: access.flags,
             operation: access.operation.into(),
         }

@@ -49,7 +49,7 @@ bool pio_is_outermost(void) {
 struct pio_record *pio_library_begin(const struct pioscope_io *io) {
     int saved = errno;
     struct pioscope_span span;
-    pio_span_begin(&span);
+    pio_used_span_begin(&span);
     pio_self.library = pio_self.operation = __atomic_add_fetch(&pio_spool.operations, 1, __ATOMIC_RELAXED);
     pio_self.library_ranks = 0;
     struct pio_record *record = pio_begin_io_record(io, &span, io->flags);
@@ -59,10 +59,9 @@ struct pio_record *pio_library_begin(const struct pioscope_io *io) {
 
 void pio_library_end(struct pio_record *record, int64_t result) {
     int saved = errno;
-    pio_end_io_record(record, result);
+    pio_end_operation(record, result);
     pio_self.library = pio_self.operation = 0;
-    struct pioscope_span unread = {0, 0, 0};
-    span_over(&unread, now_ns());
+    thinking_begins(now_ns());
     errno = saved;
 }
 

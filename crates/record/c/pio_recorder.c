@@ -28,8 +28,7 @@ EXPORT void pioscope_operation_end(void) {
     meet_thread();
     if (pio_self.depth > 0 && --pio_self.depth == 0) {
         pio_self.operation = pio_self.library;
-        struct pioscope_span unread = {0, 0, 0};
-        span_over(&unread, now_ns());
+        thinking_begins(now_ns());
     }
     errno = saved;
 }
@@ -64,7 +63,7 @@ EXPORT void pioscope_record_message(uint32_t call, int32_t peer, uint64_t bytes,
 
 EXPORT void pioscope_message_begin(struct pioscope_span *span) {
     int saved = errno;
-    pio_span_begin(span);
+    pio_used_span_begin(span);
     errno = saved;
 }
 
@@ -74,8 +73,11 @@ EXPORT void pioscope_message_end(const struct pioscope_span *span, uint32_t call
         return;
     int saved = errno;
     uint64_t end_ns = end_of(span);
-    record_call(span, end_ns, (struct outcome){call, 0, peer, PIO_NO_OFFSET, bytes, result}, NULL, 0);
-    span_over(span, end_ns);
+    uint64_t used_ns = span_used(span, end_ns);
+    if (LIKELY(used_ns == end_ns - span->start_ns))
+        used_ns = PIO_ALL_USED;
+    record_call(span, end_ns, (struct outcome){call, 0, peer, used_ns, bytes, result}, NULL, 0);
+    thinking_begins(end_ns < pio_self.sample_ns ? pio_self.sample_ns : end_ns);
     errno = saved;
 }
 
@@ -85,7 +87,7 @@ EXPORT void *pioscope_io_begin(const struct pioscope_io *io, uint64_t *operation
         return NULL;
     int saved = errno;
     struct pioscope_span span;
-    pio_span_begin(&span);
+    pio_used_span_begin(&span);
     uint32_t flags = io->flags | (pio_self.operation != 0 ? PIO_PHYSICAL : 0);
     *operation = pioscope_operation_begin();
     struct pio_record *record = pio_begin_io_record(io, &span, flags);
@@ -97,7 +99,7 @@ EXPORT void *pioscope_io_begin(const struct pioscope_io *io, uint64_t *operation
 
 EXPORT void pioscope_io_end(void *token, int64_t result) {
     int saved = errno;
-    pio_end_io_record(token, result);
+    pio_end_operation(token, result);
     pioscope_operation_end();
     errno = saved;
 }

@@ -34,6 +34,15 @@ __attribute__((noinline, hot)) void pio_span_begin(struct pioscope_span *span) {
         ask_for_think_time(span);
 }
 
+__attribute__((noinline, hot)) void pio_used_span_begin(struct pioscope_span *span) {
+    pio_span_begin(span);
+    if (UNLIKELY(span->cpu_ns != 0))
+        take_sample(span);
+    else if (UNLIKELY(pio_self.operation != 0 && !cpu_time_is_known(span->start_ns)))
+        span->start_ns = pio_sample_cpu_time(); /* a call within another, which has lost its processor before */
+    span->cpu_ns = cpu_time_at(span->start_ns);
+}
+
 __attribute__((noinline)) uint64_t pio_sample_cpu_time(void) {
     if (pio_self.mark != NULL)
         leave_mark(pio_self.mark);

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define PIO_SPOOL_MAGIC "PIOSPOOL"
-#define PIO_SPOOL_VERSION 3u
+#define PIO_SPOOL_VERSION 4u
 #define PIO_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 #define PIO_HEADER_BYTES 4096u
 #define PIO_FIRST_CHUNK_BYTES 4096u /* most threads make few calls */
@@ -77,6 +77,10 @@
 /* No offset was given: the call worked at the descriptor's own position. Calls without a descriptor have the id of their
  * path there, or this. */
 #define PIO_NO_OFFSET UINT64_MAX
+
+/* In the place of the offset of a message of MPI: the thread used its processor all the time. Else there is the CPU time that
+ * it used within the call, ns. What a strategy sends has this, too, and nothing is known of it. */
+#define PIO_ALL_USED PIO_NO_OFFSET
 
 /* The id of plain contiguous bytes, as memory datatype and as view: never defined. */
 #define PIO_PLAIN 0u
@@ -156,7 +160,9 @@ struct pio_mpi_part {
     uint64_t memory; /* id of the memory datatype */
     uint32_t ranks;  /* open: size of the communicator */
     uint32_t path_bytes; /* open: length of the path, which follows */
-    uint64_t reserved[5];
+    uint64_t cpu_ns;     /* the thread's CPU time when the call began */
+    uint64_t used_ns;    /* CPU time that it used within, if the record is finished */
+    uint64_t reserved[3];
 };
 
 /* The payload of PIO_RECORD_VIEW. */

@@ -343,6 +343,7 @@ struct pio_record *pio_begin_io_record(const struct pioscope_io *io, const struc
         part->view = io->view;
         part->memory = io->memory;
         part->ranks = io->ranks;
+        part->cpu_ns = span->cpu_ns;
         part->path_bytes = (uint32_t)path_bytes;
         if (path_bytes > 0)
             memcpy(part + 1, io->path, path_bytes);
@@ -351,13 +352,27 @@ struct pio_record *pio_begin_io_record(const struct pioscope_io *io, const struc
     return record;
 }
 
+static void end_record_at(struct pio_record *record, uint64_t end_ns, int64_t result) {
+    record->elapsed_ns = end_ns - record->start_ns;
+    record->result = result;
+    RELEASE(&record->word, LOAD(&record->word) & ~(PIO_UNFINISHED << 24));
+}
+
+void pio_end_operation(struct pio_record *record, int64_t result) {
+    if (record == NULL)
+        return;
+    struct pio_mpi_part *part = (struct pio_mpi_part *)(record + 1);
+    struct pioscope_span span = {record->start_ns, record->think_ns, part->cpu_ns};
+    uint64_t end_ns = end_of(&span);
+    part->used_ns = span_used(&span, end_ns);
+    end_record_at(record, end_ns, result);
+}
+
 void pio_end_io_record(struct pio_record *record, int64_t result) {
     if (record == NULL)
         return;
-    uint64_t end_ns = now_ns();
-    record->elapsed_ns = end_ns < record->start_ns ? 0 : end_ns - record->start_ns;
-    record->result = result;
-    RELEASE(&record->word, LOAD(&record->word) & ~(PIO_UNFINISHED << 24));
+    struct pioscope_span span = {.start_ns = record->start_ns};
+    end_record_at(record, end_of(&span), result);
 }
 
 uint64_t pio_content_id(const unsigned char *bytes, size_t length, uint64_t seed) {

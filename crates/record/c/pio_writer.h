@@ -53,8 +53,11 @@ static inline void record_call(const struct pioscope_span *span, uint64_t end_ns
 /* Whether the budget lets this call be recorded; if it does not, it is counted. */
 bool pio_spared(uint32_t call, int64_t result);
 
-/* Writes the record of a call that begins, as unfinished; NULL if there is no room. */
+/* Writes the record of a call that begins, as unfinished; NULL if there is no room. The span's CPU time is known. */
 struct pio_record *pio_begin_io_record(const struct pioscope_io *io, const struct pioscope_span *span, uint32_t flags);
+/* It ends, in the same thread. */
+void pio_end_operation(struct pio_record *record, int64_t result);
+/* The same of any record that is unfinished, in whatever thread. */
 void pio_end_io_record(struct pio_record *record, int64_t result);
 
 /* FNV-1a with a final mix, never 0. */

@@ -645,6 +645,7 @@ fn event_of(record: &Record, survey: &Survey, state: &mut State) -> Option<Event
         start_ns: 0,
         elapsed_ns: record.elapsed_ns,
         think_ns: record.think_ns,
+        used_ns: record.used_ns,
         flags: Flags::from_bits(record.flags),
         operation: record.operation,
     };

@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use pio_trace::Layer;
+use pio_trace::{Flags, Layer};
 
 /// Where the recorder's own records begin; below are the numbers of [`pio_trace::Call`].
 pub(crate) const ADOPT: u16 = 0xf001;
@@ -28,7 +28,7 @@ pub(crate) const NO_OFFSET: u64 = u64::MAX;
 pub(crate) const PLAIN: u64 = 0;
 
 const MAGIC: &[u8; 8] = b"PIOSPOOL";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Where the command is in the header.
 const COMMAND: usize = 400;
 /// Where it ends at the latest: counts of lost calls follow.
@@ -141,6 +141,8 @@ pub(crate) struct Record {
     pub view: u64,
     /// Memory datatype (MPI-IO).
     pub memory: u64,
+    /// CPU time that the thread used within a call of MPI or a library above, if it returned.
+    pub used_ns: Option<u64>,
 }
 
 /// A chunk: records of one thread, in the order in which their room was taken.
@@ -358,12 +360,14 @@ impl Previous {
         let offset = take(HAS_OFFSET)?.unwrap_or(if form & GOES_ON != 0 { self.end } else { NO_OFFSET });
         let result = take(HAS_RESULT)?.map_or(size as i64, |result| result as i64);
         let gap_ns = u64::from(u32_at(head, 8));
+        let elapsed_ns = u64::from(u32_at(head, 12));
+        let call = word as u16;
         let record = Record {
-            call: word as u16,
+            call,
             flags: (word >> 24) as u8 & !SHORT,
             fd: if fd == NO_FD { -1 } else { i32::from(fd) },
             start_ns: start_ns.unwrap_or(self.end_ns.wrapping_add(gap_ns)),
-            elapsed_ns: u64::from(u32_at(head, 12)),
+            elapsed_ns,
             think_ns: think_ns.unwrap_or(gap_ns),
             offset,
             size,
@@ -371,6 +375,7 @@ impl Previous {
             operation: 0,
             view: PLAIN,
             memory: PLAIN,
+            used_ns: used_by_message(call, offset, elapsed_ns),
         };
         if !more.is_empty() {
             return None;
@@ -399,12 +404,24 @@ fn decode_record(word: u32, bytes: &[u8]) -> (Record, &[u8]) {
         operation: u64_at(head, 56),
         view: PLAIN,
         memory: PLAIN,
+        used_ns: None,
     };
     if is_operation(record.call) && payload.len() >= UNIT_BYTES {
         record.view = u64_at(payload, 0);
         record.memory = u64_at(payload, 8);
+        let is_finished = record.flags & Flags::UNFINISHED.bits() == 0;
+        record.used_ns = is_finished.then(|| u64_at(payload, 32).min(record.elapsed_ns));
+    } else {
+        record.used_ns = used_by_message(record.call, record.offset, record.elapsed_ns);
     }
     (record, payload)
+}
+
+/// What a message of MPI says in the place of an offset: CPU time, or that all of its time was.
+fn used_by_message(number: u16, offset: u64, elapsed_ns: u64) -> Option<u64> {
+    let call = pio_trace::Call::from_number(number)?;
+    let is_of_mpi = call.layer() == Layer::Message && !call.is_of_strategy();
+    is_of_mpi.then(|| offset.min(elapsed_ns))
 }
 
 /// Whether calls of this number are written when they begin, with the part that MPI-IO and the libraries above have.

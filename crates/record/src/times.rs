@@ -57,7 +57,10 @@ impl Rounding {
         }
         if !is_rounded || event.start_ns.abs_diff(start_ns) > MOST_OFF_NS {
             event.start_ns = start_ns.max(thread.told_end_ns);
-            event.elapsed_ns = end_ns.saturating_sub(event.start_ns);
+            let elapsed_ns = end_ns.saturating_sub(event.start_ns);
+            let unused_ns = |used_ns| event.elapsed_ns.saturating_sub(used_ns);
+            event.used_ns = event.used_ns.map(|used_ns| elapsed_ns.saturating_sub(unused_ns(used_ns)));
+            event.elapsed_ns = elapsed_ns;
             event.think_ns = event.think_ns.min(event.start_ns - thread.told_end_ns);
             (thread.gap_carry_ns, thread.elapsed_carry_ns) = (0, 0);
         }

@@ -232,3 +232,28 @@ fn hints_of_the_program_are_kept() {
     let other = |device: u32| format!("start_iodevice={device}, cb_nodes=1, romio_cb_write=enable");
     assert_eq!(given, [("alike", 0, alike.to_owned()), ("other", 0, other(0)), ("other", 1, other(1))]);
 }
+
+/// Both MPIs wait by asking again and again: the waiting rank uses its processor, as far as it has one.
+#[test]
+fn waiting_by_spinning_is_time_on_a_processor() {
+    let Some(mpi) = mpi() else { return };
+    let folder = folder();
+    let (program, shim) = build(&mpi, "late", folder.path());
+    let mut words = mpi.launch(2);
+    words.extend([program.into(), folder.path().join("late.dat").into()]);
+    let job = record_in(folder, words, |options| options.mpi_shim = Some(shim));
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    let barriers = |rank| -> Vec<&Event> {
+        let messages = job.of_rank(rank, Layer::Message).into_iter();
+        messages.filter(|event| event.call == Call::MpiBarrier).collect()
+    };
+    let waiting = barriers(1)[1];
+    let used_ns = waiting.used_ns.expect("known of MPI");
+    // Of some 300 ms; a loaded machine may take its processor away for most of them. Who sleeps uses a few microseconds.
+    assert!(used_ns > 1_000_000, "{waiting:?}");
+    for event in &job.events {
+        let is_of_mpi = matches!(event.layer(), Layer::Message | Layer::MpiIo);
+        assert_eq!(event.used_ns.is_some(), is_of_mpi, "{event:?}");
+        assert!(event.used_ns.is_none_or(|used_ns| used_ns <= event.elapsed_ns), "{event:?}");
+    }
+}

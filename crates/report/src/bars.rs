@@ -135,6 +135,7 @@ mod tests {
             start_ns,
             elapsed_ns,
             think_ns: 0,
+            used_ns: None,
             flags: Flags::NONE,
             operation: 0,
         }

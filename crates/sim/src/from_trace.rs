@@ -6,15 +6,18 @@
 //! nonblocking operations go on while the program waits for them); and collective calls of MPI in which all processes meet,
 //! or get a broadcast.
 //!
-//! The time between calls that are replayed is processor time as far as the process used a processor (its think times).
-//! The rest is time that passes by itself, the time of all other calls included, without the part in which the process
-//! waited for a processor: where it runs next, that may take longer or shorter. A trace that knows no think times was
-//! computing all the time.
+//! The time between calls that are replayed is processor time as far as the process used a processor: its think times, and
+//! what it used within calls of MPI that are not replayed, mostly to wait for others. It takes that processor time
+//! from its neighbours wherever it runs, though where ranks share processors and their MPI gives them away in waiting
+//! it would take less: what it waits for is not known, and messages that were made while no file was open,
+//! which are not recorded, count as think time in the same way. The rest is time that passes by itself, the time of all
+//! other calls included, without the part in which the process waited for a processor: where it runs next, that may take
+//! longer or shorter. A trace that knows no think times was computing all the time.
 //!
 //! I/O calls that are not replayed count as such with the time that they took.
 //!
-//! Messages between two ranks are not recorded. Where all ranks came to a collective call within a small part of the time
-//! that each had been busy with other things, such messages had brought them together, and do so wherever they run.
+//! Where all ranks came to a collective call within a small part of the time that each had been busy with other
+//! things, messages that were not recorded had brought them together, and do so wherever they run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -192,6 +195,7 @@ impl<'t> Reader<'t> {
             cold_files: survey.cold_files(),
             stretches: Vec::new(),
             unreplayed: Vec::new(),
+            untold_waits: Duration::ZERO,
             hints: hints_of(tables, &handles),
             site_hints: Hints::of_program(tables.site_hints()),
             handles,
@@ -220,8 +224,8 @@ impl<'t> Reader<'t> {
         let (until_ns, number) = self.last_mpi[rank];
         let is_caused = event.is_physical() && number != 0 && event.operation == number;
         let is_of_mpi = event.handle.is_some_and(|handle| self.inner.contains(&handle));
-        let is_inside =
-            event.layer() == Layer::Posix && (event.start_ns < until_ns || is_caused || is_of_mpi);
+        let is_within = event.start_ns < until_ns || is_caused;
+        let is_inside = event.layer() == Layer::Posix && (is_within || is_of_mpi);
         // Where calls say what caused them, another thread's file does not become the library's.
         if is_inside && event.op() == Op::Open && (is_caused || number == 0) {
             self.inner.extend(event.handle);
@@ -241,7 +245,12 @@ impl<'t> Reader<'t> {
             return;
         }
         self.used_ns[rank] = self.used_ns[rank].saturating_add(event.think_ns);
-        let Some(what) = what else { return };
+        let Some(what) = what else {
+            if !is_within {
+                self.leave_out(rank, event);
+            }
+            return;
+        };
         let gap_ns = event.start_ns.saturating_sub(self.last_end_ns[rank]);
         let used_ns = std::mem::take(&mut self.used_ns[rank]);
         let mut think_ns = match self.survey.knows_think_times {
@@ -263,6 +272,21 @@ impl<'t> Reader<'t> {
             what,
         });
         self.last_end_ns[rank] = self.last_end_ns[rank].max(event.end_ns());
+    }
+
+    /// Takes note of a call that is not replayed, nor within one that is.
+    fn leave_out(&mut self, rank: usize, event: &Event) {
+        if !matches!(event.layer(), Layer::Message | Layer::MpiIo) {
+            return;
+        }
+        match event.used_ns {
+            Some(used_ns) => self.used_ns[rank] = self.used_ns[rank].saturating_add(used_ns),
+            None => {
+                let untold = &mut self.workload.untold_waits;
+                let sum = untold.picoseconds().saturating_add(time(event.elapsed_ns).picoseconds());
+                *untold = Duration::from_picoseconds(sum);
+            }
+        }
     }
 
     /// Whether all ranks make the call together.
@@ -680,6 +704,44 @@ mod tests {
         assert_eq!(waited("process 0: 14000 ns"), [(0, 10_000), (5_000, 15_000)]);
         assert_eq!(waited("process 0: 99000 ns"), [(0, 10_000), (5_000, 0)]);
         assert_eq!(gaps(&[], false), [(10_000, 0), (30_000, 0)]);
+    }
+
+    /// Between two calls that are replayed a rank waits 10 ms for a message, and computes 5 ms.
+    #[test]
+    fn who_waits_by_spinning_uses_its_processor() {
+        const MS: u64 = 1_000_000;
+        let handle = Handle { file: FileId(0), process: ProcessId(0), ranks: 1, collective: 1 };
+        let before_the_close = |wait: &Event| {
+            let tables = Tables {
+                processes: vec![process(100 * MS)],
+                files: vec![File { path: "/f".into() }],
+                handles: vec![handle.clone()],
+                ..Tables::default()
+            };
+            let event = |call, start_ns, operation| Event {
+                handle: Some(HandleId(0)),
+                elapsed_ns: MS,
+                operation,
+                ..Event::new(call, ProcessId(0), start_ns)
+            };
+            let wait = Event { elapsed_ns: 10 * MS, ..wait.clone() };
+            let close = Event { think_ns: 5 * MS, ..event(Call::MpiFileClose, 30 * MS, 2) };
+            let workload = workload_of(tables, &[event(Call::MpiFileOpen, MS, 1), wait, close]);
+            let step = workload.programs[0].last().unwrap();
+            let ms = |time: Duration| time.picoseconds() / 1000 / MS;
+            (ms(step.think), ms(step.idle), ms(workload.untold_waits))
+        };
+        let wait = |used_ns| Event { used_ns, ..Event::new(Call::MpiWait, ProcessId(0), 5 * MS) };
+        assert_eq!(before_the_close(&wait(Some(10 * MS))), (15, 13, 0), "it span");
+        assert_eq!(before_the_close(&wait(Some(0))), (5, 23, 0), "it slept");
+        assert_eq!(before_the_close(&wait(Some(4 * MS))), (9, 19, 0), "it did both");
+        assert_eq!(before_the_close(&wait(None)), (5, 23, 10), "not known");
+        // What HDF5 waits for between its calls of MPI-IO is between calls that are replayed, too.
+        let below = Event { flags: Flags::PHYSICAL, operation: 7, ..wait(Some(10 * MS)) };
+        assert_eq!(before_the_close(&below), (15, 13, 0));
+        // What the open itself waited for is not.
+        let inside = Event { start_ns: MS, operation: 1, ..below };
+        assert_eq!(before_the_close(&inside), (5, 23, 0));
     }
 
     /// The library writes after `MPI_File_iwrite` returned, while the program waits; another file is the program's own.

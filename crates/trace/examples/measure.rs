@@ -124,6 +124,7 @@ fn events(count: u64, ranks: u64, pattern: Pattern, jitter: bool) -> Vec<Event> 
             start_ns,
             elapsed_ns,
             think_ns,
+            used_ns: None,
             flags: Flags::NONE,
             operation: 0,
         });

@@ -163,6 +163,12 @@ impl Call {
         self as u16
     }
 
+    /// Whether a strategy of MPI-IO sends it, rather than the program by MPI.
+    pub fn is_of_strategy(self) -> bool {
+        use Call::*;
+        matches!(self, StrategyDescribe | StrategyData | StrategyGrant | StrategyAcknowledge)
+    }
+
     /// Whether it begins a collective operation that another call ends.
     pub fn begins_split(self) -> bool {
         use Call::*;

@@ -91,6 +91,7 @@ pub const COLUMNS: &[(&str, Get)] = &[
     ("start_ns", Get::Unsigned(|row| Some(row.event.start_ns))),
     ("elapsed_ns", Get::Unsigned(|row| Some(row.event.elapsed_ns))),
     ("think_ns", Get::Unsigned(|row| Some(row.event.think_ns))),
+    ("used_ns", Get::Unsigned(|row| row.event.used_ns)),
     ("late_ns", Get::Unsigned(|row| row.split.map(|split| split.late_ns))),
     ("library_ns", Get::Unsigned(|row| row.split.map(|split| split.library_ns))),
     ("files_ns", Get::Unsigned(|row| row.split?.files_ns)),

@@ -33,6 +33,9 @@ pub struct Event {
     /// CPU time that the thread used between its previous recorded call and this one (*think time*). 0 for calls that
     /// an upper layer's call caused.
     pub think_ns: u64,
+    /// CPU time that the thread used within the call, at most `elapsed_ns`: it waited asleep, or had no processor, for the
+    /// rest. Known of recorded calls of MPI and the libraries above it that returned.
+    pub used_ns: Option<u64>,
     /// What else is known of it.
     pub flags: Flags,
     /// The operation this event *is* or *belongs to*: a call of MPI-IO, HDF5 or PnetCDF has an id of its own, the POSIX
@@ -57,6 +60,7 @@ impl Event {
             start_ns,
             elapsed_ns: 0,
             think_ns: 0,
+            used_ns: None,
             flags: Flags::NONE,
             operation: 0,
         }

@@ -36,6 +36,7 @@ use crate::tables::Tables;
 ///     start_ns: 35_900,
 ///     elapsed_ns: 1_290,
 ///     think_ns: 100,
+///     used_ns: Some(1_290),
 ///     flags: Flags::COLLECTIVE,
 ///     operation: 1,
 /// })?;

@@ -102,8 +102,20 @@ fn calls_of_version_7() -> Vec<Event> {
         .collect()
 }
 
+/// Calls that used a processor all the time, for a part of it, or not at all; and such of which that is not known.
+fn calls_of_version_8() -> Vec<Event> {
+    let used = [Some(1290), None, Some(1000), Some(0)];
+    let calls = [Call::MpiFileWriteAtAll, Call::MpiBarrier, Call::Pread];
+    calls
+        .into_iter()
+        .flat_map(|call| used.map(|used_ns| (call, used_ns)))
+        .zip(0..)
+        .map(|((call, used_ns), i)| Event { call, used_ns, ..event(1000 * i) })
+        .collect()
+}
+
 /// What the files of version 2 and later hold, oldest first.
-fn later_versions() -> [(&'static str, Vec<Event>); 6] {
+fn later_versions() -> [(&'static str, Vec<Event>); 7] {
     [
         ("version-2.pio", calls_of_version_2()),
         ("version-3.pio", calls_of_version_3()),
@@ -111,6 +123,7 @@ fn later_versions() -> [(&'static str, Vec<Event>); 6] {
         ("version-5.pio", calls_of_version_5()),
         ("version-6.pio", calls_of_version_6()),
         ("version-7.pio", calls_of_version_7()),
+        ("version-8.pio", calls_of_version_8()),
     ]
 }
 

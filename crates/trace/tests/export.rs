@@ -205,6 +205,7 @@ fn parquet_has_every_event() {
         assert_eq!(cell("start_ns"), number(Some(event.start_ns)));
         assert_eq!(cell("elapsed_ns"), number(Some(event.elapsed_ns)));
         assert_eq!(cell("think_ns"), number(Some(event.think_ns)));
+        assert_eq!(cell("used_ns"), number(event.used_ns));
         assert_eq!(cell("operation"), number(Some(event.operation)));
         for (name, part_ns) in [("late_ns", 5), ("library_ns", 3), ("files_ns", 2)] {
             assert_eq!(cell(name), number((Some(index) == first).then_some(part_ns)), "{name}");

@@ -4,7 +4,7 @@
 
 mod support;
 
-use pio_trace::{Event, Target, Trace, TraceWriter};
+use pio_trace::{Call, Event, Target, Trace, TraceWriter};
 use support::{all_events, event, tables};
 
 fn written(events: &[Event]) -> Vec<u8> {
@@ -38,4 +38,21 @@ fn a_job_of_a_year_has_all_its_times() {
         .collect();
     let trace = Trace::from_bytes(written(&events), "year.pio").unwrap();
     assert_eq!(all_events(&trace), events);
+}
+
+/// Waits of ranks that spin take no room for that, and traces without such calls none at all.
+#[test]
+fn processor_time_that_is_all_the_time_takes_no_room() {
+    let calls = |call, used: fn(u64) -> Option<u64>| -> Vec<Event> {
+        let elapsed = |i: u64| 500 + i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 10_000;
+        let one = |i| Event { call, elapsed_ns: elapsed(i), used_ns: used(elapsed(i)), ..event(20_000 * i) };
+        (0..20_000).map(one).collect()
+    };
+    let unknown = written(&calls(Call::MpiBarrier, |_| None)).len();
+    let spinning = written(&calls(Call::MpiBarrier, Some)).len();
+    let sleeping = written(&calls(Call::MpiBarrier, |_| Some(200))).len();
+    let reading = written(&calls(Call::Pread, |_| None)).len();
+    assert!(spinning < unknown + 20_000 / 50, "{unknown} bytes become {spinning}");
+    assert!(sleeping > unknown + 20_000 / 5, "{unknown} bytes become {sleeping}");
+    assert!(reading.abs_diff(unknown) < 100, "{reading} bytes against {unknown}");
 }

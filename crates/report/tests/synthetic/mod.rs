@@ -33,6 +33,7 @@ fn event(call: Call, process: usize, handle: Option<usize>, start_ns: u64, elaps
         start_ns,
         elapsed_ns,
         think_ns: 0,
+        used_ns: None,
         flags: Flags::NONE,
         operation: 0,
     }

@@ -33,6 +33,9 @@ pub struct Workload {
     /// The time of each rank's I/O calls that are no steps (those that only name files, C streams, the work of libraries above
     /// MPI-IO), as it was where they were recorded; empty if there are none.
     pub unreplayed: Vec<Duration>,
+    /// How long all ranks together were in calls of MPI between those of the workload, if it is not known whether they used
+    /// their processors: such time passes by itself.
+    pub untold_waits: Duration,
     /// The hints that the program gives to MPI-IO, for each collective open with any.
     pub hints: BTreeMap<u64, Hints>,
     /// The hints of the file that `ROMIO_HINTS` names: what the program and whoever carries out its MPI-IO leave open.

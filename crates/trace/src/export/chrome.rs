@@ -110,6 +110,9 @@ fn put_event(out: &mut String, event: &Event, split: Option<Split>, tables: &Tab
     if event.operation != 0 {
         write!(out, "\"operation\":{},", event.operation)?;
     }
+    if let Some(used_ns) = event.used_ns {
+        write!(out, "\"used_ns\":{used_ns},")?;
+    }
     if let Some(Split { late_ns, library_ns, files_ns }) = split {
         write!(out, "\"late_ns\":{late_ns},\"library_ns\":{library_ns},")?;
         if let Some(files_ns) = files_ns {

@@ -19,10 +19,14 @@ pub(super) enum Column {
     Elapsed,
     Think,
     Operation,
+    /// Behind all others, and absent where no event has it.
+    Used,
 }
 
 /// How many columns there are.
-const COLUMNS: usize = 10;
+const COLUMNS: usize = 11;
+/// Of them, those that every block has.
+const ALWAYS: usize = Column::Used as usize;
 /// Planes of a column: three for the first three bytes of its numbers, one for all further bytes.
 const PLANES: usize = 4;
 
@@ -55,18 +59,28 @@ impl Columns {
         self.0.as_flattened().iter().map(Vec::len).sum()
     }
 
-    /// Appends the lengths of all planes.
-    pub(super) fn put_lens(&self, out: &mut Vec<u8>) {
-        for plane in self.0.as_flattened() {
-            varint::put(out, plane.len() as u64);
+    /// Appends the payload of a block with these header bytes, and empties both.
+    pub(super) fn drain_to(&mut self, headers: &mut Vec<u8>, out: &mut Vec<u8>) {
+        let (always, optional) = self.0.split_at_mut(ALWAYS);
+        put_lens(always, out);
+        out.append(headers);
+        put_planes(always, out);
+        if optional.as_flattened().iter().any(|plane| !plane.is_empty()) {
+            put_lens(optional, out);
+            put_planes(optional, out);
         }
     }
+}
 
-    /// Appends all planes, and empties them.
-    pub(super) fn drain_to(&mut self, out: &mut Vec<u8>) {
-        for plane in self.0.as_flattened_mut() {
-            out.append(plane);
-        }
+fn put_lens(columns: &[[Vec<u8>; PLANES]], out: &mut Vec<u8>) {
+    for plane in columns.as_flattened() {
+        varint::put(out, plane.len() as u64);
+    }
+}
+
+fn put_planes(columns: &mut [[Vec<u8>; PLANES]], out: &mut Vec<u8>) {
+    for plane in columns.as_flattened_mut() {
+        out.append(plane);
     }
 }
 
@@ -76,16 +90,16 @@ pub(super) struct ColumnReader<'a>([[&'a [u8]; PLANES]; COLUMNS]);
 impl<'a> ColumnReader<'a> {
     /// The header bytes of `count` events, and the columns. None if the lengths do not fill `raw` exactly.
     pub(super) fn split(mut raw: &'a [u8], count: usize) -> Option<(&'a [u8], ColumnReader<'a>)> {
-        let mut lens = [[0; PLANES]; COLUMNS];
-        for len in lens.as_flattened_mut() {
-            *len = usize::try_from(varint::take(&mut raw)?).ok()?;
-        }
-        let (headers, mut rest) = raw.split_at_checked(count)?;
         let mut columns = ColumnReader([[&[]; PLANES]; COLUMNS]);
-        for (plane, len) in columns.0.as_flattened_mut().iter_mut().zip(lens.as_flattened()) {
-            (*plane, rest) = rest.split_at_checked(*len)?;
+        let (always, optional) = columns.0.split_at_mut(ALWAYS);
+        let lens = take_lens::<ALWAYS>(&mut raw)?;
+        let headers = raw.split_off(..count)?;
+        take_planes(always, &lens, &mut raw)?;
+        if !raw.is_empty() {
+            let lens = take_lens::<{ COLUMNS - ALWAYS }>(&mut raw)?;
+            take_planes(optional, &lens, &mut raw)?;
         }
-        rest.is_empty().then_some((headers, columns))
+        raw.is_empty().then_some((headers, columns))
     }
 
     /// Takes the next number of a column. None at its end, or if it does not fit or is not the shortest form.
@@ -117,6 +131,25 @@ impl<'a> ColumnReader<'a> {
     pub(super) fn is_empty(&self) -> bool {
         self.0.as_flattened().iter().all(|plane| plane.is_empty())
     }
+}
+
+fn take_lens<const N: usize>(raw: &mut &[u8]) -> Option<[[usize; PLANES]; N]> {
+    let mut lens = [[0; PLANES]; N];
+    for len in lens.as_flattened_mut() {
+        *len = usize::try_from(varint::take(raw)?).ok()?;
+    }
+    Some(lens)
+}
+
+fn take_planes<'a>(
+    columns: &mut [[&'a [u8]; PLANES]],
+    lens: &[[usize; PLANES]],
+    raw: &mut &'a [u8],
+) -> Option<()> {
+    for (plane, len) in columns.as_flattened_mut().iter_mut().zip(lens.as_flattened()) {
+        *plane = raw.split_off(..*len)?;
+    }
+    Some(())
 }
 
 #[inline]

@@ -2,7 +2,7 @@
 
 use super::columns::{Column, ColumnReader};
 use super::header;
-use super::model::{Model, NONE, Numbers, Shape, TargetKind, place_unit};
+use super::model::{Model, NONE, Numbers, SAYS_USED, Shape, TargetKind, place_unit};
 use crate::call::Call;
 use crate::event::{Event, Flags, Target};
 use crate::format::BlockHeader;
@@ -63,6 +63,7 @@ impl Decoder<'_> {
         }
         let numbers = self.take_numbers(flags, process, shape)?;
         let of = self.model.shapes[shape as usize].shape;
+        let used_ns = if of.says_used { Some(self.take_used(numbers.elapsed_ns)?) } else { None };
         let event = Event {
             call: of.call,
             process: self.model.processes[process as usize].id,
@@ -75,11 +76,17 @@ impl Decoder<'_> {
             start_ns: numbers.start_ns,
             elapsed_ns: numbers.elapsed_ns,
             think_ns: numbers.think_ns,
+            used_ns,
             flags: Flags::from_bits(of.flags),
             operation: numbers.operation,
         };
         self.model.update(process, shape, &numbers);
         Ok(event)
+    }
+
+    fn take_used(&mut self, elapsed_ns: u64) -> Result<u64, &'static str> {
+        let unused_ns = self.columns.take_signed(Column::Used).ok_or("a CPU time")?;
+        Ok(elapsed_ns.wrapping_sub(unused_ns as u64))
     }
 
     fn take_process(&mut self) -> Result<u32, &'static str> {
@@ -198,8 +205,10 @@ fn take_shape_definition(columns: &mut ColumnReader<'_>, tables: &Tables) -> Res
             Some(DatatypeId(id))
         }
     };
-    let flags = u8::try_from(take("flags")?).map_err(|_| "known flags")?;
-    Ok(Shape { call, thread, handle, target, memory, flags })
+    let flags = take("flags")?;
+    let says_used = flags & SAYS_USED != 0;
+    let flags = u8::try_from(flags & !SAYS_USED).map_err(|_| "known flags")?;
+    Ok(Shape { call, thread, handle, target, memory, flags, says_used })
 }
 
 fn file(id: u64, tables: &Tables) -> Result<FileId, &'static str> {

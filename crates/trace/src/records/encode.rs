@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::columns::{Column, Columns};
 use super::header;
-use super::model::{Model, NONE, Numbers, Shape, TargetKind, place_of, place_unit};
+use super::model::{Model, NONE, Numbers, SAYS_USED, Shape, TargetKind, place_of, place_unit};
 use crate::event::Event;
 use crate::tables::ProcessId;
 
@@ -67,9 +67,7 @@ impl Encoder {
 
     /// Appends the payload to `out` and starts a new block.
     pub(crate) fn drain_to(&mut self, out: &mut Vec<u8>) {
-        self.columns.put_lens(out);
-        out.append(&mut self.headers);
-        self.columns.drain_to(out);
+        self.columns.drain_to(&mut self.headers, out);
         self.process_of.clear();
         self.shape_of.clear();
     }
@@ -198,6 +196,9 @@ impl Encoder {
         } else {
             columns.put_signed(Column::Think, overhead);
         }
+        if let Some(used_ns) = event.used_ns {
+            columns.put_signed(Column::Used, event.elapsed_ns.wrapping_sub(used_ns) as i64);
+        }
         if numbers.operation == model.operation(process, shape) {
             *flags |= header::OPERATION;
         } else {
@@ -232,5 +233,5 @@ fn put_shape_definition(columns: &mut Columns, shape: &Shape) {
         }
     }
     put(shape.memory.map_or(0, |memory| u64::from(memory.0) + 1));
-    put(u64::from(shape.flags));
+    put(u64::from(shape.flags) | if shape.says_used { SAYS_USED } else { 0 });
 }

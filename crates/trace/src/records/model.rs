@@ -18,7 +18,12 @@ pub(super) struct Shape {
     pub(super) target: TargetKind,
     pub(super) memory: Option<DatatypeId>,
     pub(super) flags: u8,
+    /// Whether column [`Used`](super::columns::Column::Used) has a number for it.
+    pub(super) says_used: bool,
 }
+
+/// Beside the flags of a shape.
+pub(super) const SAYS_USED: u64 = 1 << 8;
 
 /// An event's target without the number in it, the *place*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,8 +48,9 @@ impl Shape {
             Target::Server { server, .. } => TargetKind::Server(server),
             Target::Name { other, .. } => TargetKind::Name(other),
         };
-        let Event { call, thread, handle, memory, flags, .. } = *event;
-        Shape { call, thread, handle, target, memory, flags: flags.bits() }
+        let Event { call, thread, handle, memory, flags, used_ns, .. } = *event;
+        let says_used = used_ns.is_some();
+        Shape { call, thread, handle, target, memory, flags: flags.bits(), says_used }
     }
 
     /// Whether success means a result equal to the size.

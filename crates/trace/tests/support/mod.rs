@@ -55,6 +55,7 @@ pub(crate) fn event(start_ns: u64) -> Event {
         start_ns,
         elapsed_ns: 1290,
         think_ns: 100,
+        used_ns: None,
         flags: Flags::NONE,
         operation: 0,
     }
@@ -208,7 +209,8 @@ pub(crate) fn any_events(tables: &Tables) -> impl Strategy<Value = Vec<Event>> +
     let who =
         (0..Call::ALL.len(), 0..processes, 0..3u32, option::of(0..handles), target, option::of(0..datatypes));
     let result = prop_oneof![3 => Just(4096i64), 1 => -100..0i64, 1 => any::<i64>()];
-    let what = (number(), result, number(), number(), 0..32u8, number());
+    let times = (number(), number(), option::of(number()));
+    let what = (number(), result, times, 0..32u8, number());
     let steps = prop_oneof![8 => 0..100_000u64, 1 => 0..u64::MAX / 128];
     vec((who, what, steps), 0..100).prop_map(|rows| {
         let mut start_ns = 0;
@@ -216,7 +218,7 @@ pub(crate) fn any_events(tables: &Tables) -> impl Strategy<Value = Vec<Event>> +
             .map(
                 |(
                     (call, process, thread, handle, target, memory),
-                    (size, result, elapsed_ns, think_ns, flags, operation),
+                    (size, result, (elapsed_ns, think_ns, used_ns), flags, operation),
                     step,
                 )| {
                     start_ns += step;
@@ -232,6 +234,7 @@ pub(crate) fn any_events(tables: &Tables) -> impl Strategy<Value = Vec<Event>> +
                         start_ns,
                         elapsed_ns,
                         think_ns,
+                        used_ns,
                         flags: Flags::from_bits(flags),
                         operation,
                     }
