@@ -53,7 +53,7 @@ class Trace:
 
     @property
     def events(self):
-        """All events as a pyarrow.Table, in order of their start. Needs about 175 bytes of memory an event.
+        """All events as a pyarrow.Table, in order of their start. Needs about 185 bytes of memory an event.
 
         Of collective calls of MPI-IO, late_ns, library_ns and files_ns say where this rank's elapsed_ns went: waiting for
         ranks that came later, inside the MPI library, at the files. They are null for all other calls, and where the trace

@@ -44,6 +44,8 @@ pub struct Explanation {
     pub asked_operations: Option<OperationView>,
     /// Where the time of the calls of MPI-IO went.
     pub mpi_io: MpiIoTime,
+    /// Calls of MPI of which the trace knows whether they used a processor.
+    pub in_mpi: InMpi,
     /// The functions that were called, in order of their numbers.
     pub calls: Vec<(Call, Tally)>,
     /// Miller and Katz's view of the job.
@@ -271,6 +273,34 @@ impl IoTime {
     /// Mean number of processes in I/O, while at least one was.
     pub fn concurrency(&self) -> Option<f64> {
         (self.any_ns > 0).then(|| self.process_ns as f64 / self.any_ns as f64)
+    }
+}
+
+/// Time in calls of MPI, those that a call of MPI or HDF5 sent messages by not counted again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InMpi {
+    /// Sum over all calls, nanoseconds.
+    pub elapsed_ns: u64,
+    /// Of that, the time in which their threads used a processor: they worked, or waited by asking again and again.
+    pub used_ns: u64,
+}
+
+impl InMpi {
+    /// Part of the time on a processor, 0 to 1.
+    pub fn fraction(&self) -> Option<f64> {
+        (self.elapsed_ns > 0).then(|| self.used_ns as f64 / self.elapsed_ns as f64)
+    }
+
+    pub(crate) fn add(&mut self, event: &Event) {
+        let is_counted = match event.layer() {
+            Layer::MpiIo => true,
+            Layer::Message => !event.is_physical(),
+            _ => false,
+        };
+        if let Some(used_ns) = event.used_ns.filter(|_| is_counted) {
+            self.elapsed_ns = self.elapsed_ns.saturating_add(event.elapsed_ns);
+            self.used_ns = self.used_ns.saturating_add(used_ns);
+        }
     }
 }
 

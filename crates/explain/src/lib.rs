@@ -41,7 +41,7 @@ pub use collectives::{MpiIoTime, TimeSplit, splits, splits_of};
 pub use comparison::{Both, ComparedCall, Comparison, Place, call_times};
 pub use counted::Counted;
 pub use explanation::{
-    Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, IoTime, LayerTable, ProcessStatistics,
+    Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, InMpi, IoTime, LayerTable, ProcessStatistics,
 };
 pub use findings::Finding;
 pub use operations::{OperationTable, OperationView};

@@ -8,7 +8,7 @@ use crate::bandwidth::{Covered, Transfer, Transfers};
 use crate::bins::Bins;
 use crate::collectives::MpiIoTime;
 use crate::explanation::{
-    Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, IoTime, LayerTable, ProcessStatistics,
+    Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, InMpi, IoTime, LayerTable, ProcessStatistics,
 };
 use crate::notes;
 use crate::operations::{OperationTable, OperationView};
@@ -45,6 +45,7 @@ pub(crate) struct Totals<'a> {
     /// Messages between a process's first open and last close by MPI-IO, and by any layer.
     communication_mpi: OperationTable,
     communication_any: OperationTable,
+    in_mpi: InMpi,
     files: Vec<FileCounters>,
     handles: Vec<HandleCounters>,
     processes: Vec<ProcessCounters>,
@@ -184,6 +185,7 @@ impl<'a> Totals<'a> {
             on_mpi_files: OperationTable::default(),
             communication_mpi: OperationTable::default(),
             communication_any: OperationTable::default(),
+            in_mpi: InMpi::default(),
             files,
             handles: vec![HandleCounters::default(); tables.handles.len()],
             processes: vec![ProcessCounters::default(); tables.processes.len()],
@@ -213,6 +215,7 @@ impl<'a> Totals<'a> {
         self.calls[physical][usize::from(event.call.number())].add(event);
         self.layers[event.layer() as usize][physical].add_size(event);
         self.add_trouble(event);
+        self.in_mpi.add(event);
         if event.layer() == Layer::Message {
             self.add_message(event);
         } else {
@@ -276,6 +279,7 @@ impl<'a> Totals<'a> {
             operations,
             asked_operations,
             mpi_io: MpiIoTime::default(),
+            in_mpi: self.in_mpi,
             calls,
             workload,
             imbalance: imbalance(&processes),

@@ -1,7 +1,7 @@
 //! Small traces made by hand, with every number worked out; then random ones against a naive recomputation.
 
 use pio_explain::findings::Kind;
-use pio_explain::{Accumulator, Amount, Explanation, Tally, Transfer};
+use pio_explain::{Accumulator, Amount, Explanation, InMpi, Tally, Transfer};
 use pio_layout::View;
 use pio_trace::{
     Call, Event, File, FileId, Flags, Handle, HandleId, Layer, Op, Process, ProcessId, Tables, Target, Trace,
@@ -571,6 +571,23 @@ proptest! {
         let think: u64 = events.iter().map(|e| e.think_ns).sum();
         prop_assert_eq!(found.workload.cpu_s, think as f64 / 1e9);
     }
+}
+
+#[test]
+fn time_in_mpi_is_that_of_its_outermost_calls() {
+    let (tables, _) = collective_write();
+    let used = |event: Event, used_ns| Event { used_ns: Some(used_ns), ..event };
+    let write = event(Call::MpiFileWriteAll, 1, Some(0), 10, 50);
+    let barrier = event(Call::MpiBarrier, 1, None, 60, 30);
+    let events = [
+        used(write.clone(), 20),
+        used(physical(event(Call::MpiBarrier, 1, None, 20, 10)), 10),
+        used(barrier.clone(), 30),
+        event(Call::MpiWait, 1, None, 90, 5),
+    ];
+    let found = Explanation::of(&tables, events);
+    assert_eq!(found.in_mpi, InMpi { elapsed_ns: 80, used_ns: 50 });
+    assert_eq!(Explanation::of(&tables, [write, barrier]).in_mpi.fraction(), None);
 }
 
 #[test]

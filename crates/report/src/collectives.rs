@@ -39,6 +39,16 @@ pub(crate) fn sentence(found: &Explanation) -> Option<String> {
     Some(format!("Of {total} in MPI-IO calls (all processes together), {parts}."))
 }
 
+/// How much of MPI's time used a processor; none where that is not known.
+pub(crate) fn on_processors(found: &Explanation) -> Option<String> {
+    let part = units::percent(found.in_mpi.fraction()?);
+    let total = units::time_ns(found.in_mpi.elapsed_ns);
+    Some(format!(
+        "Of {total} in calls of MPI, {part} was spent on a processor, also to wait by spinning; in the rest ranks slept or \
+         had none."
+    ))
+}
+
 /// The parts by operation; no rows without MPI-IO.
 pub(crate) fn table(found: &Explanation) -> Table {
     let total = found.mpi_io.total();

@@ -16,6 +16,7 @@ pub(crate) fn summary(found: &Explanation) -> Vec<String> {
         sentences.extend(time(found));
     }
     sentences.extend(split);
+    sentences.extend(collectives::on_processors(found));
     sentences.extend(order(found));
     sentences.extend(crate::rhythm::sentence(found));
     sentences.extend(balance(found));
