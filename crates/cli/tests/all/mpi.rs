@@ -304,7 +304,7 @@ fn an_installation_brings_what_it_loads() {
     let recorded = run(&["record", "--verbose", "-o", "run.pio", "--"]);
     assert!(recorded.err.contains("what was compiled for"), "{}", recorded.err);
     assert_eq!(writes_by_mpi(&place.join("run.pio")), 2, "{}", recorded.err);
-    let library = Trace::open(place.join("run.pio")).unwrap().tables().mpi_library().map(str::to_owned);
+    let library = Trace::open(&place.join("run.pio")).unwrap().tables().mpi_library().map(str::to_owned);
     assert!(library.is_some_and(|library| library.contains("libmpi")));
     fs::remove_file(place.join("data")).unwrap();
     let applied = run(&["apply", "-s", "two-phase", "--record", "applied.pio", "--"]);
