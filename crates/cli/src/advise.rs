@@ -364,7 +364,7 @@ impl Case {
             machine: machine.name.clone(),
             own: own.strategy,
             why: own.why,
-            recorded_s: predict::io_time_s(&explanation),
+            recorded_s: explanation.io_time_s(),
             found,
             on_servers: search::takes_views(machine),
             has_store: store.is_some(),

@@ -14,7 +14,9 @@ use pio_machine::Machine;
 use pio_report::Prediction;
 use pio_trace::Trace;
 
+use crate::flags::JsonFlag;
 use crate::gain::predict_gains;
+use crate::json;
 use crate::learned::{Asked, find_here, find_named};
 use crate::progress::{Progress, Working};
 use crate::whole_file::{self, WholeFile};
@@ -37,6 +39,8 @@ pub(crate) struct Arguments {
     /// here is the place where the trace's files are, as pioscope machines calibrate found it
     #[arg(short, long, value_delimiter = ',', value_name = "MACHINE")]
     machine: Vec<String>,
+    #[command(flatten)]
+    json: JsonFlag,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
@@ -49,7 +53,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let machines = machines_of(machines, &trace)?;
     let mut explanation = explain(&trace)?;
     predict_gains(&trace, &mut explanation, &machines)?;
-    crate::print(&pio_report::text(&explanation))?;
+    if arguments.json.json {
+        json::print(&json::explain::Explained::of(&arguments.trace, &explanation, None))?;
+    } else {
+        crate::print(&pio_report::text(&explanation))?;
+    }
     if let Some(path) = &arguments.html {
         write_html(path, &trace, &explanation, &[])?;
     }
@@ -67,7 +75,11 @@ fn explain_log(arguments: &Arguments, machines: Vec<Option<Asked>>) -> Result<Ex
     predict_gains(&trace, &mut explanation, &machines)?;
     let counted = Counted::of(&log);
     explanation.add_counters(&counted);
-    crate::print(&pio_report::text_with_counters(&explanation, &counted))?;
+    if arguments.json.json {
+        json::print(&json::explain::Explained::of(&arguments.trace, &explanation, Some(&counted)))?;
+    } else {
+        crate::print(&pio_report::text_with_counters(&explanation, &counted))?;
+    }
     if let Some(path) = &arguments.html {
         write(path, |out| pio_report::html_with_counters(&trace, &explanation, &counted, out))?;
     }

@@ -18,7 +18,6 @@ use pio_sim::{Options, Workload, simulate};
 use pio_trace::{Tables, Trace};
 
 use crate::here::{self, Here};
-use crate::predict::io_time_s;
 
 /// A machine that somebody asked for.
 pub(crate) struct Asked {
@@ -135,7 +134,7 @@ impl Run {
     pub(crate) fn of(tables: &Tables, found: &Explanation) -> Run {
         let ranks = tables.processes.iter().filter(|process| process.rank.is_some()).count();
         Run {
-            io_time_s: io_time_s(found),
+            io_time_s: found.io_time_s(),
             ranks: ranks as u32,
             program: program(tables),
             started_ns: tables.epoch_ns,

@@ -18,7 +18,9 @@ use crate::calibrate_samples;
 use crate::calibrate_shared;
 use crate::calibrate_store;
 use crate::fit;
+use crate::flags::JsonFlag;
 use crate::here::{self, Here};
+use crate::json;
 use crate::learned;
 use crate::progress::Working;
 use crate::whole_file::{self, WholeFile};
@@ -44,14 +46,16 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum What {
     /// Name the descriptions that come with Pioscope, and those that calibrate keeps of this host
-    List,
+    List(JsonFlag),
     /// Print a description, to start your own from
     Show {
         /// Its name, or a file; here is that of the current folder
         machine: String,
         /// Draw its network instead: switches, links and nodes, as an SVG file
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", conflicts_with = "json")]
         picture: Option<PathBuf>,
+        #[command(flatten)]
+        json: JsonFlag,
     },
     /// Measure this machine and write its description
     Calibrate {
@@ -78,33 +82,11 @@ enum What {
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     match arguments.what {
-        What::List => {
-            let mut text = String::new();
-            for name in Machine::built_in_names() {
-                text.push_str(&format!("{name:20} {}\n", Machine::built_in(name)?.source));
-            }
-            let computer = Computer::cray_ymp()?;
-            text.push_str(&format!(
-                "{:20} {} (a computer with buffers: for `pioscope reproduce miller-katz`)\n",
-                computer.name, computer.source
-            ));
-            for file in here::kept() {
-                // One that cannot be read is listed, too: it is in the way.
-                let source =
-                    Machine::load(&file).map_or_else(|error| error.to_string(), |machine| machine.source);
-                text.push_str(&format!("{:20} {source}: {}\n", here::NAME, file.display()));
-            }
-            crate::print(&text)?;
-        }
-        What::Show { machine, picture: None } if machine == Computer::cray_ymp()?.name => {
-            crate::print(Computer::CRAY_YMP.1)?;
-        }
-        What::Show { machine, picture: None } => {
-            crate::print(&find(&machine)?.to_toml(""))?;
-        }
-        What::Show { machine, picture: Some(file) } => {
+        What::List(JsonFlag { json }) => list(json)?,
+        What::Show { machine, picture: None, json } => show(&machine, json)?,
+        What::Show { machine, picture: Some(file), .. } => {
             let machine = find(&machine)?;
-            let topology = Topology::described(&machine.network.topology, machine.all_nodes())?;
+            let topology = topology(&machine)?;
             fs::write(&file, topology.svg()).with_context(|| format!("{}: cannot write", file.display()))?;
             eprintln!("pioscope: drew {topology} into {}", file.display());
         }
@@ -200,6 +182,49 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         What::Fit(arguments) => fit::run(&arguments)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn list(json: bool) -> Result<()> {
+    let built_in = |name: &str| Ok((name.to_owned(), Machine::built_in(name)?.source));
+    let machines = Machine::built_in_names().map(built_in).collect::<Result<Vec<_>>>()?;
+    let computer = Computer::cray_ymp()?;
+    // One that cannot be read is listed, too: it is in the way.
+    let source =
+        |file: &Path| Machine::load(file).map_or_else(|error| error.to_string(), |machine| machine.source);
+    let kept = here::kept().into_iter().map(|file| (here::NAME.to_owned(), source(&file), file));
+    if json {
+        let computers = [(computer.name, computer.source)];
+        return json::print(&json::machines::Listed::of(machines, computers, kept));
+    }
+    let mut text = String::new();
+    for (name, source) in machines {
+        text.push_str(&format!("{name:20} {source}\n"));
+    }
+    text.push_str(&format!(
+        "{:20} {} (a computer with buffers: for `pioscope reproduce miller-katz`)\n",
+        computer.name, computer.source
+    ));
+    for (name, source, file) in kept {
+        text.push_str(&format!("{name:20} {source}: {}\n", file.display()));
+    }
+    crate::print(&text)
+}
+
+fn show(name: &str, JsonFlag { json }: JsonFlag) -> Result<()> {
+    if name == Computer::cray_ymp()?.name {
+        ensure!(!json, "{name}: no JSON of a computer with buffers (expected another machine, or no --json)");
+        return crate::print(Computer::CRAY_YMP.1);
+    }
+    let machine = find(name)?;
+    if json {
+        let topology = topology(&machine).ok().map(|topology| topology.to_string());
+        return json::print(&json::machines::Shown::of(&machine, topology));
+    }
+    crate::print(&machine.to_toml(""))
+}
+
+fn topology(machine: &Machine) -> Result<Topology> {
+    Ok(Topology::described(&machine.network.topology, machine.all_nodes())?)
 }
 
 /// The machine of a name or file, or the current folder's place.

@@ -18,7 +18,9 @@ use pio_trace::Trace;
 
 use crate::apply::HintArguments;
 use crate::explain;
+use crate::flags::JsonFlag;
 use crate::here;
+use crate::json;
 use crate::learned::{self, Asked, Run, find_here, find_named};
 use crate::own_way;
 use crate::progress::{Progress, Working};
@@ -76,6 +78,8 @@ pub(crate) struct Arguments {
     /// Also write the report of the recorded program, with the predictions, as one HTML file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    json: JsonFlag,
 }
 
 #[derive(Clone, Debug)]
@@ -125,7 +129,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let own = own_way::of_trace(trace.tables());
     let strategies = strategies(&arguments.strategy, own.strategy);
     let (program, ranks) = (learned::program(trace.tables()), workload.ranks());
-    let mut predictions = Vec::new();
+    let (mut predictions, mut simulated) = (Vec::new(), Vec::new());
     for asked in &machines {
         let machine = &asked.machine;
         own_way::tell_of_another(machine, trace.tables());
@@ -143,6 +147,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 prediction.beside = Some(run.beside(&path, prediction.correction())?);
             }
             predictions.push(prediction);
+            simulated.push(path);
         }
         if predictions[of_machine..].iter().any(|prediction| prediction.crowd.is_some()) {
             tell_of_untold_waits(machine, &workload);
@@ -154,7 +159,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     if let Some(base) = base(&strategies, own.strategy) {
         compare(&mut predictions, base, &own.why);
     }
-    crate::print(&pio_report::predictions_text(&predictions))?;
+    if arguments.json.json {
+        json::print(&json::predict::Predicted::of(&path, &predictions, &simulated))?;
+    } else {
+        crate::print(&pio_report::predictions_text(&predictions))?;
+    }
     eprintln!("pioscope: wrote the simulated traces to {}", output.display());
     if let Some(path) = &arguments.html {
         explain::write_html(path, &trace, &explain::explain(&trace)?, &predictions)?;
@@ -279,7 +288,7 @@ fn sweep(arguments: Arguments, named: Vec<Option<Asked>>, hints: Hints) -> Resul
         seed: arguments.seed,
         jobs: arguments.jobs.map_or(processors, NonZeroUsize::get),
     };
-    sweep::run(&request, &arguments.outputs, arguments.html.as_deref())
+    sweep::run(&request, &arguments.outputs, arguments.html.as_deref(), arguments.json)
 }
 
 fn is_traffic(named: &Named) -> bool {
@@ -376,10 +385,4 @@ fn predict(
         crowd: (ranks_per_node > cores).then_some((ranks_per_node, cores)),
         beside: None,
     })
-}
-
-/// Mean time of a process in I/O, seconds.
-pub(crate) fn io_time_s(found: &Explanation) -> f64 {
-    let total: u64 = found.processes.iter().map(|process| process.io_ns).sum();
-    total as f64 / 1e9 / found.process_count.max(1) as f64
 }

@@ -17,6 +17,9 @@ use pio_report::units::bytes;
 use pio_store::client::{Options, Stat, Store};
 use pio_store::config::StoreDescription;
 
+use crate::flags::JsonFlag;
+use crate::json;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -48,19 +51,23 @@ enum Verb {
         /// Also say how many bytes each has
         #[arg(short, long)]
         long: bool,
+        #[command(flatten)]
+        json: JsonFlag,
     },
     /// Show the size of files and the servers that they are on
     Stat {
         /// Files of the store
         #[arg(required = true)]
         paths: Vec<String>,
+        #[command(flatten)]
+        json: JsonFlag,
     },
     /// Copy a file into the store, out of it, or within it
     Cp(copy::Arguments),
     /// Remove files, and folders with all that is in them
     Rm(remove::Arguments),
     /// Say how much room there is on each server
-    Df,
+    Df(JsonFlag),
     /// Compare files with their checksums; fails if any is damaged
     Check(check::Arguments),
 }
@@ -70,11 +77,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let options = Options { timeout: Duration::from_secs(arguments.timeout), ..Options::default() };
     let store = Store::connect_with(&description, options)?;
     match arguments.verb {
-        Verb::Ls { prefixes, long } => list(&store, &prefixes, long)?,
-        Verb::Stat { paths } => stat(&store, &paths)?,
+        Verb::Ls { prefixes, long, json } => list(&store, &prefixes, long, json)?,
+        Verb::Stat { paths, json } => stat(&store, &paths, json)?,
         Verb::Cp(arguments) => copy::run(&store, &arguments)?,
         Verb::Rm(arguments) => return remove::run(&store, &arguments),
-        Verb::Df => usage(&store, &description)?,
+        Verb::Df(json) => usage(&store, &description, json)?,
         Verb::Check(arguments) => return check::run(&store, &arguments),
     }
     Ok(ExitCode::SUCCESS)
@@ -93,7 +100,7 @@ fn inside(path: &str) -> &str {
     path.strip_prefix(copy::MARK).unwrap_or(path)
 }
 
-fn list(store: &Store, prefixes: &[String], long: bool) -> Result<()> {
+fn list(store: &Store, prefixes: &[String], long: bool, JsonFlag { json }: JsonFlag) -> Result<()> {
     let mut found = BTreeSet::new();
     for prefix in prefixes.iter().map(|prefix| inside(prefix)) {
         // Paths have no slash in front.
@@ -104,10 +111,15 @@ fn list(store: &Store, prefixes: &[String], long: bool) -> Result<()> {
     if prefixes.is_empty() {
         found.extend(store.list("")?.into_iter().map(|(path, _)| path));
     }
+    let size = |path: &String| long.then(|| store.stat(path).map(|stat| stat.size)).transpose();
+    let found = found.into_iter().map(|path| Ok((size(&path)?, path)));
+    let found = found.collect::<Result<Vec<_>>>()?;
+    if json {
+        return json::print(&json::store::Listed::of(found.into_iter().map(|(size, path)| (path, size))));
+    }
     let mut text = String::new();
-    for path in found {
-        if long {
-            let size = store.stat(&path)?.size;
+    for (size, path) in found {
+        if let Some(size) = size {
             text.push_str(&format!("{size:>15} "));
         }
         text.push_str(&format!("{path}\n"));
@@ -115,9 +127,13 @@ fn list(store: &Store, prefixes: &[String], long: bool) -> Result<()> {
     crate::print(&text)
 }
 
-fn stat(store: &Store, paths: &[String]) -> Result<()> {
-    for path in paths {
-        let Stat { path, file, size, placement } = store.stat(inside(path))?;
+fn stat(store: &Store, paths: &[String], JsonFlag { json }: JsonFlag) -> Result<()> {
+    let stats = paths.iter().map(|path| store.stat(inside(path)));
+    if json {
+        return json::print(&json::store::Status::of(stats.collect::<Result<_, _>>()?));
+    }
+    for stat in stats {
+        let Stat { path, file, size, placement } = stat?;
         let striping = placement.striping();
         let servers: Vec<String> =
             (0..striping.factor).map(|slot| placement.server_of_slot(slot).to_string()).collect();
@@ -131,9 +147,13 @@ fn stat(store: &Store, paths: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn usage(store: &Store, description: &Path) -> Result<()> {
+fn usage(store: &Store, description: &Path, JsonFlag { json }: JsonFlag) -> Result<()> {
     let servers = StoreDescription::load(description)?.servers;
-    let rows = store.usage()?.into_iter().zip(servers).enumerate().map(|(index, (usage, server))| {
+    let usage = store.usage()?.into_iter().zip(servers);
+    if json {
+        return json::print(&json::store::Room::of(usage.map(|(usage, server)| (server.address, usage))));
+    }
+    let rows = usage.enumerate().map(|(index, (usage, server))| {
         let sizes = [usage.used_bytes, usage.free_bytes, usage.total_bytes];
         let mut row = vec![index.to_string(), server.address, usage.files.to_string()];
         row.extend(sizes.map(|size| bytes(size as f64)));

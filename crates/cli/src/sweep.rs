@@ -14,6 +14,8 @@ use pio_plan::{Hints, Strategy};
 use pio_report::{Measure, Row, Sweep, Unit};
 use pio_sim::{Options, Workload};
 
+use crate::flags::JsonFlag;
+use crate::json;
 use crate::progress::Progress;
 use crate::whole_file;
 use crate::workload::{Named, Setting};
@@ -83,7 +85,12 @@ struct Point<'r> {
 }
 
 /// Carries a sweep out, and writes what comes of it.
-pub(crate) fn run(request: &SweepDefinition, outputs: &Outputs, html: Option<&Path>) -> Result<ExitCode> {
+pub(crate) fn run(
+    request: &SweepDefinition,
+    outputs: &Outputs,
+    html: Option<&Path>,
+    JsonFlag { json }: JsonFlag,
+) -> Result<ExitCode> {
     outputs.check()?;
     html.map_or(Ok(()), whole_file::check)?;
     let kinds = kinds(request)?;
@@ -97,7 +104,11 @@ pub(crate) fn run(request: &SweepDefinition, outputs: &Outputs, html: Option<&Pa
     )?;
     drop(progress);
     let sweep = sweep(request, &points, values);
-    crate::print(&sweep.text())?;
+    if json {
+        json::print(&json::predict::Swept::of(&sweep))?;
+    } else {
+        crate::print(&sweep.text())?;
+    }
     if let Some(path) = &outputs.svg {
         draw(&sweep, path)?;
     }

@@ -160,6 +160,11 @@ impl Explanation {
         of_trace().or_else(|| counted().map(String::as_str))
     }
 
+    /// Time in I/O, mean of the processes, seconds.
+    pub fn io_time_s(&self) -> f64 {
+        self.io_time.process_ns as f64 / 1e9 / self.process_count.max(1) as f64
+    }
+
     /// Duration of the job, seconds.
     pub fn duration_s(&self) -> f64 {
         self.duration_ns as f64 / 1e9

@@ -20,6 +20,7 @@ pub mod classes;
 mod collectives;
 mod comparison;
 pub mod counted;
+mod diff;
 mod explanation;
 pub mod findings;
 mod notes;
@@ -40,6 +41,7 @@ pub use classes::{ClassTotal, Purpose};
 pub use collectives::{MpiIoTime, TimeSplit, splits, splits_of};
 pub use comparison::{Both, ComparedCall, Comparison, Place, call_times};
 pub use counted::Counted;
+pub use diff::{Diff, DiffFile, DiffFinding, DiffOperation};
 pub use explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, InMpi, IoTime, LayerTable, ProcessStatistics,
 };

@@ -1,10 +1,6 @@
 //! Two runs side by side.
 
-use std::collections::BTreeMap;
-
-use pio_explain::findings::Kind;
-use pio_explain::{Explanation, Tally, Transfer};
-use pio_trace::{Layer, Op};
+use pio_explain::{Diff, DiffFile, DiffFinding, DiffOperation, Explanation, Tally, Transfer};
 
 use crate::findings::title_of;
 use crate::table::{Table, wrap};
@@ -32,8 +28,9 @@ pub fn diff_text(before: &Explanation, after: &Explanation) -> String {
     for sentence in sentences(before, after) {
         text.push_str(&wrap(&sentence, 98, ""));
     }
+    let diff = Diff::of(before, after);
     for table in
-        [totals(before, after), operations(before, after), findings(before, after), files(before, after)]
+        [totals(before, after), operations(&diff.operations), findings(&diff.findings), files(&diff.files)]
     {
         if !table.rows.is_empty() {
             text.push('\n');
@@ -54,7 +51,7 @@ fn sentences(before: &Explanation, after: &Explanation) -> Vec<String> {
         format!("{what} went from {} to {} ({change}).", units::time_s(a), units::time_s(b))
     };
     sentences.push(compare("The run", before.duration_s(), after.duration_s()));
-    sentences.push(compare("I/O time, the mean of the processes,", io_s(before), io_s(after)));
+    sentences.push(compare("I/O time, the mean of the processes,", before.io_time_s(), after.io_time_s()));
     if (before.process_count, before.is_mpi) != (after.process_count, after.is_mpi) {
         sentences.push(format!(
             "The runs have {} and {} processes: sums are not of the same.",
@@ -67,10 +64,6 @@ fn sentences(before: &Explanation, after: &Explanation) -> Vec<String> {
         sentences.push("Both moved the same number of bytes.".into());
     }
     sentences
-}
-
-fn io_s(found: &Explanation) -> f64 {
-    found.io_time.process_ns as f64 / 1e9 / found.process_count.max(1) as f64
 }
 
 /// One number of each run, if that was measured, and how it changed; no row if both have nothing of it.
@@ -115,7 +108,7 @@ fn totals(before: &Explanation, after: &Explanation) -> Table {
     let (x, y) = (&a.workload, &b.workload);
     let rows = [
         row("duration", a.duration_s(), b.duration_s(), units::time_s),
-        row("I/O time per process", io_s(a), io_s(b), units::time_s),
+        row("I/O time per process", a.io_time_s(), b.io_time_s(), units::time_s),
         row("busiest process over mean", imbalance(a), imbalance(b), number),
         row("processes", a.process_count as f64, b.process_count as f64, number),
         row("files", x.files as f64, y.files as f64, number),
@@ -137,19 +130,9 @@ fn totals(before: &Explanation, after: &Explanation) -> Table {
 }
 
 /// Calls and times by layer and operation; those whose time changed most first.
-fn operations(before: &Explanation, after: &Explanation) -> Table {
-    let mut all: BTreeMap<(Layer, bool, Op), [Tally; 2]> = BTreeMap::new();
-    for (side, found) in [before, after].into_iter().enumerate() {
-        for layer in &found.layers {
-            for (op, tally) in layer.table.operations.iter() {
-                all.entry((layer.layer, layer.physical, op)).or_default()[side] = tally;
-            }
-        }
-    }
-    let mut all: Vec<_> = all.into_iter().collect();
-    all.sort_by_key(|(key, [a, b])| (std::cmp::Reverse(a.time_ns.abs_diff(b.time_ns)), *key));
+fn operations(all: &[DiffOperation]) -> Table {
     let time = |tally: &Tally| units::if_known((tally.count > 0).then(|| tally.time_s()), units::time_s);
-    let rows = all.iter().map(|((layer, physical, op), [a, b])| {
+    let rows = all.iter().map(|DiffOperation { layer, physical, op, tallies: [a, b] }| {
         vec![
             if *physical { format!("{} (below)", layer.name()) } else { layer.name().to_string() },
             op.name().to_string(),
@@ -169,19 +152,11 @@ fn operations(before: &Explanation, after: &Explanation) -> Table {
     }
 }
 
-fn findings(before: &Explanation, after: &Explanation) -> Table {
-    let mut all: BTreeMap<Kind, [f64; 2]> = BTreeMap::new();
-    for (side, found) in [before, after].into_iter().enumerate() {
-        for finding in &found.findings {
-            all.entry(finding.kind).or_default()[side] += finding.lost_ns.unwrap_or(0.0) / 1e9;
-        }
-    }
-    let mut all: Vec<_> = all.into_iter().collect();
-    all.sort_by(|(_, a), (_, b)| (b[0] - b[1]).abs().total_cmp(&(a[0] - a[1]).abs()));
+fn findings(all: &[DiffFinding]) -> Table {
     let cost = |seconds: f64| units::if_known((seconds > 0.0).then_some(seconds), units::time_s);
-    let rows = all
-        .iter()
-        .map(|(kind, [a, b])| vec![title_of(*kind).to_string(), cost(*a), cost(*b), change(*a, *b)]);
+    let rows = all.iter().map(|DiffFinding { kind, lost_s: [a, b] }| {
+        vec![title_of(*kind).to_string(), cost(*a), cost(*b), change(*a, *b)]
+    });
     Table {
         title: "Findings, and what they cost".into(),
         note: String::new(),
@@ -191,31 +166,13 @@ fn findings(before: &Explanation, after: &Explanation) -> Table {
 }
 
 /// Files of the same path, by the change of the time spent on them.
-fn files(before: &Explanation, after: &Explanation) -> Table {
-    let mut all: BTreeMap<&str, [Option<(u64, u64)>; 2]> = BTreeMap::new();
-    for (side, found) in [before, after].into_iter().enumerate() {
-        for file in &found.files {
-            let reached = file.file_system.all();
-            let tally = if reached.count > 0 { reached } else { file.program.all() };
-            let known = all.entry(&file.path).or_default()[side].get_or_insert((0, 0));
-            *known = (known.0.saturating_add(tally.bytes), known.1.saturating_add(tally.time_ns));
-        }
-    }
-    let time = |one: &Option<(u64, u64)>| one.map_or(0, |(_, time_ns)| time_ns);
-    let bytes = |one: &Option<(u64, u64)>| units::if_known(one.map(|(bytes, _)| bytes as f64), units::bytes);
-    let known = |one: &Option<(u64, u64)>| units::if_known(one.map(|(_, ns)| ns as f64 / 1e9), units::time_s);
-    let mut all: Vec<_> = all.into_iter().collect();
-    all.sort_by_key(|(path, [a, b])| (std::cmp::Reverse(time(a).abs_diff(time(b))), *path));
+fn files(all: &[DiffFile<'_>]) -> Table {
+    let time_s = |one: &Option<Tally>| one.map_or(0.0, |tally| tally.time_s());
+    let bytes = |one: &Option<Tally>| units::if_known(one.map(|tally| tally.bytes as f64), units::bytes);
+    let known = |one: &Option<Tally>| units::if_known(one.map(|tally| tally.time_s()), units::time_s);
     let rest = all.len().saturating_sub(FILES);
-    let rows = all.iter().take(FILES).map(|(path, [a, b])| {
-        vec![
-            escape::shorten(path, 40),
-            bytes(a),
-            bytes(b),
-            known(a),
-            known(b),
-            change(time(a) as f64, time(b) as f64),
-        ]
+    let rows = all.iter().take(FILES).map(|DiffFile { path, tallies: [a, b] }| {
+        vec![escape::shorten(path, 40), bytes(a), bytes(b), known(a), known(b), change(time_s(a), time_s(b))]
     });
     let note =
         if rest > 0 { format!("The {FILES} whose time changed most; {rest} more.") } else { String::new() };

@@ -31,6 +31,11 @@ pub fn findings_in_words(found: &Explanation) -> Vec<Told> {
     found.findings.iter().map(|finding| tell(found, finding, 96)).collect()
 }
 
+/// The findings whose change is predicted to gain nothing, in the same way.
+pub fn not_advised_in_words(found: &Explanation) -> Vec<Told> {
+    found.not_advised.iter().map(|finding| tell(found, finding, 96)).collect()
+}
+
 /// How the estimates are made: for every reader.
 const METHOD: &str = "Costs are estimates, in seconds of the job: the time of the calls named, less what the same \
     would take otherwise. Time that overlaps, of threads or of processes, counts once; no call is counted twice; all \

@@ -157,7 +157,7 @@ fn begun_small(title: &str) -> String {
 /// What a machine is predicted to gain. How far the prediction of the run as it was is from what was measured is the
 /// best that is known of its uncertainty, if the machine is like that of the trace.
 fn predicted(found: &Explanation, gain: &Gain) -> String {
-    let measured_s = found.io_time.process_ns as f64 / 1e9 / found.process_count.max(1) as f64;
+    let measured_s = found.io_time_s();
     let error = (gain.before_s - measured_s) / measured_s;
     let uncertainty = if error.is_finite() && error.abs() <= LIKE {
         format!(" ± {:.0} %", (error.abs() * 100.0).max(1.0))

@@ -28,7 +28,7 @@ mod words;
 pub use counted::text_with_counters;
 pub use diff::diff_text;
 pub use figure_pages::{FigurePage, figure_pages};
-pub use findings::{Told, findings_in_words};
+pub use findings::{Told, findings_in_words, not_advised_in_words};
 pub use headline::losses;
 pub use html::{html, html_of_trace, html_with_counters};
 pub use prediction::{AsItIs, Prediction, interval_text, predictions_text};

@@ -11,6 +11,7 @@ mod fit;
 mod gain;
 mod here;
 mod jobs;
+mod json;
 mod miller_katz;
 mod mpi;
 mod own_way;

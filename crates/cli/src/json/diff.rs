@@ -1,0 +1,137 @@
+//! The object of `pioscope diff --json`.
+
+use std::path::Path;
+
+use pio_explain::{Diff, DiffFile, DiffFinding, DiffOperation, Explanation, Tally};
+use serde::Serialize;
+
+use super::explain::kind_name;
+use super::path;
+
+/// Two runs side by side.
+#[derive(Serialize)]
+pub(crate) struct Compared<'e> {
+    schema: &'static str,
+    before: Run<'e>,
+    after: Run<'e>,
+    operations: Vec<Operation>,
+    findings: Vec<Finding>,
+    files: Vec<File<'e>>,
+}
+
+/// One of the runs.
+#[derive(Serialize)]
+struct Run<'e> {
+    trace: String,
+    job: &'e str,
+    is_complete: bool,
+    process_count: u64,
+    file_count: u64,
+    run_time_s: f64,
+    io_time_s: f64,
+    read_calls: u64,
+    read_bytes: u64,
+    read_bandwidth_bytes_per_s: Option<f64>,
+    write_calls: u64,
+    write_bytes: u64,
+    write_bandwidth_bytes_per_s: Option<f64>,
+}
+
+/// The calls of a kind, of one layer.
+#[derive(Serialize)]
+struct Operation {
+    layer: &'static str,
+    by_program: bool,
+    operation: &'static str,
+    calls_before: u64,
+    calls_after: u64,
+    bytes_before: u64,
+    bytes_after: u64,
+    time_before_s: f64,
+    time_after_s: f64,
+}
+
+/// What a kind of finding costs.
+#[derive(Serialize)]
+struct Finding {
+    kind: String,
+    cost_before_s: f64,
+    cost_after_s: f64,
+}
+
+/// A file of either run.
+#[derive(Serialize)]
+struct File<'e> {
+    path: &'e str,
+    bytes_before: Option<u64>,
+    bytes_after: Option<u64>,
+    call_time_before_s: Option<f64>,
+    call_time_after_s: Option<f64>,
+}
+
+impl<'e> Compared<'e> {
+    /// The object of two explanations, with where their traces are.
+    pub(crate) fn of(before: (&Path, &'e Explanation), after: (&Path, &'e Explanation)) -> Compared<'e> {
+        let diff = Diff::of(before.1, after.1);
+        Compared {
+            schema: "pioscope.diff/1",
+            before: run(before),
+            after: run(after),
+            operations: diff.operations.iter().map(operation).collect(),
+            findings: diff.findings.iter().map(finding).collect(),
+            files: diff.files.iter().map(file).collect(),
+        }
+    }
+}
+
+fn run<'e>((trace, found): (&Path, &'e Explanation)) -> Run<'e> {
+    let (read, write) = (&found.workload.read, &found.workload.write);
+    Run {
+        trace: path(trace),
+        job: &found.job,
+        is_complete: !found.trouble.is_incomplete(),
+        process_count: found.process_count,
+        file_count: found.workload.files,
+        run_time_s: found.duration_s(),
+        io_time_s: found.io_time_s(),
+        read_calls: read.count,
+        read_bytes: read.bytes,
+        read_bandwidth_bytes_per_s: found.transfers.read.bandwidth_bytes_per_s(),
+        write_calls: write.count,
+        write_bytes: write.bytes,
+        write_bandwidth_bytes_per_s: found.transfers.write.bandwidth_bytes_per_s(),
+    }
+}
+
+fn operation(one: &DiffOperation) -> Operation {
+    let [before, after] = one.tallies;
+    Operation {
+        layer: one.layer.name(),
+        by_program: !one.physical,
+        operation: one.op.name(),
+        calls_before: before.count,
+        calls_after: after.count,
+        bytes_before: before.bytes,
+        bytes_after: after.bytes,
+        time_before_s: before.time_s(),
+        time_after_s: after.time_s(),
+    }
+}
+
+fn finding(one: &DiffFinding) -> Finding {
+    let [cost_before_s, cost_after_s] = one.lost_s;
+    Finding { kind: kind_name(one.kind), cost_before_s, cost_after_s }
+}
+
+fn file<'e>(one: &DiffFile<'e>) -> File<'e> {
+    let [before, after] = one.tallies;
+    let bytes = |tally: Option<Tally>| tally.map(|tally| tally.bytes);
+    let time_s = |tally: Option<Tally>| tally.map(|tally| tally.time_s());
+    File {
+        path: one.path,
+        bytes_before: bytes(before),
+        bytes_after: bytes(after),
+        call_time_before_s: time_s(before),
+        call_time_after_s: time_s(after),
+    }
+}

@@ -1,0 +1,186 @@
+//! `--json`: one object on standard output, with the fields that `docs/json.md` lists, and no others.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::servers::Servers;
+use crate::support::{Place, Transcript};
+
+/// The fields of a schema as the manual lists them: path, and type.
+fn documented(schema: &str) -> BTreeMap<String, String> {
+    let page = include_str!("../../../../docs/json.md");
+    let heading = format!("## `{schema}`\n");
+    let (_, section) = page.split_once(&heading).unwrap_or_else(|| panic!("no section of {schema}"));
+    let section = section.split("\n## ").next().unwrap();
+    let row = |line: &str| {
+        let mut cells = line.strip_prefix("| `")?.split(" | ");
+        Some((cells.next()?.trim_end_matches('`').to_owned(), cells.next()?.to_owned()))
+    };
+    section.lines().filter_map(row).collect()
+}
+
+/// Whether a value is of a type of the manual.
+fn is_a(value: &Value, kind: &str) -> bool {
+    kind.split(" or ").any(|kind| match kind {
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64(),
+        "number" => value.is_number(),
+        "list" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
+        other => panic!("no such type: {other}"),
+    })
+}
+
+/// Every field of `value` is in the manual with its type, and every field that the manual has of it is there.
+fn compare(value: &Value, path: &str, fields: &BTreeMap<String, String>) {
+    match value {
+        Value::Object(object) => {
+            let prefix = if path.is_empty() { String::new() } else { format!("{path}.") };
+            for (key, value) in object {
+                let path = format!("{prefix}{key}");
+                let kind = fields.get(&path).unwrap_or_else(|| panic!("docs/json.md does not list {path}"));
+                assert!(is_a(value, kind), "{path}: {value} is no {kind}");
+                compare(value, &path, fields);
+            }
+            let own =
+                |name: &&String| name.strip_prefix(&prefix).is_some_and(|rest| !rest.contains(['.', '[']));
+            for name in fields.keys().filter(own) {
+                assert!(object.contains_key(&name[prefix.len()..]), "{name} is not there");
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|one| compare(one, &format!("{path}[]"), fields)),
+        _ => {}
+    }
+}
+
+/// What a command printed is one object of this schema, as the manual has it.
+#[track_caller]
+fn object(printed: Transcript, schema: &str) -> Value {
+    let printed = printed.succeeds();
+    let value: Value =
+        serde_json::from_str(&printed.out).unwrap_or_else(|error| panic!("{error}: {}", printed.out));
+    assert_eq!(value["schema"], schema);
+    compare(&value, "", &documented(schema));
+    value
+}
+
+/// A place with a trace of a small copy with defects.
+fn recorded() -> Place {
+    let place = Place::new();
+    std::fs::write(place.join("in.bin"), vec![7; 40_000]).unwrap();
+    for (name, bytes) in [("run.pio", "bs=10"), ("other.pio", "bs=4000")] {
+        let copy = ["dd", "if=in.bin", "of=out.bin", bytes, "status=none"];
+        place.pioscope(["record", "-o", name, "--"].into_iter().chain(copy)).succeeds();
+    }
+    place
+}
+
+#[test]
+fn explain_prints_what_it_found() {
+    let place = recorded();
+    let found = object(
+        place.pioscope(["explain", "run.pio", "--json", "--machine", "sp-argonne", "--html", "run.html"]),
+        "pioscope.explain/1",
+    );
+    assert_eq!((&found["trace"], &found["write_bytes"]), (&"run.pio".into(), &40_000.into()));
+    let findings = found["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|one| one["gains"][0]["machine"] == "sp-argonne"), "{found}");
+    assert!(
+        found["files"].as_array().unwrap().iter().any(|file| {
+            file["path"].as_str().unwrap().ends_with("/out.bin") && file["write_calls"] == 4000
+        })
+    );
+    assert!(found["io_time_s"].as_f64().unwrap() > 0.0);
+    assert!(place.join("run.html").is_file());
+}
+
+#[test]
+fn diff_prints_both_runs() {
+    let place = recorded();
+    let found = object(place.pioscope(["diff", "run.pio", "other.pio", "--json"]), "pioscope.diff/1");
+    let calls = |side: &str| found[side]["write_calls"].as_u64().unwrap();
+    assert_eq!((calls("before"), calls("after")), (4000, 10));
+    assert!(!found["findings"].as_array().unwrap().is_empty(), "{found}");
+}
+
+#[test]
+fn predict_prints_every_prediction() {
+    let place = Place::new();
+    let workload = ["--workload", "ior-easy,ranks=4", "--machine", "sp-argonne"];
+    let predict = |more: &[&str]| place.pioscope([&["predict", "--json"], &workload[..], more].concat());
+    let found = object(predict(&["--strategy", "romio,two-phase"]), "pioscope.predict/1");
+    let trace = found["predictions"][1]["simulated_trace"].as_str().unwrap().to_owned();
+    assert!(place.join(&trace).is_file(), "{trace}");
+    assert!(found["predictions"][1]["saved_fraction"].is_number(), "{found}");
+    let measured = format!("sp-argonne/two-phase={trace}");
+    let found = object(predict(&["--strategy", "two-phase", "--measured", &measured]), "pioscope.predict/1");
+    let call = &found["predictions"][0]["measured_calls"][0];
+    assert_eq!(call["predicted_calls"], call["measured_calls"], "{found}");
+}
+
+/// A sweep keeps some fields of the manual for traffic, others for programs.
+#[test]
+fn predict_prints_every_point_of_a_sweep() {
+    let place = Place::new();
+    let words =
+        ["predict", "--json", "--workload", "ior-easy,ranks=4", "--machine", "sp-argonne", "--strategy"];
+    let words = words.into_iter().chain(["two-phase", "--sweep", "storage.io.count=4,8"]);
+    let printed = place.pioscope(words).succeeds();
+    let found: Value = serde_json::from_str(&printed.out).unwrap();
+    let fields = documented("pioscope.predict.sweep/1");
+    assert_eq!(found["schema"], "pioscope.predict.sweep/1");
+    assert_eq!(found["points"][1]["settings"]["storage.io.count"], "8");
+    for (measure, value) in found["points"][1]["measures"].as_object().unwrap() {
+        assert_eq!(fields[&format!("points[].measures.{measure}")], "number");
+        assert!(value.is_number(), "{measure}");
+    }
+}
+
+#[test]
+fn machines_are_listed_and_shown() {
+    let place = Place::with_own_cache();
+    let found = object(place.pioscope(["machines", "list", "--json"]), "pioscope.machines.list/1");
+    let names: Vec<_> = found["machines"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    for name in names.iter().filter(|name| **name != "cray-ymp") {
+        let words = ["machines", "show", name.as_str().unwrap(), "--json"];
+        let shown = object(place.pioscope(words), "pioscope.machines.show/1");
+        assert_eq!(&shown["name"], *name);
+    }
+    assert!(names.len() > 3);
+    let shown =
+        object(place.pioscope(["machines", "show", "sp-argonne", "--json"]), "pioscope.machines.show/1");
+    assert_eq!(shown["storage"]["strip_bytes"], 32_768);
+    assert_eq!(shown["calls"]["write"]["bandwidth_bytes_per_s"], 35_000_000);
+    place.pioscope(["machines", "show", "cray-ymp", "--json"]).fails_with("cray-ymp: no JSON of a computer");
+}
+
+#[test]
+fn files_of_a_store_are_listed() {
+    let place = Place::new();
+    let _servers = Servers::start(&place.join("store"), &["--servers", "2", "--strip", "1 KiB"]);
+    let store = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+        command.arg("store").args(words).env("PIOSCOPE_STORE", place.join("store/store.toml"));
+        place.run(&mut command)
+    };
+    std::fs::write(place.join("mesh"), vec![1; 5000]).unwrap();
+    store(&["cp", "mesh", "pioscope:run/mesh"]).succeeds();
+    let found = object(store(&["ls", "--json"]), "pioscope.store.ls/1");
+    assert_eq!(
+        (&found["files"][0]["path"], &found["files"][0]["size_bytes"]),
+        (&"run/mesh".into(), &Value::Null)
+    );
+    let found = object(store(&["ls", "--long", "--json"]), "pioscope.store.ls/1");
+    assert_eq!(found["files"][0]["size_bytes"], 5000);
+    let found = object(store(&["stat", "run/mesh", "--json"]), "pioscope.store.stat/1");
+    assert_eq!(found["files"][0]["strip_bytes"], 1024);
+    let found = object(store(&["df", "--json"]), "pioscope.store.df/1");
+    assert_eq!(found["servers"].as_array().unwrap().len(), 2);
+    let used: u64 =
+        found["servers"].as_array().unwrap().iter().map(|one| one["used_bytes"].as_u64().unwrap()).sum();
+    assert_eq!(used, 5000);
+}
