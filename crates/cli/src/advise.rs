@@ -31,6 +31,7 @@ use crate::explain;
 use crate::gain::NOISE;
 use crate::here::{self, Here};
 use crate::learned::{self, Asked};
+use crate::output::note;
 use crate::own_way;
 use crate::predict;
 use crate::record::Job;
@@ -126,8 +127,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             let place = if in_place { Place::own()? } else { Place::scratch(&output)? };
             let (environment, scratch) = (Vec::new(), place.use_of());
             if scratch.as_ref().is_some_and(|scratch| scratch.guard.is_none()) {
-                eprintln!(
-                    "pioscope: this kernel cannot keep programs that are linked statically from the user's files (expected \
+                note!(
+                    "this kernel cannot keep programs that are linked statically from the user's files (expected \
                      Landlock, of Linux 5.19 and later); others are kept from them by a library"
                 );
             }
@@ -190,7 +191,7 @@ fn here_of(trace: &Trace, working_folder: Asked) -> Result<Asked> {
         return Asked::here(&place);
     }
     let why = place.load().err().map_or_else(String::new, |error| format!("{error:#}"));
-    eprintln!("pioscope: the program's files are predicted as if in the working folder: {why}");
+    note!("the program's files are predicted as if in the working folder: {why}");
     Ok(working_folder)
 }
 

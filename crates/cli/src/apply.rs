@@ -18,6 +18,7 @@ use crate::advise::Advice;
 use crate::here::{self, Here};
 use crate::learned::{self, AppliedRun};
 use crate::mpi::{self, Kind, Mpi};
+use crate::output::note;
 use crate::own_way;
 use crate::record::{self, Job, MpiRecorder};
 
@@ -112,8 +113,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     how.check()?;
     let Ended { status, applied } = run_with(how, &arguments.job, arguments.record)?;
     if !applied {
-        eprintln!(
-            "pioscope: nothing was applied: no process opened a file by MPI-IO (expected an MPI program that calls MPI_File_open)"
+        note!(
+            "nothing was applied: no process opened a file by MPI-IO (expected an MPI program that calls MPI_File_open)"
         );
     }
     if !status.success() {

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use pio_import::Format;
 use pio_trace::{Splits, Trace, export};
 
+use crate::output::note;
 use crate::progress::{Progress, Working};
 use crate::record;
 use crate::whole_file::WholeFile;
@@ -84,7 +85,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     drop(progress);
     written.keep()?;
     if let Some(requests) = requests {
-        eprintln!("pioscope: {}: {requests} requests", path.display());
+        note!("{}: {requests} requests", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -102,17 +103,14 @@ fn from_log(arguments: &Arguments, format: Format) -> Result<ExitCode> {
     drop(working);
     trace.keep()?;
     if events == 0 && format == Format::Darshan {
-        eprintln!(
-            "pioscope: {}: no events: the log has no accesses, only counters (kept as notes)",
-            path.display()
-        );
+        note!("{}: no events: the log has no accesses, only counters (kept as notes)", path.display());
     } else {
-        eprintln!("pioscope: {}: {events} events", path.display());
+        note!("{}: {events} events", path.display());
     }
     let trace = Trace::open(path)?;
     for (name, value) in &trace.tables().notes {
         if name.starts_with("lost") {
-            eprintln!("pioscope: {}: {name}: {value}", arguments.trace.display());
+            note!("{}: {name}: {value}", arguments.trace.display());
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -124,9 +122,10 @@ fn recover(arguments: &Arguments) -> Result<ExitCode> {
         bail!("{}: spools become a trace first (expected -o NAME.pio)", arguments.output.display());
     }
     let job = format!("recovered from {}", arguments.trace.display());
+    let replaces = record::replaces(&arguments.output);
     let working = Working::new("collecting what was recorded");
     let summary = pio_record::collect(&arguments.trace, &arguments.output, &job)?;
     drop(working);
-    record::tell(&arguments.output, &summary);
+    record::tell(&arguments.output, &summary, replaces);
     Ok(ExitCode::SUCCESS)
 }

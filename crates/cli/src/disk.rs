@@ -12,6 +12,7 @@ use pio_report::Table;
 use pio_report::chart::{self, Figure, Point, Series};
 use pio_sim::disk::{Class, DiskTrace, DriveModel, Replayed, ServiceTimes, replay};
 
+use crate::output::note;
 use crate::progress::Working;
 use crate::whole_file;
 
@@ -51,15 +52,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     drop(working);
     crate::print(&text(&drive, assumed, &replayed))?;
     if assumed {
-        eprintln!(
-            "pioscope: the specification leaves the bus out; assumed {}: --bus says otherwise",
-            fast_scsi()
-        );
+        note!("the specification leaves the bus out; assumed {}: --bus says otherwise", fast_scsi());
     }
     if let Some(path) = &arguments.svg {
         fs::write(path, chart::svg(&figure(&drive, &replayed.classes[0])))
             .with_context(|| format!("{}: cannot write", path.display()))?;
-        eprintln!("pioscope: wrote {}", path.display());
+        note!("wrote {}", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }

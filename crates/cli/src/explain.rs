@@ -18,6 +18,7 @@ use crate::flags::JsonFlag;
 use crate::gain::predict_gains;
 use crate::json;
 use crate::learned::{Asked, find_here, find_named};
+use crate::output::note;
 use crate::progress::{Progress, Working};
 use crate::whole_file::{self, WholeFile};
 
@@ -25,6 +26,7 @@ use crate::whole_file::{self, WholeFile};
 #[command(after_help = "\
 Examples:
   pioscope explain run.pio
+  pioscope explain run.pio --brief
   pioscope explain run.pio --html report.html
   pioscope explain run.pio --machine sp-argonne,here.toml      (what each finding's change would gain there)
   pioscope explain run.darshan      (a log of Darshan, with DXT or without)
@@ -39,6 +41,9 @@ pub(crate) struct Arguments {
     /// here is the place where the trace's files are, as pioscope machines calibrate found it
     #[arg(short, long, value_delimiter = ',', value_name = "MACHINE")]
     machine: Vec<String>,
+    /// Print ten lines at most: the job, its time and bytes, and the three costliest findings with what would fix them
+    #[arg(long, conflicts_with = "json")]
+    brief: bool,
     #[command(flatten)]
     json: JsonFlag,
 }
@@ -53,11 +58,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let machines = machines_of(machines, &trace)?;
     let mut explanation = explain(&trace)?;
     predict_gains(&trace, &mut explanation, &machines)?;
-    if arguments.json.json {
-        json::print(&json::explain::Explained::of(&arguments.trace, &explanation, None))?;
-    } else {
-        crate::print(&pio_report::text(&explanation))?;
-    }
+    print(&arguments, &explanation, None)?;
     if let Some(path) = &arguments.html {
         write_html(path, &trace, &explanation, &[])?;
     }
@@ -75,15 +76,22 @@ fn explain_log(arguments: &Arguments, machines: Vec<Option<Asked>>) -> Result<Ex
     predict_gains(&trace, &mut explanation, &machines)?;
     let counted = Counted::of(&log);
     explanation.add_counters(&counted);
-    if arguments.json.json {
-        json::print(&json::explain::Explained::of(&arguments.trace, &explanation, Some(&counted)))?;
-    } else {
-        crate::print(&pio_report::text_with_counters(&explanation, &counted))?;
-    }
+    print(arguments, &explanation, Some(&counted))?;
     if let Some(path) = &arguments.html {
         write(path, |out| pio_report::html_with_counters(&trace, &explanation, &counted, out))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn print(arguments: &Arguments, found: &Explanation, counted: Option<&Counted>) -> Result<()> {
+    if arguments.json.json {
+        return json::print(&json::explain::Explained::of(&arguments.trace, found, counted));
+    }
+    crate::print(&match counted {
+        _ if arguments.brief => pio_report::brief(found, counted),
+        Some(counted) => pio_report::text_with_counters(found, counted),
+        None => pio_report::text(found),
+    })
 }
 
 /// The machines, and here as a trace says where that is.
@@ -109,10 +117,7 @@ pub(crate) fn open(path: &Path) -> Result<Trace> {
     let losses = pio_report::losses(&trouble);
     if !losses.is_empty() {
         let losses = losses.join("; ");
-        eprintln!(
-            "pioscope: {}: incomplete: {losses}. Counts, bytes and times are lower bounds.",
-            path.display()
-        );
+        note!("{}: incomplete: {losses}. Counts, bytes and times are lower bounds.", path.display());
     }
     Ok(trace)
 }
@@ -150,6 +155,6 @@ fn write(path: &Path, report: impl FnOnce(&mut BufWriter<&File>) -> io::Result<(
     drop(out);
     drop(working);
     page.keep()?;
-    eprintln!("pioscope: wrote {}", path.display());
+    note!("wrote {}", path.display());
     Ok(())
 }

@@ -22,6 +22,7 @@ use pio_trace::{Call, Tables, Trace};
 use crate::explain;
 use crate::here::{self, Here};
 use crate::learned::{self, Asked};
+use crate::output::note;
 use crate::own_way;
 use crate::progress::Working;
 use crate::sweep::parallel;
@@ -393,7 +394,7 @@ impl Fitted<'_> {
         write!(whole.file(), "{}", machine.to_toml(&comment))
             .with_context(|| format!("{}: cannot write", output.display()))?;
         whole.keep()?;
-        eprintln!("pioscope: wrote {}", output.display());
+        note!("wrote {}", output.display());
         Ok(())
     }
 }

@@ -18,6 +18,7 @@ use pio_sim::{Options, Workload, simulate};
 use pio_trace::{Tables, Trace};
 
 use crate::here::{self, Here};
+use crate::output::note;
 
 /// A machine that somebody asked for.
 pub(crate) struct Asked {
@@ -51,10 +52,7 @@ impl Asked {
         if let [first, ..] = history.damaged_lines() {
             let count = history.damaged_lines().len();
             let lines = if count == 1 { "1 line".to_owned() } else { format!("{count} lines") };
-            eprintln!(
-                "pioscope: {}:{first}: skipped {lines} (expected a pair of times as JSON)",
-                file.display()
-            );
+            note!("{}:{first}: skipped {lines} (expected a pair of times as JSON)", file.display());
         }
         Ok(Some(history))
     }
@@ -110,10 +108,7 @@ pub(crate) fn begin_history(description: &Path, pairs: Vec<Pair>) -> Result<()> 
 /// Adds what was measured to a history. That it cannot be kept is said, and nothing else is the worse for it.
 pub(crate) fn add(history: &mut History, pairs: impl IntoIterator<Item = Pair>) {
     if let Err(error) = pairs.into_iter().try_for_each(|pair| history.add(pair).map(drop)) {
-        eprintln!(
-            "pioscope: what was measured is not kept for later predictions: {:#}",
-            anyhow::Error::from(error)
-        );
+        note!("what was measured is not kept for later predictions: {:#}", anyhow::Error::from(error));
     }
 }
 
@@ -188,7 +183,7 @@ pub(crate) fn learn_from(run: AppliedRun) {
     if learning.is_ok()
         && let Ok(Ok(Some(line))) = told.recv_timeout(PATIENCE)
     {
-        eprintln!("pioscope: {line}");
+        note!("{line}");
     }
 }
 

@@ -23,6 +23,7 @@ mod learned;
 mod machines;
 mod measured;
 mod mpi;
+mod output;
 mod own_way;
 mod predict;
 mod progress;
@@ -31,21 +32,26 @@ mod reproduce;
 mod serve;
 mod store;
 mod sweep;
+mod trace_name;
 mod whole_file;
 mod workload;
 mod workload_traffic;
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 pub use gain::predict_gains;
+use output::print;
 
 /// Where does my I/O time go, and what would fix it?
 #[derive(Debug, Parser)]
 #[command(name = "pioscope", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Arguments {
+    /// Say only errors on standard error: no notes, no progress
+    #[arg(short, long, global = true)]
+    quiet: bool,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -94,6 +100,10 @@ enum Verb {
 /// Runs the command of this process.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if arguments.quiet {
+        output::be_quiet();
+    }
+    output::find_screen();
     let outcome = match arguments.verb {
         Verb::Record(arguments) => record::run(arguments),
         Verb::Explain(arguments) => explain::run(arguments),
@@ -115,7 +125,7 @@ pub fn main() -> ExitCode {
         // Whoever reads our output has seen enough: that is no error.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("pioscope: {}", one_line(&error));
+            output::error(&one_line(&error));
             ExitCode::FAILURE
         }
     }
@@ -140,12 +150,4 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
-}
-
-/// Prints text for people on standard output.
-fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
 }

@@ -22,6 +22,7 @@ use crate::flags::JsonFlag;
 use crate::here::{self, Here};
 use crate::json;
 use crate::learned;
+use crate::output::note;
 use crate::progress::Working;
 use crate::whole_file::{self, WholeFile};
 
@@ -88,7 +89,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             let machine = find(&machine)?;
             let topology = topology(&machine)?;
             fs::write(&file, topology.svg()).with_context(|| format!("{}: cannot write", file.display()))?;
-            eprintln!("pioscope: drew {topology} into {}", file.display());
+            note!("drew {topology} into {}", file.display());
         }
         What::Calibrate { folder, store, like, output, launch } => {
             let is_kept = output.is_none();
@@ -161,17 +162,17 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             write!(whole.file(), "{}", machine.to_toml_with(&how, &spreads))
                 .with_context(|| format!("{}: cannot write", output.display()))?;
             whole.keep()?;
-            eprintln!("pioscope: wrote {}", output.display());
+            note!("wrote {}", output.display());
             if let Some(job) = job.filter(|job| job.processors != cores) {
-                eprintln!(
-                    "pioscope: the job has {} processors on a node, this host {cores}: what they take was measured on this \
+                note!(
+                    "the job has {} processors on a node, this host {cores}: what they take was measured on this \
                      host (to measure a node's, run this on one, in the job's script)",
                     job.processors
                 );
             }
             // The description is good without.
             let pairs = compared.unwrap_or_else(|error| {
-                eprintln!("pioscope: predictions were not compared with runs: {error:#}");
+                note!("predictions were not compared with runs: {error:#}");
                 Vec::new()
             });
             if !pairs.is_empty() {

@@ -10,6 +10,8 @@ use pio_mpi::{Family, Library};
 use pio_plan::{Hints, Strategy};
 use pio_trace::{GivenHints, Tables};
 
+use crate::output::note;
+
 /// What an MPI library does by itself, as a strategy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OwnWay {
@@ -79,8 +81,8 @@ pub(crate) fn tell_of_another(machine: &Machine, tables: &Tables) {
     let measured = machine.mpi_io.as_ref().and_then(|mpi_io| mpi_io.library.as_deref());
     let Some((measured, program)) = measured.zip(tables.mpi_library()) else { return };
     if family(measured) != family(program) {
-        eprintln!(
-            "pioscope: {}: MPI-IO was measured under {measured}, and the program's MPI is {program}: calls of all ranks may take \
+        note!(
+            "{}: MPI-IO was measured under {measured}, and the program's MPI is {program}: calls of all ranks may take \
              another time (expected a description by `pioscope machines calibrate -- LAUNCHER` of that MPI)",
             machine.name
         );

@@ -22,6 +22,7 @@ use crate::flags::JsonFlag;
 use crate::here;
 use crate::json;
 use crate::learned::{self, Asked, Run, find_here, find_named};
+use crate::output::note;
 use crate::own_way;
 use crate::progress::{Progress, Working};
 use crate::sweep::{self, Axis, Outputs, Source, SweepDefinition};
@@ -164,7 +165,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     } else {
         crate::print(&pio_report::predictions_text(&predictions))?;
     }
-    eprintln!("pioscope: wrote the simulated traces to {}", output.display());
+    note!("wrote the simulated traces to {}", output.display());
     if let Some(path) = &arguments.html {
         explain::write_html(path, &trace, &explain::explain(&trace)?, &predictions)?;
     }
@@ -304,7 +305,7 @@ fn generate(named: &Named, arguments: &Arguments) -> Result<PathBuf> {
     let workload = named.build(&[], arguments.seed)?;
     pio_sim::workload::write_trace(&workload, &named.notes(arguments.seed), &path)?;
     drop(working);
-    eprintln!("pioscope: wrote {}", path.display());
+    note!("wrote {}", path.display());
     Ok(path)
 }
 

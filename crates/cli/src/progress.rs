@@ -1,10 +1,12 @@
-//! Progress of long work, on standard error, only where a person looks and only after a second.
+//! Progress of long work, on standard error, only where a person looks (and did not ask for quiet) and only after a second.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output;
 
 /// Work that ends within this shows nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -28,7 +30,7 @@ impl Progress {
 
     /// `done` steps are done.
     pub(crate) fn set(&self, done: u64) {
-        if self.bar.is_hidden() && self.started.elapsed() >= PATIENCE {
+        if self.bar.is_hidden() && !output::is_quiet() && self.started.elapsed() >= PATIENCE {
             self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
         }
         self.bar.set_position(done);
@@ -61,7 +63,7 @@ impl Working {
         let shown = bar.clone();
         // Where no thread can be made, there is more to worry about than a line that does not appear.
         let waiting = std::thread::Builder::new().spawn(move || {
-            if ends.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            if ends.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) && !output::is_quiet() {
                 shown.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
                 shown.enable_steady_tick(Duration::from_millis(100));
             }

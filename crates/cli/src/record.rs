@@ -16,21 +16,23 @@ use pio_scratch::Scratch;
 use pio_trace::{Layer, Tables};
 
 use crate::mpi::{self, Kind, Mpi, Shim};
+use crate::output::note;
 use crate::own_way;
 use crate::progress::Working;
+use crate::trace_name::NewTrace;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pioscope record -o run.pio -- mpiexec -n 8 ./collapse --iterations 20
-  pioscope record -o sort.pio -- sort big.txt
+  pioscope record -- sort big.txt              (writes sort.pio)
   pioscope record -o run.pio --live --ranks 0-3 --path '/scratch/*' --budget '1 GiB' -- mpiexec -n 64 ./yours
 
 The exit code is the program's own.")]
 pub(crate) struct Arguments {
-    /// The trace to write
+    /// The trace to write [default: PROGRAM.pio in the working folder, or PROGRAM-2.pio and so on if that is there]
     #[arg(short, long, value_name = "TRACE")]
-    output: PathBuf,
+    output: Option<PathBuf>,
     #[command(flatten)]
     selection: Selection,
     /// What the records of each host's processes may take on disk and in memory until the job ends, such as `1 GiB`: the
@@ -203,7 +205,7 @@ impl Job {
             },
         };
         if self.verbose {
-            eprintln!("pioscope: {why}");
+            note!("{why}");
         }
         Ok(mpi)
     }
@@ -214,7 +216,7 @@ impl Job {
     /// If the compiler that the user named does not compile it.
     fn mpi_recorder(&self) -> Result<Option<MpiRecorder>> {
         let without = |error| {
-            eprintln!("pioscope: MPI calls are not recorded: {error:#}");
+            note!("MPI calls are not recorded: {error:#}");
             Ok(None)
         };
         let mpi = match self.mpi() {
@@ -231,14 +233,23 @@ impl Job {
     /// After a job failed: says what its launcher must be told to start it, if it cannot have started it.
     pub(crate) fn explain_refusal(&self) {
         if let Some(refusal) = pio_mpi::refusal(&self.command) {
-            eprintln!("pioscope: {refusal}");
+            note!("{refusal}");
         }
     }
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let recorder = arguments.job.mpi_recorder()?;
-    let mut options = arguments.job.options(arguments.output, recorder.as_ref());
+    // Kept until the trace is written: it holds the name.
+    let (output, _taken) = match arguments.output {
+        Some(output) => (output, None),
+        None => {
+            pio_record::check(&arguments.job.command)?;
+            let taken = NewTrace::of(&arguments.job.command)?;
+            (taken.path().to_owned(), Some(taken))
+        }
+    };
+    let mut options = arguments.job.options(output, recorder.as_ref());
     options.settings = Settings {
         filter: arguments.selection.filter()?,
         exact_times: arguments.exact_times,
@@ -265,8 +276,8 @@ fn show(look: &Look) {
     let Look { processes, total, since_last, .. } = look;
     let bytes = |count| units::bytes(look.per_second(count));
     let calls = |count| look.per_second(count).round();
-    eprintln!(
-        "pioscope: {processes} processes; read {} ({}/s, {} calls/s), wrote {} ({}/s, {} calls/s), {} other calls/s",
+    note!(
+        "{processes} processes; read {} ({}/s, {} calls/s), wrote {} ({}/s, {} calls/s), {} other calls/s",
         units::bytes(total.read_bytes as f64),
         bytes(since_last.read_bytes),
         calls(since_last.reads),
@@ -281,23 +292,28 @@ fn show(look: &Look) {
 pub(crate) fn record(options: &Options, quiet: bool) -> Result<ExitStatus> {
     if let Some(reason) = pio_record::cannot_see(&options.command) {
         // Now, rather than after hours: who wants its calls can stop it.
-        eprintln!(
-            "pioscope: {reason}; it runs without being recorded (strace can record it: see docs/record.md)"
-        );
+        note!("{reason}; it runs without being recorded (strace can record it: see docs/record.md)");
     }
+    let replaces = replaces(&options.output);
     let collecting = || Working::new("collecting what was recorded");
     let Outcome { status, summary } = pio_record::run_told(options, collecting)?;
     if !quiet {
-        tell(&options.output, &summary);
+        tell(&options.output, &summary, replaces);
     }
     Ok(status)
 }
 
-/// Says what a trace holds and what is missing in it.
-pub(crate) fn tell(output: &Path, summary: &Summary) {
+/// Whether writing a file takes the place of another one.
+pub(crate) fn replaces(output: &Path) -> bool {
+    output.metadata().is_ok_and(|file| file.is_file() && file.len() > 0)
+}
+
+/// Says what a trace holds, what is missing in it, and whether it replaces a file.
+pub(crate) fn tell(output: &Path, summary: &Summary, replaces: bool) {
     let output = output.display();
-    eprintln!("pioscope: {output}: {} events of {} processes", summary.events, summary.processes);
+    let replaces = if replaces { " (in place of an earlier file)" } else { "" };
+    note!("{output}: {} events of {} processes{replaces}", summary.events, summary.processes);
     for problem in summary.problems() {
-        eprintln!("pioscope: {output}: {problem}");
+        note!("{output}: {problem}");
     }
 }

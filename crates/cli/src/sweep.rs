@@ -16,6 +16,7 @@ use pio_sim::{Options, Workload};
 
 use crate::flags::JsonFlag;
 use crate::json;
+use crate::output::note;
 use crate::progress::Progress;
 use crate::whole_file;
 use crate::workload::{Named, Setting};
@@ -120,7 +121,7 @@ pub(crate) fn run(
             write(path, sweep.csv().as_bytes())?;
         } else {
             parquet::write(&sweep, path).with_context(|| format!("{}: cannot write", path.display()))?;
-            eprintln!("pioscope: wrote {}", path.display());
+            note!("wrote {}", path.display());
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -141,7 +142,7 @@ fn draw(sweep: &Sweep, path: &Path) -> Result<()> {
 
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(path, bytes).with_context(|| format!("{}: cannot write", path.display()))?;
-    eprintln!("pioscope: wrote {}", path.display());
+    note!("wrote {}", path.display());
     Ok(())
 }
 

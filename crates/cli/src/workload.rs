@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use pio_sim::Workload;
 use pio_sim::workload::{self, Entry, Parameter};
 
+use crate::output::note;
 use crate::progress::Working;
 use crate::whole_file;
 use crate::workload_traffic;
@@ -163,7 +164,7 @@ fn write(arguments: WriteArguments) -> Result<()> {
     let working = Working::new("writing the trace");
     workload::write_trace(&workload, &named.notes(arguments.seed), &output)?;
     drop(working);
-    eprintln!("pioscope: wrote {}", output.display());
+    note!("wrote {}", output.display());
     Ok(())
 }
 

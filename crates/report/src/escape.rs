@@ -74,6 +74,17 @@ pub(crate) fn shorten(text: &str, columns: usize) -> String {
     format!("…{end}")
 }
 
+/// Both ends of a name that is too long, more of its last part.
+pub(crate) fn without_middle(text: &str, columns: usize) -> String {
+    let length = text.chars().count();
+    if length <= columns || columns == 0 {
+        return text.to_string();
+    }
+    let begin = (columns - 1) / 3;
+    let end = columns - 1 - begin;
+    text.chars().take(begin).chain(['…']).chain(text.chars().skip(length - end)).collect()
+}
+
 /// A job is called what was typed to start it; some programs are started with pages of arguments.
 pub(crate) const TITLE_COLUMNS: usize = 200;
 
@@ -118,6 +129,8 @@ mod tests {
     fn long_names_keep_their_end() {
         assert_eq!(shorten("/data/run/field.0001", 12), "…/field.0001");
         assert_eq!(shorten("short", 12), "short");
+        assert_eq!(without_middle("/data/run/field.0001", 14), "/dat…ield.0001");
+        assert_eq!(without_middle("short", 12), "short");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use pio_trace::{Flags, ProcessId};
 
 use crate::collectives;
 use crate::escape;
+use crate::screen;
 use crate::table::wrap;
 use crate::units::{self, things};
 
@@ -48,10 +49,11 @@ pub(crate) fn text(found: &Explanation) -> String {
     if found.findings.is_empty() {
         return dismissed;
     }
-    let mut text = String::from("\nFindings: what costs time, costliest first\n");
+    let mut text = format!("\n{}\n", screen::title("Findings: what costs time, costliest first"));
     for (index, finding) in found.findings.iter().enumerate() {
         let told = tell(found, finding, 48);
-        text.push_str(&format!("  {}. {}: {}\n", index + 1, told.title, price(found, finding)));
+        let title = screen::title(&format!("{}. {}:", index + 1, told.title));
+        text.push_str(&format!("  {title} {}\n", screen::warning(&price(found, finding))));
         let change = format!("Change: {}", told.change);
         let body = [&told.evidence, &told.place, &change].into_iter().chain(&told.gains);
         for line in body.filter(|line| !line.is_empty()) {

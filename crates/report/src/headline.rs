@@ -126,7 +126,7 @@ pub(crate) fn at_least(found: &Explanation) -> &'static str {
 }
 
 /// `many small writes: 1.2 s, 34 % of the run, most on /scratch/out`.
-fn cause(found: &Explanation, finding: &Finding) -> String {
+pub(crate) fn cause(found: &Explanation, finding: &Finding) -> String {
     let title = begun_small(findings::title_of(finding.kind));
     let place = finding.files.first().and_then(|one| path_of(found, one.id));
     let place = match (place, finding.files.len()) {

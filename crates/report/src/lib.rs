@@ -1,8 +1,9 @@
 //! Report: tables, figures and the HTML report.
 //!
-//! [`text()`] is for the terminal, [`html()`] writes one file that needs nothing else: no network, no library, no font.
+//! [`text()`] is for the terminal (a [`Screen`] says how wide that is), [`html()`] writes one file that needs nothing else: no network, no library, no font.
 
 mod bars;
+mod brief;
 pub mod chart;
 mod collectives;
 mod columns;
@@ -17,6 +18,7 @@ mod headline;
 mod html;
 mod prediction;
 mod rhythm;
+mod screen;
 mod sections;
 mod sweep;
 mod table;
@@ -25,6 +27,7 @@ mod timeline;
 pub mod units;
 mod words;
 
+pub use brief::brief;
 pub use counted::text_with_counters;
 pub use diff::diff_text;
 pub use figure_pages::{FigurePage, figure_pages};
@@ -32,6 +35,7 @@ pub use findings::{Told, findings_in_words, not_advised_in_words};
 pub use headline::losses;
 pub use html::{html, html_of_trace, html_with_counters};
 pub use prediction::{AsItIs, Prediction, interval_text, predictions_text};
+pub use screen::Screen;
 pub use sweep::{Measure, Row, Sweep, Unit};
 pub use table::Table;
 pub use text::text;

@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table as TextTable, presets};
 
-use crate::escape;
+use crate::{escape, screen};
 
 /// Rows of text under headings. Cells and note are plain text, whatever they hold: each output escapes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,8 +23,8 @@ impl Table {
         let mut table = TextTable::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
         table.set_header(self.columns.iter().map(|name| name.trim_start_matches('>')));
-        for row in &self.rows {
-            table.add_row(row.iter().map(|cell| escape::terminal(cell)));
+        for row in self.fitted(screen::columns()) {
+            table.add_row(row);
         }
         for (index, name) in self.columns.iter().enumerate() {
             if let Some(column) = table.column_mut(index) {
@@ -35,18 +35,53 @@ impl Table {
             }
         }
         let body = table.to_string();
-        let mut text = format!("{}\n", self.title);
+        let mut text = format!("{}\n", screen::title(&self.title));
         let width = body.lines().map(|line| line.trim_end().chars().count()).max().unwrap_or(0);
         for (index, line) in body.lines().enumerate() {
             text.push_str(&format!("  {}\n", line.trim_end()));
             if index == 0 {
-                text.push_str(&format!("  {}\n", "─".repeat(width)));
+                text.push_str(&format!("  {}\n", screen::faint(&"─".repeat(width))));
             }
         }
         if !self.note.is_empty() {
             text.push_str(&wrap(&escape::terminal(&self.note), 96, "  "));
         }
         text
+    }
+
+    /// The cells as a terminal may show them. Where a line may not have more than so many columns, those of text are shortened,
+    /// widest first: a path in its middle, other text at its end.
+    fn fitted(&self, most: Option<usize>) -> Vec<Vec<String>> {
+        /// Text that is cut down to less says nothing.
+        const LEAST: usize = 12;
+        let length = |text: &str| text.chars().count();
+        let mut rows: Vec<Vec<String>> =
+            self.rows.iter().map(|row| row.iter().map(|cell| escape::terminal(cell)).collect()).collect();
+        let Some(most) = most else { return rows };
+        let title = |index: usize| length(self.columns[index].trim_start_matches('>'));
+        let cells = |index: usize| rows.iter().filter_map(move |row| Some(row.get(index)?.chars().count()));
+        let mut widths: Vec<usize> =
+            (0..self.columns.len()).map(|index| cells(index).max().unwrap_or(0).max(title(index))).collect();
+        let needed = |widths: &[usize]| widths.iter().map(|width| width + 2).sum::<usize>();
+        while needed(&widths) > most {
+            let can_shrink = |index: &usize| {
+                !self.columns[*index].starts_with('>') && widths[*index] > LEAST.max(title(*index))
+            };
+            let Some(widest) = (0..widths.len()).filter(can_shrink).max_by_key(|index| widths[*index]) else {
+                break;
+            };
+            widths[widest] -= 1;
+        }
+        for row in &mut rows {
+            for (cell, width) in row.iter_mut().zip(&widths) {
+                *cell = if cell.contains('/') {
+                    escape::without_middle(cell, *width)
+                } else {
+                    escape::beginning(cell, *width)
+                };
+            }
+        }
+        rows
     }
 
     /// As HTML, the title as its caption.
@@ -75,8 +110,9 @@ impl Table {
     }
 }
 
-/// Words in lines of at most `width` columns. A number stays with the word behind it, which is likely its unit.
+/// Words in lines of at most `width` columns, or as many as the screen has. A number stays with the word behind it, which is likely its unit.
 pub(crate) fn wrap(words: &str, width: usize, indent: &str) -> String {
+    let width = screen::text_columns(width);
     let mut text = String::new();
     let mut column = 0;
     for word in glued(words) {
@@ -113,4 +149,29 @@ fn glued(words: &str) -> Vec<String> {
         }
     }
     glued
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_shortened_where_the_table_is_too_wide() {
+        let table = Table {
+            columns: vec!["file", ">bytes", "what"],
+            rows: vec![vec![
+                "/scratch/ada/run-0017/results/field.0001".into(),
+                "123456789012345678".into(),
+                "a text of more words than fit".into(),
+            ]],
+            ..Table::default()
+        };
+        assert_eq!(table.fitted(None), table.rows);
+        assert_eq!(table.fitted(Some(200)), table.rows);
+        let fitted = table.fitted(Some(60));
+        assert_eq!(fitted[0], ["/scra…field.0001", "123456789012345678", "a text of more …"]);
+        // Numbers stay, and what is left of text can be read.
+        let least = table.fitted(Some(10));
+        assert_eq!(least[0], ["/sc…eld.0001", "123456789012345678", "a text of m…"]);
+    }
 }

@@ -4,7 +4,7 @@ use pio_explain::Explanation;
 
 use crate::sections::{self, Limits};
 use crate::table::{Table, wrap};
-use crate::{collectives, escape, findings, headline, rhythm, units, words};
+use crate::{collectives, escape, findings, headline, rhythm, screen, units, words};
 
 /// Notes that are too long for a terminal: the HTML report has them.
 const LONG_NOTES: [&str; 2] = ["mount", "counted by "];
@@ -17,7 +17,8 @@ pub fn text(found: &Explanation) -> String {
 /// The job's name, underlined.
 pub(crate) fn title(found: &Explanation) -> String {
     let job = escape::terminal(&escape::beginning(&found.job, escape::TITLE_COLUMNS));
-    format!("{job}\n{}\n\n", "═".repeat(job.chars().count().clamp(1, 100)))
+    let line = "═".repeat(job.chars().count().clamp(1, screen::text_columns(100)));
+    format!("{}\n{}\n\n", screen::title(&job), screen::faint(&line))
 }
 
 /// The explanation as text, with more text between its tables and its notes.
@@ -56,9 +57,9 @@ pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
 
 /// What matters most, before all else.
 pub(crate) fn headline(found: &Explanation, lines: &[(&str, String)]) -> String {
-    let lines = lines.iter().map(|(about, line)| format!("{about}: {line}"));
-    let mut text: String =
-        headline::lost(found).into_iter().chain(lines).map(|line| hanging(&line, "  ")).collect();
+    let lost = headline::lost(found).map(|line| screen::warned(&hanging(&line, "  ")));
+    let lines = lines.iter().map(|(about, line)| hanging(&format!("{about}: {line}"), "  "));
+    let mut text: String = lost.into_iter().chain(lines.map(|line| screen::titled(&line))).collect();
     if !text.is_empty() {
         text.push('\n');
     }
@@ -75,7 +76,7 @@ pub(crate) fn attention(found: &Explanation) -> String {
     let mut text = String::new();
     let trouble = words::trouble(&found.trouble);
     if !trouble.is_empty() {
-        text.push_str("Attention\n");
+        text.push_str(&format!("{}\n", screen::warning("Attention")));
         for line in trouble {
             text.push_str(&format!("  ! {}", hanging(&line, "    ")));
         }

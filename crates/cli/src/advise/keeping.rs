@@ -13,6 +13,7 @@ use super::Advice;
 use super::outcome::saved;
 use super::search::Found;
 use super::trials::quoted;
+use crate::output::note;
 use crate::own_way;
 use crate::whole_file::{self, WholeFile};
 
@@ -80,7 +81,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
     let file = WholeFile::create(path)?;
     file.file().write_all(text.as_bytes()).with_context(|| format!("{}: cannot write", path.display()))?;
     file.keep()?;
-    eprintln!("pioscope: wrote {}", path.display());
+    note!("wrote {}", path.display());
     Ok(())
 }
 

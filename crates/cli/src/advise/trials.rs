@@ -16,6 +16,7 @@ use super::{Advice, worthwhile};
 use crate::apply::{self, How};
 use crate::explain;
 use crate::learned::Run;
+use crate::output::note;
 use crate::record::{self, Job, ScratchUse};
 
 /// The runs of a setting.
@@ -181,8 +182,8 @@ impl Runner<'_> {
     fn run(&mut self, trial: &mut Trial) -> Result<()> {
         self.run_once(trial)?;
         if self.place.has_copied() && trial.problem.is_none() {
-            eprintln!(
-                "pioscope: files were copied before that run changed them: it is run again, with them copied beforehand"
+            note!(
+                "files were copied before that run changed them: it is run again, with them copied beforehand"
             );
             trial.runs.pop();
             trial.recorded.pop();
@@ -198,7 +199,7 @@ impl Runner<'_> {
         }
         let trace = self.trace();
         let typed = self.type_out(trial.advice.as_ref());
-        eprintln!("pioscope: running {typed}");
+        note!("running {typed}");
         self.typed.push(typed);
         let ended = match &trial.advice {
             None => (record::record_as_it_is(self.job, trace.clone())?, true),
@@ -234,8 +235,8 @@ impl Runner<'_> {
     /// What of a program that ran in scratch copies may not be its own fault.
     fn tell_why_it_may_have_failed(&self) {
         if let Place::Scratch(scratch) = &self.place {
-            eprintln!(
-                "pioscope: it ran in a scratch copy of the working folder, {}, and could change nothing outside. \
+            note!(
+                "it ran in a scratch copy of the working folder, {}, and could change nothing outside. \
                  --output FOLDER copies another folder in which it writes; --in-place runs it in the folders themselves",
                 scratch.working_folder().display()
             );
@@ -250,8 +251,8 @@ impl Runner<'_> {
         if !new.is_empty() {
             let more = new.len().saturating_sub(MOST);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            eprintln!(
-                "pioscope: the program may not change what is outside of its scratch copies, and was refused: {}{more} \
+            note!(
+                "the program may not change what is outside of its scratch copies, and was refused: {}{more} \
                  (--output FOLDER copies the folder where they are, too; --in-place lets it)",
                 new.into_iter().take(MOST).collect::<Vec<_>>().join(", ")
             );

@@ -10,6 +10,7 @@ use pio_machine::{Computer, Duration, parse_size};
 use pio_studies::miller_katz::{self, Changes, FIGURES, MEGAWORD, Study};
 
 use super::output::{Output, footer};
+use crate::output::note;
 use crate::progress::Working;
 
 mod tables;
@@ -136,7 +137,7 @@ pub(super) fn run(arguments: Arguments) -> Result<ExitCode> {
     }
     drop(working);
     if off_table {
-        eprintln!("pioscope: a generated trace is more than 2 % off its table");
+        note!("a generated trace is more than 2 % off its table");
     }
     text.push_str(&footer(&format!("computer {}", study.computer.name), None));
     crate::print(&text)?;

@@ -15,6 +15,7 @@ use pio_trace::Op;
 
 use crate::apply::{self, How};
 use crate::explain;
+use crate::output::note;
 use crate::progress::Working;
 
 /// Processes of the small case.
@@ -73,7 +74,7 @@ fn run_small_case(arguments: &Arguments) -> Result<Explanation> {
     };
     let mesh = [OsStr::new("--mesh"), OsStr::new("128x128x64"), OsStr::new("--iterations")];
 
-    eprintln!("pioscope: making the restart file");
+    note!("making the restart file");
     let start = folder.join("start");
     let initial = [OsStr::new("0"), OsStr::new("--dump-initial"), OsStr::new("--output"), start.as_os_str()];
     let words = launch(&[&mesh[..], &initial].concat());
@@ -85,7 +86,7 @@ fn run_small_case(arguments: &Arguments) -> Result<Explanation> {
     }
     drop(working);
 
-    eprintln!("pioscope: running 20 iterations on {PROCESSES} processes, which can take a minute or two");
+    note!("running 20 iterations on {PROCESSES} processes, which can take a minute or two");
     let (restart, output, trace) = (start.join("restart.dat"), folder.join("run"), folder.join("run.pio"));
     let rest = ["20", "--dump-every", "5", "--restart"].map(OsStr::new);
     let command = launch(

@@ -9,6 +9,7 @@ use pio_store::StoreError;
 use pio_store::client::Store;
 
 use super::inside;
+use crate::output;
 use crate::progress::Progress;
 
 #[derive(Debug, Args)]
@@ -36,7 +37,7 @@ pub(super) fn run(store: &Store, arguments: &Arguments) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for path in &arguments.paths {
         if let Err(error) = remove(store, inside(path), arguments) {
-            eprintln!("pioscope: {}", crate::one_line(&error));
+            output::error(&crate::one_line(&error));
             code = ExitCode::FAILURE;
         }
     }

@@ -14,6 +14,7 @@ mod jobs;
 mod json;
 mod miller_katz;
 mod mpi;
+mod output;
 mod own_way;
 mod reproduce_coll;
 mod reproduce_hong;

@@ -15,6 +15,7 @@ use pio_studies::hong::thousands;
 
 use crate::apply::How;
 use crate::benchmark;
+use crate::output::note;
 
 /// The program, which is compiled by the user's own `mpicc`.
 const BENCHMARK: &str = include_str!("../../../../../papers/hong-2006/benchmark.c");
@@ -166,7 +167,7 @@ pub(super) fn run(arguments: &Measuring) -> Result<Measured> {
     let mut cases = Vec::new();
     for &clients in &arguments.measure_clients {
         for segments in arguments.segments() {
-            eprintln!("pioscope: measuring {segments} segments, {clients} clients");
+            note!("measuring {segments} segments, {clients} clients");
             cases.push(bench.case(clients, segments)?);
         }
     }

@@ -1,0 +1,106 @@
+//! What the command prints, and where: briefly, quietly, in colours, as wide as the terminal, and under which names.
+
+use std::fs;
+use std::process::Command;
+
+use crate::support::{Place, Transcript};
+
+/// A place with a trace, in a folder with a long path.
+fn recorded() -> Place {
+    let place = Place::new();
+    let folder = "a-folder/with-a-name/that-is-long/and-another-one/below-it";
+    fs::create_dir_all(place.join(folder)).unwrap();
+    fs::write(place.join("in.bin"), vec![7; 40_000]).unwrap();
+    let out = format!("of={folder}/out.bin");
+    let copy = ["dd", "if=in.bin", &out, "bs=10", "status=none"];
+    place.pioscope(["record", "-o", "run.pio", "--"].into_iter().chain(copy)).succeeds();
+    place
+}
+
+/// Runs the command with variables set.
+fn with(place: &Place, variables: &[(&str, &str)], words: &[&str]) -> Transcript {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+    command.args(words).envs(variables.iter().copied());
+    place.run(&mut command)
+}
+
+#[test]
+fn a_quiet_command_says_errors_alone() {
+    let place = recorded();
+    let copy = ["dd", "if=in.bin", "of=out.bin", "status=none"];
+    let quiet = place.pioscope(["--quiet", "record", "-o", "run.pio", "--"].into_iter().chain(copy));
+    assert_eq!(quiet.succeeds().err, "");
+    let whole = fs::read(place.join("run.pio")).unwrap();
+    fs::write(place.join("cut.pio"), &whole[..whole.len() - 20]).unwrap();
+    let explained = place.pioscope(["explain", "cut.pio", "-q", "--html", "cut.html"]).succeeds();
+    assert_eq!(explained.err, "");
+    assert!(explained.out.starts_with("Incomplete: "), "{}", explained.out);
+    place.pioscope(["explain", "-q", "missing.pio"]).fails_with("missing.pio");
+}
+
+#[test]
+fn a_brief_explanation_has_ten_lines_at_most() {
+    let place = recorded();
+    let brief = place.pioscope(["explain", "run.pio", "--brief"]).succeeds().out;
+    let lines: Vec<&str> = brief.lines().collect();
+    assert!(lines.len() <= 10, "{brief}");
+    assert!(lines[0].starts_with("Job: dd if=in.bin"), "{brief}");
+    assert!(lines[1].starts_with("Time: ") && lines[1].contains("I/O takes "), "{brief}");
+    assert!(
+        lines[2].starts_with("Bytes: read ") && lines[2].contains("wrote 39.06 KiB in 4,000 calls"),
+        "{brief}"
+    );
+    assert!(lines[3].starts_with("1. ") && lines[4].starts_with("   Change: "), "{brief}");
+    let whole = fs::read(place.join("run.pio")).unwrap();
+    fs::write(place.join("cut.pio"), &whole[..whole.len() - 20]).unwrap();
+    let brief = place.pioscope(["explain", "cut.pio", "--brief"]).succeeds().out;
+    assert!(brief.starts_with("Incomplete: ") && brief.lines().count() <= 10, "{brief}");
+}
+
+#[test]
+fn colours_are_for_terminals_and_whoever_asks() {
+    let place = recorded();
+    let explain =
+        |variables: &[(&str, &str)]| with(&place, variables, &["explain", "run.pio"]).succeeds().out;
+    let plain = explain(&[]);
+    assert!(!plain.contains('\u{1b}'), "{plain}");
+    let coloured = explain(&[("CLICOLOR_FORCE", "1")]);
+    assert!(coloured.contains("\u{1b}[1m"), "{coloured}");
+    assert_eq!(explain(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]), plain);
+    let failed = with(&place, &[("CLICOLOR_FORCE", "1")], &["explain", "missing.pio"]);
+    assert!(failed.err.starts_with("\u{1b}[1m\u{1b}[31mpioscope:\u{1b}[0m missing.pio"), "{:?}", failed.err);
+}
+
+/// Lines of a table that are too long for a terminal were broken by it, and could not be read.
+#[test]
+fn tables_are_as_wide_as_the_terminal() {
+    let place = recorded();
+    let typed = format!("stty cols 80; {} diff run.pio run.pio", env!("CARGO_BIN_EXE_pioscope"));
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &typed, "/dev/null"]).env("NO_COLOR", "1").current_dir(place.path());
+    let Ok(seen) = terminal.output() else {
+        eprintln!("skipped: no script (util-linux) here");
+        return;
+    };
+    let seen = String::from_utf8_lossy(&seen.stdout).into_owned();
+    let file = seen.lines().find(|line| line.contains("/out.bin")).unwrap_or_else(|| panic!("{seen}"));
+    assert!(file.contains('…'), "{file}");
+    for line in seen.lines() {
+        assert!(line.trim_end().chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
+fn a_trace_that_nobody_named_replaces_nothing() {
+    let place = Place::new();
+    for (name, other) in [("sh.pio", "sh-2.pio"), ("sh-2.pio", "sh-3.pio")] {
+        let said = place.pioscope(["record", "--", "sh", "-c", "cat /dev/null"]).succeeds().err;
+        assert!(said.starts_with(&format!("pioscope: {name}: ")), "{said}");
+        assert!(place.join(name).is_file() && !place.join(other).exists());
+    }
+    place.pioscope(["record", "--", "./no-such-program"]).fails_with("no-such-program: not found");
+    let left = fs::read_dir(place.path()).unwrap().count();
+    assert_eq!(left, 2, "what was not recorded leaves nothing");
+    let said = place.pioscope(["record", "-o", "sh.pio", "--", "sh", "-c", "true"]).succeeds().err;
+    assert!(said.ends_with("processes (in place of an earlier file)\n"), "{said}");
+}

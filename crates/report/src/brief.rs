@@ -1,0 +1,72 @@
+//! An explanation in ten lines: the job, its time and bytes, and the costliest findings with what would fix them.
+
+use pio_explain::{Counted, Explanation};
+
+use crate::units::{self, things};
+use crate::{escape, findings, headline, screen};
+
+/// Findings that are told.
+const FINDINGS: usize = 3;
+
+/// At most ten lines, each about one thing.
+pub fn brief(found: &Explanation, counted: Option<&Counted>) -> String {
+    let mut lines = Vec::new();
+    if let Some(lost) = headline::lost(found) {
+        lines.push(screen::warning(&escape::terminal(&lost)));
+    }
+    let mut say = |about: &str, text: &str| {
+        lines.push(format!("{} {}", screen::title(about), escape::terminal(text)));
+    };
+    say("Job:", &escape::beginning(&found.job, 90));
+    match counted.filter(|_| found.events == 0) {
+        Some(counted) => {
+            let sentences = crate::counted::summary(found, counted);
+            sentences.iter().zip(["Time:", "Bytes:"]).for_each(|(sentence, about)| say(about, sentence));
+        }
+        None => {
+            say("Time:", &time(found));
+            say("Bytes:", &bytes(found));
+        }
+    }
+    if found.findings.is_empty() {
+        let (about, line) = match counted {
+            Some(counted) => crate::counted::headline_lines(found, counted),
+            None => headline::lines(found),
+        }
+        .swap_remove(0);
+        say(&format!("{about}:"), &line);
+    }
+    for (number, finding) in found.findings.iter().take(FINDINGS).enumerate() {
+        say(&format!("{}.", number + 1), &headline::cause(found, finding));
+        say("   Change:", findings::change_of(finding));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// `2.37 s with 4 processes; I/O takes 1.64 s of each, 69 % of their lives.`
+fn time(found: &Explanation) -> String {
+    let at_least = headline::at_least(found);
+    let share = units::if_known(found.io_time.fraction(), units::percent);
+    let (run, io) = (units::time_s(found.duration_s()), units::time_s(found.io_time_s()));
+    match found.process_count {
+        1 => format!("{run}; I/O takes {at_least}{io}, {share} of it."),
+        many => {
+            let processes = things(many, "process", "processes");
+            format!("{run} with {processes}; I/O takes {at_least}{io} of each, {share} of their time.")
+        }
+    }
+}
+
+fn bytes(found: &Explanation) -> String {
+    let (read, write) = (&found.workload.read, &found.workload.write);
+    let at_least = headline::at_least(found);
+    format!(
+        "read {at_least}{} in {}, wrote {at_least}{} in {}, on {}.",
+        units::bytes(read.bytes as f64),
+        things(read.count, "call", "calls"),
+        units::bytes(write.bytes as f64),
+        things(write.count, "call", "calls"),
+        things(found.workload.files, "file", "files"),
+    )
+}
