@@ -10,6 +10,8 @@ mod calibrate_nodes;
 mod calibrate_samples;
 mod calibrate_shared;
 mod calibrate_store;
+mod compare;
+mod condition;
 mod convert;
 mod diff;
 mod disk;
@@ -72,6 +74,8 @@ enum Verb {
     Explain(explain::Arguments),
     /// Compare two runs: what changed, and what it costs now
     Diff(diff::Arguments),
+    /// Run a command several times, and compare its I/O with a kept baseline
+    Compare(compare::Arguments),
     /// Say how long a recorded program's I/O would take on other machines, under other strategies
     Predict(predict::Arguments),
     /// Run an MPI program, unmodified, with its MPI-IO carried out under a strategy
@@ -108,6 +112,7 @@ pub fn main() -> ExitCode {
         Verb::Record(arguments) => record::run(arguments),
         Verb::Explain(arguments) => explain::run(arguments),
         Verb::Diff(arguments) => diff::run(arguments),
+        Verb::Compare(arguments) => compare::run(arguments),
         Verb::Predict(arguments) => predict::run(arguments),
         Verb::Apply(arguments) => apply::run(arguments),
         Verb::Advise(arguments) => advise::run(arguments),

@@ -5,6 +5,8 @@ use std::path::Path;
 use pio_explain::{Diff, DiffFile, DiffFinding, DiffOperation, Explanation, Tally};
 use serde::Serialize;
 
+use crate::condition::Checked;
+
 use super::explain::kind_name;
 use super::path;
 
@@ -17,6 +19,7 @@ pub(crate) struct Compared<'e> {
     operations: Vec<Operation>,
     findings: Vec<Finding>,
     files: Vec<File<'e>>,
+    conditions: Vec<Condition>,
 }
 
 /// One of the runs.
@@ -69,9 +72,22 @@ struct File<'e> {
     call_time_after_s: Option<f64>,
 }
 
+/// What a condition of `--fail-if` says.
+#[derive(Serialize)]
+struct Condition {
+    condition: String,
+    holds: bool,
+    value_before: f64,
+    value_after: f64,
+}
+
 impl<'e> Compared<'e> {
-    /// The object of two explanations, with where their traces are.
-    pub(crate) fn of(before: (&Path, &'e Explanation), after: (&Path, &'e Explanation)) -> Compared<'e> {
+    /// The object of two explanations, with where their traces are, and of what was asked of them.
+    pub(crate) fn of(
+        before: (&Path, &'e Explanation),
+        after: (&Path, &'e Explanation),
+        checked: &[Checked<'_>],
+    ) -> Compared<'e> {
         let diff = Diff::of(before.1, after.1);
         Compared {
             schema: "pioscope.diff/1",
@@ -80,6 +96,7 @@ impl<'e> Compared<'e> {
             operations: diff.operations.iter().map(operation).collect(),
             findings: diff.findings.iter().map(finding).collect(),
             files: diff.files.iter().map(file).collect(),
+            conditions: checked.iter().map(condition).collect(),
         }
     }
 }
@@ -133,5 +150,14 @@ fn file<'e>(one: &DiffFile<'e>) -> File<'e> {
         bytes_after: bytes(after),
         call_time_before_s: time_s(before),
         call_time_after_s: time_s(after),
+    }
+}
+
+fn condition(checked: &Checked<'_>) -> Condition {
+    Condition {
+        condition: checked.condition.to_string(),
+        holds: checked.holds,
+        value_before: checked.before,
+        value_after: checked.after,
     }
 }

@@ -101,7 +101,10 @@ fn explain_prints_what_it_found() {
 #[test]
 fn diff_prints_both_runs() {
     let place = recorded();
-    let found = object(place.pioscope(["diff", "run.pio", "other.pio", "--json"]), "pioscope.diff/1");
+    let found = object(
+        place.pioscope(["diff", "run.pio", "other.pio", "--json", "--fail-if", "calls > 100 %"]),
+        "pioscope.diff/1",
+    );
     let calls = |side: &str| found[side]["write_calls"].as_u64().unwrap();
     assert_eq!((calls("before"), calls("after")), (4000, 10));
     assert!(!found["findings"].as_array().unwrap().is_empty(), "{found}");
