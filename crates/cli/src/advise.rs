@@ -28,6 +28,7 @@ use search::{Found, Predicted, Time};
 use trials::{Place, Runner, Trial};
 
 use crate::explain;
+use crate::flags::MpiccFlag;
 use crate::gain::NOISE;
 use crate::here::{self, Here};
 use crate::learned::{self, Asked};
@@ -78,9 +79,8 @@ pub(crate) struct Arguments {
     /// working folder]
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
-    /// The MPI compiler of the program's MPI, as for pioscope record
-    #[arg(long, value_name = "PATH")]
-    mpicc: Option<PathBuf>,
+    #[command(flatten)]
+    mpicc: MpiccFlag,
     /// The program and its arguments, as they would be typed without Pioscope
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,

@@ -15,6 +15,7 @@ use pio_trace::Tables;
 use tempfile::TempDir;
 
 use crate::advise::Advice;
+use crate::flags::MpiccFlag;
 use crate::here::{self, Here};
 use crate::learned::{self, AppliedRun};
 use crate::mpi::{self, Kind, Mpi};
@@ -151,7 +152,15 @@ pub(crate) fn run_own(how: How, command: Vec<OsString>, trace: Option<PathBuf>) 
 pub(crate) fn own_job(command: Vec<OsString>) -> Job {
     let environment =
         pio_mpi::any_ranks_by_default().map(|(name, value)| (name.into(), value.into())).collect();
-    Job { mpicc: None, verbose: false, quiet: true, environment, scratch: None, spool: None, command }
+    Job {
+        mpicc: MpiccFlag::default(),
+        verbose: false,
+        quiet: true,
+        environment,
+        scratch: None,
+        spool: None,
+        command,
+    }
 }
 
 /// How a job's MPI-IO is to be carried out.

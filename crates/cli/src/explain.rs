@@ -14,7 +14,7 @@ use pio_machine::Machine;
 use pio_report::Prediction;
 use pio_trace::Trace;
 
-use crate::flags::JsonFlag;
+use crate::flags::{HtmlFlag, JsonFlag};
 use crate::gain::predict_gains;
 use crate::json;
 use crate::learned::{Asked, find_here, find_named};
@@ -34,9 +34,8 @@ Examples:
 pub(crate) struct Arguments {
     /// The trace, or a log of Darshan, strace, fio or blktrace, a folder of Recorder, or a table of calls (CSV)
     trace: PathBuf,
-    /// Also write the report as one HTML file that opens offline
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    html: HtmlFlag,
     /// Machines on which to predict what the changes would gain: names (pioscope machines list) or files, separated by commas;
     /// here is the place where the trace's files are, as pioscope machines calibrate found it
     #[arg(short, long, value_delimiter = ',', value_name = "MACHINE")]
@@ -50,7 +49,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let machines = find_named(&arguments.machine)?;
-    arguments.html.as_deref().map_or(Ok(()), whole_file::check)?;
+    arguments.html.html.as_deref().map_or(Ok(()), whole_file::check)?;
     if pio_import::recognise(&arguments.trace)? == Some(Format::Darshan) {
         return explain_log(&arguments, machines);
     }
@@ -59,7 +58,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let mut explanation = explain(&trace)?;
     predict_gains(&trace, &mut explanation, &machines)?;
     print(&arguments, &explanation, None)?;
-    if let Some(path) = &arguments.html {
+    if let Some(path) = &arguments.html.html {
         write_html(path, &trace, &explanation, &[])?;
     }
     Ok(ExitCode::SUCCESS)
@@ -77,7 +76,7 @@ fn explain_log(arguments: &Arguments, machines: Vec<Option<Asked>>) -> Result<Ex
     let counted = Counted::of(&log);
     explanation.add_counters(&counted);
     print(arguments, &explanation, Some(&counted))?;
-    if let Some(path) = &arguments.html {
+    if let Some(path) = &arguments.html.html {
         write(path, |out| pio_report::html_with_counters(&trace, &explanation, &counted, out))?;
     }
     Ok(ExitCode::SUCCESS)

@@ -10,6 +10,7 @@ mod calibrate_nodes;
 mod calibrate_samples;
 mod calibrate_shared;
 mod calibrate_store;
+mod commands;
 mod compare;
 mod condition;
 mod convert;
@@ -42,7 +43,7 @@ mod workload_traffic;
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 
 pub use gain::predict_gains;
 use output::print;
@@ -99,11 +100,17 @@ enum Verb {
     /// Compile, for a package, what record and apply load into programs of an MPI
     #[command(hide = true)]
     Shims(mpi::Arguments),
+    /// Print what a shell needs to complete this command's words
+    Completions(commands::CompletionsArguments),
+    /// Write manual pages of this command
+    Manual(commands::ManualArguments),
 }
 
 /// Runs the command of this process.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    // As `parse` does it, with help in groups.
+    let arguments = Arguments::from_arg_matches(&commands::command().get_matches())
+        .unwrap_or_else(|error| error.format(&mut commands::command()).exit());
     if arguments.quiet {
         output::be_quiet();
     }
@@ -124,6 +131,8 @@ pub fn main() -> ExitCode {
         Verb::Workload(arguments) => workload::run(arguments),
         Verb::Machines(arguments) => machines::run(arguments),
         Verb::Shims(arguments) => mpi::run(arguments),
+        Verb::Completions(arguments) => commands::completions(arguments),
+        Verb::Manual(arguments) => commands::manual(arguments),
     };
     match outcome {
         Ok(code) => code,

@@ -18,7 +18,7 @@ use pio_trace::Trace;
 
 use crate::apply::HintArguments;
 use crate::explain;
-use crate::flags::JsonFlag;
+use crate::flags::{HtmlFlag, JsonFlag, SeedFlag};
 use crate::here;
 use crate::json;
 use crate::learned::{self, Asked, Run, find_here, find_named};
@@ -53,9 +53,8 @@ pub(crate) struct Arguments {
     sweep: Vec<Axis>,
     #[command(flatten)]
     outputs: Outputs,
-    /// Seed of what is random in a generated workload or a network
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedFlag,
     /// Sweep: how many processors to use [default: all]
     #[arg(short, long, value_name = "COUNT")]
     jobs: Option<NonZeroUsize>,
@@ -76,9 +75,8 @@ pub(crate) struct Arguments {
     /// error how sure they are
     #[arg(long, value_name = "MACHINE/STRATEGY=TRACE")]
     measured: Vec<Measured>,
-    /// Also write the report of the recorded program, with the predictions, as one HTML file
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    html: HtmlFlag,
     #[command(flatten)]
     json: JsonFlag,
 }
@@ -166,7 +164,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         crate::print(&pio_report::predictions_text(&predictions))?;
     }
     note!("wrote the simulated traces to {}", output.display());
-    if let Some(path) = &arguments.html {
+    if let Some(path) = &arguments.html.html {
         explain::write_html(path, &trace, &explain::explain(&trace)?, &predictions)?;
     }
     Ok(ExitCode::SUCCESS)
@@ -260,7 +258,7 @@ fn check(arguments: &Arguments, names: &[String], hints: &Hints) -> Result<()> {
              --sweep storage.io.count=4,8 tries others"
         );
     }
-    arguments.html.as_deref().map_or(Ok(()), whole_file::check)
+    arguments.html.html.as_deref().map_or(Ok(()), whole_file::check)
 }
 
 /// Predicts at every point of a sweep.
@@ -286,10 +284,10 @@ fn sweep(arguments: Arguments, named: Vec<Option<Asked>>, hints: Hints) -> Resul
         strategies: if arguments.strategy.is_empty() { BY_DEFAULT.to_vec() } else { arguments.strategy },
         hints,
         axes: arguments.sweep,
-        seed: arguments.seed,
+        seed: arguments.seed.seed,
         jobs: arguments.jobs.map_or(processors, NonZeroUsize::get),
     };
-    sweep::run(&request, &arguments.outputs, arguments.html.as_deref(), arguments.json)
+    sweep::run(&request, &arguments.outputs, arguments.html.html.as_deref(), arguments.json)
 }
 
 fn is_traffic(named: &Named) -> bool {
@@ -302,8 +300,8 @@ fn generate(named: &Named, arguments: &Arguments) -> Result<PathBuf> {
     whole_file::check_folder(output)?;
     let path = output.join(format!("{}.pio", named.name));
     let working = Working::new("writing the workload");
-    let workload = named.build(&[], arguments.seed)?;
-    pio_sim::workload::write_trace(&workload, &named.notes(arguments.seed), &path)?;
+    let workload = named.build(&[], arguments.seed.seed)?;
+    pio_sim::workload::write_trace(&workload, &named.notes(arguments.seed.seed), &path)?;
     drop(working);
     note!("wrote {}", path.display());
     Ok(path)

@@ -15,6 +15,7 @@ use pio_report::units;
 use pio_scratch::Scratch;
 use pio_trace::{Layer, Tables};
 
+use crate::flags::MpiccFlag;
 use crate::mpi::{self, Kind, Mpi, Shim};
 use crate::output::note;
 use crate::own_way;
@@ -101,10 +102,8 @@ fn size(text: &str) -> Result<u64> {
 /// What is common to all verbs that run a program.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Job {
-    /// The MPI compiler of the program's MPI [default: that of the MPI library that the program loads, else the launcher's,
-    /// else the first on the PATH]
-    #[arg(long, value_name = "PATH")]
-    pub mpicc: Option<PathBuf>,
+    #[command(flatten)]
+    pub mpicc: MpiccFlag,
     /// Say which MPI was found, and how; and which strategy auto chooses, and why
     #[arg(short, long)]
     pub verbose: bool,
@@ -193,10 +192,10 @@ impl Job {
     /// # Errors
     /// If the program is known to need one, and none that fits is found.
     pub(crate) fn mpi(&self) -> Result<Option<Mpi>> {
-        let ready = if self.mpicc.is_none() { Mpi::ready(&self.command) } else { None };
+        let ready = if self.mpicc.mpicc.is_none() { Mpi::ready(&self.command) } else { None };
         let (mpi, why) = match ready {
             Some((mpi, why)) => (Some(mpi), why),
-            None => match pio_mpi::compiler_for(self.mpicc.as_deref(), &self.command)? {
+            None => match pio_mpi::compiler_for(self.mpicc.mpicc.as_deref(), &self.command)? {
                 Some(Chosen { mpicc, why }) => {
                     let why = format!("MPI compiler {}: {why}", mpicc.display());
                     (Some(Mpi::Compiler(mpicc)), why)
@@ -225,7 +224,7 @@ impl Job {
             Err(error) => return without(error),
         };
         match MpiRecorder::new(&mpi) {
-            Err(error) if self.mpicc.is_none() => without(error),
+            Err(error) if self.mpicc.mpicc.is_none() => without(error),
             built => built.map(Some),
         }
     }

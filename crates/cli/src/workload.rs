@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use pio_sim::Workload;
 use pio_sim::workload::{self, Entry, Parameter};
 
+use crate::flags::SeedFlag;
 use crate::output::note;
 use crate::progress::Working;
 use crate::whole_file;
@@ -50,9 +51,8 @@ struct WriteArguments {
     /// A parameter, as name=value; may be given several times
     #[arg(long = "param", value_name = "NAME=VALUE")]
     parameters: Vec<Setting>,
-    /// Seed of what is random in it
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedFlag,
 }
 
 /// A name and its value, from the command line.
@@ -160,9 +160,9 @@ fn write(arguments: WriteArguments) -> Result<()> {
     }
     whole_file::check(&output)?;
     let named = Named { name, parameters: arguments.parameters };
-    let workload = named.build(&[], arguments.seed)?;
+    let workload = named.build(&[], arguments.seed.seed)?;
     let working = Working::new("writing the trace");
-    workload::write_trace(&workload, &named.notes(arguments.seed), &output)?;
+    workload::write_trace(&workload, &named.notes(arguments.seed.seed), &output)?;
     drop(working);
     note!("wrote {}", output.display());
     Ok(())

@@ -284,7 +284,7 @@ impl Runner<'_> {
             }
         }
         words.extend(
-            self.job.mpicc.iter().flat_map(|mpicc| ["--mpicc".to_owned(), quoted(mpicc.as_os_str())]),
+            self.job.mpicc.mpicc.iter().flat_map(|mpicc| ["--mpicc".to_owned(), quoted(mpicc.as_os_str())]),
         );
         words.extend(["--".to_owned(), self.command()]);
         words.join(" ")

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod advise;
+mod commands;
 mod compare;
 mod darshan;
 mod disk;
