@@ -6,7 +6,7 @@
 mod baseline;
 mod rank;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
@@ -36,19 +36,21 @@ const BY_DEFAULT: [&str; 3] = ["io_time > 110 %", "calls > 110 %", "bytes > 110 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pioscope compare --baseline io.json --save -- ./program      (keeps what later runs are compared with)
+  pioscope compare --baseline io.json --save -- ./program      (to be compared with later)
   pioscope compare --baseline io.json -- ./program
-  pioscope compare -n 20 --baseline io.json --fail-if 'write.time > 105 %' --fail-if 'calls > 100 %' -- ./program
+  pioscope compare -n 20 --baseline io.json --fail-if 'write.time > 105 %' -- ./program
 
-A condition with % holds if the factor between the runs and the baseline (the median of all quotients) says so and a one-sided
-rank test gives a probability of 1 % or less that chance did it. The test is exact. Five runs beside five can give 1/252; ten
-beside ten, the default, find 25 % more I/O time in nearly every case where single runs differ by up to 10 %. Noisier machines need more runs.
-A condition without % is about the median of the runs.
+A condition with % holds if the factor between the runs and the baseline (the median of all
+quotients) says so, and a one-sided rank test gives a probability of 1 % or less that chance did it.
+The test is exact: with 5 runs beside 5, the smallest probability is 1/252. Ten beside ten, the
+default, find 25 % more I/O time in 99 of 100 cases if single runs differ by 10 %; if they differ by
+more, take more. A condition without % is about the median of the runs.
 
-Without --fail-if, the conditions are io_time > 110 %, calls > 110 % and bytes > 110 %: a program that does more I/O is found
-however much the times of a busy machine vary.
+Without --fail-if, the conditions are io_time > 110 %, calls > 110 % and bytes > 110 %: a program
+that does more I/O is found however much the times of a busy machine vary.
 
-The exit code is 3 if a condition holds, 0 if none does, and 1 or 2 after an error; a program that fails is one.")]
+The exit code is 3 if a condition holds, 0 if none does, and 1 or 2 after an error; a program that
+fails is one.")]
 pub(crate) struct Arguments {
     /// How many times to run the command, after a first time that does not count
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = RUNS as i64,
@@ -56,7 +58,7 @@ pub(crate) struct Arguments {
     runs: i64,
     /// The file of the runs to compare with
     #[arg(long, value_name = "FILE")]
-    baseline: std::path::PathBuf,
+    baseline: PathBuf,
     /// Keep these runs as the baseline, in place of what is there, and compare nothing
     #[arg(long, conflicts_with = "conditions")]
     save: bool,
