@@ -14,7 +14,9 @@ fn main() {
     println!("cargo::rerun-if-changed=../trace/src/call.rs");
     println!("cargo::rerun-if-changed=build.rs");
     if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|library| library != "gnu") {
-        fail("Pioscope needs the GNU C library: its recorder is loaded by glibc's loader, and stands for glibc's functions");
+        fail(
+            "Pioscope needs the GNU C library: its recorder is loaded by glibc's loader, and stands for glibc's functions",
+        );
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     if let Err(error) = fs::write(out.join("pio_calls.h"), calls_header()) {

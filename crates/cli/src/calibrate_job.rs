@@ -86,9 +86,9 @@ pub(crate) fn measure(
     // those here: it makes a file of this name.
     let near = matches!(machine.storage, Storage::Shared(_))
         .then(|| env::temp_dir().join(format!("pioscope-calibrate-{}", std::process::id())));
-    let library = launches.first().and_then(|launch| {
-        own_way::note(Library::of_compiler(&launch.mpicc).as_ref(), &launch.words)
-    });
+    let library = launches
+        .first()
+        .and_then(|launch| own_way::note(Library::of_compiler(&launch.mpicc).as_ref(), &launch.words));
     let mut costs = MpiIo { library, ..MpiIo::default() };
     for launch in launches {
         progress(&format!("opening, viewing and closing files under {}", launch.text()));

@@ -38,7 +38,7 @@ pub(crate) fn of_trace(tables: &Tables) -> OwnWay {
     own
 }
 
-/// By a note of [`note`]: all but Open MPI have ROMIO.
+/// By a note of [`note()`]: all but Open MPI have ROMIO.
 fn way_of(library: &str) -> Strategy {
     if library.starts_with(OMPIO) { Strategy::Ompio } else { Strategy::Romio }
 }

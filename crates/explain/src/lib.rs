@@ -43,7 +43,8 @@ pub use comparison::{Both, ComparedCall, Comparison, Place, call_times};
 pub use counted::Counted;
 pub use diff::{Diff, DiffFile, DiffFinding, DiffOperation};
 pub use explanation::{
-    Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, InMpi, IoTime, LayerTable, ProcessStatistics,
+    Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, InMpi, IoTime, LayerTable,
+    ProcessStatistics,
 };
 pub use findings::Finding;
 pub use operations::{OperationTable, OperationView};

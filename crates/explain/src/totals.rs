@@ -8,7 +8,8 @@ use crate::bandwidth::{Covered, Transfer, Transfers};
 use crate::bins::Bins;
 use crate::collectives::MpiIoTime;
 use crate::explanation::{
-    Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, InMpi, IoTime, LayerTable, ProcessStatistics,
+    Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, InMpi, IoTime, LayerTable,
+    ProcessStatistics,
 };
 use crate::notes;
 use crate::operations::{OperationTable, OperationView};

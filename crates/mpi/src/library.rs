@@ -256,7 +256,12 @@ mod tests {
     fn a_launchers_library_is_in_its_own_tree() {
         let tree = tempfile::tempdir().expect("a temporary folder");
         let at = |name: &str| tree.path().join(name);
-        for name in ["bin/mpiexec", "lib/libmpi_abi.so.1", "lib/x86_64-linux-gnu/libmpi.so.40", "lib64/libmpich.so.12"] {
+        for name in [
+            "bin/mpiexec",
+            "lib/libmpi_abi.so.1",
+            "lib/x86_64-linux-gnu/libmpi.so.40",
+            "lib64/libmpich.so.12",
+        ] {
             std::fs::create_dir_all(at(name).parent().expect("it is below the tree")).expect("a folder");
             std::fs::write(at(name), "").expect("a file");
         }

@@ -41,5 +41,7 @@ fn computing_within_calls_is_told_from_sleeping() {
     }
     let last = event(Call::MpiBcast);
     assert!(last.think_ns >= COMPUTED_NS && last.think_ns < COMPUTED_NS * 3 / 2, "{last:?}");
-    assert!(job.events.iter().all(|event| event.layer() != pio_trace::Layer::Posix || event.used_ns.is_none()));
+    assert!(
+        job.events.iter().all(|event| event.layer() != pio_trace::Layer::Posix || event.used_ns.is_none())
+    );
 }
