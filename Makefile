@@ -158,10 +158,11 @@ preflight:
 		--no-build-isolation --dest .venv-mpi4py mpi4py==4.1.2
 	@touch $@
 
-# What the Python module needs of others.
-.venv-python/.ready:
+# What the Python module and its tests need of others. Tests whose package cannot be installed are skipped.
+.venv-python/.ready: python/tests/requirements.txt
 	python3 -m venv .venv-python
-	.venv-python/bin/pip install --quiet --disable-pip-version-check pyarrow
+	.venv-python/bin/pip install --quiet --disable-pip-version-check --requirement $< || while read -r package; do \
+		.venv-python/bin/pip install --quiet --disable-pip-version-check "$$package" || echo "not installed: $$package"; done < $<
 	@touch $@
 
 # The compiler for systems with an old C library, and what packs a wheel.

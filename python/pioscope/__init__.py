@@ -2,7 +2,7 @@
 
     import pioscope
 
-    trace = pioscope.open("run.pio")
+    trace = pioscope.record(["mpiexec", "-n", "8", "./program"], "run.pio")    # or pioscope.open("run.pio")
     trace.events                          # a pyarrow.Table, a row an event
     trace.explain()                       # the report, in a notebook; print() it elsewhere
     trace.predict("sp-argonne", strategy="two-phase").io_time_max_s
@@ -11,9 +11,42 @@ Times are in seconds and sizes in bytes, but for the columns of events that end 
 machine or an argument raises pioscope.Error.
 """
 
+from ._command import CommandError, apply, calibrate, convert, record
+from ._difference import Difference, diff
 from ._explanation import Explanation, Figure
+from ._findings import Finding, Findings
+from ._machine import Machine, machine
 from ._native import Error, machines, strategies
 from ._native import version as __version__
-from ._trace import Prediction, Trace, open
+from ._prediction import Prediction
+from ._sweep import Executor, sweep
+from ._trace import Trace, open
+from ._workload import Workload, workload, workloads
 
-__all__ = ["Error", "Explanation", "Figure", "Prediction", "Trace", "machines", "open", "strategies", "__version__"]
+__all__ = [
+    "CommandError",
+    "Difference",
+    "Error",
+    "Executor",
+    "Explanation",
+    "Figure",
+    "Finding",
+    "Findings",
+    "Machine",
+    "Prediction",
+    "Trace",
+    "Workload",
+    "__version__",
+    "apply",
+    "calibrate",
+    "convert",
+    "diff",
+    "machine",
+    "machines",
+    "open",
+    "record",
+    "strategies",
+    "sweep",
+    "workload",
+    "workloads",
+]

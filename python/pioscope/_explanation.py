@@ -1,114 +1,157 @@
 """What a trace amounts to: tables, figures, the report."""
 
+from __future__ import annotations
+
 import html
+import os
+from typing import TYPE_CHECKING
 
 import pyarrow
 
+from . import _native, _plots
+from ._findings import Findings
+from ._tables import TRAFFIC, table
+from ._words import seconds, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 class Explanation:
-    """Statistics of a trace. A notebook shows the report; print() gives it as text."""
+    """Statistics of a trace. A notebook shows the report; print() gives it as text.
 
-    def __init__(self, native):
+    >>> explanation = pioscope.open("run.pio").explain()
+    >>> explanation
+    <pioscope.Explanation of ...: ... events in ..., ... finding...>
+    >>> "Findings" in str(explanation)
+    True
+    """
+
+    def __init__(self, native: _native.Explanation) -> None:
         self._native = native
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self._native.text()
 
-    def _repr_html_(self):
+    def __repr__(self) -> str:
+        findings = self.findings
+        costliest = f", first {findings[0].kind}" if findings else ""
+        number = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
+        return (f"<pioscope.Explanation of {shortened(self._native.job)!r}: {self._native.event_count:,} events in "
+                f"{seconds(self.duration_s)}, {number}{costliest}>")
+
+    def _repr_html_(self) -> str:
         return _frame(self.html(), 900)
 
-    def html(self):
+    def html(self) -> str:
         """The report as one HTML page that needs nothing else."""
         return self._native.html()
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes that page to a file."""
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.html())
 
     @property
-    def duration_s(self):
+    def duration_s(self) -> float:
         """Duration of the job."""
         return self._native.duration_s
 
     @property
-    def read_bandwidth_bytes_per_s(self):
+    def read_bandwidth_bytes_per_s(self) -> float | None:
         """Bytes that the program read, over the time in which at least one process was reading. None if it read nothing."""
         return self._native.read_bandwidth_bytes_per_s
 
     @property
-    def write_bandwidth_bytes_per_s(self):
+    def write_bandwidth_bytes_per_s(self) -> float | None:
         """The same of writes."""
         return self._native.write_bandwidth_bytes_per_s
 
     @property
-    def figures(self):
+    def figures(self) -> dict[str, Figure]:
         """The report's figures that have something to show, by name: time, rate, sizes, processes."""
-        return {name: Figure(page) for name, page in self._native.figures()}
+        return {name: Figure(name, page) for name, page in self._native.figures()}
 
     @property
-    def findings(self):
-        """What costs time, costliest first: what is wrong, what it costs (lost_s, an estimate; None if unknown), what shows it, what helps."""
-        return _table(self._native.findings(), "title", "lost_s", "evidence", "place", "change", "calls", "bytes", "time_s")
+    def findings(self) -> Findings:
+        """What costs time, costliest first: what is wrong, what it costs (lost_s, an estimate; None if unknown), what
+        shows it, on which files and ranks, what helps, and what that gains on the machines given to explain()."""
+        return Findings(self._native.findings())
 
     @property
-    def gains(self):
+    def gains(self) -> pyarrow.Table:
         """What the findings' changes would gain on the machines given to explain(): time in I/O, mean of the processes, as
         recorded (before_s) and with what was simulated (after_s). Findings whose change no simulation carries out have none."""
-        return _table(self._native.gains(), "title", "machine", "simulated", "before_s", "after_s")
+        return table(self._native.gains(), "title", "machine", "simulated", "before_s", "after_s")
 
     @property
-    def operations(self):
+    def rate(self) -> pyarrow.Table:
+        """Bytes a second that moved in each of up to 256 equal spans of time: what the program asked for, and what reached
+        the files. A call's bytes are spread evenly over its time.
+
+        >>> pioscope.open("run.pio").explain().rate.column_names[:2]
+        ['start_s', 'span_s']
+        """
+        return table(self._native.rate(), "start_s", "span_s", *_RATES)
+
+    @property
+    def operations(self) -> pyarrow.Table:
         """A row for every operation of every layer; physical are those that an upper layer caused."""
-        return _table(self._native.operations(), "layer", "physical", "operation", "calls", "failed", "bytes", "time_s", "longest_s")
+        names = ["layer", "physical", "operation", "calls", "failed", "bytes", "time_s", "longest_s"]
+        return table(self._native.operations(), *names)
 
     @property
-    def mpi_io(self):
+    def mpi_io(self) -> pyarrow.Table:
         """Where the time of MPI-IO calls went, all processes together, a row for every operation: waiting for late ranks
         (late_s), inside the MPI library (library_s), at the files (files_s; None where the trace saw nothing of them: that
         time is in library_s then), and what is not known (unknown_s). The events have it call by call."""
-        return _table(self._native.mpi_io(), "operation", "calls", "late_s", "library_s", "files_s", "unknown_s")
+        return table(self._native.mpi_io(), "operation", "calls", "late_s", "library_s", "files_s", "unknown_s")
 
     @property
-    def files(self):
+    def files(self) -> pyarrow.Table:
         """A row for every file: what the program asked for, and what reached the file system."""
-        return _table(self._native.files(), "path", "size_bytes", "processes", "imbalance", *_TRAFFIC)
+        return table(self._native.files(), "path", "size_bytes", "processes", "imbalance", *TRAFFIC)
 
     @property
-    def processes(self):
+    def processes(self) -> pyarrow.Table:
         """A row for every process by which the job is measured; a rank each, if it has ranks."""
-        return _table(self._native.processes(), "process", "rank", "pid", "program", "host", "lifetime_s", "io_s", "think_s", *_TRAFFIC)
+        names = ["process", "rank", "pid", "program", "host", "lifetime_s", "io_s", "think_s"]
+        return table(self._native.processes(), *names, *TRAFFIC)
+
+    def plot_rate(self, ax: Axes | None = None) -> Axes:
+        """What the program read and wrote over time, bytes a second. Needs matplotlib."""
+        rate = self.rate.to_pydict()
+        ends = [start + span for start, span in zip(rate["start_s"], rate["span_s"], strict=True)]
+        moved = {"read": rate["read_bytes_per_s"], "written": rate["written_bytes_per_s"]}
+        amounts = {name: values for name, values in moved.items() if any(values)}
+        title = f"Data rate of {shortened(self._native.job)}"
+        return _plots.steps(ax, [*rate["start_s"][:1], *ends], amounts, title, ("time, s", "bytes a second"))
+
+    def plot_findings(self, ax: Axes | None = None) -> Axes:
+        """What the findings cost of the run, as bars; those whose cost is not known are left out. Needs matplotlib."""
+        costs = {finding.title: finding.lost_s for finding in self.findings if finding.lost_s is not None}
+        title = f"What costs time, of {seconds(self.duration_s)}"
+        return _plots.bars(ax, costs, title, "estimated cost, s of the run")
 
 
 class Figure:
     """A figure of the report, which a notebook shows."""
 
-    def __init__(self, page):
+    def __init__(self, name: str, page: str) -> None:
+        self.name = name
         self.html = page
 
-    def _repr_html_(self):
+    def __repr__(self) -> str:
+        return f"<pioscope.Figure {self.name}>"
+
+    def _repr_html_(self) -> str:
         return _frame(self.html, 460)
 
 
-_TEXTS = {"title", "evidence", "place", "change", "machine", "simulated", "layer", "operation", "path", "host", "program"}
-_TRAFFIC = [f"{level}{name}" for level in ("", "file_system_") for name in
-            ("read_calls", "read_bytes", "read_s", "written_calls", "written_bytes", "written_s", "opens")]
+_RATES = [f"{level}{name}_bytes_per_s" for level in ("", "file_system_") for name in ("read", "written")]
 
 
-def _type(name):
-    if name in _TEXTS:
-        return pyarrow.string()
-    if name == "physical":
-        return pyarrow.bool_()
-    return pyarrow.float64() if name == "imbalance" or name.endswith("_s") else pyarrow.uint64()
-
-
-def _table(rows, *names):
-    """The same columns, whatever was found."""
-    return pyarrow.Table.from_pylist(rows, schema=pyarrow.schema([(name, _type(name)) for name in names]))
-
-
-def _frame(page, height):
+def _frame(page: str, height: int) -> str:
     """A page within a page: so that neither changes how the other looks."""
     page = html.escape(page, quote=True)
     return f'<iframe srcdoc="{page}" style="width: 100%; height: {height}px; border: 0"></iframe>'

@@ -1,122 +1,206 @@
-"""Traces and predictions."""
+"""Traces."""
 
-import dataclasses
+from __future__ import annotations
+
 import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import pyarrow
 
 from . import _native
 from ._explanation import Explanation
+from ._machine import Machine, found
+from ._prediction import Hints, Prediction
+from ._words import html_of_pairs, seconds, shortened
+from ._workload import Workload, of_trace
 
 
-def open(path):
-    """Opens a trace, or a log of Darshan, strace, fio or blktrace, a folder of Recorder, or a table of calls (CSV)."""
+def open(path: str | os.PathLike[str]) -> Trace:
+    """Opens a trace, or a log of Darshan, strace, fio or blktrace, a folder of Recorder, or a table of calls (CSV).
+
+    >>> trace = pioscope.open("run.pio")
+    >>> trace.events.num_rows == len(trace)
+    True
+    >>> pioscope.open("nowhere.pio")
+    Traceback (most recent call last):
+    ...
+    pioscope.Error: nowhere.pio: ...
+    """
     return Trace(path)
 
 
 class Trace:
-    """A recorded program. Can be sent to another process, which opens the file again."""
+    """A recorded program. Can be sent to another process, which opens the file again.
 
-    def __init__(self, path):
+    >>> pioscope.open("run.pio")
+    <pioscope.Trace 'run.pio': ... events in ... of ...>
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self._native = _native.Trace(self.path)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[object, ...]:
         return Trace, (self.path,)
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Number of events."""
         return self._native.event_count
 
-    def __repr__(self):
-        return f"<pioscope.Trace {self.path!r}: {len(self):,} events in {self.duration_s:.3f} s of {self.job!r}>"
+    def __repr__(self) -> str:
+        job = shortened(self.job)
+        return f"<pioscope.Trace {self.path!r}: {len(self):,} events in {seconds(self.duration_s)} of {job!r}>"
+
+    def _repr_html_(self) -> str:
+        return html_of_pairs(self.path, [
+            ("job", self.job),
+            ("events", f"{len(self):,}"),
+            ("duration", seconds(self.duration_s)),
+            ("damage", self.damage),
+        ])
 
     @property
-    def job(self):
+    def job(self) -> str:
         """Name of the job: its command."""
         return self._native.job
 
     @property
-    def notes(self):
+    def notes(self) -> dict[str, str]:
         """What the trace says of itself, as a dictionary."""
         return dict(self._native.notes)
 
     @property
-    def duration_s(self):
+    def duration_s(self) -> float:
         """From the start of the job to the end of its last call."""
         return self._native.duration_s
 
     @property
-    def damage(self):
+    def damage(self) -> str | None:
         """Where the trace stops being readable, in words; None if it is whole."""
         return self._native.damage
 
     @property
-    def events(self):
+    def events(self) -> pyarrow.Table:
         """All events as a pyarrow.Table, in order of their start. Needs about 185 bytes of memory an event.
 
         Of collective calls of MPI-IO, late_ns, library_ns and files_ns say where this rank's elapsed_ns went: waiting for
         ranks that came later, inside the MPI library, at the files. They are null for all other calls, and where the trace
-        does not tell (files_ns alone: where it saw nothing of the files, whose time is then in library_ns)."""
+        does not tell (files_ns alone: where it saw nothing of the files, whose time is then in library_ns).
+
+        >>> import pyarrow.compute as pc
+        >>> events = pioscope.open("run.pio").events
+        >>> events.filter(pc.equal(events["op"], "write")).num_rows > 0
+        True
+        """
         return pyarrow.Table.from_batches(self.batches(), schema=_schema()).unify_dictionaries()
 
-    def batches(self):
-        """The same, batch by batch (pyarrow.RecordBatch), in memory that does not grow with the trace."""
+    def batches(self) -> Iterator[pyarrow.RecordBatch]:
+        """The same, batch by batch (pyarrow.RecordBatch), in memory that does not grow with the trace.
+
+        >>> trace = pioscope.open("run.pio")
+        >>> sum(batch.num_rows for batch in trace.batches()) == len(trace)
+        True
+        """
         schema = _schema()
         for index in range(self._native.batch_count):
             rows, columns = self._native.batch(index)
             yield pyarrow.RecordBatch.from_arrays([_array(rows, *column) for column in columns], schema=schema)
 
-    def __arrow_c_stream__(self, requested_schema=None):
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The same for any library that takes streams of Arrow (its PyCapsule protocol): polars.DataFrame(trace)."""
         reader = pyarrow.RecordBatchReader.from_batches(_schema(), self.batches())
         return reader.__arrow_c_stream__(requested_schema)
 
-    def explain(self, machines=()):
+    def to_parquet(
+        self, folder: str | os.PathLike[str], partition_by: str | Sequence[str] = (), rows_per_file: int = 1 << 22
+    ) -> None:
+        """Writes the events as Parquet files of at most so many rows into a new folder. It gets a folder COLUMN=VALUE for
+        every value of the columns of partition_by, as DuckDB, dask, Spark and Polars read them.
+
+        Needs memory for some 65,000 rows of each partition, however long the trace is.
+
+        >>> pioscope.open("run.pio").to_parquet("events", partition_by=["layer", "rank"])
+        >>> sorted(os.listdir("events"))[0]
+        'layer=mpi-io'
+        """
+        import pyarrow.dataset
+
+        partition_by = [partition_by] if isinstance(partition_by, str) else list(partition_by)
+        schema = _plain_schema().with_metadata(self._metadata())
+        for name in partition_by:
+            if name not in schema.names:
+                raise _native.Error(f"partition_by: no column {name!r}: expected some of {', '.join(schema.names)}")
+        if os.path.isdir(folder) and os.listdir(folder):
+            raise _native.Error(f"{os.fspath(folder)}: is not empty: expected a new folder")
+        plain = (batch.cast(_plain_schema()) for batch in self.batches())
+        partitions = pyarrow.schema([schema.field(name) for name in partition_by])
+        pyarrow.dataset.write_dataset(
+            pyarrow.RecordBatchReader.from_batches(schema, plain),
+            folder,
+            format="parquet",
+            file_options=pyarrow.dataset.ParquetFileFormat().make_write_options(compression="zstd"),
+            partitioning=pyarrow.dataset.partitioning(partitions, flavor="hive"),
+            # A job may have more ranks than a process may have open files.
+            max_partitions=1 << 20,
+            max_open_files=256,
+            max_rows_per_file=rows_per_file,
+            min_rows_per_group=min(_ROWS_PER_GROUP, rows_per_file),
+            max_rows_per_group=min(16 * _ROWS_PER_GROUP, rows_per_file),
+        )
+
+    def explain(self, machines: Iterable[Machine | str | os.PathLike[str]] = ()) -> Explanation:
         """Statistics of the trace, and the report.
 
-        machines are names of pioscope.machines(), or files: what the findings' changes would gain there is predicted.
+        machines are names of machines(), files, or Machines: what the findings' changes would gain there is predicted.
+
+        >>> explanation = pioscope.open("run.pio").explain(["sp-argonne"])
+        >>> explanation.operations.num_rows > 0
+        True
         """
-        return Explanation(self._native.explain([os.fspath(machine) for machine in machines]))
+        return Explanation(self._native.explain([found(machine, self._native)._native for machine in machines]))
 
-    def predict(self, machine, strategy="two-phase", hints=None, cpu_speed=1.0, ranks_per_node=None):
-        """How long the program takes on a machine (a name of pioscope.machines(), or a file).
+    def workload(self) -> Workload:
+        """The calls that the program made, ready to be predicted on any machine: many cases at once, or one by one."""
+        return of_trace(self.path, self._native)
 
-        hints is a dictionary as MPI_Info has them: {"cb_nodes": 4}. cpu_speed is how many times faster the program
-        computes there than where it was recorded. Other threads can run meanwhile: to predict many cases at once, map
-        this over an executor of concurrent.futures.
+    def predict(
+        self,
+        machine: Machine | str | os.PathLike[str],
+        strategy: str = "two-phase",
+        hints: Hints | None = None,
+        cpu_speed: float = 1.0,
+        ranks_per_node: int | None = None,
+    ) -> Prediction:
+        """How long the program takes on a machine: as Workload.predict() says.
+
+        >>> pioscope.open("run.pio").predict("sp-argonne", hints={"cb_nodes": 2}).hints
+        'cb_nodes=2'
         """
-        words = ",".join(f"{key}={value}" for key, value in (hints or {}).items())
-        return Prediction(**self._native.predict(os.fspath(machine), strategy, words, cpu_speed, ranks_per_node))
+        return self.workload().predict(machine, strategy, hints, cpu_speed, ranks_per_node)
+
+    def _metadata(self) -> dict[str, str]:
+        """As the command's Parquet files have it."""
+        return {"pioscope.job": self.job, **{f"pioscope.note.{name}": value for name, value in self.notes.items()}}
 
 
-@dataclasses.dataclass(frozen=True)
-class Prediction:
-    """How long a program's I/O takes on a machine under a strategy. I/O time is that in calls of the program."""
-
-    workload: str
-    machine: str
-    strategy: str
-    hints: str
-    ranks: int
-    makespan_s: float
-    io_time_mean_s: float
-    io_time_max_s: float
-    bytes_read: int
-    bytes_written: int
-    bandwidth_bytes_per_s: float
-    time_by_operation_s: dict
-
-
+# Those of a block of a trace.
+_ROWS_PER_GROUP = 1 << 16
 _TEXT = pyarrow.dictionary(pyarrow.uint32(), pyarrow.string())
 _TYPES = {"text": _TEXT, "uint64": pyarrow.uint64(), "int64": pyarrow.int64(), "bool": pyarrow.bool_()}
 
 
-def _schema():
+def _schema() -> pyarrow.Schema:
     return pyarrow.schema([(name, _TYPES[kind]) for name, kind in _native.columns()])
 
 
-def _array(rows, _name, kind, valid, values, names):
+def _plain_schema() -> pyarrow.Schema:
+    """The same with texts that stand for themselves: every file of a folder would have dictionaries of its own."""
+    plain = {**_TYPES, "text": pyarrow.string()}
+    return pyarrow.schema([(name, plain[kind]) for name, kind in _native.columns()])
+
+
+def _array(rows: int, _name: str, kind: str, valid: bytes | None, values: bytes, names: list[str] | None) -> Any:
     buffers = [valid and pyarrow.py_buffer(valid), pyarrow.py_buffer(values)]
     if kind != "text":
         return pyarrow.Array.from_buffers(_TYPES[kind], rows, buffers)

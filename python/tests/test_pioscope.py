@@ -2,8 +2,6 @@
 
 import concurrent.futures
 import copy
-import os
-import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -13,12 +11,7 @@ import pyarrow.compute as compute
 import pyarrow.parquet as parquet
 
 import pioscope
-
-COMMAND = os.environ.get("PIOSCOPE", "pioscope")
-
-
-def run(*words):
-    subprocess.run([COMMAND, *map(str, words)], check=True, capture_output=True)
+from support import run
 
 
 class Module(unittest.TestCase):

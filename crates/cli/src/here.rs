@@ -103,6 +103,22 @@ impl Here {
     }
 }
 
+/// The place of a folder, as it was calibrated.
+///
+/// # Errors
+/// If it was not calibrated, says how to; or if the description cannot be read.
+pub fn machine_of_folder(folder: &Path) -> Result<Machine> {
+    Here::of_folder(folder)?.load()
+}
+
+/// The place where a recorded program's files are, as it was calibrated.
+///
+/// # Errors
+/// As [`machine_of_folder()`].
+pub fn machine_of_trace(trace: &Trace) -> Result<Machine> {
+    Here::of_trace(Some(trace))?.load()
+}
+
 /// The descriptions that are kept of this host, by name.
 pub(crate) fn kept() -> Vec<PathBuf> {
     let entries = folder_of_host().and_then(|folder| Ok(fs::read_dir(folder)?));

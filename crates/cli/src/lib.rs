@@ -46,6 +46,7 @@ use std::process::ExitCode;
 use clap::{FromArgMatches, Parser, Subcommand};
 
 pub use gain::predict_gains;
+pub use here::{machine_of_folder, machine_of_trace};
 use output::print;
 
 /// Where does my I/O time go, and what would fix it?

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pio_explain::findings::{Finding, Gain, Kind};
 use pio_explain::{Counted, Traffic};
 use pio_machine::Machine;
 use pio_report::{figure_pages, findings_in_words};
@@ -21,16 +22,14 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// `machines` are names or files: what the findings' changes would gain there.
+    /// With what the findings' changes would gain on `machines`.
     pub fn of(
         trace: Arc<Trace>,
         counted: Option<Arc<Counted>>,
-        machines: &[String],
+        machines: &[Machine],
     ) -> PyResult<Explanation> {
-        let machines = machines.iter().map(|name| Machine::find(name)).collect::<Result<Vec<_>, _>>();
-        let machines = machines.map_err(error)?;
         let mut found = pio_explain::Explanation::of_trace(&trace, &mut |_| ()).map_err(error)?;
-        pio_cli::predict_gains(&trace, &mut found, &machines).map_err(error)?;
+        pio_cli::predict_gains(&trace, &mut found, machines).map_err(error)?;
         counted.iter().for_each(|counted| found.add_counters(counted));
         Ok(Explanation { trace, found, counted })
     }
@@ -71,6 +70,18 @@ impl Explanation {
         self.found.duration_s()
     }
 
+    /// Name of the job: its command.
+    #[getter]
+    fn job(&self) -> &str {
+        &self.found.job
+    }
+
+    /// Number of events.
+    #[getter]
+    fn event_count(&self) -> u64 {
+        self.found.events
+    }
+
     /// Bytes that the program read, over the time in which any process did; none without.
     #[getter]
     fn read_bandwidth_bytes_per_s(&self) -> Option<f64> {
@@ -88,8 +99,13 @@ impl Explanation {
         let told = findings_in_words(&self.found);
         let rows = self.found.findings.iter().zip(told).map(|(finding, told)| {
             let row = PyDict::new(py);
+            row.set_item("kind", kind_name(finding.kind))?;
             row.set_item("title", told.title)?;
             row.set_item("lost_s", finding.lost_ns.map(|lost_ns| lost_ns / 1e9))?;
+            row.set_item("gain_s", most_gained_s(finding))?;
+            row.set_item("files", self.files_of(finding))?;
+            row.set_item("ranks", self.ranks_of(finding))?;
+            row.set_item("processes", finding.process_count)?;
             row.set_item("evidence", told.evidence)?;
             row.set_item("place", told.place)?;
             row.set_item("change", told.change)?;
@@ -117,6 +133,28 @@ impl Explanation {
             }
         }
         Ok(rows)
+    }
+
+    /// Bytes a second that moved in each of a number of equal spans of time: a row a span.
+    fn rate<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let rate = &self.found.rate;
+        let bin_s = rate.bin_ns as f64 / 1e9;
+        let columns = [
+            ("read_bytes_per_s", &rate.program_read),
+            ("written_bytes_per_s", &rate.program_write),
+            ("file_system_read_bytes_per_s", &rate.file_system_read),
+            ("file_system_written_bytes_per_s", &rate.file_system_write),
+        ];
+        let rows = (0..rate.program_read.len()).map(|index| {
+            let row = PyDict::new(py);
+            row.set_item("start_s", index as f64 * bin_s)?;
+            row.set_item("span_s", bin_s)?;
+            for (name, bytes) in columns {
+                row.set_item(name, bytes.get(index).map(|bytes| bytes / bin_s))?;
+            }
+            Ok(row)
+        });
+        rows.collect()
     }
 
     /// A row for every operation of every layer.
@@ -190,6 +228,43 @@ impl Explanation {
         });
         rows.collect()
     }
+}
+
+impl Explanation {
+    /// Those that took most first.
+    fn files_of(&self, finding: &Finding) -> Vec<&str> {
+        finding.files.iter().filter_map(|file| self.found.path(file.id)).collect()
+    }
+
+    /// The same of ranks; empty for processes that have none.
+    fn ranks_of(&self, finding: &Finding) -> Vec<u32> {
+        let rank = |id| self.found.processes.iter().find(|process| process.process == id)?.rank;
+        finding.processes.iter().filter_map(|process| rank(process.id)).collect()
+    }
+}
+
+/// What a finding's change gains on the machine where it gains most, mean of the processes; none if nothing was predicted.
+fn most_gained_s(finding: &Finding) -> Option<f64> {
+    let gained = |gain: &Gain| gain.before_s - gain.after_s;
+    finding.gains.iter().map(gained).reduce(f64::max)
+}
+
+/// The name of a kind of finding: `many-small-files`.
+fn kind_name(kind: Kind) -> String {
+    let mut name = String::new();
+    for letter in format!("{kind:?}").chars() {
+        if letter.is_uppercase() && !name.is_empty() {
+            name.push('-');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
+
+/// Two explanations beside each other, as the command prints them.
+#[pyfunction]
+pub(crate) fn diff_text(py: Python<'_>, before: &Explanation, after: &Explanation) -> String {
+    py.detach(|| pio_report::diff_text(&before.found, &after.found))
 }
 
 fn add_traffic(row: &Bound<'_, PyDict>, prefix: &str, traffic: &Traffic) -> PyResult<()> {

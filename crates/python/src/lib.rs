@@ -4,8 +4,10 @@
 
 mod columns;
 mod explanation;
+mod machine;
 mod prediction;
 mod trace;
+mod workload;
 
 use pyo3::prelude::*;
 
@@ -45,8 +47,12 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("version", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<trace::Trace>()?;
     module.add_class::<explanation::Explanation>()?;
+    module.add_class::<machine::Machine>()?;
+    module.add_class::<workload::Workload>()?;
     module.add_function(wrap_pyfunction!(columns_of_events, module)?)?;
+    module.add_function(wrap_pyfunction!(explanation::diff_text, module)?)?;
     module.add_function(wrap_pyfunction!(machines, module)?)?;
     module.add_function(wrap_pyfunction!(strategies, module)?)?;
+    module.add_function(wrap_pyfunction!(workload::workloads, module)?)?;
     Ok(())
 }

@@ -3,24 +3,21 @@
 use pio_machine::Machine;
 use pio_plan::{Hints, Strategy};
 use pio_sim::{Options, Prediction, Workload, simulate};
-use pio_trace::Trace;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error;
 
 pub(crate) fn predict(
-    trace: &Trace,
-    machine: &str,
+    workload: &Workload,
+    machine: &Machine,
     strategy: &str,
     hints: &str,
     options: &Options,
 ) -> PyResult<Prediction> {
-    let machine = Machine::find(machine).map_err(error)?;
     let strategy = Strategy::to_predict(strategy).map_err(|message| error(anyhow::Error::msg(message)))?;
     let hints = Hints::parse(hints).map_err(error)?;
-    let workload = Workload::from_trace(trace).map_err(error)?;
-    simulate(&machine, &workload, strategy, &hints, options, None, &mut |_| ()).map_err(error)
+    simulate(machine, workload, strategy, &hints, options, None, &mut |_| ()).map_err(error)
 }
 
 /// Times in seconds, sizes in bytes.
@@ -42,5 +39,10 @@ pub(crate) fn to_python<'py>(py: Python<'py>, found: &Prediction) -> PyResult<Bo
         times.set_item(total.op.name(), total.time.seconds())?;
     }
     row.set_item("time_by_operation_s", times)?;
+    let parts = PyDict::new(py);
+    for (part, seconds) in found.breakdown() {
+        parts.set_item(part, seconds)?;
+    }
+    row.set_item("breakdown_s", parts)?;
     Ok(row)
 }

@@ -13,7 +13,8 @@ use pyo3::types::PyBytes;
 
 use crate::columns::{self, Column};
 use crate::explanation::Explanation;
-use crate::prediction;
+use crate::machine::Machine;
+use crate::workload::Workload;
 
 /// A trace that is open. It never changes, and may be used from several threads.
 #[pyclass(frozen)]
@@ -26,6 +27,10 @@ pub struct Trace {
 }
 
 impl Trace {
+    pub(crate) fn opened(&self) -> &pio_trace::Trace {
+        &self.trace
+    }
+
     fn splits(&self) -> Result<&Splits, TraceError> {
         if let Some(known) = self.splits.get() {
             return Ok(known);
@@ -97,25 +102,18 @@ impl Trace {
         Ok((count, columns.into_iter().map(|column| to_python(py, column)).collect()))
     }
 
-    /// The explanation, with what the findings' changes would gain on these machines (names or files).
-    fn explain(&self, py: Python<'_>, machines: Vec<String>) -> PyResult<Explanation> {
-        py.detach(|| Explanation::of(self.trace.clone(), self.counted.clone(), &machines))
+    /// The explanation, with what the findings' changes would gain on these machines.
+    fn explain(&self, py: Python<'_>, machines: Vec<Py<Machine>>) -> PyResult<Explanation> {
+        py.detach(|| {
+            let machines: Vec<_> =
+                machines.iter().map(|machine| machine.get().described.as_ref().clone()).collect();
+            Explanation::of(self.trace.clone(), self.counted.clone(), &machines)
+        })
     }
 
-    /// The prediction for a machine (a name or a file), as keys and values.
-    #[pyo3(signature = (machine, strategy, hints, cpu_speed, ranks_per_node))]
-    fn predict<'py>(
-        &self,
-        py: Python<'py>,
-        machine: &str,
-        strategy: &str,
-        hints: &str,
-        cpu_speed: f64,
-        ranks_per_node: Option<u32>,
-    ) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
-        let options = pio_sim::Options { cpu_speed, ranks_per_node };
-        let found = py.detach(|| prediction::predict(&self.trace, machine, strategy, hints, &options))?;
-        prediction::to_python(py, &found)
+    /// The calls that the program made, ready to be carried out elsewhere.
+    fn workload(&self, py: Python<'_>) -> PyResult<Workload> {
+        py.detach(|| pio_sim::Workload::from_trace(&self.trace)).map(Workload::of).map_err(crate::error)
     }
 }
 

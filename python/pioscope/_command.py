@@ -1,0 +1,175 @@
+"""What only the command can do: run programs, and measure machines."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, TypeAlias, overload
+
+from . import _native
+from ._machine import Machine, machine
+from ._prediction import Hints, hints_text
+from ._trace import Trace
+
+Words: TypeAlias = "Sequence[str | os.PathLike[str]]"
+
+# Of what a program that failed says at its end.
+_LINES_KEPT = 20
+
+
+class CommandError(_native.Error):
+    """The command `pioscope`, or the program that it ran, has failed. Its last words are the message."""
+
+    __module__ = "pioscope"
+
+    def __init__(self, message: str, returncode: int | None = None) -> None:
+        super().__init__(message)
+        self.returncode = returncode
+        """The exit code; None if the command could not be started."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return CommandError, (str(self), self.returncode)
+
+
+def record(command: Words, output: str | os.PathLike[str], options: Sequence[str] = (), check: bool = True) -> Trace:
+    """Runs a program, unmodified, and records every I/O call that it makes into the trace `output`.
+
+    options are those of `pioscope record`: ["--path", "/data/*"]. A program that fails raises CommandError, as
+    subprocess.run() does; with check=False its trace is opened all the same.
+
+    >>> trace = pioscope.record(["dd", "if=/dev/zero", "of=zeros", "bs=4096", "count=8", "status=none"], "dd.pio")
+    >>> trace.job
+    'dd if=/dev/zero of=zeros bs=4096 count=8 status=none'
+    """
+    _run("record", ["--output", output, *options, "--", *_words(command)], check)
+    return Trace(output)
+
+
+@overload
+def apply(
+    strategy: str, command: Words, hints: Hints | None = None, *, record: None = None,
+    machine: str | os.PathLike[str] | None = None, store: str | os.PathLike[str] | None = None,
+    options: Sequence[str] = (), check: bool = True,
+) -> None: ...
+
+
+@overload
+def apply(
+    strategy: str, command: Words, hints: Hints | None = None, *, record: str | os.PathLike[str],
+    machine: str | os.PathLike[str] | None = None, store: str | os.PathLike[str] | None = None,
+    options: Sequence[str] = (), check: bool = True,
+) -> Trace: ...
+
+
+def apply(
+    strategy: str, command: Words, hints: Hints | None = None, *, record: str | os.PathLike[str] | None = None,
+    machine: str | os.PathLike[str] | None = None, store: str | os.PathLike[str] | None = None,
+    options: Sequence[str] = (), check: bool = True,
+) -> Trace | None:
+    """Runs an MPI program, unmodified, with its MPI-IO carried out under a strategy: on its files, or on the I/O servers
+    that the file `store` describes. With `record`, also records it, and opens that trace.
+
+    machine is a file that tells the strategy auto what I/O costs; options are further ones of `pioscope apply`.
+    """
+    named = {"--hints": hints_text(hints) or None, "--record": record, "--machine": machine, "--store": store}
+    given = [word for name, value in named.items() if value is not None for word in (name, value)]
+    _run("apply", ["--strategy", strategy, *given, *options, "--", *_words(command)], check)
+    return None if record is None else Trace(record)
+
+
+def convert(path: str | os.PathLike[str], output: str | os.PathLike[str], options: Sequence[str] = ()) -> Path:
+    """Writes a trace as Parquet, as JSON for Chrome and Perfetto, or for fio (.parquet, .json, .iolog); or another tool's log
+    as a trace (.pio). Trace.to_parquet() writes large traces as many files.
+
+    >>> pioscope.convert("run.pio", "run.parquet").name
+    'run.parquet'
+    >>> pioscope.convert("nowhere.pio", "run.parquet")
+    Traceback (most recent call last):
+    ...
+    pioscope.CommandError: nowhere.pio: ...
+    """
+    _run("convert", [path, "--output", output, *options])
+    return Path(output)
+
+
+def calibrate(
+    folder: str | os.PathLike[str] = ".", output: str | os.PathLike[str] | None = None, launcher: Words = (),
+    options: Sequence[str] = (),
+) -> Machine:
+    """Measures this machine, with the file system of a folder. Without `output` the description is kept, and predict()
+    finds it by the name "here".
+
+    launcher is how your jobs are started, without a program: ["mpiexec", "-n", "16"]. options are further ones of `pioscope
+    machines calibrate`. Takes some minutes.
+    """
+    given = ["--folder", folder, *([] if output is None else ["--output", output]), *options]
+    _run("machines", ["calibrate", *given, *(["--", *_words(launcher)] if launcher else [])])
+    if output is not None:
+        return machine(Path(output))
+    return Machine(_native.Machine.of_folder(folder))
+
+
+def command_path() -> str:
+    """The command: what the variable PIOSCOPE names; else that beside this module; else that on the PATH."""
+    named = os.environ.get("PIOSCOPE")
+    if named:
+        return named
+    # pip puts it into ENVIRONMENT/bin, and this module into ENVIRONMENT/lib/pythonX.Y/site-packages; with --target, both
+    # into one folder.
+    packages = Path(__file__).resolve().parent.parent
+    for folder in (packages, *packages.parents[:3]):
+        command = folder / "bin" / "pioscope"
+        if os.access(command, os.X_OK):
+            return str(command)
+    found = shutil.which("pioscope")
+    if found is None:
+        raise CommandError(
+            "the command pioscope is not installed: expected it beside the module, on the PATH, or where the variable "
+            "PIOSCOPE says"
+        )
+    return found
+
+
+def _words(command: Words) -> list[str | os.PathLike[str]]:
+    if isinstance(command, str):
+        raise TypeError(f"expected a list of words, such as ['mpiexec', '-n', '8', './program'], not the text {command!r}")
+    return list(command)
+
+
+def _run(verb: str, words: Words, check: bool = True) -> None:
+    """Runs the command. What it and its program say on standard error is passed on line by line: a notebook shows it."""
+    command = command_path()
+    try:
+        process = subprocess.Popen([command, verb, *(os.fspath(word) for word in words)], stderr=subprocess.PIPE)
+    except OSError as error:
+        raise CommandError(f"{command}: cannot be started: {error.strerror}") from error
+    assert process.stderr is not None
+    last: deque[str] = deque(maxlen=_LINES_KEPT)
+    reader = threading.Thread(target=_pass_on, args=(process.stderr, last), daemon=True)
+    reader.start()
+    try:
+        process.wait()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    # A process that the program left behind may keep its standard error open for as long as it likes.
+    reader.join(timeout=5)
+    if process.returncode != 0 and check:
+        said = "\n".join(line.removeprefix("pioscope: ") for line in last).strip()
+        raise CommandError(said or f"pioscope {verb} ended with exit code {process.returncode}", process.returncode)
+
+
+def _pass_on(lines: IO[bytes], last: deque[str]) -> None:
+    with lines:
+        for line in lines:
+            text = line.decode(errors="replace")
+            last.append(text.rstrip("\n"))
+            sys.stderr.write(text)
+            sys.stderr.flush()
