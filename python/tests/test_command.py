@@ -115,10 +115,16 @@ class Command(InFolder):
     def test_a_machine_is_measured_as_told(self):
         # Measuring takes minutes and is tested elsewhere: here a script writes down what it was asked for.
         script = self.folder / "measure"
-        script.write_text('#!/bin/sh\necho "$@" > asked\ncp described.toml "$6"\n')
+        script.write_text('#!/bin/sh\necho "$@" > asked\ncp described.toml "${6:-/dev/null}"\n')
         script.chmod(0o755)
         pioscope.machine("sp-argonne").save("described.toml")
         with mock.patch.dict(os.environ, PIOSCOPE=str(script)):
             machine = pioscope.calibrate(folder="/tmp", output="measured", launcher=["mpiexec", "-n", "4"])
-        self.assertEqual(Path("asked").read_text(), "machines calibrate --folder /tmp --output measured -- mpiexec -n 4\n")
-        self.assertEqual(machine, pioscope.machine("sp-argonne"))
+            asked = Path("asked").read_text()
+            self.assertEqual(asked, "machines calibrate --folder /tmp --output measured -- mpiexec -n 4\n")
+            self.assertEqual(machine, pioscope.machine("sp-argonne"))
+            # What is kept, the script does not write.
+            with mock.patch.dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache")):
+                with self.assertRaisesRegex(pioscope.Error, f"not calibrated: .* --folder {self.folder}"):
+                    pioscope.calibrate(folder=self.folder)
+        self.assertEqual(Path("asked").read_text(), f"machines calibrate --folder {self.folder}\n")
