@@ -123,7 +123,7 @@ wheel: preflight .venv-wheel/.ready ## the wheel for other machines, in dist: in
 
 # Not one of `make test`: it compiles everything once more, as it is shipped.
 test-wheel: wheel ## that wheel in clean Debians, without a compiler and a network
-	python3 tools/check_wheel.py
+	.venv-wheel/bin/python tools/check_wheel.py
 
 test-packaging: .venv-packaging/.ready ## the recipes of packaging/, read by the tools that they are for
 	.venv-packaging/bin/python tools/check_packaging.py

