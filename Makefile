@@ -32,7 +32,7 @@ test-rust: build
 # The extension is put where the package looks for it: building a wheel would compile everything once more.
 test-python: build .venv-python/.ready ## the Python module
 	cp target/debug/lib_native.so python/pioscope/_native.abi3.so
-	PIOSCOPE=target/debug/pioscope PYTHONPATH=python .venv-python/bin/python -m unittest discover --start-directory python/tests
+	PIOSCOPE=$(CURDIR)/target/debug/pioscope PYTHONPATH=$(CURDIR)/python .venv-python/bin/python -m unittest discover --start-directory python/tests
 
 test-report: build ## the HTML report in headless Chromium, if there is one
 	python3 tools/check_report.py
