@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(table.fitted(None), table.rows);
         assert_eq!(table.fitted(Some(200)), table.rows);
         let fitted = table.fitted(Some(60));
-        assert_eq!(fitted[0], ["/scra…field.0001", "123456789012345678", "a text of more …"]);
+        assert_eq!(fitted[0], ["/scra…s/field.0001", "123456789012345678", "a text of more wo…"]);
         // Numbers stay, and what is left of text can be read.
         let least = table.fitted(Some(10));
         assert_eq!(least[0], ["/sc…eld.0001", "123456789012345678", "a text of m…"]);
