@@ -13,6 +13,7 @@ pub(crate) mod store;
 use std::path::Path;
 
 use anyhow::Result;
+use pio_explain::Explanation;
 use serde::Serialize;
 
 /// Prints an object, and nothing else, on standard output.
@@ -28,4 +29,29 @@ fn path(path: &Path) -> String {
 /// Nanoseconds as seconds.
 fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
+}
+
+/// What a program asked to be read and written.
+#[derive(Serialize)]
+struct Moved {
+    read_calls: u64,
+    read_bytes: u64,
+    read_bandwidth_bytes_per_s: Option<f64>,
+    write_calls: u64,
+    write_bytes: u64,
+    write_bandwidth_bytes_per_s: Option<f64>,
+}
+
+impl Moved {
+    fn of(found: &Explanation) -> Moved {
+        let (read, write) = (&found.workload.read, &found.workload.write);
+        Moved {
+            read_calls: read.count,
+            read_bytes: read.bytes,
+            read_bandwidth_bytes_per_s: found.transfers.read.bandwidth_bytes_per_s(),
+            write_calls: write.count,
+            write_bytes: write.bytes,
+            write_bandwidth_bytes_per_s: found.transfers.write.bandwidth_bytes_per_s(),
+        }
+    }
 }

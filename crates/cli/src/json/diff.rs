@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::condition::Checked;
 
 use super::explain::kind_name;
-use super::path;
+use super::{Moved, path};
 
 /// Two runs side by side.
 #[derive(Serialize)]
@@ -32,12 +32,8 @@ struct Run<'e> {
     file_count: u64,
     run_time_s: f64,
     io_time_s: f64,
-    read_calls: u64,
-    read_bytes: u64,
-    read_bandwidth_bytes_per_s: Option<f64>,
-    write_calls: u64,
-    write_bytes: u64,
-    write_bandwidth_bytes_per_s: Option<f64>,
+    #[serde(flatten)]
+    moved: Moved,
 }
 
 /// The calls of a kind, of one layer.
@@ -102,7 +98,6 @@ impl<'e> Compared<'e> {
 }
 
 fn run<'e>((trace, found): (&Path, &'e Explanation)) -> Run<'e> {
-    let (read, write) = (&found.workload.read, &found.workload.write);
     Run {
         trace: path(trace),
         job: &found.job,
@@ -111,12 +106,7 @@ fn run<'e>((trace, found): (&Path, &'e Explanation)) -> Run<'e> {
         file_count: found.workload.files,
         run_time_s: found.duration_s(),
         io_time_s: found.io_time_s(),
-        read_calls: read.count,
-        read_bytes: read.bytes,
-        read_bandwidth_bytes_per_s: found.transfers.read.bandwidth_bytes_per_s(),
-        write_calls: write.count,
-        write_bytes: write.bytes,
-        write_bandwidth_bytes_per_s: found.transfers.write.bandwidth_bytes_per_s(),
+        moved: Moved::of(found),
     }
 }
 

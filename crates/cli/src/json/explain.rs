@@ -8,7 +8,7 @@ use pio_report::Told;
 use pio_trace::Op;
 use serde::Serialize;
 
-use super::{path, seconds};
+use super::{Moved, path, seconds};
 
 /// What a recorded program did.
 #[derive(Serialize)]
@@ -26,12 +26,8 @@ pub(crate) struct Explained<'e> {
     io_time_s: f64,
     io_time_sum_s: f64,
     io_fraction: Option<f64>,
-    read_calls: u64,
-    read_bytes: u64,
-    read_bandwidth_bytes_per_s: Option<f64>,
-    write_calls: u64,
-    write_bytes: u64,
-    write_bandwidth_bytes_per_s: Option<f64>,
+    #[serde(flatten)]
+    moved: Moved,
     cycle_s: Option<f64>,
     findings: Vec<Advised<'e>>,
     operations: Vec<Operation>,
@@ -157,7 +153,6 @@ impl<'e> Explained<'e> {
     /// The object of an explanation, and of a log's counters where it is one.
     pub(crate) fn of(trace: &Path, found: &'e Explanation, counted: Option<&Counted>) -> Explained<'e> {
         let incomplete = pio_report::losses(&found.trouble);
-        let (read, write) = (&found.workload.read, &found.workload.write);
         let all = found.findings.iter().zip(pio_report::findings_in_words(found)).map(|one| (true, one));
         let dismissed = found.not_advised.iter().zip(pio_report::not_advised_in_words(found));
         let findings = all.chain(dismissed.map(|one| (false, one)));
@@ -177,12 +172,7 @@ impl<'e> Explained<'e> {
             io_time_s: found.io_time_s(),
             io_time_sum_s: seconds(found.io_time.process_ns),
             io_fraction: found.io_time.fraction(),
-            read_calls: read.count,
-            read_bytes: read.bytes,
-            read_bandwidth_bytes_per_s: found.transfers.read.bandwidth_bytes_per_s(),
-            write_calls: write.count,
-            write_bytes: write.bytes,
-            write_bandwidth_bytes_per_s: found.transfers.write.bandwidth_bytes_per_s(),
+            moved: Moved::of(found),
             cycle_s: found.rhythm.period_s,
             findings: findings
                 .map(|(is_advised, (one, told))| advised(found, one, told, is_advised))
