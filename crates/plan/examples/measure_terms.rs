@@ -88,6 +88,8 @@ fn main() -> Outcome<()> {
         extent_s: listing / PIECES as f64,
         read_s: asking / calls,
         write_s: requesting / calls,
+        new_pages_s: 0.0,
+        new_byte_s: 0.0,
         lock_s: locking / calls,
         read_bytes_per_s: large / reading,
         write_bytes_per_s: large / writing,

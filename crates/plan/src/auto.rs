@@ -4,8 +4,9 @@
 //! and bounds. From these each makes the same choice, by the [cost model](crate::cost), and goes on as the chosen
 //! strategy.
 //!
-//! To describe is to wait for the last rank, and it takes longer than many an operation. Where ranks were found to be best off
-//! each for itself, they go on so for a while without a word: see [`Remembered`](crate::Remembered).
+//! To describe is to wait for the last rank, and it takes longer than many an operation. So the ranks also tell each other how
+//! long they waited the last time, and where they are best off each for itself, they go on so for a while without a word: see
+//! [`Remembered`](crate::Remembered).
 
 use crate::access::{Access, Direction, Group, IoError, Rank};
 use crate::cost::{self, Operation, Setting};
@@ -44,7 +45,8 @@ enum Phase {
 impl Auto {
     /// The machine of one rank for one operation. All ranks of the group must be given the same direction and context.
     pub fn new(group: Group, direction: Direction, access: Access, context: &Context) -> Auto {
-        let descriptions = Descriptions::new(group, &access, context.views.clone());
+        let waited_us = context.remembered.waited_us.unwrap_or(0);
+        let descriptions = Descriptions::new(group, &access, context.views.clone(), waited_us);
         let context = context.clone();
         Auto { group, direction, access, context, phase: Phase::Describing(descriptions), choice: None }
     }
@@ -61,12 +63,15 @@ impl Auto {
                     self.choice = Some(Choice { strategy, reason });
                     return self.begin_alone(strategy, actions);
                 }
-                if let Some(strategy) = self.context.remembered {
+                if let Some(strategy) = self.context.remembered.strategy {
                     return self.begin_alone(strategy, actions);
                 }
                 descriptions.tell(self.group, &self.access, |to| domains.aggregates(to), actions);
             }
-            Event::Received { from, message: message @ (Message::Describe(_) | Message::TakePart(_)) } => {
+            Event::Received {
+                from,
+                message: message @ (Message::Describe(_) | Message::TakePart { .. }),
+            } => {
                 if !descriptions.take(from, message, domains.aggregates(self.group.rank)) {
                     self.phase = Phase::Failed;
                     actions.push(Action::Finish { result: Err(IoError::PROTOCOL) });
@@ -95,7 +100,9 @@ impl Auto {
         let early = std::mem::take(&mut descriptions.early);
         let ranks = self.group.ranks;
         let operation = Operation::of(self.direction, ranks, descriptions.busy());
-        let setting = Setting { described: true, ..Setting::of(&self.context, self.direction, ranks) };
+        let waits_s = self.context.remembered.waited_us.map(|_| descriptions.waited_s());
+        let setting =
+            Setting { described: true, waits_s, ..Setting::of(&self.context, self.direction, ranks) };
         let choice = cost::choose(&operation, &setting, &self.context.terms);
         let strategy = choice.strategy;
         self.choice = Some(choice);

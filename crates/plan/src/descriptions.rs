@@ -26,10 +26,15 @@ pub(crate) struct Descriptions {
 }
 
 impl Descriptions {
-    /// Of one rank, which knows its own access.
-    pub(crate) fn new(group: Group, own: &Access, views: Option<Arc<[View]>>) -> Descriptions {
+    /// Of one rank, which knows its own access, and how long it waited the last time.
+    pub(crate) fn new(
+        group: Group,
+        own: &Access,
+        views: Option<Arc<[View]>>,
+        waited_us: u64,
+    ) -> Descriptions {
         let mut each = vec![None; group.ranks as usize];
-        each[group.rank.index()] = Some(Description::of(own, true));
+        each[group.rank.index()] = Some(Description { waited_us, ..Description::of(own, true) });
         let registered = views.as_ref().and_then(|views| views.get(group.rank.index()));
         let is_registered = registered == Some(&own.view);
         Descriptions { each, missing: group.ranks - 1, views, is_registered, early: Vec::new() }
@@ -48,7 +53,7 @@ impl Descriptions {
         for step in 1..group.ranks {
             let to = Rank((group.rank.0 + step) % group.ranks);
             let message = if self.is_registered {
-                Message::TakePart(own.positions.clone())
+                Message::TakePart { positions: own.positions.clone(), waited_us: description.waited_us }
             } else if exact(to) {
                 Message::Describe(description.clone())
             } else {
@@ -63,13 +68,13 @@ impl Descriptions {
     pub(crate) fn take(&mut self, from: Rank, message: Message, exact: bool) -> bool {
         let description = match message {
             Message::Describe(description) => description,
-            Message::TakePart(positions) => {
+            Message::TakePart { positions, waited_us } => {
                 let view = self.views.as_ref().and_then(|views| views.get(from.index()));
                 let Some(view) = view.filter(|view| positions.is_empty() || positions.end <= view.limit())
                 else {
                     return false;
                 };
-                Description::of(&Access { view: view.clone(), positions }, true)
+                Description { waited_us, ..Description::of(&Access { view: view.clone(), positions }, true) }
             }
             _ => return false,
         };
@@ -85,6 +90,12 @@ impl Descriptions {
     /// Whether every rank's is here.
     pub(crate) fn are_complete(&self) -> bool {
         self.missing == 0
+    }
+
+    /// Seconds that the ranks waited for each other the last time, in the mean.
+    pub(crate) fn waited_s(&self) -> f64 {
+        let all: u64 = self.each.iter().flatten().map(|one| one.waited_us).fold(0, u64::saturating_add);
+        all as f64 / 1e6 / self.each.len() as f64
     }
 
     /// Those of ranks that have data.

@@ -2,12 +2,12 @@
 //!
 //! | message | bytes |
 //! |---|---|
-//! | describe | `1`, data bytes, pieces, first offset, end offset, `0` or `1` + view + first position |
+//! | describe | `1`, data bytes, pieces, first offset, end offset, microseconds waited, `0` or `1` + view + first position |
 //! | grant | `2`, window index |
 //! | release | `3`, window index |
 //! | acknowledge | `4`, error number or 0 |
 //! | register | `5`, view |
-//! | take part | `6`, first position, data bytes |
+//! | take part | `6`, first position, data bytes, microseconds waited |
 //!
 //! Numbers are LEB128; the view has the one encoding of `pio-layout`. A description is tens of bytes however many pieces
 //! the access has: nobody ever sends a list of pairs.
@@ -30,6 +30,8 @@ pub struct Description {
     pub pieces: u64,
     /// The smallest interval of the file that holds them.
     pub bounds: Range<u64>,
+    /// Microseconds that it waited for the others when they last described their accesses.
+    pub waited_us: u64,
     /// Which bytes exactly: told to aggregators only.
     pub access: Option<Access>,
 }
@@ -42,6 +44,7 @@ impl Description {
             bytes: access.bytes(),
             pieces: access.pieces(),
             bounds: access.bounds(),
+            waited_us: 0,
             access: tell.then(|| access.clone()),
         }
     }
@@ -75,7 +78,12 @@ pub enum Message {
     /// The sender's view from now on.
     Register(View),
     /// Which data bytes of its registered view the sender reads or writes.
-    TakePart(Range<u64>),
+    TakePart {
+        /// Data bytes of the view.
+        positions: Range<u64>,
+        /// As in a [`Description`].
+        waited_us: u64,
+    },
     /// What an MPI library tells itself: only predicted, never sent.
     Inside(Inside),
 }
@@ -113,6 +121,7 @@ impl Message {
                 put(&mut out, description.pieces);
                 put(&mut out, description.bounds.start);
                 put(&mut out, description.bounds.end);
+                put(&mut out, description.waited_us);
                 match &description.access {
                     None => out.push(0),
                     Some(access) => {
@@ -129,9 +138,10 @@ impl Message {
                 out.push(REGISTER);
                 view.encode(&mut out);
             }
-            Message::TakePart(positions) => {
+            Message::TakePart { positions, waited_us } => {
                 put_pair(&mut out, TAKE_PART, positions.start);
                 put(&mut out, positions.end.saturating_sub(positions.start));
+                put(&mut out, *waited_us);
             }
             Message::Inside(_) => {}
         }
@@ -152,7 +162,8 @@ impl Message {
             REGISTER => Message::Register(take_view(input)?),
             TAKE_PART => {
                 let start = take(input)?;
-                Message::TakePart(start..take_end(input, start)?)
+                let positions = start..take_end(input, start)?;
+                Message::TakePart { positions, waited_us: take(input)? }
             }
             _ => return Err(MessageError { expected: "a kind of message from 1 to 6" }),
         };
@@ -214,6 +225,7 @@ fn take_description(input: &mut &[u8]) -> Result<Description, MessageError> {
     let bytes = take(input)?;
     let pieces = take(input)?;
     let bounds = take_range(input)?;
+    let waited_us = take(input)?;
     let access = match take_byte(input, "whether a view follows")? {
         0 => None,
         1 => {
@@ -224,7 +236,7 @@ fn take_description(input: &mut &[u8]) -> Result<Description, MessageError> {
         }
         _ => return Err(MessageError { expected: "0 or 1" }),
     };
-    let description = Description { bytes, pieces, bounds, access };
+    let description = Description { bytes, pieces, bounds, waited_us, access };
     let honest = description.access.as_ref().is_none_or(|access| access.bounds() == description.bounds);
     if honest && description.bounds.end - description.bounds.start >= bytes {
         Ok(description)
@@ -287,13 +299,13 @@ mod tests {
         let error = Some(IoError { errno: 28 });
         for message in [
             Message::Describe(Description::of(&access, true)),
-            Message::Describe(Description::of(&access, false)),
+            Message::Describe(Description { waited_us: 300, ..Description::of(&access, false) }),
             Message::Grant { index: 0 },
             Message::Release { index: u64::MAX },
             Message::Acknowledge { error },
             Message::Acknowledge { error: None },
             Message::Register(View::contiguous(24)),
-            Message::TakePart(7..1000),
+            Message::TakePart { positions: 7..1000, waited_us: 5 },
         ] {
             assert_eq!(Message::decode(&message.encode()), Ok(message));
         }

@@ -6,9 +6,9 @@ use crate::strategy::Strategy;
 /// After how many operations without a word the ranks describe their accesses anew, at most.
 const LONGEST: u32 = 63;
 
-/// What was chosen for an open file's collective operations under its views in force.
+/// What is kept in mind of an open file's collective operations under its views in force.
 ///
-/// A choice for a strategy without messages is taken again without a word, 3 times, and when it is confirmed 12 times, 48 times,
+/// How long ranks waited for each other when they last described their accesses is what they expect of the next time. A choice for a strategy without messages is taken again without a word, 3 times, and when it is confirmed 12 times, 48 times,
 /// and so on: programs go on as they began, but what all ranks have together a rank sees only if they tell each other. All
 /// ranks must hold the same: so only operations that end on each rank before its next one begins may be told, and a new view
 /// begins anew.
@@ -25,25 +25,38 @@ struct Kept {
     left: u32,
     /// For so many it held.
     held: u32,
+    waited_us: Option<u64>,
+}
+
+/// What an operation is to know of those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recalled {
+    /// What it is to do without a word; none if the ranks are to describe their accesses. The same on all ranks.
+    pub strategy: Option<Strategy>,
+    /// How long this rank waited for the others when they last described their accesses, if they did. Whether they did is the
+    /// same on all ranks.
+    pub waited_us: Option<u64>,
 }
 
 impl Remembered {
-    /// What the next operation is to do without a word; none if the ranks are to describe their accesses.
-    pub fn recall(&mut self, direction: Direction) -> Option<Strategy> {
+    /// What the next operation is to know.
+    pub fn recall(&mut self, direction: Direction) -> Recalled {
         let kept = &mut self.each[direction as usize];
-        kept.left = kept.left.checked_sub(1)?;
-        kept.strategy
+        let strategy = kept.strategy.filter(|_| kept.left > 0);
+        kept.left = kept.left.saturating_sub(1);
+        Recalled { strategy, waited_us: kept.waited_us }
     }
 
-    /// Takes note of what the ranks chose when they had described their accesses.
-    pub fn learn(&mut self, direction: Direction, chosen: Strategy) {
+    /// Takes note of what the ranks chose when they had described their accesses, and how long this one waited for that.
+    pub fn learn(&mut self, direction: Direction, chosen: Strategy, waited_us: u64) {
         let kept = &mut self.each[direction as usize];
+        let waited_us = Some(waited_us);
         *kept = if chosen.sends_messages() {
-            Kept::default()
+            Kept { waited_us, ..Kept::default() }
         } else {
             let held = if kept.strategy == Some(chosen) { kept.held * 4 } else { 3 };
             let held = held.min(LONGEST);
-            Kept { strategy: Some(chosen), left: held, held }
+            Kept { strategy: Some(chosen), left: held, held, waited_us }
         };
     }
 }
@@ -56,11 +69,11 @@ mod tests {
     fn described(remembered: &mut Remembered, operations: u32, chosen: Strategy) -> Vec<u32> {
         let mut described = Vec::new();
         for operation in 0..operations {
-            match remembered.recall(Direction::Write) {
+            match remembered.recall(Direction::Write).strategy {
                 Some(strategy) => assert_eq!(strategy, chosen),
                 None => {
                     described.push(operation);
-                    remembered.learn(Direction::Write, chosen);
+                    remembered.learn(Direction::Write, chosen, 0);
                 }
             }
         }
@@ -71,7 +84,7 @@ mod tests {
     fn what_holds_is_asked_ever_less_often() {
         let mut remembered = Remembered::default();
         assert_eq!(described(&mut remembered, 200, Strategy::Independent), [0, 4, 17, 66, 130, 194]);
-        assert_eq!(remembered.recall(Direction::Read), None);
+        assert_eq!(remembered.recall(Direction::Read), Recalled::default());
     }
 
     #[test]
@@ -80,10 +93,23 @@ mod tests {
     }
 
     #[test]
+    fn ranks_expect_to_wait_as_they_waited() {
+        let mut remembered = Remembered::default();
+        remembered.learn(Direction::Write, Strategy::TwoPhase, 700);
+        assert_eq!(remembered.recall(Direction::Write), Recalled { strategy: None, waited_us: Some(700) });
+        assert_eq!(remembered.recall(Direction::Read).waited_us, None);
+        remembered.learn(Direction::Write, Strategy::List, 900);
+        for _ in 0..3 {
+            assert_eq!(remembered.recall(Direction::Write).strategy, Some(Strategy::List));
+        }
+        assert_eq!(remembered.recall(Direction::Write), Recalled { strategy: None, waited_us: Some(900) });
+    }
+
+    #[test]
     fn another_choice_is_tried_anew() {
         let mut remembered = Remembered::default();
         for chosen in [Strategy::List, Strategy::List, Strategy::Sieving] {
-            remembered.learn(Direction::Write, chosen);
+            remembered.learn(Direction::Write, chosen, 0);
         }
         assert_eq!(described(&mut remembered, 5, Strategy::Sieving), [3]);
     }

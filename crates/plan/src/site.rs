@@ -13,7 +13,7 @@ use crate::cost::Terms;
 use crate::direct::has_large_pieces;
 use crate::hints::Hints;
 use crate::nodes::Nodes;
-use crate::strategy::Strategy;
+use crate::remembered::Recalled;
 
 /// Where the ranks of an open file are, and where the file is.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +107,7 @@ impl Site {
             shared_memory: self.node_count() == Some(1),
             processors: self.processors.clamp(1, self.ranks.max(1)),
             terms: self.terms.clone(),
-            remembered: None,
+            remembered: Recalled::default(),
         }
     }
 
@@ -203,8 +203,8 @@ pub struct Context {
     pub processors: u32,
     /// What I/O costs there. The same on all ranks.
     pub terms: Arc<Terms>,
-    /// What was chosen before, if it is to be done again: see [`Remembered`](crate::Remembered). The same on all ranks.
-    pub remembered: Option<Strategy>,
+    /// What the automatic choice is to know of the operations before.
+    pub remembered: Recalled,
 }
 
 #[cfg(test)]
@@ -214,6 +214,7 @@ mod tests {
     use super::*;
     use crate::access::Access;
     use crate::machine::{Action, Event, Io};
+    use crate::strategy::Strategy;
 
     /// Eight ranks, dealt out to so many nodes in turn.
     fn site(nodes: u32, processors: u32) -> Site {

@@ -105,7 +105,7 @@ struct Window {
 impl TwoPhase {
     /// The machine of one rank for one operation. All ranks of the group must be given the same direction and context.
     pub fn new(group: Group, direction: Direction, access: Access, context: &Context) -> TwoPhase {
-        TwoPhase::begun(Descriptions::new(group, &access, None), group, direction, access, context)
+        TwoPhase::begun(Descriptions::new(group, &access, None, 0), group, direction, access, context)
     }
 
     /// The same, where all ranks know all views.
@@ -116,7 +116,7 @@ impl TwoPhase {
         context: &Context,
         views: Arc<[View]>,
     ) -> TwoPhase {
-        TwoPhase::begun(Descriptions::new(group, &access, Some(views)), group, direction, access, context)
+        TwoPhase::begun(Descriptions::new(group, &access, Some(views), 0), group, direction, access, context)
     }
 
     /// The same, where descriptions have been exchanged already, perhaps.
@@ -528,7 +528,10 @@ impl StateMachine for TwoPhase {
             (Phase::Describing, Event::Start) => return self.start(actions),
             (
                 Phase::Describing,
-                Event::Received { from, message: message @ (Message::Describe(_) | Message::TakePart(_)) },
+                Event::Received {
+                    from,
+                    message: message @ (Message::Describe(_) | Message::TakePart { .. }),
+                },
             ) => return self.described(from, message, actions),
             (Phase::Describing, event) => return self.descriptions.early.push(event),
             (_, Event::Start) => panic!("started twice"),
@@ -540,9 +543,10 @@ impl StateMachine for TwoPhase {
             (_, Event::IoDone { result }) => self.accessed(result, actions),
             (_, Event::Data { from, piece, error }) => self.data_arrived(from, &piece, error, actions),
             (_, Event::Received { from, message }) => match message {
-                Message::Describe(_) | Message::TakePart(_) | Message::Register(_) | Message::Inside(_) => {
-                    self.fail(actions)
-                }
+                Message::Describe(_)
+                | Message::TakePart { .. }
+                | Message::Register(_)
+                | Message::Inside(_) => self.fail(actions),
                 Message::Grant { index } => self.granted(from, index, actions),
                 Message::Release { index } => self.released(from, index, actions),
                 Message::Acknowledge { error } => self.acknowledged(from, error, actions),

@@ -182,7 +182,7 @@ impl World {
                         Message::Release { .. } => "release",
                         Message::Acknowledge { .. } => "acknowledge",
                         Message::Register(_) => "register",
-                        Message::TakePart(_) => "take part",
+                        Message::TakePart { .. } => "take part",
                         Message::Inside(_) => "inside",
                     };
                     *self.sent.entry(kind).or_default() += 1;

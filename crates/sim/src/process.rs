@@ -78,6 +78,10 @@ pub(crate) enum Running {
         group: u32,
         /// This rank's number in it.
         number: u32,
+        /// When it began.
+        began: Time,
+        /// After how long its ranks had chosen a strategy, if they have.
+        chose_after: Option<Duration>,
     },
     /// A collective call of MPI in which all ranks meet: by dissemination, a message each way in each round.
     Meet {

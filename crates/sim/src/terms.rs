@@ -30,6 +30,8 @@ pub fn terms(machine: &Machine) -> Terms {
         extent_s: files.extent_s.unwrap_or(usual.extent_s),
         read_s: known(files.read.0, usual.read_s),
         write_s: known(files.write.0, usual.write_s),
+        new_pages_s: files.new.0,
+        new_byte_s: files.new.1,
         lock_s: known(files.lock_s, usual.lock_s),
         read_bytes_per_s: files.read.1,
         write_bytes_per_s: files.write.1,
@@ -54,9 +56,13 @@ fn rate(bandwidth: Bandwidth) -> f64 {
 struct Files {
     read: (f64, f64),
     write: (f64, f64),
+    /// What new pages add, if that is known: seconds for a write, and for a byte.
+    new: (f64, f64),
     lock_s: f64,
     extent_s: Option<f64>,
 }
+
+const NOTHING: (f64, f64) = (0.0, 0.0);
 
 /// So long a call's rate counts: an operation's requests are seldom longer.
 const LONG: u64 = 1 << 20;
@@ -65,21 +71,14 @@ impl Files {
     fn of(machine: &Machine) -> Files {
         let calls = &machine.calls;
         match &machine.storage {
-            Storage::Local { .. } => {
-                let (write_s, write_rate) = of_call(&calls.write);
-                // Most programs write new files.
-                let write = match calls.new_pages.as_ref().map(of_call) {
-                    Some((new_s, new_rate)) => (write_s + new_s, 1.0 / (1.0 / write_rate + 1.0 / new_rate)),
-                    None => (write_s, write_rate),
-                };
+            Storage::Local { .. } => Files {
+                read: of_call(&calls.read),
+                write: of_call(&calls.write),
+                new: calls.new_pages.as_ref().map(of_call).map_or(NOTHING, |(call, rate)| (call, 1.0 / rate)),
                 // Two calls that move nothing.
-                Files {
-                    read: of_call(&calls.read),
-                    write,
-                    lock_s: 2.0 * calls.seek.seconds(),
-                    extent_s: None,
-                }
-            }
+                lock_s: 2.0 * calls.seek.seconds(),
+                extent_s: None,
+            },
             Storage::Shared(files) => {
                 let of = |service: &Service, call: &CallCost| {
                     let (seconds, rate) = of_service(service);
@@ -88,6 +87,7 @@ impl Files {
                 Files {
                     read: of(&files.read, &calls.read),
                     write: of(&files.write, &calls.write),
+                    new: NOTHING,
                     lock_s: 2.0 * files.lock.seconds(),
                     extent_s: None,
                 }
@@ -95,6 +95,7 @@ impl Files {
             Storage::Striped { read, write, pieces, .. } => Files {
                 read: of_service(read),
                 write: of_service(write),
+                new: NOTHING,
                 lock_s: 0.0,
                 extent_s: pieces
                     .as_ref()
@@ -105,6 +106,7 @@ impl Files {
             Storage::IoNodes { .. } => Files {
                 read: of_call(&calls.read),
                 write: of_call(&calls.write),
+                new: NOTHING,
                 lock_s: 0.0,
                 extent_s: None,
             },

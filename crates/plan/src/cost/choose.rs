@@ -12,18 +12,25 @@ pub fn possible(operation: &Operation, setting: &Setting, terms: &Terms) -> Vec<
     Strategy::ALL.into_iter().filter_map(|strategy| estimate(strategy, operation, setting, terms)).collect()
 }
 
-/// What ranks wait for those that come late is not known beforehand. So they exchange data only if they would be so many times as
-/// fast as each for itself: a rank on its own waits for nobody.
+/// Where nobody knows how long ranks wait for those that come late, they exchange data only if they would be so many times as fast
+/// as each for itself: a rank on its own waits for nobody.
 const WORTH_AN_EXCHANGE: f64 = 2.0;
 
-/// The cheapest strategy; of several, the first of [`Strategy::ALL`], where the simpler ones come first. One in which ranks
-/// exchange data must be cheaper by far: [`WORTH_AN_EXCHANGE`]. The reason tells what it takes, what takes longest in it, and how much
+/// Costs that are no further apart are equal: the model does not know more.
+const EQUAL: f64 = 1.1;
+
+/// The cheapest strategy; of [`EQUAL`] ones, the first of [`Strategy::ALL`], where the simpler ones come first. One in which ranks
+/// exchange data must be cheaper with what they wait for each other, or by far: [`WORTH_AN_EXCHANGE`]. The reason tells what it takes, what takes longest in it, and how much
 /// longer the others would take.
 pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice {
     let estimates = possible(operation, setting, terms);
-    let expected =
-        |one: &Estimate| one.seconds() * if one.strategy.sends_messages() { WORTH_AN_EXCHANGE } else { 1.0 };
-    let cheapest = estimates.iter().min_by(|one, two| expected(one).total_cmp(&expected(two)));
+    let expected = |one: &Estimate| match setting.waits_s {
+        _ if !one.strategy.sends_messages() => one.seconds(),
+        Some(waits_s) => one.seconds() + waits_s,
+        None => one.seconds() * WORTH_AN_EXCHANGE,
+    };
+    let least = estimates.iter().map(expected).fold(f64::INFINITY, f64::min);
+    let cheapest = estimates.iter().find(|one| expected(one) <= least * EQUAL);
     // Independent I/O can always be used: there is always one.
     let Some(best) = cheapest else {
         return Choice { strategy: Strategy::Independent, reason: "nothing else can be used".to_owned() };

@@ -96,6 +96,9 @@ pub fn estimate(
 /// Bytes of an extent in a list: offset and length.
 const EXTENT_BYTES: u64 = 16;
 
+/// Bytes of a page of memory.
+const PAGE: u64 = 4096;
+
 /// Bytes of a request with a view, or without: tens.
 const REQUEST_BYTES: u64 = 64;
 
@@ -159,11 +162,6 @@ impl Sum<'_> {
         if writes {
             let locks = if in_turn { all } else { windows };
             self.add(Part::Request, locks as f64 * self.terms.lock_s);
-            if in_turn {
-                // Who is given the lock must get a processor first.
-                let turns = self.terms.turns_s(operation.busy, self.setting.processors);
-                self.add(Part::Request, windows as f64 * turns);
-            }
             self.request_going(&spans, Direction::Read);
         }
         self.request(&spans);
@@ -279,7 +277,11 @@ impl Sum<'_> {
             let calls = if alone { requests.all as f64 } else { requests.own as f64 * crowd };
             let moving = if alone || self.terms.is_remote { all_bytes } else { own_bytes * crowd };
             self.add(Part::Request, calls * request_s);
-            return self.add(Part::Store, moving / rate);
+            self.add(Part::Store, moving / rate);
+            if direction == Direction::Write {
+                self.new_pages(requests);
+            }
+            return;
         }
         let servers = f64::from(self.setting.servers);
         let (own, all) = (
@@ -292,6 +294,14 @@ impl Sum<'_> {
         self.add(Part::Transfer, link / self.terms.network_bytes_per_s);
         self.add(Part::Store, all_bytes / servers / rate);
         self.wire(requests.all_bytes.saturating_add((all * REQUEST_BYTES as f64) as u64));
+    }
+
+    /// What writes take longer because the file is new: each page is so once, whoever writes the most of it.
+    fn new_pages(&mut self, requests: &Requests) {
+        let bytes = requests.all_bytes.min(self.operation.span);
+        let calls = requests.all.min(bytes.div_ceil(PAGE));
+        self.add(Part::Request, calls as f64 * self.terms.new_pages_s);
+        self.add(Part::Store, bytes as f64 * self.terms.new_byte_s);
     }
 
     /// Requests that servers get of so many for so many bytes: each goes to all servers that have a strip of it.

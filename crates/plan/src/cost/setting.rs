@@ -6,7 +6,7 @@ use crate::list::EXTENTS;
 use crate::site::Context;
 
 /// Where an operation goes, and what the strategies were told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// I/O servers; 0 for a file that every rank reaches by its own calls.
     pub servers: u32,
@@ -30,6 +30,8 @@ pub struct Setting {
     pub shared_memory: bool,
     /// Whether the ranks have described their accesses to each other already: to choose, for example.
     pub described: bool,
+    /// Seconds that ranks which exchange data are to wait for those that come late; none if nobody knows.
+    pub waits_s: Option<f64>,
 }
 
 impl Setting {
@@ -51,6 +53,7 @@ impl Setting {
             views: context.views.is_some(),
             shared_memory: context.shared_memory,
             described: false,
+            waits_s: None,
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-/// What the steps of an operation cost at a place where files are. All times and rates are above 0 and finite; a bandwidth is in
-/// bytes a second.
+/// What the steps of an operation cost at a place where files are. All times and rates are above 0 and finite, but for what new
+/// pages add, which may be 0; a bandwidth is in bytes a second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
     /// Seconds of a message from rank to rank, or from a rank to a server: both ends, and the way.
@@ -20,6 +20,10 @@ pub struct Terms {
     pub read_s: f64,
     /// The same of a write.
     pub write_s: f64,
+    /// Seconds added for a write that brings pages of the file into memory which were not there: most programs write new files.
+    pub new_pages_s: f64,
+    /// Seconds added for each byte of such pages.
+    pub new_byte_s: f64,
     /// Seconds to lock an interval of a file and unlock it.
     pub lock_s: f64,
     /// Of a file to one reader, or of one server.
@@ -39,7 +43,7 @@ pub struct Terms {
 /// Of the terms that are numbers: the name, and where it is.
 type Named = (&'static str, fn(&mut Terms) -> &mut f64);
 
-const NUMBERS: [Named; 11] = [
+const NUMBERS: [Named; 13] = [
     ("message", |terms| &mut terms.message_s),
     ("network", |terms| &mut terms.network_bytes_per_s),
     ("copy", |terms| &mut terms.copy_bytes_per_s),
@@ -47,11 +51,15 @@ const NUMBERS: [Named; 11] = [
     ("extent", |terms| &mut terms.extent_s),
     ("read", |terms| &mut terms.read_s),
     ("write", |terms| &mut terms.write_s),
+    (NEW_PAGES, |terms| &mut terms.new_pages_s),
+    (NEW_BYTE, |terms| &mut terms.new_byte_s),
     ("lock", |terms| &mut terms.lock_s),
     ("read-rate", |terms| &mut terms.read_bytes_per_s),
     ("write-rate", |terms| &mut terms.write_bytes_per_s),
     ("turn", |terms| &mut terms.turn_s),
 ];
+const NEW_PAGES: &str = "new-pages";
+const NEW_BYTE: &str = "new-byte";
 const REMOTE: &str = "remote";
 const TOGETHER: &str = "together";
 
@@ -67,6 +75,8 @@ impl Terms {
         extent_s: 12e-9,
         read_s: 1.1e-6,
         write_s: 1.1e-6,
+        new_pages_s: 0.0,
+        new_byte_s: 0.0,
         lock_s: 0.89e-6,
         read_bytes_per_s: 13e9,
         write_bytes_per_s: 10e9,
@@ -105,12 +115,15 @@ impl Terms {
         }
     }
 
-    /// The first term that is no time or bandwidth: not above 0, or not finite.
+    /// The first term that is no time or bandwidth: not above 0 where it must be, below 0, or not finite.
     pub fn wrong(&self) -> Option<(&'static str, f64)> {
         let mut terms = self.clone();
         let numbers = NUMBERS.map(|(name, number)| (name, *number(&mut terms)));
         let together = self.together.iter().map(|(_, time)| (TOGETHER, *time));
-        numbers.into_iter().chain(together).find(|(_, value)| !(value.is_finite() && *value > 0.0))
+        let may_be_nothing = |name| [NEW_PAGES, NEW_BYTE].contains(&name);
+        let is_right =
+            |name, value: f64| value.is_finite() && (value > 0.0 || value == 0.0 && may_be_nothing(name));
+        numbers.into_iter().chain(together).find(|(name, value)| !is_right(*name, *value))
     }
 
     /// In one line without blanks, as [`Terms::parse`] reads it.
@@ -178,6 +191,7 @@ mod tests {
     fn a_text_says_all_of_them() {
         let terms = Terms {
             read_s: 0.1 + 0.2,
+            new_pages_s: 4.7e-6,
             is_remote: true,
             together: vec![(2, 1.7e-5), (8, 5e-4)],
             ..Terms::MEASURED

