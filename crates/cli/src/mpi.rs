@@ -10,7 +10,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -189,10 +189,8 @@ fn build(mpicc: &Path, kind: Kind) -> Result<Shim> {
 
 /// What the library depends on: the sources, and which MPI and compiler stand behind `mpicc`.
 fn fingerprint(mpicc: &Path, sources: &[(&str, &str)]) -> Result<u64> {
-    let output = Command::new(mpicc)
-        .arg("-show")
-        .output()
-        .with_context(|| format!("cannot run the MPI compiler {}", mpicc.display()))?;
+    let output =
+        pio_mpi::show(mpicc).with_context(|| format!("cannot run the MPI compiler {}", mpicc.display()))?;
     let mut hasher = DefaultHasher::new();
     (mpicc, &output.stdout, sources).hash(&mut hasher);
     if let Ok(modified) = fs::metadata(mpicc).and_then(|metadata| metadata.modified()) {

@@ -16,7 +16,6 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Instant;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use thiserror::Error;
 
 use crate::machine::{CallCost, Calls, Copy, Machine, Messages, Nodes, Storage};
@@ -28,7 +27,7 @@ use crate::write_back::WriteBack;
 mod cold_reads;
 mod processors;
 
-use processors::Processors;
+use processors::{Processors, stay_on};
 
 /// A measurement that failed.
 #[derive(Debug, Error)]
@@ -310,19 +309,13 @@ fn measure_quantum(cores: u32, spreads: &mut Spreads) -> Duration {
 /// How long a thread must have had a core for another that is woken to take it at once: tried in steps, with two threads on
 /// one core. None if this process may not say where its threads run, or has one core.
 fn measure_slice(quantum: Duration) -> Option<Duration> {
-    let allowed = sched_getaffinity(None).ok()?;
-    let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
-    let (shared, apart) = (cores.next()?, cores.next()?);
-    let on = |core: usize| {
-        let mut only = CpuSet::new();
-        only.set(core);
-        sched_setaffinity(None, &only)
-    };
+    let processors = Processors::allowed(2);
+    let [shared, apart] = *processors.visited() else { return None };
     let quantum = std::time::Duration::from_secs_f64(quantum.seconds());
     let sleepers: [Sleeper; 2] = Default::default();
     thread::scope(|scope| {
         let threads = sleepers.each_ref().map(|sleeper| {
-            scope.spawn(move || on(shared).is_ok().then(|| sleeper.compute_when_woken(2 * quantum)))
+            scope.spawn(move || stay_on(shared).is_ok().then(|| sleeper.compute_when_woken(2 * quantum)))
         });
         let [first, second] = threads.each_ref().map(|started| started.thread().clone());
         let sleepers = &sleepers;
@@ -343,7 +336,7 @@ fn measure_slice(quantum: Duration) -> Option<Duration> {
                 middle(waits)
             };
             let at_once = |head_start| waits(head_start) < quantum.as_secs_f64() / 8.0;
-            if on(apart).is_err() || !at_once(2 * quantum) {
+            if stay_on(apart).is_err() || !at_once(2 * quantum) {
                 return None;
             }
             // One step that something else disturbed makes it wrong by no more than that.

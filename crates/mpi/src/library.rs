@@ -7,6 +7,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::compiler::show;
+
 /// Libraries of other languages and tools over the MPI library: not it.
 const OVER_IT: [&str; 5] = ["cxx", "mpifh", "usempi", "usempif08", "java"];
 
@@ -80,8 +82,7 @@ impl Library {
 
     /// The MPI library that an MPI compiler links programs to, by what it shows of its work. None if it does not show it.
     pub fn of_compiler(mpicc: &Path) -> Option<Library> {
-        let output =
-            Command::new(mpicc).arg("-show").output().ok().filter(|output| output.status.success())?;
+        let output = show(mpicc).ok().filter(|output| output.status.success())?;
         Library::in_options(&String::from_utf8_lossy(&output.stdout))
     }
 

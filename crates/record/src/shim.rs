@@ -47,7 +47,7 @@ pub fn compile_shim(mpicc: &Path, sources: &[(&str, &str)], folder: &Path) -> Re
 
 /// The compiler that `mpicc` calls: both families print it first when asked to show.
 fn plain_compiler(mpicc: &Path) -> PathBuf {
-    let shown = Command::new(mpicc).arg("-show").output().ok().filter(|output| output.status.success());
+    let shown = pio_mpi::show(mpicc).ok().filter(|output| output.status.success());
     let first = shown.and_then(|output| {
         String::from_utf8_lossy(&output.stdout).split_whitespace().next().map(PathBuf::from)
     });

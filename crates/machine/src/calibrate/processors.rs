@@ -1,7 +1,15 @@
 //! The processors that this thread may use. They are not equally fast (one shares its core with another guest of the machine, or
 //! is further from memory), and a job's ranks are on all of them: so runs of a measurement visit one after the other.
 
+use rustix::io::Errno;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// This thread stays on a processor.
+pub(super) fn stay_on(processor: usize) -> Result<(), Errno> {
+    let mut only = CpuSet::new();
+    only.set(processor);
+    sched_setaffinity(None, &only)
+}
 
 /// Those that runs visit.
 pub(super) struct Processors {
@@ -19,12 +27,15 @@ impl Processors {
         Processors { allowed, visited }
     }
 
+    /// Their numbers.
+    pub(super) fn visited(&self) -> &[usize] {
+        &self.visited
+    }
+
     /// Stays on the processor of this run's number while what is given is there. Threads that are begun meanwhile do, too.
     pub(super) fn visit(&self, run: usize) -> Option<Visit<'_>> {
         let processor = *self.visited.get(run % self.visited.len().max(1))?;
-        let mut only = CpuSet::new();
-        only.set(processor);
-        sched_setaffinity(None, &only).ok()?;
+        stay_on(processor).ok()?;
         Some(Visit { back_to: &self.allowed })
     }
 }
