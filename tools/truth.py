@@ -34,8 +34,9 @@ PLACES = ["disk", "memory", "slow", "server", "servers", "nodes2", "nodes4"]
 # Nodes of the places that are clusters; their links and file system.
 NODES = {"slow": 1, "nodes2": 2, "nodes4": 4}
 CLUSTER = ["--link", "400mbit", "--burst", "4kb", "--latency", "200 us", "--bandwidth", "50 MB/s", "--total-bandwidth", "100 MB/s"]
-# Times that a program writes. With fewer, one run differs from the next by more than is to be told.
-STEPS = 12
+# Times that a program writes: at least so often, and with few ranks, which are sooner done, so often in all. With fewer, one run
+# differs from the next by more than is to be told.
+LEAST_STEPS, STEPS_OF_A_RANK = 12, 48
 SMALL = {"programs": ["bt-io", "small"], "ranks": [2, 4], "places": ["disk"], "runs": 1}
 # As the tool's issue of a number of seconds: "1.2 s", "3 min", "250.1 ms".
 UNITS = {"h": 3600, "min": 60, "s": 1, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9}
@@ -224,17 +225,18 @@ class Lab:
         if self.store:
             for file in files_on_servers(self.pioscope(), self.store, data):
                 run([self.pioscope(), "store", "--store", self.store, "rm", file])
-        said = run([*before, "--", *mpiexec(case.ranks), *self.program(case.program, data)], cwd=self.folder)
+        said = run([*before, "--", *mpiexec(case.ranks), *self.program(case, data)], cwd=self.folder)
         if NOTHING_APPLIED in said:
             sys.exit(f"{case}: {said}")
         return said
 
-    def program(self, name, data):
+    def program(self, case, data):
+        name, steps = case.program, max(LEAST_STEPS, STEPS_OF_A_RANK // case.ranks)
         if name in KERNELS:
-            return [self.kernels, name, "--steps", STEPS, "--folder", data]
+            return [self.kernels, name, "--steps", steps, "--folder", data]
         if name == "collapse":
-            return [COLLAPSE, "--mesh", "48x48x48", "--iterations", STEPS, "--dump-every", 2, "--output", data]
-        return [self.patterns, "--pattern", name, "--repeat", STEPS, "--file", data / "patterns.dat"]
+            return [COLLAPSE, "--mesh", "48x48x48", "--iterations", steps, "--dump-every", 2, "--output", data]
+        return [self.patterns, "--pattern", name, "--repeat", steps, "--file", data / "patterns.dat"]
 
 
 def seconds(text):

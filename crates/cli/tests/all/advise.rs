@@ -9,7 +9,7 @@ use std::time::Duration;
 use pio_mpi::{Commands, Family, any_ranks};
 
 use crate::gain::slow_messages;
-use crate::here::calibrate;
+use crate::here::calibrated;
 use crate::jobs::WRITER;
 use crate::support::{Place, mpiexec};
 
@@ -87,7 +87,7 @@ fn without_a_machine_the_place_of_the_files_is_meant() {
     place.pioscope(["advise", "run.pio", "--no-run"]).fails_with(advice);
     place.pioscope(["advise", "--in-place", "--", "touch", "made"]).fails_with(advice);
     assert!(!place.join("made").exists());
-    calibrate(&place, ".");
+    calibrated(&place);
     let done = place.pioscope(["advise", "run.pio", "--no-run"]).succeeds();
     assert!(done.out.contains("I/O time, mean of the processes, predicted on here\n"), "{}", done.out);
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use pio_machine::{Duration, Machine};
 
-use crate::here::calibrate;
+use crate::here::calibrated;
 use crate::support::{Place, Transcript};
 
 /// A machine whose costs are known.
@@ -188,7 +188,7 @@ fn runs_that_do_not_fit_are_refused() {
     copy("other.pio", "64k");
     let recorded = ["one.pio".to_owned(), "other.pio".to_owned()];
     refused(&[], &recorded, "run `pioscope machines calibrate --folder ");
-    let file = calibrate(&place, ".");
+    let file = calibrated(&place);
     let before = fs::read_to_string(&file).unwrap();
     let fitted = fit(&place, &[], &recorded);
     let after = fs::read_to_string(&file).unwrap();

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use crate::serve::Servers;
 use crate::support::{Place, Transcript, mpi, mpiexec};
@@ -27,13 +28,27 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Calibrates a folder's place where no MPI is found, which would take longer.
-pub(crate) fn calibrate(place: &Place, folder: &str) -> PathBuf {
+/// Calibrates a folder's place where no MPI is found, which would take longer; the description's file.
+fn calibrate(place: &Place, folder: &str) -> PathBuf {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
     command.args(["machines", "calibrate", "--folder", folder]).env("PATH", place.path());
     let done = place.run(&mut command).succeeds();
     let wrote = done.err.lines().find_map(|line| line.strip_prefix("pioscope: wrote "));
     PathBuf::from(wrote.unwrap_or_else(|| panic!("{}", done.err)))
+}
+
+/// As if the current folder's place had been calibrated: for all tests once, as it takes seconds.
+pub(crate) fn calibrated(place: &Place) -> PathBuf {
+    static MEASURED: OnceLock<(PathBuf, String)> = OnceLock::new();
+    let (file, description) = MEASURED.get_or_init(|| {
+        let first = Place::with_own_cache();
+        let file = calibrate(&first, ".");
+        (file.strip_prefix(first.cache()).unwrap().to_owned(), fs::read_to_string(&file).unwrap())
+    });
+    let file = place.cache().join(file);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, description).unwrap();
+    file
 }
 
 /// Records a copy whose output is `output`.
@@ -117,7 +132,7 @@ fn here_is_where_the_program_wrote_most() {
     let table = format!("start_s,call,file,offset,size,elapsed_s\n{}", rows.collect::<String>());
     fs::write(place.join("calls.csv"), table).unwrap();
     let advice = format!("calibrate --folder {}`", memory.path().display());
-    calibrate(&place, ".");
+    calibrated(&place);
     place.pioscope(["predict", "calls.csv"]).fails_with(&advice);
     let file = calibrate(&place, &memory.path().display().to_string());
     assert_eq!(file.file_name().unwrap(), "dev-shm.toml");
@@ -133,7 +148,7 @@ fn compared_runs_make_intervals() {
     let place = Place::with_own_cache();
     record(&place, "run.pio", "out.bin");
     record(&place, "again.pio", "out.bin");
-    let history = calibrate(&place, ".").with_extension("runs.jsonl");
+    let history = calibrated(&place).with_extension("runs.jsonl");
     let predict = |more: &[&str]| place.pioscope([&["predict", "run.pio"], more].concat()).succeeds();
     let first = predict(&["--html", "report.html"]);
     assert!(
@@ -265,7 +280,7 @@ fn an_applied_run_is_compared_where_the_place_is_calibrated() {
     let unknown = apply(&[]).succeeds();
     assert!(!unknown.err.contains("predicted") && !unknown.err.contains("calibrate"), "{}", unknown.err);
 
-    let history = calibrate(&place, ".").with_extension("runs.jsonl");
+    let history = calibrated(&place).with_extension("runs.jsonl");
     let known = apply(&[]).succeeds();
     assert!(known.err.contains("pioscope: I/O time ") && known.err.contains(", predicted "), "{}", known.err);
     let pairs = fs::read_to_string(&history).unwrap();
