@@ -16,7 +16,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-apps test-study test-python test-report test-mpi test-second-mpi test-cluster test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench truth nodes advice build studies release wheel test-wheel test-packaging install collapse preflight clean
+.PHONY: help demo site gallery test test-rust test-apps test-study test-python test-cookbook test-site test-report test-mpi test-second-mpi test-cluster test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench truth nodes advice build studies release wheel test-wheel test-packaging install collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,7 +24,13 @@ help: ## this text
 demo: release ## one real program through all four verbs, with a report at the end
 	python3 tools/demo.py
 
-test: test-rust test-python test-report test-apps test-study test-mpi test-second-mpi test-cluster test-truth ## every test but the slow ones
+site: .venv-site/.ready ## the manual as a site with search, in target/site
+	python3 tools/build_site.py
+
+gallery: release .venv-python/.cookbook-ready ## reports of well-known programs, in target/site/gallery
+	python3 tools/gallery.py --python .venv-python/bin
+
+test: test-rust test-python test-cookbook test-report test-apps test-study test-mpi test-second-mpi test-cluster test-truth ## every test but the slow ones
 
 test-rust: build
 	cargo test --workspace
@@ -34,8 +40,15 @@ test-python: build .venv-python/.ready ## the Python module
 	cp target/debug/lib_native.so python/pioscope/_native.abi3.so
 	PIOSCOPE=$(CURDIR)/target/debug/pioscope PYTHONPATH=$(CURDIR)/python .venv-python/bin/python -m unittest discover --start-directory python/tests
 
+test-cookbook: build .venv-python/.cookbook-ready ## the commands of docs/cookbook, and what they print
+	cp target/debug/lib_native.so python/pioscope/_native.abi3.so
+	python3 tools/cookbook.py --python .venv-python/bin
+
 test-report: build ## the HTML report in headless Chromium, if there is one
 	python3 tools/check_report.py
+
+test-site: site ## that site in headless Chromium, if there is one
+	python3 tools/check_site.py
 
 test-apps: collapse
 	python3 apps/collapse/check.py --mpiexec "$$(python3 tools/tree.py mpiexec)"
@@ -163,6 +176,17 @@ preflight:
 	python3 -m venv .venv-python
 	.venv-python/bin/pip install --quiet --disable-pip-version-check --requirement $< || while read -r package; do \
 		.venv-python/bin/pip install --quiet --disable-pip-version-check "$$package" || echo "not installed: $$package"; done < $<
+	@touch $@
+
+# What programs of the cookbook and the gallery need beside that. Of PyDarshan only the examples of logs are used.
+.venv-python/.cookbook-ready: .venv-python/.ready
+	.venv-python/bin/pip install --quiet --disable-pip-version-check h5py || echo "not installed: h5py"
+	.venv-python/bin/pip install --quiet --disable-pip-version-check --no-deps darshan==3.5.0 || echo "not installed: darshan"
+	@touch $@
+
+.venv-site/.ready:
+	python3 -m venv .venv-site
+	.venv-site/bin/pip install --quiet --disable-pip-version-check zensical==0.0.73
 	@touch $@
 
 # The compiler for systems with an old C library, and what packs a wheel.
