@@ -102,11 +102,12 @@ lint: preflight ## formatting, clippy, documentation, the fuzz targets, forbidde
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items
 	python3 tools/lint.py
 
-bench: release .venv-libcachesim/.ready ## ratios, also written to docs/measured: two-phase against the MPI's own, recording against not recording, models against a bare loop, I/O servers against their transport, cache against libCacheSim
+bench: release .venv-libcachesim/.ready .venv-dftracer/.ready ## ratios, also written to docs/measured: two-phase against the MPI's own, recording against not recording and other recorders, models against a bare loop, I/O servers against their transport, cache against libCacheSim
 	python3 tools/bench.py --write
 	python3 tools/measured.py models -- cargo bench --package pio-sim --bench speed
 	python3 tools/measured.py transports -- cargo bench --package pio-store --bench transports --bench pieces
 	.venv-libcachesim/bin/python tools/bench_cache.py --write
+	.venv-dftracer/bin/python tools/bench_recorders.py --write
 	python3 tools/measured.py traces -- cargo run --release --package pio-trace --example measure
 	python3 tools/measured.py explain -- cargo run --release --package pio-explain --example speed
 
@@ -204,6 +205,12 @@ preflight:
 .venv-libcachesim/.ready:
 	python3 -m venv .venv-libcachesim
 	.venv-libcachesim/bin/pip install --quiet --disable-pip-version-check libcachesim numpy
+	@touch $@
+
+# DFTracer is what the recorder is measured beside, and needed for nothing else.
+.venv-dftracer/.ready:
+	python3 -m venv .venv-dftracer
+	.venv-dftracer/bin/pip install --quiet --disable-pip-version-check dftracer
 	@touch $@
 
 # PyDarshan is what our reading of Darshan logs is compared with, and needed for nothing else.

@@ -29,6 +29,7 @@ TITLES = {
     "advice": "What advise finds beside all settings",
     "overlap": "I/O that overlaps with computing",
     "recording": "What recording costs",
+    "recorders": "What recorders cost",
     "models": "Speed of the simulator's models",
     "transports": "The I/O servers beside their transports",
     "cache": "The extent cache beside libCacheSim",
