@@ -53,7 +53,9 @@ def main():
     outcome = subprocess.run([arguments.generator, "build", "--clean", "--strict"], cwd=configuration.parent, text=True, check=False,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if outcome.returncode != 0:
-        sys.exit(f"{outcome.stdout}\nthe site was not built")
+        # Its colours, and the trace of its own end, tell nothing.
+        told = re.sub(r"\x1b\[[\d;]*m", "", outcome.stdout).partition("Traceback")[0]
+        sys.exit(f"{told}the site was not built")
     dead = sorted(dead_links())
     for page, link in dead:
         print(f"{page}: leads nowhere: {link}")

@@ -76,8 +76,9 @@ for number, row in enumerate(rows):
     file.Write_at((number * world.size + world.rank) * row.nbytes, row)
 file.Close()
 """
-TEN_FILES = ("for i in $(seq 10); do echo \"int f$i(void) {{ return $i; }}\" > f$i.c; done; echo 'int main(void) {{ return 0; }}' > main.c; "
-             "printf 'program: main.o $(patsubst %%,f%%.o,1 2 3 4 5 6 7 8 9 10)\\n\\t$(CC) -o $@ $^\\n' > Makefile").replace("{{", "{").replace("}}", "}")
+TEN_FILES = """for i in $(seq 10); do echo "int f$i(void) { return $i; }" > f$i.c; done
+echo 'int main(void) { return 0; }' > main.c
+printf 'program: main.o $(patsubst %%,f%%.o,1 2 3 4 5 6 7 8 9 10)\\n\\t$(CC) -o $@ $^\\n' > Makefile"""
 
 ENTRIES = [
     Entry("tar", ["tar"], "tar packs 400 files of 2,000 bytes into an archive.",
