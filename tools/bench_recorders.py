@@ -42,8 +42,8 @@ FEWER = {"strace": 20}
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=60, help="runs of each side (default %(default)s)")
-    parser.add_argument("--calls", type=int, default=20_000, help="calls of a run (default %(default)s)")
+    parser.add_argument("--rounds", type=int, default=120, help="runs of each side (default %(default)s)")
+    parser.add_argument("--calls", type=int, default=10_000, help="calls of a run (default %(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
     arguments = parser.parse_args()
     with page("recorders", wanted=arguments.write), tempfile.TemporaryDirectory(prefix="recorders-", ignore_cleanup_errors=True) as folder:
