@@ -26,6 +26,7 @@ from pathlib import Path
 from tree import ROOT, environment, pioscope
 
 COOKBOOK = ROOT / "docs/cookbook"
+SCRATCH = ROOT / "target"
 TIMEOUT_SECONDS = 120
 
 NUMBER = r"\d[\d,]*(?:\.\d+)?"
@@ -141,7 +142,9 @@ def commands(lines, first):
 
 def carry_out(page, found, show):
     """Runs a page; gives the line and what is wrong there, if something is."""
-    with tempfile.TemporaryDirectory(prefix="cookbook-", ignore_cleanup_errors=True) as folder:
+    # Not in /tmp, which may be in memory: pages speak of disks.
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="cookbook-", dir=SCRATCH, ignore_cleanup_errors=True) as folder:
         for name, text in page.files.items():
             Path(folder, name).write_text(text)
         for program in page.programs:
