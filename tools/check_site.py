@@ -13,7 +13,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from check_report import NAMES, Page, expect
+from check_report import NAMES, Page
 from build_site import SITE
 
 WIDTHS = {"desk": 1280, "telephone": 390}
@@ -103,6 +103,11 @@ def search(page, root, screenshots):
         page.screenshot(screenshots / f"search-{words.replace(' ', '-')}.png")
         expect(any(expected in address for address in found), f"a search for {words} finds {expected}: {found[:8]}")
     print(f"{len(SEARCHED)} searches find what they should")
+
+
+def expect(holds, what):
+    if not holds:
+        sys.exit(f"the site is not right: {what}")
 
 
 if __name__ == "__main__":

@@ -65,7 +65,6 @@ def main():
     parser.add_argument("--python", type=Path, help="the folder of the python3 that runs the programs (default: that on the PATH)")
     parser.add_argument("--show", action="store_true", help="show what each command prints")
     arguments = parser.parse_args()
-    began = time.monotonic()
     found = surroundings(arguments.profile, arguments.python)
     count = {"passed": 0, "failed": 0, "skipped": 0}
     for path in arguments.pages or sorted(COOKBOOK.glob("*.md")):
@@ -77,11 +76,10 @@ def main():
             count["skipped"] += 1
             print(f"skipped: {path.name}: there is no {' and no '.join(missing)}")
             continue
+        began = time.monotonic()
         error = carry_out(page, found, arguments.show)
         count["failed" if error else "passed"] += 1
-        if error:
-            print(f"{path}:{error}", flush=True)
-    print(f"{time.monotonic() - began:.0f} s")
+        print(f"{path}:{error}" if error else f"{path.name}: {time.monotonic() - began:.1f} s", flush=True)
     print(", ".join(f"{number} {what}" for what, number in count.items()))
     sys.exit(1 if count["failed"] else 0)
 
