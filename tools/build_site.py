@@ -19,6 +19,7 @@ from tree import ROOT, run
 
 PAGES = ROOT / "target/site-pages"
 SITE = ROOT / "target/site"
+GALLERY = SITE / "gallery"
 # Where the generator works, which empties the folder before.
 MADE = ROOT / "target/site-made"
 
@@ -56,14 +57,14 @@ def main():
         # Its colours, and the trace of its own end, tell nothing.
         told = re.sub(r"\x1b\[[\d;]*m", "", outcome.stdout).partition("Traceback")[0]
         sys.exit(f"{told}the site was not built")
+    # What `make gallery` writes there stays.
+    if GALLERY.exists():
+        shutil.copytree(GALLERY, MADE / "gallery")
     dead = sorted(dead_links())
     for page, link in dead:
         print(f"{page}: leads nowhere: {link}")
     if dead:
         sys.exit(1)
-    # What `make gallery` writes there stays.
-    if (SITE / "gallery").exists():
-        (SITE / "gallery").rename(MADE / "gallery")
     shutil.rmtree(SITE, ignore_errors=True)
     MADE.rename(SITE)
     print(f"{len(pages)} pages: python3 -m http.server --directory {SITE.relative_to(ROOT)}")
@@ -80,6 +81,8 @@ def copied():
         if name.endswith(".ipynb"):
             text = notebook(text)
         text = LINK.sub(lambda link: linked(name, link[1]), text)
+        if name == "docs/gallery.md" and GALLERY.exists():
+            text += '\n<a href="../gallery/index.html">Open the gallery</a>\n'
         write(renamed(name), indented(text))
         titles[name] = re.search(r"^# (.*)", text, re.M)[1].replace("`", "")
     return titles
@@ -217,7 +220,7 @@ class Names(HTMLParser):
 
 def dead_links():
     """The links of the site's pages whose page, or place in it, does not exist."""
-    pages = {path: Names(path.read_text()) for path in MADE.rglob("*.html")}
+    pages = {path: Names(path.read_text()) for path in MADE.rglob("*.html") if path.parent != MADE / "gallery"}
     for path, page in pages.items():
         # The page for names that are not there has links that begin at the site's root.
         for link in page.links if path.name != "404.html" else []:
