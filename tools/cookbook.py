@@ -13,6 +13,7 @@ or a share, in any unit of it. All other words and numbers must be as the page h
 """
 
 import argparse
+import concurrent.futures
 import os
 import re
 import shutil
@@ -63,23 +64,16 @@ def main():
     parser.add_argument("pages", nargs="*", type=Path, help="pages to run (default: all)")
     parser.add_argument("--profile", default="debug", help="build of the command (default %(default)s)")
     parser.add_argument("--python", type=Path, help="the folder of the python3 that runs the programs (default: that on the PATH)")
+    parser.add_argument("--jobs", type=int, default=2, help="how many pages are run at a time (default %(default)s)")
     parser.add_argument("--show", action="store_true", help="show what each command prints")
     arguments = parser.parse_args()
     found = surroundings(arguments.profile, arguments.python)
+    pages = [page for page in map(read, arguments.pages or sorted(COOKBOOK.glob("*.md"))) if page.commands]
     count = {"passed": 0, "failed": 0, "skipped": 0}
-    for path in arguments.pages or sorted(COOKBOOK.glob("*.md")):
-        page = read(path.resolve())
-        if not page.commands:
-            continue
-        missing = [need for need in page.needs if not is_there(need, found)]
-        if missing:
-            count["skipped"] += 1
-            print(f"skipped: {path.name}: there is no {' and no '.join(missing)}")
-            continue
-        began = time.monotonic()
-        error = carry_out(page, found, arguments.show)
-        count["failed" if error else "passed"] += 1
-        print(f"{path}:{error}" if error else f"{path.name}: {time.monotonic() - began:.1f} s", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for outcome, told in pool.map(lambda page: carry_out(page, found, arguments.show), pages):
+            count[outcome] += 1
+            print(told, flush=True)
     print(", ".join(f"{number} {what}" for what, number in count.items()))
     sys.exit(1 if count["failed"] else 0)
 
@@ -139,7 +133,11 @@ def commands(lines, first):
 
 
 def carry_out(page, found, show):
-    """Runs a page; gives the line and what is wrong there, if something is."""
+    """Runs a page; gives whether it passed, and what there is to tell of it."""
+    missing = [need for need in page.needs if not is_there(need, found)]
+    if missing:
+        return "skipped", f"skipped: {page.path.name}: there is no {' and no '.join(missing)}"
+    began, told = time.monotonic(), []
     # Not in /tmp, which may be in memory: pages speak of disks.
     SCRATCH.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="cookbook-", dir=SCRATCH, ignore_cleanup_errors=True) as folder:
@@ -148,21 +146,19 @@ def carry_out(page, found, show):
         for program in page.programs:
             shutil.copy(program, folder)
         for command in page.commands:
-            began = time.monotonic()
             words = ["bash", "-o", "pipefail", "-c", command.words]
             try:
                 done = subprocess.run(words, cwd=folder, env=found, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:
-                return f"{command.line}: has not ended after {TIMEOUT_SECONDS} s: {command.words}"
+                return "failed", f"{page.path}:{command.line}: has not ended after {TIMEOUT_SECONDS} s: {command.words}"
             if show:
-                print(f"$ {command.words}\n{done.stdout}[{time.monotonic() - began:.1f} s]", flush=True)
+                told.append(f"$ {command.words}\n{done.stdout}")
             if done.returncode != 0:
-                return f"{command.line}: exits with {done.returncode}: {command.words}\n{done.stdout}"
-            missing = first_missing(command.prints, done.stdout)
-            if missing:
-                return f"{missing[0]}: is not printed there: {missing[1]}\nbut:\n{done.stdout}"
-    return None
+                return "failed", f"{page.path}:{command.line}: exits with {done.returncode}: {command.words}\n{done.stdout}"
+            if missing := first_missing(command.prints, done.stdout):
+                return "failed", f"{page.path}:{missing[0]}: is not printed there: {missing[1]}\nbut:\n{done.stdout}"
+    return "passed", "".join([*told, f"{page.path.name}: {time.monotonic() - began:.1f} s"])
 
 
 def first_missing(claimed, printed):
