@@ -17,7 +17,10 @@ from ._workload import Workload, of_trace
 
 
 def open(path: str | os.PathLike[str]) -> Trace:
-    """Opens a trace, or a log of Darshan, strace, fio or blktrace, a folder of Recorder, or a table of calls (CSV).
+    """Opens a trace, or a log of another tool.
+
+    That is a log of Darshan, DFTracer, strace, fio or blktrace, a folder of logs of DFTracer, Recorder or fio, or a
+    table of calls (CSV).
 
     >>> trace = pioscope.open("run.pio")
     >>> trace.events.num_rows == len(trace)

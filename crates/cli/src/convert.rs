@@ -21,10 +21,10 @@ Examples:
   pioscope convert run.pio -o run.iolog         (then: fio --name=run --read_iolog=run.iolog)
   pioscope convert run.darshan -o run.pio       (the accesses that DXT traced)
   pioscope convert run.strace -o run.pio        (what strace -f -ttt -T wrote; so for fio, blktrace and CSV)
-  pioscope convert recorder-logs -o run.pio     (a folder that Recorder wrote)
+  pioscope convert dftracer-logs -o run.pio     (a folder that DFTracer or Recorder wrote)
   pioscope convert .run.pio.4711.spool -o run.pio       (spools left by a killed recorder)")]
 pub(crate) struct Arguments {
-    /// The trace; a log of Darshan, strace, fio or blktrace; a folder of Recorder; a table of calls (CSV); or the folder of spools of a job whose recorder was killed
+    /// The trace; a log of Darshan, DFTracer, strace, fio or blktrace; a folder of logs of DFTracer, Recorder or fio; a table of calls (CSV); or the folder of spools of a job whose recorder was killed
     trace: PathBuf,
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         (None, Some("json")) => To::Chrome,
         (None, Some("iolog")) => To::Fio,
         (None, Some("pio")) => bail!(
-            "{}: not recognised as another tool's log (expected one of Darshan, Recorder, strace, fio, blktrace or CSV)",
+            "{}: not recognised as another tool's log (expected one of Darshan, DFTracer, Recorder, strace, fio, blktrace or CSV)",
             arguments.trace.display()
         ),
         _ => bail!(

@@ -32,7 +32,7 @@ Examples:
   pioscope explain run.darshan      (a log of Darshan, with DXT or without)
   strace -f -ttt -T -o run.strace ./program; pioscope explain run.strace")]
 pub(crate) struct Arguments {
-    /// The trace, or a log of Darshan, strace, fio or blktrace, a folder of Recorder, or a table of calls (CSV)
+    /// The trace, or a log of Darshan, DFTracer, strace, fio or blktrace, a folder of logs of DFTracer, Recorder or fio, or a table of calls (CSV)
     trace: PathBuf,
     #[command(flatten)]
     html: HtmlFlag,

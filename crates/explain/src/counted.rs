@@ -3,6 +3,7 @@
 //! Darshan counts whether or not it also traces: for most logs this is all that there is. Interfaces lie above each other
 //! (HDF5 on MPI-IO on POSIX), so their rows do not add up; stdio stands beside POSIX.
 
+mod layouts;
 mod picks;
 mod profile;
 
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 
 use pio_import::darshan::{Log, Module, Record};
 
+pub use self::layouts::{LaidOut, Layout, LayoutPart, Layouts, SlowTarget, Target};
 use self::picks::Picks;
 pub(crate) use self::profile::{Direction, Profile};
 
@@ -29,6 +31,8 @@ pub struct Counted {
     pub ranks: Vec<CountedRank>,
     /// Bytes over time, interface by interface.
     pub activity: Vec<Activity>,
+    /// How files lie on the targets of Lustre.
+    pub layouts: Layouts,
     /// Where file systems were mounted.
     pub mounts: Vec<String>,
 }
@@ -149,6 +153,10 @@ pub struct CountedFile {
     pub fastest: Option<RankShare>,
     /// Size of a stripe (bytes) and number of stripes on Lustre, of its first component.
     pub striping: Option<(u64, u64)>,
+    /// How it lies on the targets of Lustre, if that is known.
+    pub layout: Option<Layout>,
+    /// The targets that it lies on, in order of their numbers.
+    pub targets: Vec<i64>,
     /// Whether its layout has several components, of which `striping` is the first.
     pub(crate) is_composite: bool,
     /// How it was accessed.
@@ -197,7 +205,14 @@ pub struct Activity {
     pub read: Vec<u64>,
     /// Bytes written.
     pub written: Vec<u64>,
+    /// Ranks that are a row of `by_ranks` together.
+    pub ranks_a_row: u64,
+    /// Bytes read and written by so many ranks each, from rank 0 on.
+    pub by_ranks: Vec<Vec<u64>>,
 }
+
+/// Rows of [`Activity::by_ranks`] at most: more could not be told apart.
+const MOST_ROWS: u64 = 32;
 
 impl Counted {
     /// Sums up a log. Where it is damaged, what came before the damage: the trace made of it says so.
@@ -210,7 +225,7 @@ impl Counted {
             mounts: job.mounts.iter().map(|mount| mount.path.clone()).collect(),
             ..Counted::default()
         };
-        let striping = striping(log);
+        let (striping, layouts) = (striping(log), layouts::by_file(log));
         let mut ranks = BTreeMap::new();
         for module in log.modules().map(|region| region.module) {
             let Some(picks) = Picks::of(module) else {
@@ -230,6 +245,8 @@ impl Counted {
                 slowest: file.slowest.filter(|_| file.shared || file.profile.by_rank.len() > 1),
                 fastest: file.fastest.filter(|_| file.shared || file.profile.by_rank.len() > 1),
                 striping: striping.get(&id).map(|layout| (layout.0, layout.1)),
+                layout: layouts.get(&id).map(|(layout, _)| layout.clone()),
+                targets: layouts.get(&id).map(|(_, targets)| targets.clone()).unwrap_or_default(),
                 is_composite: striping.get(&id).is_some_and(|layout| layout.2),
                 profile: file.profile,
             }));
@@ -237,8 +254,9 @@ impl Counted {
         counted
             .files
             .sort_by(|a, b| b.counts.time_s().total_cmp(&a.counts.time_s()).then(a.name.cmp(&b.name)));
+        counted.layouts = layouts::sums(&counted.files);
         counted.ranks = ranks.into_values().collect();
-        counted.activity = activity(log, &|id| names.get(id).map(str::to_owned));
+        counted.activity = activity(log, counted.processes, &|id| names.get(id).map(str::to_owned));
         counted
     }
 
@@ -346,22 +364,35 @@ fn striping(log: &Log) -> BTreeMap<u64, (u64, u64, bool)> {
     first.collect()
 }
 
-fn activity(log: &Log, name: &dyn Fn(u64) -> Option<String>) -> Vec<Activity> {
+fn activity(log: &Log, processes: u64, name: &dyn Fn(u64) -> Option<String>) -> Vec<Activity> {
+    let ranks_a_row = processes.div_ceil(MOST_ROWS).max(1);
+    let rows = processes.div_ceil(ranks_a_row) as usize;
     let mut all: BTreeMap<u64, Activity> = BTreeMap::new();
     for map in log.heatmaps().into_iter().flatten() {
         let sums = all.entry(map.id).or_insert_with(|| {
             let name = name(map.id).unwrap_or_else(|| format!("record {}", map.id));
             let interface = name.trim_start_matches("heatmap:").to_owned();
-            Activity { interface, bin_s: map.bin_s, read: Vec::new(), written: Vec::new() }
+            let by_ranks = vec![Vec::new(); rows];
+            let (read, written) = (Vec::new(), Vec::new());
+            Activity { interface, bin_s: map.bin_s, read, written, ranks_a_row, by_ranks }
         });
+        let row = u64::try_from(map.rank).ok().map(|rank| (rank / ranks_a_row) as usize);
+        if let Some(row) = row.and_then(|row| sums.by_ranks.get_mut(row)) {
+            add(row, &map.read);
+            add(row, &map.written);
+        }
         for (sums, bins) in [(&mut sums.read, &map.read), (&mut sums.written, &map.written)] {
-            sums.resize(sums.len().max(bins.len()), 0);
-            for (sum, &bin) in sums.iter_mut().zip(bins) {
-                *sum = sum.saturating_add(u64::try_from(bin).unwrap_or(0));
-            }
+            add(sums, bins);
         }
     }
     let mut all: Vec<_> = all.into_values().collect();
     all.sort_by(|a, b| a.interface.cmp(&b.interface));
     all
+}
+
+fn add(sums: &mut Vec<u64>, bins: &[i64]) {
+    sums.resize(sums.len().max(bins.len()), 0);
+    for (sum, &bin) in sums.iter_mut().zip(bins) {
+        *sum = sum.saturating_add(u64::try_from(bin).unwrap_or(0));
+    }
 }

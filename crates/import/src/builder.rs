@@ -53,6 +53,11 @@ impl Builder {
         }
     }
 
+    /// The log.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(super) fn add_process(
         &mut self,
         pid: u32,
@@ -115,12 +120,23 @@ impl Builder {
 
     /// Lets the trace begin with its first call, whatever the log counts from. Not for logs that give processes a start.
     pub(super) fn begin_with_first_call(&mut self) {
-        self.origin_ns = if self.is_empty() { 0 } else { self.first_start_ns };
-        if self.origin_ns > SINCE_1970_NS {
-            self.tables.epoch_ns = self.origin_ns;
+        self.begin_at(if self.is_empty() { 0 } else { self.first_start_ns });
+    }
+
+    /// Lets the trace begin with its first process, whatever the log counts from. For logs that give every process a start.
+    pub(super) fn begin_with_first_process(&mut self) {
+        let first_ns = self.tables.processes.iter().map(|process| process.start_ns).min();
+        self.begin_at(first_ns.unwrap_or(0).min(self.first_start_ns));
+    }
+
+    fn begin_at(&mut self, origin_ns: u64) {
+        self.origin_ns = origin_ns;
+        if origin_ns > SINCE_1970_NS {
+            self.tables.epoch_ns = origin_ns;
         }
         for process in &mut self.tables.processes {
-            process.end_ns = process.end_ns.map(|end_ns| end_ns.saturating_sub(self.origin_ns));
+            process.start_ns = process.start_ns.saturating_sub(origin_ns);
+            process.end_ns = process.end_ns.map(|end_ns| end_ns.saturating_sub(origin_ns));
         }
     }
 

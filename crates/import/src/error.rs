@@ -39,10 +39,10 @@ pub enum ImportError {
     },
     /// A folder that is nothing that is read.
     #[error(
-        "{path}: a folder with no log of Recorder (expected a trace, a log, or such a folder; spools of a job become a \
-         trace with pioscope convert)"
+        "{path}: a folder with no logs of DFTracer, Recorder or fio (expected a trace, a log, or such a folder; spools of a job \
+         become a trace with pioscope convert)"
     )]
-    NotAFolderOfRecorder {
+    NotAFolderOfLogs {
         /// The folder.
         path: PathBuf,
     },
@@ -62,6 +62,14 @@ pub enum ImportError {
         /// Where in the file.
         offset: u64,
         /// What should have been there, and what was instead if that helps.
+        expected: String,
+    },
+    /// A log that tells of calls, but holds none that could be in a trace.
+    #[error("{path}: no calls for a trace in it (expected {expected})")]
+    NoCalls {
+        /// The log, or the folder of logs.
+        path: PathBuf,
+        /// What it should have held, and the option of its tool that does it.
         expected: String,
     },
     /// A trace could not be read or written.

@@ -1,4 +1,4 @@
-//! Logs of other tools as traces: Darshan, Recorder, `strace`, `fio`, `blktrace`, and tables of calls.
+//! Logs of other tools as traces: Darshan, DFTracer, Recorder, `strace`, `fio`, `blktrace`, and tables of calls.
 //!
 //! [`recognise`] tells whose log a file is, [`open`] makes a trace of it, or opens one of Pioscope's own.
 
@@ -10,8 +10,10 @@ mod blktrace;
 mod builder;
 mod csv;
 pub mod darshan;
+mod dftracer;
 mod error;
 mod fio;
+mod fio_latency;
 mod lines;
 mod order;
 pub mod recorder;
@@ -31,6 +33,10 @@ pub enum Format {
     Calls(Tool),
     /// A folder of Recorder.
     Recorder,
+    /// A folder with logs of DFTracer, one a process.
+    DftracerFolder,
+    /// A folder with logs of latencies of fio, one a job.
+    FioFolder,
 }
 
 /// A tool whose logs hold calls and nothing else.
@@ -40,8 +46,12 @@ pub enum Tool {
     Strace,
     /// `fio --write_iolog`.
     Fio,
+    /// `fio --write_lat_log`: the log of one job.
+    FioLatency,
     /// `blktrace`.
     Blktrace,
+    /// DFTracer: the log of one process.
+    Dftracer,
     /// A table of calls, a line each.
     Csv,
 }
@@ -49,14 +59,19 @@ pub enum Tool {
 /// Bytes that tell what a file is: a line of strace may be long.
 const TELLING_BYTES: u64 = 16 << 10;
 
-/// Tells from the first bytes of a file whose log it is, and of a folder from the files in it. Its name does not matter.
+/// Tells from the first bytes of a file whose log it is, and of a folder from the files in it.
 /// None for a trace of Pioscope, and for what is not known.
 ///
 /// # Errors
 /// If it cannot be read.
 pub fn recognise(path: &Path) -> Result<Option<Format>, ImportError> {
     if path.is_dir() {
-        return Ok(recorder::is_folder(path).then_some(Format::Recorder));
+        return Ok(match () {
+            () if recorder::is_folder(path) => Some(Format::Recorder),
+            () if dftracer::is_folder(path) => Some(Format::DftracerFolder),
+            () if fio_latency::is_folder(path) => Some(Format::FioFolder),
+            () => None,
+        });
     }
     let mut start = Vec::new();
     File::open(path)
@@ -68,6 +83,8 @@ pub fn recognise(path: &Path) -> Result<Option<Format>, ImportError> {
         () if darshan::is_log(&start) => Some(Format::Darshan),
         () if fio::is_log(&start) => Some(Format::Calls(Tool::Fio)),
         () if blktrace::is_trace(&start) => Some(Format::Calls(Tool::Blktrace)),
+        () if dftracer::is_log(&start) => Some(Format::Calls(Tool::Dftracer)),
+        () if fio_latency::is_log(&start) => Some(Format::Calls(Tool::FioLatency)),
         () if csv::is_table(&start) => Some(Format::Calls(Tool::Csv)),
         () if strace::is_output(&start) => Some(Format::Calls(Tool::Strace)),
         () => None,
@@ -81,7 +98,7 @@ pub fn recognise(path: &Path) -> Result<Option<Format>, ImportError> {
 pub fn open(path: &Path) -> Result<Trace, ImportError> {
     match recognise(path)? {
         Some(format) => in_temporary_file(path, |out| write_trace(format, path, out, path)),
-        None if path.is_dir() => Err(ImportError::NotAFolderOfRecorder { path: path.to_owned() }),
+        None if path.is_dir() => Err(ImportError::NotAFolderOfLogs { path: path.to_owned() }),
         None => Ok(Trace::open(path)?),
     }
 }
@@ -114,6 +131,8 @@ pub fn write_trace(format: Format, log: &Path, out: impl Write, name: &Path) -> 
     match format {
         Format::Darshan => darshan::write_trace(&darshan::Log::open(log)?, out, name),
         Format::Recorder => recorder::write_trace(&recorder::Folder::at(log), out, name),
+        Format::DftracerFolder => dftracer::write_trace_of_folder(log, out, name),
+        Format::FioFolder => fio_latency::write_trace_of_folder(log, out, name),
         Format::Calls(tool) => {
             let input = File::open(log).map_err(ImportError::io(log, "open"))?;
             write_trace_from(tool, input, log, out, name)
@@ -136,7 +155,9 @@ pub fn write_trace_from(
     match tool {
         Tool::Strace => strace::write_trace(input, path, out, name),
         Tool::Fio => fio::write_trace(input, path, out, name),
+        Tool::FioLatency => fio_latency::write_trace(input, path, out, name),
         Tool::Blktrace => blktrace::write_trace(input, path, out, name),
+        Tool::Dftracer => dftracer::write_trace(input, path, out, name),
         Tool::Csv => csv::write_trace(input, path, out, name),
     }
 }

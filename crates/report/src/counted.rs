@@ -1,6 +1,8 @@
 //! A Darshan log's counters in sentences and tables, as text and as HTML.
 
 mod evidence;
+mod heat;
+mod striping;
 
 use pio_explain::Explanation;
 use pio_explain::counted::{Activity, Counted, CountedFile, RankShare, SIZE_CLASSES, UsedBy};
@@ -36,6 +38,7 @@ fn body(counted: &Counted) -> String {
     let mut text = String::new();
     for activity in &counted.activity {
         text.push_str(&activity_text(activity));
+        text.push_str(&heat::text(activity));
     }
     for table in tables(counted, &limits) {
         text.push_str(&format!("\n{}", table.text()));
@@ -79,6 +82,7 @@ pub(crate) fn summary(found: &Explanation, counted: &Counted) -> Vec<String> {
         ));
     }
     sentences.extend(evidence::below_mpi_io(counted));
+    sentences.extend(striping::sentence(counted));
     sentences
 }
 
@@ -101,7 +105,11 @@ pub(crate) fn cards(counted: &Counted) -> Vec<(&'static str, String)> {
 /// The section of the page.
 pub(crate) fn html(counted: &Counted) -> String {
     let limits = Limits { rows: 100, path: 72, wide: true };
-    let mut html: String = counted.activity.iter().map(activity_figure).collect();
+    let mut html = String::new();
+    for activity in &counted.activity {
+        html.push_str(&activity_figure(activity));
+        html.push_str(&heat::figure(activity));
+    }
     html.extend(tables(counted, &limits).iter().map(Table::html));
     html
 }
@@ -113,6 +121,8 @@ fn tables(counted: &Counted, limits: &Limits) -> Vec<Table> {
         sizes(counted),
         common_sizes(counted),
         files(counted, limits),
+        striping::layouts(counted, limits),
+        striping::targets(counted, limits),
         ranks(counted, limits),
     ];
     tables.retain(|table| !table.rows.is_empty());
@@ -227,7 +237,7 @@ fn files(counted: &Counted, limits: &Limits) -> Table {
         ">slowest rank",
     ];
     if limits.wide {
-        columns.extend([">fastest rank", ">metadata", ">stripes"]);
+        columns.extend([">fastest rank", ">metadata", "stripes on targets"]);
     }
     let rest = counted.files.len() - shown;
     let note = match rest {
@@ -259,9 +269,7 @@ fn file_row(file: &CountedFile, limits: &Limits) -> Vec<String> {
     if limits.wide {
         row.push(share(file.fastest));
         row.push(time(counts.metadata_s));
-        row.push(file.striping.map_or(String::new(), |(size, count)| {
-            format!("{} × {}", units::count(count), units::bytes(size as f64))
-        }));
+        row.push(striping::of_file(file));
     }
     row
 }

@@ -49,6 +49,7 @@ use std::collections::BTreeSet;
 
 use class::Class;
 use finding::Draft;
+pub(crate) use limits::SLOWER;
 use limits::{CALLS, LOST_NS, SHARE};
 use pio_trace::FileId;
 use rates::Regime;

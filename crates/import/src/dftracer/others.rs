@@ -1,0 +1,66 @@
+//! Events that a trace has no place for: those of the program itself, of MPI, of HDF5, of what counts in the background.
+
+use std::collections::BTreeMap;
+
+/// More are counted together: programs choose the names.
+const MOST_CATEGORIES: usize = 32;
+
+/// Names of a category that are told.
+const MOST_NAMES: usize = 3;
+
+#[derive(Default)]
+pub(super) struct Others {
+    categories: BTreeMap<String, Category>,
+    /// Those of further categories.
+    more: u64,
+}
+
+#[derive(Default)]
+struct Category {
+    count: u64,
+    names: Vec<String>,
+    has_more: bool,
+}
+
+impl Others {
+    pub(super) fn add(&mut self, category: &str, name: &str) {
+        if !self.categories.contains_key(category) {
+            if self.categories.len() == MOST_CATEGORIES {
+                self.more += 1;
+                return;
+            }
+            self.categories.insert(category.to_owned(), Category::default());
+        }
+        let Some(entry) = self.categories.get_mut(category) else { return };
+        entry.count += 1;
+        if entry.names.iter().any(|known| known == name) {
+            return;
+        }
+        if entry.names.len() == MOST_NAMES {
+            entry.has_more = true;
+        } else {
+            entry.names.push(name.to_owned());
+        }
+    }
+
+    /// How many there were of which kind, the most first. None if there were none.
+    pub(super) fn text(&self) -> Option<String> {
+        let mut categories: Vec<_> = self.categories.iter().collect();
+        categories.sort_by_key(|(_, category)| std::cmp::Reverse(category.count));
+        let told: Vec<_> = categories
+            .iter()
+            .map(|(name, Category { count, names, has_more })| {
+                let more = if *has_more { ", …" } else { "" };
+                format!(
+                    "{count} of {} ({}{more})",
+                    if name.is_empty() { "no category" } else { name },
+                    names.join(", ")
+                )
+            })
+            .collect();
+        let count = self.more + categories.iter().map(|(_, category)| category.count).sum::<u64>();
+        let more =
+            if self.more > 0 { format!("; {} of further categories", self.more) } else { String::new() };
+        (count > 0).then(|| format!("{count} that are no calls on files: {}{more}", told.join("; ")))
+    }
+}

@@ -1,0 +1,108 @@
+//! Bytes over time, rank by rank: the heat maps of Darshan.
+
+use pio_explain::counted::Activity;
+
+use crate::{escape, figures, units};
+
+const COLUMNS: usize = 64;
+/// Lines of text, at most.
+const LINES: usize = 8;
+const LEFT: f64 = 110.0;
+const WIDTH: f64 = 900.0;
+const ROW: f64 = 11.0;
+
+/// Which ranks were busy when, as text: a line for some ranks each, all to one scale. Nothing for a single process.
+pub(super) fn text(activity: &Activity) -> String {
+    const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let rows = rows(activity);
+    let a_line = rows.len().div_ceil(LINES).max(1);
+    let columns = rows.iter().map(|row| row.len()).max().unwrap_or(0).min(COLUMNS);
+    let lines: Vec<Vec<f64>> = rows
+        .chunks(a_line)
+        .map(|rows| {
+            let mut sums = vec![0.0; columns];
+            for row in rows {
+                for (sum, bytes) in sums.iter_mut().zip(fold(row, columns)) {
+                    *sum += bytes;
+                }
+            }
+            sums
+        })
+        .collect();
+    let most = lines.iter().flatten().copied().fold(0.0, f64::max);
+    if most <= 0.0 {
+        return String::new();
+    }
+    let mut text = format!("\nBytes of {} over time, by rank\n", escape::terminal(&activity.interface));
+    for (number, sums) in lines.iter().enumerate() {
+        let line: String = sums.iter().map(|sum| BLOCKS[(sum / most * 8.0).ceil() as usize]).collect();
+        let label = ranks(activity, number * a_line, a_line);
+        let total = units::bytes(sums.iter().sum());
+        text.push_str(&format!("  {label:<16}▏{line}▕ {total}\n"));
+    }
+    text
+}
+
+/// The same as a figure: the more bytes, the darker.
+pub(super) fn figure(activity: &Activity) -> String {
+    let rows = rows(activity);
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0).min(COLUMNS);
+    let folded: Vec<_> = rows.iter().map(|row| fold(row, columns)).collect();
+    let most = folded.iter().flatten().copied().fold(0.0, f64::max);
+    if most <= 0.0 {
+        return String::new();
+    }
+    let width = (WIDTH - LEFT) / columns as f64;
+    let mut body = String::new();
+    for (number, row) in folded.iter().enumerate() {
+        let y = number as f64 * ROW;
+        let label = escape::html(&ranks(activity, number, 1));
+        body.push_str(&format!(
+            "<text class=\"small\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
+            LEFT - 6.0,
+            y + ROW - 2.0
+        ));
+        for (column, bytes) in row.iter().enumerate().filter(|(_, bytes)| **bytes > 0.0) {
+            // The least that is there must be seen.
+            let opacity = 0.15 + 0.85 * bytes / most;
+            body.push_str(&format!(
+                "<rect x=\"{:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{:.1}\" fill=\"currentColor\" \
+                 fill-opacity=\"{opacity:.2}\"/>",
+                LEFT + column as f64 * width,
+                ROW - 1.0
+            ));
+        }
+    }
+    let title = format!("Bytes of {} over time, by rank", activity.interface);
+    let span_s = activity.bin_s * activity.read.len().max(activity.written.len()) as f64;
+    let note =
+        format!("From left to right {}; the darkest cell is {}.", units::time_s(span_s), units::bytes(most));
+    let height = folded.len() as f64 * ROW;
+    let svg = format!(
+        "<svg role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"100%\">{body}</svg>",
+        escape::html(&title)
+    );
+    figures::figure(&title, &svg, &note)
+}
+
+/// Rows of more than one process.
+fn rows(activity: &Activity) -> Vec<&Vec<u64>> {
+    if activity.by_ranks.len() < 2 { Vec::new() } else { activity.by_ranks.iter().collect() }
+}
+
+/// The ranks of some rows.
+fn ranks(activity: &Activity, row: usize, rows: usize) -> String {
+    let first = row as u64 * activity.ranks_a_row;
+    match rows as u64 * activity.ranks_a_row {
+        1 => format!("rank {first}"),
+        several => format!("ranks {first} to {}", first + several - 1),
+    }
+}
+
+fn fold(row: &[u64], columns: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; columns];
+    for (bin, &bytes) in row.iter().enumerate() {
+        sums[bin * columns / row.len()] += bytes as f64;
+    }
+    sums
+}
