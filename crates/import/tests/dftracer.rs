@@ -161,7 +161,11 @@ fn the_versions_before_are_read() {
     ];
     assert_eq!(rows(&trace), expected);
     assert_eq!(trace.tables().processes[0].host, "a");
-    assert_eq!(trace.tables().processes[0].end_ns, Some(510_000), "it does not say that it began");
+    assert_eq!(
+        trace.tables().processes[0].end_ns,
+        Some(3_430_000),
+        "the end of its last call: it does not say when it began"
+    );
 }
 
 /// A process that was forked knows what its parent calls a file; a killed one leaves a log of nothing.
@@ -213,7 +217,7 @@ fn damage_is_left_out_and_told() {
     let cut = &NEW[..NEW.find(r#""name":"fork""#).unwrap()];
     let trace = trace_of(cut.as_bytes());
     assert_eq!(rows(&trace), of_new());
-    assert_eq!(notes(&trace, "lost lines"), [r#"1 not understood: line 25 '{"id":19,'"#]);
+    assert_eq!(notes(&trace, "lost lines"), [r#"1 not understood: line 25 '{"id":19'"#]);
     assert_eq!(trace.tables().processes[0].end_ns, None, "it does not say that it ended");
 
     let half = NEW.len() / 2;

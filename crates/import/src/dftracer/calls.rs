@@ -41,6 +41,8 @@ pub(super) struct Reading {
     /// Calls of which only sums were kept.
     aggregated: u64,
     unnamed_files: u64,
+    /// Names that a log gives a hash after another one.
+    shared_hashes: u64,
     sizes_lost: u64,
     offsets_lost: u64,
 }
@@ -123,6 +125,7 @@ impl Reading {
             nameless: 0,
             aggregated: 0,
             unnamed_files: 0,
+            shared_hashes: 0,
             sizes_lost: 0,
             offsets_lost: 0,
         }
@@ -171,6 +174,11 @@ impl Reading {
                 "of which the log has only sums (as with DFTRACER_ENABLE_AGGREGATION=1)",
             ),
             ("lost names", self.unnamed_files, "files of which the logs have only a hash"),
+            (
+                "lost names",
+                self.shared_hashes,
+                "files share a hash with another one in their log: calls count for the one named last",
+            ),
             ("lost sizes", self.sizes_lost, "calls that do not say how large their data are"),
             ("lost offsets", self.offsets_lost, "calls: where the file pointer was is not known"),
             (
@@ -413,6 +421,8 @@ impl Log<'_> {
         };
         match (&*record.name, &*name, &*value) {
             ("FH", path, hash) => {
+                let before = self.own.get(hash);
+                self.reading.shared_hashes += u64::from(before.is_some_and(|before| before != path));
                 self.own.learn(hash, path);
                 self.reading.files.learn(hash, path);
                 self.files.remove(hash);

@@ -11,6 +11,9 @@ const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 
 const BUFFER_BYTES: usize = 1 << 16;
 
+/// Bytes taken that are kept: a member that was cut shows only some way into the next one.
+const KEPT_BYTES: usize = 1 << 17;
+
 /// Places of damage that are kept.
 const MOST_PLACES: usize = 3;
 
@@ -45,7 +48,7 @@ enum State<R> {
 
 impl<R: Read> Members<R> {
     pub(super) fn new(log: R) -> Members<R> {
-        let input = Input { inner: log, buffer: Vec::new(), start: 0, offset: 0 };
+        let input = Input { inner: log, buffer: Vec::new(), start: 0, offset: 0, member: 0 };
         Members { state: State::Unknown(input), damaged: Damaged::default(), gave: true }
     }
 
@@ -74,6 +77,7 @@ impl<R: Read> Members<R> {
                 return Ok(());
             }
         }
+        input.member = input.offset;
         self.state = State::Packed(GzDecoder::new(input));
         Ok(())
     }
@@ -107,7 +111,9 @@ impl<R: Read> Read for Members<R> {
                     Err(error) if is_damage(error.kind()) => {
                         let mut input = member.into_inner();
                         self.take_note(input.offset);
+                        input.go_back();
                         if input.skip_to_member()? {
+                            input.member = input.offset;
                             self.state = State::Packed(GzDecoder::new(input));
                         }
                         // What comes next is no part of the line that was cut.
@@ -133,14 +139,17 @@ struct Input<R> {
     start: usize,
     /// Bytes taken in all.
     offset: u64,
+    /// Where the member begins.
+    member: u64,
 }
 
 impl<R: Read> Input<R> {
     /// What comes next: so many bytes at least, if there are.
     fn fill(&mut self, least: usize) -> io::Result<&[u8]> {
         while self.buffer.len() - self.start < least {
-            self.buffer.drain(..self.start);
-            self.start = 0;
+            let old = self.start.saturating_sub(KEPT_BYTES);
+            self.buffer.drain(..old);
+            self.start -= old;
             let had = self.buffer.len();
             self.buffer.resize(had + BUFFER_BYTES, 0);
             let read = self.inner.read(&mut self.buffer[had..]);
@@ -150,6 +159,14 @@ impl<R: Read> Input<R> {
             }
         }
         Ok(&self.buffer[self.start..])
+    }
+
+    /// Goes back to behind the beginning of the member, or as near to it as bytes are kept.
+    fn go_back(&mut self) {
+        let taken = usize::try_from(self.offset - self.member).unwrap_or(usize::MAX);
+        let back = self.start.min(taken.saturating_sub(1));
+        self.start -= back;
+        self.offset -= back as u64;
     }
 
     /// Passes over bytes up to what looks like a member; false if there is none.
