@@ -103,6 +103,62 @@ fn counters_alone() {
     }
 }
 
+/// Files of one rank each, on a target each: that of target 3 is ten times slower.
+#[test]
+fn targets_and_ranks_over_time() {
+    let mut writer = LogWriter::new("3.41", false, Compression::Zlib);
+    writer.names = vec![(9, "heatmap:POSIX")];
+    let names: Vec<String> = (0..8).map(|rank| format!("/scratch/own.{rank}")).collect();
+    writer.names.extend((10..).zip(names.iter().map(String::as_str)));
+    let (mut posix, mut layouts, mut heat) = (writer.words(), writer.words(), writer.words());
+    for rank in 0..8 {
+        let counters = Module::Posix.counters();
+        let mut integers = vec![0i64; counters.integers.len()];
+        let mut floats = vec![0f64; counters.floats.len()];
+        integers[counters.integer("POSIX_WRITES").unwrap()] = 64;
+        integers[counters.integer("POSIX_BYTES_WRITTEN").unwrap()] = 64 << 20;
+        floats[counters.float("POSIX_F_WRITE_TIME").unwrap()] = if rank == 3 { 10.0 } else { 1.0 };
+        posix.u64(10 + rank as u64).i64(rank);
+        integers.into_iter().for_each(|value| {
+            posix.i64(value);
+        });
+        floats.into_iter().for_each(|value| {
+            posix.f64(value);
+        });
+        layouts.u64(10 + rank as u64).i64(rank).i64(1).i64(1);
+        layouts.i64(1 << 20).i64(1).i64(0).i64(0).i64(0).i64(-1).i64(0);
+        layouts.bytes.extend(b"fast\0\0\0\0\0\0\0\0\0\0\0\0");
+        layouts.i64(rank);
+        heat.u64(9).i64(rank).f64(2.5).i64(4).u64(0).u64(0);
+        (0..4).for_each(|bin| {
+            heat.i64(if bin <= rank / 2 { 1 << 20 } else { 0 });
+        });
+        heat.i64(0).i64(0).i64(0).i64(0);
+    }
+    writer.modules = vec![(POSIX, 4, posix.bytes), (LUSTRE, 2, layouts.bytes), (HEATMAP, 1, heat.bytes)];
+    let (text, page, counted) = reports(&writer);
+    let slow = counted.layouts.slow_target().unwrap();
+    assert_eq!((slow.target.number, slow.target.alone), (3, 1));
+    assert_eq!(slow.median_rate, 10.0 * slow.rate);
+    let told = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = "Target 3 of Lustre was slow: the 1 file that lies on it alone moved 6.4 MiB/s, half of the targets 64 \
+                    MiB/s or more.";
+    assert!(told.contains(sentence), "{text}");
+    let kind: Vec<_> = line(&text, "1 × 1 MiB").split_whitespace().collect();
+    assert_eq!(kind[4..8], ["fast", "8", "512", "MiB"], "{text}");
+    let (_, targets) = text.split_once("Targets of Lustre").unwrap();
+    let first: Vec<_> = targets.lines().nth(3).unwrap().split_whitespace().collect();
+    assert_eq!(first[..5], ["3", "1", "1", "64", "MiB"], "the slowest comes first: {text}");
+    let (_, heat) = text.split_once("Bytes of POSIX over time, by rank").unwrap();
+    let lines: Vec<_> = heat.lines().skip(1).take(8).collect();
+    assert!(lines[0].contains("rank 0") && lines[0].ends_with("▏█   ▕ 1 MiB"), "{heat}");
+    assert!(lines[7].contains("rank 7") && lines[7].ends_with("▏████▕ 4 MiB"), "{heat}");
+    for part in ["Bytes of POSIX over time, by rank", "1 × 1 MiB on 3 (fast)", "Target 3 of Lustre was slow"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
 #[test]
 fn traced_accesses_and_counters() {
     let mut writer = counters();

@@ -16,7 +16,7 @@ pub(super) fn text(activity: &Activity) -> String {
     const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let rows = rows(activity);
     let a_line = rows.len().div_ceil(LINES).max(1);
-    let columns = rows.iter().map(|row| row.len()).max().unwrap_or(0).min(COLUMNS);
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0).min(COLUMNS);
     let lines: Vec<Vec<f64>> = rows
         .chunks(a_line)
         .map(|rows| {
@@ -86,8 +86,8 @@ pub(super) fn figure(activity: &Activity) -> String {
 }
 
 /// Rows of more than one process.
-fn rows(activity: &Activity) -> Vec<&Vec<u64>> {
-    if activity.by_ranks.len() < 2 { Vec::new() } else { activity.by_ranks.iter().collect() }
+fn rows(activity: &Activity) -> &[Vec<u64>] {
+    if activity.by_ranks.len() < 2 { &[] } else { &activity.by_ranks }
 }
 
 /// The ranks of some rows.
