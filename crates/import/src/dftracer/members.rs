@@ -213,6 +213,7 @@ mod tests {
 
     use flate2::Compression;
     use flate2::write::GzEncoder;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -251,6 +252,33 @@ mod tests {
         let behind = [&first[..], b"rubbish", &third].concat();
         let expected = Damaged { places: vec![first.len() as u64], count: 1 };
         assert_eq!(read(&behind), (b"one\nsix\n".to_vec(), expected));
+    }
+
+    proptest! {
+        /// Wherever a member is cut, the others are read.
+        #[test]
+        fn the_members_beside_a_cut_one_are_read(
+            texts in prop::collection::vec("[a-z]{0,400}", 2..6),
+            which in any::<prop::sample::Index>(),
+            at in any::<prop::sample::Index>(),
+        ) {
+            let which = which.index(texts.len());
+            let mut log = Vec::new();
+            for (number, text) in texts.iter().enumerate() {
+                let mut member = packed(format!("\n<{text}>\n").as_bytes());
+                if number == which {
+                    // What is left is known to be a member.
+                    member.truncate(MAGIC.len() + at.index(member.len() - MAGIC.len()));
+                }
+                log.extend(member);
+            }
+            let (found, damaged) = read(&log);
+            prop_assert_eq!(damaged.count, 1);
+            let found = String::from_utf8_lossy(&found);
+            for (_, text) in texts.iter().enumerate().filter(|(number, _)| *number != which) {
+                prop_assert!(found.contains(&format!("\n<{text}>\n")), "{found:?}");
+            }
+        }
     }
 
     #[test]
