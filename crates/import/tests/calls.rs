@@ -218,7 +218,7 @@ fn latencies_of_fio_are_put_one_after_the_other() {
         ("job_iops.1.log", log, "fio --write_lat_log"),
         ("job_slat.1.log", log, "fio --write_lat_log"),
     ] {
-        let told = read(name, log).unwrap_err().to_string();
+        let told = read(name, log).err().unwrap().to_string();
         assert!(told.starts_with(name) && told.contains(expected), "{told}");
     }
 }
