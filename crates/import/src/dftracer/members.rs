@@ -42,7 +42,7 @@ pub(super) struct Damaged {
 enum State<R> {
     Unknown(Input<R>),
     Plain(Input<R>),
-    Packed(GzDecoder<Input<R>>),
+    Packed(Box<GzDecoder<Input<R>>>),
     End,
 }
 
@@ -78,7 +78,7 @@ impl<R: Read> Members<R> {
             }
         }
         input.member = input.offset;
-        self.state = State::Packed(GzDecoder::new(input));
+        self.state = State::Packed(Box::new(GzDecoder::new(input)));
         Ok(())
     }
 }
@@ -93,8 +93,11 @@ impl<R: Read> Read for Members<R> {
                 State::End => return Ok(0),
                 State::Unknown(mut input) => {
                     let is_packed = input.fill(MAGIC.len())?.starts_with(&MAGIC);
-                    self.state =
-                        if is_packed { State::Packed(GzDecoder::new(input)) } else { State::Plain(input) };
+                    self.state = if is_packed {
+                        State::Packed(Box::new(GzDecoder::new(input)))
+                    } else {
+                        State::Plain(input)
+                    };
                 }
                 State::Plain(mut input) => {
                     let len = input.read(buffer)?;
@@ -114,7 +117,7 @@ impl<R: Read> Read for Members<R> {
                         input.go_back();
                         if input.skip_to_member()? {
                             input.member = input.offset;
-                            self.state = State::Packed(GzDecoder::new(input));
+                            self.state = State::Packed(Box::new(GzDecoder::new(input)));
                         }
                         // What comes next is no part of the line that was cut.
                         buffer[0] = b'\n';
