@@ -2,86 +2,189 @@
 
 use std::collections::HashMap;
 
-use pio_trace::{Call, Event, HandleId, Split, Target};
+use pio_trace::{Call, Event, Flags, Split, Target};
 
-/// Most bars that a page holds: a quarter of a million makes a page of about 7 MB that stays fluid.
-pub(crate) const MOST_BARS: usize = 250_000;
+/// Most bars that a page holds: so many make a page of 4 to 7 MB that can be filtered within a frame or two.
+pub(crate) const MOST_BARS: usize = 100_000;
 
-/// One bar: an event, or several of one process, layer and operation.
+/// One bar: an event, or several of one thread and function on one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bar {
     pub(crate) process: u32,
+    pub(crate) thread: u32,
     pub(crate) call: Call,
     pub(crate) flags: u8,
-    /// None if it has none, or if the events it stands for differ.
-    pub(crate) handle: Option<HandleId>,
-    pub(crate) target: Target,
+    pub(crate) files: Files,
+    pub(crate) place: Place,
     pub(crate) size: u64,
     pub(crate) result: i64,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
+    /// What its events took: less than from start to end where pauses are between them, more where they overlap.
+    pub(crate) time_ns: u64,
     /// Of collective calls, where their time went if that is known: late ranks, library, files, nanoseconds.
     pub(crate) parts_ns: [u64; 3],
     /// Events it stands for.
     pub(crate) events: u64,
+    /// Those that failed.
+    pub(crate) failed: u64,
+}
+
+/// The page's numbers of the file that a call is on and of its second path; 0 for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Files {
+    pub(crate) file: u32,
+    pub(crate) other: u32,
+}
+
+/// Number of all files that the page does not name, and of bars of several files.
+pub(crate) const OTHER_FILES: u32 = u32::MAX;
+
+/// What a call is about: bytes of a file or view, a rank, a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) kind: u64,
+    /// First byte, or the rank.
+    pub(crate) first: u64,
+    /// Bytes from the first to behind the last.
+    pub(crate) length: u64,
+}
+
+impl Place {
+    const NONE: Place = Place { kind: 0, first: 0, length: 0 };
+    const RANK: u64 = 3;
+
+    fn of(event: &Event) -> Place {
+        let bytes = |kind, first| Place { kind, first, length: event.size };
+        match event.target {
+            Target::None => Place::NONE,
+            Target::Extent { offset } => bytes(1, offset),
+            Target::View { position, .. } => bytes(2, position),
+            Target::Peer { rank } => Place { kind: Place::RANK, first: rank.into(), length: 0 },
+            Target::Name { .. } => Place { kind: 4, ..Place::NONE },
+            Target::Server { server, offset } => bytes(5 + u64::from(server), offset),
+        }
+    }
+
+    /// Whether it is bytes of a file.
+    pub(crate) fn is_in_file(self) -> bool {
+        self.kind == 1 || self.kind > 4
+    }
+
+    fn merged(self, other: Place) -> Place {
+        if self.kind != other.kind || self.kind == Place::RANK && self.first != other.first {
+            return Place::NONE;
+        }
+        let first = self.first.min(other.first);
+        let end = |place: Place| place.first.saturating_add(place.length);
+        Place { first, length: end(self).max(end(other)) - first, ..self }
+    }
 }
 
 impl Bar {
-    fn of(event: &Event, split: Option<Split>) -> Bar {
+    fn of(event: &Event, files: Files, split: Option<Split>) -> Bar {
         let parts_ns = split
             .map_or([0; 3], |split| [split.late_ns, split.library_ns, split.files_ns.unwrap_or_default()]);
         Bar {
-            parts_ns,
             process: event.process.0,
+            thread: event.thread,
             call: event.call,
             flags: event.flags.bits(),
-            handle: event.handle,
-            target: event.target,
+            files,
+            place: Place::of(event),
             size: event.size,
             result: event.result,
             start_ns: event.start_ns,
             end_ns: event.end_ns(),
+            time_ns: event.elapsed_ns,
+            parts_ns,
             events: 1,
+            failed: u64::from(event.result < 0 && !event.flags.contains(Flags::UNFINISHED)),
         }
     }
 
     fn merge(&mut self, other: &Bar) {
         self.end_ns = self.end_ns.max(other.end_ns);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
         self.size = self.size.saturating_add(other.size);
         self.result = self.result.max(0).saturating_add(other.result.max(0));
         self.flags &= other.flags;
-        self.target = Target::None;
+        self.place = self.place.merged(other.place);
         self.events += other.events;
+        self.failed += other.failed;
         for (part_ns, other_ns) in self.parts_ns.iter_mut().zip(other.parts_ns) {
             *part_ns = part_ns.saturating_add(other_ns);
         }
-        if self.handle != other.handle {
-            self.handle = None;
+        if self.files != other.files {
+            self.files = Files { file: OTHER_FILES, other: 0 };
         }
     }
 }
 
-/// Gathers bars; whenever they are too many, those of one process and function that fall within a span of time become
-/// one, and the span doubles until they are few enough.
+/// What bars must have in common to become one, whatever the time between them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Lane {
+    process: u32,
+    call: Call,
+    physical: bool,
+    thread: u32,
+    files: Files,
+    /// Binary logarithm of the size.
+    size: u32,
+}
+
+/// What is told apart. The less, the fewer bars there can be at least.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Detail {
+    Calls,
+    Threads,
+    Files,
+    Sizes,
+}
+
+impl Detail {
+    fn less(self) -> Detail {
+        match self {
+            Detail::Sizes => Detail::Files,
+            Detail::Files => Detail::Threads,
+            Detail::Threads | Detail::Calls => Detail::Calls,
+        }
+    }
+
+    fn lane(self, bar: &Bar) -> Lane {
+        let known = |detail: Detail| self >= detail;
+        Lane {
+            process: bar.process,
+            call: bar.call,
+            physical: bar.flags & Flags::PHYSICAL.bits() != 0,
+            thread: if known(Detail::Threads) { bar.thread } else { 0 },
+            files: if known(Detail::Files) { bar.files } else { Files::default() },
+            size: if known(Detail::Sizes) { (bar.size / bar.events).checked_ilog2().map_or(0, |log| log + 1) } else { 0 },
+        }
+    }
+}
+
+/// Gathers bars; whenever they are too many, those of one lane that fall within a span of time become one, and the span
+/// doubles until they are few enough. Where that would blur the picture, lanes are told apart by less instead.
 pub(crate) struct Bars {
     most: usize,
     duration_ns: u64,
     span_ns: u64,
+    detail: Detail,
     bars: Vec<Bar>,
-    /// Latest bar of each process and function.
-    latest: HashMap<(u32, Call), usize>,
+    /// Latest bar of each lane.
+    latest: HashMap<Lane, usize>,
 }
 
 impl Bars {
     pub(crate) fn new(duration_ns: u64, most: usize) -> Bars {
-        Bars { most, duration_ns, span_ns: 0, bars: Vec::new(), latest: HashMap::new() }
+        Bars { most, duration_ns, span_ns: 0, detail: Detail::Sizes, bars: Vec::new(), latest: HashMap::new() }
     }
 
-    pub(crate) fn add(&mut self, event: &Event, split: Option<Split>) {
-        self.place(Bar::of(event, split));
+    pub(crate) fn add(&mut self, event: &Event, files: Files, split: Option<Split>) {
+        self.place(Bar::of(event, files, split));
         while self.bars.len() > self.most && self.span_ns <= self.duration_ns {
-            // A first span far below a pixel of the whole: 2^-20 of the job.
-            self.span_ns = (self.span_ns * 2).max(self.duration_ns >> 20).max(1);
+            self.coarsen();
             self.latest.clear();
             for bar in std::mem::take(&mut self.bars) {
                 self.place(bar);
@@ -94,9 +197,19 @@ impl Bars {
         (self.bars, self.span_ns)
     }
 
+    fn coarsen(&mut self) {
+        // Bars of a hundredth of the job are as wide as a reader can do with.
+        if self.span_ns > self.duration_ns / 100 && self.detail > Detail::Calls {
+            self.detail = self.detail.less();
+        } else {
+            // A first span far below a pixel of the whole: 2^-20 of the job.
+            self.span_ns = (self.span_ns * 2).max(self.duration_ns >> 20).max(1);
+        }
+    }
+
     fn place(&mut self, bar: Bar) {
         if self.span_ns > 0 {
-            let lane = (bar.process, bar.call);
+            let lane = self.detail.lane(&bar);
             let last = self.latest.get(&lane).and_then(|&index| self.bars.get_mut(index));
             let near = last.filter(|last| bar.end_ns.max(last.end_ns) - last.start_ns <= self.span_ns);
             if let Some(last) = near {
@@ -120,24 +233,18 @@ pub(crate) fn op_name(call: Call) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pio_trace::{Flags, ProcessId};
+    use pio_trace::{HandleId, ProcessId};
+
+    const ONE_FILE: Files = Files { file: 1, other: 0 };
 
     fn event(process: u32, start_ns: u64, elapsed_ns: u64) -> Event {
         Event {
-            call: Call::Write,
-            process: ProcessId(process),
-            thread: 0,
             handle: Some(HandleId(0)),
             target: Target::Extent { offset: start_ns },
-            memory: None,
             size: 10,
             result: 10,
-            start_ns,
             elapsed_ns,
-            think_ns: 0,
-            used_ns: None,
-            flags: Flags::NONE,
-            operation: 0,
+            ..Event::new(Call::Write, ProcessId(process), start_ns)
         }
     }
 
@@ -145,11 +252,11 @@ mod tests {
     fn few_events_are_kept_as_they_are() {
         let mut bars = Bars::new(100, 3);
         for start in [0, 1, 2] {
-            bars.add(&event(0, start, 1), None);
+            bars.add(&event(0, start, 1), ONE_FILE, None);
         }
         let (bars, span_ns) = bars.finish();
         assert_eq!((bars.len(), span_ns), (3, 0));
-        assert_eq!(bars[1], Bar::of(&event(0, 1, 1), None));
+        assert_eq!(bars[1], Bar::of(&event(0, 1, 1), ONE_FILE, None));
     }
 
     #[test]
@@ -157,27 +264,54 @@ mod tests {
         let mut bars = Bars::new(100_000, 100);
         let split = Split { late_ns: 3, library_ns: 2, files_ns: None };
         for index in 0..10_000 {
-            bars.add(&event(index % 2, u64::from(index) * 10, 5), Some(split));
+            bars.add(&event(index % 2, u64::from(index) * 10, 5), ONE_FILE, Some(split));
         }
         let (bars, span_ns) = bars.finish();
         assert!(bars.len() <= 100 && bars.len() > 40, "{}", bars.len());
-        assert_eq!(bars.iter().map(|bar| bar.events).sum::<u64>(), 10_000);
-        assert_eq!(bars.iter().map(|bar| bar.size).sum::<u64>(), 100_000);
+        let sum = |of: fn(&Bar) -> u64| bars.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|bar| bar.events), 10_000);
+        assert_eq!(sum(|bar| bar.size), 100_000);
+        assert_eq!(sum(|bar| bar.time_ns), 50_000);
         for (part, sum_ns) in [30_000, 20_000, 0].into_iter().enumerate() {
             assert_eq!(bars.iter().map(|bar| bar.parts_ns[part]).sum::<u64>(), sum_ns);
         }
         assert!(bars.iter().all(|bar| bar.end_ns - bar.start_ns <= span_ns));
         assert!(bars.windows(2).all(|pair| pair[0].start_ns <= pair[1].start_ns));
+        // Each covers the bytes of all its events: these are 20 apart and 10 long.
+        let covered = |bar: &Bar| bar.place.length == (bar.events - 1) * 20 + 10;
+        assert!(bars.iter().all(|bar| bar.place.kind == 1 && covered(bar)), "{:?}", bars[0]);
     }
 
     #[test]
     fn a_long_event_keeps_its_own_bar() {
         let mut bars = Bars::new(1000, 4);
-        bars.add(&event(0, 0, 900), None);
+        bars.add(&event(0, 0, 900), ONE_FILE, None);
         for start in 1..20 {
-            bars.add(&event(1, start, 1), None);
+            bars.add(&event(1, start, 1), ONE_FILE, None);
         }
         let (bars, _) = bars.finish();
         assert_eq!((bars[0].events, bars[0].end_ns), (1, 900));
+    }
+
+    #[test]
+    fn files_threads_and_sizes_stay_apart_while_there_is_room() {
+        let gather = |most| {
+            let mut bars = Bars::new(100_000, most);
+            for index in 0..10_000_u64 {
+                let (thread, file) = ((index % 2) as u32, (index / 2 % 3) as u32 + 1);
+                let size = if index % 5 == 0 { 1000 } else { 10 };
+                let call = Event { thread, size, result: -5, ..event(0, index * 10, 5) };
+                bars.add(&call, Files { file, other: 0 }, None);
+            }
+            bars.finish().0
+        };
+        let apart = gather(5000);
+        assert!(apart.len() > 1000 && apart.iter().all(|bar| (1..=3).contains(&bar.files.file)));
+        assert!(apart.iter().all(|bar| [10, 1000].contains(&(bar.size / bar.events))));
+        assert_eq!(apart.iter().filter(|bar| bar.thread == 1).map(|bar| bar.events).sum::<u64>(), 5000);
+        // Then sizes are given up, at last the files.
+        let few = gather(60);
+        assert!(few.len() <= 60 && few.iter().any(|bar| bar.files.file == OTHER_FILES), "{}", few.len());
+        assert_eq!(few.iter().map(|bar| bar.failed).sum::<u64>(), 10_000, "each failed, and is counted once");
     }
 }

@@ -11,10 +11,35 @@ pub(crate) enum Column {
 }
 
 impl Column {
-    /// A JSON array: the type's name as the page's script knows it, and the values.
+    /// A JSON array: the type's name as the page's script knows it, and the values; or `all`, how many there are, and the
+    /// value that all have.
     pub(crate) fn json(&self) -> String {
+        if let Some(value) = self.only_value() {
+            return format!("[\"all\",{},{value}]", self.len());
+        }
         let (name, bytes) = self.encoded();
         format!("[\"{name}\",\"{}\"]", base64(&bytes))
+    }
+
+    /// The value that all have; none if they differ, or are too few for it to matter.
+    fn only_value(&self) -> Option<String> {
+        fn same<T: PartialEq + Copy + ToString>(values: &[T]) -> Option<String> {
+            let first = *values.first().filter(|_| values.len() > 8)?;
+            values.iter().all(|value| *value == first).then(|| first.to_string())
+        }
+        match self {
+            Column::Unsigned(values) => same(values),
+            Column::Signed(values) => same(values),
+            Column::Float(values) => same(values),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Column::Unsigned(values) => values.len(),
+            Column::Signed(values) => values.len(),
+            Column::Float(values) => values.len(),
+        }
     }
 
     fn encoded(&self) -> (&'static str, Vec<u8>) {
@@ -81,5 +106,7 @@ mod tests {
         assert_eq!(Column::Unsigned(vec![256]).json(), "[\"u16\",\"AAE=\"]");
         assert_eq!(Column::Unsigned(vec![1 << 40]).encoded().0, "f64");
         assert_eq!(Column::Signed(vec![-1]).json(), "[\"i32\",\"/////w==\"]");
+        assert_eq!(Column::Signed(vec![-3; 9]).json(), "[\"all\",9,-3]");
+        assert_eq!(Column::Float(vec![0.5; 20]).json(), "[\"all\",20,0.5]");
     }
 }

@@ -7,6 +7,7 @@ use pio_trace::{Call, Layer, Op};
 
 use crate::bars::op_name;
 use crate::escape::html;
+use crate::live;
 use crate::prediction::{Prediction, interval_text};
 use crate::sections::{process_name, size_name};
 use crate::units;
@@ -44,7 +45,7 @@ pub(crate) fn time_by_operation(found: &Explanation) -> String {
         let width = WIDTH * time_s / total;
         let tip = format!("{name}: {} in all, {}", units::time_s(*time_s), units::percent(time_s / total));
         body.push_str(&format!(
-            "<rect class=\"{}\" x=\"{x:.2}\" y=\"0\" width=\"{width:.2}\" height=\"26\"><title>{tip}</title></rect>",
+            "<rect class=\"{}\" data-key=\"{name}\" x=\"{x:.2}\" y=\"0\" width=\"{width:.2}\" height=\"26\"><title>{tip}</title></rect>",
             part_class(name)
         ));
         x += width;
@@ -59,7 +60,8 @@ pub(crate) fn time_by_operation(found: &Explanation) -> String {
             )
         })
         .collect();
-    let svg = svg(26.0, &format!("Time by operation: {}", words.join(", ")), &body);
+    let live = format!("data-bars=\"time\" data-level=\"{}\"", live::level(found));
+    let svg = live_svg(26.0, &format!("Time by operation: {}", words.join(", ")), &body, &live);
     figure("Where the time of the operations goes", &format!("{svg}<ul class=\"keys\">{legend}</ul>"), "")
 }
 
@@ -97,24 +99,24 @@ pub(crate) fn data_rate(found: &Explanation) -> String {
     let mut html = String::new();
     if program && (differ || !files) {
         let title = "Data rate over time, as the program saw it";
-        html.push_str(&rate_figure(
+        html.push_str(&rate_of_calls(
             title,
             duration_s,
             bin_s,
-            &rate.program_read,
-            &rate.program_write,
+            [&rate.program_read, &rate.program_write],
             &cycles,
+            "program",
         ));
     }
     if files {
         let title = if differ { "Data rate over time, at the files" } else { "Data rate over time" };
-        html.push_str(&rate_figure(
+        html.push_str(&rate_of_calls(
             title,
             duration_s,
             bin_s,
-            &rate.file_system_read,
-            &rate.file_system_write,
+            [&rate.file_system_read, &rate.file_system_write],
             &cycles,
+            "files",
         ));
     }
     html
@@ -129,6 +131,18 @@ pub(crate) fn rate_figure(
     read: &[f64],
     write: &[f64],
     cycles: &[f64],
+) -> String {
+    rate_of_calls(title, duration_s, bin_s, [read, write], cycles, "")
+}
+
+/// The same of calls of which the page has bars: `calls` names them. It is empty if there are none.
+fn rate_of_calls(
+    title: &str,
+    duration_s: f64,
+    bin_s: f64,
+    [read, write]: [&[f64]; 2],
+    cycles: &[f64],
+    calls: &str,
 ) -> String {
     const HEIGHT: f64 = 190.0;
     const TOP: f64 = 10.0;
@@ -168,7 +182,7 @@ pub(crate) fn rate_figure(
             path.push_str(&format!("L{from:.1} {y:.1}L{to:.1} {y:.1}"));
         }
         path.push_str(&format!("L{:.1} {zero:.1}Z", x_of(duration_s)));
-        body.push_str(&format!("<path class=\"op-{class}\" d=\"{path}\"/>"));
+        body.push_str(&format!("<path class=\"op-{class}\" data-key=\"{class}\" d=\"{path}\"/>"));
     }
     for start_s in cycles {
         let x = x_of(*start_s);
@@ -203,7 +217,17 @@ pub(crate) fn rate_figure(
             units::things(cycles.len() as u64, "cycle", "cycles")
         ));
     }
-    figure(title, &format!("<ul class=\"keys\">{keys}</ul>{}", svg(HEIGHT, &label, &body)), "")
+    let live = match calls {
+        "" => String::new(),
+        // Where the script draws the same for chosen calls: all times and rates have their places.
+        calls => format!(
+            "data-bars=\"rate\" data-level=\"{calls}\" data-bin-ns=\"{}\" data-zero=\"{zero:.2}\" data-left=\"{LEFT}\" \
+             data-per-ns=\"{:e}\" data-per-rate=\"{scale:e}\"",
+            bin_s * 1e9,
+            (WIDTH - LEFT - RIGHT) / (duration_s * 1e9).max(1.0),
+        ),
+    };
+    figure(title, &format!("<ul class=\"keys\">{keys}</ul>{}", live_svg(HEIGHT, &label, &body, &live)), "")
 }
 
 /// How many requests of each size.
@@ -222,6 +246,7 @@ pub(crate) fn request_sizes(found: &Explanation) -> String {
     if most == 0 {
         return String::new();
     }
+    let level = live::level(found);
     let (left, right, bar) = (150.0, 90.0, 11.0);
     let used: Vec<_> = series.iter().filter(|(_, sizes)| !sizes.is_empty()).collect();
     let row = bar * used.len() as f64 + 7.0;
@@ -239,7 +264,8 @@ pub(crate) fn request_sizes(found: &Explanation) -> String {
             let count = units::count(class.amount.count);
             words.push(format!("{count} {op}s of {name}"));
             body.push_str(&format!(
-                "<rect class=\"op-{op}\" x=\"{left}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{:.1}\" rx=\"1.5\"><title>{count} {op}s of {name}: {}</title></rect>",
+                "<rect class=\"op-{op}\" data-key=\"{}\" x=\"{left}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{:.1}\" rx=\"1.5\"><title>{count} {op}s of {name}: {}</title></rect>",
+                live::size_key(&level, op, from_bytes, to_bytes),
                 bar - 1.0,
                 units::bytes(class.amount.bytes as f64),
             ));
@@ -248,7 +274,8 @@ pub(crate) fn request_sizes(found: &Explanation) -> String {
     }
     let keys: String =
         used.iter().map(|(op, _)| format!("<li><i class=\"key op-{0}\"></i>{0}s</li>", op.name())).collect();
-    let svg = svg(classes.len() as f64 * row + 2.0, &format!("Request sizes: {}", words.join(", ")), &body);
+    let label = format!("Request sizes: {}", words.join(", "));
+    let svg = live_svg(classes.len() as f64 * row + 2.0, &label, &body, "data-bars=\"sizes\"");
     figure("Requests by size", &format!("<ul class=\"keys\">{keys}</ul>{svg}"), "")
 }
 
@@ -298,7 +325,9 @@ pub(crate) fn processes(found: &Explanation) -> String {
         for (index, value) in values.iter().enumerate() {
             let height = PLOT * value / largest;
             body.push_str(&format!(
-                "<rect class=\"op-{class}\" x=\"{:.2}\" y=\"{:.2}\" width=\"{width:.2}\" height=\"{height:.2}\"><title>{}: {}</title></rect>",
+                "<rect class=\"op-{class}\" data-key=\"{class} {} {}\" x=\"{:.2}\" y=\"{:.2}\" width=\"{width:.2}\" height=\"{height:.2}\"><title>{}: {}</title></rect>",
+                index * group,
+                (index + 1) * group,
                 index as f64 * slot + (slot - width) / 2.0,
                 base - height,
                 html(&names[index]),
@@ -316,7 +345,8 @@ pub(crate) fn processes(found: &Explanation) -> String {
     body.push_str(&text(0.0, top + 2.0, "start", first));
     body.push_str(&text(WIDTH, top + 2.0, "end", last));
     let note = if group > 1 { format!("Each bar is the mean of {group} neighbours.") } else { String::new() };
-    let svg = svg(top + 8.0, &format!("Bars by process: {}", words.join(", ")), &body);
+    let label = format!("Bars by process: {}", words.join(", "));
+    let svg = live_svg(top + 8.0, &label, &body, "data-bars=\"processes\"");
     figure("Load of the processes", &svg, &note)
 }
 
@@ -529,8 +559,14 @@ fn small(x: f64, y: f64, words: &str) -> String {
 }
 
 fn svg(height: f64, label: &str, body: &str) -> String {
+    live_svg(height, label, body, "")
+}
+
+/// The same, with attributes by which the page's script draws into it what chosen calls amount to: `page/figures.js`.
+fn live_svg(height: f64, label: &str, body: &str, attributes: &str) -> String {
     format!(
-        "<svg role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"100%\">{body}</svg>",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{0}\"><svg role=\"img\" aria-label=\"{0}\" \
+         viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"100%\" {attributes}>{body}</svg></div>",
         html(label)
     )
 }

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use pio_explain::Explanation;
 use pio_explain::findings::{Cost, Detail, EXCHANGE_COPIES, Finding, Gain, Kind, Reference, Source};
-use pio_trace::{Flags, ProcessId};
+use pio_trace::{Flags, Op, ProcessId};
 
+use crate::bars::OTHER_FILES;
 use crate::collectives;
 use crate::escape;
+use crate::named_files::NamedFiles;
+use crate::rows::Rows;
 use crate::screen;
 use crate::table::wrap;
 use crate::units::{self, things};
@@ -73,7 +76,7 @@ pub(crate) fn html(found: &Explanation) -> String {
         return dismissed;
     }
     let mut html = String::from("<ol class=\"findings\">");
-    for finding in &found.findings {
+    for (index, finding) in found.findings.iter().enumerate() {
         let told = tell(found, finding, 96);
         html.push_str(&format!(
             "<li><h3>{}: {}</h3><p>{}</p><p>{}</p><p><b>Change:</b> {}</p>",
@@ -86,10 +89,71 @@ pub(crate) fn html(found: &Explanation) -> String {
         for gain in &told.gains {
             html.push_str(&format!("<p>{}</p>", escape::html(gain)));
         }
+        if finding.counters.is_none() {
+            html.push_str(&format!(
+                "<button type=\"button\" class=\"show\" data-finding=\"{index}\" aria-pressed=\"false\">Show its calls</button>"
+            ));
+        }
         html.push_str("</li>");
     }
     html.push_str(&format!("</ol><p class=\"note\">{}</p>{dismissed}", escape::html(METHOD)));
     html
+}
+
+/// Where the calls of each finding are, as JSON for the page's script: files, processes, operations, of which none means all,
+/// and from when until when. `null` of findings that are not made from events.
+pub(crate) fn scopes(found: &Explanation, files: &mut NamedFiles<'_>, rows: &Rows) -> Vec<String> {
+    found.findings.iter().map(|finding| scope(finding, files, rows)).collect()
+}
+
+fn scope(finding: &Finding, files: &mut NamedFiles<'_>, rows: &Rows) -> String {
+    /// Files that a reader can tell apart in a picture, by far.
+    const MOST: usize = 500;
+    if finding.counters.is_some() {
+        return "null".to_owned();
+    }
+    let named: Vec<u32> = finding.files.iter().take(MOST + 1).map(|one| files.number(one.id)).collect();
+    let all_named = named.len() <= MOST && !named.contains(&OTHER_FILES);
+    let named: Vec<_> = named.iter().filter(|_| all_named).map(u32::to_string).collect();
+    // A finding names some of its processes only.
+    let all_known = finding.processes.len() as u64 == finding.process_count;
+    let processes = finding.processes.iter().filter(|_| all_known).filter_map(|one| rows.process(one.id));
+    let processes: Vec<_> = processes.map(|process| process.to_string()).collect();
+    let ops: Vec<_> = operations_of(finding).iter().map(|op| escape::json(op.name())).collect();
+    format!(
+        "{{\"title\":{},\"files\":[{}],\"processes\":[{}],\"ops\":[{}],\"from\":{},\"until\":{}}}",
+        escape::json(title_of(finding.kind)),
+        named.join(","),
+        processes.join(","),
+        ops.join(","),
+        finding.cost.from_ns.min(finding.cost.until_ns),
+        finding.cost.until_ns,
+    )
+}
+
+/// The operations of a finding's calls; none if they may be any.
+fn operations_of(finding: &Finding) -> &'static [Op] {
+    match finding.kind {
+        Kind::Seeks => &[Op::Seek],
+        Kind::SyncPerWrite => &[Op::Sync],
+        Kind::OpenStorm | Kind::ManySmallFiles | Kind::FilePerProcess => &[Op::Open, Op::Close],
+        Kind::MetadataStorm | Kind::SameNamesByAll => &[Op::Open, Op::Close, Op::Metadata],
+        Kind::UnbufferedStream
+        | Kind::LockWaits
+        | Kind::RandomMapping
+        | Kind::LateRanks
+        | Kind::InsideLibrary
+        | Kind::TooManyRanks
+        | Kind::BeyondFiles
+        | Kind::MetadataTime
+        | Kind::NoOverlap => &[],
+        _ => match (finding.cost.read_bytes > 0, finding.cost.write_bytes > 0) {
+            (true, false) => &[Op::Read],
+            (false, true) => &[Op::Write],
+            (true, true) => &[Op::Read, Op::Write],
+            (false, false) => &[],
+        },
+    }
 }
 
 pub(crate) fn price(found: &Explanation, finding: &Finding) -> String {

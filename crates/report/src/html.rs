@@ -10,13 +10,32 @@ use crate::counted;
 use crate::escape::{self, TITLE_COLUMNS};
 use crate::figures::{self, figure};
 use crate::prediction::{self, Prediction};
-use crate::sections::{self, Limits};
+use crate::sections::{self, Limits, RequestSizes};
 use crate::table::Table;
 use crate::timeline::Timeline;
-use crate::{collectives, comparison, findings, headline, rhythm, units, words};
+use crate::{collectives, comparison, findings, headline, live, rhythm, units, words};
 
 pub(crate) const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+/// The page's script: one scope, a file a concept. Later ones use earlier ones.
+const SCRIPT: [&str; 17] = [
+    include_str!("page/data.js"),
+    include_str!("page/words.js"),
+    include_str!("page/measures.js"),
+    include_str!("page/selection.js"),
+    include_str!("page/theme.js"),
+    include_str!("page/canvas.js"),
+    include_str!("page/view.js"),
+    include_str!("page/bars.js"),
+    include_str!("page/timeline.js"),
+    include_str!("page/pointer.js"),
+    include_str!("page/overview.js"),
+    include_str!("page/offsets.js"),
+    include_str!("page/heat.js"),
+    include_str!("page/tables.js"),
+    include_str!("page/figures.js"),
+    include_str!("page/filters.js"),
+    include_str!("page/start.js"),
+];
 
 /// Nothing may be loaded, whatever the page contains.
 const POLICY: &str =
@@ -63,12 +82,15 @@ fn page(
             headline(&headline::lines(found), out)?;
             trouble(found, out)?;
             summary(found, out)?;
+            filters(&timeline, out)?;
+            out.write_all(figures::time_by_operation(found).as_bytes())?;
         }
     }
     let has_events = found.events > 0 || counted.is_none();
     if has_events {
         section("findings", "Findings", &findings::html(found), out)?;
         section("timeline", "Timeline", &timeline_figure(&timeline), out)?;
+        section("offsets", "Offsets over time", &offsets_figure(&timeline), out)?;
         section("activity", "Activity", &activity(found), out)?;
     }
     if !predictions.is_empty() {
@@ -78,7 +100,7 @@ fn page(
         section("predictions", "Predictions", &body, out)?;
     }
     if has_events {
-        sections_of_events(found, out)?;
+        sections_of_events(found, &timeline, out)?;
     }
     if let Some(counted) = counted.filter(|counted| !counted.is_empty()) {
         section("counters", "Counters", &counted::html(counted), out)?;
@@ -86,19 +108,22 @@ fn page(
     section("about", "About this trace", &about(found), out)?;
     out.write_all(b"</main>\n<script type=\"application/json\" id=\"data\">")?;
     out.write_all(timeline.json.as_bytes())?;
-    out.write_all(b"</script>\n<script>\n")?;
-    out.write_all(SCRIPT.as_bytes())?;
-    out.write_all(b"</script>\n</body>\n</html>\n")?;
+    out.write_all(b"</script>\n<script>\n\"use strict\";\n(() => {\n")?;
+    for part in SCRIPT {
+        out.write_all(part.as_bytes())?;
+    }
+    out.write_all(b"})();\n</script>\n</body>\n</html>\n")?;
     out.flush()
 }
 
-fn sections_of_events(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
+fn sections_of_events(found: &Explanation, timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
     section("operations", "Operations", &operations(found), out)?;
-    let limits = Limits { rows: 100, path: 72, wide: true };
-    section("files", "Files", &filled(&sections::files(found, &limits)), out)?;
+    let limits = Limits { rows: 1000, path: 72, wide: true };
+    let files = live::html(&sections::files(found, &limits), &live::files(found, &limits, timeline));
+    section("files", "Files", &files, out)?;
     let title = if found.is_mpi { "Ranks" } else { "Processes" };
-    let body = figures::processes(found) + &filled(&sections::processes(found, &limits));
-    section("processes", title, &body, out)?;
+    let processes = live::html(&sections::processes(found, &limits), &live::processes(found, &limits));
+    section("processes", title, &(figures::processes(found) + &processes), out)?;
     section(
         "workload",
         "Workload",
@@ -202,8 +227,15 @@ fn summary(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
         ("read bandwidth", number(read.bandwidth_bytes_per_s(), units::rate)),
         ("write bandwidth", number(write.bandwidth_bytes_per_s(), units::rate)),
     ];
-    write_summary(&sentences, &cards, out)?;
-    out.write_all(figures::time_by_operation(found).as_bytes())
+    write_summary(&sentences, &cards, out)
+}
+
+/// What is shown of the whole, and how to choose: the script makes it.
+fn filters(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
+    if timeline.rows == 0 {
+        return Ok(());
+    }
+    writeln!(out, "<div id=\"filters\" role=\"region\" aria-label=\"Filters\"></div>")
 }
 
 fn findings_of_counters(found: &Explanation) -> String {
@@ -247,20 +279,42 @@ fn timeline_figure(timeline: &Timeline) -> String {
         .collect();
     let note = if timeline.note.is_empty() { String::new() } else { format!("<p>{}</p>", timeline.note) };
     let parts = legend_of_parts(timeline.parts);
+    let rows = match timeline.rows > timeline.processes {
+        true => "one row a thread",
+        false => "one row a process",
+    };
     format!(
-        "<figure class=\"timeline\"><div class=\"bar\"><div class=\"group\" role=\"group\" aria-label=\"Layers\">{layers}</div>\
+        "<figure class=\"timeline live\"><div class=\"bar\"><div class=\"group\" role=\"group\" aria-label=\"Layers\">{layers}</div>\
          <div class=\"group\" role=\"group\" aria-label=\"Operations\">{ops}</div>\
          <div class=\"group end\" role=\"group\" aria-label=\"Zoom\">\
+         <button type=\"button\" id=\"choose\">Choose this time</button>\
          <button type=\"button\" id=\"out\" aria-label=\"Zoom out\">−</button>\
          <button type=\"button\" id=\"in\" aria-label=\"Zoom in\">+</button>\
-         <button type=\"button\" id=\"reset\">Reset</button></div></div>\
-         <div class=\"stage\"><canvas id=\"bars\" tabindex=\"0\" role=\"img\" aria-label=\"Timeline: the calls of {rows} \
-         processes over time, one row a process. The tables below hold the same data.\" aria-describedby=\"keys\"></canvas>\
-         <div id=\"tip\" role=\"status\" hidden></div></div>{parts}\
-         <figcaption id=\"keys\"><p>Drag to move. Ctrl + wheel or pinch to zoom; after a click on the timeline the wheel alone \
-         does. Keys: arrows move, + and − zoom, 0 resets. Double-click zooms in.</p>{note}</figcaption></figure>",
-        rows = timeline.rows,
+         <button type=\"button\" id=\"reset\">Whole run</button></div></div>\
+         <div class=\"stage\"><canvas id=\"bars\" tabindex=\"0\" role=\"img\" aria-label=\"Timeline: the calls of {processes} \
+         over time, {rows}. The tables below hold the same data.\" aria-describedby=\"keys\"></canvas>\
+         <canvas id=\"overview\" tabindex=\"0\" role=\"img\" aria-label=\"The whole run: drag to choose a time.\"></canvas>\
+         <div class=\"tip\" role=\"status\" hidden></div></div>{parts}\
+         <figcaption id=\"keys\"><p>Drag to move; Shift + drag, or drag on the strip below, chooses a time for all figures and \
+         tables. Ctrl + wheel or pinch to zoom; after a click on the timeline the wheel alone does. Keys: arrows move, + and − \
+         zoom, 0 shows the whole run, C chooses the time that is shown, Escape ends that. Double-click zooms in.</p>{note}\
+         </figcaption></figure>",
+        processes = units::things(timeline.processes as u64, "process", "processes"),
     )
+}
+
+fn offsets_figure(timeline: &Timeline) -> String {
+    if !timeline.has_offsets {
+        return String::new();
+    }
+    "<figure class=\"live\"><div class=\"bar\"><label>File <select id=\"offset-file\"></select></label>\
+     <label>Colour by <select id=\"offset-colour\"><option value=\"op\">operation</option>\
+     <option value=\"process\">process</option></select></label></div>\
+     <div class=\"stage\"><canvas id=\"offset-plot\" role=\"img\" aria-label=\"Offsets in the file over time\"></canvas>\
+     <div class=\"tip\" role=\"status\" hidden></div></div>\
+     <figcaption><p>Each call that reads or writes, from its first byte up to its last, over its time. The time is that of \
+     the timeline above.</p></figcaption></figure>"
+        .to_owned()
 }
 
 fn legend_of_parts(parts: &[&str]) -> String {
@@ -294,7 +348,7 @@ fn activity(found: &Explanation) -> String {
         body.push_str(&figure(
             "Who was in I/O when",
             &format!(
-                "<div class=\"heat\"><canvas id=\"busy\" role=\"img\" aria-label=\"{}\"></canvas></div>\
+                "<div class=\"heat live\"><canvas id=\"busy\" role=\"img\" aria-label=\"{}\"></canvas></div>\
                  <ul class=\"keys\"><li><i class=\"key heat-0\"></i>not in I/O</li>\
                  <li><i class=\"key heat-1\"></i>all the time</li></ul>",
                 escape::html(&label)
@@ -306,13 +360,16 @@ fn activity(found: &Explanation) -> String {
 }
 
 fn operations(found: &Explanation) -> String {
-    let mut body = filled(&sections::operations(found));
-    body.push_str(&filled(&sections::asked_operations(found)));
+    let mut body = live::html(&sections::operations(found), &live::operations(found));
+    if let Some(live) = live::asked_operations(found) {
+        body.push_str(&live::html(&sections::asked_operations(found), &live));
+    }
     body.push_str(&filled(&collectives::table(found)));
     body.push_str(&figures::request_sizes(found));
-    body.push_str(&filled(&sections::request_sizes(found)));
-    body.push_str(&filled(&sections::layers(found)));
-    let calls = filled(&sections::calls(found));
+    let sizes = RequestSizes::of(found);
+    body.push_str(&live::html(&sizes.table(), &live::request_sizes(found, &sizes)));
+    body.push_str(&live::html(&sections::layers(found), &live::layers(found)));
+    let calls = live::html(&sections::calls(found), &live::calls(found));
     if !calls.is_empty() {
         body.push_str(&format!("<details><summary>All functions</summary>{calls}</details>"));
     }

@@ -1,8 +1,8 @@
 //! The explanation in tables: the same for text and HTML.
 
 use pio_explain::{
-    Amount, Explanation, FileStatistics, OperationView, Order, Pattern, ProcessStatistics, Rates, Sizes,
-    Tally,
+    Amount, Explanation, FileStatistics, LayerTable, OperationView, Order, Pattern, ProcessStatistics, Rates,
+    SizeClass, Sizes, Tally,
 };
 use pio_trace::{Layer, Op};
 
@@ -82,53 +82,78 @@ fn operation_table(view: &OperationView) -> Table {
 }
 
 /// Thakur's Table 2: sizes of single requests, at the file system and as asked for.
-pub(crate) fn request_sizes(found: &Explanation) -> Table {
-    let mut rows = Vec::new();
-    let views = [Some(&found.operations), found.asked_operations.as_ref()];
-    for view in views.into_iter().flatten() {
-        let mut level = library_name(view.layer).unwrap_or("file system").to_string();
-        for (op, sizes) in [(Op::Read, &view.table.read_sizes), (Op::Write, &view.table.write_sizes)] {
-            for mut row in size_rows(op, sizes) {
-                row.insert(0, std::mem::take(&mut level));
-                rows.push(row);
+pub(crate) struct RequestSizes {
+    /// Classes of sizes, by view and operation.
+    pub(crate) rows: Vec<SizeRow>,
+}
+
+/// Requests of one operation and class of sizes.
+pub(crate) struct SizeRow {
+    /// The layer of the view that they were counted in.
+    pub(crate) layer: Layer,
+    /// Whether that is the view of the file system.
+    pub(crate) at_file_system: bool,
+    /// Reads or writes.
+    pub(crate) op: Op,
+    /// The class.
+    pub(crate) class: SizeClass,
+    /// All requests of the operation.
+    of: Amount,
+}
+
+impl RequestSizes {
+    /// Of both views.
+    pub(crate) fn of(found: &Explanation) -> RequestSizes {
+        let views = [(true, Some(&found.operations)), (false, found.asked_operations.as_ref())];
+        let mut rows = Vec::new();
+        for (at_file_system, view) in views.into_iter().filter_map(|(first, view)| Some((first, view?))) {
+            for (op, sizes) in [(Op::Read, &view.table.read_sizes), (Op::Write, &view.table.write_sizes)] {
+                let of = sizes.total();
+                let row = |class| SizeRow { layer: view.layer, at_file_system, op, class, of };
+                rows.extend(size_classes(sizes).into_iter().map(row));
             }
         }
+        RequestSizes { rows }
     }
-    Table {
-        title: "Request sizes".into(),
-        note: String::new(),
-        columns: vec![
-            "as seen by",
-            "operation",
-            ">size",
-            ">requests",
-            ">share",
-            ">bytes asked for",
-            ">share",
-        ],
-        rows,
+
+    /// As a table.
+    pub(crate) fn table(&self) -> Table {
+        let share = |part: u64, all: u64| units::percent(part as f64 / all.max(1) as f64);
+        let mut level = None;
+        let rows = self.rows.iter().map(|row| {
+            let is_first = level.replace(row.at_file_system) != Some(row.at_file_system);
+            let name = library_name(row.layer).unwrap_or("file system");
+            vec![
+                if is_first { name.to_string() } else { String::new() },
+                row.op.name().to_string(),
+                size_name(row.class.from_bytes, row.class.to_bytes),
+                units::count(row.class.amount.count),
+                share(row.class.amount.count, row.of.count),
+                units::bytes(row.class.amount.bytes as f64),
+                share(row.class.amount.bytes, row.of.bytes),
+            ]
+        });
+        Table {
+            title: "Request sizes".into(),
+            note: String::new(),
+            rows: rows.collect(),
+            columns: vec![
+                "as seen by",
+                "operation",
+                ">size",
+                ">requests",
+                ">share",
+                ">bytes asked for",
+                ">share",
+            ],
+        }
     }
 }
 
-fn size_rows(op: Op, sizes: &Sizes) -> Vec<Vec<String>> {
+fn size_classes(sizes: &Sizes) -> Vec<SizeClass> {
     const SHOWN: usize = 12;
     let exact = sizes.classes();
-    let classes = if exact.len() > SHOWN { sizes.powers() } else { exact };
-    let total = sizes.total();
-    let share = |part: u64, all: u64| units::percent(part as f64 / all.max(1) as f64);
-    classes
-        .iter()
-        .map(|class| {
-            vec![
-                op.name().to_string(),
-                size_name(class.from_bytes, class.to_bytes),
-                units::count(class.amount.count),
-                share(class.amount.count, total.count),
-                units::bytes(class.amount.bytes as f64),
-                share(class.amount.bytes, total.bytes),
-            ]
-        })
-        .collect()
+    if exact.len() > SHOWN { sizes.powers() } else { exact }
 }
 
 /// A size, or a power of two: `4 KiB`, `4 KiB – 8 KiB`.
@@ -150,9 +175,30 @@ fn library_name(layer: Layer) -> Option<&'static str> {
     }
 }
 
+/// A row of the table of layers.
+pub(crate) struct LayerRow<'a> {
+    /// The layer, and whether another one caused the calls.
+    pub(crate) layer: &'a LayerTable,
+    /// Name of the operation.
+    pub(crate) operation: &'static str,
+    tally: Tally,
+    /// Whether it is the layer's first.
+    is_first: bool,
+}
+
+/// What occurs of each layer.
+pub(crate) fn layer_rows(found: &Explanation) -> impl Iterator<Item = LayerRow<'_>> {
+    found.layers.iter().flat_map(|layer| {
+        let acknowledgements = ("acknowledgement", layer.table.acknowledgements);
+        let operations = layer.table.operations.iter().map(|(op, tally)| (op.name(), tally));
+        let occurring = operations.chain([acknowledgements]).filter(|(_, tally)| tally.count > 0);
+        let row = move |(index, (operation, tally))| LayerRow { layer, operation, tally, is_first: index == 0 };
+        occurring.enumerate().map(row).collect::<Vec<_>>()
+    })
+}
+
 /// All layers.
 pub(crate) fn layers(found: &Explanation) -> Table {
-    let mut rows = Vec::new();
     // What caused the calls that the program did not make.
     let causes: Vec<&str> = found
         .layers
@@ -161,31 +207,27 @@ pub(crate) fn layers(found: &Explanation) -> Table {
         .filter_map(|table| library_name(table.layer))
         .collect();
     let causes = if causes.is_empty() { "MPI-IO".to_string() } else { causes.join(" and ") };
-    for layer in &found.layers {
-        let mut name = match (layer.layer, layer.physical) {
-            (layer, false) => layer.name().to_string(),
-            (Layer::Message, true) => "message, for I/O".to_string(),
-            (layer, true) => format!("{}, for {causes}", layer.name()),
-        };
-        let acknowledgements = ("acknowledgement", layer.table.acknowledgements);
-        let operations = layer.table.operations.iter().map(|(op, tally)| (op.name(), tally));
-        for (op, tally) in operations.chain([acknowledgements]).filter(|(_, tally)| tally.count > 0) {
-            rows.push(vec![
-                std::mem::take(&mut name),
-                op.to_string(),
-                units::count(tally.count),
-                units::time_ns(tally.time_ns),
-                tally.mean_time_s().map_or(String::new(), units::time_s),
-                units::time_ns(tally.longest_ns),
-                if tally.bytes > 0 { units::bytes(tally.bytes as f64) } else { String::new() },
-            ]);
-        }
-    }
+    let name = |layer: &LayerTable| match (layer.layer, layer.physical) {
+        (layer, false) => layer.name().to_string(),
+        (Layer::Message, true) => "message, for I/O".to_string(),
+        (layer, true) => format!("{}, for {causes}", layer.name()),
+    };
+    let rows = layer_rows(found).map(|LayerRow { layer, operation, tally, is_first }| {
+        vec![
+            if is_first { name(layer) } else { String::new() },
+            operation.to_string(),
+            units::count(tally.count),
+            units::time_ns(tally.time_ns),
+            tally.mean_time_s().map_or(String::new(), units::time_s),
+            units::time_ns(tally.longest_ns),
+            if tally.bytes > 0 { units::bytes(tally.bytes as f64) } else { String::new() },
+        ]
+    });
     Table {
         title: "Operations by layer".into(),
         note: String::new(),
         columns: vec!["layer", "operation", ">calls", ">total time", ">mean", ">longest", ">data"],
-        rows,
+        rows: rows.collect(),
     }
 }
 
@@ -317,12 +359,24 @@ fn stride(pattern: &Pattern) -> String {
     pattern.dominant_stride_bytes().map_or("–".into(), |bytes| units::bytes(bytes as f64))
 }
 
+/// Files as their table shows them: those that took the most time first.
+pub(crate) fn files_shown<'a>(found: &'a Explanation, limits: &Limits) -> Vec<&'a FileStatistics> {
+    let mut files: Vec<&FileStatistics> = found.files.iter().collect();
+    files.sort_by_key(|file| std::cmp::Reverse(time_on(file)));
+    files.truncate(limits.rows);
+    files
+}
+
+/// Time of all calls on a file, nanoseconds: at the file system if it saw them.
+pub(crate) fn time_on(file: &FileStatistics) -> u64 {
+    traffic(file).time_ns
+}
+
 /// Files, those that took the most time first.
 pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
-    let mut files: Vec<&FileStatistics> = found.files.iter().collect();
-    files.sort_by_key(|file| std::cmp::Reverse(traffic(file).time_ns));
-    let shown = files.len().min(limits.rows);
-    let rows = files[..shown].iter().map(|file| {
+    let files = files_shown(found, limits);
+    let shown = files.len();
+    let rows = files.iter().map(|file| {
         let (traffic, order) = if has_posix(file) {
             (&file.file_system, file.order_at_file_system())
         } else {
@@ -351,7 +405,7 @@ pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
     if limits.wide {
         columns.extend(MORE_OF_FILE);
     }
-    let rest = files.len() - shown;
+    let rest = found.files.len() - shown;
     Table {
         title: "Files, by time spent on them".into(),
         note: if rest > 0 {
@@ -410,14 +464,20 @@ fn traffic(file: &FileStatistics) -> Tally {
     if has_posix(file) { file.file_system.all() } else { file.program.all() }
 }
 
-/// Processes in order of rank; if they are too many, those with the most I/O time.
-pub(crate) fn processes(found: &Explanation, limits: &Limits) -> Table {
+/// Processes as their table shows them: in order of rank; if they are too many, those with the most I/O time.
+pub(crate) fn processes_shown<'a>(found: &'a Explanation, limits: &Limits) -> Vec<&'a ProcessStatistics> {
     let mut processes: Vec<&ProcessStatistics> = found.processes.iter().collect();
-    let cut = processes.len() > limits.rows;
-    if cut {
+    if processes.len() > limits.rows {
         processes.sort_by_key(|process| std::cmp::Reverse(process.io_ns));
         processes.truncate(limits.rows);
     }
+    processes
+}
+
+/// Processes in order of rank; if they are too many, those with the most I/O time.
+pub(crate) fn processes(found: &Explanation, limits: &Limits) -> Table {
+    let processes = processes_shown(found, limits);
+    let cut = processes.len() < found.processes.len();
     let rows = processes.iter().map(|process| {
         let data = process.program.data();
         let part = process.io_ns as f64 / process.lifetime_ns.max(1) as f64;

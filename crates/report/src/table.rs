@@ -2,6 +2,7 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table as TextTable, presets};
 
+use crate::live::Live;
 use crate::{escape, screen};
 
 /// Rows of text under headings. Cells and note are plain text, whatever they hold: each output escapes them.
@@ -86,15 +87,25 @@ impl Table {
 
     /// As HTML, the title as its caption.
     pub(crate) fn html(&self) -> String {
-        let mut html = String::from("<figure class=\"table\"><div class=\"scroll\" tabindex=\"0\"><table>");
-        html.push_str(&format!("<caption>{}</caption><thead><tr>", escape::html(&self.title)));
-        for name in &self.columns {
+        self.html_with(None)
+    }
+
+    /// The same; the page's script counts its rows anew for chosen calls, if it is told how.
+    pub(crate) fn html_with(&self, live: Option<&Live>) -> String {
+        let attributes = live.map_or(String::new(), Live::attributes);
+        let title = escape::html(&self.title);
+        let mut html = format!(
+            "<figure class=\"table\"><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{title}\">\
+             <table{attributes}><caption>{title}</caption><thead><tr>"
+        );
+        for (index, name) in self.columns.iter().enumerate() {
             let (class, name) = name.strip_prefix('>').map_or(("", *name), |name| (" class=\"n\"", name));
-            html.push_str(&format!("<th scope=\"col\"{class}>{}</th>", escape::html(name)));
+            let measure = live.map_or(String::new(), |live| live.of_column(index));
+            html.push_str(&format!("<th scope=\"col\"{class}{measure}>{}</th>", escape::html(name)));
         }
         html.push_str("</tr></thead><tbody>");
-        for row in &self.rows {
-            html.push_str("<tr>");
+        for (index, row) in self.rows.iter().enumerate() {
+            html.push_str(&format!("<tr{}>", live.map_or(String::new(), |live| live.of_row(index))));
             for (cell, name) in row.iter().zip(&self.columns) {
                 let class = if name.starts_with('>') { " class=\"n\"" } else { "" };
                 html.push_str(&format!("<td{class}>{}</td>", escape::html(cell)));

@@ -36,7 +36,7 @@ pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
         sections::operations(found),
         sections::asked_operations(found),
         collectives::table(found),
-        sections::request_sizes(found),
+        sections::RequestSizes::of(found).table(),
         sections::layers(found),
         sections::workload(found),
         rhythm::purposes(found, &limits),

@@ -1,13 +1,15 @@
-//! What the page's script draws: bars by process and time, and who was in I/O when.
+//! What the page's script draws and filters: bars by thread and time, and who was in I/O when.
 
 use std::collections::BTreeMap;
 
 use pio_explain::Explanation;
-use pio_trace::{Call, Event, FileId, Layer, ProcessId, Splits, Tables, Target};
+use pio_trace::{Call, Event, FileId, Layer, ProcessId, Splits, Tables};
 
 use crate::bars::{Bar, Bars, op_name};
 use crate::columns::Column;
 use crate::escape;
+use crate::named_files::NamedFiles;
+use crate::rows::Rows;
 use crate::units;
 
 /// Times in the page are 32-bit counts of a unit: at most this many.
@@ -27,6 +29,12 @@ pub(crate) struct Timeline {
     pub(crate) note: String,
     /// Number of rows.
     pub(crate) rows: usize,
+    /// Number of processes.
+    pub(crate) processes: usize,
+    /// Whether calls have offsets in files.
+    pub(crate) has_offsets: bool,
+    /// The page's numbers of files: those that the tables show have one.
+    pub(crate) file_numbers: BTreeMap<FileId, u64>,
 }
 
 impl Timeline {
@@ -40,88 +48,67 @@ impl Timeline {
     ) -> Timeline {
         let mut bars = Bars::new(found.duration_ns, most_bars);
         let mut splits = splits.walk();
+        let mut files = NamedFiles::of(tables, found);
         for event in events {
-            bars.add(&event, splits.of(&event));
+            bars.add(&event, files.of_event(&event), splits.of(&event));
         }
         let (bars, span_ns) = bars.finish();
         let rows = Rows::of(tables, found, &bars);
         let parts = parts(&bars, found.mpi_io.files_seen);
         let calls = Index::of(bars.iter().map(|bar| bar.call));
-        let named = bars.iter().filter_map(|bar| file_of(tables, bar));
-        let files = Index::of(named.chain(bars.iter().filter_map(other_file_of)));
         let mut unit_ns = 1;
         while found.duration_ns / unit_ns > MOST_UNITS {
             unit_ns *= 10;
         }
+        let findings = crate::findings::scopes(found, &mut files, &rows);
+        let drawn = Drawn { bars: &bars, rows: &rows, calls: &calls, files: &files, unit_ns };
 
-        let mut json = String::from("{");
-        json.push_str(&format!("\"unit_ns\":{unit_ns},\"duration_ns\":{},", found.duration_ns));
         let call =
             |call: &Call| format!("[\"{}\",\"{}\",\"{}\"]", call.name(), call.layer().name(), op_name(*call));
-        json.push_str(&format!("\"calls\":[{}],", join(calls.items().map(call))));
-        let path = |file: &FileId| escape::json(tables.files.get(file.index()).map_or("", |file| &file.path));
-        json.push_str(&format!("\"files\":[{}],", join(files.items().map(path))));
-        json.push_str(&format!("\"parts\":[{}],", join(parts.iter().map(|name| escape::json(name)))));
-        json.push_str(&format!("\"rows\":[{}],", join(rows.names.iter().map(|name| escape::json(name)))));
-        json.push_str(&format!(
-            "\"columns\":{{{}}},",
-            columns(tables, &bars, &rows, &calls, &files, unit_ns, parts.len())
-        ));
-        json.push_str(&format!("\"busy\":{}}}", busy(found)));
-
-        let note = if span_ns > 0 {
-            format!(
-                "{} events are drawn as {} bars: calls of the same function by one process that lie within {} are one \
-                 bar here. The tables count every event.",
-                units::count(found.events),
-                units::count(bars.len() as u64),
-                units::time_ns(span_ns),
-            )
-        } else {
-            String::new()
-        };
+        let fields = [
+            ("unit_ns", unit_ns.to_string()),
+            ("duration_ns", found.duration_ns.to_string()),
+            ("process_count", found.process_count.to_string()),
+            ("calls", list(calls.items().map(call))),
+            ("files", list(files.paths().into_iter().map(escape::json))),
+            ("parts", list(parts.iter().map(|name| escape::json(name)))),
+            ("processes", list(rows.processes.iter().map(|name| escape::json(name)))),
+            ("rows", list(rows.names.iter().map(|name| escape::json(name)))),
+            ("process_of_row", list(rows.process_of_row.iter().map(usize::to_string))),
+            ("findings", list(findings.into_iter())),
+            ("columns", drawn.columns(parts.len(), span_ns > 0)),
+            ("busy", busy(found)),
+        ];
+        let fields = fields.iter().map(|(name, value)| format!("\"{name}\":{value}"));
         let used: Vec<Call> = calls.items().copied().collect();
         Timeline {
-            json,
+            json: format!("{{{}}}", join(fields)),
             ops: crate::figures::op_names(used.iter().copied()),
             layers: Layer::ALL
                 .into_iter()
                 .filter(|layer| used.iter().any(|call| call.layer() == *layer))
                 .collect(),
             parts,
-            note,
+            note: note(found, bars.len(), span_ns),
             rows: rows.names.len(),
+            processes: rows.processes.len(),
+            has_offsets: bars.iter().any(|bar| bar.place.is_in_file() && bar.files.file != 0),
+            file_numbers: files.numbers(),
         }
     }
 }
 
-/// The row of each process: in the explanation's order, then those by which the job is not measured.
-struct Rows {
-    names: Vec<String>,
-    row_of: BTreeMap<ProcessId, u64>,
-}
-
-impl Rows {
-    fn of(tables: &Tables, found: &Explanation, bars: &[Bar]) -> Rows {
-        let mut rows = Rows { names: Vec::new(), row_of: BTreeMap::new() };
-        let others = Index::of(bars.iter().map(|bar| ProcessId(bar.process)));
-        let measured = found.processes.iter().map(|process| process.process);
-        for process in measured.chain(others.items().copied()) {
-            if rows.row_of.contains_key(&process) {
-                continue;
-            }
-            let name = match tables.processes.get(process.index()) {
-                Some(known) => match known.rank {
-                    Some(rank) => format!("rank {rank}"),
-                    None => escape::program(known.program_name(), known.pid),
-                },
-                None => format!("process {}", process.0),
-            };
-            rows.row_of.insert(process, rows.names.len() as u64);
-            rows.names.push(name);
-        }
-        rows
+fn note(found: &Explanation, bars: usize, span_ns: u64) -> String {
+    if span_ns == 0 {
+        return String::new();
     }
+    format!(
+        "{} events are drawn as {} bars: calls of one thread and function on one file that lie within {} are one bar here. \
+         The tables count every event.",
+        units::count(found.events),
+        units::count(bars as u64),
+        units::time_ns(span_ns),
+    )
 }
 
 /// Distinct things, and their places in order.
@@ -145,73 +132,53 @@ impl<T: Ord + Copy> Index<T> {
     }
 }
 
-fn file_of(tables: &Tables, bar: &Bar) -> Option<FileId> {
-    match bar.target {
-        Target::Name { file, .. } => Some(file),
-        _ => bar.handle.and_then(|handle| tables.handles.get(handle.index())).map(|handle| handle.file),
-    }
-}
-
-/// The second path of a call with two.
-fn other_file_of(bar: &Bar) -> Option<FileId> {
-    match bar.target {
-        Target::Name { other, .. } => other,
-        _ => None,
-    }
-}
-
-fn columns(
-    tables: &Tables,
-    bars: &[Bar],
-    rows: &Rows,
-    calls: &Index<Call>,
-    files: &Index<FileId>,
+/// The bars, and what their numbers in the page mean.
+struct Drawn<'a> {
+    bars: &'a [Bar],
+    rows: &'a Rows,
+    calls: &'a Index<Call>,
+    files: &'a NamedFiles<'a>,
     unit_ns: u64,
-    parts: usize,
-) -> String {
-    let unsigned = |of: &dyn Fn(&Bar) -> u64| Column::Unsigned(bars.iter().map(of).collect());
-    let kind = |bar: &Bar| match bar.target {
-        Target::None => 0,
-        Target::Extent { .. } => 1,
-        Target::View { .. } => 2,
-        Target::Peer { .. } => 3,
-        Target::Name { .. } => 4,
-        Target::Server { server, .. } => 5 + u64::from(server),
-    };
-    let place = |bar: &Bar| match bar.target {
-        Target::None => 0,
-        Target::Extent { offset } | Target::Server { offset, .. } => offset,
-        Target::View { position, .. } => position,
-        Target::Peer { rank } => u64::from(rank),
-        Target::Name { file, .. } => file.0.into(),
-    };
-    let columns = [
-        ("row", unsigned(&|bar| rows.row_of.get(&ProcessId(bar.process)).copied().unwrap_or(0))),
-        ("call", unsigned(&|bar| calls.place(bar.call).unwrap_or(0))),
-        ("start", unsigned(&|bar| bar.start_ns / unit_ns)),
-        ("elapsed", Column::Float(bars.iter().map(|bar| (bar.end_ns - bar.start_ns) as f32).collect())),
-        // 0 for none.
-        (
-            "file",
-            unsigned(&|bar| {
-                file_of(tables, bar).and_then(|file| files.place(file)).map_or(0, |file| file + 1)
-            }),
-        ),
-        (
-            "other",
-            unsigned(&|bar| other_file_of(bar).and_then(|file| files.place(file)).map_or(0, |file| file + 1)),
-        ),
-        ("kind", unsigned(&kind)),
-        ("place", unsigned(&place)),
-        ("size", unsigned(&|bar| bar.size)),
-        ("result", Column::Signed(bars.iter().map(|bar| bar.result).collect())),
-        ("flags", unsigned(&|bar| u64::from(bar.flags))),
-        ("events", unsigned(&|bar| bar.events)),
-    ];
-    let columns = columns.map(|(name, column)| (name.to_owned(), column));
-    let part = |part: usize| Column::Float(bars.iter().map(|bar| bar.parts_ns[part] as f32).collect());
-    let parts = (0..parts).map(|number| (format!("part{number}"), part(number)));
-    join(columns.into_iter().chain(parts).map(|(name, column)| format!("\"{name}\":{}", column.json())))
+}
+
+impl Drawn<'_> {
+    /// A JSON object of columns, one value a bar. Only where bars stand for several events do they have more: what a single
+    /// event took is from its start to its end, and what it covers of a file is its size.
+    fn columns(&self, parts: usize, merged: bool) -> String {
+        let mut columns = vec![
+            ("row", self.unsigned(|bar| self.rows.row(ProcessId(bar.process), bar.thread))),
+            ("call", self.unsigned(|bar| self.calls.place(bar.call).unwrap_or(0))),
+            ("start", self.unsigned(|bar| bar.start_ns / self.unit_ns)),
+            ("elapsed", self.float(|bar| bar.end_ns - bar.start_ns)),
+            // 0 for none.
+            ("file", self.unsigned(|bar| self.files.in_page(bar.files.file))),
+            ("other", self.unsigned(|bar| self.files.in_page(bar.files.other))),
+            ("kind", self.unsigned(|bar| bar.place.kind)),
+            ("place", self.unsigned(|bar| bar.place.first)),
+            ("size", self.unsigned(|bar| bar.size)),
+            ("result", Column::Signed(self.bars.iter().map(|bar| bar.result).collect())),
+            ("flags", self.unsigned(|bar| bar.flags.into())),
+            ("events", self.unsigned(|bar| bar.events)),
+            ("failed", self.unsigned(|bar| bar.failed)),
+        ];
+        if merged {
+            columns.push(("time", self.float(|bar| bar.time_ns)));
+            columns.push(("length", self.unsigned(|bar| bar.place.length)));
+        }
+        for (part, name) in ["part0", "part1", "part2"].into_iter().enumerate().take(parts) {
+            columns.push((name, self.float(move |bar| bar.parts_ns[part])));
+        }
+        let columns = columns.iter().map(|(name, column)| format!("\"{name}\":{}", column.json()));
+        format!("{{{}}}", join(columns))
+    }
+
+    fn unsigned(&self, of: impl Fn(&Bar) -> u64) -> Column {
+        Column::Unsigned(self.bars.iter().map(of).collect())
+    }
+
+    fn float(&self, of: impl Fn(&Bar) -> u64) -> Column {
+        Column::Float(self.bars.iter().map(|bar| of(bar) as f32).collect())
+    }
 }
 
 /// The parts in which collective calls are drawn; none if there are no calls of which they are known.
@@ -232,7 +199,7 @@ fn busy(found: &Explanation) -> String {
             (0..bins).map(|bin| row.fraction.get(bin).map_or(0, |part| (part * 255.0).round() as u64)),
         );
     }
-    // A row's first process is also the timeline's row of that number.
+    // The explanation's processes are the page's first ones.
     let first = join(found.busy.rows.iter().map(|row| row.first.to_string()));
     format!(
         "{{\"rows\":{},\"first\":[{first}],\"bins\":{bins},\"bin_ns\":{},\"cells\":{}}}",
@@ -240,6 +207,10 @@ fn busy(found: &Explanation) -> String {
         found.busy.bin_ns,
         Column::Unsigned(cells).json()
     )
+}
+
+fn list(parts: impl Iterator<Item = String>) -> String {
+    format!("[{}]", join(parts))
 }
 
 fn join(parts: impl Iterator<Item = String>) -> String {

@@ -1,0 +1,83 @@
+//! The files that a page names: not more than a reader can choose from, and a page of bounded size can hold.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use pio_explain::Explanation;
+use pio_trace::{Event, FileId, Tables, Target};
+
+use crate::bars::{Files, OTHER_FILES};
+use crate::sections::time_on;
+
+/// Most files that a page names.
+const MOST_FILES: usize = 2_000;
+/// Most bytes of all their names.
+const MOST_BYTES: usize = 500_000;
+
+/// Gives files their numbers in the page, from 1: those of most time have the first, then come others that are named.
+pub(crate) struct NamedFiles<'a> {
+    tables: &'a Tables,
+    numbers: HashMap<FileId, u32>,
+    order: Vec<FileId>,
+    bytes: usize,
+}
+
+impl<'a> NamedFiles<'a> {
+    pub(crate) fn of(tables: &'a Tables, found: &Explanation) -> NamedFiles<'a> {
+        let mut named = NamedFiles { tables, numbers: HashMap::new(), order: Vec::new(), bytes: 0 };
+        let mut files: Vec<_> = found.files.iter().collect();
+        files.sort_by_key(|file| (Reverse(time_on(file)), file.file));
+        for file in files.into_iter().take(MOST_FILES) {
+            named.number(file.file);
+        }
+        named
+    }
+
+    /// Those of a call.
+    pub(crate) fn of_event(&mut self, event: &Event) -> Files {
+        let (file, other) = match event.target {
+            Target::Name { file, other } => (Some(file), other),
+            _ => {
+                let handle = event.handle.and_then(|handle| self.tables.handles.get(handle.index()));
+                (handle.map(|handle| handle.file), None)
+            }
+        };
+        let mut number = |file: Option<FileId>| file.map_or(0, |file| self.number(file));
+        Files { file: number(file), other: number(other) }
+    }
+
+    /// The number of a file; [`OTHER_FILES`] if there is no room to name it.
+    pub(crate) fn number(&mut self, file: FileId) -> u32 {
+        if let Some(&number) = self.numbers.get(&file) {
+            return number;
+        }
+        let name = self.path(file).len();
+        if self.order.len() >= MOST_FILES || self.bytes + name > MOST_BYTES {
+            return OTHER_FILES;
+        }
+        self.bytes += name;
+        self.order.push(file);
+        let number = self.order.len() as u32;
+        self.numbers.insert(file, number);
+        number
+    }
+
+    /// Their paths, in order of their numbers, and what stands for all others.
+    pub(crate) fn paths(&self) -> Vec<&str> {
+        self.order.iter().map(|file| self.path(*file)).chain(["other files"]).collect()
+    }
+
+    /// A number as the page has it.
+    pub(crate) fn in_page(&self, number: u32) -> u64 {
+        if number == OTHER_FILES { self.order.len() as u64 + 1 } else { number.into() }
+    }
+
+    /// The numbers in the page of all that are named.
+    pub(crate) fn numbers(&self) -> BTreeMap<FileId, u64> {
+        self.numbers.iter().map(|(&file, &number)| (file, number.into())).collect()
+    }
+
+    fn path(&self, file: FileId) -> &str {
+        self.tables.files.get(file.index()).map_or("", |file| &file.path)
+    }
+}

@@ -1,0 +1,71 @@
+// ---- offsets: which bytes of a file were read and written when, and by whom.
+const offsets = document.getElementById("offset-plot");
+if (offsets) (() => {
+  const fileSelect = document.getElementById("offset-file"), colourSelect = document.getElementById("offset-colour");
+  // The bars on each file, in order of start.
+  const onFile = new Map();
+  for (let i = 0; i < barCount; i++) {
+    if (!isInFile(i) || !(callOf(i).isRead || callOf(i).isWrite)) continue;
+    if (!onFile.has(col.file[i])) onFile.set(col.file[i], []);
+    onFile.get(col.file[i]).push(i);
+  }
+  const files = [...onFile.keys()].sort((a, b) => a - b);
+  for (const file of files) fileSelect.add(new Option(fileName(file), file));
+  let drawn = [];
+
+  const draw = () => {
+    const file = +fileSelect.value, some = onFile.get(file) ?? [], height = 300, top = 8, below = 26;
+    const { context: g, width } = fit(offsets, top + height + below), left = Math.max(gutter(width), 66);
+    const x = (ns) => left + ((ns - view.from) * (width - left)) / (view.to - view.from);
+    let end = 1;
+    for (const i of some) end = Math.max(end, col.place[i] + col.length[i]);
+    const y = (offset) => top + height - (offset / end) * height, gap = binaryStep(end / 5);
+    for (let k = 0; k * gap <= end; k++) {
+      g.fillStyle = colours.grid; g.fillRect(left, Math.round(y(k * gap)), width - left, 1);
+      g.fillStyle = colours.soft; g.textAlign = "right"; g.fillText(k ? bytes(k * gap) : "0", left - 10, y(k * gap));
+    }
+    axis(g, view.from, view.to, x, top + height, left, width);
+    g.save();
+    g.beginPath(); g.rect(left, top, width - left, height); g.clip();
+    drawn = [];
+    const byProcess = colourSelect.value === "process";
+    for (const i of some) {
+      if (ends[i] < view.from || starts[i] > view.to || !(state[i] & SHOWN) || !(state[i] & OF_PROCESS)) continue;
+      const from = x(starts[i]), w = Math.max(1.5, x(ends[i]) - from), at = y(col.place[i] + col.length[i]);
+      const h = Math.max(1.5, y(col.place[i]) - at);
+      g.fillStyle = byProcess ? colourOfProcess(processOf[i]) : colours[callOf(i).op];
+      // Of several calls it is not known which of these bytes they moved.
+      g.globalAlpha = col.events[i] > 1 && h > 3 ? 0.5 : 1;
+      g.fillRect(from, at, w, h);
+      drawn.push(i, from, at, w, h);
+    }
+    g.globalAlpha = 1;
+    veil(g, x, left, width, top, height);
+    g.restore();
+  };
+  const redraw = onceAFrame(draw);
+  offsets.addEventListener("pointermove", (event) => {
+    const box = offsets.getBoundingClientRect(), px = event.clientX - box.left, py = event.clientY - box.top;
+    let best = -1, nearest = 6;
+    for (let k = 0; k < drawn.length; k += 5) {
+      const [i, x, y, w, h] = drawn.slice(k, k + 5);
+      const apart = Math.max(x - px, px - x - w, y - py, py - y - h, 0);
+      if (apart < nearest) { nearest = apart; best = i; }
+    }
+    showTip(offsets, event, best < 0 ? null : tipLines(best));
+  });
+  offsets.addEventListener("pointerleave", (event) => showTip(offsets, event, null));
+  for (const select of [fileSelect, colourSelect]) select.addEventListener("change", () => { redraw(); remember(); });
+  fragment.push(
+    ["offsets", () => fileSelect.selectedIndex > 0 && fileSelect.value, (text) => { if (onFile.has(+text)) fileSelect.value = text; }],
+    ["colour", () => colourSelect.value !== "op" && colourSelect.value, (text) => { if (text === "process") colourSelect.value = text; }],
+  );
+  redraws.push(draw);
+  redrawView.push(redraw);
+  listeners.quick.push(() => {
+    const wanted = selection.files && files.find((file) => selection.files.has(file));
+    if (wanted && !selection.files.has(+fileSelect.value)) fileSelect.value = wanted;
+    redraw();
+  });
+})();
+

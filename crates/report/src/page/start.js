@@ -1,0 +1,3 @@
+// ---- start
+setTheme(prefersDark.matches);
+recall();
