@@ -41,7 +41,7 @@ class Browser:
         self.process.wait()
 
     def settle(self):
-        """Waits until all is drawn and counted, and the address is written."""
+        """Waits until all is drawn and counted, and the address is written: that is a quarter of a second late."""
         self.value("new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => done(0))), 300))")
 
     def answer(self, number, method):

@@ -234,7 +234,8 @@ fn rate_of_calls(
 pub(crate) fn request_sizes(found: &Explanation) -> String {
     let table = &found.operations.table;
     let mut classes: Vec<(u64, u64)> = Vec::new();
-    let exact = [&table.read_sizes, &table.write_sizes].iter().all(|sizes| sizes.classes().len() <= 16);
+    let is_exact = |sizes: &Sizes| sizes.is_exact() && sizes.classes().len() <= 16;
+    let exact = is_exact(&table.read_sizes) && is_exact(&table.write_sizes);
     let of = |sizes: &Sizes| if exact { sizes.classes() } else { sizes.powers() };
     let series = [(Op::Read, of(&table.read_sizes)), (Op::Write, of(&table.write_sizes))];
     for (_, sizes) in &series {

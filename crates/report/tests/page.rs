@@ -168,7 +168,9 @@ fn the_largest_numbers_make_a_report() {
         event.think_ns = u64::MAX;
     }
     assert!(pio_report::text(&Explanation::of(&tables, events.clone())).contains("ran for 5124095 h"));
-    assert_eq!(data(&page(&tables, &events, &[]))["columns"]["size"][0], "f64");
+    // As far as a script's numbers can tell.
+    let data = data(&page(&tables, &events, &[]));
+    assert_eq!(data["columns"]["size"], serde_json::json!(["all", events.len(), u64::MAX]));
 }
 
 #[test]
@@ -319,7 +321,7 @@ fn the_timeline_has_the_parts_of_each_collective_call() {
 fn a_million_events_make_a_page_of_bounded_size() {
     let (tables, events) = synthetic::long_run(64, 1_000_000);
     let page = page(&tables, &events, &[]);
-    assert!(page.len() < 12_000_000, "{} bytes", page.len());
+    assert!(page.len() < 10_000_000, "{} bytes", page.len());
     assert!(page.contains("1,000,000 events are drawn as"), "the page must say that it merged");
 }
 

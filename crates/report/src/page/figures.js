@@ -20,7 +20,7 @@ const wide = (shape) => +shape.getAttribute("width");
 const drawers = {
   time: (svg) => {
     const shapes = keyed(svg), keys = shapes.map((shape) => shape.dataset.key);
-    const [all, some] = [() => true, isChosen].map((counts) => tallies("operation", svg.dataset.level, keys, counts));
+    const [all, some] = [talliesOfAll, tallies].map((count) => count("operation", svg.dataset.level, keys));
     for (const shape of shapes) {
       const { key } = shape.dataset;
       withTip(over(svg, shape, { width: wide(shape) * partOf(all.get(key).time, some.get(key).time) }), `${key}: ${time(some.get(key).time)} of chosen calls`);
@@ -28,7 +28,7 @@ const drawers = {
   },
   sizes: (svg) => {
     const shapes = keyed(svg), keys = shapes.map((shape) => shape.dataset.key);
-    const [all, some] = [() => true, isChosen].map((counts) => tallies("size", "", keys, counts));
+    const [all, some] = [talliesOfAll, tallies].map((count) => count("size", "", keys));
     for (const shape of shapes) {
       const { key } = shape.dataset, { calls } = some.get(key);
       withTip(over(svg, shape, { width: wide(shape) * partOf(all.get(key).calls, calls) }), `${count(calls)} of chosen calls`);
@@ -36,7 +36,7 @@ const drawers = {
   },
   processes: (svg) => {
     const keys = data.processes.map((_, process) => String(process));
-    const [all, some] = [() => true, isChosen].map((counts) => tallies("process", "", keys, counts));
+    const [all, some] = [talliesOfAll, tallies].map((count) => count("process", "", keys));
     const of = { io: (t) => t.busy, asked: (t) => t.read + t.written, issued: (t) => t.onFiles };
     for (const shape of keyed(svg)) {
       const [panel, from, to] = shape.dataset.key.split(" ");
@@ -48,9 +48,9 @@ const drawers = {
   rate: (svg) => {
     const { level, binNs, zero, left, perNs, perRate } = svg.dataset, counts = countsIn(level), width = +binNs;
     const bins = Math.max(1, Math.ceil(total / width)), sums = { read: new Float64Array(bins), write: new Float64Array(bins) };
-    for (let i = 0; i < barCount; i++) {
+    for (const i of chosenBars()) {
       const sum = sums[callOf(i).op];
-      if (!sum || !isChosen(i) || !counts(i)) continue;
+      if (!sum || !counts(i)) continue;
       const first = Math.min(bins - 1, Math.floor(starts[i] / width)), last = Math.min(bins - 1, Math.floor(ends[i] / width));
       for (let bin = first; bin <= last; bin++) {
         const inside = Math.min(ends[i], (bin + 1) * width) - Math.max(starts[i], bin * width);
@@ -70,11 +70,9 @@ const drawers = {
 };
 const liveFigures = [...document.querySelectorAll("svg[data-bars]")];
 for (const svg of liveFigures) svg.closest("figure").classList.add("live");
-listeners.slow.push(() => {
-  for (const svg of liveFigures) {
-    svg.querySelectorAll(".chosen").forEach((shape) => shape.remove());
-    svg.classList.toggle("partly", !isWhole());
-    if (!isWhole()) drawers[svg.dataset.bars](svg);
-  }
-});
+listeners.slow.push(...liveFigures.map((svg) => () => {
+  svg.querySelectorAll(".chosen").forEach((shape) => shape.remove());
+  svg.classList.toggle("partly", !isWhole());
+  if (!isWhole()) drawers[svg.dataset.bars](svg);
+}));
 

@@ -50,6 +50,7 @@ if (filters) (() => {
   if (files.length < 2) filters.children[1].hidden = true;
   if (processes.length < 2) filters.querySelectorAll("details")[1].hidden = true;
 
+  const all = col.events.reduce((sum, events) => sum + events, 0);
   const chip = (text, end) => {
     const made = button(text, { className: "chip" }, end);
     made.setAttribute("aria-label", `Not only ${text}`);
@@ -78,8 +79,7 @@ if (filters) (() => {
     root.classList.toggle("filtered", !isWhole());
   });
   listeners.slow.push(() => {
-    let all = 0, some = 0;
-    for (let i = 0; i < barCount; i++) { all += col.events[i]; if (isChosen(i)) some += col.events[i]; }
+    const some = chosenBars().reduce((sum, i) => sum + col.events[i], 0);
     told.textContent = isWhole() ? `All ${things(all, "call", "calls")}` : `${count(some)} of ${things(all, "call", "calls")}`;
   });
 

@@ -11,11 +11,10 @@ const countCells = () => {
     sizes.push(Math.max(1, next - first));
   });
   const sums = new Float64Array(busy.cells.length), until = new Float64Array(data.processes.length);
-  for (let i = 0; i < barCount; i++) {
-    const process = processOf[i], row = rowOf[process];
-    if (row < 0 || !isChosen(i) || callOf(i).isMessage) continue;
+  for (const i of chosenBars()) {
+    const process = processOf[i], row = rowOf[process], to = inTurn[i];
+    if (row < 0 || callOf(i).isMessage) continue;
     let from = Math.max(starts[i], until[process]);
-    const to = starts[i] + Math.min(col.elapsed[i], col.time[i]);
     until[process] = Math.max(until[process], to);
     while (from < to) {
       const bin = Math.min(busy.bins - 1, Math.floor(from / busy.bin_ns)), end = Math.min(to, (bin + 1) * busy.bin_ns);

@@ -26,26 +26,31 @@ class Tally {
   busy = 0; until = 0; dataBusy = 0; dataUntil = 0; data = 0;
 
   add(i) {
-    const { isRead, isWrite, isMessage, op } = callOf(i), events = col.events[i];
+    const { isRead, isWrite, isMessage, op } = callOf(i), events = col.events[i], bytes = moved[i];
     this.calls += events;
     this.failed += col.failed[i];
     this.time += col.time[i];
-    this.bytes += moved[i];
+    this.bytes += bytes;
     this.asked += col.size[i];
-    if (isRead) { this.reads += events; this.read += moved[i]; }
-    if (isWrite) { this.writes += events; this.written += moved[i]; }
-    if (isRead || isWrite) { this.requests += events; this.cover("dataBusy", "dataUntil", i); this.data += moved[i]; }
-    else if (op === "open") this.opens += events;
+    if (isRead) { this.reads += events; this.read += bytes; }
+    if (isWrite) { this.writes += events; this.written += bytes; }
+    if (isRead || isWrite) {
+      this.requests += events;
+      this.data += bytes;
+      const from = Math.max(starts[i], this.dataUntil), to = inTurn[i];
+      if (to > from) { this.dataUntil = to; this.dataBusy += to - from; }
+    } else if (op === "open") this.opens += events;
     else if (!isMessage) this.others += events;
-    this.cover("busy", "until", i);
+    this.cover(i);
   }
 
-  // Of a bar of several calls, what they took: from its start on, as if there were no pauses between them.
-  cover(sum, until, i) {
-    const from = Math.max(starts[i], this[until]), to = starts[i] + Math.min(col.elapsed[i], col.time[i]);
-    if (to > from) { this[until] = to; this[sum] += to - from; }
+  cover(i) {
+    const from = Math.max(starts[i], this.until), to = inTurn[i];
+    if (to > from) { this.until = to; this.busy += to - from; }
   }
 }
+// The end of what a bar's calls take: of several from its start on, as if there were no pauses between them.
+const inTurn = Float64Array.from(starts, (start, i) => start + Math.min(col.elapsed[i], col.time[i]));
 
 const measures = {
   calls: (t) => count(t.calls),
@@ -74,22 +79,30 @@ const counters = {
     return (i) => { if (counts(i)) rows.get(callOf(i).op)?.add(i); };
   },
   call: (rows) => (i) => rows.get(callOf(i).name)?.add(i),
-  layer: (rows) => (i) => rows.get(`${callOf(i).layer} ${isPhysical(i)} ${callOf(i).op}`)?.add(i),
-  file: (rows) => (i) => {
-    const row = rows.get(String(col.file[i]));
-    if (!row || col.kind[i] === 4) return;
-    row.processes.add(processOf[i]);
-    if (callOf(i).isMessage) return;
-    if (seenAtFiles.has(col.file[i]) ? callOf(i).isAtFiles : !isPhysical(i)) row.add(i);
+  layer: (rows) => {
+    const of = [false, true].map((physical) => calls.map(({ layer, op }) => rows.get(`${layer} ${physical} ${op}`)));
+    return (i) => of[+isPhysical(i)][col.call[i]]?.add(i);
   },
-  process: (rows) => (i) => {
-    const row = rows.get(String(processOf[i])), call = callOf(i);
-    if (!row) return;
-    row.processes.add(processOf[i]);
-    if (call.isMessage) { row.messages += moved[i]; return; }
-    if (call.isAtFiles && (call.isRead || call.isWrite)) row.onFiles += moved[i];
-    if (!isPhysical(i)) row.add(i);
-    else row.cover("busy", "until", i);
+  file: (rows) => {
+    const of = data.files.map((_, k) => rows.get(String(k + 1)));
+    return (i) => {
+      const row = of[col.file[i] - 1];
+      if (!row || col.kind[i] === 4) return;
+      row.processes.add(processOf[i]);
+      if (callOf(i).isMessage) return;
+      if (seenAtFiles.has(col.file[i]) ? callOf(i).isAtFiles : !isPhysical(i)) row.add(i);
+    };
+  },
+  process: (rows) => {
+    const of = data.processes.map((_, k) => rows.get(String(k)));
+    return (i) => {
+      const row = of[processOf[i]], call = callOf(i);
+      if (!row) return;
+      if (call.isMessage) { row.messages += moved[i]; return; }
+      if (call.isAtFiles && (call.isRead || call.isWrite)) row.onFiles += moved[i];
+      if (!isPhysical(i)) row.add(i);
+      else row.cover(i);
+    };
   },
   // By the size that a call asks for; of several calls in one bar, by their mean.
   size: (rows) => {
@@ -98,20 +111,24 @@ const counters = {
       return { counts: countsIn(level), op, from: +from, to: +to, row };
     });
     return (i) => {
-      const call = callOf(i);
-      if (!call.isRead && !call.isWrite) return;
+      const { op, isRead, isWrite } = callOf(i);
+      if (!isRead && !isWrite) return;
       const size = col.size[i] / col.events[i];
-      for (const { counts, op, from, to, row } of classes) {
-        if (call.op === op && size >= from && size <= to && counts(i)) row.add(i);
-      }
+      for (const one of classes) if (one.op === op && size >= one.from && size <= one.to && one.counts(i)) one.row.add(i);
     };
   },
 };
 
-// The tallies of these keys over the bars for which `counts` holds.
-const tallies = (kind, level, keys, counts = () => true) => {
+// The tallies of these keys over the chosen bars, and over all: those stay the same, and are counted once.
+const tallies = (kind, level, keys, bars = chosenBars()) => {
   const rows = new Map(keys.map((key) => [key, new Tally()])), add = counters[kind](rows, level);
-  for (let i = 0; i < barCount; i++) if (counts(i)) add(i);
+  for (let k = 0; k < bars.length; k++) add(bars[k]);
   return rows;
+};
+const ofAll = new Map();
+const talliesOfAll = (kind, level, keys) => {
+  const name = `${kind} ${level} ${keys}`;
+  if (!ofAll.has(name)) ofAll.set(name, tallies(kind, level, keys, Uint32Array.from(starts, (_, i) => i)));
+  return ofAll.get(name);
 };
 

@@ -28,16 +28,23 @@ if (offsets) (() => {
     g.save();
     g.beginPath(); g.rect(left, top, width - left, height); g.clip();
     drawn = [];
-    const byProcess = colourSelect.value === "process";
+    const byProcess = colourSelect.value === "process", palette = byProcess ? data.processes.map((_, process) => colourOfProcess(process)) : null;
+    // Many calls fall on the same few pixels: the first of each colour is drawn there.
+    const taken = new Map();
     for (const i of some) {
-      if (ends[i] < view.from || starts[i] > view.to || !(state[i] & SHOWN) || !(state[i] & OF_PROCESS)) continue;
-      const from = x(starts[i]), w = Math.max(1.5, x(ends[i]) - from), at = y(col.place[i] + col.length[i]);
-      const h = Math.max(1.5, y(col.place[i]) - at);
-      g.fillStyle = byProcess ? colourOfProcess(processOf[i]) : colours[callOf(i).op];
+      if (ends[i] < view.from || starts[i] > view.to || (state[i] & (SHOWN | OF_PROCESS)) !== (SHOWN | OF_PROCESS)) continue;
+      const from = x(starts[i]), w = Math.max(1.5, x(ends[i]) - from), at = y(col.place[i] + col.length[i]), h = Math.max(1.5, y(col.place[i]) - at);
+      const colour = byProcess ? palette[processOf[i]] : colours[callOf(i).op];
+      if (w < 3 && h < 3) {
+        const pixel = Math.round(from) * 1024 + Math.round(at);
+        if (taken.get(pixel) === colour) continue;
+        taken.set(pixel, colour);
+      }
+      g.fillStyle = colour;
       // Of several calls it is not known which of these bytes they moved.
       g.globalAlpha = col.events[i] > 1 && h > 3 ? 0.5 : 1;
       g.fillRect(from, at, w, h);
-      drawn.push(i, from, at, w, h);
+      drawn.push({ i, x: from, y: at, w, h });
     }
     g.globalAlpha = 1;
     veil(g, x, left, width, top, height);
@@ -47,24 +54,26 @@ if (offsets) (() => {
   offsets.addEventListener("pointermove", (event) => {
     const box = offsets.getBoundingClientRect(), px = event.clientX - box.left, py = event.clientY - box.top;
     let best = -1, nearest = 6;
-    for (let k = 0; k < drawn.length; k += 5) {
-      const [i, x, y, w, h] = drawn.slice(k, k + 5);
+    for (const { i, x, y, w, h } of drawn) {
       const apart = Math.max(x - px, px - x - w, y - py, py - y - h, 0);
       if (apart < nearest) { nearest = apart; best = i; }
     }
     showTip(offsets, event, best < 0 ? null : tipLines(best));
   });
   offsets.addEventListener("pointerleave", (event) => showTip(offsets, event, null));
+  // The reader's choice: chosen files come before it.
+  let picked = files[0];
+  fileSelect.addEventListener("change", () => { picked = +fileSelect.value; });
   for (const select of [fileSelect, colourSelect]) select.addEventListener("change", () => { redraw(); remember(); });
   fragment.push(
-    ["offsets", () => fileSelect.selectedIndex > 0 && fileSelect.value, (text) => { if (onFile.has(+text)) fileSelect.value = text; }],
+    ["offsets", () => picked !== files[0] && String(picked), (text) => { if (onFile.has(+text)) picked = fileSelect.value = +text; }],
     ["colour", () => colourSelect.value !== "op" && colourSelect.value, (text) => { if (text === "process") colourSelect.value = text; }],
   );
   redraws.push(draw);
   redrawView.push(redraw);
   listeners.quick.push(() => {
-    const wanted = selection.files && files.find((file) => selection.files.has(file));
-    if (wanted && !selection.files.has(+fileSelect.value)) fileSelect.value = wanted;
+    const { files: chosen } = selection;
+    fileSelect.value = (chosen && !chosen.has(picked) && files.find((file) => chosen.has(file))) || picked;
     redraw();
   });
 })();

@@ -6,6 +6,8 @@ const hidden = { op: new Set(), layer: new Set() };
 const SHOWN = 1, OF_FILE = 2, IN_TIME = 4, OF_PROCESS = 8, CHOSEN = 15;
 const state = new Uint8Array(barCount).fill(CHOSEN);
 const isChosen = (i) => state[i] === CHOSEN;
+let chosenNow = null;
+const chosenBars = () => (chosenNow ??= Uint32Array.from(starts, (_, i) => i).filter(isChosen));
 const isWhole = () => !selection.files && !selection.processes && selection.from === null && !hidden.op.size && !hidden.layer.size;
 
 // `quick` ones draw, and are told at once; `slow` ones count, and are told when nothing has changed for a moment.
@@ -20,9 +22,15 @@ const choose = (changes) => {
       | (from === null || (starts[i] <= until && ends[i] >= from) ? IN_TIME : 0)
       | (!processes || processes.has(processOf[i]) ? OF_PROCESS : 0);
   }
+  chosenNow = null;
   listeners.quick.forEach((listener) => listener());
   clearTimeout(choose.later);
-  choose.later = setTimeout(() => listeners.slow.forEach((listener) => listener()), 120);
+  choose.later = setTimeout(() => countNext(listeners.slow), 120);
+  // One after the other, with time to draw in between.
+  const countNext = ([first, ...rest]) => {
+    first();
+    if (rest.length) choose.later = setTimeout(() => countNext(rest));
+  };
 };
 const chooseAll = () => {
   hidden.op.clear();

@@ -75,8 +75,8 @@ const live = tables.filter(({ table }) => table.dataset.of).map((entry) => {
   const columns = [...table.tHead.rows[0].cells].map((th) => th.dataset.measure);
   const texts = new Map(rows.map((row) => [row, [...row.cells].map((cell) => cell.textContent)]));
   table.closest("figure").classList.add("live");
-  const sums = (counts) => tallies(table.dataset.of, table.dataset.level, rows.map((row) => row.dataset.key).filter(Boolean), counts);
-  return { ...entry, entry, columns, texts, sums, known: null };
+  const keys = rows.map((row) => row.dataset.key).filter(Boolean);
+  return { ...entry, entry, columns, texts, sums: (count) => count(table.dataset.of, table.dataset.level, keys), known: null };
 });
 
 // Whether the page's own count of all calls is the number that came with it: only then it can count some of them.
@@ -93,14 +93,14 @@ const countRows = (table) => {
     entry.counted = null;
   } else {
     if (!table.known) {
-      const all = sums();
+      const all = sums(talliesOfAll);
       table.known = new Set();
       each((row, column, measure) => {
         const tally = all.get(row.dataset.key), text = measures[measure];
         if (tally && text && isKnown(texts.get(row)[column], text(tally))) table.known.add(row.cells[column]);
       });
     }
-    const some = sums(isChosen), occurs = (row) => {
+    const some = sums(tallies), occurs = (row) => {
       const tally = some.get(row.dataset.key);
       return !row.dataset.key || !tally || tally.calls > 0 || tally.messages > 0 || tally.processes.size > 0;
     };
@@ -113,7 +113,7 @@ const countRows = (table) => {
   if (entry.sort) sortRows(entry);
   showRows(entry);
 };
-listeners.slow.push(() => live.forEach(countRows));
+listeners.slow.push(...live.map((table) => () => countRows(table)));
 
 // A file or process in a table is chosen by a click on its name.
 for (const { table, rows } of live) {
