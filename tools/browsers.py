@@ -63,7 +63,7 @@ class Chromium(Browser):
     def __init__(self, path, profile):
         super().__init__()
         words = [path, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run",
-                 "--disable-background-networking", "--window-size=1280,1600", f"--user-data-dir={profile}", "about:blank"]
+                 "--disable-background-networking", "--hide-scrollbars", "--window-size=1280,1600", f"--user-data-dir={profile}", "about:blank"]
         (theirs_in, self.out), (self.into, theirs_out) = os.pipe(), os.pipe()
 
         # The browser reads from descriptor 3 and writes to 4.

@@ -21,7 +21,7 @@ const firstReaching = (lane, ns) => {
 const opOf = Uint8Array.from(calls, (call) => ops.indexOf(call.op));
 // Parts of a collective call: late ranks, library, files. The work at the files has the colour itself.
 const strengths = [0.3, 0.62, 1];
-const isShaded = (i) => col.events[i] === 1 && partsOf(i).some((ns) => ns > 0);
+const isShaded = (i) => data.parts.length > 0 && col.events[i] === 1 && partsOf(i).some((ns) => ns > 0);
 const partBoxes = (i, from, to, colour) => {
   const times = partsOf(i), sum = times.reduce((all, ns) => all + ns, 0);
   // Where the files were not seen, the rest is as strong as any other call.

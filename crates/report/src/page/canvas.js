@@ -21,7 +21,7 @@ const onceAFrame = (draw) => {
 // Room at the left for the names of rows, the same in all drawings over time; less where the page is narrow.
 const ruler = document.createElement("canvas").getContext("2d");
 ruler.font = FONT;
-const nameWidth = Math.max(40, ...data.rows.map((name) => ruler.measureText(name).width));
+const nameWidth = ["whole run", ...data.rows].reduce((most, name) => Math.max(most, ruler.measureText(name).width), 0);
 const gutter = (width) => Math.ceil(Math.min(nameWidth + 14, width * 0.22, 170));
 const fitted = (context, name, width) => {
   if (context.measureText(name).width <= width) return name;

@@ -27,9 +27,10 @@ const choose = (changes) => {
   clearTimeout(choose.later);
   choose.later = setTimeout(() => countNext(listeners.slow), 120);
   // One after the other, with time to draw in between.
-  const countNext = ([first, ...rest]) => {
-    first();
-    if (rest.length) choose.later = setTimeout(() => countNext(rest));
+  const countNext = (left) => {
+    if (!left.length) return;
+    left[0]();
+    choose.later = setTimeout(() => countNext(left.slice(1)));
   };
 };
 const chooseAll = () => {

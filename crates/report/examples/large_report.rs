@@ -1,0 +1,110 @@
+//! What the page of a large trace takes: writes a trace of a given number of events (default 10 million) of 64 ranks with two
+//! threads each on 200 files, explains it, writes its page to the given file, and prints sizes, CPU times and memory.
+
+use std::fs::File as OutFile;
+use std::io::BufWriter;
+use std::path::Path;
+
+use pio_explain::Explanation;
+use pio_trace::{
+    Call, Event, File, FileId, Flags, Handle, HandleId, Process, ProcessId, Tables, Target, Trace,
+    TraceWriter,
+};
+
+const RANKS: u32 = 64;
+const FILES: u32 = 200;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let page = arguments.next().expect("the page to write");
+    let count: u64 = arguments.next().and_then(|number| number.parse().ok()).unwrap_or(10_000_000);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("large.pio");
+    write(&path, count);
+    let trace = Trace::open(&path).expect("the trace opens");
+    let before_s = cpu_s();
+    let found = Explanation::of_trace(&trace, &mut |_| {}).expect("the trace can be read");
+    let (explained_s, explained_kib) = (cpu_s(), most_memory_kib());
+    let mut out = BufWriter::new(OutFile::create(&page).expect("the page can be written"));
+    pio_report::html_of_trace(&trace, &found, &[], &mut out).expect("the page can be written");
+    drop(out);
+    println!(
+        "{count} events: a page of {:.1} MB; {:.2} s of CPU to explain, {:.2} s to write the page; {} MiB of memory, {} MiB \
+         before the page",
+        std::fs::metadata(&page).map_or(0, |page| page.len()) as f64 / 1e6,
+        explained_s - before_s,
+        cpu_s() - explained_s,
+        most_memory_kib() / 1024,
+        explained_kib / 1024
+    );
+}
+
+/// CPU time of this process, seconds.
+fn cpu_s() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = status.rsplit_once(") ").map_or("", |(_, rest)| rest).split_whitespace();
+    // Clock ticks in user and kernel mode, a hundredth of a second each on Linux.
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
+fn most_memory_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM"));
+    line.and_then(|line| line.split_whitespace().nth(1)).and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+fn write(path: &Path, count: u64) {
+    let handle = |number| Handle {
+        file: FileId(number % FILES),
+        process: ProcessId(number / FILES),
+        ranks: 1,
+        collective: 0,
+    };
+    let process = |rank| Process {
+        rank: Some(rank),
+        pid: 100 + rank,
+        host: format!("node{}", rank / 8),
+        command: "app".into(),
+        start_ns: 0,
+        end_ns: Some(count * 2000),
+    };
+    let tables = Tables {
+        job: "large".into(),
+        processes: (0..RANKS).map(process).collect(),
+        files: (0..FILES).map(|file| File { path: format!("/scratch/ada/run/field.{file:04}.dat") }).collect(),
+        handles: (0..RANKS * FILES).map(handle).collect(),
+        ..Tables::default()
+    };
+    let mut writer = TraceWriter::create(path, tables).expect("the trace is created");
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    for index in 0..count {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        writer.push(&event(index, count, random)).expect("an event");
+    }
+    writer.finish().expect("the trace is finished");
+}
+
+/// Ranks use one file after the other, each in its own order; every tenth call is no transfer.
+fn event(index: u64, count: u64, random: u64) -> Event {
+    let rank = (random % u64::from(RANKS)) as u32;
+    let file = (index * u64::from(FILES) / count + u64::from(rank)) as u32 % FILES;
+    let call = match random >> 20 & 15 {
+        0 => Call::Fsync,
+        1..=5 => Call::Pread,
+        _ => Call::Pwrite,
+    };
+    let size = if call == Call::Fsync { 0 } else { [512, 4096, 65536, 1 << 20][(random >> 30 & 3) as usize] };
+    let target = if call == Call::Fsync { Target::None } else { Target::Extent { offset: (random >> 32) * 512 } };
+    Event {
+        thread: (random >> 10 & 1) as u32,
+        handle: Some(HandleId(rank * FILES + file)),
+        target,
+        size,
+        result: size as i64,
+        elapsed_ns: 400 + (random >> 40 & 0xffff),
+        flags: Flags::NONE,
+        ..Event::new(call, ProcessId(rank), index * 2000)
+    }
+}
