@@ -34,17 +34,44 @@ const labelColour = (colour) => {
   return r * 0.299 + g * 0.587 + b * 0.114 > 135 ? "#15181b" : "#ffffff";
 };
 
-// Draws the bars of a lane of which `wanted` says that they are: those of other files are faint, and lie behind.
+// Draws the bars of a lane: those of other files are faint, and lie behind; those of several calls lie behind those of one.
 const drawLane = (g, lane, y, h, x, scale, left, right) => {
-  if (selection.files) drawBars(g, lane, y, h, x, scale, left, right, SHOWN, () => colours.ghost);
-  drawBars(g, lane, y, h, x, scale, left, right, SHOWN | OF_FILE, (call) => colours[calls[call].op]);
+  const place = { y, h, x, scale, left, right };
+  for (const wanted of selection.files ? [SHOWN, SHOWN | OF_FILE] : [SHOWN | OF_FILE]) {
+    if (someMerged) drawMerged(g, lane, place, wanted);
+    drawBars(g, lane, place, wanted);
+  }
 };
+const colourOf = (op, wanted) => (wanted & OF_FILE ? colours[ops[op]] : colours.ghost);
+
+// Bars of several calls overlap where a thread does different things by turns: one after the other is painted into a row of
+// pixels, and equal neighbours of these are one box.
+const someMerged = col.time !== col.elapsed;
+let pixels = new Int16Array(0);
+const drawMerged = (g, lane, { y, h, x, scale, left, right }, wanted) => {
+  if (pixels.length < right + 2) pixels = new Int16Array(Math.ceil(right) + 2);
+  pixels.fill(-1);
+  for (let k = firstReaching(lane, view.from); k < lane.size; k++) {
+    const i = lane.bars[k];
+    if (starts[i] > view.to) break;
+    if (col.events[i] === 1 || (state[i] & (SHOWN | OF_FILE)) !== wanted) continue;
+    const exact = x(starts[i]), end = Math.min(right, exact + Math.max(1, col.elapsed[i] * scale));
+    if (end > left) pixels.fill(opOf[col.call[i]], Math.max(left, Math.floor(exact)), Math.ceil(end));
+  }
+  for (let from = left, to; from < right; from = to) {
+    for (to = from + 1; to < right && pixels[to] === pixels[from]; to++);
+    if (pixels[from] < 0) continue;
+    g.fillStyle = colourOf(pixels[from], wanted);
+    g.fillRect(from, y, to - from, h);
+  }
+};
+
 const inPixel = new Float64Array(ops.length);
-const drawBars = (g, lane, y, h, x, scale, left, right, wanted, colourOf) => {
+const drawBars = (g, lane, { y, h, x, scale, left, right }, wanted) => {
   // Bars thinner than a pixel: each pixel gets the operation that took most of it; equal neighbours are one box.
   let pixel = -1, runOp = -1, runFrom = 0, runTo = 0;
   const flush = () => {
-    if (runOp >= 0) { g.fillStyle = wanted & OF_FILE ? colours[ops[runOp]] : colours.ghost; g.fillRect(runFrom, y, runTo - runFrom, h); }
+    if (runOp >= 0) { g.fillStyle = colourOf(runOp, wanted); g.fillRect(runFrom, y, runTo - runFrom, h); }
     runOp = -1;
   };
   const settle = () => {
@@ -60,7 +87,7 @@ const drawBars = (g, lane, y, h, x, scale, left, right, wanted, colourOf) => {
   for (let k = firstReaching(lane, view.from); k < lane.size; k++) {
     const i = lane.bars[k], start = starts[i], call = col.call[i];
     if (start > view.to) break;
-    if ((state[i] & (SHOWN | OF_FILE)) !== wanted) continue;
+    if (col.events[i] > 1 || (state[i] & (SHOWN | OF_FILE)) !== wanted) continue;
     const elapsed = col.elapsed[i], exact = x(start), wide = elapsed * scale;
     if (exact + wide < left) continue;
     if (wide < 1) {
@@ -71,7 +98,7 @@ const drawBars = (g, lane, y, h, x, scale, left, right, wanted, colourOf) => {
     }
     settle();
     flush();
-    const end = exact + wide - (wide > 4 ? 0.75 : 0), colour = colourOf(call);
+    const end = exact + wide - (wide > 4 ? 0.75 : 0), colour = colourOf(opOf[call], wanted);
     // From where to where, and in which colour: the label goes into the longest of them.
     const boxes = wide > 3 && isShaded(i) && wanted & OF_FILE ? partBoxes(i, exact, end, colour) : [[exact, end, colour]];
     let longest = null;
