@@ -198,8 +198,9 @@ impl Bars {
     }
 
     fn coarsen(&mut self) {
-        // Bars of a hundredth of the job are as wide as a reader can do with.
-        if self.span_ns > self.duration_ns / 100 && self.detail > Detail::Calls {
+        // Bars of a hundredth of the job are as wide as a reader can do with. Sizes matter less.
+        let parts = if self.detail == Detail::Sizes { 400 } else { 100 };
+        if self.span_ns > self.duration_ns / parts && self.detail > Detail::Calls {
             self.detail = self.detail.less();
         } else {
             // A first span far below a pixel of the whole: 2^-20 of the job.

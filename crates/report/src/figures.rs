@@ -521,7 +521,9 @@ fn time_axis(duration_s: f64, y: f64) -> (String, impl Fn(f64) -> f64) {
             "<line class=\"axis\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{y}\" y2=\"{}\"/>",
             y + 4.0
         ));
-        body.push_str(&text(x, y + 17.0, "middle", &units::time_s(time_s)));
+        // The last may stand at the very end.
+        let anchor = if x > WIDTH - 30.0 { "end" } else { "middle" };
+        body.push_str(&text(if anchor == "end" { WIDTH } else { x }, y + 17.0, anchor, &units::time_s(time_s)));
         tick += 1;
         if step <= 0.0 {
             break;

@@ -44,25 +44,40 @@ const drawLane = (g, lane, y, h, x, scale, left, right) => {
 };
 const colourOf = (op, wanted) => (wanted & OF_FILE ? colours[ops[op]] : colours.ghost);
 
-// Bars of several calls overlap where a thread does different things by turns: one after the other is painted into a row of
-// pixels, and equal neighbours of these are one box.
+// Bars of several calls overlap where a thread does different things by turns: each pixel gets the operation that took most of
+// it, and equal neighbours are one box.
 const someMerged = col.time !== col.elapsed;
-let pixels = new Int16Array(0);
+// By pixel and operation, what a pixel's time in it is more than that of the pixel before.
+let steps = new Float32Array(0);
+const sums = new Float32Array(ops.length);
 const drawMerged = (g, lane, { y, h, x, scale, left, right }, wanted) => {
-  if (pixels.length < right + 2) pixels = new Int16Array(Math.ceil(right) + 2);
-  pixels.fill(-1);
+  const width = Math.ceil(right - left), ofOps = ops.length;
+  if (steps.length < (width + 1) * ofOps) steps = new Float32Array((width + 1) * ofOps);
+  steps.fill(0);
   for (let k = firstReaching(lane, view.from); k < lane.size; k++) {
     const i = lane.bars[k];
     if (starts[i] > view.to) break;
     if (col.events[i] === 1 || (state[i] & (SHOWN | OF_FILE)) !== wanted) continue;
-    const exact = x(starts[i]), end = Math.min(right, exact + Math.max(1, col.elapsed[i] * scale));
-    if (end > left) pixels.fill(opOf[col.call[i]], Math.max(left, Math.floor(exact)), Math.ceil(end));
+    const exact = x(starts[i]) - left, end = exact + Math.max(1, col.elapsed[i] * scale);
+    if (end <= 0) continue;
+    const from = Math.max(0, Math.floor(exact)), to = Math.min(width, Math.ceil(end)), op = opOf[col.call[i]], part = (col.time[i] + 1e-3) / (end - exact);
+    steps[from * ofOps + op] += part;
+    steps[to * ofOps + op] -= part;
   }
-  for (let from = left, to; from < right; from = to) {
-    for (to = from + 1; to < right && pixels[to] === pixels[from]; to++);
-    if (pixels[from] < 0) continue;
-    g.fillStyle = colourOf(pixels[from], wanted);
-    g.fillRect(from, y, to - from, h);
+  sums.fill(0);
+  let run = -1, runFrom = 0;
+  for (let pixel = 0; pixel <= width; pixel++) {
+    let most = -1;
+    for (let op = 0; op < ofOps; op++) {
+      sums[op] += steps[pixel * ofOps + op];
+      // What is left of differences of unequal numbers is nothing.
+      if (sums[op] > 1e-6 * scale && (most < 0 || sums[op] > sums[most])) most = op;
+    }
+    if (pixel === width) most = -1;
+    if (most === run) continue;
+    if (run >= 0) { g.fillStyle = colourOf(run, wanted); g.fillRect(left + runFrom, y, pixel - runFrom, h); }
+    run = most;
+    runFrom = pixel;
   }
 };
 

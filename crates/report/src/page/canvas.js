@@ -34,10 +34,7 @@ const step = (least) => {
   const power = 10 ** Math.floor(Math.log10(least));
   return [1, 2, 5, 10].map((f) => f * power).find((s) => s >= least * 0.999999);
 };
-const binaryStep = (least) => {
-  const unit = 1024 ** Math.floor(Math.log(Math.max(1, least)) / Math.log(1024)), some = step(Math.max(1, least / unit));
-  return some >= 1000 ? unit * 1024 : some * unit;
-};
+const binaryStep = (least) => 2 ** Math.ceil(Math.log2(Math.max(1, least)));
 const axis = (context, from, to, x, top, left, right) => {
   const gap = step(((to - from) * 90) / (right - left));
   context.textAlign = "center";

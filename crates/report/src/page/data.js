@@ -29,6 +29,7 @@ const ops = [...new Set(calls.map((call) => call.op))], layers = [...new Set(cal
 const starts = Float64Array.from(col.start, (start) => start * data.unit_ns);
 const ends = Float64Array.from(starts, (start, i) => start + col.elapsed[i]);
 const processOf = Uint32Array.from(col.row, (row) => data.process_of_row[row]);
+const usedProcesses = new Set(processOf), usedFiles = new Set([...col.file, ...col.other].filter((file) => file > 0));
 const callOf = (i) => calls[col.call[i]];
 const isPhysical = (i) => (col.flags[i] & PHYSICAL) !== 0;
 const isInFile = (i) => col.file[i] > 0 && (col.kind[i] === 1 || col.kind[i] > 4);

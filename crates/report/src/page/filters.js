@@ -39,9 +39,7 @@ addEventListener("pointerdown", (event) => {
 });
 
 if (filters) (() => {
-  const used = new Set(col.file), usedProcesses = new Set(processOf);
-  for (const other of col.other) used.add(other);
-  const files = data.files.map((name, k) => [k + 1, name]).filter(([number]) => used.has(number));
+  const files = data.files.map((name, k) => [k + 1, name]).filter(([number]) => usedFiles.has(number));
   const processes = data.processes.map((name, k) => [k, name]).filter(([process]) => usedProcesses.has(process));
   const everyProcess = data.rows.some((name) => name.startsWith("rank ")) ? "Ranks" : "Processes";
   const told = element("p", { role: "status", id: "chosen" }), chips = element("div", { className: "chips" });

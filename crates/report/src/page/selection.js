@@ -50,10 +50,11 @@ const toggleHidden = (kind, name) => {
 };
 const chooseFinding = (number) => {
   const { files, processes, ops: only, from, until } = data.findings[number];
-  const some = (ids) => (ids.length ? new Set(ids) : null);
+  // All that there are need not be chosen.
+  const some = (ids, used) => (ids.length && [...used].some((id) => !ids.includes(id)) ? new Set(ids) : null);
   hidden.layer.clear();
   hidden.op = new Set(only.length ? ops.filter((op) => !only.includes(op)) : []);
-  choose({ files: some(files), processes: some(processes), from, until, finding: number });
+  choose({ files: some(files, usedFiles), processes: some(processes, usedProcesses), from, until, finding: number });
 };
 
 // ---- the address: what is chosen and shown is its fragment, so that it can be sent to somebody. Each part is a name, how it is

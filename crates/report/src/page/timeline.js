@@ -33,9 +33,13 @@ const drawTimeline = () => {
   g.fillStyle = colours.grid;
   for (let k = Math.ceil(view.from / gap); k * gap <= view.to; k++) g.fillRect(Math.round(x(k * gap)), TOP, 1, layout.plot);
   g.fillStyle = colours.soft; g.textAlign = "right";
-  const labelEvery = Math.ceil(13 / layout.height);
+  // Where there is no room for a name at each row, there is one for each process.
+  let labelled = -Infinity;
   for (let row = first; row <= last; row++) {
-    if (row % labelEvery === 0) g.fillText(fitted(g, data.rows[layout.rows[row]], left - 12), left - 10, top(row) + (layout.height - layout.gap) / 2 + 1);
+    const isFirst = row === 0 || data.process_of_row[layout.rows[row]] !== data.process_of_row[layout.rows[row - 1]];
+    if (top(row) - labelled < 13 || (layout.height < 13 && !isFirst)) continue;
+    labelled = top(row);
+    g.fillText(fitted(g, data.rows[layout.rows[row]], left - 12), left - 10, labelled + (layout.height - layout.gap) / 2 + 1);
   }
   g.beginPath(); g.rect(left, TOP, width - left, layout.plot); g.clip();
   for (let row = first; row <= last; row++) {
