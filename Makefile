@@ -44,7 +44,7 @@ test-cookbook: build .venv-python/.cookbook-ready ## the commands of docs/cookbo
 	cp target/debug/lib_native.so python/pioscope/_native.abi3.so
 	python3 tools/cookbook.py --python .venv-python/bin
 
-test-report: build ## the HTML report in headless Chromium, if there is one
+test-report: build ## the HTML report in headless Chromium and Firefox, if they are there
 	python3 tools/check_report.py
 
 test-site: site ## that site in headless Chromium, if there is one
@@ -110,6 +110,7 @@ bench: release .venv-libcachesim/.ready .venv-dftracer/.ready ## ratios, also wr
 	.venv-dftracer/bin/python tools/bench_recorders.py --write
 	python3 tools/measured.py traces -- cargo run --release --package pio-trace --example measure
 	python3 tools/measured.py explain -- cargo run --release --package pio-explain --example speed
+	python3 tools/measured.py report -- cargo run --release --package pio-report --example large_report
 
 truth: release ## programs predicted and run under each strategy, 30 minutes at most, then written to docs/measured; again to go on
 	python3 tools/truth.py --write

@@ -42,7 +42,12 @@ class Browser:
 
     def settle(self):
         """Waits until all is drawn and counted, and the address is written: that is a quarter of a second late."""
-        self.value("new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => done(0))), 300))")
+        self.value("""(async () => {
+          const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+          while (document.body.ariaBusy === 'true') await wait(30);
+          await wait(270);
+          await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+        })()""")
 
     def answer(self, number, method):
         while True:

@@ -6,9 +6,11 @@ chosen is not what is drawn and counted. Prints how long drawing takes.
 """
 
 import argparse
+import contextlib
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import browsers
@@ -141,16 +143,24 @@ def main():
         folder = Path(name)
         many = arguments.report or generated(arguments.events, arguments.profile, folder)
         others = None if arguments.report else [collective(arguments.profile, folder), threaded(arguments.profile, folder)]
-        for kind, path in found:
-            screenshots = arguments.screenshots and arguments.screenshots / kind.__name__.lower()
-            if screenshots:
-                screenshots.mkdir(parents=True, exist_ok=True)
-            with kind(path, folder / f"profile of {kind.__name__}") as page:
-                check(page, many.resolve(), screenshots)
-                if others:
-                    check_parts(page, others[0], screenshots)
-                    check_choices(page, others[1], screenshots)
-                expect(page.complaints == [], f"the script does not complain: {page.complaints}")
+        with contextlib.ExitStack() as open_now, ThreadPoolExecutor() as at_once:
+            pages = [open_now.enter_context(kind(path, folder / f"profile of {kind.__name__}")) for kind, path in found]
+            for done in [at_once.submit(check_all, page, many.resolve(), others, arguments.screenshots) for page in pages]:
+                done.result()
+
+
+def check_all(page, many, others, screenshots):
+    screenshots = screenshots and screenshots / type(page).__name__.lower()
+    if screenshots:
+        screenshots.mkdir(parents=True, exist_ok=True)
+    try:
+        check(page, many, screenshots)
+        if others:
+            check_parts(page, others[0], screenshots)
+            check_choices(page, others[1], screenshots)
+        expect(page.complaints == [], f"the script does not complain: {page.complaints}")
+    except SystemExit as wrong:
+        sys.exit(f"{type(page).__name__}: {wrong}")
 
 
 def generated(events, profile, folder):

@@ -34,6 +34,7 @@ TITLES = {
     "transports": "The I/O servers beside their transports",
     "cache": "The extent cache beside libCacheSim",
     "explain": "Speed of explain",
+    "report": "The page of a large trace",
     "traces": "Size and speed of traces",
     "baylor": "Baylor, Benveniste and Hsu 1995",
     "coll": "Coll, Petrini, Frachtenberg and Hoisie 2003",

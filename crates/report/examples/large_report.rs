@@ -1,9 +1,10 @@
 //! What the page of a large trace takes: writes a trace of a given number of events (default 10 million) of 64 ranks with two
-//! threads each on 200 files, explains it, writes its page to the given file, and prints sizes, CPU times and memory.
+//! threads each on 200 files, explains it, writes its page, to a file if one is named (`large_report 10000000 page.html`), and
+//! prints sizes, CPU times and memory.
 
 use std::fs::File as OutFile;
 use std::io::BufWriter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pio_explain::Explanation;
 use pio_trace::{
@@ -16,9 +17,9 @@ const FILES: u32 = 200;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let page = arguments.next().expect("the page to write");
     let count: u64 = arguments.next().and_then(|number| number.parse().ok()).unwrap_or(10_000_000);
     let folder = tempfile::tempdir().expect("a temporary folder");
+    let page = arguments.next().map_or(folder.path().join("large.html"), PathBuf::from);
     let path = folder.path().join("large.pio");
     write(&path, count);
     let trace = Trace::open(&path).expect("the trace opens");
@@ -71,7 +72,9 @@ fn write(path: &Path, count: u64) {
     let tables = Tables {
         job: "large".into(),
         processes: (0..RANKS).map(process).collect(),
-        files: (0..FILES).map(|file| File { path: format!("/scratch/ada/run/field.{file:04}.dat") }).collect(),
+        files: (0..FILES)
+            .map(|file| File { path: format!("/scratch/ada/run/field.{file:04}.dat") })
+            .collect(),
         handles: (0..RANKS * FILES).map(handle).collect(),
         ..Tables::default()
     };
@@ -96,7 +99,8 @@ fn event(index: u64, count: u64, random: u64) -> Event {
         _ => Call::Pwrite,
     };
     let size = if call == Call::Fsync { 0 } else { [512, 4096, 65536, 1 << 20][(random >> 30 & 3) as usize] };
-    let target = if call == Call::Fsync { Target::None } else { Target::Extent { offset: (random >> 32) * 512 } };
+    let target =
+        if call == Call::Fsync { Target::None } else { Target::Extent { offset: (random >> 32) * 512 } };
     Event {
         thread: (random >> 10 & 1) as u32,
         handle: Some(HandleId(rank * FILES + file)),

@@ -159,7 +159,11 @@ impl Detail {
             physical: bar.flags & Flags::PHYSICAL.bits() != 0,
             thread: if known(Detail::Threads) { bar.thread } else { 0 },
             files: if known(Detail::Files) { bar.files } else { Files::default() },
-            size: if known(Detail::Sizes) { (bar.size / bar.events).checked_ilog2().map_or(0, |log| log + 1) } else { 0 },
+            size: if known(Detail::Sizes) {
+                (bar.size / bar.events).checked_ilog2().map_or(0, |log| log + 1)
+            } else {
+                0
+            },
         }
     }
 }
@@ -178,7 +182,14 @@ pub(crate) struct Bars {
 
 impl Bars {
     pub(crate) fn new(duration_ns: u64, most: usize) -> Bars {
-        Bars { most, duration_ns, span_ns: 0, detail: Detail::Sizes, bars: Vec::new(), latest: HashMap::new() }
+        Bars {
+            most,
+            duration_ns,
+            span_ns: 0,
+            detail: Detail::Sizes,
+            bars: Vec::new(),
+            latest: HashMap::new(),
+        }
     }
 
     pub(crate) fn add(&mut self, event: &Event, files: Files, split: Option<Split>) {

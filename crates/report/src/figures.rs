@@ -523,7 +523,12 @@ fn time_axis(duration_s: f64, y: f64) -> (String, impl Fn(f64) -> f64) {
         ));
         // The last may stand at the very end.
         let anchor = if x > WIDTH - 30.0 { "end" } else { "middle" };
-        body.push_str(&text(if anchor == "end" { WIDTH } else { x }, y + 17.0, anchor, &units::time_s(time_s)));
+        body.push_str(&text(
+            if anchor == "end" { WIDTH } else { x },
+            y + 17.0,
+            anchor,
+            &units::time_s(time_s),
+        ));
         tick += 1;
         if step <= 0.0 {
             break;

@@ -108,8 +108,7 @@ pub(crate) fn size_key(level: &str, op: &str, from_bytes: u64, to_bytes: u64) ->
 pub(crate) fn files(found: &Explanation, limits: &Limits, timeline: &Timeline) -> Live {
     let number = |file| timeline.file_numbers.get(&file).map_or(String::new(), u64::to_string);
     let keys = sections::files_shown(found, limits).iter().map(|file| number(file.file)).collect();
-    let mut measures =
-        vec![SAME, SAME, "processes", "requests", "read", "written", "time", "rate", WHOLE];
+    let mut measures = vec![SAME, SAME, "processes", "requests", "read", "written", "time", "rate", WHOLE];
     measures.extend([WHOLE, WHOLE, "opens", "others"]);
     Live { of: "file", level: String::new(), measures, keys }
 }

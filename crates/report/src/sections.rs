@@ -192,7 +192,8 @@ pub(crate) fn layer_rows(found: &Explanation) -> impl Iterator<Item = LayerRow<'
         let acknowledgements = ("acknowledgement", layer.table.acknowledgements);
         let operations = layer.table.operations.iter().map(|(op, tally)| (op.name(), tally));
         let occurring = operations.chain([acknowledgements]).filter(|(_, tally)| tally.count > 0);
-        let row = move |(index, (operation, tally))| LayerRow { layer, operation, tally, is_first: index == 0 };
+        let row =
+            move |(index, (operation, tally))| LayerRow { layer, operation, tally, is_first: index == 0 };
         occurring.enumerate().map(row).collect::<Vec<_>>()
     })
 }

@@ -202,7 +202,7 @@ fn the_same_input_gives_the_same_bytes() {
 
 #[test]
 fn hostile_names_stay_text() {
-    let hostile = "/tmp/</script><script>alert(1)</script><!--\"'><img onerror=alert(2)>\u{1b}[2J";
+    let hostile = "/tmp/</script><script>alert(1)</script><!--\"'><img onerror=alert(2)>\u{1b}[2J\u{2028}";
     let (mut tables, events) = synthetic::checkpoints(2, 1);
     tables.files[0].path = hostile.into();
     tables.job = hostile.into();
@@ -231,6 +231,58 @@ fn every_event_is_a_bar_while_they_are_few() {
     assert_eq!(rows.trim_end_matches('=').len() * 3 / 4, events.len());
     assert_eq!(data["rows"][7], "rank 7");
     assert_eq!(data["duration_ns"].as_u64(), Explanation::of(&tables, events).duration_ns.into());
+}
+
+#[test]
+fn threads_have_rows_of_their_own() {
+    let (tables, mut events) = synthetic::checkpoints(2, 1);
+    for (index, event) in events.iter_mut().enumerate() {
+        // Rank 1 has two threads: the numbers between were of threads that made no call.
+        event.thread = if event.process.0 == 1 { index as u32 % 2 * 7 } else { 0 };
+    }
+    let few = data(&page(&tables, &events, &[]));
+    assert_eq!(few["rows"], serde_json::json!(["rank 0", "rank 1", "thread 7"]));
+    assert_eq!(few["process_of_row"], serde_json::json!([0, 1, 1]));
+    for (index, event) in events.iter_mut().enumerate() {
+        event.thread = index as u32;
+    }
+    let many = data(&page(&tables, &events, &[]));
+    let rows = many["rows"].as_array().expect("rows").len();
+    assert!(rows <= 128, "a process has 64 rows at most: {rows}");
+}
+
+#[test]
+fn findings_say_where_their_calls_are() {
+    let (tables, events) = synthetic::copy();
+    let page = page(&tables, &events, &[]);
+    let (data, found) = (data(&page), Explanation::of(&tables, events));
+    let scopes = data["findings"].as_array().expect("findings");
+    assert_eq!(scopes.len(), found.findings.len());
+    assert_eq!(page.matches("data-finding=").count(), scopes.len(), "each has its button");
+    for (scope, finding) in scopes.iter().zip(&found.findings) {
+        let files: Vec<_> = finding.files.iter().filter_map(|one| found.path(one.id)).collect();
+        let number = |value: &serde_json::Value| value.as_u64().expect("a number") as usize;
+        let named: Vec<_> = scope["files"].as_array().expect("files").iter().map(number).collect();
+        let named: Vec<_> = named.iter().filter_map(|file| data["files"][file - 1].as_str()).collect();
+        assert_eq!(named, files, "{scope}");
+        assert_eq!(scope["until"].as_u64(), Some(finding.cost.until_ns));
+    }
+    assert_eq!(scopes[0]["ops"], serde_json::json!(["read"]), "{}", scopes[0]);
+}
+
+#[test]
+fn a_page_names_a_bounded_number_of_files() {
+    let (mut tables, events) = synthetic::copy();
+    let (handle, file) = (tables.handles[0].clone(), tables.files.len());
+    let opened =
+        |number: u32| pio_trace::Handle { file: pio_trace::FileId(file as u32 + number), ..handle.clone() };
+    let first = tables.handles.len() as u32;
+    tables.handles.extend((0..5000).map(opened));
+    tables.files.extend((0..5000).map(|number| pio_trace::File { path: format!("/many/{number}") }));
+    let one = |number| Event { handle: Some(pio_trace::HandleId(first + number)), ..events[0].clone() };
+    let data = data(&page(&tables, &(0..5000).map(one).collect::<Vec<_>>(), &[]));
+    let files = data["files"].as_array().expect("files");
+    assert_eq!((files.len(), files[2000].as_str()), (2001, Some("other files")));
 }
 
 /// A run that moves nothing has no rate and no mean, and an operation that is not there took no time: none of that is 0.

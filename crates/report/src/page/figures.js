@@ -17,13 +17,18 @@ const withTip = (shape, text) => {
 const partOf = (all, some) => (all > 0 ? Math.min(1, some / all) : 0);
 const wide = (shape) => +shape.getAttribute("width");
 
+// What no operation accounts for, and the part of collective calls by which it is divided.
+const partNames = ["late ranks", "MPI library", "other ranks at the files"];
+
 const drawers = {
   time: (svg) => {
     const shapes = keyed(svg), keys = shapes.map((shape) => shape.dataset.key);
     const [all, some] = [talliesOfAll, tallies].map((count) => count("operation", svg.dataset.level, keys));
     for (const shape of shapes) {
-      const { key } = shape.dataset;
-      withTip(over(svg, shape, { width: wide(shape) * partOf(all.get(key).time, some.get(key).time) }), `${key}: ${time(some.get(key).time)} of chosen calls`);
+      const { key } = shape.dataset, part = col["part" + partNames.indexOf(key)];
+      const chosen = part ? partOf(part.reduce((sum, ns) => sum + ns, 0), chosenBars().reduce((sum, i) => sum + part[i], 0))
+        : partOf(all.get(key).time, some.get(key).time);
+      withTip(over(svg, shape, { width: wide(shape) * chosen }), `${key}: ${percent(chosen)} of it in chosen calls`);
     }
   },
   sizes: (svg) => {

@@ -23,12 +23,13 @@ const choose = (changes) => {
       | (!processes || processes.has(processOf[i]) ? OF_PROCESS : 0);
   }
   chosenNow = null;
+  document.body.setAttribute("aria-busy", "true");
   listeners.quick.forEach((listener) => listener());
   clearTimeout(choose.later);
   choose.later = setTimeout(() => countNext(listeners.slow), 120);
   // One after the other, with time to draw in between.
   const countNext = (left) => {
-    if (!left.length) return;
+    if (!left.length) { document.body.removeAttribute("aria-busy"); return; }
     left[0]();
     choose.later = setTimeout(() => countNext(left.slice(1)));
   };
