@@ -205,6 +205,7 @@ def threaded(profile, folder):
 def check_choices(page, report, screenshots):
     """What is chosen is chosen everywhere, and can be sent and undone."""
     page.requests.clear()
+    page.resize(1400)
     page.open(report.as_uri())
     expect(page.value("document.title") != "broken" and page.value("document.images.length") == 0, "a name of a file stays text")
     rows = page.value("JSON.parse(document.getElementById('data').textContent).rows")
@@ -240,6 +241,11 @@ def check_choices(page, report, screenshots):
         chosen[name] = (page.value("location.href"), some, page.value(TABLES))
     expect(page.value("document.querySelector('[data-finding]').getAttribute('aria-pressed')") == "true", "a finding's button is pressed")
     keep(page, screenshots, "finding.png")
+    for width in WIDTHS:
+        page.resize(width)
+        more, *out = page.value(OVERFLOW)
+        expect(more <= 0 and not out, f"all fits a width of {width} while a finding is shown: {more} {out}")
+    page.resize(1400)
     for name, (address, some, tables) in chosen.items():
         page.open(address)
         expect(page.value(TABLES) == tables, f"an address keeps what is chosen by {name}: {address}")
