@@ -78,9 +78,9 @@ __asm__(".pushsection .text\n"
         ".popsection\n"
         ".pushsection .data.rel.ro, \"aw\"\n"
         ".balign 32\n"
-        ".globl pio_mark\n"
-        ".hidden pio_mark\n"
-        "pio_mark: .long 0, 0\n"
+        ".globl pio_rseq_mark\n"
+        ".hidden pio_rseq_mark\n"
+        "pio_rseq_mark: .long 0, 0\n"
         ".quad pio_never, 1, pio_never_abort\n"
         ".popsection\n");
 

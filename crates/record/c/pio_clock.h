@@ -87,7 +87,7 @@ struct rseq_area {
 };
 
 /* The critical section that no thread is ever in. */
-extern const char pio_mark[];
+extern const char pio_rseq_mark[];
 
 static inline struct rseq_area *rseq_area(void) {
     return (struct rseq_area *)((char *)__builtin_thread_pointer() + __rseq_offset);
@@ -101,11 +101,11 @@ static inline uint64_t *mark_place(void) {
 
 /* Whether the thread has been on its processor since it last left a mark there. */
 static inline bool mark_is_there(const uint64_t *place) {
-    return __atomic_load_n(place, __ATOMIC_RELAXED) == (uint64_t)(uintptr_t)pio_mark;
+    return __atomic_load_n(place, __ATOMIC_RELAXED) == (uint64_t)(uintptr_t)pio_rseq_mark;
 }
 
 static inline void leave_mark(uint64_t *place) {
-    __atomic_store_n(place, (uint64_t)(uintptr_t)pio_mark, __ATOMIC_RELAXED);
+    __atomic_store_n(place, (uint64_t)(uintptr_t)pio_rseq_mark, __ATOMIC_RELAXED);
 }
 
 /* Where the thread was when the kernel last noted it, which it does where it wipes marks. */

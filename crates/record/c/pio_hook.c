@@ -1,4 +1,5 @@
 #include "pio_hook.h"
+#include "pio_file_system.h"
 #include "pio_kernel.h"
 #include "pio_names.h"
 #include "pio_paths.h"
@@ -20,7 +21,8 @@ __attribute__((noinline)) bool pio_adopt(int fd) {
                                      .flags = mode >= 0 && (mode & O_APPEND) ? PIO_APPEND : 0,
                                      .fd = fd,
                                      .offset = position < 0 ? 0 : (uint64_t)position,
-                                     .size = length},
+                                     .size = length,
+                                     .result = (int64_t)pio_device_of(fd)},
                     path, length);
     }
     pio_give_path_buffer(path);

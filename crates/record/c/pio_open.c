@@ -1,5 +1,6 @@
 #include "pio_open.h"
 #include "pio_cold.h"
+#include "pio_file_system.h"
 #include "pio_hook.h"
 #include "pio_kernel.h"
 #include "pio_paths.h"
@@ -31,8 +32,8 @@ __attribute__((noinline)) void pio_finish_open(const struct pioscope_span *span,
         if (length > 0) {
             if ((flags & O_APPEND) || LOAD(&pio_spool.thinning) != 0)
                 pio_set_descriptor(fd, EXACT);
-            uint64_t cold = pio_is_cold(fd, flags) ? PIO_COLD : 0;
-            record_call(span, end_ns, (struct outcome){call, opened, fd, cold, length, 0}, path, length);
+            uint64_t place = pio_device_of(fd) << PIO_DEVICE_SHIFT | (pio_is_cold(fd, flags) ? PIO_COLD : 0);
+            record_call(span, end_ns, (struct outcome){call, opened, fd, place, length, 0}, path, length);
             span_over(span, now_ns()); /* our own work is not thinking */
         } else {
             span_is_dropped();

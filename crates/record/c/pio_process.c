@@ -3,9 +3,11 @@
 #include "pio_clock.h"
 #include "pio_descriptors.h"
 #include "pio_environment.h"
+#include "pio_file_system.h"
 #include "pio_kernel.h"
 #include "pio_libaio.h"
 #include "pio_mapped.h"
+#include "pio_marks.h"
 #include "pio_names.h"
 #include "pio_process.h"
 #include "pio_room.h"
@@ -79,6 +81,8 @@ __attribute__((noinline)) bool pio_start(void) {
             pio_forget_waiting();
             pio_forget_faults();
             pio_forget_names();
+            pio_forget_devices();
+            pio_forget_marks();
             pio_forget_iocbs();
             pio_forget_rings();
         }

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define PIO_SPOOL_MAGIC "PIOSPOOL"
-#define PIO_SPOOL_VERSION 4u
+#define PIO_SPOOL_VERSION 5u
 #define PIO_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 #define PIO_HEADER_BYTES 4096u
 #define PIO_FIRST_CHUNK_BYTES 4096u /* most threads make few calls */
@@ -48,8 +48,10 @@
 #define PIO_SYNC 32u   /* of an open: O_SYNC or O_DSYNC */
 #define PIO_DIRECT 64u /* of an open: O_DIRECT */
 #define PIO_SHORT 128u
-/* In the place of the offset of an open for reading: the file was there, and memory had less than half of it. */
+/* In the place of the offset of an open: the file was there to be read, and memory had less than half of it; plus the number
+ * of its device, shifted by this. */
 #define PIO_COLD 1u
+#define PIO_DEVICE_SHIFT 1u
 
 #define PIO_NO_FD UINT16_MAX
 
@@ -65,7 +67,8 @@
 #define PIO_HAS_START 32u
 
 /* Records that are no calls. Calls have the numbers of pio_calls.h. */
-#define PIO_RECORD_ADOPT 0xf001u    /* a descriptor that was open before we saw it: fd, offset, size = length of path */
+#define PIO_RECORD_ADOPT 0xf001u    /* a descriptor that was open before we saw it: fd, offset, size = length of path,
+                                       result = the number of its device */
 #define PIO_RECORD_DATATYPE 0xf002u /* piece of a datatype description: offset = its id, size = length of the whole,
                                        result = where this piece starts, think_ns = its length */
 #define PIO_RECORD_VIEW 0xf003u     /* a view: offset = its id, payload pio_view */
@@ -73,9 +76,11 @@
 #define PIO_RECORD_NAME 0xf004u     /* a path that calls name: offset = its id, size = its length, which follows */
 #define PIO_RECORD_HINTS 0xf006u    /* hints for an MPI file: fd = its number, size = length of what follows: key, value, key, …,
                                        each with a zero byte behind it */
+#define PIO_RECORD_DEVICE 0xf007u   /* what a device has: offset = its number, size = the type that statfs says */
+#define PIO_RECORD_MARK_NAME 0xf008u /* the name of marks and phases: offset = its id, size = its length, which follows */
 
 /* No offset was given: the call worked at the descriptor's own position. Calls without a descriptor have the id of their
- * path there, or this. */
+ * path there, or this; marks and phases that of their name, and their number for a size. */
 #define PIO_NO_OFFSET UINT64_MAX
 
 /* In the place of the offset of a message of MPI: the thread used its processor all the time. Else there is the CPU time that

@@ -1,5 +1,6 @@
 /* pio_uring.h: what the rings of a process hold, and what became of it. */
 #include "pio_uring.h"
+#include "pio_file_system.h"
 #include "pio_hook.h"
 #include "pio_kernel.h"
 #include "pio_names.h"
@@ -261,7 +262,11 @@ static int32_t register_file(int fd, uint64_t from_ns) {
         number = DESCRIPTORS + __atomic_add_fetch(&registered_files, 1, __ATOMIC_RELAXED);
         struct pioscope_span span = {from_ns, 0, 0};
         record_call(&span, from_ns,
-                    (struct outcome){.call = PIO_RECORD_ADOPT, .fd = number, .offset = 0, .size = length}, path, length);
+                    (struct outcome){.call = PIO_RECORD_ADOPT,
+                                     .fd = number,
+                                     .size = length,
+                                     .result = (int64_t)pio_device_of(fd)},
+                    path, length);
     }
     pio_give_path_buffer(path);
     return number;
@@ -557,7 +562,8 @@ static void end_open(struct pio_record *record, int fd) {
     size_t length = in_table(fd) && LOAD(&pio_descriptors[fd]) == UNKNOWN ? pio_path_of_descriptor(fd, path) : 0;
     if (length > 0) {
         pio_set_descriptor(fd, EXACT);
-        record_call(&span, end_of(&span), (struct outcome){PIO_CALL_OPEN, PIO_ASYNC, fd, 0, length, 0}, path, length);
+        uint64_t end_ns = end_of(&span), place = pio_device_of(fd) << PIO_DEVICE_SHIFT;
+        record_call(&span, end_ns, (struct outcome){PIO_CALL_OPEN, PIO_ASYNC, fd, place, length, 0}, path, length);
     }
     pio_give_path_buffer(path);
 }

@@ -15,12 +15,14 @@ use pio_trace::{
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::layouts::{Interner, Known};
+use crate::marks::MarkNames;
 use crate::members;
 use crate::merge::{Merge, Thread};
+use crate::placements::{self, Place};
 use crate::processors;
 use crate::rates::{Cache, SmallRequests};
 use crate::rings::unseen_rings;
-use crate::spool::{Header, NO_OFFSET, Record, Spool, Unusable};
+use crate::spool::{COLD, Header, NO_OFFSET, Record, Spool, Unusable};
 use crate::stripes;
 use crate::survey::{Given, Survey};
 use crate::times::Rounding;
@@ -214,9 +216,12 @@ pub(crate) fn collect_from(
     let epoch_ns = members.iter().map(Member::start_ns).min().unwrap_or(0);
     tables.epoch_ns = u64::try_from(epoch_ns).unwrap_or(0);
     let (states, files) = fill_tables(&mut members, epoch_ns, &mut interner, &mut tables);
+    let places = places(&members, &files);
     summary.unseen.extend(unseen_rings(members.iter().map(|member| &member.spool.header)));
     summary.running = running(&members, &tables);
-    let lookup = Lookup { states, names: Names::new(&mut members, files) };
+    let marks =
+        MarkNames::new(members.iter_mut().flat_map(|member| std::mem::take(&mut member.survey.mark_names)));
+    let lookup = Lookup { states, names: Names::new(&mut members, files), marks };
     summary.processes = members.len();
     summary.ranks = members.iter().filter(|m| m.spool.header.rank.is_some()).count();
     summary.lost_calls = members.iter().fold(0, |sum: u64, m| sum.saturating_add(m.spool.header.dropped));
@@ -245,6 +250,7 @@ pub(crate) fn collect_from(
         let notes = rates.iter().map(|rates| (LargeRequests::NOTE.to_owned(), rates.to_string()));
         writer.tables_mut().notes.extend(notes);
     }
+    placements::add(&places, writer.tables_mut());
     let stripes = stripes::notes(writer.tables());
     let notes = stripes.iter().map(|stripes| (Stripes::NOTE.to_owned(), stripes.to_string()));
     writer.tables_mut().notes.extend(notes);
@@ -252,6 +258,23 @@ pub(crate) fn collect_from(
     writer.tables_mut().notes.extend(summary.losses().notes());
     writer.finish()?;
     Ok(summary)
+}
+
+/// Where each file was, by the process that opened it first in the order of processes.
+fn places(members: &[Member], files: &HashMap<String, FileId>) -> BTreeMap<FileId, Place> {
+    let mut places = BTreeMap::new();
+    for Member { spool, survey, .. } in members {
+        for file in &survey.open_files {
+            if let (Some(id), Some(kind)) = (files.get(&file.path), survey.devices.get(&file.device)) {
+                places.entry(*id).or_insert_with(|| Place {
+                    host: spool.header.host.clone(),
+                    device: file.device,
+                    kind: *kind,
+                });
+            }
+        }
+    }
+    places
 }
 
 /// Page faults of the processes that had any for which they waited.
@@ -508,6 +531,7 @@ struct Lookup {
     /// Of each process.
     states: Vec<State>,
     names: Names,
+    marks: MarkNames,
 }
 
 /// Whether a record is of a call on a name; its offset is the name's id.
@@ -572,6 +596,12 @@ fn write_events(
         if has_two_names(event.call) {
             event.size = 0;
         }
+        if event.layer() == Layer::Mark {
+            // Without its name it says nothing.
+            let Some(name) = lookup.marks.id(record.offset, writer) else { continue };
+            event.target = Target::Mark { name, number: record.size };
+            event.size = 0;
+        }
         count(&event, &mut summary.recorded);
         if !settings.filter.keeps(&event, writer.tables()) {
             summary.filtered += 1;
@@ -597,7 +627,9 @@ fn write_events(
             event.start_ns = event.start_ns.max(last_ns);
         }
         last_ns = event.start_ns;
-        summary.unfinished += u64::from(event.flags.contains(Flags::UNFINISHED));
+        // A phase that goes on to the end is none that a program left undone.
+        let is_operation = event.layer() != Layer::Mark;
+        summary.unfinished += u64::from(is_operation && event.flags.contains(Flags::UNFINISHED));
         summary.events += 1;
         small.add(&event, writer.tables());
         writer.push(&event)?;
@@ -626,9 +658,6 @@ fn count(event: &Event, sum: &mut CallsByKind) {
 fn since(epoch_ns: i128, at_ns: i128) -> u64 {
     u64::try_from(at_ns - epoch_ns).unwrap_or(0)
 }
-
-/// What the recorder puts in the place of an open's offset if the file was cold (`PIO_COLD` in `pio_spool.h`).
-const COLD: u64 = 1;
 
 /// The event of a record, but for its process, thread and start. None for what is no call, or about no file of the job.
 fn event_of(record: &Record, survey: &Survey, state: &mut State) -> Option<Event> {
@@ -661,6 +690,7 @@ fn event_of(record: &Record, survey: &Survey, state: &mut State) -> Option<Event
             event.target =
                 server.map_or(Target::None, |server| Target::Server { server, offset: record.offset });
         }
+        Layer::Mark => {}
         Layer::Message => {
             event.target = u32::try_from(record.fd).map_or(Target::None, |rank| Target::Peer { rank });
             if is_collective_message(call) {
@@ -685,7 +715,7 @@ fn locate_posix(event: &mut Event, record: &Record, survey: &Survey, state: &mut
     match call.op() {
         Op::Open => {
             event.size = 0;
-            if record.offset == COLD {
+            if record.fd >= 0 && record.offset & COLD != 0 {
                 event.flags = event.flags | Flags::COLD;
             }
         }

@@ -20,6 +20,8 @@
 //! | 32 + 48 i + 4 | 4 | flags of component i: bit 4, it has objects |
 //! | 32 + 48 i + 24 | 4 | where its simple layout begins, from offset 0 |
 
+use pio_trace::Striping;
+
 const MAGIC_V1: u32 = 0x0BD1_0BD0;
 const MAGIC_V3: u32 = 0x0BD3_0BD0;
 const MAGIC_COMPOSITE: u32 = 0x0BD6_0BD0;
@@ -31,13 +33,14 @@ const COMPONENT_BYTES: usize = 48;
 /// Stripes are multiples of a page, bytes.
 const PAGE: u32 = 4096;
 
-/// The stripe size that the attribute of a file says, bytes; none if it is no layout over targets, or its parts differ.
-pub(crate) fn stripe_bytes(attribute: &[u8]) -> Option<u64> {
+/// How the attribute of a file says that it lies; none if it is no layout over targets, or the stripe sizes of its parts
+/// differ. Of parts on different numbers of targets the largest counts.
+pub(crate) fn striping(attribute: &[u8]) -> Option<Striping> {
     if number::<4>(attribute, 0)? != MAGIC_COMPOSITE {
         return of_simple(attribute);
     }
     let count = number::<2>(attribute, 14)? as usize;
-    let mut known = None;
+    let mut known: Option<Striping> = None;
     for component in (0..count).map(|index| COMPONENTS + index * COMPONENT_BYTES) {
         let flags = number::<4>(attribute, component + 4)?;
         let begin = number::<4>(attribute, component + 24)? as usize;
@@ -46,20 +49,24 @@ pub(crate) fn stripe_bytes(attribute: &[u8]) -> Option<u64> {
         if flags & HAS_OBJECTS == 0 || number::<4>(layout, 4)? & ON_METADATA_SERVER != 0 {
             continue;
         }
-        let bytes = of_simple(layout)?;
-        if *known.get_or_insert(bytes) != bytes {
+        let part = of_simple(layout)?;
+        let so_far = known.get_or_insert(part);
+        if so_far.unit_bytes != part.unit_bytes {
             return None;
         }
+        so_far.targets = so_far.targets.max(part.targets);
     }
     known
 }
 
-fn of_simple(layout: &[u8]) -> Option<u64> {
+fn of_simple(layout: &[u8]) -> Option<Striping> {
     let is_known = matches!(number::<4>(layout, 0)?, MAGIC_V1 | MAGIC_V3);
     let pattern = number::<4>(layout, 4)?;
     let bytes = number::<4>(layout, 24)?;
-    let is_striped = pattern & OVER_TARGETS != 0 && number::<2>(layout, 28)? > 0;
-    (is_known && is_striped && bytes > 0 && bytes.is_multiple_of(PAGE)).then_some(bytes.into())
+    let targets = number::<2>(layout, 28)?;
+    let is_striped = pattern & OVER_TARGETS != 0 && targets > 0;
+    let is_valid = is_known && is_striped && bytes > 0 && bytes.is_multiple_of(PAGE);
+    is_valid.then(|| Striping { unit_bytes: bytes.into(), targets })
 }
 
 /// The number of `N` bytes, 4 at most, at an offset.
@@ -74,6 +81,10 @@ mod tests {
     use proptest::prelude::*;
 
     const MIB: u32 = 1 << 20;
+
+    fn stripe_bytes(attribute: &[u8]) -> Option<u64> {
+        striping(attribute).map(|striping| striping.unit_bytes)
+    }
 
     /// A simple layout as Lustre lays it out, with its objects.
     fn simple(magic: u32, pattern: u32, bytes: u32, count: u16) -> Vec<u8> {
@@ -119,6 +130,14 @@ mod tests {
         // Several stripes on one target; moved to tape.
         assert_eq!(stripe_bytes(&simple(MAGIC_V1, 0x201, MIB, 8)), Some(1 << 20));
         assert_eq!(stripe_bytes(&simple(MAGIC_V1, 0x8000_0001, MIB, 8)), Some(1 << 20));
+    }
+
+    #[test]
+    fn targets_are_those_of_the_part_on_most() {
+        let targets = |layout: &[u8]| striping(layout).map(|striping| striping.targets);
+        let part = |count| (HAS_OBJECTS, simple(MAGIC_V1, 1, MIB, count));
+        assert_eq!(targets(&simple(MAGIC_V3, 1, MIB, 12)), Some(12));
+        assert_eq!(targets(&composite(&[part(1), part(8), part(4)])), Some(8));
     }
 
     #[test]

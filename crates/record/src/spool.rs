@@ -19,8 +19,17 @@ pub(crate) const DATATYPE: u16 = 0xf002;
 pub(crate) const VIEW: u16 = 0xf003;
 /// A path that calls name.
 pub(crate) const NAME: u16 = 0xf004;
-/// Hints for a file of MPI-IO; the last of the recorder's own. The one before is a record that was taken back.
+/// Hints for a file of MPI-IO. The number before is that of a record that was taken back.
 pub(crate) const HINTS: u16 = 0xf006;
+/// What a device has.
+pub(crate) const DEVICE: u16 = 0xf007;
+/// The name of marks and phases; the last of the recorder's own.
+pub(crate) const MARK_NAME: u16 = 0xf008;
+
+/// In the place of the offset of an open: the file was cold, and behind that bit the number of its device.
+pub(crate) const COLD: u64 = 1;
+/// See [`COLD`].
+pub(crate) const DEVICE_SHIFT: u32 = 1;
 
 /// No offset was given: the call worked at the descriptor's own position, or on a name that is not known.
 pub(crate) const NO_OFFSET: u64 = u64::MAX;
@@ -28,7 +37,7 @@ pub(crate) const NO_OFFSET: u64 = u64::MAX;
 pub(crate) const PLAIN: u64 = 0;
 
 const MAGIC: &[u8; 8] = b"PIOSPOOL";
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// Where the command is in the header.
 const COMMAND: usize = 400;
 /// Where it ends at the latest: counts of lost calls follow.
@@ -323,7 +332,7 @@ impl<'a> Iterator for Records<'a> {
         let units = usize::from((word >> 16) as u8);
         let bytes = units * if is_short { SHORT_UNIT_BYTES } else { UNIT_BYTES };
         let number = word as u16;
-        let known = (ADOPT..=HINTS).contains(&number) || pio_trace::Call::from_number(number).is_some();
+        let known = (ADOPT..=MARK_NAME).contains(&number) || pio_trace::Call::from_number(number).is_some();
         let decoded = (bytes > 0 && bytes <= self.bytes.len() && known)
             .then(|| self.bytes.split_at(bytes))
             .and_then(|(record, rest)| {
@@ -439,7 +448,7 @@ impl Record {
         layer_of(self.call) == Some(Layer::MpiIo)
     }
 
-    /// The path after the record of an open, an adoption or a name.
+    /// The text after the record of an open, an adoption or a name: a path, or what a mark is called.
     pub(crate) fn path(&self, payload: &[u8]) -> Option<String> {
         let (text, length) = match is_operation(self.call) {
             true if payload.len() >= UNIT_BYTES => (&payload[UNIT_BYTES..], u32_at(payload, 20) as usize),

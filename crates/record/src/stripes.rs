@@ -12,12 +12,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use pio_trace::{Stripes, Tables};
+use pio_trace::{Stripes, Striping, Tables};
 
 use crate::{lustre, members};
 
 /// Files that are asked for.
-const MOST: usize = 1000;
+pub(crate) const MOST: usize = 1000;
 /// What the kernel calls these file systems.
 const LUSTRE: u64 = 0x0BD0_0BD0;
 const GPFS: u64 = 0x4750_4653;
@@ -72,11 +72,20 @@ fn unit_bytes(path: &str, kinds: &mut BTreeMap<u64, Option<u64>>) -> Option<u64>
     let found = fs::metadata(Path::new(path)).ok().filter(fs::Metadata::is_file)?;
     let path = CString::new(Path::new(path).as_os_str().as_bytes()).ok()?;
     match (*kinds.entry(found.dev()).or_insert_with(|| kind_of(&path)))? {
-        LUSTRE => lustre::stripe_bytes(&attribute(&path, c"lustre.lov")?),
+        LUSTRE => Some(striping(&path)?.unit_bytes),
         // A block is what it locks and moves as a whole.
         GPFS => Some(found.blksize()).filter(|bytes| *bytes > 0),
         _ => None,
     }
+}
+
+/// How a file of this host lies on Lustre; none if it is gone. It is read as Lustre's library does it, which need not be there.
+pub(crate) fn on_lustre(path: &str) -> Option<Striping> {
+    striping(&CString::new(path).ok()?)
+}
+
+fn striping(path: &CString) -> Option<Striping> {
+    lustre::striping(&attribute(path, c"lustre.lov")?)
 }
 
 /// The number of the file system that a file is on.

@@ -19,6 +19,8 @@ pub(crate) struct OpenFile {
     pub path: String,
     /// Where the descriptor stood at first.
     pub position: u64,
+    /// Number of its device, 0 if it is not known.
+    pub device: u64,
 }
 
 /// One open of one file by MPI-IO or a library above it.
@@ -55,6 +57,10 @@ pub(crate) struct Survey {
     pub layouts: Layouts,
     /// Paths that calls name, with their ids: the same in every process.
     pub names: Vec<(u64, String)>,
+    /// Types of the file systems on the devices, by their numbers.
+    pub devices: HashMap<u64, u32>,
+    /// Names of marks and phases, with their ids: the same in every process.
+    pub mark_names: Vec<(u64, String)>,
     /// Whether the process made, moved or removed a file or folder by its name.
     changed_names: bool,
     /// Places that hold what cannot be.
@@ -100,6 +106,12 @@ impl Survey {
                 if record.call == spool::NAME {
                     survey.names.extend(record.path(payload).map(|path| (record.offset, path)));
                 }
+                if record.call == spool::DEVICE {
+                    survey.devices.insert(record.offset, record.size as u32);
+                }
+                if record.call == spool::MARK_NAME {
+                    survey.mark_names.extend(record.path(payload).map(|name| (record.offset, name)));
+                }
                 note(
                     &record,
                     payload,
@@ -130,9 +142,10 @@ impl Survey {
         Some(timeline.get(later.checked_sub(1)?)?.1)
     }
 
-    /// Whether the process worked on any file: to look for names (as shells do for programs) is not enough.
+    /// Whether the process worked on any file, or made marks: to look for names (as shells do for programs) is not enough.
     pub(crate) fn has_files(&self) -> bool {
-        !self.open_files.is_empty() || !self.library_files.is_empty() || self.changed_names
+        let opened = !self.open_files.is_empty() || !self.library_files.is_empty();
+        opened || self.changed_names || !self.mark_names.is_empty()
     }
 
     fn apply(&mut self, changes: Vec<Change>) {
@@ -176,7 +189,8 @@ fn note(
     match record.call {
         spool::ADOPT => {
             if let Some(path) = record.path(payload) {
-                let file = OpenFile { path, position: record.offset };
+                let device = u64::try_from(record.result).unwrap_or(0);
+                let file = OpenFile { path, position: record.offset, device };
                 changes.push(Change { at_ns: record.start_ns, fd: record.fd, to: Meaning::Opened(file) });
             }
         }
@@ -193,7 +207,7 @@ fn note(
         number => match Call::from_number(number) {
             Some(Call::Open | Call::Creat | Call::Fopen) if record.fd >= 0 => {
                 if let Some(path) = record.path(payload) {
-                    let file = OpenFile { path, position: 0 };
+                    let file = OpenFile { path, position: 0, device: record.offset >> spool::DEVICE_SHIFT };
                     changes.push(Change { at_ns: end_ns, fd: record.fd, to: Meaning::Opened(file) });
                 }
             }

@@ -20,11 +20,13 @@ pub enum Layer {
     Hdf5,
     /// PnetCDF: files, and their variables.
     Pnetcdf,
+    /// What the program says of itself: marks and phases. No I/O.
+    Mark,
 }
 
 impl Layer {
     /// Every layer, in the order reports show them.
-    pub const ALL: [Layer; 7] = [
+    pub const ALL: [Layer; 8] = [
         Layer::Hdf5,
         Layer::Pnetcdf,
         Layer::MpiIo,
@@ -32,6 +34,7 @@ impl Layer {
         Layer::Stdio,
         Layer::Server,
         Layer::Message,
+        Layer::Mark,
     ];
 
     /// The name users see and type.
@@ -44,6 +47,7 @@ impl Layer {
             Layer::Server => "server",
             Layer::Hdf5 => "hdf5",
             Layer::Pnetcdf => "pnetcdf",
+            Layer::Mark => "mark",
         }
     }
 
@@ -80,11 +84,13 @@ pub enum Op {
     Metadata,
     /// A message, or a process's part in a collective exchange.
     Communicate,
+    /// The program says where it is.
+    Mark,
 }
 
 impl Op {
     /// Every operation, in the order of Thakur's Table 1.
-    pub const ALL: [Op; 9] = [
+    pub const ALL: [Op; 10] = [
         Op::Open,
         Op::Close,
         Op::Read,
@@ -94,6 +100,7 @@ impl Op {
         Op::View,
         Op::Metadata,
         Op::Communicate,
+        Op::Mark,
     ];
 
     /// The name users see.
@@ -108,6 +115,7 @@ impl Op {
             Op::View => "view",
             Op::Metadata => "metadata",
             Op::Communicate => "communication",
+            Op::Mark => "mark",
         }
     }
 }
@@ -437,6 +445,10 @@ calls! {
     697 NcmpiBputVars Pnetcdf Write "ncmpi_bput_vars",
     698 NcmpiBputVarm Pnetcdf Write "ncmpi_bput_varm",
     699 NcmpiBputVarn Pnetcdf Write "ncmpi_bput_varn",
+
+    // A moment that the program named, and a span of time.
+    768 Mark Mark Mark "mark",
+    769 Phase Mark Mark "phase",
 }
 
 #[cfg(test)]

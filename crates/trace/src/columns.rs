@@ -49,6 +49,13 @@ pub const COLUMNS: &[(&str, Get)] = &[
     ("thread", Get::Unsigned(|row| Some(row.event.thread.into()))),
     ("handle", Get::Unsigned(|row| row.event.handle.map(|handle| handle.0.into()))),
     ("file", Get::Text(|row| row.tables.file_of_event(row.event).map(|file| file.path.as_str()))),
+    (
+        "file_system",
+        Get::Text(|row| {
+            let file = row.tables.file_id_of_event(row.event)?;
+            row.tables.file_system_of(file).map(|file_system| file_system.kind.as_str())
+        }),
+    ),
     ("other_file", Get::Text(|row| row.tables.other_file_of_event(row.event).map(|file| file.path.as_str()))),
     (
         "offset",
@@ -82,6 +89,14 @@ pub const COLUMNS: &[(&str, Get)] = &[
         "server",
         Get::Unsigned(|row| match row.event.target {
             Target::Server { server, .. } => Some(server.into()),
+            _ => None,
+        }),
+    ),
+    ("mark", Get::Text(|row| row.tables.mark_of_event(row.event))),
+    (
+        "number",
+        Get::Unsigned(|row| match row.event.target {
+            Target::Mark { number, .. } => Some(number),
             _ => None,
         }),
     ),

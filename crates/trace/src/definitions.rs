@@ -3,8 +3,9 @@
 
 use pio_layout::{Datatype, View};
 
+use crate::file_systems::{FileSystem, Placement, Striping};
 use crate::format::TARGET_RAW_LEN;
-use crate::tables::{File, FileId, Handle, Process, ProcessId, Tables};
+use crate::tables::{File, FileId, FileSystemId, Handle, Process, ProcessId, Tables};
 use crate::varint;
 
 /// First byte of an entry: what it defines. Part of the file format: add at the end, never renumber.
@@ -19,6 +20,9 @@ mod tag {
     pub(super) const DATATYPE: u8 = 8;
     /// A process that was defined as running has ended.
     pub(super) const PROCESS_END: u8 = 9;
+    pub(super) const MARK_NAME: u8 = 10;
+    pub(super) const FILE_SYSTEM: u8 = 11;
+    pub(super) const PLACEMENT: u8 = 12;
 }
 
 /// Why tables cannot be written.
@@ -46,7 +50,7 @@ impl DefinitionsEncoder {
     /// Payloads with all entries that were added since the last call; the first call gives at least one.
     pub(crate) fn encode_new(&mut self, tables: &Tables) -> Result<Vec<Payload>, Refusal> {
         self.check_unchanged(tables)?;
-        check_references(tables, self.written.handles.len())?;
+        check_references(tables, &self.written)?;
         let mut payloads = Payloads::default();
         if !self.started {
             payloads.entry(tag::JOB, |out| varint::put_str(out, &tables.job));
@@ -82,6 +86,18 @@ impl DefinitionsEncoder {
         for datatype in &tables.datatypes[written.datatypes.len()..] {
             payloads.entry(tag::DATATYPE, |out| datatype.encode(out));
         }
+        for name in &tables.mark_names[written.mark_names.len()..] {
+            payloads.entry(tag::MARK_NAME, |out| varint::put_str(out, name));
+        }
+        for file_system in &tables.file_systems[written.file_systems.len()..] {
+            payloads.entry(tag::FILE_SYSTEM, |out| {
+                varint::put_str(out, &file_system.kind);
+                varint::put_str(out, &file_system.mount);
+            });
+        }
+        for placement in &tables.placements[written.placements.len()..] {
+            payloads.entry(tag::PLACEMENT, |out| put_placement(out, placement));
+        }
         self.remember(tables);
         Ok(payloads.finished())
     }
@@ -103,6 +119,9 @@ impl DefinitionsEncoder {
             ("the list of handles", tables.handles.starts_with(&written.handles)),
             ("the list of views", tables.views.starts_with(&written.views)),
             ("the list of datatypes", tables.datatypes.starts_with(&written.datatypes)),
+            ("the list of names of marks", tables.mark_names.starts_with(&written.mark_names)),
+            ("the list of file systems", tables.file_systems.starts_with(&written.file_systems)),
+            ("the list of placements", tables.placements.starts_with(&written.placements)),
         ];
         match checks.into_iter().find(|(_, unchanged)| !unchanged) {
             Some((what, _)) => Err(Refusal::Changed(what)),
@@ -126,6 +145,9 @@ impl DefinitionsEncoder {
         extend(&mut written.handles, &tables.handles);
         extend(&mut written.views, &tables.views);
         extend(&mut written.datatypes, &tables.datatypes);
+        extend(&mut written.mark_names, &tables.mark_names);
+        extend(&mut written.file_systems, &tables.file_systems);
+        extend(&mut written.placements, &tables.placements);
     }
 }
 
@@ -134,9 +156,27 @@ fn extend<T: Clone>(old: &mut Vec<T>, new: &[T]) {
     old.extend_from_slice(&new[old.len()..]);
 }
 
-fn check_references(tables: &Tables, handles_checked: usize) -> Result<(), Refusal> {
-    for handle in &tables.handles[handles_checked..] {
+fn check_references(tables: &Tables, checked: &Tables) -> Result<(), Refusal> {
+    for handle in &tables.handles[checked.handles.len()..] {
         check_handle(handle, tables)?;
+    }
+    for placement in &tables.placements[checked.placements.len()..] {
+        check_placement(placement, tables)?;
+    }
+    Ok(())
+}
+
+fn check_placement(placement: &Placement, tables: &Tables) -> Result<(), Refusal> {
+    let Placement { file, file_system, .. } = *placement;
+    if file.index() >= tables.files.len() {
+        return Err(Refusal::Unknown { what: "file", id: file.0, known: tables.files.len() });
+    }
+    if file_system.index() >= tables.file_systems.len() {
+        return Err(Refusal::Unknown {
+            what: "file system",
+            id: file_system.0,
+            known: tables.file_systems.len(),
+        });
     }
     Ok(())
 }
@@ -199,6 +239,16 @@ fn put_handle(out: &mut Vec<u8>, handle: &Handle) {
     varint::put(out, handle.collective);
 }
 
+/// A file that lies on no targets has 0 of them.
+fn put_placement(out: &mut Vec<u8>, placement: &Placement) {
+    varint::put(out, u64::from(placement.file.0));
+    varint::put(out, u64::from(placement.file_system.0));
+    varint::put(out, placement.striping.map_or(0, |striping| u64::from(striping.targets)));
+    if let Some(striping) = placement.striping {
+        varint::put(out, striping.unit_bytes);
+    }
+}
+
 /// Adds the entries of a definitions block to `tables`, or says what was expected instead.
 pub(crate) fn decode(mut raw: &[u8], count: u32, tables: &mut Tables) -> Result<(), String> {
     let input = &mut raw;
@@ -242,7 +292,21 @@ fn decode_entry(input: &mut &[u8], tables: &mut Tables) -> Result<(), String> {
             let running = tables.processes.get_mut(id as usize).filter(|process| process.end_ns.is_none());
             running.ok_or("the end of a running process")?.end_ns = Some(end_ns);
         }
-        other => return Err(format!("a definition of a known kind (1 to 9), found {other},")),
+        tag::MARK_NAME => {
+            tables.mark_names.push(varint::take_str(input).ok_or("the name of a mark")?);
+        }
+        tag::FILE_SYSTEM => {
+            let kind = varint::take_str(input).ok_or("the kind of a file system")?;
+            let mount = varint::take_str(input).ok_or("where a file system is mounted")?;
+            tables.file_systems.push(FileSystem { kind, mount });
+        }
+        tag::PLACEMENT => {
+            let placement = take_placement(input).ok_or("a placement")?;
+            check_placement(&placement, tables)
+                .map_err(|_| "a placement of a known file on a known file system")?;
+            tables.placements.push(placement);
+        }
+        other => return Err(format!("a definition of a known kind (1 to 12), found {other},")),
     }
     Ok(())
 }
@@ -272,5 +336,16 @@ fn take_handle(input: &mut &[u8]) -> Option<Handle> {
         process: ProcessId(varint::take_u32(input)?),
         ranks: varint::take_u32(input)?,
         collective: varint::take(input)?,
+    })
+}
+
+fn take_placement(input: &mut &[u8]) -> Option<Placement> {
+    Some(Placement {
+        file: FileId(varint::take_u32(input)?),
+        file_system: FileSystemId(varint::take_u32(input)?),
+        striping: match varint::take_u32(input)? {
+            0 => None,
+            targets => Some(Striping { targets, unit_bytes: varint::take(input)? }),
+        },
     })
 }

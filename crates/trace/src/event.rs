@@ -1,7 +1,7 @@
 //! One recorded call.
 
 use crate::call::{Call, Layer, Op};
-use crate::tables::{DatatypeId, FileId, HandleId, ProcessId, ViewId};
+use crate::tables::{DatatypeId, FileId, HandleId, MarkNameId, ProcessId, ViewId};
 
 /// One recorded call: Miller and Katz's trace record (1991, Figure 1), with what MPI adds to it.
 ///
@@ -128,6 +128,13 @@ pub enum Target {
         file: FileId,
         /// Of calls with two paths the other one, if it is known: the new one, or what the symbolic link stands for.
         other: Option<FileId>,
+    },
+    /// What the program called the moment or the phase.
+    Mark {
+        /// Its name.
+        name: MarkNameId,
+        /// Its number: of the epoch, of the step.
+        number: u64,
     },
 }
 

@@ -11,6 +11,7 @@ mod definitions;
 mod error;
 mod event;
 pub mod export;
+mod file_systems;
 mod format;
 mod given_hints;
 mod index;
@@ -30,6 +31,7 @@ mod writer;
 pub use call::{Call, Layer, Op};
 pub use error::{Damage, TraceError};
 pub use event::{Event, Flags, Target};
+pub use file_systems::{FileSystem, Placement, Striping};
 pub use given_hints::GivenHints;
 pub use large_requests::{LargeRequests, MeasuredRate, NoRates};
 pub use losses::{Calls, CallsByKind, Losses, Reason, Unseen};
@@ -38,5 +40,7 @@ pub use processor_waits::ProcessorWait;
 pub use reader::{Block, Events, Trace};
 pub use splits::{Split, SplitWalk, Splits};
 pub use stripes::Stripes;
-pub use tables::{DatatypeId, File, FileId, Handle, HandleId, Process, ProcessId, Tables, ViewId};
+pub use tables::{
+    DatatypeId, File, FileId, FileSystemId, Handle, HandleId, MarkNameId, Process, ProcessId, Tables, ViewId,
+};
 pub use writer::TraceWriter;

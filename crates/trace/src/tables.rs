@@ -3,6 +3,7 @@
 use pio_layout::{Datatype, View};
 
 use crate::event::{Event, Target};
+use crate::file_systems::{FileSystem, Placement};
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident,)*) => {$(
@@ -30,6 +31,10 @@ ids! {
     ViewId,
     /// Index of a datatype in [`Tables::datatypes`].
     DatatypeId,
+    /// Index of a name in [`Tables::mark_names`].
+    MarkNameId,
+    /// Index of a [`FileSystem`] in [`Tables::file_systems`].
+    FileSystemId,
 }
 
 /// A process of the job.
@@ -100,6 +105,12 @@ pub struct Tables {
     pub views: Vec<View>,
     /// The memory datatypes.
     pub datatypes: Vec<Datatype>,
+    /// The names of marks and phases.
+    pub mark_names: Vec<String>,
+    /// The file systems that opened files are on, as far as that is known.
+    pub file_systems: Vec<FileSystem>,
+    /// Which file is on which of them: one a file, at most, in order of the files.
+    pub placements: Vec<Placement>,
 }
 
 impl Tables {
@@ -140,10 +151,23 @@ impl Tables {
 
     /// The file that an event is about: the one behind its handle, or the one that it names. None if there is no such.
     pub fn file_of_event(&self, event: &Event) -> Option<&File> {
+        self.files.get(self.file_id_of_event(event)?.index())
+    }
+
+    /// The same by its id.
+    pub fn file_id_of_event(&self, event: &Event) -> Option<FileId> {
         match (event.handle, event.target) {
-            (Some(handle), _) => self.file_of(handle),
-            (None, Target::Name { file, .. }) => self.files.get(file.index()),
+            (Some(handle), _) => Some(self.handles.get(handle.index())?.file),
+            (None, Target::Name { file, .. }) => Some(file),
             (None, _) => None,
+        }
+    }
+
+    /// The name of a mark or a phase. None for all other events.
+    pub fn mark_of_event(&self, event: &Event) -> Option<&str> {
+        match event.target {
+            Target::Mark { name, .. } => self.mark_names.get(name.index()).map(String::as_str),
+            _ => None,
         }
     }
 

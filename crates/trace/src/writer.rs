@@ -254,10 +254,15 @@ fn check_ids(event: &Event, tables: &Tables, path: &Path) -> Result<(), TraceErr
         Target::Name { file, other } => (Some(file.0), other.map(|other| other.0)),
         _ => (None, None),
     };
+    let mark = match event.target {
+        Target::Mark { name, .. } => Some(name.0),
+        _ => None,
+    };
     check("process", Some(event.process.0), tables.processes.len())?;
     check("handle", event.handle.map(|id| id.0), tables.handles.len())?;
     check("view", view, tables.views.len())?;
     check("file", named, tables.files.len())?;
     check("file", other, tables.files.len())?;
+    check("name of a mark", mark, tables.mark_names.len())?;
     check("datatype", event.memory.map(|id| id.0), tables.datatypes.len())
 }

@@ -193,7 +193,7 @@ fn parquet_has_every_event() {
             Target::Extent { offset } => (Some(offset), None, None, None),
             Target::View { view, position } => (None, Some(view.0.into()), Some(position), None),
             Target::Peer { rank } => (None, None, None, Some(rank.into())),
-            Target::Server { .. } | Target::Name { .. } => (None, None, None, None),
+            Target::Server { .. } | Target::Name { .. } | Target::Mark { .. } => (None, None, None, None),
         };
         assert_eq!(cell("offset"), number(offset));
         assert_eq!(cell("view"), number(view));

@@ -85,8 +85,9 @@ fn name_of(process: &Process) -> String {
 fn put_event(out: &mut String, event: &Event, split: Option<Split>, tables: &Tables) -> fmt::Result {
     write!(
         out,
-        "{{\"ph\":\"X\",\"name\":\"{}\",\"cat\":\"{},{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{",
-        event.call.name(),
+        "{{\"ph\":\"X\",\"name\":{},\"cat\":\"{},{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{",
+        // A phase is shown under its own name.
+        Json(tables.mark_of_event(event).unwrap_or(event.call.name())),
         event.layer().name(),
         event.op().name(),
         event.process.0,
@@ -106,6 +107,7 @@ fn put_event(out: &mut String, event: &Event, split: Option<Split>, tables: &Tab
         Target::View { view, position } => write!(out, "\"view\":{},\"position\":{position},", view.0)?,
         Target::Peer { rank } => write!(out, "\"peer\":{rank},")?,
         Target::Server { server, offset } => write!(out, "\"server\":{server},\"offset\":{offset},")?,
+        Target::Mark { number, .. } => write!(out, "\"number\":{number},")?,
     }
     if event.operation != 0 {
         write!(out, "\"operation\":{},", event.operation)?;

@@ -40,7 +40,7 @@ pub fn fio(
             Layer::Posix | Layer::Stdio => true,
             Layer::MpiIo => !only_physical,
             // Requests to servers need not be contiguous: the calls that caused them say which bytes they moved.
-            Layer::Server | Layer::Message | Layer::Hdf5 | Layer::Pnetcdf => false,
+            Layer::Server | Layer::Message | Layer::Hdf5 | Layer::Pnetcdf | Layer::Mark => false,
         };
         if counts && event.result >= 0 {
             log.put(&event).map_err(TraceError::io(path, "write"))?;
@@ -95,7 +95,7 @@ impl<'a, W: Write> Log<'a, W> {
                 let action = if event.call == Call::Fdatasync { "datasync" } else { "sync" };
                 self.request(file, start_us, action, 0, 0)
             }
-            Op::Seek | Op::View | Op::Metadata | Op::Communicate => Ok(()),
+            Op::Seek | Op::View | Op::Metadata | Op::Communicate | Op::Mark => Ok(()),
         }
     }
 

@@ -6,7 +6,7 @@ use super::model::{Model, NONE, Numbers, SAYS_USED, Shape, TargetKind, place_uni
 use crate::call::Call;
 use crate::event::{Event, Flags, Target};
 use crate::format::BlockHeader;
-use crate::tables::{DatatypeId, FileId, HandleId, ProcessId, Tables, ViewId};
+use crate::tables::{DatatypeId, FileId, HandleId, MarkNameId, ProcessId, Tables, ViewId};
 
 /// Appends the events of a block, or says what was expected instead. Every id in them is in `tables`.
 pub(crate) fn decode(
@@ -175,6 +175,7 @@ fn target(kind: TargetKind, place: u64, tables: &Tables) -> Result<Target, &'sta
         TargetKind::Peer => Target::Peer { rank: u32::try_from(place).map_err(|_| "a rank of 32 bits")? },
         TargetKind::Server(server) => Target::Server { server, offset: place },
         TargetKind::Name(other) => Target::Name { file: file(place, tables)?, other },
+        TargetKind::Mark(name) => Target::Mark { name, number: place },
     })
 }
 
@@ -196,6 +197,9 @@ fn take_shape_definition(columns: &mut ColumnReader<'_>, tables: &Tables) -> Res
         4 => TargetKind::Name(None),
         5 => TargetKind::Name(Some(file(take("a second name")?, tables)?)),
         6 => TargetKind::Server(u32::try_from(take("a server")?).map_err(|_| "a server of 32 bits")?),
+        7 => TargetKind::Mark(MarkNameId(
+            id_below(take("the name of a mark")?, tables.mark_names.len()).ok_or("a name of the tables")?,
+        )),
         _ => return Err("a known kind of target"),
     };
     let memory = match take("a memory datatype")? {

@@ -231,6 +231,10 @@ fn put_shape_definition(columns: &mut Columns, shape: &Shape) {
             put(6);
             put(u64::from(server));
         }
+        TargetKind::Mark(name) => {
+            put(7);
+            put(u64::from(name.0));
+        }
     }
     put(shape.memory.map_or(0, |memory| u64::from(memory.0) + 1));
     put(u64::from(shape.flags) | if shape.says_used { SAYS_USED } else { 0 });

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::call::{Call, Op};
 use crate::event::{Event, Flags, Target};
-use crate::tables::{DatatypeId, FileId, HandleId, ProcessId, ViewId};
+use crate::tables::{DatatypeId, FileId, HandleId, MarkNameId, ProcessId, ViewId};
 
 /// Index of nothing.
 pub(super) const NONE: u32 = u32::MAX;
@@ -36,6 +36,8 @@ pub(super) enum TargetKind {
     Server(u32),
     /// With the second of two names.
     Name(Option<FileId>),
+    /// With the name of the mark.
+    Mark(MarkNameId),
 }
 
 impl Shape {
@@ -47,6 +49,7 @@ impl Shape {
             Target::Peer { .. } => TargetKind::Peer,
             Target::Server { server, .. } => TargetKind::Server(server),
             Target::Name { other, .. } => TargetKind::Name(other),
+            Target::Mark { name, .. } => TargetKind::Mark(name),
         };
         let Event { call, thread, handle, memory, flags, used_ns, .. } = *event;
         let says_used = used_ns.is_some();
@@ -63,7 +66,7 @@ impl Shape {
     }
 }
 
-/// The number in an event's target: offset, position, rank or file; 0 where there is none.
+/// The number in an event's target: offset, position, rank, file or that of a mark; 0 where there is none.
 pub(super) fn place_of(target: &Target) -> u64 {
     match *target {
         Target::None => 0,
@@ -72,6 +75,7 @@ pub(super) fn place_of(target: &Target) -> u64 {
         Target::Peer { rank } => u64::from(rank),
         Target::Server { offset, .. } => offset,
         Target::Name { file, .. } => u64::from(file.0),
+        Target::Mark { number, .. } => number,
     }
 }
 
@@ -203,6 +207,7 @@ impl Model {
             TargetKind::Peer => 3,
             TargetKind::Name(_) => 4,
             TargetKind::Server(_) => 5,
+            TargetKind::Mark(_) => 6,
         };
         let stream = *self.stream_of.entry((process, shape.handle, kind)).or_insert_with(|| {
             self.streams.push(Stream::default());
@@ -328,7 +333,7 @@ impl Model {
             TargetKind::Extent | TargetKind::View(_) | TargetKind::Server(_) => {
                 u64::try_from(numbers.result).unwrap_or(0)
             }
-            TargetKind::None | TargetKind::Peer | TargetKind::Name(_) => 0,
+            TargetKind::None | TargetKind::Peer | TargetKind::Name(_) | TargetKind::Mark(_) => 0,
         };
         stream.end = numbers.place.wrapping_add(moved);
 

@@ -5,8 +5,8 @@
 
 use pio_layout::{Datatype, View};
 use pio_trace::{
-    Call, DatatypeId, Event, File, FileId, Flags, Handle, HandleId, Process, ProcessId, Tables, Target,
-    Trace, TraceWriter, ViewId,
+    Call, DatatypeId, Event, File, FileId, FileSystem, FileSystemId, Flags, Handle, HandleId, MarkNameId,
+    Placement, Process, ProcessId, Striping, Tables, Target, Trace, TraceWriter, ViewId,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -38,6 +38,26 @@ pub(crate) fn tables() -> Tables {
         handles: vec![handle(0, 0, 2, 9), handle(0, 1, 2, 9), handle(1, 0, 1, 0)],
         views: vec![View::new(64, 4, Datatype::vector(8, 2, 16, &Datatype::bytes(4)).unwrap()).unwrap()],
         datatypes: vec![Datatype::vector(4, 1, 3, &Datatype::bytes(8)).unwrap()],
+        ..Tables::default()
+    }
+}
+
+/// The same with what came in version 9: two names of marks, two file systems and what the files are on.
+pub(crate) fn tables_of_version_9() -> Tables {
+    let file_system = |kind: &str, mount: &str| FileSystem { kind: kind.into(), mount: mount.into() };
+    let placement = |file, file_system, striping| Placement {
+        file: FileId(file),
+        file_system: FileSystemId(file_system),
+        striping,
+    };
+    Tables {
+        mark_names: vec!["epoch".into(), "batch \"wait\"".into()],
+        file_systems: vec![file_system("lustre", "/scratch"), file_system("tmpfs", "")],
+        placements: vec![
+            placement(0, 0, Some(Striping { unit_bytes: 1 << 20, targets: 4 })),
+            placement(1, 1, None),
+        ],
+        ..tables()
     }
 }
 
@@ -183,7 +203,28 @@ pub(crate) fn any_tables() -> impl Strategy<Value = Tables> {
                     collective,
                 })
                 .collect();
-            Tables { job, notes, epoch_ns, processes, files, handles, views, datatypes }
+            Tables { job, notes, epoch_ns, processes, files, handles, views, datatypes, ..Tables::default() }
+        })
+        .prop_flat_map(|tables| {
+            let files = tables.files.len();
+            let file_system = ("\\PC{0,8}", "\\PC{0,8}").prop_map(|(kind, mount)| FileSystem { kind, mount });
+            let striping = option::of((1..100u32, any::<u64>()))
+                .prop_map(|known| known.map(|(targets, unit_bytes)| Striping { targets, unit_bytes }));
+            let placements = vec((any::<u32>(), striping), 0..=files);
+            (Just(tables), vec("\\PC{0,8}", 1..4), vec(file_system, 1..4), placements)
+        })
+        .prop_map(|(tables, mark_names, file_systems, placements)| {
+            let on = |index: u32| FileSystemId(index % file_systems.len() as u32);
+            let placements = placements
+                .into_iter()
+                .zip(0..)
+                .map(|((index, striping), file)| Placement {
+                    file: FileId(file),
+                    file_system: on(index),
+                    striping,
+                })
+                .collect();
+            Tables { mark_names, file_systems, placements, ..tables }
         })
 }
 
@@ -197,6 +238,7 @@ pub(crate) fn any_events(tables: &Tables) -> impl Strategy<Value = Vec<Event>> +
     let (processes, handles) = (tables.processes.len() as u32, tables.handles.len() as u32);
     let files = tables.files.len() as u32;
     let (views, datatypes) = (tables.views.len() as u32, tables.datatypes.len() as u32);
+    let mark_names = tables.mark_names.len() as u32;
     let target = prop_oneof![
         Just(Target::None),
         number().prop_map(|offset| Target::Extent { offset }),
@@ -205,6 +247,7 @@ pub(crate) fn any_events(tables: &Tables) -> impl Strategy<Value = Vec<Event>> +
         (any::<u32>(), number()).prop_map(|(server, offset)| Target::Server { server, offset }),
         (0..files, proptest::option::of(0..files))
             .prop_map(|(file, other)| Target::Name { file: FileId(file), other: other.map(FileId) }),
+        (0..mark_names, number()).prop_map(|(name, number)| Target::Mark { name: MarkNameId(name), number }),
     ];
     let who =
         (0..Call::ALL.len(), 0..processes, 0..3u32, option::of(0..handles), target, option::of(0..datatypes));

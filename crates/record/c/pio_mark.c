@@ -1,0 +1,99 @@
+/* Marks and phases: what the program says of itself. */
+#include "pio_mark.h"
+#include "pio_marks.h"
+#include "pio_writer.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Names are few: what belongs to a mark by number is its number. Marks of further names are not recorded. */
+#define MOST_NAMES 1024u
+#define NAME_PLACES (2 * MOST_NAMES)
+#define MOST_NAME_BYTES 255u
+
+static uint64_t names[NAME_PLACES]; /* ids */
+static uint32_t names_known;
+
+void pio_forget_marks(void) {
+    if (names_known > 0)
+        memset(names, 0, sizeof names);
+    names_known = 0;
+}
+
+static void define_name(uint64_t id, const char *name, size_t length) {
+    unsigned units = 1 + (unsigned)((length + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
+    struct pio_record *record = pio_reserve(units);
+    if (record == NULL)
+        return;
+    record->offset = id;
+    record->size = length;
+    memcpy(record + 1, name, length);
+    publish(record, PIO_RECORD_MARK_NAME, units, 0);
+}
+
+/* The id of a name, 0 if there are too many. */
+static uint64_t id_of(const char *name) {
+    size_t length = name == NULL ? 0 : strnlen(name, MOST_NAME_BYTES);
+    if (length == 0)
+        return 0;
+    uint64_t id = pio_content_id((const unsigned char *)name, length, PIO_RECORD_MARK_NAME);
+    for (size_t probe = 0; probe < NAME_PLACES; probe++) {
+        uint64_t *place = &names[(id + probe) % NAME_PLACES];
+        uint64_t seen = LOAD(place);
+        if (seen == 0) {
+            if (LOAD(&names_known) >= MOST_NAMES)
+                break;
+            if (__atomic_compare_exchange_n(place, &seen, id, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+                __atomic_fetch_add(&names_known, 1, __ATOMIC_RELAXED);
+                define_name(id, name, length);
+                return id;
+            }
+        }
+        if (seen == id)
+            return id;
+    }
+    return 0;
+}
+
+EXPORT void pio_mark(const char *name, uint64_t number) {
+    if (!recording() || !is_owner())
+        return;
+    int saved = errno;
+    meet_thread();
+    uint64_t id = id_of(name);
+    /* To mark is a part of thinking: the think time of the next call goes on over it. */
+    struct pioscope_span now = {.start_ns = now_ns()};
+    if (id != 0)
+        record_call(&now, now.start_ns, (struct outcome){PIO_CALL_MARK, 0, -1, id, number, 0}, NULL, 0);
+    errno = saved;
+}
+
+EXPORT struct pio_phase pio_phase_begin(const char *name, uint64_t number) {
+    struct pio_phase phase = {NULL, 0};
+    if (!recording() || !is_owner())
+        return phase;
+    int saved = errno;
+    meet_thread();
+    uint64_t id = id_of(name);
+    struct pio_record *record = id == 0 ? NULL : pio_reserve(1);
+    if (record != NULL) {
+        record->fd = -1;
+        record->start_ns = now_ns();
+        record->offset = id;
+        record->size = number;
+        publish(record, PIO_CALL_PHASE, 1, PIO_UNFINISHED);
+        phase.record = record;
+        phase.process = LOAD(pio_alive);
+    }
+    errno = saved;
+    return phase;
+}
+
+EXPORT void pio_phase_end(struct pio_phase phase) {
+    if (phase.record == NULL || !recording() || phase.process != LOAD(pio_alive) || !is_owner())
+        return;
+    int saved = errno;
+    meet_thread();
+    pio_end_io_record(phase.record, 0);
+    errno = saved;
+}

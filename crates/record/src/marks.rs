@@ -1,0 +1,35 @@
+//! The names of marks: each process has ids of its own for them, alike for alike names.
+
+use std::collections::HashMap;
+use std::fs::File;
+
+use pio_trace::{MarkNameId, TraceWriter};
+
+/// Names at most, in a trace: each process has at most 1024 (`c/pio_mark.c`).
+const MOST: usize = 1 << 16;
+
+/// The names by their ids. One gets into the tables when the first event of that name is written.
+pub(crate) struct MarkNames {
+    names: HashMap<u64, String>,
+    known: HashMap<u64, MarkNameId>,
+}
+
+impl MarkNames {
+    /// Those of all processes.
+    pub(crate) fn new(names: impl Iterator<Item = (u64, String)>) -> MarkNames {
+        MarkNames { names: names.take(MOST).collect(), known: HashMap::new() }
+    }
+
+    /// The name of this id, if it is known.
+    pub(crate) fn id(&mut self, id: u64, writer: &mut TraceWriter<File>) -> Option<MarkNameId> {
+        if let Some(&known) = self.known.get(&id) {
+            return Some(known);
+        }
+        let name = self.names.remove(&id)?;
+        let names = &mut writer.tables_mut().mark_names;
+        names.push(name);
+        let next = MarkNameId(names.len() as u32 - 1);
+        self.known.insert(id, next);
+        Some(next)
+    }
+}
