@@ -46,6 +46,9 @@ pub(crate) struct Arguments {
     /// Keep recording until every process that the command started has ended
     #[arg(long)]
     wait: bool,
+    /// Do not have Python programs mark their epochs, waits and checkpoints by a module in PYTHONPATH
+    #[arg(long)]
+    no_python_marks: bool,
     /// Keep times to the nanosecond instead of rounding them; traces get twice as large
     #[arg(long)]
     exact_times: bool,
@@ -65,7 +68,7 @@ struct Selection {
     /// Record these ranks alone, such as 3 or 0-7
     #[arg(long, value_name = "RANKS", value_delimiter = ',')]
     ranks: Vec<Ranks>,
-    /// Record these layers alone: hdf5, pnetcdf, mpi-io, posix, stdio, server, message
+    /// Record these layers alone: hdf5, pnetcdf, mpi-io, posix, stdio, server, message. Marks are always kept
     #[arg(long, value_name = "LAYER", value_delimiter = ',', value_parser = layer)]
     layer: Vec<Layer>,
     /// Leave out reads and writes that ask for less, such as `4 KiB`
@@ -255,6 +258,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         ..options.settings
     };
     options.budget_bytes = arguments.budget;
+    options.python_marks = !arguments.no_python_marks;
     options.wait = arguments.wait;
     options.live = arguments.live.then_some(show as fn(&Look));
     let status = record(&options, arguments.job.quiet)?;

@@ -1,10 +1,11 @@
 //! The one pass over a trace.
 
-use pio_trace::{Event, Tables};
+use pio_trace::{Event, Layer, Tables};
 
 use crate::classes;
 use crate::explanation::Explanation;
 use crate::findings::Evidence;
+use crate::marked::Marks;
 use crate::rhythm::Activity;
 use crate::tally::Seen;
 use crate::totals::Totals;
@@ -16,6 +17,7 @@ pub struct Accumulator<'a> {
     pub(crate) totals: Totals<'a>,
     pub(crate) evidence: Evidence<'a>,
     pub(crate) activity: Activity,
+    pub(crate) marks: Marks<'a>,
 }
 
 impl<'a> Accumulator<'a> {
@@ -25,6 +27,7 @@ impl<'a> Accumulator<'a> {
             totals: Totals::new(tables),
             evidence: Evidence::new(tables),
             activity: Activity::new(),
+            marks: Marks::new(tables),
         }
     }
 
@@ -36,9 +39,12 @@ impl<'a> Accumulator<'a> {
     /// Takes one event.
     pub fn add(&mut self, event: &Event) {
         let event = Seen::of(event);
-        self.totals.add(&event);
-        self.evidence.add(&event);
-        self.activity.add(&event);
+        self.marks.add(&event);
+        if event.layer() != Layer::Mark {
+            self.totals.add(&event);
+            self.evidence.add(&event);
+            self.activity.add(&event);
+        }
     }
 
     /// What they amount to.
@@ -48,6 +54,7 @@ impl<'a> Accumulator<'a> {
         explanation.findings = self.evidence.finish(explanation.duration_ns, &explanation.io_time);
         explanation.mpi_io = self.evidence.collectives.time();
         explanation.rhythm = self.activity.finish(explanation.duration_ns);
+        explanation.marked = self.marks.finish();
         explanation.purposes = classes::classify(&mut explanation.files);
         explanation
     }

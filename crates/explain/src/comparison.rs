@@ -181,7 +181,9 @@ fn count(
     let mut events = Vec::new();
     for block in 0..trace.blocks().len() {
         trace.read_block(block, &mut events)?;
-        let is_io = |event: &Event| event.layer() != Layer::Message && event.op() != Op::Communicate;
+        let is_io = |event: &Event| {
+            !matches!(event.layer(), Layer::Message | Layer::Mark) && event.op() != Op::Communicate
+        };
         let wanted = |event: &&Event| is_io(event) && processes.contains(&event.process);
         for event in events.iter().filter(wanted) {
             let is_own = !event.flags.contains(Flags::PHYSICAL);

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use pio_trace::{Call, Event, FileId, Layer, ProcessId, Tables, Trace, TraceError};
+use pio_trace::{Call, Event, FileId, FileSystem, Layer, ProcessId, Striping, Tables, Trace, TraceError};
 
 use crate::accumulator::Accumulator;
 use crate::bandwidth::{Transfer, Transfers};
 use crate::classes::{ClassTotal, Purpose};
 use crate::collectives::MpiIoTime;
 use crate::counted::Counted;
+use crate::file_systems::OnFileSystem;
 use crate::findings::counters::{self, Covered, Names};
 use crate::findings::{self, Finding};
+use crate::marked::Marked;
 use crate::operations::{OperationTable, OperationView};
 use crate::pass;
 use crate::pattern::Pattern;
@@ -52,6 +54,8 @@ pub struct Explanation {
     pub workload: Workload,
     /// The files that were used, in order of the trace's table.
     pub files: Vec<FileStatistics>,
+    /// The same by what the files are on, those that took the most time first; empty if the trace does not say it.
+    pub file_systems: Vec<OnFileSystem>,
     /// The processes by which the job is measured, in order of rank.
     pub processes: Vec<ProcessStatistics>,
     /// How unevenly the processes are loaded; none without processes.
@@ -76,6 +80,8 @@ pub struct Explanation {
     pub counted_files: Vec<(FileId, String)>,
     /// Bursts, cycles and phases.
     pub rhythm: Rhythm,
+    /// What the program marked.
+    pub marked: Marked,
     /// Why the job does its I/O: Miller and Katz's classes, those of most bytes first.
     pub purposes: Vec<ClassTotal>,
 }
@@ -189,6 +195,10 @@ pub struct FileStatistics {
     pub file: FileId,
     /// Its path.
     pub path: String,
+    /// What it is on, if the trace says it.
+    pub on: Option<FileSystem>,
+    /// How it lies there, if that is known.
+    pub striping: Option<Striping>,
     /// End of the last byte read or written, bytes: its size as far as the trace tells.
     pub size_bytes: u64,
     /// Whether it was opened or used by MPI-IO.

@@ -22,7 +22,9 @@ mod comparison;
 pub mod counted;
 mod diff;
 mod explanation;
+mod file_systems;
 pub mod findings;
+mod marked;
 mod notes;
 mod operations;
 mod order;
@@ -46,7 +48,9 @@ pub use explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, InMpi, IoTime, LayerTable,
     ProcessStatistics,
 };
+pub use file_systems::OnFileSystem;
 pub use findings::Finding;
+pub use marked::{Marked, MarkedName, MarkedTime};
 pub use operations::{OperationTable, OperationView};
 pub use order::Order;
 pub use pattern::Pattern;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use pio_trace::{Event, Trace, TraceError};
+use pio_trace::{Event, Layer, Trace, TraceError};
 
 use crate::accumulator::Accumulator;
 use crate::tally::Seen;
@@ -26,19 +26,24 @@ pub(crate) fn add_all(
     trace: &Trace,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), TraceError> {
-    let Accumulator { totals, evidence, activity } = accumulator;
+    let Accumulator { totals, evidence, activity, marks } = accumulator;
     let (to_evidence, for_evidence): (_, Receiver<Events>) = sync_channel(WAITING);
     let (to_totals, for_totals): (_, Receiver<Events>) = sync_channel(WAITING);
     thread::scope(|scope| {
         let decoding = scope.spawn(move || decode(trace, &[to_evidence, to_totals]));
         scope.spawn(move || {
             for events in for_evidence {
-                events.iter().map(Seen::of).for_each(|event| evidence.add(&event));
+                for event in events.iter().map(Seen::of) {
+                    marks.add(&event);
+                    if event.layer() != Layer::Mark {
+                        evidence.add(&event);
+                    }
+                }
             }
         });
         let mut done = 0;
         for events in for_totals {
-            for event in events.iter().map(Seen::of) {
+            for event in events.iter().filter(|event| event.layer() != Layer::Mark).map(Seen::of) {
                 totals.add(&event);
                 activity.add(&event);
             }

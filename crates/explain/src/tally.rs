@@ -103,13 +103,13 @@ impl Traffic {
             Op::Open => self.open.add(event),
             Op::Read => self.read.add(event),
             Op::Write => self.write.add(event),
-            Op::Communicate => {}
+            Op::Communicate | Op::Mark => {}
             Op::Close | Op::Seek | Op::Sync | Op::View | Op::Metadata => self.other.add(event),
         }
     }
 
     /// Both together.
-    fn merged(self, other: Traffic) -> Traffic {
+    pub(crate) fn merged(self, other: Traffic) -> Traffic {
         Traffic {
             open: self.open.merged(other.open),
             read: self.read.merged(other.read),
@@ -212,7 +212,7 @@ impl<'e> Seen<'e> {
                     event.result == 0 && event.flags.contains(Flags::ASYNC) && event.layer() != Layer::Posix;
                 if later { event.size } else { event.transferred() }
             }
-            Op::Open | Op::Close | Op::Seek | Op::Sync | Op::View | Op::Metadata => 0,
+            Op::Open | Op::Close | Op::Seek | Op::Sync | Op::View | Op::Metadata | Op::Mark => 0,
         };
         Seen { event, op, layer: event.layer(), failed, own_ns: event.elapsed_ns, bytes }
     }

@@ -11,6 +11,8 @@ use crate::explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, InMpi, IoTime, LayerTable,
     ProcessStatistics,
 };
+use crate::file_systems;
+use crate::marked::Marked;
 use crate::notes;
 use crate::operations::{OperationTable, OperationView};
 use crate::pattern::{Access, Cursors, Pattern, Patterns};
@@ -268,6 +270,7 @@ impl<'a> Totals<'a> {
                 }
             }
         }
+        let files = file_statistics(self.tables, self.files, &self.handles);
         Explanation {
             job: self.tables.job.clone(),
             notes: notes::of(self.tables),
@@ -284,7 +287,8 @@ impl<'a> Totals<'a> {
             calls,
             workload,
             imbalance: imbalance(&processes),
-            files: file_statistics(self.tables, self.files, &self.handles),
+            file_systems: file_systems::of(self.tables, &files),
+            files,
             processes,
             program_pattern,
             file_system_pattern,
@@ -296,6 +300,7 @@ impl<'a> Totals<'a> {
             not_advised: Vec::new(),
             counted_files: Vec::new(),
             rhythm: Rhythm::default(),
+            marked: Marked::default(),
             purposes: Vec::new(),
         }
     }
@@ -605,7 +610,7 @@ fn position(event: &Seen<'_>) -> Option<(Option<ViewId>, u64)> {
     match event.target {
         Target::Extent { offset } | Target::Server { offset, .. } => Some((None, offset)),
         Target::View { view, position } => Some((Some(view), position)),
-        Target::None | Target::Peer { .. } | Target::Name { .. } => None,
+        Target::None | Target::Peer { .. } | Target::Name { .. } | Target::Mark { .. } => None,
     }
 }
 
@@ -658,6 +663,8 @@ fn file_statistics(
         .map(|(index, (file, counted))| FileStatistics {
             file: FileId(index as u32),
             path: file.path.clone(),
+            on: tables.file_system_of(FileId(index as u32)).cloned(),
+            striping: tables.placement_of(FileId(index as u32)).and_then(|placement| placement.striping),
             size_bytes: counted.size_bytes,
             by_mpi_io: counted.by_mpi_io,
             processes: counted.processes.len() as u64,

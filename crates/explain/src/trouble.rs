@@ -57,7 +57,7 @@ impl Failure {
             Op::Seek => self.error == ESPIPE,
             // Daemons close every number that could be open.
             Op::Close => self.error == EBADF,
-            Op::Sync | Op::View | Op::Communicate => false,
+            Op::Sync | Op::View | Op::Communicate | Op::Mark => false,
         }
     }
 }

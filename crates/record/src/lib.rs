@@ -23,6 +23,7 @@ mod placements;
 mod preload;
 mod processors;
 mod program;
+mod python;
 mod rates;
 mod rings;
 mod run;

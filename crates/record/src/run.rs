@@ -22,6 +22,7 @@ use crate::live::{Look, Watch};
 use crate::members::{self, Account};
 use crate::preload::{can_be_preloaded, preload_folder};
 use crate::program::Program;
+use crate::python;
 use crate::signals::Forwarding;
 use crate::unseen;
 
@@ -54,6 +55,9 @@ pub struct Options {
     /// Whether to go on until the last process of the job on this host has ended, though the command has; SIGINT and SIGTERM
     /// end the waiting. Else a process that outlives the command is in the trace up to then.
     pub wait: bool,
+    /// Whether Python programs of the job mark their epochs, waits and checkpoints, by a module that their interpreters run
+    /// when they start.
+    pub python_marks: bool,
     /// Where the job runs: here if none is given.
     pub folder: Option<PathBuf>,
     /// Rules of Landlock that hold for the job, all of it.
@@ -386,6 +390,9 @@ fn job(
         None => {
             command.env_remove("PIOSCOPE_OTHERS").env_remove("PIOSCOPE_OTHERS_PRELOAD");
         }
+    }
+    if let Some(path) = options.python_marks.then(|| python::path_with_module(spool)).flatten() {
+        command.env("PYTHONPATH", path);
     }
     if let Some(folder) = &options.folder {
         command.current_dir(folder);

@@ -73,7 +73,7 @@ fn elsewhere_in_mpi_io(found: &Explanation) -> impl Iterator<Item = (&'static st
         let below = below.filter(|table| match table.layer {
             Layer::Message => messages,
             Layer::Posix | Layer::Stdio | Layer::Server => !messages,
-            Layer::MpiIo | Layer::Hdf5 | Layer::Pnetcdf => false,
+            Layer::MpiIo | Layer::Hdf5 | Layer::Pnetcdf | Layer::Mark => false,
         });
         below.map(|table| table.table.time_s()).sum::<f64>()
     };

@@ -13,7 +13,7 @@ use crate::prediction::{self, Prediction};
 use crate::sections::{self, Limits, RequestSizes};
 use crate::table::Table;
 use crate::timeline::Timeline;
-use crate::{collectives, comparison, findings, headline, live, rhythm, units, words};
+use crate::{collectives, comparison, file_systems, findings, headline, live, marked, rhythm, units, words};
 
 pub(crate) const STYLE: &str = include_str!("page.css");
 /// The page's script: one scope, a file a concept. Later ones use earlier ones.
@@ -120,7 +120,9 @@ fn sections_of_events(found: &Explanation, timeline: &Timeline, out: &mut impl W
     section("operations", "Operations", &operations(found), out)?;
     let limits = Limits { rows: 1000, path: 72, wide: true };
     let files = live::html(&sections::files(found, &limits), &live::files(found, &limits, timeline));
-    section("files", "Files", &files, out)?;
+    section("files", "Files", &(filled(&file_systems::table(found)) + &files), out)?;
+    let marked: String = marked::numbers(found, &limits).iter().map(filled).collect();
+    section("marked", "Marks", &(marked + &filled(&marked::names(found))), out)?;
     let title = if found.is_mpi { "Ranks" } else { "Processes" };
     let processes = live::html(&sections::processes(found, &limits), &live::processes(found, &limits));
     section("processes", title, &(figures::processes(found) + &processes), out)?;

@@ -6,6 +6,7 @@ use pio_explain::{
 };
 use pio_trace::{Layer, Op};
 
+use crate::file_systems;
 use crate::table::Table;
 use crate::units;
 
@@ -171,7 +172,7 @@ fn library_name(layer: Layer) -> Option<&'static str> {
         Layer::Hdf5 => Some("HDF5"),
         Layer::Pnetcdf => Some("PnetCDF"),
         Layer::MpiIo => Some("MPI-IO"),
-        Layer::Posix | Layer::Stdio | Layer::Server | Layer::Message => None,
+        Layer::Posix | Layer::Stdio | Layer::Server | Layer::Message | Layer::Mark => None,
     }
 }
 
@@ -436,10 +437,10 @@ fn order_name(order: Order) -> String {
 }
 
 /// Headings of what is told of a file where there is room.
-const MORE_OF_FILE: [&str; 7] =
-    [">reads a byte", ">writes a byte", ">opens", ">other calls", ">at a time", ">lost", ">max/mean"];
+const MORE_OF_FILE: [&str; 8] =
+    [">reads a byte", ">writes a byte", ">opens", ">other calls", ">at a time", ">lost", ">max/mean", "on"];
 
-fn more_of_file(found: &Explanation, file: &FileStatistics) -> [String; 7] {
+fn more_of_file(found: &Explanation, file: &FileStatistics) -> [String; 8] {
     let calls = if has_posix(file) { &file.file_system } else { &file.program };
     let times = |value: f64| {
         if value > 0.0 { units::significant((value * 100.0).round() / 100.0) } else { String::new() }
@@ -454,6 +455,7 @@ fn more_of_file(found: &Explanation, file: &FileStatistics) -> [String; 7] {
         file.concurrency().map_or(String::new(), times),
         if lost_ns > 0.0 { units::time_s(lost_ns / 1e9) } else { String::new() },
         file.imbalance.map_or(String::new(), units::significant),
+        file_systems::of_file(file),
     ]
 }
 

@@ -4,7 +4,7 @@ use pio_explain::Explanation;
 
 use crate::sections::{self, Limits};
 use crate::table::{Table, wrap};
-use crate::{collectives, escape, findings, headline, rhythm, screen, units, words};
+use crate::{collectives, escape, file_systems, findings, headline, marked, rhythm, screen, units, words};
 
 /// Notes that are too long for a terminal: the HTML report has them.
 const LONG_NOTES: [&str; 2] = ["mount", "counted by "];
@@ -32,7 +32,9 @@ pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
     }
     text.push_str(&findings::text(found));
     text.push_str(&activity(found));
-    let tables = [
+    let mut tables = marked::numbers(found, &limits);
+    tables.push(marked::names(found));
+    tables.extend([
         sections::operations(found),
         sections::asked_operations(found),
         collectives::table(found),
@@ -42,9 +44,10 @@ pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
         rhythm::purposes(found, &limits),
         rhythm::phases(found),
         sections::patterns(found),
+        file_systems::table(found),
         sections::files(found, &limits),
         sections::processes(found, &limits),
-    ];
+    ]);
     for table in tables.iter().filter(|table| has_rows(table)) {
         text.push('\n');
         text.push_str(&table.text());

@@ -50,7 +50,10 @@ impl Timeline {
         let mut splits = splits.walk();
         let mut files = NamedFiles::of(tables, found);
         for event in events {
-            bars.add(&event, files.of_event(&event), splits.of(&event));
+            let split = splits.of(&event);
+            if event.layer() != Layer::Mark {
+                bars.add(&event, files.of_event(&event), split);
+            }
         }
         let (bars, span_ns) = bars.finish();
         let rows = Rows::of(tables, found, &bars);

@@ -84,7 +84,7 @@ fn time(found: &Explanation) -> Option<String> {
         return None;
     }
     let place = match (found.operations.layer, op) {
-        (_, Op::Communicate) => "",
+        (_, Op::Communicate) | (Layer::Mark, _) => "",
         (Layer::Hdf5, _) => " calls (HDF5)",
         (Layer::Pnetcdf, _) => " calls (PnetCDF)",
         (Layer::MpiIo, _) => " calls (MPI-IO)",

@@ -45,7 +45,11 @@ impl Workload {
         }
         let mut reader = Reader::new(tables, &survey, ranks);
         for event in trace.events() {
-            reader.read(&event?);
+            let event = event?;
+            // What the program says of itself is no call to be replayed.
+            if event.layer() != Layer::Mark {
+                reader.read(&event);
+            }
         }
         reader.add_rendezvous();
         reader.add_stretches();
@@ -398,9 +402,11 @@ impl<'t> Reader<'t> {
                 let (view, start) = match event.target {
                     Target::View { view, position } => (view, position),
                     Target::Extent { offset } => (self.whole, offset),
-                    Target::None | Target::Peer { .. } | Target::Server { .. } | Target::Name { .. } => {
-                        (self.whole, 0)
-                    }
+                    Target::None
+                    | Target::Peer { .. }
+                    | Target::Server { .. }
+                    | Target::Name { .. }
+                    | Target::Mark { .. } => (self.whole, 0),
                 };
                 let limit = self.workload.views.get(view.index())?.limit();
                 let positions = start.min(limit)..start.saturating_add(bytes).min(limit);

@@ -139,7 +139,7 @@ impl<'a> Evidence<'a> {
                 }
                 Some(Charge { slot, class: None })
             }
-            Op::Communicate => None,
+            Op::Communicate | Op::Mark => None,
         }
     }
 
@@ -173,7 +173,7 @@ impl<'a> Evidence<'a> {
             // It has an operation of its own.
             Layer::MpiIo => event.start_ns <= end_ns,
             Layer::Posix | Layer::Stdio => event.operation == operation && operation != 0,
-            Layer::Server | Layer::Message | Layer::Hdf5 | Layer::Pnetcdf => false,
+            Layer::Server | Layer::Message | Layer::Hdf5 | Layer::Pnetcdf | Layer::Mark => false,
         }
     }
 
@@ -283,7 +283,7 @@ impl<'a> Evidence<'a> {
         let (view, start): (Option<ViewId>, u64) = match event.target {
             Target::Extent { offset } | Target::Server { offset, .. } => (None, offset),
             Target::View { view, position } => (Some(view), position),
-            Target::None | Target::Peer { .. } | Target::Name { .. } => return None,
+            Target::None | Target::Peer { .. } | Target::Name { .. } | Target::Mark { .. } => return None,
         };
         let length = event.bytes;
         let reads = event.op() == Op::Read;

@@ -182,7 +182,7 @@ fn level(layer: Layer) -> usize {
     match layer {
         Layer::Hdf5 | Layer::Pnetcdf => 0,
         Layer::MpiIo => 1,
-        Layer::Posix | Layer::Stdio | Layer::Server | Layer::Message => 2,
+        Layer::Posix | Layer::Stdio | Layer::Server | Layer::Message | Layer::Mark => 2,
     }
 }
 

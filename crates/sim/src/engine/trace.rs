@@ -68,7 +68,7 @@ impl Engine<'_> {
             files: workload.files.clone(),
             handles,
             views: workload.views.clone(),
-            datatypes: Vec::new(),
+            ..Tables::default()
         }
     }
 }

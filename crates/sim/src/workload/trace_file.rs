@@ -161,7 +161,7 @@ fn tables(workload: &Workload, notes: &[(String, String)]) -> Tables {
         files: workload.files.clone(),
         handles: workload.handles.iter().map(handle).collect(),
         views: workload.views.clone(),
-        datatypes: Vec::new(),
+        ..Tables::default()
     }
 }
 

@@ -1,0 +1,111 @@
+//! What the program marked: epochs, steps and waits.
+
+use pio_explain::{Explanation, Marked, MarkedName, MarkedTime};
+
+use crate::escape;
+use crate::sections::Limits;
+use crate::table::Table;
+use crate::units;
+
+/// Headings of phases within others: those of the most time have columns of their own.
+const WITHIN: [&str; 3] = ["most of it in", "then in", "and in"];
+
+/// Where read data came from, as far as the trace tells.
+const SOURCES: &str = "Data come from storage if memory had less than half of the file when it was opened, else from memory; \
+                       calls of processes that mark nothing count where they fell.";
+
+/// All names.
+pub(crate) fn names(found: &Explanation) -> Table {
+    let rows = found.marked.names.iter().map(|one| {
+        let sum = &one.sum;
+        let mean_ns = sum.time_ns as f64 / sum.count.max(1) as f64;
+        let mut row = vec![
+            escape::shorten(&one.name, 24),
+            units::count(sum.count),
+            units::count(one.processes),
+            units::time_s(of_each(sum.time_ns, one)),
+            units::time_s(mean_ns / 1e9),
+            units::time_ns(sum.longest_ns),
+        ];
+        row.extend(moved(sum));
+        row
+    });
+    let mut columns = vec!["marked", ">times", ">processes", ">time", ">mean", ">longest"];
+    columns.extend(MOVED);
+    Table {
+        title: "What the program marked".into(),
+        note: if found.marked.names.is_empty() {
+            String::new()
+        } else {
+            format!("Time is the mean of the processes that marked it. {SOURCES}")
+        },
+        columns,
+        rows: rows.collect(),
+    }
+}
+
+/// One table for each name that has others within: a row a number.
+pub(crate) fn numbers(found: &Explanation, limits: &Limits) -> Vec<Table> {
+    let outer = found.marked.names.iter().filter(|one| !one.sum.within_ns.is_empty());
+    outer.map(|one| table_of(&found.marked, one, limits)).collect()
+}
+
+fn table_of(marked: &Marked, one: &MarkedName, limits: &Limits) -> Table {
+    let mut within: Vec<(usize, u64)> = one.sum.within_ns.iter().map(|(name, ns)| (*name, *ns)).collect();
+    within.sort_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
+    within.truncate(WITHIN.len());
+    // `batch wait 3.2 s, 41 %`
+    let part = |time: &MarkedTime, name: usize| {
+        let ns = time.within_ns.get(&name).copied().unwrap_or(0);
+        let words = marked.names.get(name).map_or("", |name| name.name.as_str());
+        let share = units::percent(ns as f64 / time.time_ns.max(1) as f64);
+        format!("{} {}, {share}", escape::shorten(words, 16), units::time_s(of_each(ns, one)))
+    };
+    let shown = one.numbers.len().min(limits.rows);
+    let rows = one.numbers[..shown].iter().map(|(number, time)| {
+        let mut row = vec![units::count(*number), units::time_s(of_each(time.time_ns, one))];
+        row.extend(within.iter().map(|(name, _)| part(time, *name)));
+        row.extend(moved(time));
+        row
+    });
+    let rows = rows.collect();
+    let mut columns = vec![">number", ">time"];
+    columns.extend(WITHIN.iter().take(within.len()));
+    columns.extend(MOVED);
+    let parts: Vec<String> = within.iter().map(|(name, _)| part(&one.sum, *name)).collect();
+    let more = match (one.numbers.len() - shown, one.has_more) {
+        (0, false) => String::new(),
+        (rest, false) => format!(" {} more.", units::things(rest as u64, "number", "numbers")),
+        (rest, true) => format!(" More than {} more.", units::things(rest as u64, "number", "numbers")),
+    };
+    Table {
+        title: format!("By {}", escape::shorten(&one.name, 24)),
+        note: format!(
+            "Of {} in all: {}.{more}",
+            units::time_s(of_each(one.sum.time_ns, one)),
+            parts.join("; ")
+        ),
+        columns,
+        rows,
+    }
+}
+
+/// Headings of [`moved`].
+const MOVED: [&str; 5] = [">from memory", ">time", ">from storage", ">time", ">written"];
+
+fn moved(time: &MarkedTime) -> [String; 5] {
+    let bytes = |bytes: u64| if bytes > 0 { units::bytes(bytes as f64) } else { String::new() };
+    let time_ns = |ns: u64| if ns > 0 { units::time_ns(ns) } else { String::new() };
+    [
+        bytes(time.from_memory.bytes),
+        time_ns(time.from_memory.time_ns),
+        bytes(time.from_storage.bytes),
+        time_ns(time.from_storage.time_ns),
+        bytes(time.written.bytes),
+    ]
+}
+
+/// The mean of the processes that have it, seconds.
+fn of_each(ns: u64, one: &MarkedName) -> f64 {
+    ns as f64 / 1e9 / one.processes.max(1) as f64
+}
