@@ -1,18 +1,20 @@
 //! `pioscope workload`: generated workloads, as traces and by name.
 
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand};
+use pio_explain::{Explanation, Training};
 use pio_sim::Workload;
 use pio_sim::workload::{self, Entry, Parameter};
 
 use crate::flags::SeedFlag;
 use crate::output::note;
 use crate::progress::Working;
-use crate::whole_file;
+use crate::whole_file::{self, WholeFile};
 use crate::workload_traffic;
 
 #[derive(Debug, Args)]
@@ -21,7 +23,8 @@ use crate::workload_traffic;
 Examples:
   pioscope workload list
   pioscope workload show ior-easy
-  pioscope workload ior-easy -o ior.pio --param ranks=64")]
+  pioscope workload ior-easy -o ior.pio --param ranks=64
+  pioscope workload dlio train.pio -o train.yaml     (then: dlio_benchmark --config-dir . workload=…)")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     what: Option<What>,
@@ -33,6 +36,14 @@ pub(crate) struct Arguments {
 enum What {
     /// Name the workloads that can be generated
     List,
+    /// Write what a training program did as a workload of DLIO's benchmark (YAML)
+    Dlio {
+        /// The trace of the program
+        trace: PathBuf,
+        /// The file to write
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+    },
     /// Describe a workload and its parameters
     Show {
         /// Its name
@@ -143,6 +154,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     match arguments.what {
         Some(What::List) => crate::print(&list())?,
         Some(What::Show { name }) => crate::print(&show(&name)?)?,
+        Some(What::Dlio { trace, output }) => write_dlio(&trace, &output)?,
         None => write(arguments.write)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -164,6 +176,17 @@ fn write(arguments: WriteArguments) -> Result<()> {
     let working = Working::new("writing the trace");
     workload::write_trace(&workload, &named.notes(arguments.seed.seed), &output)?;
     drop(working);
+    note!("wrote {}", output.display());
+    Ok(())
+}
+
+fn write_dlio(trace: &Path, output: &Path) -> Result<()> {
+    let opened = crate::explain::open(trace)?;
+    let found = Explanation::of_trace(&opened, &mut |_| ())?;
+    let training = Training::of(&found).map_err(|missing| anyhow!("{}: {missing}", trace.display()))?;
+    let mut written = WholeFile::create(output)?;
+    write!(written.file(), "{training}").with_context(|| format!("cannot write {}", output.display()))?;
+    written.keep()?;
     note!("wrote {}", output.display());
     Ok(())
 }

@@ -34,6 +34,7 @@ pub mod rhythm;
 mod sizes;
 mod tally;
 mod totals;
+mod training;
 mod trouble;
 mod workload;
 
@@ -57,5 +58,6 @@ pub use pattern::Pattern;
 pub use rhythm::Rhythm;
 pub use sizes::{SizeClass, Sizes};
 pub use tally::{Amount, Tally, Traffic};
+pub use training::Training;
 pub use trouble::{Failure, Trouble};
 pub use workload::{Rates, Workload};

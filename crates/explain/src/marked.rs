@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use pio_trace::{Call, Event, Flags, HandleId, Layer, MarkNameId, Op, Tables, Target};
+use pio_trace::{Call, Event, Flags, HandleId, Layer, MarkNameId, Op, ProcessId, Tables, Target};
 
 use crate::tally::{Seen, Tally};
 
@@ -21,6 +21,8 @@ const MOST_NAMES: usize = 256;
 pub struct Marked {
     /// By name, in order of first use.
     pub names: Vec<MarkedName>,
+    /// The processes that marked.
+    pub processes: Vec<ProcessId>,
 }
 
 /// All phases, or marks, of a name.
@@ -273,6 +275,10 @@ impl<'a> Marks<'a> {
             numbers: name.numbers.into_iter().collect(),
             has_more: name.has_more,
         });
-        Marked { names: names.collect() }
+        let marks = self.marks.iter().enumerate().filter(|(_, marks)| **marks);
+        Marked {
+            names: names.collect(),
+            processes: marks.map(|(index, _)| ProcessId(index as u32)).collect(),
+        }
     }
 }

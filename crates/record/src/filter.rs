@@ -55,9 +55,8 @@ impl Filter {
     /// Whether an event is kept.
     pub fn keeps(&self, event: &Event, tables: &Tables) -> bool {
         // Marks are no calls: they say where the calls that are kept were made.
-        let layer_is_kept = self.layers.is_empty()
-            || self.layers.contains(&event.layer())
-            || event.layer() == Layer::Mark;
+        let layer_is_kept =
+            self.layers.is_empty() || self.layers.contains(&event.layer()) || event.layer() == Layer::Mark;
         let size_is_kept = !matches!(event.op(), Op::Read | Op::Write) || event.size >= self.least_bytes;
         let path_is_kept = || {
             let file = event.handle.and_then(|handle| tables.file_of(handle));

@@ -1,0 +1,180 @@
+//! A training program as DLIO's benchmark describes one: what is read in which batches, how long a step computes, what is
+//! saved.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::explanation::{Explanation, FileStatistics, ProcessStatistics};
+use crate::marked::{MarkedName, MarkedTime};
+
+/// What DLIO's benchmark needs to know of a training program, from its calls and its marks.
+///
+/// Displayed, it is the benchmark's configuration of a workload (YAML).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Training {
+    /// The program.
+    pub name: String,
+    /// Of the files that are read.
+    pub format: &'static str,
+    /// Files that are read and never written, of the kind of which most is read.
+    pub files: u64,
+    /// Mean size of a sample in them; a file is one sample.
+    pub sample_bytes: u64,
+    /// Standard deviation of that.
+    pub sample_bytes_deviation: u64,
+    /// Samples in a batch of a process.
+    pub batch: u64,
+    /// Processes that read for each that computes; 0 if it reads by itself.
+    pub readers: u64,
+    /// Times that the files are read.
+    pub epochs: u64,
+    /// From the time at which a batch is there to the time at which the next is asked for, seconds.
+    pub computation_s: f64,
+    /// Checkpoints, and the mean bytes of one.
+    pub checkpoints: u64,
+    /// See `checkpoints`.
+    pub checkpoint_bytes: u64,
+}
+
+/// Endings of files, and what DLIO calls them.
+const FORMATS: [(&str, &str); 12] = [
+    ("npy", "npy"),
+    ("npz", "npz"),
+    ("h5", "hdf5"),
+    ("hdf5", "hdf5"),
+    ("tfrecord", "tfrecord"),
+    ("tfrecords", "tfrecord"),
+    ("csv", "csv"),
+    ("jpg", "jpeg"),
+    ("jpeg", "jpeg"),
+    ("JPEG", "jpeg"),
+    ("png", "png"),
+    ("bin", "indexed_binary"),
+];
+
+/// Phases in which checkpoints are saved.
+const SAVES: [&str; 3] = ["torch.save", "torch.distributed.checkpoint.save", "safetensors.save_file"];
+
+/// The header of a file of NumPy, bytes.
+const NPY_HEADER_BYTES: u64 = 128;
+
+impl Training {
+    /// What a trace says of a training program.
+    ///
+    /// # Errors
+    /// If it read no files of a kind that the benchmark has, or marked no wait for a batch: then what is missing.
+    pub fn of(found: &Explanation) -> Result<Training, &'static str> {
+        let (format, files) = data_set(found).ok_or(
+            "no files of samples (expected files that are read and never written, and end in .npy, .npz, .h5, .hdf5, \
+             .tfrecord, .csv, .jpg, .png or .bin)",
+        )?;
+        let sizes: Vec<f64> = files.iter().map(|file| file.size_bytes as f64).collect();
+        let mean = sizes.iter().sum::<f64>() / sizes.len() as f64;
+        let variance = sizes.iter().map(|size| (size - mean).powi(2)).sum::<f64>() / sizes.len() as f64;
+        let header = if format == "npy" { NPY_HEADER_BYTES } else { 0 };
+        let marked = &found.marked;
+        let wait = marked.find("batch wait").ok_or("no phase `batch wait` (see docs/training.md)")?;
+        let epochs: Vec<&MarkedName> = marked
+            .names
+            .iter()
+            .filter(|name| name.name == "epoch" || name.name.starts_with("epoch, "))
+            .collect();
+        let first = epochs.first().ok_or("no phase `epoch` (see docs/training.md)")?;
+        let processes = first.processes.max(1);
+        let iterators: u64 = epochs.iter().map(|name| name.sum.count).sum();
+        // The last wait of an iterator brings its end, no batch.
+        let batches = marked.names[wait].sum.count.saturating_sub(iterators).max(1);
+        let samples: u64 =
+            files.iter().map(|file| file.file_system.open.count.max(file.program.open.count)).sum();
+        let epoch_ns: u64 = epochs.iter().map(|name| name.sum.time_ns).fold(0, u64::saturating_add);
+        let waited_ns = epochs
+            .iter()
+            .filter_map(|name| name.sum.within_ns.get(&wait))
+            .fold(0, |sum: u64, ns| sum.saturating_add(*ns));
+        let saved = marked.names.iter().filter(|name| SAVES.contains(&name.name.as_str()));
+        let saved = saved.fold(MarkedTime::default(), |mut sum, name| {
+            sum.count += name.sum.count;
+            sum.written = sum.written.merged(name.sum.written);
+            sum
+        });
+        Ok(Training {
+            name: found.processes.first().map_or("", |process| &process.program_name).to_owned(),
+            format,
+            files: files.len() as u64,
+            sample_bytes: (mean as u64).saturating_sub(header).max(1),
+            sample_bytes_deviation: variance.sqrt() as u64,
+            batch: ratio(samples, batches).max(1),
+            readers: readers(found, epoch_ns / processes) / processes,
+            epochs: ratio(first.sum.count, processes).max(1),
+            computation_s: epoch_ns.saturating_sub(waited_ns) as f64 / 1e9 / batches as f64,
+            checkpoints: saved.count,
+            checkpoint_bytes: saved.written.bytes / saved.count.max(1),
+        })
+    }
+}
+
+/// Rounded to the nearest.
+fn ratio(one: u64, other: u64) -> u64 {
+    (one as f64 / other.max(1) as f64).round() as u64
+}
+
+/// The files of samples: of the kind of which most is read.
+fn data_set(found: &Explanation) -> Option<(&'static str, Vec<&FileStatistics>)> {
+    let mut kinds: BTreeMap<&'static str, Vec<&FileStatistics>> = BTreeMap::new();
+    for file in &found.files {
+        let ending = file.path.rsplit_once('.').map_or("", |(_, ending)| ending);
+        let format = FORMATS.iter().find(|(known, _)| *known == ending);
+        let is_written = file.file_system.write.count + file.program.write.count > 0;
+        if let Some((_, format)) = format.filter(|_| !is_written && read_bytes(file) > 0) {
+            kinds.entry(format).or_default().push(file);
+        }
+    }
+    kinds
+        .into_iter()
+        .max_by_key(|(_, files)| files.iter().map(|file| read_bytes(file)).fold(0, u64::saturating_add))
+}
+
+fn read_bytes(file: &FileStatistics) -> u64 {
+    file.file_system.read.bytes.max(file.program.read.bytes)
+}
+
+/// Processes that read at a time, beside those that compute, which mark.
+fn readers(found: &Explanation, epoch_ns: u64) -> u64 {
+    let works = |process: &&ProcessStatistics| {
+        process.program.read.bytes > 0 && !found.marked.processes.contains(&process.process)
+    };
+    let lives = found.processes.iter().filter(works).map(|process| process.lifetime_ns);
+    ratio(lives.fold(0, u64::saturating_add), epoch_ns)
+}
+
+impl fmt::Display for Training {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name: String =
+            self.name.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '_' }).collect();
+        let saves = self.checkpoints > 0;
+        let yes = |yes: bool| if yes { "True" } else { "False" };
+        writeln!(
+            f,
+            "# What `pioscope workload dlio` read from a trace, for DLIO's benchmark. A file is one sample."
+        )?;
+        writeln!(f, "model:\n  name: {name}")?;
+        if saves {
+            writeln!(f, "  model_size_bytes: {}", self.checkpoint_bytes)?;
+        }
+        writeln!(f, "\nframework: pytorch")?;
+        writeln!(f, "\nworkflow:\n  generate_data: False\n  train: True\n  checkpoint: {}", yes(saves))?;
+        writeln!(f, "\ndataset:\n  data_folder: data/{name}\n  format: {}", self.format)?;
+        writeln!(f, "  num_files_train: {}\n  num_samples_per_file: 1", self.files)?;
+        writeln!(f, "  record_length_bytes: {}", self.sample_bytes)?;
+        writeln!(f, "  record_length_bytes_stdev: {}", self.sample_bytes_deviation)?;
+        writeln!(f, "\nreader:\n  data_loader: pytorch\n  batch_size: {}", self.batch)?;
+        writeln!(f, "  read_threads: {}\n  file_shuffle: seed\n  sample_shuffle: seed", self.readers)?;
+        writeln!(f, "\ntrain:\n  epochs: {}\n  computation_time: {:.6}", self.epochs, self.computation_s)?;
+        if saves {
+            let between = (self.epochs / self.checkpoints).max(1);
+            writeln!(f, "\ncheckpoint:\n  checkpoint_folder: checkpoints/{name}")?;
+            writeln!(f, "  checkpoint_after_epoch: 1\n  epochs_between_checkpoints: {between}")?;
+        }
+        Ok(())
+    }
+}
