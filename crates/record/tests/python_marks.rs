@@ -1,0 +1,146 @@
+//! Python programs mark their epochs, waits and checkpoints without being changed, and run as they would alone.
+//!
+//! The packages here stand in for the real ones, with the names that are wrapped: `tools/test_programs.py` does it with
+//! PyTorch itself.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use common::{Job, command, folder, record_in};
+use pio_trace::{Flags, Layer, Target};
+
+const LOADER: &str = r#"
+class _BaseDataLoaderIter:
+    def __init__(self, loader): self.left = list(loader.items)
+    def __iter__(self): return self
+    def _next_data(self):
+        if not self.left: raise StopIteration
+        return self.left.pop(0)
+    def __next__(self): return self._next_data()
+class DataLoader:
+    def __init__(self, items): self.items = items
+    def __setattr__(self, name, value):
+        if name.startswith("_pioscope"): raise ValueError(name)
+        object.__setattr__(self, name, value)
+    def __iter__(self): return _BaseDataLoaderIter(self)
+"#;
+
+const PROGRAM: &str = r#"
+import os, sys
+import torch.utils.data.dataloader as data
+from torch import save
+import safetensors.numpy
+print("path", any(".spool" in entry for entry in sys.path))
+print("site", getattr(sys.modules.get("sitecustomize"), "OWN", None))
+loader, check = data.DataLoader([1, 2, 3]), data.DataLoader([4])
+print([list(loader), list(check), list(loader)])
+for item in loader: break
+child = os.fork()
+if child == 0:
+    list(loader)
+    os._exit(0)
+os.waitpid(child, 0)
+print(save("a", out="b"), save.__name__, save.__doc__, save.__module__)
+try: save(1 / 0)
+except ZeroDivisionError as error: print(error)
+try: save("fail")
+except KeyError as error: print(error)
+print(data.__spec__.loader.__class__.__name__, safetensors.numpy.load_file)
+"#;
+
+fn write_packages(folder: &Path) {
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("the folder is made");
+        fs::write(path, text).expect("the module is written");
+    };
+    write("torch/__init__.py", "from .serialization import save\n");
+    write(
+        "torch/serialization.py",
+        "def save(what, out=None):\n    'saves'\n    return what + out if out else {}[what]\ndef load(): pass\n",
+    );
+    write("torch/utils/__init__.py", "");
+    write("torch/utils/data/__init__.py", "");
+    write("torch/utils/data/dataloader.py", LOADER);
+    // Another version, which has not all that is wrapped.
+    write("safetensors/__init__.py", "");
+    write("safetensors/numpy.py", "load_file = 7\n");
+    write("program.py", PROGRAM);
+}
+
+fn python() -> Option<()> {
+    let found = Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        println!("skipped: no python3");
+    }
+    found.then_some(())
+}
+
+/// Runs the program in `folder` with further words, and what it printed.
+fn run(folder: tempfile::TempDir, own: Option<&str>, is_marked: bool) -> (String, Job) {
+    write_packages(folder.path());
+    if let Some(own) = own {
+        fs::create_dir(folder.path().join("own")).expect("a folder");
+        fs::write(folder.path().join("own/sitecustomize.py"), own).expect("the module is written");
+    }
+    let home = folder.path().display().to_string();
+    // The user's own path comes behind ours, which `record` takes from its environment.
+    let script = format!(
+        "cd {home} && PYTHONPATH=$PYTHONPATH:{home}/own exec python3 program.py > {home}/printed 2> {home}/errors"
+    );
+    let job = record_in(folder, command(&["sh", "-c", &script]), |options| options.python_marks = is_marked);
+    let read = |name: &str| fs::read_to_string(job.folder.path().join(name)).expect("what was printed");
+    assert!(job.outcome.status.success(), "{}", read("errors"));
+    let printed = read("printed");
+    (printed + &read("errors"), job)
+}
+
+#[test]
+fn epochs_waits_and_checkpoints_are_marked() {
+    if python().is_none() {
+        return;
+    }
+    let (alone, unmarked) = run(folder(), Some("OWN = 5\n"), false);
+    assert!(unmarked.events.iter().all(|event| event.layer() != Layer::Mark));
+    let (printed, job) = run(folder(), Some("OWN = 5\n"), true);
+    assert_eq!(printed, alone);
+    assert!(printed.contains("site 5") && printed.contains("path False"), "{printed}");
+
+    let tables = job.trace.tables();
+    let main = job.events.iter().find(|event| event.layer() == Layer::Mark).expect("a mark").process;
+    let named = |name: &str| -> Vec<(u64, bool)> {
+        let of = job.events.iter().filter(|event| event.process == main);
+        of.filter(|event| tables.mark_of_event(event) == Some(name))
+            .map(|event| match event.target {
+                Target::Mark { number, .. } => (number, event.flags.contains(Flags::UNFINISHED)),
+                _ => panic!("{event:?} is no mark"),
+            })
+            .collect()
+    };
+    // All are ended, the one that was left early, too.
+    assert_eq!(named("epoch"), [(0, false), (1, false), (2, false)]);
+    assert_eq!(named("epoch, loader 2"), [(0, false)]);
+    let waits: Vec<u64> = named("batch wait").into_iter().map(|(number, _)| number).collect();
+    assert_eq!(waits, [0, 1, 2, 3, 0, 1, 0, 1, 2, 3, 0]);
+    assert_eq!(named("torch.save"), [(0, false), (1, false)]);
+    // The child's own.
+    let others = job.events.iter().filter(|event| event.layer() == Layer::Mark && event.process != main);
+    assert_eq!(others.count(), 1 + 4);
+}
+
+#[test]
+fn a_program_without_or_with_a_broken_sitecustomize_runs_as_alone() {
+    if python().is_none() {
+        return;
+    }
+    let (printed, _) = run(folder(), None, true);
+    assert!(printed.contains("[[1, 2, 3], [4], [1, 2, 3]]"), "{printed}");
+    let broken = "import not_there_at_all\n";
+    let (alone, _) = run(folder(), Some(broken), false);
+    let (printed, _) = run(folder(), Some(broken), true);
+    let first = |text: &str| text.lines().find(|line| line.contains("not_there")).map(str::to_owned);
+    assert_eq!(first(&printed), first(&alone));
+}
