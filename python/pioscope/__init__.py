@@ -16,6 +16,7 @@ from ._difference import Difference, diff
 from ._explanation import Explanation, Figure
 from ._findings import Finding, Findings
 from ._machine import Machine, machine
+from ._marks import mark, phase
 from ._native import Error, machines, strategies
 from ._native import version as __version__
 from ._prediction import Prediction
@@ -43,7 +44,9 @@ __all__ = [
     "diff",
     "machine",
     "machines",
+    "mark",
     "open",
+    "phase",
     "record",
     "strategies",
     "sweep",

@@ -184,7 +184,7 @@ fn write_dlio(trace: &Path, output: &Path) -> Result<()> {
     let opened = crate::explain::open(trace)?;
     let found = Explanation::of_trace(&opened, &mut |_| ())?;
     let training = Training::of(&found).map_err(|missing| anyhow!("{}: {missing}", trace.display()))?;
-    let mut written = WholeFile::create(output)?;
+    let written = WholeFile::create(output)?;
     write!(written.file(), "{training}").with_context(|| format!("cannot write {}", output.display()))?;
     written.keep()?;
     note!("wrote {}", output.display());

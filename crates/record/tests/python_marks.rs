@@ -1,7 +1,6 @@
 //! Python programs mark their epochs, waits and checkpoints without being changed, and run as they would alone.
 //!
-//! The packages here stand in for the real ones, with the names that are wrapped: `tools/test_programs.py` does it with
-//! PyTorch itself.
+//! The packages here stand in for the real ones, with the names that are wrapped.
 
 mod common;
 
