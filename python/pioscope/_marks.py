@@ -17,7 +17,7 @@ _recorder: Any = None
 def mark(name: str, number: SupportsIndex = 0) -> None:
     """Marks this moment, which lasts until the next mark of the same name: an epoch, a step.
 
-    Costs less than a microsecond, and does nothing if the program is not recorded.
+    Costs about a microsecond, and does nothing if the program is not recorded.
 
     >>> for epoch in range(3):
     ...     pioscope.mark("epoch", epoch)
