@@ -57,7 +57,7 @@ impl Place {
     fn of(event: &Event) -> Place {
         let bytes = |kind, first| Place { kind, first, length: event.size };
         match event.target {
-            Target::None => Place::NONE,
+            Target::None | Target::Mark { .. } => Place::NONE,
             Target::Extent { offset } => bytes(1, offset),
             Target::View { position, .. } => bytes(2, position),
             Target::Peer { rank } => Place { kind: Place::RANK, first: rank.into(), length: 0 },

@@ -44,9 +44,7 @@ pub(crate) struct Driver<M: ?Sized> {
     me: Rank,
     /// Of its messages.
     tag: i32,
-    started: Option<Instant>,
-    /// After how long its ranks had chosen a strategy, if they have.
-    chose_after: Option<Duration>,
+    choosing: Choosing,
     actions: VecDeque<Action>,
     fresh: Vec<Action>,
     log: MessageLog,
@@ -61,6 +59,13 @@ pub(crate) struct Driver<M: ?Sized> {
     failure: Option<IoError>,
     /// What came of it; messages may still be on their way.
     outcome: Option<Result<u64, IoError>>,
+}
+
+/// Until the ranks have chosen a strategy, if that is for them to do.
+enum Choosing {
+    NotBegun,
+    Since(Instant),
+    Took(Duration),
 }
 
 /// What a driver works with in a step.
@@ -129,8 +134,7 @@ impl<M: StateMachine + ?Sized> Driver<M> {
             direction,
             me,
             tag,
-            started: None,
-            chose_after: None,
+            choosing: Choosing::NotBegun,
             actions,
             fresh,
             log,
@@ -149,7 +153,7 @@ impl<M: StateMachine + ?Sized> Driver<M> {
 
     /// How long it waited for the others until they had chosen.
     pub(crate) fn chose_after(&self) -> Duration {
-        self.chose_after.unwrap_or_default()
+        if let Choosing::Took(time) = self.choosing { time } else { Duration::ZERO }
     }
 
     /// Runs an operation that needs no other rank to its end: bytes moved to or from this rank's memory.
@@ -193,8 +197,8 @@ impl<M: StateMachine + ?Sized> Driver<M> {
         may: May,
         moved: &mut bool,
     ) -> Result<Result<u64, WouldBlock>, IoError> {
-        if self.started.is_none() {
-            self.started = Some(Instant::now());
+        if let Choosing::NotBegun = self.choosing {
+            self.choosing = Choosing::Since(Instant::now());
             self.tell(Event::Start);
         }
         loop {
@@ -270,8 +274,8 @@ impl<M: StateMachine + ?Sized> Driver<M> {
 
     fn tell(&mut self, event: Event) {
         self.machine.handle(event, &mut self.fresh);
-        if self.chose_after.is_none() && self.choice().is_some() {
-            self.chose_after = self.started.map(|started| started.elapsed());
+        if let (Choosing::Since(start), Some(_)) = (&self.choosing, self.choice()) {
+            self.choosing = Choosing::Took(start.elapsed());
         }
         self.actions.extend(self.fresh.drain(..));
     }
