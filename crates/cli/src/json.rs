@@ -7,6 +7,7 @@
 pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod machines;
+mod marked;
 pub(crate) mod predict;
 pub(crate) mod store;
 

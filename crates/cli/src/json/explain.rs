@@ -8,6 +8,7 @@ use pio_report::Told;
 use pio_trace::Op;
 use serde::Serialize;
 
+use super::marked::{self, FileSystem, Mark};
 use super::{Moved, path, seconds};
 
 /// What a recorded program did.
@@ -34,6 +35,8 @@ pub(crate) struct Explained<'e> {
     files: Vec<File<'e>>,
     processes: Vec<Process<'e>>,
     purposes: Vec<Purpose<'e>>,
+    file_systems: Vec<FileSystem<'e>>,
+    marks: Vec<Mark<'e>>,
     interfaces: Vec<Interface>,
     notes: Vec<Note<'e>>,
 }
@@ -94,6 +97,7 @@ struct File<'e> {
     process_count: u64,
     by_mpi_io: bool,
     purpose: Option<&'static str>,
+    file_system: Option<&'e str>,
     read_calls: u64,
     read_bytes: u64,
     write_calls: u64,
@@ -181,6 +185,8 @@ impl<'e> Explained<'e> {
             files: found.files.iter().map(file).collect(),
             processes: found.processes.iter().map(process).collect(),
             purposes: found.purposes.iter().map(purpose).collect(),
+            file_systems: found.file_systems.iter().map(marked::file_system).collect(),
+            marks: marked::marks(&found.marked),
             interfaces: counted
                 .map_or_else(Vec::new, |counted| counted.interfaces.iter().map(interface).collect()),
             notes: found.notes.iter().map(|(name, text)| Note { name, text }).collect(),
@@ -254,6 +260,7 @@ fn file(file: &FileStatistics) -> File<'_> {
         process_count: file.processes,
         by_mpi_io: file.by_mpi_io,
         purpose: file.purpose.map(|purpose| purpose.name()),
+        file_system: file.on.as_ref().map(|on| on.kind.as_str()),
         read_calls: read.count,
         read_bytes: read.bytes,
         write_calls: write.count,

@@ -98,6 +98,41 @@ fn explain_prints_what_it_found() {
     assert!(place.join("run.html").is_file());
 }
 
+/// Writes in two phases of an epoch.
+const MARKS: &str = r#"
+#include <stdint.h>
+#include <stdio.h>
+struct pio_phase { void *record; uint32_t process; };
+extern void pio_mark(const char *name, uint64_t number);
+extern struct pio_phase pio_phase_begin(const char *name, uint64_t number);
+extern void pio_phase_end(struct pio_phase phase);
+int main(void) {
+    pio_mark("epoch", 3);
+    for (int step = 0; step < 2; step++) {
+        struct pio_phase phase = pio_phase_begin("save", step);
+        FILE *file = fopen("out.txt", "a");
+        fputs("0123456789", file);
+        fclose(file);
+        pio_phase_end(phase);
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn explain_prints_what_was_marked() {
+    let place = Place::new();
+    let program = place.compile("cc", "marks", MARKS, &["-Wl,--unresolved-symbols=ignore-all"]);
+    place.pioscope(["record", "-o", "run.pio", "--", program.to_str().unwrap()]).succeeds();
+    let found = object(place.pioscope(["explain", "run.pio", "--json"]), "pioscope.explain/1");
+    let [epoch, save] = &found["marks"].as_array().unwrap()[..] else { panic!("{found}") };
+    assert_eq!((&epoch["name"], &epoch["numbers"][0]["number"]), (&"epoch".into(), &3.into()));
+    assert_eq!((&epoch["write_bytes"], &epoch["within"][0]["name"]), (&20.into(), &"save".into()));
+    assert_eq!((&save["count"], &save["numbers"][1]["write_bytes"]), (&2.into(), &10.into()));
+    let written = found["file_systems"].as_array().unwrap().iter().map(|one| one["write_bytes"].as_u64());
+    assert_eq!(written.flatten().sum::<u64>(), 20, "{found}");
+}
+
 #[test]
 fn diff_prints_both_runs() {
     let place = recorded();
