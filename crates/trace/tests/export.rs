@@ -71,6 +71,33 @@ fn chrome_json_has_the_parts_of_a_collective_call() {
     }
 }
 
+/// Calls of a thread that overlap would be dropped by a viewer if they were complete events.
+#[test]
+fn chrome_json_has_asynchronous_calls_as_pairs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("job.json");
+    let mut events = small_job();
+    events.retain(|event| event.op() == Op::Read && matches!(event.target, Target::Extent { .. }));
+    events.iter_mut().for_each(|event| event.call = Call::IoUringRead);
+    let trace = Trace::from_bytes(write(tables(), &events, 10), "job.pio").unwrap();
+    export::chrome(&trace, &Splits::default(), &File::create(&path).unwrap(), &path, &mut |_| {}).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let of_kind = |kind: &str| -> Vec<_> {
+        json["traceEvents"].as_array().unwrap().iter().filter(|entry| entry["ph"] == kind).collect()
+    };
+    let (begins, ends) = (of_kind("b"), of_kind("e"));
+    assert_eq!((begins.len(), ends.len(), of_kind("X").len()), (events.len(), events.len(), 0));
+    assert!(!events.is_empty());
+    for ((begin, end), (number, event)) in begins.iter().zip(&ends).zip(events.iter().enumerate()) {
+        for same in ["name", "cat", "pid", "tid", "id"] {
+            assert_eq!(begin[same], end[same]);
+        }
+        assert_eq!((&begin["id"], &begin["args"]["size"]), (&number.into(), &event.size.into()));
+        let ns = |entry: &serde_json::Value| (entry["ts"].as_f64().unwrap() * 1000.0).round() as u64;
+        assert_eq!((ns(begin), ns(end)), (event.start_ns, event.start_ns + event.elapsed_ns));
+    }
+}
+
 #[test]
 fn chrome_json_of_nothing_is_valid() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,8 @@
 //! Chrome's trace-event JSON, which Perfetto (ui.perfetto.dev) and chrome://tracing open.
 //!
 //! One complete event ("X") a recorded call. The viewer's processes are the job's, its threads theirs; calls that an
-//! MPI-IO call caused lie within it in time and are drawn below it.
+//! MPI-IO call caused lie within it in time and are drawn below it. Complete events of a thread must nest: calls that return
+//! before their data have moved are pairs of asynchronous events ("b", "e").
 
 use std::fmt::{self, Write as _};
 use std::fs::File;
@@ -45,7 +46,7 @@ pub fn chrome(
         // An event has a process, so its name at least stands before.
         text.push_str(",\n");
         // Writing to a string cannot fail.
-        let _ = put_event(&mut text, &event, splits.of(&event), tables);
+        let _ = put_event(&mut text, done, &event, splits.of(&event), tables);
         out.write_all(text.as_bytes()).map_err(TraceError::io(path, "write"))?;
     }
     out.write_all(b"\n]}\n").and_then(|()| out.flush()).map_err(TraceError::io(path, "write"))
@@ -82,19 +83,36 @@ fn name_of(process: &Process) -> String {
     }
 }
 
-fn put_event(out: &mut String, event: &Event, split: Option<Split>, tables: &Tables) -> fmt::Result {
-    write!(
-        out,
-        "{{\"ph\":\"X\",\"name\":{},\"cat\":\"{},{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{",
-        // A phase is shown under its own name.
-        Json(tables.mark_of_event(event).unwrap_or(event.call.name())),
-        event.layer().name(),
-        event.op().name(),
-        event.process.0,
-        event.thread,
-        Microseconds(event.start_ns),
-        Microseconds(event.elapsed_ns),
-    )?;
+/// The event of a number. What follows of it is its end, if it is asynchronous.
+fn put_event(
+    out: &mut String,
+    number: u64,
+    event: &Event,
+    split: Option<Split>,
+    tables: &Tables,
+) -> fmt::Result {
+    let is_asynchronous = event.call.is_asynchronous();
+    let head = |out: &mut String, kind: &str, at_ns: u64| {
+        write!(
+            out,
+            "{{\"ph\":\"{kind}\",\"name\":{},\"cat\":\"{},{}\",\"pid\":{},\"tid\":{},\"ts\":{}",
+            // A phase is shown under its own name.
+            Json(tables.mark_of_event(event).unwrap_or(event.call.name())),
+            event.layer().name(),
+            event.op().name(),
+            event.process.0,
+            event.thread,
+            Microseconds(at_ns),
+        )?;
+        if is_asynchronous { write!(out, ",\"id\":{number}") } else { Ok(()) }
+    };
+    if is_asynchronous {
+        head(out, "b", event.start_ns)?;
+    } else {
+        head(out, "X", event.start_ns)?;
+        write!(out, ",\"dur\":{}", Microseconds(event.elapsed_ns))?;
+    }
+    out.push_str(",\"args\":{");
     if let Some(file) = tables.file_of_event(event) {
         write!(out, "\"file\":{},", Json(&file.path))?;
     }
@@ -121,7 +139,13 @@ fn put_event(out: &mut String, event: &Event, split: Option<Split>, tables: &Tab
             write!(out, "\"files_ns\":{files_ns},")?;
         }
     }
-    write!(out, "\"size\":{},\"result\":{}}}}}", event.size, event.result)
+    write!(out, "\"size\":{},\"result\":{}}}}}", event.size, event.result)?;
+    if is_asynchronous {
+        out.push_str(",\n");
+        head(out, "e", event.start_ns.saturating_add(event.elapsed_ns))?;
+        out.push('}');
+    }
+    Ok(())
 }
 
 /// Nanoseconds, written as microseconds.
