@@ -50,7 +50,8 @@ impl Remembered {
     /// Takes note of what the ranks chose when they had described their accesses, and how long this one waited for that.
     pub fn learn(&mut self, direction: Direction, chosen: Strategy, waited_us: u64) {
         let kept = &mut self.each[direction as usize];
-        let waited_us = Some(waited_us);
+        // What ranks drift apart in operations without a word is not what they would wait in each.
+        let waited_us = Some(waited_us / (1 + u64::from(kept.held)));
         *kept = if chosen.sends_messages() {
             Kept { waited_us, ..Kept::default() }
         } else {
@@ -103,6 +104,9 @@ mod tests {
             assert_eq!(remembered.recall(Direction::Write).strategy, Some(Strategy::List));
         }
         assert_eq!(remembered.recall(Direction::Write), Recalled { strategy: None, waited_us: Some(900) });
+        // Four operations went by.
+        remembered.learn(Direction::Write, Strategy::TwoPhase, 2000);
+        assert_eq!(remembered.recall(Direction::Write).waited_us, Some(500));
     }
 
     #[test]

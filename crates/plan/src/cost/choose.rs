@@ -35,7 +35,9 @@ pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice
     let Some(best) = cheapest else {
         return Choice { strategy: Strategy::Independent, reason: "nothing else can be used".to_owned() };
     };
-    Choice { strategy: best.strategy, reason: reason(operation, best, &estimates) }
+    let waits = setting.waits_s.map(|waits_s| format!("; who exchanges data waits {:.3} ms", waits_s * 1e3));
+    let reason = reason(operation, best, &estimates) + &waits.unwrap_or_default();
+    Choice { strategy: best.strategy, reason }
 }
 
 fn reason(operation: &Operation, best: &Estimate, estimates: &[Estimate]) -> String {

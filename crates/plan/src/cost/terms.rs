@@ -162,7 +162,9 @@ impl Terms {
             return Err(format!("{TOGETHER} (expected more ranks each time)"));
         }
         match terms.wrong() {
-            Some((name, value)) => Err(format!("{name}={value} (expected a number above 0)")),
+            Some((name, value)) => {
+                Err(format!("{name}={value} (expected a number above 0, or 0 for what new pages add)"))
+            }
             None => Ok(terms),
         }
     }
