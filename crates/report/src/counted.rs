@@ -349,14 +349,7 @@ fn activity_figure(activity: &Activity) -> String {
         return String::new();
     }
     let title = format!("Data rate of {} over time", activity.interface);
-    figures::rate_figure(
-        &escape::html(&title),
-        activity.bin_s * read.len() as f64,
-        activity.bin_s,
-        &read,
-        &written,
-        &[],
-    )
+    figures::rate_figure(&title, activity.bin_s * read.len() as f64, activity.bin_s, &read, &written, &[])
 }
 
 /// Whether the width of its bins is a time.

@@ -504,7 +504,7 @@ pub(crate) fn ranks_compared(about: &str, ranks: &[(u32, Both)]) -> String {
     let keys = "<ul class=\"keys\"><li><i class=\"key predicted\"></i>predicted</li><li><i class=\"key measured\"></i>measured</li></ul>";
     let note = if group > 1 { format!("Each bar is the mean of {group} neighbours.") } else { String::new() };
     let title = format!("{about}: I/O time by rank, up to {}", units::time_s(largest));
-    figure(&html(&title), &format!("{keys}{}", svg(PLOT + 22.0, &label, &body)), &note)
+    figure(&title, &format!("{keys}{}", svg(PLOT + 22.0, &label, &body)), &note)
 }
 
 /// Ticks and labels of a time axis at height `y`, and the place of a time on it.

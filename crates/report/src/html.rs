@@ -44,7 +44,7 @@ const POLICY: &str =
 /// Writes the report of a trace as one HTML file that needs nothing else: it can be mailed and opened offline.
 ///
 /// `events` are those of `tables`, in order of their start; `splits` say where the time of their collective calls went
-/// ([`pio_explain::splits`]), and `found` is their explanation. Beyond a quarter of a million
+/// ([`pio_explain::splits`]), and `found` is their explanation. Beyond a hundred thousand
 /// events the timeline draws neighbours as one, and says so. The same input gives the same bytes.
 ///
 /// # Errors
@@ -293,9 +293,10 @@ fn timeline_figure(timeline: &Timeline) -> String {
          <button type=\"button\" id=\"out\" aria-label=\"Zoom out\">−</button>\
          <button type=\"button\" id=\"in\" aria-label=\"Zoom in\">+</button>\
          <button type=\"button\" id=\"reset\">Whole run</button></div></div>\
-         <div class=\"stage\"><canvas id=\"bars\" tabindex=\"0\" role=\"img\" aria-label=\"Timeline: the calls of {processes} \
+         <noscript><p class=\"note\">Figures over time and filters need JavaScript; the tables do not.</p></noscript>\
+         <div class=\"stage\"><canvas id=\"bars\" tabindex=\"0\" role=\"application\" aria-label=\"Timeline: the calls of {processes} \
          over time, {rows}. The tables below hold the same data.\" aria-describedby=\"keys\"></canvas>\
-         <canvas id=\"overview\" tabindex=\"0\" role=\"img\" aria-label=\"The whole run: drag to choose a time.\"></canvas>\
+         <canvas id=\"overview\" tabindex=\"0\" role=\"application\" aria-label=\"The whole run: drag, or use arrows, + and -, to choose a time; Escape ends it.\"></canvas>\
          <div class=\"tip\" role=\"status\" hidden></div></div>{parts}\
          <figcaption id=\"keys\"><p>Drag to move; Shift + drag, or drag on the strip below, chooses a time for all figures and \
          tables. Ctrl + wheel or pinch to zoom; after a click on the timeline the wheel alone does. Keys: arrows move, + and − \

@@ -1,5 +1,5 @@
 //! What the page's script needs to count a table's rows anew for chosen calls: which calls a row is of, and what each of its
-//! columns counts. `page/live.js` has the other half: the names here are its own.
+//! columns counts. `page/measures.js` has the other half: the names here are its own.
 
 use pio_explain::{Explanation, OperationView};
 use pio_trace::Layer;
@@ -109,7 +109,7 @@ pub(crate) fn files(found: &Explanation, limits: &Limits, timeline: &Timeline) -
     let number = |file| timeline.file_numbers.get(&file).map_or(String::new(), u64::to_string);
     let keys = sections::files_shown(found, limits).iter().map(|file| number(file.file)).collect();
     let mut measures = vec![SAME, SAME, "processes", "requests", "read", "written", "time", "rate", WHOLE];
-    measures.extend([WHOLE, WHOLE, "opens", "others"]);
+    measures.extend([WHOLE, WHOLE, "opens", "others", WHOLE, WHOLE, WHOLE, SAME]);
     Live { of: "file", level: String::new(), measures, keys }
 }
 
@@ -126,5 +126,6 @@ pub(crate) fn processes(found: &Explanation, limits: &Limits) -> Live {
 
 /// A table that is counted anew; nothing if it has no rows.
 pub(crate) fn html(table: &Table, live: &Live) -> String {
+    debug_assert_eq!(table.columns.len(), live.measures.len(), "{}", table.title);
     if table.rows.is_empty() { String::new() } else { table.html_with(Some(live)) }
 }

@@ -12,7 +12,7 @@ const WITHIN: [&str; 3] = ["most of it in", "then in", "and in"];
 
 /// Where read data came from, as far as the trace tells.
 const SOURCES: &str = "Data come from storage if memory had less than half of the file when it was opened, else from memory; \
-                       calls of processes that mark nothing count where they fell.";
+                       calls of processes without marks count for the first process that has some.";
 
 /// All names.
 pub(crate) fn names(found: &Explanation) -> Table {
@@ -23,7 +23,7 @@ pub(crate) fn names(found: &Explanation) -> Table {
             escape::shorten(&one.name, 24),
             units::count(sum.count),
             units::count(one.processes),
-            units::time_s(of_each(sum.time_ns, one)),
+            units::time_s(of_each(sum.time_ns, sum, one)),
             units::time_s(mean_ns / 1e9),
             units::time_ns(sum.longest_ns),
         ];
@@ -59,11 +59,11 @@ fn table_of(marked: &Marked, one: &MarkedName, limits: &Limits) -> Table {
         let ns = time.within_ns.get(&name).copied().unwrap_or(0);
         let words = marked.names.get(name).map_or("", |name| name.name.as_str());
         let share = units::percent(ns as f64 / time.time_ns.max(1) as f64);
-        format!("{} {}, {share}", escape::shorten(words, 16), units::time_s(of_each(ns, one)))
+        format!("{} {}, {share}", escape::shorten(words, 16), units::time_s(of_each(ns, time, one)))
     };
     let shown = one.numbers.len().min(limits.rows);
     let rows = one.numbers[..shown].iter().map(|(number, time)| {
-        let mut row = vec![units::count(*number), units::time_s(of_each(time.time_ns, one))];
+        let mut row = vec![units::count(*number), units::time_s(of_each(time.time_ns, time, one))];
         row.extend(within.iter().map(|(name, _)| part(time, *name)));
         row.extend(moved(time));
         row
@@ -82,7 +82,7 @@ fn table_of(marked: &Marked, one: &MarkedName, limits: &Limits) -> Table {
         title: format!("By {}", escape::shorten(&one.name, 24)),
         note: format!(
             "Of {} in all: {}.{more}",
-            units::time_s(of_each(one.sum.time_ns, one)),
+            units::time_s(of_each(one.sum.time_ns, &one.sum, one)),
             parts.join("; ")
         ),
         columns,
@@ -105,7 +105,7 @@ fn moved(time: &MarkedTime) -> [String; 5] {
     ]
 }
 
-/// The mean of the processes that have it, seconds.
-fn of_each(ns: u64, one: &MarkedName) -> f64 {
-    ns as f64 / 1e9 / one.processes.max(1) as f64
+/// The mean of the processes that have it, seconds: some may end before the last number.
+fn of_each(ns: u64, time: &MarkedTime, one: &MarkedName) -> f64 {
+    ns as f64 / 1e9 / time.count.clamp(1, one.processes.max(1)) as f64
 }

@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table as TextTable, presets
 use crate::live::Live;
 use crate::{escape, screen};
 
-/// Rows of text under headings. Cells and note are plain text, whatever they hold: each output escapes them.
+/// Rows of text under headings. Title, cells and note are plain text, whatever they hold: each output escapes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     /// What it shows.
@@ -36,7 +36,7 @@ impl Table {
             }
         }
         let body = table.to_string();
-        let mut text = format!("{}\n", screen::title(&self.title));
+        let mut text = format!("{}\n", screen::title(&escape::terminal(&self.title)));
         let width = body.lines().map(|line| line.trim_end().chars().count()).max().unwrap_or(0);
         for (index, line) in body.lines().enumerate() {
             text.push_str(&format!("  {}\n", line.trim_end()));

@@ -48,12 +48,17 @@ const colourOf = (op, wanted) => (wanted & OF_FILE ? colours[ops[op]] : colours.
 // it, and equal neighbours are one box.
 const someMerged = col.time !== col.elapsed;
 // By pixel and operation, what a pixel's time in it is more than that of the pixel before.
-let steps = new Float32Array(0);
-const sums = new Float32Array(ops.length);
+// How many of its bars are open there, more than before: sums of rounded numbers do not come back to 0.
+let steps = new Float32Array(0), begun = new Int32Array(0);
+const sums = new Float64Array(ops.length), open = new Int32Array(ops.length);
 const drawMerged = (g, lane, { y, h, x, scale, left, right }, wanted) => {
   const width = Math.ceil(right - left), ofOps = ops.length;
-  if (steps.length < (width + 1) * ofOps) steps = new Float32Array((width + 1) * ofOps);
+  if (steps.length < (width + 1) * ofOps) {
+    steps = new Float32Array((width + 1) * ofOps);
+    begun = new Int32Array(steps.length);
+  }
   steps.fill(0);
+  begun.fill(0);
   for (let k = firstReaching(lane, view.from); k < lane.size; k++) {
     const i = lane.bars[k];
     if (starts[i] > view.to) break;
@@ -63,15 +68,18 @@ const drawMerged = (g, lane, { y, h, x, scale, left, right }, wanted) => {
     const from = Math.max(0, Math.floor(exact)), to = Math.min(width, Math.ceil(end)), op = opOf[col.call[i]], part = (col.time[i] + 1e-3) / (end - exact);
     steps[from * ofOps + op] += part;
     steps[to * ofOps + op] -= part;
+    begun[from * ofOps + op]++;
+    begun[to * ofOps + op]--;
   }
   sums.fill(0);
+  open.fill(0);
   let run = -1, runFrom = 0;
   for (let pixel = 0; pixel <= width; pixel++) {
     let most = -1;
     for (let op = 0; op < ofOps; op++) {
-      sums[op] += steps[pixel * ofOps + op];
-      // What is left of differences of unequal numbers is nothing.
-      if (sums[op] > 1e-6 * scale && (most < 0 || sums[op] > sums[most])) most = op;
+      open[op] += begun[pixel * ofOps + op];
+      sums[op] = open[op] ? sums[op] + steps[pixel * ofOps + op] : 0;
+      if (open[op] && (most < 0 || sums[op] > sums[most])) most = op;
     }
     if (pixel === width) most = -1;
     if (most === run) continue;

@@ -13,6 +13,8 @@ const withTip = (shape, text) => {
   title.textContent = text;
   shape.append(title);
 };
+// What the page's calls do not tell is not drawn as nothing.
+const unknown = (svg, shape) => withTip(over(svg, shape, { width: 0 }), `${shape.dataset.key}: not known of some calls`);
 // Bars of what some of all calls amount to: `of` is a tally's number, in words `say`.
 const partOf = (all, some) => (all > 0 ? Math.min(1, some / all) : 0);
 const wide = (shape) => +shape.getAttribute("width");
@@ -26,6 +28,8 @@ const drawers = {
     const [all, some] = [talliesOfAll, tallies].map((count) => count("operation", svg.dataset.level, keys));
     for (const shape of shapes) {
       const { key } = shape.dataset, part = col["part" + partNames.indexOf(key)];
+      const known = part ? part.some((ns) => ns > 0) : all.get(key).time > 0;
+      if (wide(shape) > 0 && !known) { unknown(svg, shape); continue; }
       const chosen = part ? partOf(part.reduce((sum, ns) => sum + ns, 0), chosenBars().reduce((sum, i) => sum + part[i], 0))
         : partOf(all.get(key).time, some.get(key).time);
       withTip(over(svg, shape, { width: wide(shape) * chosen }), `${key}: ${percent(chosen)} of it in chosen calls`);
@@ -36,6 +40,7 @@ const drawers = {
     const [all, some] = [talliesOfAll, tallies].map((count) => count("size", "", keys));
     for (const shape of shapes) {
       const { key } = shape.dataset, { calls } = some.get(key);
+      if (!all.get(key).calls) { unknown(svg, shape); continue; }
       withTip(over(svg, shape, { width: wide(shape) * partOf(all.get(key).calls, calls) }), `${count(calls)} of chosen calls`);
     }
   },

@@ -1,5 +1,5 @@
-// ---- measures: what calls amount to. They are counted here as the explanation counts them; `live.js` and `figures.js` compare
-// the sums over all calls with the numbers that the page came with, and do not show for some calls what differs.
+// ---- measures: what calls amount to. They are counted here as the explanation counts them; `tables.js` compares
+// the sums over all calls with the numbers that the page came with, and does not show for some calls what differs.
 
 // Files that MPI-IO was used on, and those that the file system saw calls on.
 const byMpiIo = new Set(), seenAtFiles = new Set();

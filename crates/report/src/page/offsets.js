@@ -34,7 +34,8 @@ if (offsets) (() => {
     for (const i of some) {
       if (ends[i] < view.from || starts[i] > view.to || (state[i] & (SHOWN | OF_PROCESS)) !== (SHOWN | OF_PROCESS)) continue;
       const from = x(starts[i]), w = Math.max(1.5, x(ends[i]) - from), at = y(col.place[i] + col.length[i]), h = Math.max(1.5, y(col.place[i]) - at);
-      const colour = byProcess ? palette[processOf[i]] : colours[callOf(i).op];
+      const isOfFile = state[i] & OF_FILE;
+      const colour = !isOfFile ? colours.ghost : byProcess ? palette[processOf[i]] : colours[callOf(i).op];
       if (w < 3 && h < 3) {
         const pixel = Math.round(from) * 1024 + Math.round(at);
         if (taken.get(pixel) === colour) continue;
@@ -66,8 +67,8 @@ if (offsets) (() => {
   fileSelect.addEventListener("change", () => { picked = +fileSelect.value; });
   for (const select of [fileSelect, colourSelect]) select.addEventListener("change", () => { redraw(); remember(); });
   fragment.push(
-    ["offsets", () => picked !== files[0] && String(picked), (text) => { if (onFile.has(+text)) picked = fileSelect.value = +text; }],
-    ["colour", () => colourSelect.value !== "op" && colourSelect.value, (text) => { if (text === "process") colourSelect.value = text; }],
+    ["offsets", () => picked !== files[0] && String(picked), (text) => { picked = fileSelect.value = onFile.has(+text) ? +text : files[0]; }],
+    ["colour", () => colourSelect.value !== "op" && colourSelect.value, (text) => { colourSelect.value = text === "process" ? text : "op"; }],
   );
   redraws.push(draw);
   redrawView.push(redraw);

@@ -27,7 +27,7 @@ if (overview) {
     return ((event.clientX - box.left - left) / (box.width - left)) * total;
   };
   let from = null, startX = 0;
-  overview.addEventListener("pointerdown", (event) => { overview.setPointerCapture(event.pointerId); from = at(event); startX = event.clientX; });
+  overview.addEventListener("pointerdown", (event) => { if (event.button) return; overview.setPointerCapture(event.pointerId); from = at(event); startX = event.clientX; });
   overview.addEventListener("pointermove", (event) => { if (from !== null && Math.abs(event.clientX - startX) > 2) chooseTime(from, at(event)); });
   overview.addEventListener("pointerup", (event) => {
     // A click without a drag moves what is shown there, and ends the choice.
@@ -38,6 +38,7 @@ if (overview) {
     }
     from = null;
   });
+  overview.addEventListener("pointercancel", () => { from = null; });
   // By keys: the chosen time, or at first the middle of the run, moves and becomes longer or shorter.
   overview.addEventListener("keydown", (event) => {
     const by = total / 50, { from, until } = selection.from === null ? { from: total * 0.4, until: total * 0.6 } : selection;

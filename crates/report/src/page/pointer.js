@@ -39,6 +39,7 @@ if (timeline) {
   const pointers = new Map();
   let brushedFrom = null;
   timeline.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
     pointers.set(event.pointerId, event);
     timeline.setPointerCapture(event.pointerId);
     brushedFrom = event.shiftKey ? timeAt(event) : null;

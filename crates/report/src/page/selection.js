@@ -62,14 +62,14 @@ const chooseFinding = (number) => {
 // written (nothing if it is as at first), and how it is read.
 const fragment = [];
 const numbers = (text, least, most) => {
-  const found = text.split(".").map(Number).filter((n) => Number.isInteger(n) && n >= least && n <= most);
+  const found = text.split(".").filter((n) => /^\d+$/.test(n)).map(Number).filter((n) => n >= least && n <= most);
   return found.length ? new Set(found) : null;
 };
 const seconds = (ns) => String(+(ns / 1e9).toPrecision(12));
 const span = (from, until) => `${seconds(from)}-${seconds(until)}`;
 const readSpan = (text) => {
   const found = /^([0-9.]+(?:e[-+]?\d+)?)-([0-9.]+(?:e[-+]?\d+)?)$/.exec(text);
-  return found && +found[2] >= +found[1] ? [found[1] * 1e9, found[2] * 1e9] : null;
+  return found && +found[2] >= +found[1] ? [Math.min(total, found[1] * 1e9), Math.min(total, found[2] * 1e9)] : null;
 };
 fragment.push(
   ["files", () => selection.files && [...selection.files].join("."), (text) => ({ files: numbers(text, 1, data.files.length) })],
@@ -80,7 +80,7 @@ fragment.push(
   }],
   ["without", () => [...hidden.op].join("."), (text) => { hidden.op = new Set(text.split(".").filter((op) => ops.includes(op))); }],
   ["without-layers", () => [...hidden.layer].join("."), (text) => { hidden.layer = new Set(text.split(".").filter((layer) => layers.includes(layer))); }],
-  ["finding", () => selection.finding !== null && String(selection.finding), (text) => ({ finding: data.findings[+text] ? +text : null })],
+  ["finding", () => selection.finding !== null && String(selection.finding), (text) => ({ finding: /^\d+$/.test(text) && data.findings[+text] ? +text : null })],
 );
 const remember = () => {
   clearTimeout(remember.later);
@@ -92,6 +92,8 @@ const remember = () => {
 };
 const recall = () => {
   const parts = new Map(location.hash.slice(1).split("&").map((part) => part.split("=")));
+  // A section's address is none of a choice.
+  if (location.hash.length > 1 && !fragment.some(([name]) => parts.has(name))) return;
   hidden.op.clear();
   hidden.layer.clear();
   const changes = { files: null, processes: null, from: null, until: null };

@@ -60,12 +60,13 @@ for (const entry of tables) {
     bar.className = "search";
     bar.append(box, told);
     table.closest("figure").prepend(bar);
-    box.addEventListener("input", () => {
+    entry.search = () => {
       const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
       entry.found = new Set(rows.filter((row) => words.every((word) => row.textContent.toLowerCase().includes(word))));
       told.textContent = words.length ? `${count(entry.found.size)} of ${things(rows.length, "row", "rows")}` : "";
       showRows(entry);
-    });
+    };
+    box.addEventListener("input", entry.search);
   }
 }
 
@@ -102,7 +103,7 @@ const countRows = (table) => {
     }
     const some = sums(tallies), occurs = (row) => {
       const tally = some.get(row.dataset.key);
-      return !row.dataset.key || !tally || tally.calls > 0 || tally.messages > 0 || tally.processes.size > 0;
+      return !row.dataset.key || !tally || tally.calls > 0 || tally.busy > 0 || tally.onFiles > 0 || tally.messages > 0 || tally.processes.size > 0;
     };
     each((row, column, measure) => {
       const cell = row.cells[column], tally = some.get(row.dataset.key);
@@ -111,7 +112,8 @@ const countRows = (table) => {
     entry.counted = new Set(rows.filter(occurs));
   }
   if (entry.sort) sortRows(entry);
-  showRows(entry);
+  if (entry.search) entry.search();
+  else showRows(entry);
 };
 listeners.slow.push(...live.map((table) => () => countRows(table)));
 
