@@ -211,7 +211,7 @@ preflight:
 # DFTracer is what the recorder is measured beside, and needed for nothing else.
 .venv-dftracer/.ready:
 	python3 -m venv .venv-dftracer
-	.venv-dftracer/bin/pip install --quiet --disable-pip-version-check dftracer
+	.venv-dftracer/bin/pip install --quiet --disable-pip-version-check dftracer==2.2.0
 	@touch $@
 
 # PyDarshan is what our reading of Darshan logs is compared with, and needed for nothing else.

@@ -25,8 +25,8 @@ MADE = ROOT / "target/site-made"
 
 # The navigation, in the order in which somebody new reads. A folder's pages follow its own, by their titles.
 NAVIGATION = {
-    "Start": ["README.md", "docs/on-a-cluster.md", "docs/python.md", "docs/compared.md", "docs/glossary.md"],
-    "Four verbs": ["docs/record.md", "docs/explain.md", "docs/predict.md", "docs/apply.md", "docs/advise.md", "docs/compare.md"],
+    "Start": ["README.md", "docs/on-a-cluster.md", "docs/python.md", "docs/compared.md", "docs/gallery.md", "docs/glossary.md"],
+    "Four verbs": ["docs/record.md", "docs/explain.md", "docs/training.md", "docs/predict.md", "docs/apply.md", "docs/advise.md", "docs/compare.md"],
     "Cookbook": "docs/cookbook",
     "Reference": ["docs/import.md", "docs/json.md", "docs/machines.md", "docs/sweeps.md", "docs/mpi-io.md", "docs/mpi.md",
                   "docs/servers.md", "docs/cluster.md", "packaging/README.md", "docs/notebooks/first.ipynb"],

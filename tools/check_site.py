@@ -13,7 +13,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from check_report import NAMES, Page
+from browsers import Chromium
 from build_site import SITE
 
 WIDTHS = {"desk": 1280, "telephone": 390}
@@ -62,9 +62,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--screenshots", type=Path, help="folder for what was seen")
     arguments = parser.parse_args()
-    browser = next(filter(None, map(shutil.which, NAMES)), None)
+    browser = next(filter(None, map(shutil.which, Chromium.NAMES)), None)
     if not browser:
-        print(f"skipped: no {' or '.join(NAMES)} on the PATH")
+        print(f"skipped: no {' or '.join(Chromium.NAMES)} on the PATH")
         return
     if not SITE.is_dir():
         sys.exit("there is no site: make site")
@@ -74,7 +74,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="pioscope-site-", ignore_cleanup_errors=True) as folder:
         screenshots = arguments.screenshots or Path(folder)
         screenshots.mkdir(parents=True, exist_ok=True)
-        with Page(browser, Path(folder, "profile")) as page:
+        with Chromium(browser, Path(folder, "profile")) as page:
             look(page, root, screenshots)
             search(page, root, screenshots)
     server.shutdown()
@@ -90,7 +90,7 @@ def look(page, root, screenshots):
                 expect(page.value(WIDER) <= 0, f"{path} is no wider than the window of a {name}")
                 expect((page.value(GROUND) > 127) == (scheme == "light"), f"{path} is {scheme} if the system is")
                 page.screenshot(screenshots / f"{name}-{scheme}-{path.removesuffix('/index.html').replace('/', '-').removesuffix('.html')}.png")
-    outside = [request for request in page.requests if not request.startswith((root, "data:", "blob:"))]
+    outside = [request for request in page.requests if not request.startswith((root, "about:", "data:", "blob:"))]
     expect(outside == [], f"nothing outside the site is asked for: {outside}")
     expect(page.complaints == [], f"no page complains: {page.complaints}")
     print(f"{len(OPENED)} pages at {len(WIDTHS)} widths, light and dark: all as it should be")

@@ -38,7 +38,7 @@ CLUSTER = ["--link", "400mbit", "--burst", "4kb", "--latency", "200 us", "--band
 # differs from the next by more than is to be told.
 LEAST_STEPS, STEPS_OF_A_RANK = 12, 48
 SMALL = {"programs": ["bt-io", "small"], "ranks": [2, 4], "places": ["disk"], "runs": 1}
-# As the tool's issue of a number of seconds: "1.2 s", "3 min", "250.1 ms".
+# As the command prints seconds: "1.2 s", "3 min", "250.1 ms".
 UNITS = {"h": 3600, "min": 60, "s": 1, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9}
 
 

@@ -45,7 +45,9 @@ fn traces_that_are_none() {
     place.pioscope(["explain", "foreign.pio"]).fails_with("foreign.pio: not a Pioscope trace (expected");
     fs::write(place.join("empty.pio"), "").unwrap();
     place.pioscope(["explain", "empty.pio"]).fails_with("empty.pio");
-    place.pioscope(["explain", "."]).fails_with(".: a folder with no log of Recorder (expected");
+    place
+        .pioscope(["explain", "."])
+        .fails_with(".: a folder with no logs of DFTracer, Recorder or fio (expected");
 }
 
 /// What is wrong with a log comes out when it is read.
