@@ -60,14 +60,14 @@ test-study: build collapse
 test-mpi: build collapse ## collapse under Pioscope's MPI-IO and the MPI's own, byte for byte (one size: make test-mpi NP=8)
 	python3 tools/identity.py --ranks $(NP)
 
-# The same, and what the suite runs of jobs, under the second MPI. Of the whole workspace: for a crate alone, cargo compiles
+# The same with 4 ranks, and what the suite runs of jobs, under the second MPI. Of the whole workspace: for a crate alone, cargo compiles
 # its dependencies once more with other features.
 test-second-mpi: export PATH := $(CURDIR)/.venv-$(SECOND_MPI)/bin:$(PATH)
 test-second-mpi: build .venv-$(SECOND_MPI)/.mpi-ready
 	$(MAKE) --no-print-directory -C apps/collapse CC=mpicc BUILD=build-second
 	cargo test --workspace --test programs --test mpi
 	cargo test --workspace --test all jobs
-	python3 tools/identity.py --ranks $(NP) --collapse apps/collapse/build-second/collapse
+	python3 tools/identity.py --ranks 4 --collapse apps/collapse/build-second/collapse
 
 test-cluster: build collapse ## a cluster of namespaces of this machine, and jobs across its nodes
 	python3 tools/cluster/check.py
