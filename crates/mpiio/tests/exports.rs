@@ -34,7 +34,7 @@ fn libraries_for_an_mpi_export_what_they_stand_for() {
 
 #[test]
 fn the_recorder_exports_what_it_stands_for() {
-    check(pio_record::POSIX_LIBRARY, &["open", "__read_chk", "fopen64", "H5Fopen", "ncmpi_open"]);
+    check(pio_record::POSIX_LIBRARY, &["open", "__read_chk", "fopen64", "H5Fopen", "ncmpi_open", "pio_mark"]);
 }
 
 /// What the recorder's files share of data is theirs alone: a program's own variable of that name must not become it.
@@ -53,6 +53,9 @@ fn the_recorder_exports_no_data() {
     assert!(leaked.is_empty(), "exported, though they are the recorder's alone: {leaked:?}");
 }
 
+/// What programs call by its name: `crates/record/c/pio_mark.h`.
+const FOR_PROGRAMS: [&str; 3] = ["pio_mark", "pio_phase_begin", "pio_phase_end"];
+
 /// Every function that the sources define for others to call is exported, some that are `known` among them, and nothing
 /// else is: what the files of a library call of each other has a name with `pio_`, what our libraries call of each other
 /// one with `pioscope_`.
@@ -69,7 +72,9 @@ fn check(library: &[u8], known: &[&str]) {
     let of_the_linker = ["_init", "_fini"];
     let for_others: BTreeSet<&str> = defined
         .into_iter()
-        .filter(|name| !name.starts_with("pio_") && !of_the_linker.contains(name))
+        .filter(|name| {
+            FOR_PROGRAMS.contains(name) || !name.starts_with("pio_") && !of_the_linker.contains(name)
+        })
         .collect();
     let hidden: Vec<_> = for_others.difference(&exported).collect();
     assert!(hidden.is_empty(), "hidden, so that no program finds them: {hidden:?}");

@@ -77,8 +77,8 @@ fn chrome_json_has_asynchronous_calls_as_pairs() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("job.json");
     let mut events = small_job();
-    events.retain(|event| event.op() == Op::Read && matches!(event.target, Target::Extent { .. }));
-    events.iter_mut().for_each(|event| event.call = Call::IoUringRead);
+    events.retain(|event| event.op() == Op::Write && matches!(event.target, Target::Extent { .. }));
+    events.iter_mut().for_each(|event| event.call = Call::IoUringWrite);
     let trace = Trace::from_bytes(write(tables(), &events, 10), "job.pio").unwrap();
     export::chrome(&trace, &Splits::default(), &File::create(&path).unwrap(), &path, &mut |_| {}).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
