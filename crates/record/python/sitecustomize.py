@@ -3,7 +3,7 @@
 `pioscope record` puts this file's folder first in PYTHONPATH, and so the interpreter runs it when it starts. It hands on to
 the sitecustomize that would have run, and waits for some modules to be imported: what it wraps there works as before, and
 tells the recorder when it begins and ends. Nothing is imported that the program does not import, and whatever fails here is
-as if it had not been tried. Works with Python 3.8 and later.
+as if it had not been tried. Before Python 3.6, Python 2 included, nothing is marked.
 """
 
 import sys
@@ -19,7 +19,8 @@ def _run_next():
     try:
         import sitecustomize  # noqa: F401
     except ImportError as error:
-        if error.name != "sitecustomize":
+        # Python 2 has the message alone.
+        if getattr(error, "name", None) != "sitecustomize" and str(error) != "No module named sitecustomize":
             raise
     finally:
         # The import that runs this file looks for the module when it is done.
@@ -58,12 +59,17 @@ class _Phase:
     def __init__(self, name, number):
         self.going = _Recorder.found.pio_phase_begin(name, number)
 
-    def end(self):
+    # The interpreter may have emptied this module when the last phases are forgotten.
+    def end(self, recorder=_Recorder):
         going, self.going = self.going, None
         if going is not None:
-            _Recorder.found.pio_phase_end(going)
+            recorder.found.pio_phase_end(going)
 
     __del__ = end
+
+    def __reduce__(self):
+        """A copy of what keeps the phase is in none."""
+        return type(None), ()
 
 
 def _wrap(owner, name, phase):
@@ -98,6 +104,15 @@ def _wrap_functions(*names):
 _MOST_LOADERS = 8
 
 
+def _attributes(owner):
+    """The attributes of an object itself, whatever it answers when it is asked for one; of one without, a dict for nothing."""
+    try:
+        kept = object.__getattribute__(owner, "__dict__")
+    except Exception:
+        kept = None
+    return kept if type(kept) is dict else {}
+
+
 def _wrap_loader(module):
     """An iterator of a DataLoader is an epoch, and each of its steps a wait for the next batch."""
     import functools
@@ -107,36 +122,46 @@ def _wrap_loader(module):
     loaders, others = [], iter(range(1 << 62))
 
     def name_of(self):
-        known = self.__dict__.get("_pioscope_loader")
+        kept = _attributes(self)
+        known = kept.get("_pioscope_loader")
         if known is None:
-            known = (len(loaders) + 1, iter(range(1 << 62)))
+            known = kept["_pioscope_loader"] = (len(loaders) + 1, iter(range(1 << 62)))
             loaders.append(known[0])
-            object.__setattr__(self, "_pioscope_loader", known)
         order, epochs = known
         if order > _MOST_LOADERS:
             return b"epoch, other loaders", next(others)
-        return (b"epoch" if order == 1 else b"epoch, loader %d" % order), next(epochs)
+        return b"epoch, loader %d" % order, next(epochs)
 
     @functools.wraps(first_iter)
     def iterate(self):
-        going = _Phase(*name_of(self))
-        made = first_iter(self)
+        name, number = name_of(self)
+        epoch, start = _Phase(name, number), _Phase(b"loader start", number)
+        try:
+            made = first_iter(self)
+        except BaseException:
+            epoch.end()
+            raise
+        finally:
+            start.end()
+        kept = _attributes(made)
         # Workers that persist have the same iterator again.
-        before = getattr(made, "_pioscope_epoch", None)
+        before = kept.get("_pioscope_epoch")
         if before is not None:
             before.end()
-        made._pioscope_epoch, made._pioscope_batch = going, 0
+        # Goes on as long as the iterator keeps it: one that has no attributes, such as a generator, ends it here.
+        kept["_pioscope_epoch"], kept["_pioscope_batch"] = epoch, 0
         return made
 
     @functools.wraps(first_next)
     def step(self):
-        batch = getattr(self, "_pioscope_batch", 0)
-        self._pioscope_batch = batch + 1
+        kept = _attributes(self)
+        batch = kept.get("_pioscope_batch", 0)
+        kept["_pioscope_batch"] = batch + 1
         going = _Phase(b"batch wait", batch)
         try:
             return first_next(self)
         except StopIteration:
-            epoch = getattr(self, "_pioscope_epoch", None)
+            epoch = kept.get("_pioscope_epoch")
             if epoch is not None:
                 epoch.end()
             raise
@@ -161,10 +186,12 @@ _WRAPS = {
 class _Loader:
     """Loads a module as its own loader does, and then wraps what is in it."""
 
-    def __init__(self, loader, wrap):
-        self._loader, self._wrap = loader, wrap
+    def __init__(self, loader, wrap, done):
+        self._loader, self._wrap, self._done = loader, wrap, done
 
     def __getattr__(self, name):
+        if name == "_loader":  # of a copy that is being made
+            raise AttributeError(name)
         return getattr(self._loader, name)
 
     def create_module(self, spec):
@@ -174,6 +201,7 @@ class _Loader:
         # From here on nobody can tell.
         module.__loader__ = module.__spec__.loader = self._loader
         self._loader.exec_module(module)
+        self._done()
         try:
             _Recorder.find()
             self._wrap(module)
@@ -182,26 +210,38 @@ class _Loader:
 
 
 class _Finder:
-    """Finds modules that are to be wrapped as the finders behind it do, each once."""
+    """Finds modules that are to be wrapped as the finders behind it do, until each has been loaded."""
 
     def __init__(self):
         self._left = dict(_WRAPS)
+        self._searches = set()
 
     def find_spec(self, name, path=None, target=None):
-        wrap = self._left.pop(name, None)
+        wrap = self._left.get(name)
         if wrap is None:
             return None
-        for finder in list(sys.meta_path):
-            find = None if finder is self else getattr(finder, "find_spec", None)
-            spec = None if find is None else find(name, path, target)
-            if spec is not None:
-                if hasattr(spec.loader, "exec_module"):
-                    spec.loader = _Loader(spec.loader, wrap)
-                return spec
-        return None
+        # A finder may search by way of all finders.
+        search = _thread.get_ident(), name
+        if search in self._searches:
+            return None
+        self._searches.add(search)
+        try:
+            for finder in list(sys.meta_path):
+                find = None if finder is self else getattr(finder, "find_spec", None)
+                spec = None if find is None else find(name, path, target)
+                if spec is not None:
+                    if hasattr(spec.loader, "exec_module"):
+                        spec.loader = _Loader(spec.loader, wrap, lambda: self._left.pop(name, None))
+                    return spec
+            return None
+        finally:
+            self._searches.discard(search)
 
 
 try:
-    sys.meta_path.insert(0, _Finder())
+    if sys.version_info >= (3, 6):
+        import _thread
+
+        sys.meta_path.insert(0, _Finder())
 finally:
     _run_next()

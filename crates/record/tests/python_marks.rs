@@ -24,7 +24,8 @@ class DataLoader:
     def __setattr__(self, name, value):
         if name.startswith("_pioscope"): raise ValueError(name)
         object.__setattr__(self, name, value)
-    def __iter__(self): return _BaseDataLoaderIter(self)
+    def _get_iterator(self): return _BaseDataLoaderIter(self)
+    def __iter__(self): return self._get_iterator()
 "#;
 
 const PROGRAM: &str = r#"
@@ -50,6 +51,46 @@ except KeyError as error: print(error)
 print(data.__spec__.loader.__class__.__name__, safetensors.numpy.load_file)
 "#;
 
+/// Iterators that keep no attributes or invent them, and imports that come to nothing at first.
+const ODD: &str = r#"
+import copy, importlib.util, os, sys
+spec = importlib.util.find_spec("torch.serialization")
+print(copy.deepcopy(spec).origin == spec.origin, copy.copy(spec).name)
+os.environ["FAIL"] = "1"
+try: import safetensors.torch
+except ValueError as error: print(error)
+del os.environ["FAIL"]
+import safetensors.torch
+print(safetensors.torch.save_file("a"))
+import torch
+print(torch.save("a", out="b"))
+import torch.utils.data.dataloader as data
+class Generated(data.DataLoader):
+    def _get_iterator(self): yield from self.items
+class Slots:
+    __slots__ = ("left",)
+    def __init__(self, loader): self.left = iter(loader.items)
+    def __iter__(self): return self
+    def __next__(self): return next(self.left)
+class Slotted(data.DataLoader):
+    def _get_iterator(self): return Slots(self)
+class Proxy:
+    def __init__(self, inner): self.__dict__["inner"] = inner
+    def __getattr__(self, name): return "invented"
+    def __setattr__(self, name, value): raise ValueError(name)
+    def __iter__(self): return self
+    def __next__(self): return next(self.inner)
+class Proxied(data.DataLoader):
+    def _get_iterator(self): return Proxy(data._BaseDataLoaderIter(self))
+class Failing(data.DataLoader):
+    def _get_iterator(self): raise OSError("no iterator")
+for kind in Generated, Slotted, Proxied:
+    print(list(kind([1, 2])))
+try: list(Failing([1]))
+except OSError as error: print(error)
+print(copy.deepcopy(iter(data.DataLoader([5]))).left)
+"#;
+
 fn write_packages(folder: &Path) {
     let write = |name: &str, text: &str| {
         let path = folder.join(name);
@@ -67,19 +108,37 @@ fn write_packages(folder: &Path) {
     // Another version, which has not all that is wrapped.
     write("safetensors/__init__.py", "");
     write("safetensors/numpy.py", "load_file = 7\n");
+    write(
+        "safetensors/torch.py",
+        "import os\nif 'FAIL' in os.environ: raise ValueError('not yet')\ndef save_file(what): return what\ndef load_file(): pass\n",
+    );
     write("program.py", PROGRAM);
+    write("odd.py", ODD);
+    write(
+        "old.py",
+        "import sys\nprint(sys.version_info[0], getattr(sys.modules['sitecustomize'], 'OWN', None))\n",
+    );
 }
 
-fn python() -> Option<()> {
-    let found = Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success());
+fn python(name: &str) -> Option<()> {
+    let found = Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
-        println!("skipped: no python3");
+        println!("skipped: no {name}");
     }
     found.then_some(())
 }
 
 /// Runs the program in `folder` with further words, and what it printed.
 fn run(folder: tempfile::TempDir, own: Option<&str>, is_marked: bool) -> (String, Job) {
+    run_program(folder, "python3 program.py", own, is_marked)
+}
+
+fn run_program(
+    folder: tempfile::TempDir,
+    program: &str,
+    own: Option<&str>,
+    is_marked: bool,
+) -> (String, Job) {
     write_packages(folder.path());
     if let Some(own) = own {
         fs::create_dir(folder.path().join("own")).expect("a folder");
@@ -88,7 +147,7 @@ fn run(folder: tempfile::TempDir, own: Option<&str>, is_marked: bool) -> (String
     let home = folder.path().display().to_string();
     // The user's own path comes behind ours, which `record` takes from its environment.
     let script = format!(
-        "cd {home} && PYTHONPATH=$PYTHONPATH:{home}/own exec python3 program.py > {home}/printed 2> {home}/errors"
+        "cd {home} && PYTHONPATH=$PYTHONPATH:{home}/own exec {program} > {home}/printed 2> {home}/errors"
     );
     let job = record_in(folder, command(&["sh", "-c", &script]), |options| options.python_marks = is_marked);
     let read = |name: &str| fs::read_to_string(job.folder.path().join(name)).expect("what was printed");
@@ -99,7 +158,7 @@ fn run(folder: tempfile::TempDir, own: Option<&str>, is_marked: bool) -> (String
 
 #[test]
 fn epochs_waits_and_checkpoints_are_marked() {
-    if python().is_none() {
+    if python("python3").is_none() {
         return;
     }
     let (alone, unmarked) = run(folder(), Some("OWN = 5\n"), false);
@@ -120,19 +179,54 @@ fn epochs_waits_and_checkpoints_are_marked() {
             .collect()
     };
     // All are ended, the one that was left early, too.
-    assert_eq!(named("epoch"), [(0, false), (1, false), (2, false)]);
+    assert_eq!(named("epoch, loader 1"), [(0, false), (1, false), (2, false)]);
     assert_eq!(named("epoch, loader 2"), [(0, false)]);
     let waits: Vec<u64> = named("batch wait").into_iter().map(|(number, _)| number).collect();
     assert_eq!(waits, [0, 1, 2, 3, 0, 1, 0, 1, 2, 3, 0]);
+    assert_eq!(named("loader start"), [(0, false), (0, false), (1, false), (2, false)]);
     assert_eq!(named("torch.save"), [(0, false), (1, false)]);
     // The child's own.
     let others = job.events.iter().filter(|event| event.layer() == Layer::Mark && event.process != main);
-    assert_eq!(others.count(), 1 + 4);
+    assert_eq!(others.count(), 2 + 4);
+}
+
+#[test]
+fn odd_iterators_and_imports_work_as_alone() {
+    if python("python3").is_none() {
+        return;
+    }
+    let (alone, _) = run_program(folder(), "python3 odd.py", None, false);
+    let (printed, job) = run_program(folder(), "python3 odd.py", None, true);
+    assert_eq!(printed, alone);
+    assert_eq!(printed.matches("[1, 2]").count(), 3, "{printed}");
+    let tables = job.trace.tables();
+    let named = |name: &str| -> Vec<Flags> {
+        let of = job.events.iter().filter(|event| tables.mark_of_event(event) == Some(name));
+        of.map(|event| event.flags).collect()
+    };
+    // Those that were looked for before, or failed at first, are marked, too.
+    assert_eq!((named("torch.save").len(), named("safetensors.save_file").len()), (1, 1));
+    // One of each loader, all ended.
+    for loader in 1..=5 {
+        assert_eq!(named(&format!("epoch, loader {loader}")), [Flags::NONE]);
+    }
+    assert_eq!(named("batch wait").len(), 3);
+}
+
+#[test]
+fn programs_of_python_2_run_as_alone() {
+    if python("python2.7").is_none() {
+        return;
+    }
+    let (printed, _) = run_program(folder(), "python2.7 old.py", Some("OWN = 5\n"), true);
+    assert_eq!(printed, "(2, 5)\n");
+    let (printed, _) = run_program(folder(), "python2.7 -c 'print(3)'", None, true);
+    assert_eq!(printed, "3\n");
 }
 
 #[test]
 fn a_program_without_or_with_a_broken_sitecustomize_runs_as_alone() {
-    if python().is_none() {
+    if python("python3").is_none() {
         return;
     }
     let (printed, _) = run(folder(), None, true);
