@@ -142,11 +142,15 @@ impl Followed {
         let counted = self.counted.entry(key(chunk.sequence)).or_default();
         for (record, _) in spool::records(&bytes).skip(*counted) {
             let flags = Flags::from_bits(record.flags);
-            if flags.contains(Flags::UNFINISHED) {
+            let call = Call::from_number(record.call);
+            // A phase may go on for long: its thread's calls are counted meanwhile.
+            let is_mark = call.is_some_and(|call| call.layer() == Layer::Mark);
+            if flags.contains(Flags::UNFINISHED) && !is_mark {
                 return Ok(Stays::Open); // its record will change, and others follow it
             }
             *counted += 1;
-            if let Some(call) = Call::from_number(record.call)
+            if let Some(call) = call
+                && !is_mark
                 && call.layer() != Layer::Message
                 && !flags.contains(Flags::PHYSICAL)
             {

@@ -24,11 +24,12 @@ pub(crate) struct Place {
 /// Adds the file systems of these files to the tables.
 pub(crate) fn add(places: &BTreeMap<FileId, Place>, tables: &mut Tables) {
     let mounts = Mounts::read();
+    let here = members::host();
     let mut known = HashMap::new();
     let mut asked = 0;
     for (&file, place) in places {
         let Some(path) = tables.files.get(file.index()).map(|file| file.path.as_str()) else { continue };
-        let file_system = mounts.file_system(path, place);
+        let file_system = mounts.file_system(path, place, &here);
         let striping = match file_system.kind == "lustre" && asked < stripes::MOST {
             true => {
                 asked += 1;
@@ -107,14 +108,14 @@ impl Mounts {
         Mounts(text.lines().filter_map(mount).collect())
     }
 
-    /// The file system that a file of this path is on, which was seen to be of that device and type.
-    fn file_system(&self, path: &str, place: &Place) -> FileSystem {
+    /// The file system that a file of this path is on, which was seen to be of that device and type; `here` is this host.
+    fn file_system(&self, path: &str, place: &Place, here: &str) -> FileSystem {
         let names = names_of(place.kind);
         let is_of_type = |mount: &Mount| {
             names.contains(&mount.kind.as_str()) || (names == ["fuse"] && mount.kind.starts_with("fuse"))
         };
         let device = device_numbers(place.device);
-        let is_here = place.host == members::host();
+        let is_here = place.host == here;
         // A device number is this host's own; some file systems (btrfs) have others in the table of mounts than `stat` says.
         let by_device = |mount: &&Mount| is_here && mount.device == device;
         let by_type = |mount: &&Mount| is_of_type(mount);
@@ -185,7 +186,7 @@ no mount";
 
     fn found(path: &str, host: &str, device: u64, kind: u32) -> (String, String) {
         let place = Place { host: host.into(), device, kind };
-        let FileSystem { kind, mount } = Mounts::of(TABLE).file_system(path, &place);
+        let FileSystem { kind, mount } = Mounts::of(TABLE).file_system(path, &place, &members::host());
         (kind, mount)
     }
 
@@ -230,7 +231,8 @@ no mount";
         for text in
             ["", " - ", "1 2 3 - x", "1 2 3:4 / - x y", "1 2 a:b / /x - ext4 x", "1 2 3:4 / /\\0x - ext4"]
         {
-            let _ = Mounts::of(text).file_system("/x", &Place { host: String::new(), device: 0, kind: 0 });
+            let place = Place { host: String::new(), device: 0, kind: 0 };
+            let _ = Mounts::of(text).file_system("/x", &place, "here");
         }
     }
 }

@@ -5,7 +5,7 @@
 //! went without one, are told to [`DIGITS`] binary digits, or to a microsecond where that is finer. What is rounded off
 //! one call is added to the next of its kind: sums stay what they were, and no call is told to begin more than a few
 //! microseconds from when it did. Calls of MPI-IO and the libraries above, and what they cause,
-//! keep their times.
+//! keep their times; so do marks, which are no calls.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,8 @@ struct Thread {
 impl Rounding {
     /// Rounds the times of the next event.
     pub(crate) fn apply(&mut self, event: &mut Event) {
-        if event.layer() == Layer::Posix && event.flags.contains(Flags::ASYNC) {
+        let is_async = event.layer() == Layer::Posix && event.flags.contains(Flags::ASYNC);
+        if is_async || event.layer() == Layer::Mark {
             return; // goes on while its thread does other things
         }
         let thread = self.threads.entry((event.process, event.thread)).or_default();
@@ -82,6 +83,8 @@ fn round(time_ns: u64, carry_ns: &mut i64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use pio_trace::{Call, MarkNameId, Target};
+
     use super::*;
 
     #[test]
@@ -99,6 +102,32 @@ mod tests {
             told_ns += rounded_ns;
         }
         assert!(told_ns.abs_diff(sum_ns) <= 1024, "{sum_ns} became {told_ns}");
+    }
+
+    #[test]
+    fn calls_are_told_alike_with_and_without_marks_around_them() {
+        let read = |i: u64| Event {
+            elapsed_ns: 1_234,
+            think_ns: if i == 0 { 0 } else { 98_766 },
+            ..Event::new(Call::Read, ProcessId(0), 1_000_000 + 100_000 * i)
+        };
+        let mark = |call, start_ns, elapsed_ns| Event {
+            elapsed_ns,
+            target: Target::Mark { name: MarkNameId(0), number: 0 },
+            ..Event::new(call, ProcessId(0), start_ns)
+        };
+        let (mut plain, mut marked) = (Rounding::default(), Rounding::default());
+        let mut phase = mark(Call::Phase, 999_999, 777_777);
+        let phase_alone = phase.clone();
+        marked.apply(&mut phase);
+        assert_eq!(phase, phase_alone);
+        for i in 0..5 {
+            let (mut expected, mut found) = (read(i), read(i));
+            plain.apply(&mut expected);
+            marked.apply(&mut mark(Call::Mark, read(i).start_ns - 20_011, 0));
+            marked.apply(&mut found);
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]
