@@ -1,9 +1,9 @@
 #include "pio_file_system.h"
 #include "pio_kernel.h"
+#include "pio_status.h"
 #include "pio_writer.h"
 
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statfs.h>
 
 /* A process opens files of a few devices. Of further ones the kind is not known. */
@@ -15,28 +15,28 @@ void pio_forget_devices(void) {
     memset(devices, 0, sizeof devices);
 }
 
-static void define_device(uint64_t device, int fd) {
+static bool define_device(uint64_t device, int fd) {
     struct statfs found;
     if (KERNEL(SYS_fstatfs, fd, &found) != 0)
-        return;
+        return false;
     struct pio_record *record = pio_reserve(1);
     if (record == NULL)
-        return;
+        return false;
     record->offset = device;
     record->size = (uint32_t)found.f_type; /* its type differs between architectures; the number has 32 bits */
     publish(record, PIO_RECORD_DEVICE, 1, 0);
+    return true;
 }
 
 uint64_t pio_device_of(int fd) {
-    struct stat status;
-    if (KERNEL(SYS_fstat, fd, &status) != 0)
-        return 0;
-    uint64_t device = status.st_dev;
+    uint64_t device = pio_status_of(fd).device;
     for (size_t place = 0; device != 0 && place < MOST_DEVICES; place++) {
         uint64_t seen = LOAD(&devices[place]);
         if (seen == 0 && __atomic_compare_exchange_n(&devices[place], &seen, device, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-            define_device(device, fd);
-            return device;
+            if (define_device(device, fd))
+                return device;
+            STORE(&devices[place], 0);
+            return 0;
         }
         if (seen == device)
             return device;

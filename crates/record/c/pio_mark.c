@@ -15,23 +15,23 @@ static uint64_t names[NAME_PLACES]; /* ids */
 static uint32_t names_known;
 
 void pio_forget_marks(void) {
-    if (names_known > 0)
-        memset(names, 0, sizeof names);
+    memset(names, 0, sizeof names);
     names_known = 0;
 }
 
-static void define_name(uint64_t id, const char *name, size_t length) {
+static bool define_name(uint64_t id, const char *name, size_t length) {
     unsigned units = 1 + (unsigned)((length + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
     struct pio_record *record = pio_reserve(units);
     if (record == NULL)
-        return;
+        return false;
     record->offset = id;
     record->size = length;
     memcpy(record + 1, name, length);
     publish(record, PIO_RECORD_MARK_NAME, units, 0);
+    return true;
 }
 
-/* The id of a name, 0 if there are too many. */
+/* The id of a name, 0 if there are too many or there is no room for it. */
 static uint64_t id_of(const char *name) {
     size_t length = name == NULL ? 0 : strnlen(name, MOST_NAME_BYTES);
     if (length == 0)
@@ -44,8 +44,11 @@ static uint64_t id_of(const char *name) {
             if (LOAD(&names_known) >= MOST_NAMES)
                 break;
             if (__atomic_compare_exchange_n(place, &seen, id, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+                if (!define_name(id, name, length)) {
+                    STORE(place, 0);
+                    return 0;
+                }
                 __atomic_fetch_add(&names_known, 1, __ATOMIC_RELAXED);
-                define_name(id, name, length);
                 return id;
             }
         }

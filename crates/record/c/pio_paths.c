@@ -1,11 +1,11 @@
 #include "pio_paths.h"
 #include "pio_kernel.h"
 #include "pio_process.h"
+#include "pio_status.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static bool starts_with(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
@@ -79,8 +79,7 @@ static size_t read_descriptor_path(int fd, char *path) {
 }
 
 size_t pio_path_of_descriptor(int fd, char *path) {
-    struct stat status;
-    if (path == NULL || KERNEL(SYS_fstat, fd, &status) != 0 || !S_ISREG(status.st_mode))
+    if (path == NULL || !pio_status_of(fd).is_regular_file)
         return 0;
     size_t length = read_descriptor_path(fd, path);
     return length == 0 || pio_is_foreign_path(path) || !pio_is_kept(path) ? 0 : length;
