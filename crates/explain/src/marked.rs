@@ -1,11 +1,12 @@
 //! What the program marked: how long it was in each epoch, step and wait for input, and what the job read and wrote
 //! meanwhile.
 //!
-//! A phase lasts as the program says; a mark lasts until the next of its name in its process, or until the process ends. A
-//! call counts for the phase of each name that its own process is in. A process that marks nothing works for one that does,
-//! as the workers of a data loader do: its calls count for the phases that the first such process is in.
+//! A phase lasts as the program says, and one that it never ended until the next of its name and thread; a mark lasts until
+//! the next of its name in its process. All end with their process. A call counts for the phase of each name that its own
+//! process is in. A process works for one that marks more, as the workers of a data loader do: for names that it did not mark
+//! itself, its calls count for the phases that the first marking process is in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pio_trace::{Call, Event, Flags, HandleId, Layer, MarkNameId, Op, ProcessId, Tables, Target};
 
@@ -21,8 +22,6 @@ const MOST_NAMES: usize = 256;
 pub struct Marked {
     /// By name, in order of first use.
     pub names: Vec<MarkedName>,
-    /// The processes that marked.
-    pub processes: Vec<ProcessId>,
 }
 
 /// All phases, or marks, of a name.
@@ -31,7 +30,7 @@ pub struct MarkedName {
     /// The name.
     pub name: String,
     /// Processes that had any.
-    pub processes: u64,
+    pub processes: Vec<ProcessId>,
     /// All of them together.
     pub sum: MarkedTime,
     /// Those of each number, in order; of so many numbers at most.
@@ -53,7 +52,7 @@ pub struct MarkedTime {
     pub within_ns: BTreeMap<usize, u64>,
     /// Reads of files that memory had, as far as the kernel says it, at the file system.
     pub from_memory: Tally,
-    /// Reads of files of which memory had less than half when they were opened.
+    /// Reads of files of which memory had less than half when they were opened, and reads past the page cache.
     pub from_storage: Tally,
     /// Writes at the file system.
     pub written: Tally,
@@ -96,9 +95,22 @@ impl Marked {
 struct Current {
     name: usize,
     number: u64,
+    thread: u32,
     start_ns: u64,
-    /// None for a mark: it ends with the next.
-    end_ns: Option<u64>,
+    /// At the latest: with the process.
+    end_ns: u64,
+    /// How what comes next may end it earlier.
+    until: Until,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// A phase: nothing does.
+    Told,
+    /// A phase that was never ended: the next of its name and thread.
+    NextOfThread,
+    /// A mark: the next of its name.
+    Next,
 }
 
 #[derive(Default)]
@@ -116,11 +128,11 @@ pub(crate) struct Marks<'a> {
     names: Vec<Name>,
     /// By process: the phases that it is in.
     current: Vec<Vec<Current>>,
-    /// By process: whether it marks.
-    marks: Vec<bool>,
-    /// The first process that does, in the order of the table.
-    first: Option<usize>,
-    /// By handle: whether its file was cold when it was opened.
+    /// Processes that may be in any phase, in the order of the table.
+    going: BTreeSet<usize>,
+    /// The phases that a call counts for, and whether its own thread is in them.
+    chosen: Vec<(Current, bool)>,
+    /// By handle: whether its file was cold when it was opened, or goes past the page cache.
     cold: Vec<bool>,
     last_ns: u64,
 }
@@ -133,8 +145,8 @@ impl<'a> Marks<'a> {
             tables,
             names: Vec::new(),
             current: vec![Vec::new(); many(tables.processes.len())],
-            marks: vec![false; many(tables.processes.len())],
-            first: None,
+            going: BTreeSet::new(),
+            chosen: Vec::new(),
             cold: vec![false; many(tables.handles.len())],
             last_ns: 0,
         }
@@ -158,23 +170,27 @@ impl<'a> Marks<'a> {
         let process = event.process.index();
         let (Some(name), Some(_)) = (self.index_of(name), self.current.get(process)) else { return };
         self.end_before(process, event.start_ns);
-        self.marks[process] = true;
-        self.first = Some(self.first.map_or(process, |first| first.min(process)));
+        self.going.insert(process);
         self.names[name].processes[process] = true;
-        let is_phase = event.call == Call::Phase;
-        let end_ns = match is_phase {
-            true if event.flags.contains(Flags::UNFINISHED) => Some(self.process_end(process)),
-            true => Some(event.end_ns()),
-            false => None,
+        let until = match event.call {
+            Call::Phase if event.flags.contains(Flags::UNFINISHED) => Until::NextOfThread,
+            Call::Phase => Until::Told,
+            _ => Until::Next,
         };
-        if !is_phase {
-            self.end_mark(process, name, event.start_ns);
+        let is_next = |before: &Current| {
+            before.name == name
+                && match before.until {
+                    Until::Told => false,
+                    Until::NextOfThread => event.call == Call::Phase && before.thread == event.thread,
+                    Until::Next => until == Until::Next,
+                }
+        };
+        while let Some(at) = self.current[process].iter().position(is_next) {
+            self.end(process, at, event.start_ns);
         }
-        let phase = Current { name, number, start_ns: event.start_ns, end_ns };
-        if let Some(end_ns) = end_ns {
-            self.count(process, &phase, end_ns);
-        }
-        self.current[process].push(phase);
+        let end_ns = if until == Until::Told { event.end_ns() } else { self.process_end(process) };
+        let (thread, start_ns) = (event.thread, event.start_ns);
+        self.current[process].push(Current { name, number, thread, start_ns, end_ns, until });
     }
 
     /// When a process ended, as far as that is known.
@@ -182,48 +198,65 @@ impl<'a> Marks<'a> {
         self.tables.processes.get(process).and_then(|one| one.end_ns).unwrap_or(u64::MAX)
     }
 
-    /// Forgets the phases that are over.
+    /// Counts the phases that are over.
     fn end_before(&mut self, process: usize, now_ns: u64) {
-        self.current[process].retain(|phase| phase.end_ns.is_none_or(|end_ns| end_ns > now_ns));
-    }
-
-    /// The mark of this name ends where the next begins.
-    fn end_mark(&mut self, process: usize, name: usize, now_ns: u64) {
-        let is_it = |phase: &Current| phase.name == name && phase.end_ns.is_none();
-        if let Some(at) = self.current[process].iter().position(is_it) {
-            let phase = self.current[process].remove(at);
-            self.count(process, &phase, now_ns);
+        let is_over = |phase: &Current| phase.until == Until::Told && phase.end_ns <= now_ns;
+        while let Some(at) = self.current[process].iter().position(is_over) {
+            let end_ns = self.current[process][at].end_ns;
+            self.end(process, at, end_ns);
         }
     }
 
-    /// Counts a phase; and its time within those around it.
-    fn count(&mut self, process: usize, phase: &Current, end_ns: u64) {
-        let end_ns = if end_ns == u64::MAX { self.last_ns.max(phase.start_ns) } else { end_ns };
-        let elapsed_ns = end_ns.saturating_sub(phase.start_ns);
-        self.at(phase.name, phase.number, |time| time.add_phase(elapsed_ns));
-        let around: Vec<Current> =
-            self.current[process].iter().filter(|one| one.name != phase.name).copied().collect();
-        for outer in around {
-            if outer.start_ns <= phase.start_ns {
-                self.at(outer.name, outer.number, |time| time.add_within(phase.name, elapsed_ns));
+    /// Counts a phase; and, for itself and each phase that still goes on, the time of one within the other.
+    fn end(&mut self, process: usize, at: usize, end_ns: u64) {
+        let phase = self.current[process].remove(at);
+        let end_ns = if end_ns == u64::MAX { self.last_ns } else { end_ns };
+        self.at(phase.name, phase.number, |time| time.add_phase(end_ns.saturating_sub(phase.start_ns)));
+        let others = std::mem::take(&mut self.current[process]);
+        for (place, other) in others.iter().enumerate().filter(|(_, other)| other.name != phase.name) {
+            let (outer, inner) = if place < at { (other, &phase) } else { (&phase, other) };
+            let within_ns = end_ns.min(other.end_ns).saturating_sub(inner.start_ns);
+            if within_ns > 0 {
+                self.at(outer.name, outer.number, |time| time.add_within(inner.name, within_ns));
             }
         }
+        self.current[process] = others;
+    }
+
+    /// The first process that is in any phase.
+    fn leader(&mut self, now_ns: u64) -> Option<usize> {
+        while let Some(&process) = self.going.first() {
+            self.end_before(process, now_ns);
+            if self.current[process].iter().any(|phase| phase.end_ns > now_ns) {
+                return Some(process);
+            }
+            self.going.remove(&process);
+        }
+        None
     }
 
     fn add_call(&mut self, event: &Seen<'_>) {
         let is_cold = self.coldness(event);
-        let process = match self.marks.get(event.process.index()) {
-            Some(true) => event.process.index(),
-            _ => match self.first {
-                Some(first) => first,
-                None => return,
-            },
-        };
-        self.end_before(process, event.start_ns);
-        let around: Vec<Current> = self.current[process].clone();
-        for phase in around {
+        let (own, now_ns) = (event.process.index(), event.start_ns);
+        if own >= self.current.len() {
+            return;
+        }
+        self.end_before(own, now_ns);
+        let leader = self.leader(now_ns).filter(|leader| *leader != own);
+        let mut chosen = std::mem::take(&mut self.chosen);
+        chosen.clear();
+        for phase in &self.current[own] {
+            choose(&mut chosen, phase, phase.thread == event.thread);
+        }
+        for phase in leader.iter().flat_map(|leader| &self.current[*leader]) {
+            if phase.end_ns > now_ns && !self.names[phase.name].processes[own] {
+                choose(&mut chosen, phase, false);
+            }
+        }
+        for (phase, _) in &chosen {
             self.at(phase.name, phase.number, |time| time.add_call(event, is_cold));
         }
+        self.chosen = chosen;
     }
 
     /// Whether a read is of a file that was cold; learns it from opens.
@@ -232,7 +265,7 @@ impl<'a> Marks<'a> {
             return false;
         };
         if event.op() == Op::Open {
-            *cold = event.flags.contains(Flags::COLD);
+            *cold = event.flags.contains(Flags::COLD) || event.flags.contains(Flags::DIRECT);
         }
         *cold
     }
@@ -260,25 +293,31 @@ impl<'a> Marks<'a> {
 
     pub(crate) fn finish(mut self) -> Marked {
         for process in 0..self.current.len() {
-            for phase in std::mem::take(&mut self.current[process]) {
-                if phase.end_ns.is_none() {
-                    let end_ns = self.process_end(process);
-                    self.count(process, &phase, end_ns);
-                }
+            while let Some(phase) = self.current[process].last() {
+                self.end(process, self.current[process].len() - 1, phase.end_ns);
             }
         }
         let tables = self.tables;
         let names = self.names.into_iter().map(|name| MarkedName {
             name: tables.mark_names.get(name.id as usize).cloned().unwrap_or_default(),
-            processes: name.processes.iter().filter(|has| **has).count() as u64,
+            processes: (0..)
+                .zip(name.processes)
+                .filter(|(_, has)| *has)
+                .map(|(index, _)| ProcessId(index))
+                .collect(),
             sum: name.sum,
             numbers: name.numbers.into_iter().collect(),
             has_more: name.has_more,
         });
-        let marks = self.marks.iter().enumerate().filter(|(_, marks)| **marks);
-        Marked {
-            names: names.collect(),
-            processes: marks.map(|(index, _)| ProcessId(index as u32)).collect(),
-        }
+        Marked { names: names.collect() }
+    }
+}
+
+/// Of each name one: the latest of the call's own thread, else of all.
+fn choose(chosen: &mut Vec<(Current, bool)>, phase: &Current, is_of_thread: bool) {
+    match chosen.iter_mut().find(|(known, _)| known.name == phase.name) {
+        Some((_, true)) if !is_of_thread => {}
+        Some(known) => *known = (*phase, is_of_thread),
+        None => chosen.push((*phase, is_of_thread)),
     }
 }

@@ -1,11 +1,13 @@
 //! A training program as DLIO's benchmark describes one: what is read in which batches, how long a step computes, what is
 //! saved.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
+use pio_trace::ProcessId;
+
 use crate::explanation::{Explanation, FileStatistics, ProcessStatistics};
-use crate::marked::{MarkedName, MarkedTime};
+use crate::marked::MarkedName;
 
 /// What DLIO's benchmark needs to know of a training program, from its calls and its marks.
 ///
@@ -52,8 +54,9 @@ const FORMATS: [(&str, &str); 12] = [
     ("bin", "indexed_binary"),
 ];
 
-/// Phases in which checkpoints are saved.
-const SAVES: [&str; 3] = ["torch.save", "torch.distributed.checkpoint.save", "safetensors.save_file"];
+/// Phases in which checkpoints are saved. The first that a program has is the checkpoint: it may have the later ones within it,
+/// one for each part.
+const SAVES: [&str; 3] = ["torch.distributed.checkpoint.save", "safetensors.save_file", "torch.save"];
 
 /// The header of a file of NumPy, bytes.
 const NPY_HEADER_BYTES: u64 = 128;
@@ -74,29 +77,24 @@ impl Training {
         let header = if format == "npy" { NPY_HEADER_BYTES } else { 0 };
         let marked = &found.marked;
         let wait = marked.find("batch wait").ok_or("no phase `batch wait` (see docs/training.md)")?;
-        let epochs: Vec<&MarkedName> = marked
-            .names
-            .iter()
-            .filter(|name| name.name == "epoch" || name.name.starts_with("epoch, "))
-            .collect();
+        let epochs = epochs(&marked.names);
         let first = epochs.first().ok_or("no phase `epoch` (see docs/training.md)")?;
-        let processes = first.processes.max(1);
+        let processes = first.processes.len().max(1) as u64;
         let iterators: u64 = epochs.iter().map(|name| name.sum.count).sum();
         // The last wait of an iterator brings its end, no batch.
         let batches = marked.names[wait].sum.count.saturating_sub(iterators).max(1);
         let samples: u64 =
             files.iter().map(|file| file.file_system.open.count.max(file.program.open.count)).sum();
         let epoch_ns: u64 = epochs.iter().map(|name| name.sum.time_ns).fold(0, u64::saturating_add);
-        let waited_ns = epochs
+        let save = SAVES.into_iter().find_map(|name| marked.find(name));
+        let not_computing = [Some(wait), marked.find("loader start"), save];
+        let other_ns = epochs
             .iter()
-            .filter_map(|name| name.sum.within_ns.get(&wait))
+            .flat_map(|name| not_computing.iter().flatten().filter_map(|other| name.sum.within_ns.get(other)))
             .fold(0, |sum: u64, ns| sum.saturating_add(*ns));
-        let saved = marked.names.iter().filter(|name| SAVES.contains(&name.name.as_str()));
-        let saved = saved.fold(MarkedTime::default(), |mut sum, name| {
-            sum.count += name.sum.count;
-            sum.written = sum.written.merged(name.sum.written);
-            sum
-        });
+        // All processes that save a checkpoint do it together.
+        let saves = save.map(|save| &marked.names[save]);
+        let checkpoints = saves.map_or(0, |name| ratio(name.sum.count, name.processes.len() as u64).max(1));
         Ok(Training {
             name: found.processes.first().map_or("", |process| &process.program_name).to_owned(),
             format,
@@ -104,12 +102,21 @@ impl Training {
             sample_bytes: (mean as u64).saturating_sub(header).max(1),
             sample_bytes_deviation: variance.sqrt() as u64,
             batch: ratio(samples, batches).max(1),
-            readers: readers(found, epoch_ns / processes) / processes,
+            readers: readers(found, &epochs, epoch_ns / processes) / processes,
             epochs: ratio(first.sum.count, processes).max(1),
-            computation_s: epoch_ns.saturating_sub(waited_ns) as f64 / 1e9 / batches as f64,
-            checkpoints: saved.count,
-            checkpoint_bytes: saved.written.bytes / saved.count.max(1),
+            computation_s: epoch_ns.saturating_sub(other_ns) as f64 / 1e9 / batches as f64,
+            checkpoints,
+            checkpoint_bytes: saves.map_or(0, |name| name.sum.written.bytes / checkpoints.max(1)),
         })
+    }
+}
+
+/// The epochs of loaders; where there are none, those that the program marks itself.
+fn epochs(names: &[MarkedName]) -> Vec<&MarkedName> {
+    let of_loaders: Vec<&MarkedName> = names.iter().filter(|name| name.name.starts_with("epoch, ")).collect();
+    match of_loaders.is_empty() {
+        true => names.iter().filter(|name| name.name == "epoch").collect(),
+        false => of_loaders,
     }
 }
 
@@ -138,10 +145,11 @@ fn read_bytes(file: &FileStatistics) -> u64 {
     file.file_system.read.bytes.max(file.program.read.bytes)
 }
 
-/// Processes that read at a time, beside those that compute, which mark.
-fn readers(found: &Explanation, epoch_ns: u64) -> u64 {
+/// Processes that read at a time, beside those that compute, which have epochs.
+fn readers(found: &Explanation, epochs: &[&MarkedName], epoch_ns: u64) -> u64 {
+    let computing: HashSet<ProcessId> = epochs.iter().flat_map(|name| &name.processes).copied().collect();
     let works = |process: &&ProcessStatistics| {
-        process.program.read.bytes > 0 && !found.marked.processes.contains(&process.process)
+        process.program.read.bytes > 0 && !computing.contains(&process.process)
     };
     let lives = found.processes.iter().filter(works).map(|process| process.lifetime_ns);
     ratio(lives.fold(0, u64::saturating_add), epoch_ns)
@@ -161,13 +169,15 @@ impl fmt::Display for Training {
         if saves {
             writeln!(f, "  model_size_bytes: {}", self.checkpoint_bytes)?;
         }
-        writeln!(f, "\nframework: pytorch")?;
+        // Its loader for PyTorch does not read this format.
+        let framework = if self.format == "tfrecord" { "tensorflow" } else { "pytorch" };
+        writeln!(f, "\nframework: {framework}")?;
         writeln!(f, "\nworkflow:\n  generate_data: False\n  train: True\n  checkpoint: {}", yes(saves))?;
         writeln!(f, "\ndataset:\n  data_folder: data/{name}\n  format: {}", self.format)?;
         writeln!(f, "  num_files_train: {}\n  num_samples_per_file: 1", self.files)?;
         writeln!(f, "  record_length_bytes: {}", self.sample_bytes)?;
         writeln!(f, "  record_length_bytes_stdev: {}", self.sample_bytes_deviation)?;
-        writeln!(f, "\nreader:\n  data_loader: pytorch\n  batch_size: {}", self.batch)?;
+        writeln!(f, "\nreader:\n  data_loader: {framework}\n  batch_size: {}", self.batch)?;
         writeln!(f, "  read_threads: {}\n  file_shuffle: seed\n  sample_shuffle: seed", self.readers)?;
         writeln!(f, "\ntrain:\n  epochs: {}\n  computation_time: {:.6}", self.epochs, self.computation_s)?;
         if saves {

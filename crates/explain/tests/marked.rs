@@ -32,7 +32,7 @@ fn training() -> (Tables, Vec<Event>) {
     let file_system = |kind: &str, mount: &str| FileSystem { kind: kind.into(), mount: mount.into() };
     let mut tables = Tables {
         processes: vec![process(0, 200 * MS), process(10 * MS, 150 * MS), process(10 * MS, 150 * MS)],
-        mark_names: ["epoch", "batch wait", "torch.save", "stage"].map(String::from).into(),
+        mark_names: ["epoch, loader 1", "batch wait", "torch.save", "stage"].map(String::from).into(),
         file_systems: vec![file_system("lustre", "/data"), file_system("ext4", "/")],
         placements: (0..=samples).map(on).collect(),
         files,
@@ -87,6 +87,152 @@ fn training() -> (Tables, Vec<Event>) {
     (tables, events)
 }
 
+/// Processes, each with when it ends in milliseconds, and the names of marks.
+fn job(ends_ms: &[u64], names: &[&str]) -> Tables {
+    let process = |end_ms: &u64| Process {
+        rank: None,
+        pid: 7,
+        host: "node".into(),
+        command: "python train.py".into(),
+        start_ns: 0,
+        end_ns: Some(end_ms * MS),
+    };
+    Tables {
+        processes: ends_ms.iter().map(process).collect(),
+        mark_names: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..Tables::default()
+    }
+}
+
+/// An event of a process and thread that goes on from one millisecond to another.
+fn event(call: Call, (process, thread): (u32, u32), from_ms: u64, to_ms: u64) -> Event {
+    let elapsed_ns = (to_ms - from_ms) * MS;
+    Event { thread, elapsed_ns, ..Event::new(call, ProcessId(process), from_ms * MS) }
+}
+
+fn phase(name: u32, number: u64, of: (u32, u32), from_ms: u64, to_ms: u64) -> Event {
+    let target = Target::Mark { name: MarkNameId(name), number };
+    Event { target, ..event(Call::Phase, of, from_ms, to_ms) }
+}
+
+fn mark(name: u32, number: u64, of: (u32, u32), at_ms: u64) -> Event {
+    Event { call: Call::Mark, ..phase(name, number, of, at_ms, at_ms) }
+}
+
+fn unfinished(phase: Event) -> Event {
+    Event { flags: Flags::UNFINISHED, elapsed_ns: 0, ..phase }
+}
+
+/// Reads this many bytes.
+fn read(bytes: u64, of: (u32, u32), at_ms: u64) -> Event {
+    Event {
+        target: Target::Extent { offset: 0 },
+        size: bytes,
+        result: bytes as i64,
+        ..event(Call::Read, of, at_ms, at_ms)
+    }
+}
+
+/// Of each number of a name: how long, and the bytes read meanwhile.
+fn rows(found: &Explanation, name: &str) -> Vec<(u64, u64, u64)> {
+    let name = &found.marked.names[found.marked.find(name).expect("the name")];
+    let row = |(number, time): &(u64, pio_explain::MarkedTime)| {
+        (*number, time.time_ns / MS, time.from_memory.bytes + time.from_storage.bytes)
+    };
+    name.numbers.iter().map(row).collect()
+}
+
+#[test]
+fn workers_that_mark_count_for_what_they_did_not_mark() {
+    // A program that prepared data, one that trains with a worker, which loads its samples with a marked function.
+    let tables = job(&[50, 500, 400], &["prepare", "epoch", "torch.load"]);
+    let (before, main, worker) = ((0, 1), (1, 1), (2, 1));
+    let events = vec![
+        mark(0, 0, before, 0),
+        read(1, before, 10),
+        phase(1, 0, main, 100, 200),
+        phase(2, 0, worker, 110, 120),
+        read(20, worker, 115),
+        phase(1, 1, main, 200, 300),
+        phase(2, 1, worker, 210, 220),
+        read(300, worker, 215),
+        read(4000, worker, 290),
+        read(50000, worker, 350),
+    ];
+    let found = Explanation::of(&tables, events);
+    assert_eq!(rows(&found, "prepare"), [(0, 50, 1)]);
+    assert_eq!(rows(&found, "epoch"), [(0, 100, 20), (1, 100, 4300)]);
+    assert_eq!(rows(&found, "torch.load"), [(0, 10, 20), (1, 10, 300)]);
+    let by = |name: &str| found.marked.names[found.marked.find(name).expect("the name")].processes.clone();
+    assert_eq!((by("epoch"), by("torch.load")), (vec![ProcessId(1)], vec![ProcessId(2)]));
+}
+
+#[test]
+fn a_call_counts_once_for_a_name() {
+    let tables = job(&[500], &["load shard"]);
+    let mut events: Vec<Event> = (0..4).map(|i| phase(0, i, (0, i as u32), 10 + i, 100)).collect();
+    events.extend((0..5).map(|i| read(10_u64.pow(i), (0, i), 50)));
+    let found = Explanation::of(&tables, events);
+    // The fifth thread has no phase of its own: it counts for the latest.
+    assert_eq!(rows(&found, "load shard"), [(0, 90, 1), (1, 89, 10), (2, 88, 100), (3, 87, 11000)]);
+    assert_eq!(found.marked.names[0].sum.from_memory.bytes, 11111);
+}
+
+#[test]
+fn time_within_others_is_cut_where_either_ends() {
+    let tables = job(&[500], &["stage", "step", "wait"]);
+    let of = (0, 1);
+    let events = vec![
+        mark(0, 0, of, 0),
+        phase(2, 0, of, 90, 130), // over the end of the stage
+        mark(0, 1, of, 100),
+        phase(1, 0, of, 200, 250),
+        phase(2, 1, of, 240, 270), // and of the step
+        mark(1, 1, of, 400),       // within the last stage, both until the process ends
+    ];
+    let found = Explanation::of(&tables, events);
+    let within = |outer: &str, number: usize, inner: &str| {
+        let [outer, inner] = [outer, inner].map(|name| found.marked.find(name).expect("the name"));
+        found.marked.names[outer].numbers[number].1.within_ns.get(&inner).map(|ns| ns / MS)
+    };
+    assert_eq!(within("stage", 0, "wait"), Some(10));
+    assert_eq!(within("stage", 1, "wait"), Some(30));
+    assert_eq!(within("step", 0, "wait"), Some(10));
+    assert_eq!(within("stage", 1, "step"), Some(50 + 100));
+    assert_eq!(rows(&found, "step"), [(0, 50, 0), (1, 100, 0)]);
+}
+
+#[test]
+fn phases_that_are_never_ended_end_at_the_next() {
+    let tables = job(&[500], &["epoch"]);
+    let events = vec![
+        unfinished(phase(0, 0, (0, 1), 0, 0)),
+        read(1, (0, 1), 50),
+        unfinished(phase(0, 1, (0, 1), 100, 100)),
+        unfinished(phase(0, 2, (0, 2), 110, 110)), // another thread's
+        read(20, (0, 1), 150),
+        read(300, (0, 2), 150),
+        unfinished(phase(0, 3, (0, 1), 200, 200)),
+    ];
+    let found = Explanation::of(&tables, events);
+    assert_eq!(rows(&found, "epoch"), [(0, 100, 1), (1, 100, 20), (2, 390, 300), (3, 300, 0)]);
+}
+
+#[test]
+fn reads_past_the_page_cache_are_from_storage() {
+    let mut tables = job(&[500], &["epoch"]);
+    tables.files = vec![File { path: "/data/a".into() }];
+    tables.handles = vec![Handle { file: FileId(0), process: ProcessId(0), ranks: 1, collective: 0 }];
+    let handle = Some(HandleId(0));
+    let events = vec![
+        phase(0, 0, (0, 1), 0, 100),
+        Event { handle, flags: Flags::DIRECT, ..event(Call::Open, (0, 1), 10, 10) },
+        Event { handle, ..read(4096, (0, 1), 20) },
+    ];
+    let sum = Explanation::of(&tables, events).marked.names[0].sum.clone();
+    assert_eq!((sum.from_storage.bytes, sum.from_memory.bytes), (4096, 0));
+}
+
 fn explained() -> Explanation {
     let (tables, events) = training();
     Explanation::of(&tables, events)
@@ -95,8 +241,8 @@ fn explained() -> Explanation {
 #[test]
 fn epochs_have_their_waits_and_what_their_workers_read() {
     let found = explained();
-    let [epoch, wait, save, stage] =
-        ["epoch", "batch wait", "torch.save", "stage"].map(|name| found.marked.find(name).expect("the name"));
+    let [epoch, wait, save, stage] = ["epoch, loader 1", "batch wait", "torch.save", "stage"]
+        .map(|name| found.marked.find(name).expect("the name"));
     let names = &found.marked.names;
     let sum = &names[epoch].sum;
     assert_eq!((sum.count, sum.time_ns, sum.longest_ns), (2, 130 * MS, 65 * MS));
@@ -163,6 +309,30 @@ fn a_training_program_becomes_a_workload_of_dlio() {
     ] {
         assert!(text.lines().any(|found| found == line), "{text}");
     }
+}
+
+#[test]
+fn starting_workers_and_saving_is_no_computing_and_a_checkpoint_counts_once() {
+    let (mut tables, mut events) = training();
+    tables
+        .mark_names
+        .extend(["loader start", "torch.distributed.checkpoint.save", "epoch"].map(String::from));
+    tables.files.iter_mut().for_each(|file| file.path = file.path.replace(".npy", ".tfrecord"));
+    // The last of each is after the epochs; the checkpoint saves its parts by torch.save, which is there once more.
+    for begins in [10, 80, 158] {
+        events.push(phase(4, 0, (0, 0), begins, begins + 2));
+        events.push(phase(5, 0, (0, 0), begins + 2, begins + 6));
+        events.push(phase(2, 0, (0, 0), begins + 3, begins + 4));
+    }
+    events.push(mark(6, 7, (0, 0), 9)); // the program's own
+    events.sort_by_key(|event| event.start_ns);
+    let training = Training::of(&Explanation::of(&tables, events)).expect("a training program");
+    // Of 40 ms in each of two epochs, 6 ms are none; there are four batches in each.
+    assert!((training.computation_s - 34e-3 / 4.0).abs() < 1e-9, "{training:?}");
+    assert_eq!((training.checkpoints, training.checkpoint_bytes), (3, 5000 / 3));
+    assert_eq!((training.epochs, training.readers), (EPOCHS, 2));
+    let text = training.to_string();
+    assert!(text.contains("framework: tensorflow\n") && text.contains("data_loader: tensorflow\n"), "{text}");
 }
 
 #[test]

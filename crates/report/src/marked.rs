@@ -11,8 +11,9 @@ use crate::units;
 const WITHIN: [&str; 3] = ["most of it in", "then in", "and in"];
 
 /// Where read data came from, as far as the trace tells.
-const SOURCES: &str = "Data come from storage if memory had less than half of the file when it was opened, else from memory; \
-                       calls of processes without marks count for the first process that has some.";
+const SOURCES: &str = "Data come from storage if memory had less than half of the file when it was opened, or was read \
+                       past it, else from memory (before Linux 6.5: all); calls of processes that do not mark a name \
+                       themselves count for the first process that does.";
 
 /// All names.
 pub(crate) fn names(found: &Explanation) -> Table {
@@ -22,7 +23,7 @@ pub(crate) fn names(found: &Explanation) -> Table {
         let mut row = vec![
             escape::shorten(&one.name, 24),
             units::count(sum.count),
-            units::count(one.processes),
+            units::count(one.processes.len() as u64),
             units::time_s(of_each(sum.time_ns, sum, one)),
             units::time_s(mean_ns / 1e9),
             units::time_ns(sum.longest_ns),
@@ -107,5 +108,5 @@ fn moved(time: &MarkedTime) -> [String; 5] {
 
 /// The mean of the processes that have it, seconds: some may end before the last number.
 fn of_each(ns: u64, time: &MarkedTime, one: &MarkedName) -> f64 {
-    ns as f64 / 1e9 / time.count.clamp(1, one.processes.max(1)) as f64
+    ns as f64 / 1e9 / time.count.clamp(1, one.processes.len().max(1) as u64) as f64
 }

@@ -88,7 +88,7 @@ pub(super) fn marks(marked: &Marked) -> Vec<Mark<'_>> {
 fn mark<'e>(marked: &'e Marked, one: &'e MarkedName) -> Mark<'e> {
     Mark {
         name: &one.name,
-        process_count: one.processes,
+        process_count: one.processes.len() as u64,
         sum: time(marked, &one.sum),
         numbers: one
             .numbers
