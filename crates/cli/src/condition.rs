@@ -43,6 +43,11 @@ pub(crate) enum Metric {
     Operation(Op, Amount),
 }
 
+/// Those that are I/O.
+fn operations() -> impl Iterator<Item = Op> {
+    Op::ALL.into_iter().filter(|op| !matches!(op, Op::Communicate | Op::Mark))
+}
+
 /// What of an operation is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Amount {
@@ -71,7 +76,7 @@ impl Metric {
             return Some(*metric);
         }
         let (op, amount) = name.split_once('.')?;
-        let op = Op::ALL.into_iter().find(|known| known.name() == op && *known != Op::Communicate)?;
+        let op = operations().find(|known| known.name() == op)?;
         let (_, amount) = Metric::AMOUNTS.iter().find(|(known, _)| *known == amount)?;
         Some(Metric::Operation(op, *amount))
     }
@@ -153,12 +158,7 @@ impl Numbers {
             run_time_s: found.duration_s(),
             read_bytes: found.workload.read.bytes,
             write_bytes: found.workload.write.bytes,
-            operations: Op::ALL
-                .into_iter()
-                .filter(|op| *op != Op::Communicate)
-                .map(number)
-                .filter(|one| one.calls > 0)
-                .collect(),
+            operations: operations().map(number).filter(|one| one.calls > 0).collect(),
         }
     }
 }
@@ -366,6 +366,7 @@ mod tests {
             ("oi_time > 3 s", "unknown metric 'oi_time'"),
             ("write.latency > 3 s", "unknown metric 'write.latency'"),
             ("communicate.time > 3 s", "unknown metric"),
+            ("mark.calls > 3", "unknown metric"),
         ] {
             let error = text.parse::<Condition>().unwrap_err();
             assert!(error.starts_with(says), "{text}: {error}");
