@@ -3,8 +3,10 @@
 mod common;
 
 use std::process::Command;
+use std::sync::Mutex;
 
 use common::{command, compile, folder, record_in};
+use pio_record::Look;
 use pio_trace::{Call, Flags, Layer, Target};
 
 #[test]
@@ -61,6 +63,23 @@ fn marks_and_phases_are_in_the_trace() {
     assert!(tables.mark_names.len() <= 1024 + 1, "{}", tables.mark_names.len());
     let summary = &job.outcome.summary;
     assert_eq!((summary.lost_calls, summary.damaged, summary.unfinished), (0, 0, 0));
+}
+
+static LAST_LOOK: Mutex<Option<Look>> = Mutex::new(None);
+
+#[test]
+fn calls_within_a_phase_are_counted_while_it_goes_on() {
+    let folder = folder();
+    let program = compile("cc", "marks", folder.path(), &[]);
+    let home = folder.path().display().to_string();
+    let command = command(&["env", "-C", &home, &program.display().to_string(), "for ever"]);
+    let job = record_in(folder, command, |options| {
+        options.live = Some(|look| *LAST_LOOK.lock().expect("no panic") = Some(*look));
+    });
+    assert_eq!(job.on("/data").len(), 3);
+    let total = LAST_LOOK.lock().expect("no panic").expect("a look").total;
+    // The write, and the file's open and close.
+    assert_eq!((total.calls, total.writes, total.others), (3, 1, 2));
 }
 
 #[test]
