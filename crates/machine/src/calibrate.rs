@@ -750,11 +750,12 @@ impl Spreads {
     }
 }
 
-/// The mean of the half of the runs that lies in the middle: what disturbed a run has no part in it, and if some processors are
-/// faster than others, all have.
+/// The mean of the runs that lie in the middle, half of them at most: what disturbed every fourth run has no part in it, and if
+/// some processors are faster than others, all have.
 fn middle(mut runs: Vec<f64>) -> f64 {
     runs.sort_by(f64::total_cmp);
-    let inner = &runs[runs.len() / 4..runs.len() - runs.len() / 4];
+    let left_out = runs.len().div_ceil(4).min(runs.len().saturating_sub(1) / 2);
+    let inner = &runs[left_out..runs.len() - left_out];
     inner.iter().sum::<f64>() / inner.len() as f64
 }
 
@@ -831,6 +832,13 @@ mod tests {
         // Noise makes a larger call cheaper: none takes less than a smaller one.
         let found = CallCost::through(&[(8, 3e-6), (64 << 10, 2e-6), (1 << 20, 1e-6)]);
         assert!(found.call == time(3e-6) && found.moving(1 << 19).seconds() < 1e-7, "{found:?}");
+    }
+
+    #[test]
+    fn what_disturbs_some_runs_has_no_part_in_the_middle() {
+        assert_eq!(middle(vec![3.0, 1.0, 9.0, 2.0, 2.0, 50.0]), 2.5);
+        assert_eq!(middle(vec![1.0, 8.0, 2.0]), 2.0);
+        assert_eq!(middle(vec![1.0, 2.0]), 1.5);
     }
 
     #[test]
