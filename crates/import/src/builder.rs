@@ -118,6 +118,13 @@ impl Builder {
         self.tables.notes.push((name.into(), value));
     }
 
+    /// A note of each name for what there is any of: how many, and what.
+    pub(super) fn note_counts<'a>(&mut self, told: impl IntoIterator<Item = (&'a str, u64, &'a str)>) {
+        for (name, count, what) in told.into_iter().filter(|(_, count, _)| *count > 0) {
+            self.note(name, format!("{count} {what}"));
+        }
+    }
+
     /// Lets the trace begin with its first call, whatever the log counts from. Not for logs that give processes a start.
     pub(super) fn begin_with_first_call(&mut self) {
         self.begin_at(if self.is_empty() { 0 } else { self.first_start_ns });

@@ -8,10 +8,10 @@ const LONGEST: u32 = 63;
 
 /// What is kept in mind of an open file's collective operations under its views in force.
 ///
-/// How long ranks waited for each other when they last described their accesses is what they expect of the next time. A choice for a strategy without messages is taken again without a word, 3 times, and when it is confirmed 12 times, 48 times,
-/// and so on: programs go on as they began, but what all ranks have together a rank sees only if they tell each other. All
-/// ranks must hold the same: so only operations that end on each rank before its next one begins may be told, and a new view
-/// begins anew.
+/// How long ranks waited for each other when they last described their accesses is what they expect of the next time. A choice for
+/// a strategy without messages is taken again without a word, 3 times, and when it is confirmed 12 times, 48 times, and so on:
+/// programs go on as they began, but what all ranks have together a rank sees only if they tell each other. All ranks must hold
+/// the same: so only operations that end on each rank before its next one begins may be told, and a new view begins anew.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Remembered {
     /// Of reads and writes.

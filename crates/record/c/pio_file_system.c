@@ -1,6 +1,6 @@
 #include "pio_file_system.h"
+#include "pio_ids.h"
 #include "pio_kernel.h"
-#include "pio_status.h"
 #include "pio_writer.h"
 
 #include <string.h>
@@ -28,18 +28,14 @@ static bool define_device(uint64_t device, int fd) {
     return true;
 }
 
-uint64_t pio_device_of(int fd) {
-    uint64_t device = pio_status_of(fd).device;
-    for (size_t place = 0; device != 0 && place < MOST_DEVICES; place++) {
-        uint64_t seen = LOAD(&devices[place]);
-        if (seen == 0 && __atomic_compare_exchange_n(&devices[place], &seen, device, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-            if (define_device(device, fd))
-                return device;
-            STORE(&devices[place], 0);
-            return 0;
-        }
-        if (seen == device)
-            return device;
+uint64_t pio_tell_device(uint64_t device, int fd) {
+    bool is_new;
+    uint64_t *place = device == 0 ? NULL : pio_place_of(device, devices, MOST_DEVICES, 0, true, &is_new);
+    if (place == NULL)
+        return 0;
+    if (is_new && !define_device(device, fd)) {
+        STORE(place, 0);
+        return 0;
     }
-    return 0;
+    return device;
 }

@@ -10,7 +10,8 @@
 __attribute__((noinline)) bool pio_adopt(int fd) {
     int saved = errno;
     char *path = pio_take_path_buffer();
-    size_t length = pio_path_of_descriptor(fd, path);
+    uint64_t device;
+    size_t length = pio_path_of_descriptor(fd, path, &device);
     if (length > 0) {
         meet_thread();
         struct pioscope_span now = {now_ns(), 0, 0};
@@ -22,7 +23,7 @@ __attribute__((noinline)) bool pio_adopt(int fd) {
                                      .fd = fd,
                                      .offset = position < 0 ? 0 : (uint64_t)position,
                                      .size = length,
-                                     .result = (int64_t)pio_device_of(fd)},
+                                     .result = (int64_t)pio_tell_device(device, fd)},
                     path, length);
     }
     pio_give_path_buffer(path);

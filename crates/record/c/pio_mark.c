@@ -1,5 +1,6 @@
 /* Marks and phases: what the program says of itself. */
 #include "pio_mark.h"
+#include "pio_ids.h"
 #include "pio_marks.h"
 #include "pio_writer.h"
 
@@ -19,43 +20,24 @@ void pio_forget_marks(void) {
     names_known = 0;
 }
 
-static bool define_name(uint64_t id, const char *name, size_t length) {
-    unsigned units = 1 + (unsigned)((length + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
-    struct pio_record *record = pio_reserve(units);
-    if (record == NULL)
-        return false;
-    record->offset = id;
-    record->size = length;
-    memcpy(record + 1, name, length);
-    publish(record, PIO_RECORD_MARK_NAME, units, 0);
-    return true;
-}
-
 /* The id of a name, 0 if there are too many or there is no room for it. */
 static uint64_t id_of(const char *name) {
     size_t length = name == NULL ? 0 : strnlen(name, MOST_NAME_BYTES);
     if (length == 0)
         return 0;
     uint64_t id = pio_content_id((const unsigned char *)name, length, PIO_RECORD_MARK_NAME);
-    for (size_t probe = 0; probe < NAME_PLACES; probe++) {
-        uint64_t *place = &names[(id + probe) % NAME_PLACES];
-        uint64_t seen = LOAD(place);
-        if (seen == 0) {
-            if (LOAD(&names_known) >= MOST_NAMES)
-                break;
-            if (__atomic_compare_exchange_n(place, &seen, id, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-                if (!define_name(id, name, length)) {
-                    STORE(place, 0);
-                    return 0;
-                }
-                __atomic_fetch_add(&names_known, 1, __ATOMIC_RELAXED);
-                return id;
-            }
+    bool is_new;
+    uint64_t *place = pio_place_of(id, names, NAME_PLACES, id, LOAD(&names_known) < MOST_NAMES, &is_new);
+    if (place == NULL)
+        return 0;
+    if (is_new) {
+        if (!pio_define_text(PIO_RECORD_MARK_NAME, id, name, length)) {
+            STORE(place, 0);
+            return 0;
         }
-        if (seen == id)
-            return id;
+        __atomic_fetch_add(&names_known, 1, __ATOMIC_RELAXED);
     }
-    return 0;
+    return id;
 }
 
 EXPORT void pio_mark(const char *name, uint64_t number) {

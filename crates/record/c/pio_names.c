@@ -1,4 +1,5 @@
 #include "pio_names.h"
+#include "pio_ids.h"
 #include "pio_kernel.h"
 #include "pio_paths.h"
 #include "pio_writer.h"
@@ -20,37 +21,18 @@ void pio_forget_names(void) {
     names_known = 0;
 }
 
-static void define_name(uint64_t id, const char *path, size_t length) {
-    unsigned units = 1 + (unsigned)((length + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
-    struct pio_record *record = pio_reserve(units);
-    if (record == NULL)
-        return;
-    record->offset = id;
-    record->size = length;
-    memcpy(record + 1, path, length);
-    publish(record, PIO_RECORD_NAME, units, 0);
-}
-
 /* The id of a path, or PIO_NO_OFFSET if there are too many. Once the budget is short, no new ones are written. */
 static uint64_t id_of_name(const char *path) {
     size_t length = strlen(path);
     uint64_t id = pio_content_id((const unsigned char *)path, length, PIO_RECORD_NAME) >> 1 | 1;
-    for (size_t probe = 0; probe < NAME_PLACES; probe++) {
-        uint64_t *place = &names[(id / 2 + probe) % NAME_PLACES];
-        uint64_t seen = LOAD(place);
-        if (seen == 0) {
-            if (LOAD(&names_known) >= MOST_NAMES || LOAD(&pio_spool.thinning) != 0)
-                break;
-            if (__atomic_compare_exchange_n(place, &seen, id, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-                __atomic_fetch_add(&names_known, 1, __ATOMIC_RELAXED);
-                define_name(id, path, length);
-                return id;
-            }
-        }
-        if (seen == id)
-            return id;
+    bool may_enter = LOAD(&names_known) < MOST_NAMES && LOAD(&pio_spool.thinning) == 0, is_new;
+    if (pio_place_of(id, names, NAME_PLACES, id / 2, may_enter, &is_new) == NULL)
+        return PIO_NO_OFFSET;
+    if (is_new) {
+        __atomic_fetch_add(&names_known, 1, __ATOMIC_RELAXED);
+        pio_define_text(PIO_RECORD_NAME, id, path, length);
     }
-    return PIO_NO_OFFSET;
+    return id;
 }
 
 bool pio_is_name_kept(int folder, const char *name, uint64_t *id) {

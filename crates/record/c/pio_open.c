@@ -27,12 +27,13 @@ __attribute__((noinline)) void pio_finish_open(const struct pioscope_span *span,
         pio_finish_name(span, call, opened, folder, name, 0, -1);
     } else {
         char *path = pio_take_path_buffer();
-        size_t length = pio_path_of_descriptor(fd, path);
+        uint64_t device;
+        size_t length = pio_path_of_descriptor(fd, path, &device);
         pio_set_descriptor(fd, length == 0 ? IGNORED : TRACKED);
         if (length > 0) {
             if ((flags & O_APPEND) || LOAD(&pio_spool.thinning) != 0)
                 pio_set_descriptor(fd, EXACT);
-            uint64_t place = pio_device_of(fd) << PIO_DEVICE_SHIFT | (pio_is_cold(fd, flags) ? PIO_COLD : 0);
+            uint64_t place = pio_tell_device(device, fd) << PIO_DEVICE_SHIFT | (pio_is_cold(fd, flags) ? PIO_COLD : 0);
             record_call(span, end_ns, (struct outcome){call, opened, fd, place, length, 0}, path, length);
             span_over(span, now_ns()); /* our own work is not thinking */
         } else {

@@ -78,9 +78,14 @@ static size_t read_descriptor_path(int fd, char *path) {
     return (size_t)length;
 }
 
-size_t pio_path_of_descriptor(int fd, char *path) {
-    if (path == NULL || !pio_status_of(fd).is_regular_file)
+size_t pio_path_of_descriptor(int fd, char *path, uint64_t *device) {
+    *device = 0;
+    if (path == NULL)
         return 0;
+    struct pio_status status = pio_status_of(fd);
+    if (!status.is_regular_file)
+        return 0;
+    *device = status.device;
     size_t length = read_descriptor_path(fd, path);
     return length == 0 || pio_is_foreign_path(path) || !pio_is_kept(path) ? 0 : length;
 }

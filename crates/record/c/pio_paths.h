@@ -12,8 +12,9 @@ bool pio_is_foreign_path(const char *path);
 /* Whether the user wants to see this file (src/filter.rs says how the rules are meant). */
 bool pio_is_kept(const char *path);
 
-/* The path of an open regular file, in a buffer of PATH_MAX (or NULL): its length, or 0 if it is none of the job's files. */
-size_t pio_path_of_descriptor(int fd, char *path);
+/* The path of an open regular file, in a buffer of PATH_MAX (or NULL), and its device: the path's length, or 0 if it is none of
+ * the job's files. */
+size_t pio_path_of_descriptor(int fd, char *path, uint64_t *device);
 
 /* The absolute path of a name that is meant from a folder on, without `.` and `..` but with symbolic links, as --path is
  * told. False if it is too long, or the folder is not known. */

@@ -257,7 +257,8 @@ static int32_t register_file(int fd, uint64_t from_ns) {
         return -1;
     int32_t number = -1;
     char *path = pio_take_path_buffer();
-    size_t length = pio_path_of_descriptor(fd, path);
+    uint64_t device;
+    size_t length = pio_path_of_descriptor(fd, path, &device);
     if (length > 0) {
         number = DESCRIPTORS + __atomic_add_fetch(&registered_files, 1, __ATOMIC_RELAXED);
         struct pioscope_span span = {from_ns, 0, 0};
@@ -265,7 +266,7 @@ static int32_t register_file(int fd, uint64_t from_ns) {
                     (struct outcome){.call = PIO_RECORD_ADOPT,
                                      .fd = number,
                                      .size = length,
-                                     .result = (int64_t)pio_device_of(fd)},
+                                     .result = (int64_t)pio_tell_device(device, fd)},
                     path, length);
     }
     pio_give_path_buffer(path);
@@ -559,10 +560,12 @@ static void end_open(struct pio_record *record, int fd) {
     struct pioscope_span span = {record->start_ns, record->think_ns, 0};
     pio_forget_async(record);
     char *path = pio_take_path_buffer();
-    size_t length = in_table(fd) && LOAD(&pio_descriptors[fd]) == UNKNOWN ? pio_path_of_descriptor(fd, path) : 0;
+    uint64_t device = 0;
+    bool is_unknown = in_table(fd) && LOAD(&pio_descriptors[fd]) == UNKNOWN;
+    size_t length = is_unknown ? pio_path_of_descriptor(fd, path, &device) : 0;
     if (length > 0) {
         pio_set_descriptor(fd, EXACT);
-        uint64_t end_ns = end_of(&span), place = pio_device_of(fd) << PIO_DEVICE_SHIFT;
+        uint64_t end_ns = end_of(&span), place = pio_tell_device(device, fd) << PIO_DEVICE_SHIFT;
         record_call(&span, end_ns, (struct outcome){PIO_CALL_OPEN, PIO_ASYNC, fd, place, length, 0}, path, length);
     }
     pio_give_path_buffer(path);

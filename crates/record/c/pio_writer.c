@@ -375,6 +375,18 @@ void pio_end_io_record(struct pio_record *record, int64_t result) {
     end_record_at(record, end_of(&span), result);
 }
 
+bool pio_define_text(uint32_t call, uint64_t id, const char *text, size_t length) {
+    unsigned units = 1 + (unsigned)((length + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
+    struct pio_record *record = pio_reserve(units);
+    if (record == NULL)
+        return false;
+    record->offset = id;
+    record->size = length;
+    memcpy(record + 1, text, length);
+    publish(record, call, units, 0);
+    return true;
+}
+
 uint64_t pio_content_id(const unsigned char *bytes, size_t length, uint64_t seed) {
     uint64_t hash = 0xcbf29ce484222325u ^ seed;
     for (size_t i = 0; i < length; i++)

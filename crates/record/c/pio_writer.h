@@ -25,6 +25,9 @@ static inline void publish(struct pio_record *record, uint32_t call, unsigned un
     RELEASE(&record->word, call | (uint32_t)units << 16 | flags << 24);
 }
 
+/* A record that says of an id what text it stands for. False if there is no room. */
+bool pio_define_text(uint32_t call, uint64_t id, const char *text, size_t length);
+
 /* Counts a record that is lost. */
 void pio_drop(void);
 

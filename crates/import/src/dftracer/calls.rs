@@ -187,11 +187,7 @@ impl Reading {
                 "calls that a trace does not have (fork, wait, chdir, ftell, …)",
             ),
         ];
-        for (name, count, what) in told {
-            if count > 0 {
-                self.builder.note(name, format!("{count} {what}"));
-            }
-        }
+        self.builder.note_counts(told);
         if self.coarsest_unit_ns > MICROSECOND_NS {
             let value = format!(
                 "in units of {} ms: DFTRACER_TIME_METRIC=US is finer",

@@ -111,11 +111,7 @@ impl Reading {
                 "calls: Recorder does not tell where the file pointer or view was",
             ),
         ];
-        for (name, count, what) in told {
-            if count > 0 {
-                self.builder.note(name, format!("{count} {what}"));
-            }
-        }
+        self.builder.note_counts(told);
         self.builder.write(out, name)
     }
 }
