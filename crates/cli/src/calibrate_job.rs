@@ -89,7 +89,10 @@ pub(crate) fn measure(
     let library = launches
         .first()
         .and_then(|launch| own_way::note(Library::of_compiler(&launch.mpicc).as_ref(), &launch.words));
-    let mut costs = MpiIo { library, ..MpiIo::default() };
+    // On the way to servers, what the MPI's own calls take may be known: it knows no servers.
+    let known = machine.mpi_io.take().filter(|known| store.is_some() && known.library == library);
+    let own = known.map(|known| known.own).unwrap_or_default();
+    let mut costs = MpiIo { library, own, ..MpiIo::default() };
     for launch in launches {
         progress(&format!("opening, viewing and closing files under {}", launch.text()));
         let job = Job {
@@ -106,9 +109,11 @@ pub(crate) fn measure(
         let Together { ranks, barrier, .. } = pioscope.together;
         let is_crowded = ranks > machine.nodes.cores;
         costs.spins |= is_crowded && barrier > half(machine.nodes.quantum);
-        for (library, found) in
-            [(&mut costs.pioscope, pioscope), (&mut costs.own, job.costs(false, spreads)?)]
-        {
+        let mut both = vec![(&mut costs.pioscope, pioscope)];
+        if !costs.own.together.iter().any(|known| known.ranks == ranks) {
+            both.push((&mut costs.own, job.costs(false, spreads)?));
+        }
+        for (library, found) in both {
             if library.together.is_empty() {
                 library.call = match found.call {
                     Some(call) => call,
@@ -130,6 +135,7 @@ pub(crate) fn measure(
             library.together.push(found.together);
         }
     }
+    costs.own.together.sort_by_key(|together| together.ranks);
     // What servers, or a file system, take for them is said already.
     let (open, close) = match &machine.storage {
         Storage::Striped { open, close, .. } if store.is_some() => (*open, *close),

@@ -120,9 +120,15 @@ pub fn run_told<Told>(options: &Options, collecting: impl FnOnce() -> Told) -> R
     Ok(Outcome { status, summary })
 }
 
-/// Removes a folder and what is in it, also while a process that outlives the job puts files there.
+/// Removes a folder and what is in it, also while a process that outlives the job puts files there: under another name it does
+/// not find it any more.
 fn remove_folder(folder: &Path) -> io::Result<()> {
     const TRIES: u32 = 100;
+    let mut name = folder.as_os_str().to_owned();
+    name.push(".gone");
+    let renamed = PathBuf::from(name);
+    let folder = fs::rename(folder, &renamed).map_or(folder, |()| renamed.as_path());
+    // A file may still come whose maker had found the folder before.
     for _ in 1..TRIES {
         match fs::remove_dir_all(folder) {
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
