@@ -98,7 +98,7 @@ lint: preflight ## formatting, clippy, documentation, the fuzz targets, forbidde
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo check --manifest-path fuzz/Cargo.toml
+	cargo check --manifest-path fuzz/Cargo.toml --target-dir target
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items
 	python3 tools/lint.py
 
