@@ -7,7 +7,7 @@ use crate::format::{BLOCK_HEADER_LEN, BlockHeader, BlockKind, MAX_RAW_LEN, check
 const ZSTD_LEVEL: i32 = 3;
 
 /// The times in a block header.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TimeRange {
     pub(crate) first_start_ns: u64,
     pub(crate) last_start_ns: u64,

@@ -7,7 +7,7 @@
 /// First bytes of the file.
 pub(crate) const FILE_MAGIC: [u8; 8] = *b"PIOTRACE";
 /// The version this program writes, and the newest it reads.
-pub(crate) const VERSION: u16 = 9;
+pub(crate) const VERSION: u16 = 10;
 
 const FILE_VERSION: usize = 8;
 const FILE_RESERVED: usize = 10;
@@ -38,12 +38,17 @@ const FINAL_MAGIC: [u8; 8] = *b"PIOINDEX";
 pub(crate) const TRAILER_LEN: usize = 20;
 
 /// Events in a block, at most. It bounds the memory that one decoded block takes.
-pub(crate) const MAX_BLOCK_EVENTS: usize = 1 << 16;
+pub(crate) const MAX_BLOCK_EVENTS: usize = 1 << 18;
+/// The same of a block of versions 1 to 9; and what the writer fills blocks to, unless the job has many processes.
+pub(crate) const FEW_BLOCK_EVENTS: usize = 1 << 16;
+/// The writer lets blocks grow until they have so many events of each process: the fewer there are, the more room it takes to
+/// say where in the job each process stands.
+pub(crate) const BLOCK_EVENTS_OF_PROCESS: usize = 32;
 /// Payload bytes in a block before compression, at most.
 pub(crate) const MAX_RAW_LEN: usize = 64 << 20;
 /// Payload bytes of all definitions blocks of a file before compression, at most: it bounds the tables in memory.
 pub(crate) const MAX_DEFINITIONS_LEN: u64 = 256 << 20;
-/// The writer closes a block once its payload has grown to this.
+/// The writer closes a block of definitions once its payload has grown to this.
 pub(crate) const TARGET_RAW_LEN: usize = 1 << 20;
 
 /// What a block holds.
@@ -52,17 +57,28 @@ pub(crate) const TARGET_RAW_LEN: usize = 1 << 20;
 pub(crate) enum BlockKind {
     /// Entries of the tables.
     Definitions = 1,
-    /// Events.
-    Events = 2,
+    /// Events in order of start: versions 1 to 9.
+    InTurn = 2,
     /// Where all the other blocks are.
     Index = 3,
+    /// Events process by process.
+    ByProcess = 4,
 }
 
 impl BlockKind {
     pub(crate) fn from_number(number: u8) -> Option<BlockKind> {
-        [BlockKind::Definitions, BlockKind::Events, BlockKind::Index]
+        [BlockKind::Definitions, BlockKind::InTurn, BlockKind::Index, BlockKind::ByProcess]
             .into_iter()
             .find(|kind| *kind as u8 == number)
+    }
+
+    /// How many events a block of this kind has at most; none if it has none.
+    fn most_events(self) -> Option<usize> {
+        match self {
+            BlockKind::InTurn => Some(FEW_BLOCK_EVENTS),
+            BlockKind::ByProcess => Some(MAX_BLOCK_EVENTS),
+            BlockKind::Definitions | BlockKind::Index => None,
+        }
     }
 }
 
@@ -112,7 +128,7 @@ impl BlockHeader {
             return Err("a block header that matches its checksum".into());
         }
         let kind = BlockKind::from_number(bytes[BLOCK_KIND])
-            .ok_or_else(|| format!("a block of kind 1, 2 or 3, found kind {}", bytes[BLOCK_KIND]))?;
+            .ok_or_else(|| format!("a block of kind 1 to 4, found kind {}", bytes[BLOCK_KIND]))?;
         if bytes[BLOCK_RESERVED..BLOCK_STORED_LEN] != [0; 3] {
             return Err("zeros in the reserved bytes of a block header".into());
         }
@@ -141,8 +157,10 @@ impl BlockHeader {
                 self.raw_len, self.raw_len, self.count
             ));
         }
-        if self.kind == BlockKind::Events && !(1..=MAX_BLOCK_EVENTS).contains(&(self.count as usize)) {
-            return Err(format!("a block of 1 to {MAX_BLOCK_EVENTS} events, found {}", self.count));
+        if let Some(most) = self.kind.most_events()
+            && !(1..=most).contains(&(self.count as usize))
+        {
+            return Err(format!("a block of 1 to {most} events, found {}", self.count));
         }
         if self.first_start_ns > self.last_start_ns || self.last_start_ns > self.end_ns {
             return Err("a block whose first start, last start and end are in order".into());

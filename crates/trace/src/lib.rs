@@ -21,6 +21,7 @@ mod page_faults;
 mod processor_waits;
 mod reader;
 mod records;
+mod runs;
 pub mod source;
 mod splits;
 mod stripes;
@@ -38,6 +39,7 @@ pub use losses::{Calls, CallsByKind, Losses, Reason, Unseen};
 pub use page_faults::PageFaults;
 pub use processor_waits::ProcessorWait;
 pub use reader::{Block, Events, Trace};
+pub use runs::{Merged, Runs};
 pub use splits::{Split, SplitWalk, Splits};
 pub use stripes::Stripes;
 pub use tables::{

@@ -12,7 +12,8 @@ use crate::format::{
     TRAILER_LEN, VERSION,
 };
 use crate::index::{self, Located};
-use crate::records;
+use crate::records::by_process::FirstHandles;
+use crate::records::{by_process, in_turn};
 use crate::source::Source;
 use crate::tables::Tables;
 
@@ -29,6 +30,7 @@ pub struct Trace {
     source: Source,
     path: PathBuf,
     tables: Tables,
+    first_handles: FirstHandles,
     blocks: Vec<Block>,
     event_count: u64,
     duration_ns: u64,
@@ -42,7 +44,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// How many events it has: 1 to 65 536.
+    /// How many events it has: 1 to 262 144.
     pub fn event_count(&self) -> usize {
         self.located.header.count as usize
     }
@@ -130,7 +132,8 @@ impl Trace {
         &self.blocks
     }
 
-    /// The events of block `index` of [`Trace::blocks`], in order of start. Works on any thread.
+    /// The events of block `index` of [`Trace::blocks`], in order of start; those that start together in order of process.
+    /// Works on any thread.
     ///
     /// # Panics
     ///
@@ -151,7 +154,13 @@ impl Trace {
         events.clear();
         let located = &self.blocks[index].located;
         let raw = read_block(&self.source, located).map_err(|e| self.block_error(located, e))?;
-        records::decode(&raw, &located.header, &self.tables, events).map_err(|expected| {
+        let decoded = match located.header.kind {
+            BlockKind::ByProcess => {
+                by_process::decode(&raw, &located.header, &self.tables, &self.first_handles, events)
+            }
+            _ => in_turn::decode(&raw, &located.header, &self.tables, events),
+        };
+        decoded.map_err(|expected| {
             events.clear();
             self.block_error(located, expected.into())
         })
@@ -183,6 +192,7 @@ impl Trace {
             source,
             path,
             tables: Tables::default(),
+            first_handles: FirstHandles::default(),
             blocks: Vec::new(),
             event_count: 0,
             duration_ns: 0,
@@ -202,7 +212,7 @@ impl Trace {
         for block in &blocks {
             let header = &block.header;
             match header.kind {
-                BlockKind::Events => {
+                BlockKind::InTurn | BlockKind::ByProcess => {
                     if header.first_start_ns < last_start_ns {
                         stop = Some((block.offset, "blocks in order of time".to_owned()));
                         break;
@@ -232,6 +242,7 @@ impl Trace {
                 }
             }
         }
+        self.first_handles.update(&self.tables);
         let ends = self.tables.processes.iter().filter_map(|process| process.end_ns);
         self.duration_ns = ends.fold(self.duration_ns, u64::max);
         self.damage = match (stop.or(damage), lost.first) {

@@ -7,17 +7,15 @@
 //!
 //! A block stands alone: the model starts empty in each.
 
+pub(crate) mod by_process;
 mod columns;
-mod decode;
-mod encode;
-mod model;
-
-pub(crate) use decode::decode;
-pub(crate) use encode::Encoder;
+mod expected;
+pub(crate) mod in_turn;
+mod shape;
 
 /// Flags of the header byte. Part of the file format.
 mod header {
-    /// The process is the one that followed the previous event's process the last time.
+    /// The process is that of the previous event; in blocks in order of start, the one that followed it the last time.
     pub(super) const PROCESS: u8 = 1 << 0;
     /// The shape is the one that followed the process's previous shape the last time.
     pub(super) const SHAPE: u8 = 1 << 1;

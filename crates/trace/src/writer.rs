@@ -9,14 +9,15 @@ use crate::definitions::{DefinitionsEncoder, Refusal};
 use crate::error::TraceError;
 use crate::event::{Event, Target};
 use crate::format::{
-    self, BLOCK_HEADER_LEN, BlockKind, FILE_HEADER_LEN, MAX_BLOCK_EVENTS, MAX_DEFINITIONS_LEN,
+    self, BLOCK_EVENTS_OF_PROCESS, BLOCK_HEADER_LEN, BlockKind, FEW_BLOCK_EVENTS, FILE_HEADER_LEN, MAX_BLOCK_EVENTS,
+    MAX_DEFINITIONS_LEN,
 };
 use crate::index;
-use crate::records::Encoder;
+use crate::records::by_process::{Encoder, FirstHandles};
 use crate::tables::Tables;
 
 /// Writes a trace, event by event, in memory that does not grow with the number of events (but for some 30 bytes a
-/// block of 65 536).
+/// block of 65 536 or more).
 ///
 /// ```no_run
 /// # use pio_trace::{Call, Event, Flags, Process, ProcessId, Tables, Target, TraceWriter};
@@ -54,6 +55,7 @@ pub struct TraceWriter<W: Write> {
     tables_touched: bool,
     definitions: DefinitionsEncoder,
     definitions_len: u64,
+    first_handles: FirstHandles,
     events: Encoder,
     event_count: u64,
     last_start_ns: u64,
@@ -92,7 +94,8 @@ impl<W: Write> TraceWriter<W> {
             tables_touched: true,
             definitions: DefinitionsEncoder::default(),
             definitions_len: 0,
-            events: Encoder::new(),
+            first_handles: FirstHandles::default(),
+            events: Encoder::default(),
             event_count: 0,
             last_start_ns: 0,
             sealer,
@@ -118,7 +121,7 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// Adds an event. Refuses, and leaves the trace as it was, if it starts before its predecessor or refers to
-    /// something that is not in the tables.
+    /// something that is not in the tables. Events of several processes that start together are read in order of process.
     pub fn push(&mut self, event: &Event) -> Result<(), TraceError> {
         if event.start_ns < self.last_start_ns {
             return Err(TraceError::OutOfOrder {
@@ -128,11 +131,12 @@ impl<W: Write> TraceWriter<W> {
                 previous_ns: self.last_start_ns,
             });
         }
-        if self.events.count() >= MAX_BLOCK_EVENTS || self.events.raw_len() >= format::TARGET_RAW_LEN {
+        check_ids(event, &self.tables, &self.path)?;
+        let of_processes = self.tables.processes.len().saturating_mul(BLOCK_EVENTS_OF_PROCESS);
+        if self.events.count() >= of_processes.clamp(FEW_BLOCK_EVENTS, MAX_BLOCK_EVENTS) {
             self.write_events()?;
         }
-        let TraceWriter { events, tables, path, .. } = self;
-        events.push(event, |event| check_ids(event, tables, path))?;
+        self.events.push(event);
         self.last_start_ns = event.start_ns;
         self.event_count += 1;
         Ok(())
@@ -165,16 +169,11 @@ impl<W: Write> TraceWriter<W> {
         if self.events.count() == 0 {
             return Ok(());
         }
-        let times = TimeRange {
-            first_start_ns: self.events.first_start_ns(),
-            last_start_ns: self.events.last_start_ns(),
-            end_ns: self.events.end_ns(),
-        };
-        let count = self.events.count() as u32;
+        let (times, count) = (self.events.times(), self.events.count() as u32);
         let mut raw = std::mem::take(&mut self.raw);
         raw.clear();
-        self.events.drain_to(&mut raw);
-        let written = self.write_block(BlockKind::Events, "a block of events", &raw, count, times);
+        self.events.drain_to(&self.tables, &self.first_handles, &mut raw);
+        let written = self.write_block(BlockKind::ByProcess, "a block of events", &raw, count, times);
         self.raw = raw;
         written
     }
@@ -185,6 +184,7 @@ impl<W: Write> TraceWriter<W> {
         }
         let payloads = self.definitions.encode_new(&self.tables).map_err(|refusal| self.refused(refusal))?;
         self.tables_touched = false;
+        self.first_handles.update(&self.tables);
         for payload in payloads {
             self.definitions_len += payload.raw.len() as u64;
             if self.definitions_len > MAX_DEFINITIONS_LEN {

@@ -54,11 +54,6 @@ impl Columns {
         self.put(column, varint::fold(value));
     }
 
-    /// Bytes in all columns.
-    pub(super) fn len(&self) -> usize {
-        self.0.as_flattened().iter().map(Vec::len).sum()
-    }
-
     /// Appends the payload of a block with these header bytes, and empties both.
     pub(super) fn drain_to(&mut self, headers: &mut Vec<u8>, out: &mut Vec<u8>) {
         let (always, optional) = self.0.split_at_mut(ALWAYS);
