@@ -1,31 +1,30 @@
 //! The collector: turns the spools of a job into one trace.
 //!
 //! Two passes over the spools, neither of which keeps records in memory. The first ([`Survey`]) finds what events refer
-//! to, so that all tables are known before the first event is written. The second ([`Merge`]) takes the records in order
-//! of time, works out which handle and which bytes each is about, and writes it.
+//! to, so that all tables are known before the first event is written. The second ([`events::write`]) takes the records in
+//! order of time, works out which handle and which bytes each is about, and writes it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use pio_trace::{
-    Call, Calls, CallsByKind, Event, File, FileId, Flags, GivenHints, Handle, HandleId, LargeRequests, Layer,
-    Losses, Op, PageFaults, Process, ProcessId, ProcessorWait, Stripes, Tables, Target, TraceWriter, Unseen,
+    Calls, CallsByKind, File, FileId, GivenHints, Handle, HandleId, LargeRequests, Layer, Losses, PageFaults, Process,
+    ProcessId, ProcessorWait, Stripes, Tables, TraceWriter, Unseen,
 };
 
 use crate::error::Error;
+use crate::events::{self, Lookup, Names, Operations, State};
 use crate::filter::Filter;
-use crate::layouts::{Interner, Known};
+use crate::layouts::Interner;
 use crate::marks::MarkNames;
 use crate::members;
-use crate::merge::{Merge, Thread};
 use crate::placements::{self, Place};
 use crate::processors;
-use crate::rates::{Cache, SmallRequests};
+use crate::rates::Cache;
 use crate::rings::unseen_rings;
-use crate::spool::{COLD, Header, NO_OFFSET, Record, Spool, Unusable};
+use crate::spool::{Header, Spool, Unusable};
 use crate::stripes;
 use crate::survey::{Given, Survey};
-use crate::times::Rounding;
 use crate::unseen::unseen;
 
 /// What the collector found, and what it could not save.
@@ -242,8 +241,11 @@ pub(crate) fn collect_from(
     summary.unknown_layouts = interner.invalid;
 
     let mut writer = TraceWriter::create(output, tables)?;
+    // There is room for the trace, and so for what is put aside of it.
+    let aside = output.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let aside = aside.unwrap_or(Path::new(".")).to_path_buf();
     let mut small =
-        write_events(&folders[0], members, lookup, epoch_ns, settings, &mut writer, &mut summary)?;
+        events::write(&folders[0], &aside, members, lookup, epoch_ns, settings, &mut writer, &mut summary)?;
     small.add_faults(&faults);
     if settings.measure {
         let rates = small.measure(writer.tables(), &Cache(settings.cache.as_deref()));
@@ -297,11 +299,13 @@ fn processor_waits(members: &[Member]) -> impl Iterator<Item = ProcessorWait> {
 }
 
 /// A process of the job.
-struct Member {
-    spool: Spool,
-    survey: Survey,
+pub(crate) struct Member {
+    /// What it left.
+    pub(crate) spool: Spool,
+    /// What is in there.
+    pub(crate) survey: Survey,
     /// Wall clock minus the boot's clock: one for all processes of a boot, so that their order is exact.
-    shift_ns: i128,
+    pub(crate) shift_ns: i128,
 }
 
 impl Member {
@@ -366,31 +370,6 @@ fn drop_plumbing(members: &mut Vec<Member>) {
         let starts_jobs = PROXIES.contains(&program) || pio_mpi::is_launcher(program);
         header.rank.is_some() || (member.survey.has_files() && !(is_mpi && starts_jobs))
     });
-}
-
-/// What the second pass knows of a process.
-struct State {
-    /// Handles of the survey's open files, and where each descriptor stands.
-    open_files: Vec<(HandleId, u64)>,
-    library_files: HashMap<(Layer, i32), HandleId>,
-    known: Known,
-    operations: Operations,
-}
-
-/// The handles of the latest calls of MPI-IO, by their operations: requests to servers say no more than which operation
-/// they belong to. One that goes on while the program makes [`Operations::MOST`] more calls is forgotten.
-#[derive(Default)]
-struct Operations(BTreeMap<u64, HandleId>);
-
-impl Operations {
-    const MOST: usize = 1 << 16;
-
-    fn add(&mut self, operation: u64, handle: HandleId) {
-        self.0.insert(operation, handle);
-        if self.0.len() > Operations::MOST {
-            self.0.pop_first();
-        }
-    }
 }
 
 fn fill_tables(
@@ -487,66 +466,6 @@ impl Hints {
     }
 }
 
-/// Paths that calls name take at most so much of a trace's tables, which may be 256 MiB.
-const MOST_NAME_BYTES: usize = 64 << 20;
-
-/// The paths that calls name, by their ids. One gets into the tables when the first event that names it is written.
-struct Names {
-    paths: HashMap<u64, String>,
-    files: HashMap<String, FileId>,
-}
-
-impl Names {
-    /// Those of all members, as far as there is room; `files` are in the tables already.
-    fn new(members: &mut [Member], files: HashMap<String, FileId>) -> Names {
-        let mut paths = HashMap::new();
-        let mut bytes = 0;
-        for member in members {
-            for (id, path) in std::mem::take(&mut member.survey.names) {
-                if bytes + path.len() <= MOST_NAME_BYTES && !paths.contains_key(&id) {
-                    bytes += path.len();
-                    paths.insert(id, path);
-                }
-            }
-        }
-        Names { paths, files }
-    }
-
-    /// The file of this id, if its path is known.
-    fn file(&mut self, id: u64, writer: &mut TraceWriter<std::fs::File>) -> Option<FileId> {
-        let path = self.paths.get(&id)?;
-        if let Some(&file) = self.files.get(path) {
-            return Some(file);
-        }
-        let files = &mut writer.tables_mut().files;
-        files.push(File { path: path.clone() });
-        let file = FileId(files.len() as u32 - 1);
-        self.files.insert(path.clone(), file);
-        Some(file)
-    }
-}
-
-/// What says which file a record is about.
-struct Lookup {
-    /// Of each process.
-    states: Vec<State>,
-    names: Names,
-    marks: MarkNames,
-}
-
-/// Whether a record is of a call on a name; its offset is the name's id.
-fn is_on_name(record: &Record, event: &Event) -> bool {
-    record.fd < 0
-        && record.offset != NO_OFFSET
-        && matches!(event.layer(), Layer::Posix | Layer::Stdio)
-        && matches!(event.op(), Op::Open | Op::Metadata)
-}
-
-/// Whether a record of this call has the id of a second path where others have a size.
-fn has_two_names(call: Call) -> bool {
-    matches!(call, Call::Rename | Call::Link | Call::Symlink)
-}
-
 /// When each process ended by itself: by its own word, or because the same process went on as another program.
 fn process_ends(members: &[Member]) -> Vec<Option<i128>> {
     let mut images: BTreeMap<(&str, &str, u32), Vec<i128>> = BTreeMap::new();
@@ -565,202 +484,7 @@ fn process_ends(members: &[Member]) -> Vec<Option<i128>> {
     members.iter().map(end_of).collect()
 }
 
-fn write_events(
-    folder: &Path,
-    members: Vec<Member>,
-    mut lookup: Lookup,
-    epoch_ns: i128,
-    settings: &Settings,
-    writer: &mut TraceWriter<std::fs::File>,
-    summary: &mut Summary,
-) -> Result<SmallRequests, Error> {
-    let mut small = SmallRequests::default();
-    let mut threads = Vec::new();
-    let mut spools = Vec::new();
-    let mut surveys = Vec::new();
-    for (process, mut member) in members.into_iter().enumerate() {
-        for ((number, _), (first_ns, chunks)) in std::mem::take(&mut member.survey.threads) {
-            if first_ns < u64::MAX {
-                threads.push((first_ns, Thread::new(process, number, member.shift_ns, chunks)));
-            }
-        }
-        spools.push(member.spool);
-        surveys.push(member.survey);
-    }
-    let mut merge = Merge::new(&spools, threads);
-    let (mut recorded_ns, mut last_ns) = (0, 0);
-    let mut rounding = (!settings.exact_times).then(Rounding::default);
-    while let Some((thread, start_ns, record)) = merge.next().map_err(Error::io(folder, "read a spool of"))? {
-        let state = &mut lookup.states[thread.process];
-        let Some(mut event) = event_of(&record, &surveys[thread.process], state) else { continue };
-        if has_two_names(event.call) {
-            event.size = 0;
-        }
-        if event.layer() == Layer::Mark {
-            // Without its name it says nothing.
-            let Some(name) = lookup.marks.id(record.offset, writer) else { continue };
-            event.target = Target::Mark { name, number: record.size };
-            event.size = 0;
-        }
-        count(&event, &mut summary.recorded);
-        if !settings.filter.keeps(&event, writer.tables()) {
-            summary.filtered += 1;
-            continue;
-        }
-        if is_on_name(&record, &event)
-            && let Some(file) = lookup.names.file(record.offset, writer)
-        {
-            let other = if has_two_names(event.call) { lookup.names.file(record.size, writer) } else { None };
-            event.target = Target::Name { file, other };
-        }
-        event.process = ProcessId(thread.process as u32);
-        event.thread = thread.number;
-        event.start_ns = since(epoch_ns, start_ns);
-        if event.start_ns < recorded_ns {
-            event.start_ns = recorded_ns;
-            summary.moved += 1;
-        }
-        recorded_ns = event.start_ns;
-        if let Some(rounding) = &mut rounding {
-            rounding.apply(&mut event);
-            // Threads are rounded each for itself.
-            event.start_ns = event.start_ns.max(last_ns);
-        }
-        last_ns = event.start_ns;
-        // A phase that goes on to the end is none that a program left undone.
-        let is_operation = event.layer() != Layer::Mark;
-        summary.unfinished += u64::from(is_operation && event.flags.contains(Flags::UNFINISHED));
-        summary.events += 1;
-        small.add(&event, writer.tables());
-        writer.push(&event)?;
-    }
-    Ok(small)
-}
-
-/// Counts a call of POSIX or of a stream.
-fn count(event: &Event, sum: &mut CallsByKind) {
-    if !matches!(event.layer(), Layer::Posix | Layer::Stdio) {
-        return;
-    }
-    let calls = match event.op() {
-        Op::Read => &mut sum.reads,
-        Op::Write => &mut sum.writes,
-        _ => {
-            sum.others += 1;
-            return;
-        }
-    };
-    calls.calls += 1;
-    calls.bytes = calls.bytes.saturating_add(event.transferred());
-}
-
 /// Nanoseconds of the job; what a damaged clock puts before its start is put at its start.
-fn since(epoch_ns: i128, at_ns: i128) -> u64 {
+pub(crate) fn since(epoch_ns: i128, at_ns: i128) -> u64 {
     u64::try_from(at_ns - epoch_ns).unwrap_or(0)
-}
-
-/// The event of a record, but for its process, thread and start. None for what is no call, or about no file of the job.
-fn event_of(record: &Record, survey: &Survey, state: &mut State) -> Option<Event> {
-    let call = Call::from_number(record.call)?;
-    let mut event = Event {
-        call,
-        process: ProcessId(0),
-        thread: 0,
-        handle: None,
-        target: Target::None,
-        memory: None,
-        size: record.size,
-        result: record.result,
-        start_ns: 0,
-        elapsed_ns: record.elapsed_ns,
-        think_ns: record.think_ns,
-        used_ns: record.used_ns,
-        flags: Flags::from_bits(record.flags),
-        operation: record.operation,
-    };
-    match call.layer() {
-        Layer::Posix | Layer::Stdio => locate_posix(&mut event, record, survey, state),
-        Layer::MpiIo => locate_mpi_io(&mut event, record, state),
-        layer @ (Layer::Hdf5 | Layer::Pnetcdf) => {
-            event.handle = state.library_files.get(&(layer, record.fd)).copied();
-        }
-        Layer::Server => {
-            event.handle = state.operations.0.get(&event.operation).copied();
-            let server = u32::try_from(record.fd);
-            event.target =
-                server.map_or(Target::None, |server| Target::Server { server, offset: record.offset });
-        }
-        Layer::Mark => {}
-        Layer::Message => {
-            event.target = u32::try_from(record.fd).map_or(Target::None, |rank| Target::Peer { rank });
-            if is_collective_message(call) {
-                event.flags = event.flags | Flags::COLLECTIVE;
-            }
-        }
-    }
-    Some(event)
-}
-
-fn is_collective_message(call: Call) -> bool {
-    (Call::MpiBarrier.number()..=Call::MpiAlltoallv.number()).contains(&call.number())
-}
-
-fn locate_posix(event: &mut Event, record: &Record, survey: &Survey, state: &mut State) {
-    let call = event.call;
-    // An open stands for its descriptor from its end on.
-    let at_ns = match call.op() {
-        Op::Open => record.start_ns.saturating_add(record.elapsed_ns),
-        _ => record.start_ns,
-    };
-    match call.op() {
-        Op::Open => {
-            event.size = 0;
-            if record.fd >= 0 && record.offset & COLD != 0 {
-                event.flags = event.flags | Flags::COLD;
-            }
-        }
-        _ if call == Call::Dup => event.result = event.result.min(0),
-        _ => {}
-    }
-    let Some(open_file) = survey.open_file_at(record.fd, at_ns) else { return };
-    let Some((handle, position)) = state.open_files.get_mut(open_file) else { return };
-    event.handle = Some(*handle);
-    let moved = u64::try_from(record.result).unwrap_or(0);
-    match call.op() {
-        Op::Read | Op::Write => {
-            let offset = if record.offset == NO_OFFSET { *position } else { record.offset };
-            event.target = Target::Extent { offset };
-            if record.offset == NO_OFFSET || moves_position(call) {
-                *position = offset.saturating_add(moved);
-            }
-        }
-        Op::Seek if record.result >= 0 && record.offset != NO_OFFSET => {
-            *position = record.offset;
-            event.target = Target::Extent { offset: record.offset };
-        }
-        _ if matches!(call, Call::Fallocate | Call::FcntlLock) && record.offset != NO_OFFSET => {
-            event.target = Target::Extent { offset: record.offset };
-        }
-        _ => {}
-    }
-}
-
-/// Calls that work at the descriptor's position, even where the recorder asked for it.
-fn moves_position(call: Call) -> bool {
-    matches!(call, Call::Read | Call::Readv | Call::Write | Call::Writev)
-}
-
-fn locate_mpi_io(event: &mut Event, record: &Record, state: &mut State) {
-    event.handle = state.library_files.get(&(Layer::MpiIo, record.fd)).copied();
-    if let Some(handle) = event.handle {
-        state.operations.add(event.operation, handle);
-    }
-    event.memory = state.known.datatype(record.memory);
-    let shows_view = matches!(event.op(), Op::Read | Op::Write | Op::Seek | Op::View);
-    if shows_view
-        && record.offset != NO_OFFSET
-        && let Some(view) = state.known.view(record.view)
-    {
-        event.target = Target::View { view, position: record.offset };
-    }
 }

@@ -12,6 +12,7 @@
 
 mod collect;
 mod error;
+mod events;
 mod filter;
 mod layouts;
 mod live;

@@ -1,4 +1,4 @@
-//! All threads of all processes, in order of time, in memory that does not grow with the number of records.
+//! The records of one process in order of time, in memory that does not grow with their number.
 //!
 //! A thread's records lie almost in order of their start: a call's record is written when it returns, and only a call
 //! within a call (an MPI message that a strategy reports late) comes out of turn. So each thread keeps a window of
@@ -14,26 +14,17 @@ use crate::spool::{self, Chunk, Record, Spool};
 /// Records that are looked at together: more than any call has inside it that is not in order.
 const WINDOW: usize = 256;
 
-/// A thread to merge.
+/// Records of a thread.
 #[derive(Debug)]
-pub(crate) struct Thread {
-    /// Index of its process, for the caller.
-    pub process: usize,
+struct Thread {
     /// Its number in the process.
-    pub number: u32,
-    /// Added to its clock to get the wall clock.
-    pub shift_ns: i128,
+    number: u32,
     chunks: VecDeque<Chunk>,
     /// By start.
     window: VecDeque<Record>,
 }
 
 impl Thread {
-    /// A thread with these chunks.
-    pub(crate) fn new(process: usize, number: u32, shift_ns: i128, chunks: Vec<Chunk>) -> Thread {
-        Thread { process, number, shift_ns, chunks: chunks.into(), window: VecDeque::new() }
-    }
-
     fn fill(&mut self, spool: &Spool) -> io::Result<()> {
         if self.window.len() >= WINDOW || self.chunks.is_empty() {
             return Ok(());
@@ -52,39 +43,39 @@ impl Thread {
     }
 }
 
-/// The merge.
+/// The merge of a process's threads.
 pub(crate) struct Merge<'a> {
-    spools: &'a [Spool],
+    spool: &'a Spool,
     threads: Vec<Thread>,
-    /// Wall clock of the next record, thread.
-    heads: BinaryHeap<Reverse<(i128, usize)>>,
+    /// Start of the next record, thread.
+    heads: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 impl<'a> Merge<'a> {
-    /// Merges `threads`, each with the time of its first call by its own clock. `spools` are those of the processes that
-    /// the threads name.
-    pub(crate) fn new(spools: &'a [Spool], threads: Vec<(u64, Thread)>) -> Merge<'a> {
-        let mut heads = BinaryHeap::new();
-        let mut all = Vec::new();
-        for (first_ns, thread) in threads {
-            heads.push(Reverse((i128::from(first_ns) + thread.shift_ns, all.len())));
-            all.push(thread);
+    /// Merges streams of chunks of this spool, each with the number of its thread and the time of its first call.
+    pub(crate) fn new(spool: &'a Spool, streams: impl Iterator<Item = (u32, u64, Vec<Chunk>)>) -> Merge<'a> {
+        let mut merge = Merge { spool, threads: Vec::new(), heads: BinaryHeap::new() };
+        for (number, first_ns, chunks) in streams {
+            merge.heads.push(Reverse((first_ns, merge.threads.len())));
+            merge.threads.push(Thread { number, chunks: chunks.into(), window: VecDeque::new() });
         }
-        Merge { spools, threads: all, heads }
+        merge
     }
 
-    /// The next record, with its thread and its start by the wall clock.
-    pub(crate) fn next(&mut self) -> io::Result<Option<(&Thread, i128, Record)>> {
+    /// The next record, with the number of its thread.
+    pub(crate) fn next(&mut self) -> io::Result<Option<(u32, Record)>> {
         while let Some(Reverse((_, index))) = self.heads.pop() {
             let thread = &mut self.threads[index];
-            thread.fill(&self.spools[thread.process])?;
-            let Some(record) = thread.window.pop_front() else { continue };
-            let start_ns = i128::from(record.start_ns) + thread.shift_ns;
-            thread.fill(&self.spools[thread.process])?;
+            thread.fill(self.spool)?;
+            let Some(record) = thread.window.pop_front() else {
+                thread.window = VecDeque::new();
+                continue;
+            };
+            thread.fill(self.spool)?;
             if let Some(next) = thread.window.front() {
-                self.heads.push(Reverse((i128::from(next.start_ns) + thread.shift_ns, index)));
+                self.heads.push(Reverse((next.start_ns, index)));
             }
-            return Ok(Some((&self.threads[index], start_ns, record)));
+            return Ok(Some((thread.number, record)));
         }
         Ok(None)
     }
