@@ -109,6 +109,7 @@ bench: release .venv-libcachesim/.ready .venv-dftracer/.ready ## ratios, also wr
 	.venv-libcachesim/bin/python tools/bench_cache.py --write
 	.venv-dftracer/bin/python tools/bench_recorders.py --write
 	python3 tools/measured.py traces -- cargo run --release --package pio-trace --example measure
+	python3 tools/measured.py width -- cargo run --release --package pio-record --example width
 	python3 tools/measured.py explain -- cargo run --release --package pio-explain --example speed
 	python3 tools/measured.py report -- cargo run --release --package pio-report --example large_report
 

@@ -36,6 +36,7 @@ TITLES = {
     "explain": "Speed of explain",
     "report": "The page of a large trace",
     "traces": "Size and speed of traces",
+    "width": "Merging the spools of many processes",
     "baylor": "Baylor, Benveniste and Hsu 1995",
     "coll": "Coll, Petrini, Frachtenberg and Hoisie 2003",
     "hong": "Hong, You and Chung 2006",

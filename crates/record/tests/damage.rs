@@ -87,6 +87,50 @@ fn a_cut_spool_gives_its_whole_chunks() {
     }
 }
 
+/// More processes than are merged at a time, on nodes of ten. One node died in the middle: its processes say no end, and what they
+/// wrote last is not there.
+#[test]
+fn a_node_that_dies_costs_what_it_had_not_written() {
+    const RANKS: u32 = 300;
+    const DEAD: u32 = 7;
+    let folder = folder();
+    let is_dead = |rank: u32| rank / 10 == DEAD;
+    for rank in 0..RANKS {
+        let mut bytes = whole().to_vec();
+        let node = format!("node{:02}", rank / 10);
+        bytes[20..24].copy_from_slice(&rank.to_le_bytes());
+        // Boots and hosts: each node has a clock of its own.
+        bytes[80..224].fill(0);
+        bytes[80..80 + node.len()].copy_from_slice(node.as_bytes());
+        bytes[120..120 + node.len()].copy_from_slice(node.as_bytes());
+        if is_dead(rank) {
+            bytes[28..32].fill(0);
+            bytes.truncate(2 * 4096 + 100);
+        }
+        fs::write(folder.path().join(format!("{node}-{rank}-1.spool")), bytes).expect("a spool");
+    }
+    let output = folder.path().join("job.pio");
+    let summary = collect_with(folder.path(), &output, "job", &Settings::default()).expect("a trace");
+    assert_eq!((summary.ranks, summary.lost_processes, summary.moved), (RANKS as usize, 0, 0));
+    let events = read(&output);
+    assert_eq!(events.len() as u64, summary.events);
+    assert!(events.windows(2).all(|pair| pair[0].start_ns <= pair[1].start_ns));
+
+    let trace = Trace::open(&output).expect("the trace opens");
+    let (_, alone) = collect_bytes(whole());
+    for (process, rank) in trace.tables().processes.iter().zip(0..) {
+        assert_eq!((process.rank, process.end_ns.is_none()), (Some(rank), is_dead(rank)), "{process:?}");
+        let own = events.iter().filter(|event| event.process.0 == rank).map(|event| (event.call, event.size));
+        let all = alone.iter().map(|event| (event.call, event.size));
+        if is_dead(rank) {
+            let count = own.count();
+            assert!(count > 0 && count < alone.len(), "{count}");
+        } else {
+            assert!(own.eq(all), "rank {rank}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 

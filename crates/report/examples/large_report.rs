@@ -1,6 +1,6 @@
-//! What the page of a large trace takes: writes a trace of a given number of events (default 10 million) of 64 ranks with two
-//! threads each on 200 files, explains it, writes its page, to a file if one is named (`large_report 10000000 page.html`), and
-//! prints sizes, CPU times and memory.
+//! What the page of a large trace takes: writes traces of a given number of events (default 10 million), of 64 ranks with two
+//! threads each on 200 files, and of 10 000 ranks on one; explains them, writes their pages, to files `large-64.html` and
+//! `large-10000.html` of a folder if one is named (`large_report 10000000 folder`), and prints sizes, CPU times and memory.
 
 use std::fs::File as OutFile;
 use std::io::BufWriter;
@@ -12,27 +12,42 @@ use pio_trace::{
     TraceWriter,
 };
 
-const RANKS: u32 = 64;
-const FILES: u32 = 200;
+/// What a trace is of.
+#[derive(Clone, Copy)]
+struct Job {
+    ranks: u32,
+    threads: u32,
+    files: u32,
+}
+
+const JOBS: [Job; 2] =
+    [Job { ranks: 64, threads: 2, files: 200 }, Job { ranks: 10_000, threads: 1, files: 1 }];
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let count: u64 = arguments.next().and_then(|number| number.parse().ok()).unwrap_or(10_000_000);
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let page = arguments.next().map_or(folder.path().join("large.html"), PathBuf::from);
-    let path = folder.path().join("large.pio");
-    write(&path, count);
+    let pages = arguments.next().map_or(folder.path().to_path_buf(), PathBuf::from);
+    for job in JOBS {
+        measure(job, count, folder.path(), &pages.join(format!("large-{}.html", job.ranks)));
+    }
+}
+
+fn measure(job: Job, count: u64, folder: &Path, page: &Path) {
+    let path = folder.join("large.pio");
+    write(&path, job, count);
     let trace = Trace::open(&path).expect("the trace opens");
     let before_s = cpu_s();
     let found = Explanation::of_trace(&trace, &mut |_| {}).expect("the trace can be read");
     let (explained_s, explained_kib) = (cpu_s(), most_memory_kib());
-    let mut out = BufWriter::new(OutFile::create(&page).expect("the page can be written"));
+    let mut out = BufWriter::new(OutFile::create(page).expect("the page can be written"));
     pio_report::html_of_trace(&trace, &found, &[], &mut out).expect("the page can be written");
     drop(out);
     println!(
-        "{count} events: a page of {:.1} MB; {:.2} s of CPU to explain, {:.2} s to write the page; {} MiB of memory, {} MiB \
+        "{count} events of {} ranks: a page of {:.1} MB; {:.2} s of CPU to explain, {:.2} s to write the page; {} MiB of memory, {} MiB \
          before the page",
-        std::fs::metadata(&page).map_or(0, |page| page.len()) as f64 / 1e6,
+        job.ranks,
+        std::fs::metadata(page).map_or(0, |page| page.len()) as f64 / 1e6,
         explained_s - before_s,
         cpu_s() - explained_s,
         most_memory_kib() / 1024,
@@ -54,10 +69,10 @@ fn most_memory_kib() -> u64 {
     line.and_then(|line| line.split_whitespace().nth(1)).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-fn write(path: &Path, count: u64) {
+fn write(path: &Path, job: Job, count: u64) {
     let handle = |number| Handle {
-        file: FileId(number % FILES),
-        process: ProcessId(number / FILES),
+        file: FileId(number % job.files),
+        process: ProcessId(number / job.files),
         ranks: 1,
         collective: 0,
     };
@@ -71,11 +86,11 @@ fn write(path: &Path, count: u64) {
     };
     let tables = Tables {
         job: "large".into(),
-        processes: (0..RANKS).map(process).collect(),
-        files: (0..FILES)
+        processes: (0..job.ranks).map(process).collect(),
+        files: (0..job.files)
             .map(|file| File { path: format!("/scratch/ada/run/field.{file:04}.dat") })
             .collect(),
-        handles: (0..RANKS * FILES).map(handle).collect(),
+        handles: (0..job.ranks * job.files).map(handle).collect(),
         ..Tables::default()
     };
     let mut writer = TraceWriter::create(path, tables).expect("the trace is created");
@@ -84,15 +99,15 @@ fn write(path: &Path, count: u64) {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        writer.push(&event(index, count, random)).expect("an event");
+        writer.push(&event(job, index, count, random)).expect("an event");
     }
     writer.finish().expect("the trace is finished");
 }
 
 /// Ranks use one file after the other, each in its own order; every tenth call is no transfer.
-fn event(index: u64, count: u64, random: u64) -> Event {
-    let rank = (random % u64::from(RANKS)) as u32;
-    let file = (index * u64::from(FILES) / count + u64::from(rank)) as u32 % FILES;
+fn event(job: Job, index: u64, count: u64, random: u64) -> Event {
+    let rank = (random % u64::from(job.ranks)) as u32;
+    let file = (index * u64::from(job.files) / count + u64::from(rank)) as u32 % job.files;
     let call = match random >> 20 & 15 {
         0 => Call::Fsync,
         1..=5 => Call::Pread,
@@ -102,8 +117,8 @@ fn event(index: u64, count: u64, random: u64) -> Event {
     let target =
         if call == Call::Fsync { Target::None } else { Target::Extent { offset: (random >> 32) * 512 } };
     Event {
-        thread: (random >> 10 & 1) as u32,
-        handle: Some(HandleId(rank * FILES + file)),
+        thread: (random >> 40) as u32 % job.threads,
+        handle: Some(HandleId(rank * job.files + file)),
         target,
         size,
         result: size as i64,

@@ -13,7 +13,7 @@ use crate::prediction::{self, Prediction};
 use crate::sections::{self, Limits, RequestSizes};
 use crate::table::Table;
 use crate::timeline::Timeline;
-use crate::{collectives, comparison, file_systems, findings, headline, live, marked, rhythm, units, words};
+use crate::{collectives, comparison, crowd, file_systems, findings, headline, live, marked, rhythm, units, words};
 
 pub(crate) const STYLE: &str = include_str!("page.css");
 /// The page's script: one scope, a file a concept. Later ones use earlier ones.
@@ -125,7 +125,8 @@ fn sections_of_events(found: &Explanation, timeline: &Timeline, out: &mut impl W
     section("marked", "Marks", &(marked + &filled(&marked::names(found))), out)?;
     let title = if found.is_mpi { "Ranks" } else { "Processes" };
     let processes = live::html(&sections::processes(found, &limits), &live::processes(found, &limits));
-    section("processes", title, &(figures::processes(found) + &processes), out)?;
+    let crowd = filled(&crowd::outliers(found)) + &filled(&crowd::hosts(found, &Limits { rows: 100, ..limits }));
+    section("processes", title, &(figures::processes(found) + &crowd + &processes), out)?;
     section(
         "workload",
         "Workload",

@@ -9,6 +9,7 @@ mod collectives;
 mod columns;
 mod comparison;
 mod counted;
+mod crowd;
 mod diff;
 mod escape;
 mod figure_pages;

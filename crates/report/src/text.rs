@@ -4,7 +4,7 @@ use pio_explain::Explanation;
 
 use crate::sections::{self, Limits};
 use crate::table::{Table, wrap};
-use crate::{collectives, escape, file_systems, findings, headline, marked, rhythm, screen, units, words};
+use crate::{collectives, crowd, escape, file_systems, findings, headline, marked, rhythm, screen, units, words};
 
 /// Notes that are too long for a terminal: the HTML report has them.
 const LONG_NOTES: [&str; 2] = ["mount", "counted by "];
@@ -46,6 +46,8 @@ pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
         sections::patterns(found),
         file_systems::table(found),
         sections::files(found, &limits),
+        crowd::hosts(found, &limits),
+        crowd::outliers(found),
         sections::processes(found, &limits),
     ]);
     for table in tables.iter().filter(|table| has_rows(table)) {

@@ -134,13 +134,23 @@ fn calls_of_version_9() -> Vec<Event> {
     ]
 }
 
+/// What two processes do by turns, several of them starting together, through handles and views of their own.
+fn calls_of_version_10() -> Vec<Event> {
+    let mut events = calls_of_version_9();
+    events.extend(small_job());
+    events.extend(calls_of_version_8());
+    // Readers put those that start together in order of process.
+    events.sort_by_key(|event| (event.start_ns, event.process));
+    events
+}
+
 /// What the tables of a file of version 2 or later hold.
 fn tables_of(name: &str) -> Tables {
-    if name == "version-9.pio" { tables_of_version_9() } else { tables() }
+    if matches!(name, "version-9.pio" | "version-10.pio") { tables_of_version_9() } else { tables() }
 }
 
 /// What the files of version 2 and later hold, oldest first.
-fn later_versions() -> [(&'static str, Vec<Event>); 8] {
+fn later_versions() -> [(&'static str, Vec<Event>); 9] {
     [
         ("version-2.pio", calls_of_version_2()),
         ("version-3.pio", calls_of_version_3()),
@@ -150,6 +160,7 @@ fn later_versions() -> [(&'static str, Vec<Event>); 8] {
         ("version-7.pio", calls_of_version_7()),
         ("version-8.pio", calls_of_version_8()),
         ("version-9.pio", calls_of_version_9()),
+        ("version-10.pio", calls_of_version_10()),
     ]
 }
 
