@@ -96,7 +96,9 @@ fn header(rank: u32, ranks: u32, end_ns: u64) -> Vec<u8> {
     let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
     put(0, b"PIOSPOOL");
     let ended_normally = 1_u32;
-    for (at, value) in [(8, 5), (12, 4000 + rank % RANKS_OF_NODE), (20, rank), (24, ranks), (28, ended_normally)] {
+    for (at, value) in
+        [(8, 5), (12, 4000 + rank % RANKS_OF_NODE), (20, rank), (24, ranks), (28, ended_normally)]
+    {
         put(at, &value.to_le_bytes());
     }
     let command = b"./model\0input.nml\0";
@@ -223,5 +225,8 @@ fn cpu_s() -> f64 {
 fn most_memory_kib() -> io::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmHWM"));
-    Ok(line.and_then(|line| line.split_whitespace().nth(1)).and_then(|number| number.parse().ok()).unwrap_or(0))
+    Ok(line
+        .and_then(|line| line.split_whitespace().nth(1))
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0))
 }

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use pio_trace::{
-    Calls, CallsByKind, File, FileId, GivenHints, Handle, HandleId, LargeRequests, Layer, Losses, PageFaults, Process,
-    ProcessId, ProcessorWait, Stripes, Tables, TraceWriter, Unseen,
+    Calls, CallsByKind, File, FileId, GivenHints, Handle, HandleId, LargeRequests, Layer, Losses, PageFaults,
+    Process, ProcessId, ProcessorWait, Stripes, Tables, TraceWriter, Unseen,
 };
 
 use crate::error::Error;

@@ -40,7 +40,8 @@ pub(crate) fn write(
     let mut small = SmallRequests::default();
     let mut groups = groups(members);
     let states = std::mem::take(&mut lookup.states).into_iter();
-    let mut job = Job { folder, epoch_ns, settings, names: lookup.names, marks: lookup.marks, states, writer, summary };
+    let mut job =
+        Job { folder, epoch_ns, settings, names: lookup.names, marks: lookup.marks, states, writer, summary };
     if groups.len() <= 1 {
         let mut out = |event: &Event, writer: &mut TraceWriter<fs::File>| {
             small.add(event, writer.tables());

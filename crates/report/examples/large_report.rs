@@ -1,5 +1,5 @@
 //! What the page of a large trace takes: writes traces of a given number of events (default 10 million), of 64 ranks with two
-//! threads each on 200 files, and of 10 000 ranks on one; explains them, writes their pages, to files `large-64.html` and
+//! threads each that read and write 200 files at random, and of 10 000 ranks that write one file alike; explains them, writes their pages, to files `large-64.html` and
 //! `large-10000.html` of a folder if one is named (`large_report 10000000 folder`), and prints sizes, CPU times and memory.
 
 use std::fs::File as OutFile;
@@ -99,13 +99,39 @@ fn write(path: &Path, job: Job, count: u64) {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        writer.push(&event(job, index, count, random)).expect("an event");
+        let event =
+            if job.files == 1 { alike(job, index, random) } else { at_random(job, index, count, random) };
+        writer.push(&event).expect("an event");
     }
     writer.finish().expect("the trace is finished");
 }
 
+/// Ranks that write their pieces of a shared file, step after step: no two at quite the same time.
+fn alike(job: Job, index: u64, random: u64) -> Event {
+    const PIECE: u64 = 47_008;
+    const SYNC_EVERY: u64 = 50;
+    let ranks = u64::from(job.ranks);
+    // 7919 is a prime, so each rank has its turn in each step.
+    let (step, rank) = (index / ranks, (index % ranks * 7919 % ranks) as u32);
+    let process = ProcessId(rank);
+    let handle = Some(HandleId(rank));
+    let elapsed_ns = 30_000 + (random >> 40 & 0x3fff);
+    if step % SYNC_EVERY == SYNC_EVERY - 1 {
+        return Event { handle, elapsed_ns, ..Event::new(Call::Fsync, process, index * 2000) };
+    }
+    Event {
+        handle,
+        target: Target::Extent { offset: (step * ranks + u64::from(rank)) * PIECE },
+        size: PIECE,
+        result: PIECE as i64,
+        elapsed_ns,
+        think_ns: 10_000 + (random >> 20 & 0x3ff),
+        ..Event::new(Call::Pwrite, process, index * 2000)
+    }
+}
+
 /// Ranks use one file after the other, each in its own order; every tenth call is no transfer.
-fn event(job: Job, index: u64, count: u64, random: u64) -> Event {
+fn at_random(job: Job, index: u64, count: u64, random: u64) -> Event {
     let rank = (random % u64::from(job.ranks)) as u32;
     let file = (index * u64::from(job.files) / count + u64::from(rank)) as u32 % job.files;
     let call = match random >> 20 & 15 {

@@ -1,11 +1,17 @@
 //! The bars of the timeline: the events, or, if there are too many, neighbours drawn as one.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use pio_trace::{Call, Event, Flags, Split, Target};
 
 /// Most bars that a page holds: so many make a page of 4 to 7 MB that can be filtered within a frame or two.
-pub(crate) const MOST_BARS: usize = 100_000;
+const MOST_BARS: usize = 100_000;
+
+/// Most bars of a page with so many processes: each also has names and rows, which take as much room as two bars and more.
+pub(crate) fn most_bars(processes: usize) -> usize {
+    MOST_BARS.saturating_sub(3 * processes).max(MOST_BARS / 2)
+}
 
 /// One bar: an event, or several of one thread and function on one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,7 +183,48 @@ pub(crate) struct Bars {
     detail: Detail,
     bars: Vec<Bar>,
     /// Latest bar of each lane.
-    latest: HashMap<Lane, usize>,
+    latest: HashMap<Lane, usize, BuildHasherDefault<Mixed>>,
+}
+
+/// A hash of the few numbers of a lane, which nobody chose to collide: each event asks for one, and the usual hash would take
+/// as long as all else that is done for it.
+#[derive(Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.write_u64(value.into());
+    }
+
+    fn write_u16(&mut self, value: u16) {
+        self.write_u64(value.into());
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(value.into());
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        // Knuth's multiplier (The Art of Computer Programming 3, section 6.4): the golden ratio of 2^64, made odd.
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.write_u64(value as u64);
+    }
+
+    fn write_isize(&mut self, value: isize) {
+        self.write_u64(value as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        // The table takes the low bits, and the high ones have most of the mixing.
+        self.0 ^ self.0 >> 32
+    }
 }
 
 impl Bars {
@@ -188,7 +235,7 @@ impl Bars {
             span_ns: 0,
             detail: Detail::Sizes,
             bars: Vec::new(),
-            latest: HashMap::new(),
+            latest: HashMap::default(),
         }
     }
 

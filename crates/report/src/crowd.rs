@@ -32,7 +32,8 @@ pub(crate) fn hosts(found: &Explanation, limits: &Limits) -> Table {
         let bytes = |of: fn(&ProcessStatistics) -> u64| {
             units::bytes(processes.iter().map(|process| of(process) as f64).sum())
         };
-        let mean_ns = processes.iter().map(|process| process.io_ns as f64).sum::<f64>() / processes.len() as f64;
+        let mean_ns =
+            processes.iter().map(|process| process.io_ns as f64).sum::<f64>() / processes.len() as f64;
         vec![
             (*host).to_owned(),
             units::count(processes.len() as u64),
@@ -47,7 +48,10 @@ pub(crate) fn hosts(found: &Explanation, limits: &Limits) -> Table {
     Table {
         title: "Hosts".into(),
         note: if rest > 0 {
-            format!("Those with the longest time in I/O of a process; and {} more.", units::count(rest as u64))
+            format!(
+                "Those with the longest time in I/O of a process; and {} more.",
+                units::count(rest as u64)
+            )
         } else {
             String::new()
         },
@@ -82,7 +86,9 @@ pub(crate) fn outliers(found: &Explanation) -> Table {
         .processes
         .iter()
         .map(|process| (factors(process), process))
-        .map(|(factors, process)| (factors.map(f64::ln).map(f64::abs).into_iter().fold(0.0, f64::max), factors, process))
+        .map(|(factors, process)| {
+            (factors.map(f64::ln).map(f64::abs).into_iter().fold(0.0, f64::max), factors, process)
+        })
         .collect();
     // Stable: those that differ alike stay in order of rank.
     differing.sort_by(|one, other| other.0.total_cmp(&one.0));
@@ -99,7 +105,11 @@ pub(crate) fn outliers(found: &Explanation) -> Table {
         ]
     });
     Table {
-        title: if found.is_mpi { "Ranks that differ most".into() } else { "Processes that differ most".into() },
+        title: if found.is_mpi {
+            "Ranks that differ most".into()
+        } else {
+            "Processes that differ most".into()
+        },
         note: format!(
             "The {OUTLIERS} that differ most from the median of {}, by the larger factor: {} in I/O, {} read and written.",
             units::count(found.processes.len() as u64),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use pio_explain::{Counted, Explanation, Transfers};
 use pio_trace::{Event, Splits, Tables, Trace};
 
-use crate::bars::MOST_BARS;
+use crate::bars::most_bars;
 use crate::counted;
 use crate::escape::{self, TITLE_COLUMNS};
 use crate::figures::{self, figure};
@@ -13,7 +13,9 @@ use crate::prediction::{self, Prediction};
 use crate::sections::{self, Limits, RequestSizes};
 use crate::table::Table;
 use crate::timeline::Timeline;
-use crate::{collectives, comparison, crowd, file_systems, findings, headline, live, marked, rhythm, units, words};
+use crate::{
+    collectives, comparison, crowd, file_systems, findings, headline, live, marked, rhythm, units, words,
+};
 
 pub(crate) const STYLE: &str = include_str!("page.css");
 /// The page's script: one scope, a file a concept. Later ones use earlier ones.
@@ -69,7 +71,7 @@ fn page(
     counted: Option<&Counted>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let timeline = Timeline::of(tables, events, splits, found, MOST_BARS);
+    let timeline = Timeline::of(tables, events, splits, found, most_bars(found.processes.len()));
     head(found, out)?;
     match counted.filter(|_| found.events == 0) {
         Some(counted) => {
@@ -125,7 +127,8 @@ fn sections_of_events(found: &Explanation, timeline: &Timeline, out: &mut impl W
     section("marked", "Marks", &(marked + &filled(&marked::names(found))), out)?;
     let title = if found.is_mpi { "Ranks" } else { "Processes" };
     let processes = live::html(&sections::processes(found, &limits), &live::processes(found, &limits));
-    let crowd = filled(&crowd::outliers(found)) + &filled(&crowd::hosts(found, &Limits { rows: 100, ..limits }));
+    let crowd =
+        filled(&crowd::outliers(found)) + &filled(&crowd::hosts(found, &Limits { rows: 100, ..limits }));
     section("processes", title, &(figures::processes(found) + &crowd + &processes), out)?;
     section(
         "workload",

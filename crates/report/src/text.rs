@@ -4,7 +4,9 @@ use pio_explain::Explanation;
 
 use crate::sections::{self, Limits};
 use crate::table::{Table, wrap};
-use crate::{collectives, crowd, escape, file_systems, findings, headline, marked, rhythm, screen, units, words};
+use crate::{
+    collectives, crowd, escape, file_systems, findings, headline, marked, rhythm, screen, units, words,
+};
 
 /// Notes that are too long for a terminal: the HTML report has them.
 const LONG_NOTES: [&str; 2] = ["mount", "counted by "];

@@ -38,12 +38,12 @@ const FINAL_MAGIC: [u8; 8] = *b"PIOINDEX";
 pub(crate) const TRAILER_LEN: usize = 20;
 
 /// Events in a block, at most. It bounds the memory that one decoded block takes.
-pub(crate) const MAX_BLOCK_EVENTS: usize = 1 << 18;
+pub(crate) const MAX_BLOCK_EVENTS: usize = 1 << 19;
 /// The same of a block of versions 1 to 9; and what the writer fills blocks to, unless the job has many processes.
 pub(crate) const FEW_BLOCK_EVENTS: usize = 1 << 16;
 /// The writer lets blocks grow until they have so many events of each process: the fewer there are, the more room it takes to
 /// say where in the job each process stands.
-pub(crate) const BLOCK_EVENTS_OF_PROCESS: usize = 32;
+pub(crate) const BLOCK_EVENTS_OF_PROCESS: usize = 40;
 /// Payload bytes in a block before compression, at most.
 pub(crate) const MAX_RAW_LEN: usize = 64 << 20;
 /// Payload bytes of all definitions blocks of a file before compression, at most: it bounds the tables in memory.

@@ -44,7 +44,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// How many events it has: 1 to 262 144.
+    /// How many events it has: 1 to 524 288.
     pub fn event_count(&self) -> usize {
         self.located.header.count as usize
     }

@@ -124,7 +124,8 @@ impl Runs {
         self.file
             .read_exact_at(&mut bytes, block.offset + BLOCK_HEADER_LEN as u64)
             .map_err(TraceError::io(&self.path, "read events that were put aside in"))?;
-        let damaged = |expected| TraceError::Damaged { path: self.path.clone(), offset: block.offset, expected };
+        let damaged =
+            |expected| TraceError::Damaged { path: self.path.clone(), offset: block.offset, expected };
         block::check_payload(&block.header, &bytes).map_err(damaged)?;
         let raw = block::unseal(&block.header, &bytes).map_err(damaged)?;
         let mut events = Vec::new();

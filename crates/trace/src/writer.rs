@@ -9,8 +9,8 @@ use crate::definitions::{DefinitionsEncoder, Refusal};
 use crate::error::TraceError;
 use crate::event::{Event, Target};
 use crate::format::{
-    self, BLOCK_EVENTS_OF_PROCESS, BLOCK_HEADER_LEN, BlockKind, FEW_BLOCK_EVENTS, FILE_HEADER_LEN, MAX_BLOCK_EVENTS,
-    MAX_DEFINITIONS_LEN,
+    self, BLOCK_EVENTS_OF_PROCESS, BLOCK_HEADER_LEN, BlockKind, FEW_BLOCK_EVENTS, FILE_HEADER_LEN,
+    MAX_BLOCK_EVENTS, MAX_DEFINITIONS_LEN,
 };
 use crate::index;
 use crate::records::by_process::{Encoder, FirstHandles};

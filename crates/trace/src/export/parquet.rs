@@ -23,7 +23,7 @@ use crate::splits::{Split, Splits};
 use crate::tables::Tables;
 
 /// Writes `trace` to `file`, which is empty and has the name `path`, as Parquet: zstd, a row group for each block of the
-/// trace (at most 65 536 rows).
+/// trace (at most 524 288 rows).
 ///
 /// Names are resolved: `host`, `file`, `call` and the like are dictionary-coded strings. Values that an event does not
 /// have are null; so are the parts of a collective call's time, if `splits` does not know them. The job's name, its start and its notes are in the file's key-value metadata as `pioscope.job`,

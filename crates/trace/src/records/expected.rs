@@ -2,7 +2,7 @@
 
 use super::columns::{Column, ColumnReader, Columns};
 use super::header;
-use super::shape::{Numbers, place_unit};
+use super::shape::Numbers;
 
 /// What a model expects of the next event, one of the shape of this index.
 pub(super) trait Expected {
@@ -10,6 +10,8 @@ pub(super) trait Expected {
     fn place(&self, shape: u32) -> u64;
     /// What explicit places are relative to.
     fn place_base(&self, shape: u32) -> u64;
+    /// What explicit places of an event of this size are counted in, from 1.
+    fn place_unit(&self, shape: u32, size: u64) -> i64;
     /// The size.
     fn size(&self, shape: u32) -> u64;
     /// The result of an event of this size.
@@ -46,7 +48,7 @@ pub(super) fn take(
     let place = if flags & header::PLACE != 0 {
         model.place(shape)
     } else {
-        let unit = place_unit(size);
+        let unit = model.place_unit(shape, size);
         let units = columns.take_signed(Column::Place).ok_or("a place")?;
         let rest = if unit > 1 { columns.take(Column::PlaceRest).ok_or("the rest of a place")? } else { 0 };
         let difference = units.wrapping_mul(unit) as u64;
@@ -101,7 +103,7 @@ pub(super) fn put(model: &impl Expected, columns: &mut Columns, numbers: &Number
         flags |= header::PLACE;
     } else {
         let difference = numbers.place.wrapping_sub(model.place_base(shape)) as i64;
-        let unit = place_unit(numbers.size);
+        let unit = model.place_unit(shape, numbers.size);
         columns.put_signed(Column::Place, difference.div_euclid(unit));
         if unit > 1 {
             columns.put(Column::PlaceRest, difference.rem_euclid(unit) as u64);

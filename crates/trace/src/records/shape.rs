@@ -73,9 +73,7 @@ impl TargetKind {
             TargetKind::None => return Err("no place"),
             TargetKind::Extent => Target::Extent { offset: place },
             TargetKind::View(_) => return Err("a view"),
-            TargetKind::Peer => {
-                Target::Peer { rank: u32::try_from(place).map_err(|_| "a rank of 32 bits")? }
-            }
+            TargetKind::Peer => Target::Peer { rank: u32::try_from(place).map_err(|_| "a rank of 32 bits")? },
             TargetKind::Server(server) => Target::Server { server, offset: place },
             TargetKind::Name(other) => Target::Name { file: file(place, tables)?, other },
             TargetKind::Mark(name) => Target::Mark { name, number: place },

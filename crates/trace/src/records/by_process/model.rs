@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::super::expected::Expected;
-use super::super::shape::{Numbers, OperationRule, ResultRule, Shape};
+use super::super::shape::{Numbers, OperationRule, ResultRule, Shape, place_unit};
 
 /// Index of nothing.
 pub(super) const NONE: u32 = u32::MAX;
@@ -58,10 +58,39 @@ struct Stream {
     end: u64,
     /// How far behind the end of its predecessor the latest access began that had one in its process (wrapping).
     gap: u64,
-    /// Where that process's first access began.
+    /// Where that process's latest access began, and its first one.
+    latest: u64,
     first: u64,
-    /// How far that is from where the first access of the process before began (wrapping).
+    /// How far apart two accesses began that came one after the other, in any process; 0 if that is not forward.
+    stride: i64,
+    /// How far the first accesses of two processes began apart (wrapping), as if both had come equally far: without whole
+    /// strides.
     step: u64,
+}
+
+impl Stream {
+    /// Learns where an access of a process began.
+    fn update(&mut self, turn: u32, place: u64) {
+        if self.turn == turn {
+            self.gap = place.wrapping_sub(self.end);
+            self.stride = (place.wrapping_sub(self.latest) as i64).max(0);
+        } else {
+            self.turn = turn;
+            self.step = self.without_strides(place.wrapping_sub(self.first));
+            self.first = place;
+        }
+        self.latest = place;
+    }
+
+    /// What is left of a distance, at most half a stride to either side.
+    fn without_strides(&self, distance: u64) -> u64 {
+        if self.stride == 0 {
+            return distance;
+        }
+        let rest = (distance as i64).rem_euclid(self.stride);
+        let is_nearer_below = rest > self.stride / 2;
+        (if is_nearer_below { rest - self.stride } else { rest }) as u64
+    }
 }
 
 /// A thread's time line: when it was last seen to be free, in the program and below a call of an upper layer.
@@ -191,19 +220,14 @@ impl Model {
         };
 
         let stream = &mut self.streams[state.stream as usize];
-        if stream.turn == self.turn {
-            stream.gap = numbers.place.wrapping_sub(stream.end);
-        } else {
-            stream.turn = self.turn;
-            stream.step = numbers.place.wrapping_sub(stream.first);
-            stream.first = numbers.place;
-        }
+        stream.update(self.turn, numbers.place);
         stream.end = numbers.place.wrapping_add(state.shape.target.moved(numbers.result));
 
         let lane = &mut self.lanes[state.lane as usize];
         let end_ns = numbers.start_ns.saturating_add(numbers.elapsed_ns);
         if lane.turn != self.turn {
-            *lane = Lane { turn: self.turn, logical_ns: self.first_start_ns, physical_ns: self.first_start_ns };
+            *lane =
+                Lane { turn: self.turn, logical_ns: self.first_start_ns, physical_ns: self.first_start_ns };
         }
         if state.shape.is_physical() {
             lane.physical_ns = end_ns;
@@ -233,6 +257,13 @@ impl Expected for Model {
             true => stream.end,
             false => stream.first.wrapping_add(stream.step),
         }
+    }
+
+    #[inline]
+    fn place_unit(&self, shape: u32, size: u64) -> i64 {
+        // A process that has come farther than its neighbour is some strides ahead.
+        let stream = self.stream(shape);
+        if stream.turn != self.turn && stream.stride > 0 { stream.stride } else { place_unit(size) }
     }
 
     #[inline]

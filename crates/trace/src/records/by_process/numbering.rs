@@ -53,7 +53,8 @@ impl FirstHandles {
             return Ok(None);
         }
         let first = if number % 2 == 1 { self.of(process).ok_or("a process with handles")? } else { 0 };
-        let id = u64::from(first).checked_add((number - 1) / 2).filter(|id| *id < tables.handles.len() as u64);
+        let id =
+            u64::from(first).checked_add((number - 1) / 2).filter(|id| *id < tables.handles.len() as u64);
         Ok(Some(HandleId(id.ok_or("a handle of the tables")? as u32)))
     }
 }
@@ -108,7 +109,12 @@ impl Views {
 
     /// The view of this number.
     #[inline]
-    pub(super) fn view(self, number: u64, process: ProcessId, tables: &Tables) -> Result<ViewId, &'static str> {
+    pub(super) fn view(
+        self,
+        number: u64,
+        process: ProcessId,
+        tables: &Tables,
+    ) -> Result<ViewId, &'static str> {
         let id = varint::unfold(number).wrapping_add(self.base(process) as i64);
         let known = u32::try_from(id).ok().filter(|id| (*id as usize) < tables.views.len());
         Ok(ViewId(known.ok_or("a view of the tables")?))

@@ -63,7 +63,11 @@ impl Decoder<'_> {
         }
         let numbers = expected::take(&self.model, &mut self.columns, flags, shape)?;
         let of = self.model.shapes[shape as usize].shape;
-        let used_ns = if of.says_used { Some(expected::take_used(&mut self.columns, numbers.elapsed_ns)?) } else { None };
+        let used_ns = if of.says_used {
+            Some(expected::take_used(&mut self.columns, numbers.elapsed_ns)?)
+        } else {
+            None
+        };
         let event = Event {
             call: of.call,
             process: self.model.processes[process as usize].id,

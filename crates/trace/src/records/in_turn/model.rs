@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::expected::Expected;
-use super::super::shape::{Numbers, OperationRule, ResultRule, Shape};
+use super::super::shape::{Numbers, OperationRule, ResultRule, Shape, place_unit};
 use crate::tables::ProcessId;
 
 /// Index of nothing.
@@ -101,10 +101,11 @@ impl Model {
 
     /// Takes note of a shape that occurs for the first time in a process.
     pub(super) fn add_shape(&mut self, process: u32, shape: Shape) -> u32 {
-        let stream = *self.stream_of.entry((process, shape.handle, shape.target.number())).or_insert_with(|| {
-            self.streams.push(Stream::default());
-            self.streams.len() as u32 - 1
-        });
+        let stream =
+            *self.stream_of.entry((process, shape.handle, shape.target.number())).or_insert_with(|| {
+                self.streams.push(Stream::default());
+                self.streams.len() as u32 - 1
+            });
         let lane = *self.lane_of.entry((process, shape.thread)).or_insert_with(|| {
             self.lanes.push(Lane { logical_ns: self.start_ns, physical_ns: self.start_ns });
             self.lanes.len() as u32 - 1
@@ -186,6 +187,11 @@ impl Expected for Model {
     #[inline]
     fn place_base(&self, shape: u32) -> u64 {
         self.streams[self.shapes[shape as usize].stream as usize].end
+    }
+
+    #[inline]
+    fn place_unit(&self, _shape: u32, size: u64) -> i64 {
+        place_unit(size)
     }
 
     #[inline]
