@@ -29,18 +29,18 @@ if (offsets) (() => {
     g.beginPath(); g.rect(left, top, width - left, height); g.clip();
     drawn = [];
     const byProcess = colourSelect.value === "process", palette = byProcess ? data.processes.map((_, process) => colourOfProcess(process)) : null;
-    // Many calls fall on the same few pixels: the first of each colour is drawn there.
+    // Many calls fall on the same few pixels: the first of each box and colour is drawn.
     const taken = new Map();
     for (const i of some) {
       if (ends[i] < view.from || starts[i] > view.to || (state[i] & (SHOWN | OF_PROCESS)) !== (SHOWN | OF_PROCESS)) continue;
       const from = x(starts[i]), w = Math.max(1.5, x(ends[i]) - from), at = y(col.place[i] + col.length[i]), h = Math.max(1.5, y(col.place[i]) - at);
       const isOfFile = state[i] & OF_FILE;
       const colour = !isOfFile ? colours.ghost : byProcess ? palette[processOf[i]] : colours[callOf(i).op];
-      if (w < 3 && h < 3) {
-        const pixel = Math.round(from) * 1024 + Math.round(at);
-        if (taken.get(pixel) === colour) continue;
-        taken.set(pixel, colour);
-      }
+      // Ranks that do alike have alike boxes, too.
+      const seen = Math.max(left, from), until = Math.min(width, from + w);
+      const box = ((Math.round(seen) * 1024 + Math.round(at)) * 8192 + Math.round(until)) * 1024 + Math.round(h);
+      if (taken.get(box) === colour) continue;
+      taken.set(box, colour);
       g.fillStyle = colour;
       // Of several calls it is not known which of these bytes they moved.
       g.globalAlpha = col.events[i] > 1 && h > 3 ? 0.5 : 1;
