@@ -1,12 +1,11 @@
 //! What a wide job takes: writes the spools of a job of many ranks that all do the same (default 10 000 ranks of 1000 calls, on
-//! nodes of 128) to a temporary folder, makes one trace of them, and prints the time, the memory and the bytes that this took.
+//! nodes of 128) to a temporary folder, makes one trace of them, and prints the CPU time, the memory and the bytes that this took.
 //!
 //! `cargo run --release -p pio-record --example width [RANKS] [CALLS] [TRACE]`; the trace is kept if it is named.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use pio_record::{Settings, collect_with};
 use pio_trace::Call;
@@ -32,14 +31,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         spool_bytes += spool.len() as u64;
         fs::write(spools.join(format!("node{:05}-{rank}-1.spool", rank as u32 / RANKS_OF_NODE)), spool)?;
     }
-    let (before_s, start) = (cpu_s(), Instant::now());
+    let before_s = cpu_s();
     let summary = collect_with(&spools, &trace, "wide", &Settings::default())?;
-    let (elapsed_s, used_s) = (start.elapsed().as_secs_f64(), cpu_s() - before_s);
+    let used_s = cpu_s() - before_s;
     assert_eq!((summary.events, summary.problems()), (ranks * calls, Vec::<String>::new()));
     let bytes = fs::metadata(&trace)?.len();
     let one = of_one_rank(&folder.path().join("one"), calls)?;
     println!(
-        "{ranks} ranks of {calls} calls, spools of {:.0} MB: merged in {elapsed_s:.1} s, {used_s:.1} s of CPU, with {} MiB at \
+        "{ranks} ranks of {calls} calls, spools of {:.0} MB: merged in {used_s:.1} s of CPU, with {} MiB at \
          most; a trace of {:.1} MB, {:.2} bytes a call (one rank alone: {:.1} kB)",
         spool_bytes as f64 / 1e6,
         most_memory_kib()? / 1024,

@@ -14,6 +14,8 @@ use crate::units;
 const CROWD: usize = 64;
 /// Processes that are named because they differ.
 const OUTLIERS: usize = 10;
+/// By less than this factor, processes of the same job always differ.
+const LEAST_FACTOR: f64 = 1.1;
 
 /// What the processes of each host did, those whose slowest process took longest first; no rows for one host, or few processes.
 pub(crate) fn hosts(found: &Explanation, limits: &Limits) -> Table {
@@ -73,7 +75,7 @@ fn longest(processes: &[&ProcessStatistics]) -> u64 {
 }
 
 /// The processes that differ most from the median in time in I/O or in bytes, by the factor; no rows if there are few
-/// processes, or none differs.
+/// processes, or none differs by a tenth.
 pub(crate) fn outliers(found: &Explanation) -> Table {
     if found.processes.len() <= CROWD {
         return Table::default();
@@ -92,7 +94,7 @@ pub(crate) fn outliers(found: &Explanation) -> Table {
         .collect();
     // Stable: those that differ alike stay in order of rank.
     differing.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let rows = differing.iter().take(OUTLIERS).filter(|(distance, ..)| *distance > 0.0);
+    let rows = differing.iter().take(OUTLIERS).filter(|(distance, ..)| *distance > LEAST_FACTOR.ln());
     let rows = rows.map(|(_, [time, bytes], process)| {
         vec![
             process_name(process),
