@@ -4,6 +4,7 @@ use crate::error::MachineError;
 use crate::machine::Machine;
 
 const TEXTS: &[(&str, &str)] = &[
+    ("dragonfly-2048", include_str!("../../../machines/dragonfly-2048.toml")),
     ("fly-64", include_str!("../../../machines/fly-64.toml")),
     ("infiniband-nthu", include_str!("../../../machines/infiniband-nthu.toml")),
     ("paragon-caltech", include_str!("../../../machines/paragon-caltech.toml")),
@@ -43,8 +44,8 @@ mod tests {
         let message = find("cray").unwrap_err().to_string();
         assert_eq!(
             message,
-            "no machine 'cray' (a path of a .toml file, or one of: fly-64, infiniband-nthu, paragon-caltech, pios-64, \
-             qsnet-64, sp-argonne, tree-64)"
+            "no machine 'cray' (a path of a .toml file, or one of: dragonfly-2048, fly-64, infiniband-nthu, \
+             paragon-caltech, pios-64, qsnet-64, sp-argonne, tree-64)"
         );
     }
 }

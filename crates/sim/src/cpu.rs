@@ -40,6 +40,11 @@ pub struct Scheduler {
     costs: Cpu,
     next: Next,
     processors: Vec<Processor>,
+    /// Whether there is a processor for every process, and nothing else takes one: then nobody ever waits, and what each has had
+    /// decides nothing.
+    nobody_waits: bool,
+    /// The processor that each process had last.
+    last: Vec<u32>,
     /// Who wants a processor: what counts of what it has had, its number in the order of coming, and the process.
     ready: BTreeSet<(u64, u64, u32)>,
     /// The sum of what they have had.
@@ -115,6 +120,8 @@ impl Scheduler {
             costs: costs.clone(),
             next,
             processors: (0..costs.count).map(|_| Processor::default()).collect(),
+            nobody_waits: processes <= costs.count && costs.interrupt == Duration::ZERO,
+            last: vec![0; processes as usize],
             ready: BTreeSet::new(),
             had_by_ready: 0,
             places: vec![None; processes as usize],
@@ -133,13 +140,8 @@ impl Scheduler {
         self.mean = self.mean_had(now);
         self.had[process as usize] = self.mean.saturating_sub(self.owed[process as usize]);
         self.wait(process);
-        match self.processors.iter().position(|one| one.state == State::Idle) {
-            // The processor that it had last, if that is idle, too.
-            Some(idle) => {
-                let own = |one: &Processor| one.state == State::Idle && one.last == Some(process);
-                let idle = self.processors.iter().position(own).unwrap_or(idle);
-                self.dispatch(now, idle, turns);
-            }
+        match self.idle_for(process) {
+            Some(idle) => self.dispatch(now, idle, turns),
             None => match self.has_had_more(now, process) {
                 Some(index) => self.interrupt_turn(now, index, turns),
                 None => self.end_a_quantum(now, turns),
@@ -147,8 +149,25 @@ impl Scheduler {
         }
     }
 
+    /// An idle processor, if there is one: that which the process had last, if that is idle.
+    fn idle_for(&self, process: u32) -> Option<usize> {
+        let own = |one: &Processor| one.state == State::Idle && one.last == Some(process);
+        if self.nobody_waits {
+            // There is but one that it had last: it leaves that only to who takes it from it.
+            let last = self.last[process as usize] as usize;
+            if own(&self.processors[last]) {
+                return Some(last);
+            }
+        }
+        let idle = self.processors.iter().position(|one| one.state == State::Idle)?;
+        Some(self.processors.iter().position(own).unwrap_or(idle))
+    }
+
     /// What those that want a processor or have one have had, in the mean; without any, what the last ones had.
     fn mean_had(&self, now: Time) -> u64 {
+        if self.nobody_waits {
+            return 0;
+        }
         let (mut sum, mut count) = (self.had_by_ready, self.ready.len() as u128);
         for (_, had) in (0..self.processors.len()).filter_map(|index| self.had_by(now, index)) {
             (sum, count) = (sum + u128::from(had), count + 1);
@@ -382,6 +401,7 @@ impl Scheduler {
         let length = self.turn_from(start);
         let processor = &mut self.processors[index];
         processor.last = Some(process);
+        self.last[process as usize] = index as u32;
         processor.since = start;
         processor.quantum = length;
         self.run(start, index, process, turns);

@@ -11,9 +11,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
+use std::sync::Arc;
 
 use pio_machine::{Duration, Machine, Storage};
-use pio_plan::{Direction, Hints, Remembered, Site, Strategy, Views};
+use pio_plan::{Context, Direction, Hints, Remembered, Site, Strategy, Views};
 use pio_trace::HandleId;
 
 mod cold_reads;
@@ -185,6 +186,8 @@ struct Engine<'a> {
     processes: Vec<Process>,
     /// Of each group of ranks.
     sites: Vec<Site>,
+    /// For each group: what its last operation went by.
+    contexts: Vec<Option<(operations::ContextOf, Arc<Context>)>>,
     files: Vec<FileState>,
     /// Of each node whose ranks have written.
     dirty: BTreeMap<u32, DirtyPages>,
@@ -341,6 +344,7 @@ impl<'a> Engine<'a> {
             ranks_per_node: per_node.min(ranks),
             now: Time::default(),
             events: Events::new(),
+            contexts: workload.groups.iter().map(|_| None).collect(),
             sites,
             files: (0..workload.files.len()).map(file).collect(),
             hints_in_force,

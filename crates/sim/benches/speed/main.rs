@@ -12,6 +12,7 @@ mod flow;
 mod measure;
 mod network;
 mod queueing;
+mod width;
 
 use measure::Part;
 
@@ -23,6 +24,7 @@ const PARTS: &[Part] = &[
     flow::PART,
     network::PART,
     queueing::PART,
+    width::PART,
 ];
 
 fn main() {

@@ -1,5 +1,7 @@
 //! Collective operations and views: what a strategy asks for, carried out on simulated hardware.
 
+use std::sync::Arc;
+
 use pio_layout::View;
 use pio_machine::Duration;
 use pio_plan::{
@@ -11,7 +13,17 @@ use pio_trace::{Call, HandleId};
 
 use super::{Engine, Happening, sites};
 use crate::process::{Content, Delivery, Key, Requests, Running, Scattered, Then};
-use crate::workload::What;
+use crate::workload::{Open, What};
+
+/// The operations that go by the same [`Context`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ContextOf {
+    file: u32,
+    collective: u64,
+    /// How many views have been set.
+    views: usize,
+    direction: Direction,
+}
 
 impl Engine<'_> {
     pub(super) fn begin_access(
@@ -34,7 +46,7 @@ impl Engine<'_> {
             key.count = *count;
             if self.strategy == Strategy::Auto && !self.is_asynchronous(rank) {
                 let remembered = self.remembered.entry((rank, key.of)).or_default();
-                context.remembered = remembered.recall(direction);
+                Arc::make_mut(&mut context).remembered = remembered.recall(direction);
             }
             let us = Group { rank: Rank(number), ranks: members.len() as u32 };
             self.strategy.collective(us, direction, access, &context)
@@ -64,16 +76,30 @@ impl Engine<'_> {
         }
     }
 
-    /// What an operation of a rank goes by.
-    fn context(&self, rank: u32, handle: HandleId, direction: Direction) -> Context {
-        let open = &self.workload.handles[handle.index()];
+    /// What an operation of a rank goes by. It is the same for all ranks, and to find it takes a look at all of them: it is kept
+    /// until the ranks of the group do something else.
+    fn context(&mut self, rank: u32, handle: HandleId, direction: Direction) -> Arc<Context> {
+        let open = self.workload.handles[handle.index()];
+        let group = open.group.unwrap_or(0) as usize;
+        let number = self.views_set.get(&(rank, open.collective)).copied().unwrap_or(0);
+        let of = ContextOf { file: open.file, collective: open.collective, views: number, direction };
+        if let Some((kept, context)) = &self.contexts[group]
+            && *kept == of
+        {
+            return context.clone();
+        }
+        let context = Arc::new(self.new_context(open, number, direction));
+        self.contexts[group] = Some((of, context.clone()));
+        context
+    }
+
+    fn new_context(&self, open: Open, number: usize, direction: Direction) -> Context {
         let mut site = self.sites[open.group.unwrap_or(0) as usize].clone();
         let dealt = self.files[open.file as usize].dealt;
         if let Some(dealt) = dealt.filter(|_| sites::take_views(&self.machine.storage, self.strategy)) {
             let (factor, unit) = dealt.over();
             site.via = Via::Servers { factor, unit };
         }
-        let number = self.views_set.get(&(rank, open.collective)).copied().unwrap_or(0);
         let rounds = self.views.get(&open.collective);
         let views = number.checked_sub(1).and_then(|number| rounds?.get(number));
         let hints = self.hints_in_force.of_open(open.collective);

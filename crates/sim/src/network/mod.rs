@@ -8,6 +8,7 @@ pub mod circuit;
 mod described;
 pub mod flow;
 mod links;
+mod pairs;
 pub mod topology;
 pub mod traffic;
 pub mod wormhole;

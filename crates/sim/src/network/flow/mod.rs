@@ -10,11 +10,12 @@ mod finish;
 mod routes;
 mod sharing;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use pio_machine::{Bandwidth, Duration, FlowRoutes};
 
 use super::carrier::{Delivery, MessageId, Network};
+use super::pairs::Pairs;
 use super::topology::Topology;
 use crate::kernel::{Events, Model, Time};
 use finish::Finishes;
@@ -32,7 +33,7 @@ pub struct FlowNetwork {
     /// By the number of their flow.
     streams: Vec<Stream>,
     /// The stream of each pair of nodes that has one.
-    open: HashMap<(u32, u32), u32>,
+    open: Pairs,
     finishes: Finishes,
     /// Messages that have left their sender.
     arriving: Events<Delivery>,
@@ -73,7 +74,7 @@ impl FlowNetwork {
             router: Router::new(topology, routes),
             latency,
             streams: Vec::new(),
-            open: HashMap::new(),
+            open: Pairs::new(),
             finishes: Finishes::default(),
             arriving: Events::new(),
             unsettled: None,
@@ -83,13 +84,13 @@ impl FlowNetwork {
 
     /// How many streams are under way: pairs of nodes with a message between them.
     pub fn streams(&self) -> usize {
-        self.open.len()
+        self.open.count()
     }
 
     /// The rate of what `from` sends `to` now, in bytes a second; nothing if there is nothing.
     pub fn rate(&self, from: u32, to: u32) -> Option<f64> {
-        let flow = self.open.get(&(from, to))?;
-        Some(self.streams[*flow as usize].rate * 1e12)
+        let flow = self.open.get(from, to)?;
+        Some(self.streams[flow as usize].rate * 1e12)
     }
 
     fn start(&mut self, now: Time, message: MessageId, pair: (u32, u32), bytes: u64) {
@@ -116,7 +117,7 @@ impl FlowNetwork {
             None => self.streams.push(stream),
         }
         self.finishes.set(flow, Time::NEVER);
-        self.open.insert(pair, flow);
+        self.open.set(pair.0, pair.1, flow);
         self.unsettled = Some(now);
     }
 
@@ -136,7 +137,7 @@ impl FlowNetwork {
             return;
         }
         self.finishes.set(flow, Time::NEVER);
-        self.open.remove(&stream.pair);
+        self.open.remove(stream.pair.0, stream.pair.1);
         self.sharing.remove(flow);
         self.unsettled = Some(now);
     }
@@ -173,8 +174,8 @@ impl Network for FlowNetwork {
         if self.unsettled.is_some_and(|since| since < now) {
             self.settle();
         }
-        match self.open.get(&(from, to)) {
-            Some(flow) => self.streams[*flow as usize].waiting.push_back((message, bytes)),
+        match self.open.get(from, to) {
+            Some(flow) => self.streams[flow as usize].waiting.push_back((message, bytes)),
             None => self.start(now, message, (from, to), bytes),
         }
     }

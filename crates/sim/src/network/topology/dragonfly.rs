@@ -10,6 +10,8 @@
 //! have a class for every group on the way (Kim et al., section 4.1, with one class for both links in a group and the one
 //! that leaves it), so that classes only grow.
 
+use std::ops::Range;
+
 use pio_machine::{Dragonfly as Shape, DragonflyRouting};
 
 use super::error::{MOST_NODES, TopologyError, within};
@@ -111,12 +113,21 @@ impl Dragonfly {
         Some(port as u16)
     }
 
-    /// The links from the switch's group to the destination's: the switch's own, if it has any.
-    fn links(&self, switch: u32, destination: u32) -> impl Iterator<Item = (u32, u32)> + Clone {
+    /// The rounds whose links lead from the switch's group to the destination's: of the switch's own links, if it has any there.
+    fn rounds(&self, switch: u32, destination: u32) -> Range<u32> {
         let (from, to) = (self.group_of(switch), self.group_of(self.switch_of(destination)));
-        let all = (0..self.rounds).map(move |round| self.global_link(from, to, round));
-        let has_own = all.clone().any(|(end, _)| end == switch);
-        all.filter(move |(end, _)| !has_own || *end == switch)
+        // Its lines are `first` and the next ones; those to the other group begin with line `further` and are a turn apart.
+        let (turn, further) = (self.groups - 1, (to + self.groups - from) % self.groups - 1);
+        let first = switch % self.switches * self.links;
+        let round_of = |line: u32| line.saturating_sub(further).div_ceil(turn).min(self.rounds);
+        let own = round_of(first)..round_of(first + self.links);
+        if own.is_empty() { 0..self.rounds } else { own }
+    }
+
+    /// The port towards the link of a round to the destination's group.
+    fn port_in_round(&self, switch: u32, destination: u32, round: u32) -> u16 {
+        let (from, to) = (self.group_of(switch), self.group_of(self.switch_of(destination)));
+        self.port_to_link(switch, self.global_link(from, to, round))
     }
 }
 
@@ -130,7 +141,8 @@ impl Routing for Dragonfly {
             out.push(port);
             return;
         }
-        out.extend(self.links(switch, destination).map(|link| self.port_to_link(switch, link)));
+        let rounds = self.rounds(switch, destination);
+        out.extend(rounds.map(|round| self.port_in_round(switch, destination, round)));
         out.dedup();
     }
 
@@ -138,9 +150,9 @@ impl Routing for Dragonfly {
         if let Some(port) = self.port_in_group(switch, destination) {
             return port;
         }
-        let links = self.links(switch, destination);
-        let chosen = destination as usize % links.clone().count();
-        links.into_iter().nth(chosen).map_or(0, |link| self.port_to_link(switch, link))
+        let rounds = self.rounds(switch, destination);
+        let chosen = rounds.start + destination % rounds.len() as u32;
+        self.port_in_round(switch, destination, chosen)
     }
 
     fn classes(&self) -> u8 {
@@ -191,5 +203,38 @@ impl Routing for Dragonfly {
             place.y += 1.4 * inner.sin() + beside * inner.cos();
         }
         place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_those_of_the_links_looked_at_one_by_one() {
+        for (nodes, switches, links, groups) in [(2, 4, 2, 9), (1, 4, 3, 4), (3, 5, 2, 3), (1, 3, 7, 5), (1, 2, 1, 2)] {
+            let shape = Shape {
+                nodes_per_switch: nodes,
+                switches_per_group: switches,
+                links_per_switch: links,
+                groups,
+                routing: DragonflyRouting::Minimal,
+            };
+            let (_, dragonfly) = Dragonfly::wire(&shape).unwrap();
+            for switch in 0..switches * groups {
+                for destination in 0..nodes * switches * groups {
+                    let (from, to) = (dragonfly.group_of(switch), dragonfly.group_of(destination / nodes));
+                    if from == to {
+                        continue;
+                    }
+                    let own = |round: &u32| dragonfly.global_link(from, to, *round).0 == switch;
+                    let mut expected: Vec<u32> = (0..dragonfly.rounds).filter(own).collect();
+                    if expected.is_empty() {
+                        expected = (0..dragonfly.rounds).collect();
+                    }
+                    assert_eq!(dragonfly.rounds(switch, destination).collect::<Vec<_>>(), expected, "{dragonfly:?}");
+                }
+            }
+        }
     }
 }

@@ -93,6 +93,11 @@ trait Routing: fmt::Debug + Send + Sync {
     /// The output port of the static route: one of the candidates.
     fn port(&self, switch: u32, destination: u32) -> u16;
 
+    /// Whether the candidates are the same for all nodes of a switch, but at that switch.
+    fn is_by_switch(&self) -> bool {
+        true
+    }
+
     /// How many classes of virtual channels keep routes free of deadlock.
     fn classes(&self) -> u8 {
         1
@@ -262,6 +267,12 @@ impl Topology {
     pub fn candidates(&self, switch: u32, destination: u32, out: &mut Vec<u16>) {
         out.clear();
         self.routing.candidates(switch, destination, out);
+    }
+
+    /// Whether the [candidates](Topology::candidates) are the same for all nodes that receive from one switch, at every
+    /// other switch: then they need not be known node by node.
+    pub fn is_by_switch(&self) -> bool {
+        self.routing.is_by_switch()
     }
 
     /// The output port of `switch` on the static route to node `destination`: one of the candidates.

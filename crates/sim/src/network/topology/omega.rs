@@ -109,6 +109,11 @@ impl Routing for Omega {
         out.push(self.port(switch, destination));
     }
 
+    /// Also the node's port at its switch chooses the way up.
+    fn is_by_switch(&self) -> bool {
+        false
+    }
+
     fn port(&self, switch: u32, destination: u32) -> u16 {
         // The destination's digits of base 4: its port, its switch, its cluster.
         let (low, middle, high) =

@@ -31,18 +31,6 @@ pub enum WormholeError {
         /// How many it may have.
         most: usize,
     },
-    /// There are too many nodes.
-    #[error(
-        "{topology}: {nodes} nodes: expected at most {most} where flits are simulated (larger ones: flow level)"
-    )]
-    Nodes {
-        /// Its name.
-        topology: String,
-        /// How many there are.
-        nodes: u32,
-        /// How many there may be.
-        most: u32,
-    },
     /// A node is linked to no switch, or to another node.
     #[error("{topology}: node {node} must send into a switch and receive from one")]
     Unlinked {

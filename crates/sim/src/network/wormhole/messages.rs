@@ -2,6 +2,7 @@
 
 use crate::kernel::{Slab, Time};
 use crate::network::carrier::{Delivery, MessageId};
+use crate::network::pairs::Pairs;
 
 /// No message, no packet.
 pub(super) const NONE: u32 = u32::MAX;
@@ -34,15 +35,14 @@ pub(super) struct Message {
 #[derive(Debug)]
 pub(super) struct Messages {
     slots: Slab<Message>,
-    /// The last message under way from each node to each.
-    last: Vec<u32>,
-    nodes: usize,
+    /// The last message under way from a node to another.
+    last: Pairs,
     sent: u64,
 }
 
 impl Messages {
-    pub(super) fn between(nodes: usize) -> Messages {
-        Messages { slots: Slab::new(), last: vec![NONE; nodes * nodes], nodes, sent: 0 }
+    pub(super) fn new() -> Messages {
+        Messages { slots: Slab::new(), last: Pairs::new(), sent: 0 }
     }
 
     /// How many are under way.
@@ -66,10 +66,8 @@ impl Messages {
             follower: NONE,
             is_held: false,
         });
-        let last = &mut self.last[from as usize * self.nodes + to as usize];
-        let before = std::mem::replace(last, slot);
         self.sent += 1;
-        if before != NONE {
+        if let Some(before) = self.last.set(from, to, slot) {
             self.slots[before].follower = slot;
             self.slots[slot].is_held = true;
         }
@@ -120,12 +118,11 @@ impl Messages {
                 first_byte: time_of(message.first),
                 last_byte: time_of(message.last),
             });
-            let pair = message.from as usize * self.nodes + message.to as usize;
-            let follower = message.follower;
+            let (from, to, follower) = (message.from, message.to, message.follower);
             self.slots.remove(slot);
             slot = follower;
             if slot == NONE {
-                self.last[pair] = NONE;
+                self.last.remove(from, to);
                 return;
             }
             self.slots[slot].is_held = false;

@@ -44,9 +44,6 @@ use requests::Requests;
 use routes::Routes;
 use senders::Senders;
 
-/// Nodes at most: messages are kept in order by pairs of nodes.
-const MOST_NODES: u32 = 8192;
-
 /// A network of switches with virtual channels and credits.
 #[derive(Debug)]
 pub struct Wormhole {
@@ -100,9 +97,6 @@ impl Wormhole {
     ) -> Result<Wormhole, WormholeError> {
         let name = || topology.to_string();
         let nodes = topology.nodes();
-        if nodes > MOST_NODES {
-            return Err(WormholeError::Nodes { topology: name(), nodes, most: MOST_NODES });
-        }
         let (needed, found) = (u32::from(topology.classes()), description.virtual_channels);
         if found < needed {
             return Err(WormholeError::VirtualChannels { topology: name(), found, needed });
@@ -124,7 +118,7 @@ impl Wormhole {
             now: 0,
             is_injected: false,
             packets: Slab::new(),
-            messages: Messages::between(nodes as usize),
+            messages: Messages::new(),
             senders: Senders::new(nodes as usize),
             requests: Requests::new(),
             wanting: vec![0; fabric.channels.len() * needed as usize * words],

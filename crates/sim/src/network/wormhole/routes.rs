@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pio_machine::Choice;
 
 use crate::kernel::Stream;
-use crate::network::topology::Topology;
+use crate::network::topology::{Device, Topology};
 
 /// A table of more entries would not pay: routes are worked out anew instead.
 const MOST_ENTRIES: usize = 1 << 25;
@@ -13,13 +13,22 @@ const MOST_ENTRIES: usize = 1 << 25;
 /// Entries from here on are numbers of sets of ports, others are ports.
 const SETS: u16 = 1 << 15;
 
+/// The entry of the switch that the destination receives from.
+const HOME: u16 = u16::MAX;
+
 /// Output ports by switch and destination.
 #[derive(Debug)]
 pub(super) struct Routes {
     topology: Topology,
     choice: Choice,
-    destinations: usize,
-    /// For each switch and destination, a port or a set of ports; empty if it would be too large.
+    /// For each destination, the column of the table that has its ports: one for all nodes that receive from a switch
+    /// where they have these ports in common, so that the table stays in the processor's cache.
+    columns: Vec<u32>,
+    /// For each destination, the port of the switch that it receives from.
+    home_ports: Vec<u16>,
+    /// How many columns there are.
+    width: usize,
+    /// For each switch and column, a port, a set of ports or [`HOME`]; empty if it would be too large.
     table: Vec<u16>,
     sets: Vec<Vec<u16>>,
     /// The candidates last worked out, where there is no table.
@@ -28,29 +37,64 @@ pub(super) struct Routes {
 
 impl Routes {
     pub(super) fn of(topology: &Topology, choice: Choice) -> Routes {
-        let destinations = topology.nodes() as usize;
-        let entries = topology.switches() as usize * destinations;
         let mut routes = Routes {
             topology: topology.clone(),
             choice,
-            destinations,
+            columns: Vec::new(),
+            home_ports: Vec::new(),
+            width: 0,
             table: Vec::new(),
             sets: Vec::new(),
             candidates: Vec::new(),
         };
-        if entries <= MOST_ENTRIES {
-            routes.fill();
+        let homes = routes.find_homes();
+        if topology.switches() as usize * homes.len() <= MOST_ENTRIES {
+            routes.fill(&homes);
         }
         routes
     }
 
-    fn fill(&mut self) {
+    /// Gives each destination its column. For each column, one of its destinations, and the switch that all of them receive
+    /// from; no switch where each destination has a column of its own.
+    fn find_homes(&mut self) -> Vec<(u32, Option<u32>)> {
+        // A static route may choose its way by the node.
+        let is_by_switch = self.choice != Choice::Static && self.topology.is_by_switch();
+        let mut of_switch: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut homes = Vec::new();
+        for node in 0..self.topology.nodes() {
+            let last = self.topology.incoming(Device::Node(node)).first();
+            let end = last.map(|id| self.topology.channel(*id).from);
+            let (column, port) = match end.map(|end| (end.device, end.number)) {
+                Some((Device::Switch(switch), port)) if is_by_switch => {
+                    let column = *of_switch.entry(switch).or_insert_with(|| {
+                        homes.push((node, Some(switch)));
+                        homes.len() as u32 - 1
+                    });
+                    (column, port)
+                }
+                _ => {
+                    homes.push((node, None));
+                    (homes.len() as u32 - 1, 0)
+                }
+            };
+            self.columns.push(column);
+            self.home_ports.push(port);
+        }
+        self.width = homes.len();
+        homes
+    }
+
+    fn fill(&mut self, homes: &[(u32, Option<u32>)]) {
         let mut numbers: BTreeMap<Vec<u16>, u16> = BTreeMap::new();
         let mut ports = Vec::new();
         let mut table = Vec::new();
         for switch in 0..self.topology.switches() {
-            for destination in 0..self.topology.nodes() {
-                self.work_out(switch, destination, &mut ports);
+            for (destination, home) in homes {
+                if *home == Some(switch) {
+                    table.push(HOME);
+                    continue;
+                }
+                self.work_out(switch, *destination, &mut ports);
                 let next = SETS + numbers.len() as u16;
                 let entry = match ports.as_slice() {
                     // Never asked for: the destination cannot be reached from here.
@@ -59,7 +103,7 @@ impl Routes {
                     _ => *numbers.entry(ports.clone()).or_insert(next),
                 };
                 table.push(entry);
-                if numbers.len() >= usize::from(SETS) {
+                if SETS + numbers.len() as u16 >= HOME {
                     return;
                 }
             }
@@ -96,11 +140,13 @@ impl Routes {
             self.candidates = candidates;
             return port;
         }
-        let entry = self.table[switch as usize * self.destinations + destination as usize];
-        if entry < SETS {
-            return entry;
+        let column = self.columns[destination as usize] as usize;
+        let entry = self.table[switch as usize * self.width + column];
+        match entry {
+            HOME => self.home_ports[destination as usize],
+            SETS.. => choose(self.choice, &self.sets[usize::from(entry - SETS)], stream, load),
+            port => port,
         }
-        choose(self.choice, &self.sets[usize::from(entry - SETS)], stream, load)
     }
 }
 
