@@ -33,7 +33,7 @@ fn run() {
         Case { topology: tree, flits: 1, load: 0.01, cycles: 300_000 },
         Case { topology: tree, flits: 1, load: 1.0, cycles: 3_000 },
         Case { topology: fly, flits: 1, load: 0.3, cycles: 10_000 },
-        Case { topology: large, flits: 1, load: 0.3, cycles: 200 },
+        Case { topology: large, flits: 1, load: 0.3, cycles: 2_000 },
     ];
     for case in cases {
         let what = |nodes: u32| format!("{nodes} nodes, {} flits a packet, load {}", case.flits, case.load);

@@ -1,8 +1,4 @@
 //! Predictions of large jobs: cost against ranks, all on one core, from making the workload to the simulated trace.
-//!
-//! `PIO_RANKS=1024` leaves out jobs with more ranks.
-
-use std::path::Path;
 
 use pio_machine::Machine;
 use pio_plan::{Hints, Strategy};
@@ -49,9 +45,8 @@ const CASES: [Case; 3] = [
 ];
 
 fn run() {
-    let most = std::env::var("PIO_RANKS").ok().and_then(|ranks| ranks.parse().ok()).unwrap_or(u32::MAX);
     for case in &CASES {
-        for ranks in case.ranks.iter().copied().filter(|ranks| *ranks <= most) {
+        for ranks in case.ranks.iter().copied() {
             if let Err(error) = case.measure(ranks) {
                 println!("  {}: {error}", case.workload);
             }
@@ -63,13 +58,14 @@ impl Case {
     fn measure(&self, ranks: u32) -> Result<(), Box<dyn std::error::Error>> {
         let machine = Machine::built_in(MACHINE)?.with("storage.io.count", self.servers)?;
         let mut parameters = vec![("ranks".to_owned(), ranks.to_string())];
-        parameters.extend(self.parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        parameters
+            .extend(self.parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let folder = tempfile::tempdir()?;
         reset_peak();
         let watch = Watch::start();
         let workload = workload::find(self.workload)?.build(&parameters, 1)?;
         let building = watch.seconds();
-        let trace = Some(folder.path().join("simulated.pio")).filter(|_| std::env::var("PIO_NOTRACE").is_err());
+        let trace = folder.path().join("simulated.pio");
         let mut ignore = |_: Progress| {};
         let prediction = simulate(
             &machine,
@@ -77,7 +73,7 @@ impl Case {
             self.strategy,
             &Hints::default(),
             &Options::default(),
-            trace.as_deref().map(Path::new),
+            Some(&trace),
             &mut ignore,
         )?;
         println!(

@@ -1,6 +1,6 @@
 //! Requests that name many pieces, by list or by view: each server puts (or picks) its own in place.
 
-use pio_layout::Striping;
+use pio_layout::{Layout, Striping};
 use pio_machine::{Duration, Pieces, Storage};
 use pio_plan::Direction;
 use pio_protocol::client::Naming;
@@ -25,9 +25,16 @@ impl Engine<'_> {
         scattered: &Scattered,
     ) {
         let Scattered { access, naming } = scattered;
+        let mut view = Vec::new();
+        if *naming == Naming::View {
+            access.view.encode(&mut view);
+        }
+        // Found once for all servers. Cut to the view's limit, it cannot fail.
+        let positions = access.positions.start..access.positions.end.min(access.view.limit());
+        let wanted = access.view.layout_of(positions).unwrap_or_else(|_| Layout::bytes(0));
         let mut count = 0;
         for server in 0..striping.factor {
-            let own = striping.intersect(server, &access.view, access.positions.clone());
+            let own = striping.intersect_layout(server, &wanted);
             if own.is_empty() {
                 continue;
             }
@@ -35,11 +42,7 @@ impl Engine<'_> {
             let first = own.lower_bound() as u64;
             let head = match naming {
                 Naming::List => pieces * LISTED_PIECE_BYTES,
-                Naming::View => {
-                    let mut head = Vec::new();
-                    access.view.encode(&mut head);
-                    head.len() as u64 + LISTED_PIECE_BYTES
-                }
+                Naming::View => view.len() as u64 + LISTED_PIECE_BYTES,
             };
             let bytes = own.size();
             let part = Part {

@@ -212,7 +212,9 @@ mod tests {
 
     #[test]
     fn rounds_are_those_of_the_links_looked_at_one_by_one() {
-        for (nodes, switches, links, groups) in [(2, 4, 2, 9), (1, 4, 3, 4), (3, 5, 2, 3), (1, 3, 7, 5), (1, 2, 1, 2)] {
+        for (nodes, switches, links, groups) in
+            [(2, 4, 2, 9), (1, 4, 3, 4), (3, 5, 2, 3), (1, 3, 7, 5), (1, 2, 1, 2)]
+        {
             let shape = Shape {
                 nodes_per_switch: nodes,
                 switches_per_group: switches,
@@ -232,7 +234,11 @@ mod tests {
                     if expected.is_empty() {
                         expected = (0..dragonfly.rounds).collect();
                     }
-                    assert_eq!(dragonfly.rounds(switch, destination).collect::<Vec<_>>(), expected, "{dragonfly:?}");
+                    assert_eq!(
+                        dragonfly.rounds(switch, destination).collect::<Vec<_>>(),
+                        expected,
+                        "{dragonfly:?}"
+                    );
                 }
             }
         }
