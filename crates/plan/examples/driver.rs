@@ -74,7 +74,7 @@ impl Job {
             terms: Default::default(),
         };
         let known = Views {
-            each: strategy.exchanges_views().then(|| views.clone().into()),
+            each: site.exchanges_views(strategy, &Hints::default()).then(|| views.clone().into()),
             gaps: views.iter().map(Gaps::of).max().unwrap_or(Gaps::None),
         };
         let context = site.context(&known, &Hints::default(), Direction::Write);

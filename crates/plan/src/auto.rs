@@ -1,7 +1,7 @@
 //! The choice of a strategy, operation by operation.
 //!
-//! The ranks describe their accesses to each other, as for two-phase I/O. Every rank then knows, of all: bytes, pieces
-//! and bounds. From these each makes the same choice, by the [cost model](crate::cost), and goes on as the chosen
+//! The ranks describe their accesses to each other, or add up what they access together, as for two-phase I/O. Every rank then
+//! knows, of all: bytes, pieces and bounds. From these each makes the same choice, by the [cost model](crate::cost), and goes on as the chosen
 //! strategy.
 //!
 //! To describe is to wait for the last rank, and it takes longer than many an operation. So the ranks also tell each other how
@@ -9,11 +9,9 @@
 //! [`Remembered`](crate::Remembered).
 
 use crate::access::{Access, Direction, Group, IoError, Rank};
-use crate::cost::{self, Operation, Setting};
+use crate::cost::{self, Setting};
 use crate::descriptions::Descriptions;
-use crate::domain::Domains;
 use crate::machine::{Action, Choice, Event, StateMachine};
-use crate::message::Message;
 use crate::site::Context;
 use crate::strategy::Strategy;
 use crate::two_phase::TwoPhase;
@@ -45,15 +43,13 @@ enum Phase {
 impl Auto {
     /// The machine of one rank for one operation. All ranks of the group must be given the same direction and context.
     pub fn new(group: Group, direction: Direction, access: Access, context: &Context) -> Auto {
-        let waited_us = context.remembered.waited_us.unwrap_or(0);
-        let descriptions = Descriptions::new(group, &access, context.views.clone(), waited_us);
+        let descriptions = Descriptions::new(group, &access, context);
         let context = context.clone();
         Auto { group, direction, access, context, phase: Phase::Describing(descriptions), choice: None }
     }
 
     fn describe(&mut self, event: Event, actions: &mut Vec<Action>) {
         let Phase::Describing(descriptions) = &mut self.phase else { return };
-        let domains = Domains::new(&self.context, self.group.ranks);
         match event {
             Event::Start => {
                 if reads_without_a_word(self.group, self.direction, &self.context) {
@@ -66,13 +62,10 @@ impl Auto {
                 if let Some(strategy) = self.context.remembered.strategy {
                     return self.begin_alone(strategy, actions);
                 }
-                descriptions.tell(self.group, &self.access, |to| domains.aggregates(to), actions);
+                descriptions.tell(actions);
             }
-            Event::Received {
-                from,
-                message: message @ (Message::Describe(_) | Message::TakePart { .. }),
-            } => {
-                if !descriptions.take(from, message, domains.aggregates(self.group.rank)) {
+            Event::Received { from, message } if Descriptions::concern(&message) => {
+                if descriptions.take(from, message, actions).is_err() {
                     self.phase = Phase::Failed;
                     actions.push(Action::Finish { result: Err(IoError::PROTOCOL) });
                     return;
@@ -80,7 +73,7 @@ impl Auto {
             }
             event => descriptions.early.push(event),
         }
-        if descriptions.are_complete() {
+        if descriptions.are_summed() {
             self.choose(actions);
         }
     }
@@ -92,14 +85,14 @@ impl Auto {
         self.phase = Phase::Chosen(machine);
     }
 
-    /// All descriptions are known.
+    /// What all ranks access together is known.
     fn choose(&mut self, actions: &mut Vec<Action>) {
         let Phase::Describing(mut descriptions) = std::mem::replace(&mut self.phase, Phase::Failed) else {
             return;
         };
         let early = std::mem::take(&mut descriptions.early);
         let ranks = self.group.ranks;
-        let operation = Operation::of(self.direction, ranks, descriptions.busy());
+        let operation = descriptions.operation(self.direction);
         let waits_s = self.context.remembered.waited_us.map(|_| descriptions.waited_s());
         let setting =
             Setting { described: true, waits_s, ..Setting::of(&self.context, self.direction, ranks) };
@@ -192,10 +185,11 @@ mod tests {
 
     #[test]
     fn ranks_that_share_processors_read_without_a_word() {
+        // Rank 0 of many waits for others first.
         let speaks = |direction, ranks, nodes, processors| {
             first_actions(direction, ranks, nodes, processors, Terms::MEASURED)
                 .iter()
-                .any(|action| matches!(action, Action::Send { .. }))
+                .all(|action| matches!(action, Action::Send { .. }))
         };
         assert!(!speaks(Direction::Read, 4, 1, 2));
         assert!(!speaks(Direction::Read, 8, 1, 2));

@@ -1,119 +1,180 @@
-//! What the ranks of an operation tell each other before they begin.
+//! What the ranks of an operation tell each other before they exchange data.
+//!
+//! A few ranks describe their accesses to each other: one step, P − 1 messages a rank. More [add up](crate::tree) what they
+//! access together, and then tell only the aggregators whose file domains they access. Either way there is a moment at which a
+//! rank knows what all of them access together, in sums: all ranks know the same, and each decides by it. And it knows that all
+//! others have begun the operation, and so are through with the one before.
+
+mod to_aggregators;
+mod to_all;
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use pio_layout::View;
-
-use crate::access::{Access, Group, Rank};
+use crate::access::{Access, Direction, Group, Rank};
+use crate::domain::Part;
+use crate::hints::{Describe, Hints};
 use crate::machine::{Action, Event};
 use crate::message::{Description, Message};
+use crate::operation::Operation;
+use crate::site::Context;
+use crate::tree::Unexpected;
+use to_aggregators::ToAggregators;
+use to_all::ToAll;
+
+/// Up to so many ranks describe their accesses to each other. Sums cost a rank up to 2 ⌈log₂ P⌉ messages, in 4 ⌈log₂ P⌉ steps,
+/// and then it describes its access to aggregators. With 8 ranks, the 7 messages in one step are about as many; with 16, 15
+/// messages are twice as many.
+const RANKS_TO_ALL: u32 = 8;
+
+/// Whether the ranks describe their accesses to all others, not to aggregators alone.
+pub(crate) fn are_told_to_all(hints: &Hints, ranks: u32) -> bool {
+    match hints.describe {
+        Some(describe) => describe == Describe::All,
+        None => ranks <= RANKS_TO_ALL,
+    }
+}
 
 /// Ranks, and which of their data bytes.
 pub(crate) type Clients = Vec<(Rank, Range<u64>)>;
 
-/// The descriptions of all ranks, as they come in.
+/// What a rank says, and hears from others.
 #[derive(Debug)]
 pub(crate) struct Descriptions {
-    each: Vec<Option<Description>>,
-    missing: u32,
-    /// The views that the ranks registered.
-    views: Option<Arc<[View]>>,
-    /// Whether this rank's view is among them, so that it need not say it again.
-    is_registered: bool,
-    /// Came before the last description: a faster rank is already exchanging data.
+    way: Way,
+    /// Came before this rank could go on: a faster one is already exchanging data.
     pub(crate) early: Vec<Event>,
 }
 
+#[derive(Debug)]
+enum Way {
+    ToAll(ToAll),
+    ToAggregators(Box<ToAggregators>),
+}
+
 impl Descriptions {
-    /// Of one rank, which knows its own access, and how long it waited the last time.
-    pub(crate) fn new(
-        group: Group,
-        own: &Access,
-        views: Option<Arc<[View]>>,
-        waited_us: u64,
-    ) -> Descriptions {
-        let mut each = vec![None; group.ranks as usize];
-        each[group.rank.index()] = Some(Description { waited_us, ..Description::of(own, true) });
-        let registered = views.as_ref().and_then(|views| views.get(group.rank.index()));
-        let is_registered = registered == Some(&own.view);
-        Descriptions { each, missing: group.ranks - 1, views, is_registered, early: Vec::new() }
-    }
-
-    /// Tells every other rank of `own` access, beginning with the successor, so that not all ranks turn to rank 0 at
-    /// once; those for whom `exact` holds are told the exact bytes.
-    pub(crate) fn tell(
-        &self,
-        group: Group,
-        own: &Access,
-        exact: impl Fn(Rank) -> bool,
-        actions: &mut Vec<Action>,
-    ) {
-        let Some(Some(description)) = self.each.get(group.rank.index()) else { return };
-        for step in 1..group.ranks {
-            let to = Rank((group.rank.0 + step) % group.ranks);
-            let message = if self.is_registered {
-                Message::TakePart { positions: own.positions.clone(), waited_us: description.waited_us }
-            } else if exact(to) {
-                Message::Describe(description.clone())
-            } else {
-                Message::Describe(Description { access: None, ..description.clone() })
-            };
-            actions.push(Action::Send { to, message });
-        }
-    }
-
-    /// Takes in a message. False if it is no description, or not one that may come now. `exact`: whether this rank must
-    /// be told the exact bytes.
-    pub(crate) fn take(&mut self, from: Rank, message: Message, exact: bool) -> bool {
-        let description = match message {
-            Message::Describe(description) => description,
-            Message::TakePart { positions, waited_us } => {
-                let view = self.views.as_ref().and_then(|views| views.get(from.index()));
-                let Some(view) = view.filter(|view| positions.is_empty() || positions.end <= view.limit())
-                else {
-                    return false;
-                };
-                Description { waited_us, ..Description::of(&Access { view: view.clone(), positions }, true) }
-            }
-            _ => return false,
+    /// Of one rank. What it waited the last time is what the context recalls.
+    pub(crate) fn new(group: Group, own: &Access, context: &Context) -> Descriptions {
+        let waited_us = context.remembered.waited_us.unwrap_or(0);
+        let description = Description { waited_us, ..Description::of(own, true) };
+        let way = if are_told_to_all(&context.hints, group.ranks) {
+            Way::ToAll(ToAll::new(group, own, description, context))
+        } else {
+            Way::ToAggregators(Box::new(ToAggregators::new(group, own, description, context)))
         };
-        let complete = description.access.is_some() || description.bytes == 0 || !exact;
-        match self.each.get_mut(from.index()) {
-            Some(slot @ None) if complete => *slot = Some(description),
-            _ => return false,
-        }
-        self.missing -= 1;
-        true
+        Descriptions { way, early: Vec::new() }
     }
 
-    /// Whether every rank's is here.
-    pub(crate) fn are_complete(&self) -> bool {
-        self.missing == 0
+    /// Begins.
+    pub(crate) fn tell(&mut self, actions: &mut Vec<Action>) {
+        match &mut self.way {
+            Way::ToAll(way) => way.tell(actions),
+            Way::ToAggregators(way) => way.tell(actions),
+        }
+    }
+
+    /// Whether a message belongs to the descriptions.
+    pub(crate) fn concern(message: &Message) -> bool {
+        matches!(
+            message,
+            Message::Describe(_) | Message::TakePart { .. } | Message::Summary(_) | Message::Clients(_)
+        )
+    }
+
+    /// Takes in a message.
+    ///
+    /// # Errors
+    /// If it is none of those, or may not come from that rank, or not now.
+    pub(crate) fn take(
+        &mut self,
+        from: Rank,
+        message: Message,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Unexpected> {
+        match &mut self.way {
+            Way::ToAll(way) => way.take(from, message),
+            Way::ToAggregators(way) => way.take(from, message, actions),
+        }
+    }
+
+    /// Whether this rank knows what all access together. From then on, sums can be asked for.
+    pub(crate) fn are_summed(&self) -> bool {
+        match &self.way {
+            Way::ToAll(way) => way.are_complete(),
+            Way::ToAggregators(way) => way.summary().is_some(),
+        }
+    }
+
+    /// The sums over all ranks.
+    pub(crate) fn operation(&self, direction: Direction) -> Operation {
+        match &self.way {
+            Way::ToAll(way) => way.operation(direction),
+            Way::ToAggregators(way) => way.operation(direction),
+        }
+    }
+
+    /// The interval of the file that all ranks access together.
+    pub(crate) fn bounds(&self) -> Range<u64> {
+        match &self.way {
+            Way::ToAll(way) => way.bounds(),
+            Way::ToAggregators(way) => way.summary().map_or(0..0, |summary| summary.bounds()),
+        }
+    }
+
+    /// Whether there must be gaps between the ranks' data, as far as the sum of their sizes tells every rank.
+    pub(crate) fn are_sparse(&self) -> bool {
+        let all = self.bounds();
+        let bytes = match &self.way {
+            Way::ToAll(way) => way.bytes(),
+            Way::ToAggregators(way) => way.summary().map_or(0, |summary| summary.bytes),
+        };
+        bytes != all.end - all.start
     }
 
     /// Seconds that the ranks waited for each other the last time, in the mean.
     pub(crate) fn waited_s(&self) -> f64 {
-        let all: u64 = self.each.iter().flatten().map(|one| one.waited_us).fold(0, u64::saturating_add);
-        all as f64 / 1e6 / self.each.len() as f64
+        let (all_us, ranks) = match &self.way {
+            Way::ToAll(way) => way.waited_us(),
+            Way::ToAggregators(way) => way.waited_us(),
+        };
+        all_us as f64 / 1e6 / f64::from(ranks)
     }
 
-    /// Those of ranks that have data.
-    pub(crate) fn busy(&self) -> impl Iterator<Item = &Description> {
-        self.each.iter().flatten().filter(|description| description.bytes > 0)
+    /// Tells aggregators what they do not know yet, when the ranks have decided to exchange data: of this rank's access, the
+    /// parts in others' file domains, from the successor on.
+    pub(crate) fn tell_aggregators(&mut self, parts: &[Part], actions: &mut Vec<Action>) {
+        match &mut self.way {
+            Way::ToAll(_) => {}
+            Way::ToAggregators(way) => way.tell_aggregators(parts, actions),
+        }
     }
 
-    /// The accesses that this rank was told of.
-    pub(crate) fn accesses(&self) -> impl Iterator<Item = (Rank, &Access)> {
-        self.each.iter().enumerate().filter_map(|(rank, description)| {
-            let access = description.as_ref()?.access.as_ref()?;
-            Some((Rank(rank as u32), access))
-        })
+    /// Whether the accesses of all ranks that have data for this one are here, and nobody needs this one to hear of others.
+    pub(crate) fn are_complete(&self) -> bool {
+        match &self.way {
+            Way::ToAll(way) => way.are_complete(),
+            Way::ToAggregators(way) => way.are_complete(),
+        }
+    }
+
+    /// Whether every rank knows of every other: what each has, and where.
+    pub(crate) fn are_told_to_all(&self) -> bool {
+        matches!(self.way, Way::ToAll(_))
+    }
+
+    /// The accesses that this rank was told of, its own included.
+    pub(crate) fn accesses(&self) -> Box<dyn Iterator<Item = (Rank, &Access)> + '_> {
+        match &self.way {
+            Way::ToAll(way) => Box::new(way.accesses()),
+            Way::ToAggregators(way) => Box::new(way.accesses()),
+        }
     }
 
     /// The access of a rank, if this one was told.
     pub(crate) fn access_of(&self, rank: Rank) -> Option<&Access> {
-        self.each.get(rank.index())?.as_ref()?.access.as_ref()
+        match &self.way {
+            Way::ToAll(way) => way.access_of(rank),
+            Way::ToAggregators(way) => way.access_of(rank),
+        }
     }
 
     /// The ranks that have data in an interval of the file, and which.
@@ -123,22 +184,5 @@ impl Descriptions {
             (!positions.is_empty()).then_some((rank, positions))
         };
         self.accesses().filter_map(part).collect()
-    }
-
-    /// The interval of the file that all ranks access together.
-    pub(crate) fn bounds(&self) -> Range<u64> {
-        let start = self.busy().map(|description| description.bounds.start).min().unwrap_or(0);
-        start..self.busy().map(|description| description.bounds.end).max().unwrap_or(start)
-    }
-
-    /// Data bytes of all ranks together.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.busy().map(|description| description.bytes).fold(0, u64::saturating_add)
-    }
-
-    /// Whether there must be gaps between the ranks' data, as far as the sum of their sizes tells every rank.
-    pub(crate) fn are_sparse(&self) -> bool {
-        let all = self.bounds();
-        self.bytes() != all.end - all.start
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::access::Rank;
+use crate::access::{Access, Rank};
 use crate::site::Context;
 
 /// Who aggregates, and how large a part at a time.
@@ -27,6 +27,19 @@ pub(crate) struct Domain {
     buffer_size: u64,
 }
 
+/// What of a rank's access lies in the domain of an aggregator.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Part {
+    /// Which aggregator.
+    pub(crate) index: u32,
+    /// Its rank.
+    pub(crate) rank: Rank,
+    /// Its domain.
+    pub(crate) domain: Domain,
+    /// Which data bytes of the rank's view.
+    pub(crate) positions: Range<u64>,
+}
+
 impl Domains {
     /// As a context says, for so many ranks.
     pub(crate) fn new(context: &Context, ranks: u32) -> Domains {
@@ -39,26 +52,56 @@ impl Domains {
         Domains { ranks, aggregators: hints.aggregators(ranks), chosen, buffer_size, striping_unit }
     }
 
-    /// The domains of an interval of the file, one an aggregator: equal parts, their borders on multiples of the
-    /// striping unit.
-    pub(crate) fn of(&self, all: Range<u64>) -> Vec<Domain> {
-        let aggregators = u64::from(self.aggregators);
-        let share = (all.end - all.start).div_ceil(aggregators);
-        let border = |index: u64| {
-            let exact = all.start.saturating_add(share.saturating_mul(index)).min(all.end);
-            if index == 0 || index == aggregators || exact == all.end {
-                return exact;
+    /// How many ranks aggregate.
+    pub(crate) fn count(&self) -> u32 {
+        self.aggregators
+    }
+
+    /// The domain of an aggregator in an interval of the file: an equal part, its borders on multiples of the striping
+    /// unit.
+    pub(crate) fn domain(&self, all: &Range<u64>, index: u32) -> Domain {
+        let file = self.border(all, index)..self.border(all, index + 1);
+        // Windows that cannot hold a strip gain nothing from its borders.
+        let whole = self.buffer_size >= self.striping_unit;
+        let origin = if whole { self.aligned(file.start) } else { file.start };
+        Domain { file, origin, buffer_size: self.buffer_size }
+    }
+
+    /// Where the domain of an aggregator begins, and the one before ends.
+    fn border(&self, all: &Range<u64>, index: u32) -> u64 {
+        let share = (all.end - all.start).div_ceil(u64::from(self.aggregators));
+        let exact = all.start.saturating_add(share.saturating_mul(u64::from(index))).min(all.end);
+        if index == 0 || index == self.aggregators || exact == all.end {
+            return exact;
+        }
+        self.aligned(exact).clamp(all.start, all.end)
+    }
+
+    /// The aggregator in whose domain a byte of the interval is.
+    fn index_at(&self, all: &Range<u64>, offset: u64) -> u32 {
+        let (mut low, mut high) = (0, self.aggregators - 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.border(all, middle + 1) <= offset { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
+    /// What of an access lies in which domains of the interval, ascending: of those alone in which something does.
+    pub(crate) fn parts_of(&self, access: &Access, all: &Range<u64>) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let mut rest = access.positions.clone();
+        while let Some(offset) = access.view.offset_of(rest.start).filter(|_| !rest.is_empty()) {
+            let index = self.index_at(all, offset);
+            let domain = self.domain(all, index);
+            let positions = access.view.positions_within(rest.clone(), domain.file.clone());
+            if positions.is_empty() {
+                break;
             }
-            self.aligned(exact).clamp(all.start, all.end)
-        };
-        let domain = |index| {
-            let file = border(index)..border(index + 1);
-            // Windows that cannot hold a strip gain nothing from its borders.
-            let whole = self.buffer_size >= self.striping_unit;
-            let origin = if whole { self.aligned(file.start) } else { file.start };
-            Domain { file, origin, buffer_size: self.buffer_size }
-        };
-        (0..aggregators).map(domain).collect()
+            rest.start = positions.end;
+            parts.push(Part { index, rank: self.rank_of(index), domain, positions });
+        }
+        parts
     }
 
     /// Whether the file's strips are known.
@@ -76,11 +119,26 @@ impl Domains {
 
     /// Whether a rank aggregates.
     pub(crate) fn aggregates(&self, rank: Rank) -> bool {
+        self.index_of(rank).is_some()
+    }
+
+    /// Which aggregator a rank is, if it is one.
+    pub(crate) fn index_of(&self, rank: Rank) -> Option<u32> {
+        let index = self.index_from(rank.0);
+        (index < self.aggregators && self.rank_of(index) == rank).then_some(index)
+    }
+
+    /// Which aggregators there are among consecutive ranks.
+    pub(crate) fn indices_among(&self, ranks: &Range<u32>) -> Range<u32> {
+        self.index_from(ranks.start)..self.index_from(ranks.end)
+    }
+
+    /// The first aggregator whose rank is not below this one.
+    fn index_from(&self, rank: u32) -> u32 {
         if let Some(chosen) = &self.chosen {
-            return chosen.binary_search(&rank).is_ok();
+            return chosen.partition_point(|chosen| chosen.0 < rank) as u32;
         }
-        let index = (u64::from(rank.0) * u64::from(self.aggregators)).div_ceil(u64::from(self.ranks)) as u32;
-        index < self.aggregators && self.rank_of(index) == rank
+        (u64::from(rank) * u64::from(self.aggregators)).div_ceil(u64::from(self.ranks)) as u32
     }
 
     fn aligned(&self, offset: u64) -> u64 {
@@ -120,11 +178,19 @@ impl Domain {
 
 #[cfg(test)]
 mod tests {
+    use pio_layout::{Datatype, View};
+    use proptest::prelude::*;
+
     use super::*;
     use crate::access::Direction;
     use crate::hints::Hints;
     use crate::nodes::Nodes;
     use crate::site::{Site, Via, Views};
+
+    /// Those of all aggregators.
+    fn of(domains: &Domains, all: Range<u64>) -> Vec<Domain> {
+        (0..domains.count()).map(|index| domains.domain(&all, index)).collect()
+    }
 
     /// Of ranks on these nodes.
     fn domains(hints: Hints, nodes: &[u32]) -> Domains {
@@ -142,7 +208,7 @@ mod tests {
             striping_unit: Some(400),
             ..Hints::default()
         };
-        let domains = domains(hints, &[0; 4]).of(500..4100);
+        let domains = of(&domains(hints, &[0; 4]), 500..4100);
         let windows: Vec<Vec<Range<u64>>> = domains
             .iter()
             .map(|domain| (0..=domain.last_index()).map(|index| domain.window(index)).collect())
@@ -167,6 +233,38 @@ mod tests {
         let aggregating: Vec<u32> = (0..7).filter(|rank| domains.aggregates(Rank(*rank))).collect();
         assert_eq!(aggregating, [0, 1, 2]);
         assert_eq!([0, 1, 2].map(|index| domains.rank_of(index).0), [0, 1, 2]);
-        assert_eq!(domains.of(0..300).len(), 3);
+        assert_eq!(of(&domains, 0..300).len(), 3);
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_of_an_access_are_all_of_it(
+            nodes in proptest::collection::vec(0u32..3, 1..20), cb_nodes in 1u32..20,
+            unit in proptest::option::of(1u64..300), start in 0u64..500, spare in 0u64..500,
+            piece in 1u64..40, gap in 0u64..200, positions in (0u64..50, 1u64..300),
+        ) {
+            let hints = Hints { cb_nodes: Some(cb_nodes), striping_unit: unit, ..Hints::default() };
+            let domains = domains(hints, &nodes);
+            let tile = Datatype::bytes(piece).resized(0, (piece + gap) as i64).unwrap();
+            let view = View::new(start, 1, tile).unwrap();
+            let access = Access { view, positions: positions.0..positions.0 + positions.1 };
+            let bounds = access.bounds();
+            let all = bounds.start.saturating_sub(spare)..bounds.end + spare / 2;
+            let expected: Vec<Part> = (0..domains.count())
+                .map(|index| {
+                    let domain = domains.domain(&all, index);
+                    let positions = access.within(domain.file.clone());
+                    Part { index, rank: domains.rank_of(index), domain, positions }
+                })
+                .filter(|part| !part.positions.is_empty())
+                .collect();
+            prop_assert_eq!(domains.parts_of(&access, &all), expected);
+            let ranks = nodes.len() as u32;
+            for first in 0..=ranks {
+                let among = domains.indices_among(&(first..ranks));
+                let aggregating = (first..ranks).filter(|rank| domains.aggregates(Rank(*rank))).count();
+                prop_assert_eq!(among.len(), aggregating);
+            }
+        }
     }
 }

@@ -22,9 +22,23 @@ pub struct Hints {
     pub striping_unit: Option<u64>,
     /// `striping_factor`: servers (or storage targets) that the file is striped over.
     pub striping_factor: Option<u32>,
+    /// `pio_describe`: whom ranks describe their accesses to. Default: as so many ranks are best off.
+    pub describe: Option<Describe>,
     /// Those that only the MPI library's own way follows, in predictions.
     pub own: OwnHints,
 }
+
+/// Whom the ranks of a two-phase operation describe their accesses to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Describe {
+    /// Every rank to every other: what Thakur, Gropp and Lusk (1996) counted, and what costs a few ranks least.
+    All,
+    /// To the aggregators whose file domains they access. Before, all ranks add up what they access together.
+    Aggregators,
+}
+
+const DESCRIBE: &str = "pio_describe";
+const DESCRIBES: [(&str, Describe); 2] = [("all", Describe::All), ("aggregators", Describe::Aggregators)];
 
 /// A hint that cannot be honoured.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -44,9 +58,9 @@ pub enum HintError {
         /// Most allowed.
         most: u64,
     },
-    /// The value is none that the hint, one of [`OwnHints`], can have.
+    /// The value is no word that the hint can have.
     #[error("hint {key}: '{value}' is not {expected}")]
-    Own {
+    Word {
         /// Its key.
         key: String,
         /// What was given.
@@ -56,7 +70,7 @@ pub enum HintError {
     },
     /// Nobody knows this hint.
     #[error(
-        "unknown hint '{0}' (known: cb_nodes, cb_buffer_size, ind_rd_buffer_size, ind_wr_buffer_size, striping_unit, striping_factor; to predict what the MPI library does by itself: {own})",
+        "unknown hint '{0}' (known: cb_nodes, cb_buffer_size, ind_rd_buffer_size, ind_wr_buffer_size, striping_unit, striping_factor, pio_describe; to predict what the MPI library does by itself: {own})",
         own = OwnHints::NAMES.join(", ")
     )]
     Unknown(String),
@@ -103,7 +117,7 @@ impl Hints {
     /// Sets the hint `key`. Whether it is one of ours: MPI lets a program give hints that an implementation does not know.
     ///
     /// # Errors
-    /// If the value is not a number in its range.
+    /// If the value is not a number in its range, or no word that the hint can have.
     pub fn set(&mut self, key: &str, value: &str) -> Result<bool, HintError> {
         match key {
             "cb_nodes" => self.cb_nodes = Some(number("cb_nodes", value, 1, MAX_RANKS)? as u32),
@@ -120,6 +134,7 @@ impl Hints {
             "striping_factor" => {
                 self.striping_factor = Some(number("striping_factor", value, 1, MAX_RANKS)? as u32);
             }
+            DESCRIBE => self.describe = Some(Describe::of(value)?),
             _ => return Ok(false),
         }
         Ok(true)
@@ -158,8 +173,7 @@ impl Hints {
 
     /// All hints that are set, as key and value.
     pub fn all_pairs(&self) -> Vec<(&'static str, String)> {
-        let pairs = self.pairs().into_iter().map(|(key, value)| (key, value.to_string()));
-        pairs.chain(self.own.pairs()).collect()
+        self.pairs().into_iter().chain(self.own.pairs()).collect()
     }
 
     /// These hints, completed by `others` where nothing is set.
@@ -171,23 +185,24 @@ impl Hints {
             ind_wr_buffer_size: self.ind_wr_buffer_size.or(others.ind_wr_buffer_size),
             striping_unit: self.striping_unit.or(others.striping_unit),
             striping_factor: self.striping_factor.or(others.striping_factor),
+            describe: self.describe.or(others.describe),
             own: self.own.or(&others.own),
         }
     }
 
     /// The hints that are set, as key and value, but for those that only the MPI library's own way follows.
-    pub fn pairs(&self) -> Vec<(&'static str, u64)> {
-        [
+    pub fn pairs(&self) -> Vec<(&'static str, String)> {
+        let numbers = [
             ("cb_nodes", self.cb_nodes.map(u64::from)),
             ("cb_buffer_size", self.cb_buffer_size),
             ("ind_rd_buffer_size", self.ind_rd_buffer_size),
             ("ind_wr_buffer_size", self.ind_wr_buffer_size),
             ("striping_unit", self.striping_unit),
             ("striping_factor", self.striping_factor.map(u64::from)),
-        ]
-        .into_iter()
-        .filter_map(|(key, value)| Some((key, value?)))
-        .collect()
+        ];
+        let numbers = numbers.into_iter().filter_map(|(key, value)| Some((key, value?.to_string())));
+        let describe = self.describe.map(|describe| (DESCRIBE, describe.name().to_owned()));
+        numbers.chain(describe).collect()
     }
 
     /// The same in the form that [`Hints::parse`] reads.
@@ -219,6 +234,23 @@ impl Hints {
     }
 }
 
+impl Describe {
+    /// The hint's value.
+    pub fn name(self) -> &'static str {
+        DESCRIBES.into_iter().find(|(_, describe)| *describe == self).map_or("", |(name, _)| name)
+    }
+
+    fn of(value: &str) -> Result<Describe, HintError> {
+        let known = DESCRIBES.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(value));
+        let wrong = || HintError::Word {
+            key: DESCRIBE.to_owned(),
+            value: value.to_owned(),
+            expected: "all or aggregators",
+        };
+        known.map(|(_, describe)| describe).ok_or_else(wrong)
+    }
+}
+
 fn number(key: &'static str, value: &str, least: u64, most: u64) -> Result<u64, HintError> {
     match value.parse::<u64>() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
@@ -236,7 +268,7 @@ mod tests {
         assert_eq!(hints.cb_nodes, Some(4));
         assert_eq!(hints.striping_factor, None);
         assert_eq!(Hints::parse(&hints.to_text()).unwrap(), hints);
-        let own = "cb_nodes=2,romio_cb_read=automatic,romio_ds_write=disable,cb_config_list=*:2";
+        let own = "cb_nodes=2,pio_describe=all,romio_cb_read=automatic,romio_ds_write=disable,cb_config_list=*:2";
         assert_eq!(Hints::parse(own).unwrap().to_text(), own);
     }
 
@@ -260,6 +292,7 @@ mod tests {
             message("cb_config_list=node7:1"),
             "hint cb_config_list: 'node7:1' is not *:* or *:N, N ranks of each node"
         );
+        assert_eq!(message("pio_describe=none"), "hint pio_describe: 'none' is not all or aggregators");
         assert!(message("cb_node=4").starts_with("unknown hint 'cb_node' (known: cb_nodes,"));
     }
 

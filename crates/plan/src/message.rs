@@ -8,6 +8,9 @@
 //! | acknowledge | `4`, error number or 0 |
 //! | register | `5`, view |
 //! | take part | `6`, first position, data bytes, microseconds waited |
+//! | summary | `7`, the numbers of a [`Summary`] in its order, `0` or `1` if interleaved, number of intervals, of each what lies between it and the one before, and its bytes |
+//! | clients | `8`, number of runs, of each what lies between it and the one before, how many aggregators, how many clients each has |
+//! | ended | `9`, error number or 0 |
 //!
 //! Numbers are LEB128; the view has the one encoding of `pio-layout`. A description is tens of bytes however many pieces
 //! the access has: nobody ever sends a list of pairs.
@@ -19,7 +22,9 @@ use pio_layout::number::{self, NumberError, put};
 use thiserror::Error;
 
 use crate::access::{Access, IoError, Piece, Rank};
+use crate::expected::{Clients, Run};
 use crate::inside::Inside;
+use crate::summary::{INTERVALS, Summary};
 
 /// What a rank says of its part in the operation.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +89,16 @@ pub enum Message {
         /// As in a [`Description`].
         waited_us: u64,
     },
+    /// What some ranks access together: from a child in the tree of ranks those below it, from the parent all.
+    Summary(Summary),
+    /// How many ranks will describe their accesses to aggregators: from a child as far as it is known of those below it,
+    /// from the parent in all, to those below.
+    Clients(Clients),
+    /// The operation is over for some ranks, or why not: from a child for those below it, from the parent for all.
+    Ended {
+        /// The first error of these ranks.
+        error: Option<IoError>,
+    },
     /// What an MPI library tells itself: only predicted, never sent.
     Inside(Inside),
 }
@@ -101,12 +116,22 @@ const RELEASE: u8 = 3;
 const ACKNOWLEDGE: u8 = 4;
 const REGISTER: u8 = 5;
 const TAKE_PART: u8 = 6;
+const SUMMARY: u8 = 7;
+const CLIENTS: u8 = 8;
+const ENDED: u8 = 9;
 
 impl Message {
     /// How many bytes it has.
     pub fn size(&self) -> u64 {
         match self {
             Message::Inside(inside) => inside.bytes,
+            // The simulator asks very often.
+            Message::Grant { index } | Message::Release { index } => 1 + size_of(*index),
+            Message::Acknowledge { error } | Message::Ended { error } => 1 + size_of(errno_of(*error)),
+            Message::TakePart { positions, waited_us } => {
+                let bytes = positions.end.saturating_sub(positions.start);
+                1 + size_of(positions.start) + size_of(bytes) + size_of(*waited_us)
+            }
             _ => self.encode().len() as u64,
         }
     }
@@ -143,6 +168,9 @@ impl Message {
                 put(&mut out, positions.end.saturating_sub(positions.start));
                 put(&mut out, *waited_us);
             }
+            Message::Summary(summary) => put_summary(&mut out, summary),
+            Message::Clients(clients) => put_clients(&mut out, clients),
+            Message::Ended { error } => put_pair(&mut out, ENDED, errno_of(*error)),
             Message::Inside(_) => {}
         }
         out
@@ -165,7 +193,10 @@ impl Message {
                 let positions = start..take_end(input, start)?;
                 Message::TakePart { positions, waited_us: take(input)? }
             }
-            _ => return Err(MessageError { expected: "a kind of message from 1 to 6" }),
+            SUMMARY => Message::Summary(take_summary(input)?),
+            CLIENTS => Message::Clients(take_clients(input)?),
+            ENDED => Message::Ended { error: take_error(input)? },
+            _ => return Err(MessageError { expected: "a kind of message from 1 to 9" }),
         };
         if bytes.is_empty() { Ok(message) } else { Err(MessageError { expected: "the end" }) }
     }
@@ -245,6 +276,82 @@ fn take_description(input: &mut &[u8]) -> Result<Description, MessageError> {
     }
 }
 
+fn put_summary(out: &mut Vec<u8>, summary: &Summary) {
+    out.push(SUMMARY);
+    let Summary { busy, bytes, most_bytes, pieces, most_pieces, spans, most_span, waited_us, .. } = *summary;
+    let numbers = [u64::from(busy), bytes, most_bytes, pieces, most_pieces, spans, most_span, waited_us];
+    numbers.into_iter().for_each(|number| put(out, number));
+    out.push(u8::from(summary.is_interleaved));
+    put(out, summary.intervals.len() as u64);
+    let mut at = 0;
+    for interval in &summary.intervals {
+        put(out, interval.start - at);
+        put(out, interval.end - interval.start);
+        at = interval.end;
+    }
+}
+
+fn take_summary(input: &mut &[u8]) -> Result<Summary, MessageError> {
+    let mut summary = Summary {
+        busy: take_u32(input)?,
+        bytes: take(input)?,
+        most_bytes: take(input)?,
+        pieces: take(input)?,
+        most_pieces: take(input)?,
+        spans: take(input)?,
+        most_span: take(input)?,
+        waited_us: take(input)?,
+        is_interleaved: take_byte(input, "whether ranks are interleaved")? != 0,
+        intervals: Vec::new(),
+    };
+    let intervals = take(input)?;
+    if intervals > INTERVALS as u64 {
+        return Err(MessageError { expected: "4 intervals at most" });
+    }
+    let mut at = 0;
+    for _ in 0..intervals {
+        let start = take_end(input, at)?;
+        at = take_end(input, start)?;
+        if at == start {
+            return Err(MessageError { expected: "an interval with a byte" });
+        }
+        summary.intervals.push(start..at);
+    }
+    Ok(summary)
+}
+
+fn put_clients(out: &mut Vec<u8>, clients: &Clients) {
+    out.push(CLIENTS);
+    put(out, clients.runs.len() as u64);
+    let mut at = 0;
+    for Run { aggregators, clients } in &clients.runs {
+        put(out, u64::from(aggregators.start - at));
+        put(out, u64::from(aggregators.end - aggregators.start));
+        put(out, u64::from(*clients));
+        at = aggregators.end;
+    }
+}
+
+fn take_clients(input: &mut &[u8]) -> Result<Clients, MessageError> {
+    let mut found = Clients::default();
+    let mut at = 0_u32;
+    for _ in 0..take(input)? {
+        let [apart, count, clients] = [take_u32(input)?, take_u32(input)?, take_u32(input)?];
+        let start = at.checked_add(apart);
+        let aggregators = start.and_then(|start| Some(start..start.checked_add(count)?));
+        let aggregators = aggregators.filter(|aggregators| !aggregators.is_empty() && clients > 0);
+        let aggregators = aggregators.ok_or(MessageError { expected: "aggregators with clients" })?;
+        at = aggregators.end;
+        found.runs.push(Run { aggregators, clients });
+    }
+    Ok(found)
+}
+
+/// Bytes of a number.
+fn size_of(value: u64) -> u64 {
+    u64::from((u64::BITS - (value | 1).leading_zeros()).div_ceil(7))
+}
+
 fn take_view(input: &mut &[u8]) -> Result<View, MessageError> {
     View::decode(input).map_err(|_| MessageError { expected: "a view" })
 }
@@ -278,6 +385,10 @@ fn take(input: &mut &[u8]) -> Result<u64, MessageError> {
     })
 }
 
+fn take_u32(input: &mut &[u8]) -> Result<u32, MessageError> {
+    u32::try_from(take(input)?).map_err(|_| MessageError { expected: "a number of 32 bits" })
+}
+
 fn take_range(input: &mut &[u8]) -> Result<Range<u64>, MessageError> {
     let (start, end) = (take(input)?, take(input)?);
     if start <= end { Ok(start..end) } else { Err(MessageError { expected: "an interval" }) }
@@ -306,7 +417,18 @@ mod tests {
             Message::Acknowledge { error: None },
             Message::Register(View::contiguous(24)),
             Message::TakePart { positions: 7..1000, waited_us: 5 },
+            Message::TakePart { positions: 1 << 40..u64::MAX, waited_us: 127 },
+            Message::Summary(Summary { waited_us: 9, ..Summary::default() }),
+            Message::Summary(Summary {
+                is_interleaved: true,
+                intervals: vec![3..7, 9..1 << 40],
+                ..Summary::of(&Description::of(&access, false))
+            }),
+            Message::Clients(Clients::default()),
+            Message::Clients(Clients::one_of([0, 1, 7, 300, u32::MAX - 1])),
+            Message::Ended { error },
         ] {
+            assert_eq!(message.size(), message.encode().len() as u64, "{message:?}");
             assert_eq!(Message::decode(&message.encode()), Ok(message));
         }
         let piece = Piece { client: Rank(9), index: 3, window: 10..900, positions: 1..2 };
@@ -325,10 +447,19 @@ mod tests {
         #[test]
         fn damaged_descriptions_do_not_panic(at in 0usize..64, value in any::<u8>()) {
             let access = Access { view: View::contiguous(24), positions: 7..1000 };
-            let mut bytes = Message::Describe(Description::of(&access, true)).encode();
-            let at = at % bytes.len();
-            bytes[at] = value;
-            let _ = Message::decode(&bytes);
+            let description = Description::of(&access, true);
+            let messages = [
+                Message::Summary(Summary { intervals: vec![3..7, 9..1 << 40], ..Summary::of(&description) }),
+                Message::Clients(Clients::one_of([0, 1, 7, 300])),
+                Message::Describe(description),
+            ];
+            for mut bytes in messages.map(|message| message.encode()) {
+                let at = at % bytes.len();
+                bytes[at] = value;
+                if let Ok(message) = Message::decode(&bytes) {
+                    let _ = message.encode();
+                }
+            }
         }
     }
 }

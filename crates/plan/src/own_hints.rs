@@ -133,5 +133,5 @@ impl fmt::Display for Switch {
 }
 
 fn wrong(key: &str, value: &str, expected: &'static str) -> HintError {
-    HintError::Own { key: key.to_owned(), value: value.to_owned(), expected }
+    HintError::Word { key: key.to_owned(), value: value.to_owned(), expected }
 }

@@ -28,14 +28,10 @@ impl Strategy {
             Strategy::TwoPhase | Strategy::ViewBased | Strategy::Auto if is_direct => {
                 Box::new(Independent::new(group.rank, direction, access))
             }
-            Strategy::TwoPhase => Box::new(TwoPhase::new(group, direction, access, context)),
-            Strategy::ViewBased => match &context.views {
-                Some(views) => {
-                    let views = views.clone();
-                    Box::new(TwoPhase::with_views(group, direction, access, context, views))
-                }
-                None => Box::new(TwoPhase::new(group, direction, access, context)),
-            },
+            // They differ in what ranks know of each other's views when they begin.
+            Strategy::TwoPhase | Strategy::ViewBased => {
+                Box::new(TwoPhase::new(group, direction, access, context))
+            }
             Strategy::Auto => Box::new(Auto::new(group, direction, access, context)),
             // Two ranks have its component *individual*, each for itself.
             Strategy::Ompio if group.ranks <= 2 => ompio::alone(group.rank, direction, access),

@@ -10,10 +10,13 @@ use pio_layout::View;
 
 use crate::access::{Direction, Rank};
 use crate::cost::Terms;
+use crate::descriptions::are_told_to_all;
 use crate::direct::has_large_pieces;
 use crate::hints::Hints;
 use crate::nodes::Nodes;
 use crate::remembered::Recalled;
+use crate::strategy::Strategy;
+use crate::told_views::ToldViews;
 
 /// Where the ranks of an open file are, and where the file is.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,8 +110,15 @@ impl Site {
             shared_memory: self.node_count() == Some(1),
             processors: self.processors.clamp(1, self.ranks.max(1)),
             terms: self.terms.clone(),
+            told: ToldViews::default(),
             remembered: Recalled::default(),
         }
+    }
+
+    /// Whether the ranks tell each other their views when they set them. View-based I/O wants them known; ranks that describe
+    /// their accesses to aggregators alone tell each of these when it is the first time.
+    pub fn exchanges_views(&self, strategy: Strategy, hints: &Hints) -> bool {
+        strategy == Strategy::ViewBased && self.ranks > 1 && are_told_to_all(hints, self.ranks)
     }
 
     /// Whether others may be sieving where a rank writes.
@@ -203,6 +213,8 @@ pub struct Context {
     pub processors: u32,
     /// What I/O costs there. The same on all ranks.
     pub terms: Arc<Terms>,
+    /// What ranks told each other of their views in the operations before.
+    pub told: ToldViews,
     /// What the automatic choice is to know of the operations before.
     pub remembered: Recalled,
 }
@@ -214,7 +226,6 @@ mod tests {
     use super::*;
     use crate::access::Access;
     use crate::machine::{Action, Event, Io};
-    use crate::strategy::Strategy;
 
     /// Eight ranks, dealt out to so many nodes in turn.
     fn site(nodes: u32, processors: u32) -> Site {

@@ -64,11 +64,6 @@ impl Strategy {
             Strategy::Ompio => "ompio",
         }
     }
-
-    /// Whether the ranks tell each other their views when these are set.
-    pub fn exchanges_views(self) -> bool {
-        self == Strategy::ViewBased
-    }
 }
 
 impl fmt::Display for Strategy {

@@ -25,18 +25,18 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
 
-use pio_layout::{View, coverage};
+use pio_layout::coverage;
 
 use crate::access::{Access, Direction, Group, IoError, Piece, Rank, Slot};
 use crate::descriptions::{Clients, Descriptions};
 use crate::direct::is_direct;
-use crate::domain::{Domain, Domains};
+use crate::domain::{Domain, Domains, Part};
+use crate::ending::Ending;
 use crate::machine::{Action, Event, Io, StateMachine};
 use crate::message::Message;
-use crate::operation::Operation;
 use crate::site::Context;
+use crate::tree::Tree;
 
 /// Where data have gaps between them, parts of at least this mean size are written one by one; smaller ones cost more
 /// than reading the window, completing it and writing it back.
@@ -64,6 +64,8 @@ enum Phase {
     Exchanging {
         suppliers: Vec<Supplier>,
         aggregator: Option<Aggregator>,
+        /// If no rank may leave before all aggregators are done.
+        ending: Option<Ending>,
     },
     Finished,
 }
@@ -105,18 +107,7 @@ struct Window {
 impl TwoPhase {
     /// The machine of one rank for one operation. All ranks of the group must be given the same direction and context.
     pub fn new(group: Group, direction: Direction, access: Access, context: &Context) -> TwoPhase {
-        TwoPhase::begun(Descriptions::new(group, &access, None, 0), group, direction, access, context)
-    }
-
-    /// The same, where all ranks know all views.
-    pub fn with_views(
-        group: Group,
-        direction: Direction,
-        access: Access,
-        context: &Context,
-        views: Arc<[View]>,
-    ) -> TwoPhase {
-        TwoPhase::begun(Descriptions::new(group, &access, Some(views), 0), group, direction, access, context)
+        TwoPhase::begun(Descriptions::new(group, &access, context), group, direction, access, context)
     }
 
     /// The same, where descriptions have been exchanged already, perhaps.
@@ -141,28 +132,26 @@ impl TwoPhase {
     }
 
     fn start(&mut self, actions: &mut Vec<Action>) {
-        self.descriptions.tell(self.group, &self.access, |to| self.domains.aggregates(to), actions);
-        if self.descriptions.are_complete() {
+        self.descriptions.tell(actions);
+        if self.descriptions.are_summed() {
             self.exchange(actions);
         }
     }
 
     fn described(&mut self, from: Rank, message: Message, actions: &mut Vec<Action>) {
-        let i_aggregate = self.domains.aggregates(self.group.rank);
-        if !self.descriptions.take(from, message, i_aggregate) {
+        if self.descriptions.take(from, message, actions).is_err() {
             return self.fail(actions);
         }
-        if self.descriptions.are_complete() {
-            self.exchange(actions);
-            for event in std::mem::take(&mut self.descriptions.early) {
-                self.handle(event, actions);
-            }
+        match self.phase {
+            Phase::Describing if self.descriptions.are_summed() => self.exchange(actions),
+            Phase::Exchanging { .. } => self.begin_to_aggregate(actions),
+            _ => {}
         }
     }
 
-    /// All descriptions are known: decide who moves which bytes, and begin.
+    /// What all ranks access together is known: decide who moves which bytes, and begin.
     pub(crate) fn exchange(&mut self, actions: &mut Vec<Action>) {
-        let operation = Operation::of(self.direction, self.group.ranks, self.descriptions.busy());
+        let operation = self.descriptions.operation(self.direction);
         if is_direct(&operation, self.domains.are_aligned()) {
             self.phase = Phase::Direct;
             if self.access.bytes() == 0 {
@@ -173,29 +162,13 @@ impl TwoPhase {
             }
             return;
         }
-        let sparse = self.direction == Direction::Write && self.descriptions.are_sparse();
         let me = self.group.rank;
-        let mut suppliers = Vec::new();
-        let mut aggregator = None;
-        for (index, domain) in self.domains.of(self.descriptions.bounds()).into_iter().enumerate() {
-            if domain.file.is_empty() {
-                continue;
-            }
-            let rank = self.domains.rank_of(index as u32);
-            if rank == me {
-                let open = VecDeque::with_capacity(Slot::COUNT);
-                aggregator = Some(Aggregator { domain, next: 0, open, accessing: false, done: false });
-                continue;
-            }
-            let positions = self.access.within(domain.file.clone());
-            let has_data = !positions.is_empty();
-            let unacknowledged = self.direction == Direction::Write && (has_data || sparse);
-            if has_data || unacknowledged {
-                suppliers.push(Supplier { rank, domain, positions, unacknowledged });
-            }
-        }
+        let bounds = self.descriptions.bounds();
+        let mut parts = self.domains.parts_of(&self.access, &bounds);
         // Again from the successor on, for balance.
-        suppliers.sort_by_key(|supplier| (supplier.rank < me, supplier.rank));
+        parts.sort_by_key(|part| (part.rank <= me, part.rank));
+        self.descriptions.tell_aggregators(&parts, actions);
+        let mut suppliers = self.suppliers(parts, &bounds);
         if self.direction == Direction::Write {
             // The first two windows need no grant.
             for supplier in &mut suppliers {
@@ -204,9 +177,51 @@ impl TwoPhase {
                 }
             }
         }
-        self.phase = Phase::Exchanging { suppliers, aggregator };
+        let own_domain = self.domains.index_of(me).map(|index| self.domains.domain(&bounds, index));
+        let aggregator = own_domain.filter(|domain| !domain.file.is_empty()).map(Aggregator::of);
+        let ends_together = self.is_sparse() && !self.descriptions.are_told_to_all();
+        let ending = ends_together.then(|| Ending::new(Tree::of(self.group)));
+        self.phase = Phase::Exchanging { suppliers, aggregator, ending };
+        self.begin_to_aggregate(actions);
+    }
+
+    /// The other aggregators that have or get data of this rank, and those that it must wait for.
+    fn suppliers(&self, parts: Vec<Part>, bounds: &Range<u64>) -> Vec<Supplier> {
+        let me = self.group.rank;
+        let told_to_all = self.descriptions.are_told_to_all();
+        let is_sparse = self.is_sparse();
+        let unacknowledged = self.direction == Direction::Write && (told_to_all || !is_sparse);
+        let others = parts.into_iter().filter(|part| part.rank != me);
+        let mut suppliers: Vec<Supplier> = others
+            .map(|Part { rank, domain, positions, .. }| Supplier { rank, domain, positions, unacknowledged })
+            .collect();
+        if is_sparse && told_to_all {
+            for index in 0..self.domains.count() {
+                let (rank, domain) = (self.domains.rank_of(index), self.domains.domain(bounds, index));
+                let is_known = rank == me || suppliers.iter().any(|supplier| supplier.rank == rank);
+                if !is_known && !domain.file.is_empty() {
+                    suppliers.push(Supplier { rank, domain, positions: 0..0, unacknowledged });
+                }
+            }
+        }
+        suppliers
+    }
+
+    /// Whether there are gaps between the data that the ranks write.
+    fn is_sparse(&self) -> bool {
+        self.direction == Direction::Write && self.descriptions.are_sparse()
+    }
+
+    /// Once all clients have described their accesses, an aggregator begins.
+    fn begin_to_aggregate(&mut self, actions: &mut Vec<Action>) {
+        if !self.descriptions.are_complete() {
+            return;
+        }
         self.aggregate(actions);
         self.finish_if_done(actions);
+        for event in std::mem::take(&mut self.descriptions.early) {
+            self.handle(event, actions);
+        }
     }
 
     /// Does what this aggregator can do now.
@@ -364,13 +379,14 @@ impl TwoPhase {
         if self.direction == Direction::Read {
             return;
         }
-        let sparse = self.descriptions.are_sparse();
-        for to in (0..self.group.ranks).map(Rank).filter(|rank| *rank != self.group.rank) {
-            let access = self.descriptions.access_of(to);
-            let has_data =
-                access.is_some_and(|access| !access.within(aggregator.domain.file.clone()).is_empty());
-            if sparse || has_data {
-                actions.push(Action::Send { to, message: Message::Acknowledge { error: self.error } });
+        let tell = |to| Action::Send { to, message: Message::Acknowledge { error: self.error } };
+        let me = self.group.rank;
+        match (self.descriptions.are_sparse(), self.descriptions.are_told_to_all()) {
+            (true, true) => actions.extend((0..self.group.ranks).map(Rank).filter(|to| *to != me).map(tell)),
+            (true, false) => {}
+            (false, _) => {
+                let clients = self.descriptions.clients_of(&aggregator.domain.file);
+                actions.extend(clients.into_iter().map(|(to, _)| to).filter(|to| *to != me).map(tell));
             }
         }
     }
@@ -469,11 +485,26 @@ impl TwoPhase {
         }
     }
 
+    /// Some ranks, or all, are through with an operation that all end together.
+    fn ended(&mut self, from: Rank, error: Option<IoError>, actions: &mut Vec<Action>) {
+        let Phase::Exchanging { ending: Some(ending), .. } = &mut self.phase else { return self.fail(actions) };
+        if ending.take(from, error).is_err() {
+            self.fail(actions);
+        }
+    }
+
     fn finish_if_done(&mut self, actions: &mut Vec<Action>) {
-        let Phase::Exchanging { suppliers, aggregator } = &self.phase else { return };
+        let Phase::Exchanging { suppliers, aggregator, ending } = &mut self.phase else { return };
         let served =
             suppliers.iter().all(|supplier| supplier.positions.is_empty() && !supplier.unacknowledged);
-        if served && aggregator.as_ref().is_none_or(|aggregator| aggregator.done) {
+        let done = served
+            && self.descriptions.are_complete()
+            && aggregator.as_ref().is_none_or(|aggregator| aggregator.done);
+        let Some(ending) = ending else {
+            return if done { self.finish(actions) };
+        };
+        if let Some(error) = ending.go_on(done, self.error, actions) {
+            self.error = error;
             self.finish(actions);
         }
     }
@@ -490,6 +521,13 @@ impl TwoPhase {
     fn fail(&mut self, actions: &mut Vec<Action>) {
         self.error = Some(IoError::PROTOCOL);
         self.finish(actions);
+    }
+}
+
+impl Aggregator {
+    fn of(domain: Domain) -> Aggregator {
+        let open = VecDeque::with_capacity(Slot::COUNT);
+        Aggregator { domain, next: 0, open, accessing: false, done: false }
     }
 }
 
@@ -526,15 +564,16 @@ impl StateMachine for TwoPhase {
         match (&self.phase, event) {
             (Phase::Finished, _) => return,
             (Phase::Describing, Event::Start) => return self.start(actions),
-            (
-                Phase::Describing,
-                Event::Received {
-                    from,
-                    message: message @ (Message::Describe(_) | Message::TakePart { .. }),
-                },
-            ) => return self.described(from, message, actions),
+            (Phase::Describing | Phase::Exchanging { .. }, Event::Received { from, message })
+                if Descriptions::concern(&message) =>
+            {
+                return self.described(from, message, actions);
+            }
             (Phase::Describing, event) => return self.descriptions.early.push(event),
             (_, Event::Start) => panic!("started twice"),
+            (Phase::Exchanging { .. }, event) if !self.descriptions.are_complete() => {
+                return self.descriptions.early.push(event);
+            }
             (Phase::Direct, Event::IoDone { result }) => {
                 self.error = result.err();
                 self.moved = result.unwrap_or(0);
@@ -545,8 +584,11 @@ impl StateMachine for TwoPhase {
             (_, Event::Received { from, message }) => match message {
                 Message::Describe(_)
                 | Message::TakePart { .. }
+                | Message::Summary(_)
+                | Message::Clients(_)
                 | Message::Register(_)
                 | Message::Inside(_) => self.fail(actions),
+                Message::Ended { error } => self.ended(from, error, actions),
                 Message::Grant { index } => self.granted(from, index, actions),
                 Message::Release { index } => self.released(from, index, actions),
                 Message::Acknowledge { error } => self.acknowledged(from, error, actions),

@@ -1,413 +1,26 @@
-//! Strategies against a byte-by-byte reference: all ranks' machines, stepped by hand, messages delivered in any order
-//! that keeps each pair's own order, on a file that is a vector of bytes.
+//! Strategies against a byte-by-byte reference.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
+mod world;
+
+use std::collections::BTreeMap;
 
 use pio_layout::{Datatype, View};
 use pio_plan::{
-    Access, Action, Context, Direction, Event, Gaps, Group, Hints, Io, IoError, Message, Nodes, OwnHints,
-    PerNode, Piece, Rank, Site, Slot, StateMachine, Strategy, Switch, Via, ViewExchange, Views,
+    Access, Action, Describe, Direction, Event, Gaps, Group, Hints, IoError, Message, Rank, Site, StateMachine,
+    Strategy, Via, ViewExchange, Views,
 };
 use proptest::prelude::*;
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64Mcg;
+use world::{World, expected_file, hints, interleaved};
 
-/// A message on its way.
-enum Parcel {
-    Message(Message),
-    Data { piece: Piece, bytes: Vec<u8>, error: Option<IoError> },
+/// The same, with ranks that describe their accesses as so many do, to all or to aggregators.
+fn describing(hints: Hints, describe: Option<Describe>) -> Hints {
+    Hints { describe, ..hints }
 }
 
-struct World {
-    direction: Direction,
-    file: Vec<u8>,
-    /// Whether data go straight between a client's memory and the aggregator's buffer, as between ranks that share
-    /// memory: a write's when they are sent, a read's when the client hears of them.
-    in_place: bool,
-    /// Fails every request of this rank's aggregator.
-    broken: Option<Rank>,
-    machines: Vec<Box<dyn StateMachine + Send>>,
-    accesses: Vec<Access>,
-    memory: Vec<Vec<u8>>,
-    buffers: Vec<[BTreeMap<u64, u8>; Slot::COUNT]>,
-    mail: BTreeMap<(Rank, Rank), VecDeque<Parcel>>,
-    results: Vec<Option<Result<u64, IoError>>>,
-    pending_io: Vec<(Rank, Io)>,
-    locks: Vec<(Rank, Range<u64>)>,
-    sent: BTreeMap<&'static str, u32>,
-    requests: Vec<(Rank, Range<u64>)>,
-}
-
-impl World {
-    fn new(
-        strategy: Strategy,
-        direction: Direction,
-        accesses: Vec<Access>,
-        file: Vec<u8>,
-        hints: &Hints,
-    ) -> World {
-        let ranks = accesses.len() as u32;
-        // All ranks' operations of strategies that need not work together are as if each rank made its own.
-        let views =
-            strategy.exchanges_views().then(|| accesses.iter().map(|access| access.view.clone()).collect());
-        let via = match strategy {
-            Strategy::Ecio => Via::Servers { factor: 3, unit: 64 },
-            _ => Via::Kernel,
-        };
-        // Where it is asked who aggregates, the ranks are dealt out to three nodes in turn.
-        let nodes = hints.cb_nodes.map(|_| Nodes::of((0..ranks).map(|rank| rank % 3)).into());
-        let site = Site { ranks, nodes, processors: ranks, via, terms: Default::default() };
-        let context = Context {
-            // Whatever the accesses are: others may sieve beside them.
-            guarded: true,
-            ..site.context(&Views { each: views, gaps: Gaps::BetweenSmallPieces }, hints, direction)
-        };
-        let machine = |(rank, access): (usize, &Access)| {
-            let group = Group { rank: Rank(rank as u32), ranks };
-            strategy.collective(group, direction, access.clone(), &context)
-        };
-        let memory = accesses.iter().enumerate().map(|(rank, access)| match direction {
-            Direction::Read => vec![0xEE; access.bytes() as usize],
-            Direction::Write => {
-                (0..access.bytes()).map(|byte| (byte as u8).wrapping_mul(7) ^ (rank as u8) << 5).collect()
-            }
-        });
-        World {
-            direction,
-            file,
-            in_place: false,
-            broken: None,
-            machines: accesses.iter().enumerate().map(machine).collect(),
-            memory: memory.collect(),
-            buffers: vec![Default::default(); ranks as usize],
-            mail: BTreeMap::new(),
-            results: vec![None; ranks as usize],
-            pending_io: Vec::new(),
-            locks: Vec::new(),
-            sent: BTreeMap::new(),
-            requests: Vec::new(),
-            accesses,
-        }
-    }
-
-    fn run(&mut self, seed: u64) {
-        let mut random = Pcg64Mcg::seed_from_u64(seed);
-        self.in_place = random.random();
-        let mut unstarted: Vec<Rank> = (0..self.machines.len() as u32).map(Rank).collect();
-        loop {
-            let full: Vec<(Rank, Rank)> = self
-                .mail
-                .iter()
-                .filter(|(pair, queue)| !queue.is_empty() && !unstarted.contains(&pair.1))
-                .map(|(pair, _)| *pair)
-                .collect();
-            let requests: Vec<usize> =
-                (0..self.pending_io.len()).filter(|index| self.can_do(&self.pending_io[*index])).collect();
-            let choices = unstarted.len() + full.len() + requests.len();
-            if choices == 0 {
-                break;
-            }
-            let choice = random.random_range(0..choices);
-            if choice < unstarted.len() {
-                let rank = unstarted.swap_remove(choice);
-                self.step(rank, Event::Start);
-            } else if choice < unstarted.len() + full.len() {
-                let pair = full[choice - unstarted.len()];
-                self.deliver(pair);
-            } else {
-                let request = requests[choice - unstarted.len() - full.len()];
-                let (rank, io) = self.pending_io.remove(request);
-                let result = self.carry_out(rank, io);
-                self.step(rank, Event::IoDone { result });
-            }
-        }
-        for (rank, result) in self.results.iter().enumerate() {
-            assert!(result.is_some(), "rank {rank} never finished");
-        }
-        assert!(self.mail.values().all(VecDeque::is_empty), "messages were left over");
-        assert!(self.locks.is_empty(), "locks were left behind");
-    }
-
-    /// Whether a request need not wait for another rank's lock.
-    fn can_do(&self, (rank, io): &(Rank, Io)) -> bool {
-        let Io::Lock { file } = io else { return true };
-        let meets = |(owner, held): &(Rank, Range<u64>)| {
-            owner != rank && held.start < file.end && file.start < held.end
-        };
-        !self.locks.iter().any(meets)
-    }
-
-    fn deliver(&mut self, (from, to): (Rank, Rank)) {
-        match self.mail.get_mut(&(from, to)).unwrap().pop_front().unwrap() {
-            Parcel::Message(message) => {
-                let message = match message {
-                    Message::Inside(_) => message,
-                    message => Message::decode(&message.encode()).unwrap(),
-                };
-                self.step(to, Event::Received { from, message });
-            }
-            Parcel::Data { piece, bytes, error } => {
-                match self.direction {
-                    Direction::Write if self.in_place => {}
-                    Direction::Write => self.place(to, from, &piece, &bytes),
-                    Direction::Read if self.in_place && error.is_none() => {
-                        let bytes = self.gather(from, &piece);
-                        self.take(to, &piece, &bytes);
-                    }
-                    Direction::Read => self.take(to, &piece, &bytes),
-                }
-                self.step(to, Event::Data { from, piece, error });
-            }
-        }
-    }
-
-    fn step(&mut self, rank: Rank, event: Event) {
-        assert!(
-            self.results[rank.index()].is_none(),
-            "rank {} is told of {event:?} after it finished",
-            rank.0
-        );
-        let mut actions = Vec::new();
-        self.machines[rank.index()].handle(event, &mut actions);
-        for action in actions {
-            assert!(self.results[rank.index()].is_none(), "rank {} acts after it finished", rank.0);
-            match action {
-                Action::Send { to, message } => {
-                    let kind = match &message {
-                        Message::Describe(_) => "describe",
-                        Message::Grant { .. } => "grant",
-                        Message::Release { .. } => "release",
-                        Message::Acknowledge { .. } => "acknowledge",
-                        Message::Register(_) => "register",
-                        Message::TakePart { .. } => "take part",
-                        Message::Inside(_) => "inside",
-                    };
-                    *self.sent.entry(kind).or_default() += 1;
-                    self.mail.entry((rank, to)).or_default().push_back(Parcel::Message(message));
-                }
-                Action::SendData { to, piece, error } => {
-                    *self.sent.entry("data").or_default() += 1;
-                    let bytes = match self.direction {
-                        Direction::Read if self.in_place || error.is_some() => Vec::new(),
-                        _ => self.gather(rank, &piece),
-                    };
-                    if self.in_place && self.direction == Direction::Write {
-                        self.place(to, rank, &piece, &bytes);
-                    }
-                    self.mail.entry((rank, to)).or_default().push_back(Parcel::Data { piece, bytes, error });
-                }
-                Action::Copy { piece } => {
-                    let bytes = self.gather(rank, &piece);
-                    match self.direction {
-                        Direction::Write => self.place(rank, rank, &piece, &bytes),
-                        Direction::Read => self.take(rank, &piece, &bytes),
-                    }
-                }
-                Action::Io(io) => {
-                    assert!(!self.pending_io.iter().any(|(of, _)| *of == rank), "two requests at once");
-                    self.pending_io.push((rank, io));
-                }
-                Action::Finish { result } => self.results[rank.index()] = Some(result),
-            }
-        }
-    }
-
-    /// The data of a piece on the sending side.
-    fn gather(&self, rank: Rank, piece: &Piece) -> Vec<u8> {
-        match self.direction {
-            Direction::Write => {
-                assert_eq!(piece.client, rank);
-                let start = self.accesses[rank.index()].positions.start;
-                piece
-                    .positions
-                    .clone()
-                    .map(|position| self.memory[rank.index()][(position - start) as usize])
-                    .collect()
-            }
-            Direction::Read => {
-                let access = &self.accesses[piece.client.index()];
-                assert_eq!(self.machines[rank.index()].access_of(piece.client), Some(access));
-                piece
-                    .positions
-                    .clone()
-                    .map(|position| {
-                        self.buffers[rank.index()][piece.slot().index()]
-                            [&access.view.offset_of(position).unwrap()]
-                    })
-                    .collect()
-            }
-        }
-    }
-
-    fn place(&mut self, aggregator: Rank, client: Rank, piece: &Piece, bytes: &[u8]) {
-        let access = self.accesses[client.index()].clone();
-        if !self.in_place {
-            assert_eq!(self.machines[aggregator.index()].access_of(client), Some(&access));
-        }
-        for (position, byte) in piece.positions.clone().zip(bytes) {
-            let offset = access.view.offset_of(position).unwrap();
-            assert!(piece.window.contains(&offset));
-            self.buffers[aggregator.index()][piece.slot().index()].insert(offset, *byte);
-        }
-    }
-
-    fn take(&mut self, client: Rank, piece: &Piece, bytes: &[u8]) {
-        assert_eq!(piece.client, client);
-        let start = self.accesses[client.index()].positions.start;
-        for (position, byte) in piece.positions.clone().zip(bytes) {
-            self.memory[client.index()][(position - start) as usize] = *byte;
-        }
-    }
-
-    fn carry_out(&mut self, rank: Rank, io: Io) -> Result<u64, IoError> {
-        if self.broken == Some(rank) {
-            return Err(IoError { errno: 28 });
-        }
-        match io {
-            Io::Lock { file } => {
-                self.locks.push((rank, file));
-                Ok(0)
-            }
-            Io::Unlock { file } => {
-                let held =
-                    self.locks.iter().position(|lock| *lock == (rank, file.clone())).expect("it is held");
-                self.locks.remove(held);
-                Ok(0)
-            }
-            Io::Pieces { direction: Direction::Write, positions }
-            | Io::List { direction: Direction::Write, positions }
-            | Io::Ship { direction: Direction::Write, positions } => {
-                for position in positions.clone() {
-                    let offset = self.accesses[rank.index()].view.offset_of(position).unwrap();
-                    let byte = self.memory[rank.index()]
-                        [(position - self.accesses[rank.index()].positions.start) as usize];
-                    self.write(offset, byte);
-                }
-                Ok(positions.end - positions.start)
-            }
-            Io::Pieces { direction: Direction::Read, positions }
-            | Io::List { direction: Direction::Read, positions }
-            | Io::Ship { direction: Direction::Read, positions } => {
-                let start = self.accesses[rank.index()].positions.start;
-                let mut moved = 0;
-                for position in positions {
-                    let offset = self.accesses[rank.index()].view.offset_of(position).unwrap();
-                    let Some(byte) = self.file.get(offset as usize) else { break };
-                    self.memory[rank.index()][(position - start) as usize] = *byte;
-                    moved += 1;
-                }
-                Ok(moved)
-            }
-            Io::Window { direction: Direction::Write, slot, file, .. } => {
-                self.requests.push((rank, file.clone()));
-                for offset in file.clone() {
-                    let byte = self.buffers[rank.index()][slot.index()][&offset];
-                    self.write(offset, byte);
-                }
-                self.buffers[rank.index()][slot.index()].clear();
-                Ok(file.end - file.start)
-            }
-            Io::Window { direction: Direction::Read, slot, file, .. } => {
-                self.requests.push((rank, file.clone()));
-                // To write, data of other ranks may be there already.
-                if self.direction == Direction::Read {
-                    self.buffers[rank.index()][slot.index()].clear();
-                }
-                let end = file.end.min(self.file.len() as u64).max(file.start);
-                for offset in file.clone() {
-                    let byte = self.file.get(offset as usize).copied().unwrap_or(0);
-                    self.buffers[rank.index()][slot.index()].entry(offset).or_insert(byte);
-                }
-                Ok(end - file.start)
-            }
-            Io::WriteParts { slot, parts, .. } => {
-                for part in parts.extents(0..parts.size()) {
-                    for offset in part.offset as u64..part.offset as u64 + part.len {
-                        let byte = self.buffers[rank.index()][slot.index()][&offset];
-                        self.write(offset, byte);
-                    }
-                }
-                self.buffers[rank.index()][slot.index()].clear();
-                Ok(parts.size())
-            }
-            Io::FillAndWrite { slot, file, holes, .. } => {
-                for hole in holes.extents(0..holes.size()) {
-                    for offset in hole.offset as u64..hole.offset as u64 + hole.len {
-                        assert!(
-                            !self.buffers[rank.index()][slot.index()].contains_key(&offset),
-                            "a hole holds data"
-                        );
-                        let byte = self.file.get(offset as usize).copied().unwrap_or(0);
-                        self.buffers[rank.index()][slot.index()].insert(offset, byte);
-                    }
-                }
-                for offset in file.clone() {
-                    let byte = self.buffers[rank.index()][slot.index()][&offset];
-                    self.write(offset, byte);
-                }
-                self.buffers[rank.index()][slot.index()].clear();
-                Ok(file.end - file.start)
-            }
-        }
-    }
-
-    fn write(&mut self, offset: u64, byte: u8) {
-        let at = offset as usize;
-        if self.file.len() <= at {
-            self.file.resize(at + 1, 0);
-        }
-        self.file[at] = byte;
-    }
-
-    fn sent(&self, kind: &str) -> u32 {
-        self.sent.get(kind).copied().unwrap_or(0)
-    }
-}
-
-/// Writes with disjoint accesses must leave exactly this file.
-fn expected_file(world: &World) -> Vec<u8> {
-    let mut file = world.file.clone();
-    for (access, memory) in world.accesses.iter().zip(&world.memory) {
-        for (position, byte) in access.positions.clone().zip(memory) {
-            let offset = access.view.offset_of(position).unwrap() as usize;
-            if file.len() <= offset {
-                file.resize(offset + 1, 0);
-            }
-            file[offset] = *byte;
-        }
-    }
-    file
-}
-
-/// Ranks that own every `ranks`-th piece, with `gap` unowned bytes a round.
-fn interleaved(ranks: u64, piece: u64, gap: u64, displacement: u64, pieces: &[u64]) -> Vec<Access> {
-    let access = |(rank, count): (usize, &u64)| {
-        let tile = Datatype::bytes(piece).resized(0, (ranks * piece + gap) as i64).unwrap();
-        let view = View::new(displacement + rank as u64 * piece, 1, tile).unwrap();
-        Access { view, positions: 0..count * piece }
-    };
-    pieces.iter().enumerate().map(access).collect()
-}
-
-fn hints(cb_nodes: u32, cb_buffer_size: u64, striping_unit: Option<u64>) -> Hints {
-    Hints {
-        cb_nodes: Some(cb_nodes),
-        cb_buffer_size: Some(cb_buffer_size),
-        striping_unit,
-        ind_rd_buffer_size: Some(cb_buffer_size),
-        ind_wr_buffer_size: Some(cb_buffer_size),
-        striping_factor: None,
-        // Else ROMIO goes alone where ranks that are no neighbours overlap, and its locks do not suffice.
-        own: OwnHints {
-            cb_read: Some(Switch::Enable),
-            cb_write: Some(Switch::Enable),
-            aggregators_per_node: Some(PerNode::All),
-            ..OwnHints::default()
-        },
-    }
+fn describe() -> impl proptest::strategy::Strategy<Value = Option<Describe>> {
+    proptest::sample::select(vec![None, Some(Describe::All), Some(Describe::Aggregators)])
 }
 
 fn strategy() -> impl proptest::strategy::Strategy<Value = Strategy> {
@@ -423,15 +36,15 @@ proptest! {
         strategy in strategy(),
         pieces in proptest::collection::vec(0u64..20, 1..7),
         piece in 1u64..9, gap in prop_oneof![Just(0u64), 1u64..40], displacement in 0u64..50,
-        old in 0usize..900, cb_nodes in 1u32..8, buffer in 1u64..300, unit in proptest::option::of(1u64..64), seed: u64,
+        old in 0usize..900, cb_nodes in 1u32..8, buffer in 1u64..300, unit in proptest::option::of(1u64..64), describe in describe(), seed: u64,
     ) {
         let accesses = interleaved(pieces.len() as u64, piece, gap, displacement, &pieces);
         let old: Vec<u8> = (0..old).map(|at| at as u8 | 1).collect();
-        let mut world = World::new(strategy, Direction::Write, accesses, old, &hints(cb_nodes, buffer, unit));
+        let mut world = World::new(strategy, Direction::Write, accesses, old, &describing(hints(cb_nodes, buffer, unit), describe));
         let expected = expected_file(&world);
         world.run(seed);
         prop_assert_eq!(&world.file, &expected);
-        for (result, access) in world.results.iter().zip(&world.accesses) {
+        for (result, access) in world.results[0].iter().zip(&world.accesses[0]) {
             prop_assert_eq!(result.unwrap(), Ok(access.bytes()));
         }
     }
@@ -440,7 +53,7 @@ proptest! {
     fn reads_bring_what_the_file_holds(
         strategy in strategy(),
         parts in proptest::collection::vec((0u64..60, 1u64..9, 0u64..30, 0u64..40), 1..7),
-        size in 0usize..900, cb_nodes in 1u32..8, buffer in 1u64..300, seed: u64,
+        size in 0usize..900, cb_nodes in 1u32..8, buffer in 1u64..300, describe in describe(), seed: u64,
     ) {
         // Accesses of a read may overlap and lie beyond the end of the file.
         let accesses: Vec<Access> = parts.iter().map(|(displacement, piece, gap, bytes)| {
@@ -448,14 +61,14 @@ proptest! {
             Access { view: View::new(*displacement, 1, tile).unwrap(), positions: 3..3 + bytes * 3 }
         }).collect();
         let file: Vec<u8> = (0..size).map(|at| at as u8 | 1).collect();
-        let mut world = World::new(strategy, Direction::Read, accesses, file, &hints(cb_nodes, buffer, None));
+        let mut world = World::new(strategy, Direction::Read, accesses, file, &describing(hints(cb_nodes, buffer, None), describe));
         world.run(seed);
-        for (rank, access) in world.accesses.iter().enumerate() {
+        for (rank, access) in world.accesses[0].iter().enumerate() {
             let held: Vec<u8> = access.positions.clone()
                 .map_while(|position| world.file.get(access.view.offset_of(position).unwrap() as usize).copied()).collect();
-            prop_assert_eq!(world.results[rank].unwrap(), Ok(held.len() as u64));
-            prop_assert_eq!(&world.memory[rank][..held.len()], &held[..]);
-            prop_assert!(world.memory[rank][held.len()..].iter().all(|byte| *byte == 0xEE));
+            prop_assert_eq!(world.results[0][rank].unwrap(), Ok(held.len() as u64));
+            prop_assert_eq!(&world.memory[0][rank][..held.len()], &held[..]);
+            prop_assert!(world.memory[0][rank][held.len()..].iter().all(|byte| *byte == 0xEE));
         }
     }
 
@@ -463,17 +76,17 @@ proptest! {
     fn overlapping_writes_touch_nothing_else(
         strategy in strategy(),
         parts in proptest::collection::vec((0u64..60, 1u64..9, 0u64..30, 0u64..40), 2..6),
-        cb_nodes in 1u32..8, buffer in 1u64..300, seed: u64,
+        cb_nodes in 1u32..8, buffer in 1u64..300, describe in describe(), seed: u64,
     ) {
         let accesses: Vec<Access> = parts.iter().map(|(displacement, piece, gap, bytes)| {
             let tile = Datatype::bytes(*piece).resized(0, (piece + gap) as i64).unwrap();
             Access { view: View::new(*displacement, 1, tile).unwrap(), positions: 0..*bytes }
         }).collect();
         let old = vec![0xAA; 700];
-        let mut world = World::new(strategy, Direction::Write, accesses, old, &hints(cb_nodes, buffer, None));
+        let mut world = World::new(strategy, Direction::Write, accesses, old, &describing(hints(cb_nodes, buffer, None), describe));
         world.run(seed);
         let mut allowed: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
-        for (access, memory) in world.accesses.iter().zip(&world.memory) {
+        for (access, memory) in world.accesses[0].iter().zip(&world.memory[0]) {
             for (position, byte) in access.positions.clone().zip(memory) {
                 allowed.entry(access.view.offset_of(position).unwrap()).or_default().push(*byte);
             }
@@ -488,15 +101,15 @@ proptest! {
 
     #[test]
     fn an_aggregator_that_cannot_write_is_known_to_its_clients(
-        pieces in proptest::collection::vec(1u64..20, 2..7), buffer in 8u64..300, seed: u64,
+        pieces in proptest::collection::vec(1u64..20, 2..7), buffer in 8u64..300, describe in describe(), seed: u64,
     ) {
         let ranks = pieces.len() as u64;
         let mut world = World::new(
-            Strategy::TwoPhase, Direction::Write, interleaved(ranks, 4, 0, 0, &pieces), Vec::new(), &hints(1, buffer, None),
+            Strategy::TwoPhase, Direction::Write, interleaved(ranks, 4, 0, 0, &pieces), Vec::new(), &describing(hints(1, buffer, None), describe),
         );
         world.broken = Some(Rank(0));
         world.run(seed);
-        for result in &world.results {
+        for result in &world.results[0] {
             prop_assert_eq!(result.unwrap(), Err(IoError { errno: 28 }));
         }
     }

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pio_machine::{Duration, Machine, Storage};
-use pio_plan::{Context, Direction, Hints, Remembered, Site, Strategy, Views};
+use pio_plan::{Context, Direction, Hints, Remembered, Site, Strategy, ToldViews, Views};
 use pio_trace::HandleId;
 
 mod cold_reads;
@@ -202,6 +202,8 @@ struct Engine<'a> {
     views_set: BTreeMap<(u32, u64), usize>,
     /// For each rank and collective open: operations begun.
     operations: BTreeMap<(u32, u64), u64>,
+    /// For each rank and collective open: what ranks told each other of the views in force.
+    told: BTreeMap<(u32, u64), ToldViews>,
     /// The same: what its automatic choice keeps in mind.
     remembered: BTreeMap<(u32, u64), Remembered>,
     /// How many ranks wait for the others where all met unrecorded.
@@ -300,7 +302,7 @@ impl<'a> Engine<'a> {
         let processes: Vec<_> = (0..ranks).map(process).collect();
         let terms = terms(machine).into();
         let site = |members: &Vec<u32>| sites::of_group(machine, &terms, &processes, members);
-        let sites = workload.groups.iter().map(site).collect();
+        let sites: Vec<Site> = workload.groups.iter().map(site).collect();
         let threads =
             machine.storage.shares_cores().then(|| Threads::new(ranks, hardware.servers.len() as u32));
         let of_threads = threads.iter().flat_map(Threads::servers);
@@ -335,6 +337,11 @@ impl<'a> Engine<'a> {
         };
         let unreplayed = (0..ranks as usize)
             .map(|rank| workload.unreplayed.get(rank).map_or(0, |time| time.picoseconds()));
+        let views = views::of(workload, &|open| {
+            let group = workload.handles[open.index()].group;
+            let hints = hints_in_force.of_open(workload.handles[open.index()].collective);
+            group.is_some_and(|group| sites[group as usize].exchanges_views(strategy, hints))
+        });
         Ok(Engine {
             machine,
             workload,
@@ -362,9 +369,10 @@ impl<'a> Engine<'a> {
             processors: Processors::new(machine, &on, tick),
             processes,
             deliveries: Slab::new(),
-            views: views::of(workload, strategy),
+            views,
             views_set: BTreeMap::new(),
             operations: BTreeMap::new(),
+            told: BTreeMap::new(),
             remembered: BTreeMap::new(),
             at_rendezvous: 0,
             meetings: BTreeMap::new(),

@@ -4,7 +4,7 @@
 //! strategy alone, and the large case is predicted. `papers/thakur-1996/README.md` says what rests on what.
 
 use pio_machine::{Bandwidth, Duration, Machine, MachineError, Storage};
-use pio_plan::{Hints, Strategy};
+use pio_plan::{Describe, Hints, Strategy};
 use pio_sim::workload::{Collapse, collapse};
 use pio_sim::{Options, Prediction, SimError, simulate};
 use pio_trace::Op;
@@ -190,13 +190,14 @@ pub fn table(rows: &[Row]) -> pio_report::Table {
     }
 }
 
-/// The application on a machine, with two-phase I/O and default hints, as the paper ran it.
+/// The application on a machine, with two-phase I/O as the paper ran it: all ranks describe their accesses to each other.
 ///
 /// # Errors
 /// If the processes of `size` do not deal out its mesh evenly.
 pub fn run(machine: &Machine, size: &Collapse) -> Result<Prediction, ThakurError> {
     let workload = collapse(size)?;
-    let (hints, options) = (Hints::default(), Options::default());
+    let hints = Hints { describe: Some(Describe::All), ..Hints::default() };
+    let options = Options::default();
     Ok(simulate(machine, &workload, Strategy::TwoPhase, &hints, &options, None, &mut |_| {})?)
 }
 

@@ -77,11 +77,9 @@ impl Advice {
         if self.hints != Hints::default() {
             text.push_str("\n[hints]\n");
         }
-        for (key, value) in self.hints.pairs() {
-            let _ = writeln!(text, "{key} = {value}");
-        }
-        for (key, value) in self.hints.own.pairs() {
-            let _ = writeln!(text, "{key} = \"{value}\"");
+        for (key, value) in self.hints.all_pairs() {
+            let quote = if value.parse::<u64>().is_ok() { "" } else { "\"" };
+            let _ = writeln!(text, "{key} = {quote}{value}{quote}");
         }
         text
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use pio_explain::{Explanation, OperationTable, Sizes};
 use pio_mpi::Commands;
-use pio_plan::{Hints, Strategy};
+use pio_plan::{Describe, Hints, Strategy};
 use pio_report::Table;
 use pio_studies::thakur;
 use pio_trace::Op;
@@ -92,7 +92,8 @@ fn run_small_case(arguments: &Arguments) -> Result<Explanation> {
     let command = launch(
         &[&mesh[..], &rest, &[restart.as_os_str(), OsStr::new("--output"), output.as_os_str()]].concat(),
     );
-    let hints = Hints { cb_nodes: Some(PROCESSES), ..Hints::default() };
+    let hints =
+        Hints { cb_nodes: Some(PROCESSES), describe: Some(Describe::All), ..Hints::default() };
     let working = Working::new("running");
     apply::run_own(
         How { strategy: Strategy::TwoPhase, hints, store: None, machine: None },

@@ -6,6 +6,7 @@ use crate::cost::terms::Terms;
 use crate::direct::is_direct;
 use crate::operation::Operation;
 use crate::strategy::Strategy;
+use crate::tree::Tree;
 
 /// A step of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -191,18 +192,18 @@ impl Sum<'_> {
         });
     }
 
-    /// Descriptions, unless views are known; then windows of the file domains, exchanged and accessed in turn.
+    /// Descriptions, unless views are known to all; then windows of the file domains, exchanged and accessed in turn.
     fn two_phase(&mut self, describes: bool) {
         let operation = self.operation;
         let ranks = u64::from(operation.ranks);
-        if describes && !self.setting.described {
-            self.add(Part::Describe, self.terms.talk_s(operation.ranks, self.setting.processors));
-            self.wire(ranks.saturating_mul(ranks - 1).saturating_mul(REQUEST_BYTES));
-        }
+        self.describe(describes);
         if is_direct(operation, self.setting.strips_are_known) {
             return self.independent();
         }
         let aggregators = u64::from(self.setting.aggregators.max(1));
+        if !self.setting.described_to_all {
+            self.describe_to_aggregators();
+        }
         let domain = operation.span.div_ceil(aggregators);
         let rounds = domain.div_ceil(self.setting.collective_buffer).max(1);
         // Of what a rank has, and of what an aggregator takes, the part that is not its own.
@@ -232,6 +233,43 @@ impl Sum<'_> {
             self.request_going(&windows, Direction::Read);
         }
         self.request(&windows);
+    }
+
+    /// What ranks say until each knows what all access together.
+    fn describe(&mut self, with_views: bool) {
+        let ranks = u64::from(self.operation.ranks);
+        if self.setting.described {
+            return;
+        }
+        if !self.setting.described_to_all {
+            self.add_up();
+            let turns_s = self.terms.turns_s(self.operation.ranks, self.setting.processors);
+            self.add(Part::Describe, turns_s);
+        } else if with_views {
+            self.add(Part::Describe, self.terms.talk_s(self.operation.ranks, self.setting.processors));
+            self.wire(ranks.saturating_mul(ranks - 1).saturating_mul(REQUEST_BYTES));
+        }
+    }
+
+    /// The numbers of clients are added up, and descriptions go to the aggregators: the rank that says or hears most of them
+    /// is done last.
+    fn describe_to_aggregators(&mut self) {
+        self.add_up();
+        let operation = self.operation;
+        let aggregators = u64::from(self.setting.aggregators.max(1));
+        let domain = operation.span.div_ceil(aggregators).max(1);
+        let touched = operation.most_span.div_ceil(domain).saturating_add(1).min(aggregators);
+        let said = u64::from(operation.busy).saturating_mul(touched);
+        let heard = said.div_ceil(aggregators).min(u64::from(operation.ranks - 1));
+        self.add(Part::Describe, touched.max(heard) as f64 * self.terms.message_s);
+        self.wire(said.saturating_mul(REQUEST_BYTES));
+    }
+
+    /// A sum goes up the tree of ranks and comes down.
+    fn add_up(&mut self) {
+        let steps = 2 * Tree::depth(self.operation.ranks);
+        self.add(Part::Describe, f64::from(steps) * self.terms.message_s);
+        self.wire(2 * u64::from(self.operation.ranks - 1) * REQUEST_BYTES);
     }
 
     /// Each rank one request to each server, with its data as they lie in memory; the servers put the pieces in place, as

@@ -1,6 +1,7 @@
 //! Where an operation goes, and what the strategies were told.
 
 use crate::access::Direction;
+use crate::descriptions::are_told_to_all;
 use crate::domain::Domains;
 use crate::list::EXTENTS;
 use crate::site::Context;
@@ -28,7 +29,9 @@ pub struct Setting {
     pub views: bool,
     /// Whether the ranks put their pieces straight into each other's collective buffers.
     pub shared_memory: bool,
-    /// Whether the ranks have described their accesses to each other already: to choose, for example.
+    /// Whether the ranks describe their accesses to all others, not to aggregators alone.
+    pub described_to_all: bool,
+    /// Whether every rank knows what all access together already: to choose, for example.
     pub described: bool,
     /// Seconds that ranks which exchange data are to wait for those that come late; none if nobody knows.
     pub waits_s: Option<f64>,
@@ -52,6 +55,7 @@ impl Setting {
             list_extents: EXTENTS as u64,
             views: context.views.is_some(),
             shared_memory: context.shared_memory,
+            described_to_all: are_told_to_all(hints, ranks),
             described: false,
             waits_s: None,
         }

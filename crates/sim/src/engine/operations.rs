@@ -44,6 +44,10 @@ impl Engine<'_> {
             let count = self.operations.entry((rank, key.of)).or_insert(0);
             *count += 1;
             key.count = *count;
+            if self.strategy.sends_messages() {
+                let told = self.told.entry((rank, key.of)).or_default();
+                Arc::make_mut(&mut context).told = told.clone();
+            }
             if self.strategy == Strategy::Auto && !self.is_asynchronous(rank) {
                 let remembered = self.remembered.entry((rank, key.of)).or_default();
                 Arc::make_mut(&mut context).remembered = remembered.recall(direction);
@@ -112,7 +116,9 @@ impl Engine<'_> {
         let Some(group) = open.group else { return self.compute(rank, Duration::ZERO, Then::End) };
         self.remembered.remove(&(rank, open.collective));
         *self.views_set.entry((rank, open.collective)).or_insert(0) += 1;
-        if self.workload.groups[group as usize].len() == 1 || !self.strategy.exchanges_views() {
+        self.told.remove(&(rank, open.collective));
+        let hints = self.hints_in_force.of_open(open.collective);
+        if !self.sites[group as usize].exchanges_views(self.strategy, hints) {
             return self.compute(rank, Duration::ZERO, Then::End);
         }
         let members = &self.workload.groups[group as usize];
@@ -278,10 +284,13 @@ pub(super) fn time_to_copy(copy: &pio_machine::Copy, bytes: u64, pieces: u64) ->
 
 fn call_of(message: &Message) -> Call {
     match message {
-        Message::Describe(_) | Message::Register(_) | Message::TakePart { .. } | Message::Inside(_) => {
-            Call::StrategyDescribe
-        }
+        Message::Describe(_)
+        | Message::TakePart { .. }
+        | Message::Summary(_)
+        | Message::Clients(_)
+        | Message::Register(_)
+        | Message::Inside(_) => Call::StrategyDescribe,
         Message::Grant { .. } | Message::Release { .. } => Call::StrategyGrant,
-        Message::Acknowledge { .. } => Call::StrategyAcknowledge,
+        Message::Acknowledge { .. } | Message::Ended { .. } => Call::StrategyAcknowledge,
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use pio_layout::View;
-use pio_plan::{Gaps, Strategy, Views};
+use pio_plan::{Gaps, Views};
+use pio_trace::HandleId;
 
 use crate::workload::{What, Workload};
 
-/// For each collective open: the ranks' views after each has set one more.
-pub(super) fn of(workload: &Workload, strategy: Strategy) -> BTreeMap<u64, Vec<Views>> {
+/// For each collective open: the ranks' views after each has set one more; those of opens whose ranks exchange them.
+pub(super) fn of(workload: &Workload, exchange: &dyn Fn(HandleId) -> bool) -> BTreeMap<u64, Vec<Views>> {
     let gaps: Vec<Gaps> = workload.views.iter().map(Gaps::of).collect();
     let mut found: BTreeMap<u64, Vec<(Gaps, Vec<View>)>> = BTreeMap::new();
     for program in &workload.programs {
@@ -25,8 +26,7 @@ pub(super) fn of(workload: &Workload, strategy: Strategy) -> BTreeMap<u64, Vec<V
             }
             let (worst, each) = &mut rounds[*number];
             *worst = gaps[view.index()].max(*worst);
-            // A rank alone has nobody to tell.
-            if members.len() > 1 && strategy.exchanges_views() {
+            if exchange(*handle) {
                 each.resize(members.len(), View::contiguous(0));
                 each[members.binary_search(&open.rank).unwrap_or(0)] = workload.views[view.index()].clone();
             }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use pio_layout::View;
 use pio_plan::{
-    Access, Choice, Context, Direction, Group, Hints, Rank, Remembered, Site, StateMachine, Strategy, Views,
+    Access, Choice, Context, Direction, Group, Hints, Rank, Remembered, Site, StateMachine, Strategy, ToldViews,
+    Views,
 };
 
 use crate::core::file::hints::Kept;
@@ -61,6 +62,8 @@ pub(crate) struct State {
     pub(crate) kept: Kept,
     /// What the ranks know of each other's views.
     pub(crate) views: Views,
+    /// What ranks told each other of the views in force.
+    pub(crate) told: ToldViews,
     /// What the automatic choice keeps in mind under the views in force.
     pub(crate) remembered: Remembered,
 }
@@ -274,7 +277,8 @@ impl Inner {
         error: Option<Status>,
     ) -> Operation {
         let State { view, hints, atomic, views, .. } = state;
-        let (view, context, atomic) = (view.clone(), self.site.context(views, hints, direction), *atomic);
+        let (view, atomic) = (view.clone(), *atomic);
+        let context = Context { told: state.told.clone(), ..self.site.context(views, hints, direction) };
         let overlapping = state.overlapping.clone();
         Operation { direction, view, overlapping, start, memory, context, atomic, error }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::{Datatype, View};
-use pio_plan::{Direction, Gaps, Group, Hints, Rank, Remembered, Site, Via, ViewExchange, Views};
+use pio_plan::{Direction, Gaps, Group, Hints, Rank, Remembered, Site, ToldViews, Via, ViewExchange, Views};
 
 use crate::core::file::access::{Inner, Positioning, State, Whence};
 use crate::core::file::hints::{self, Given, Kept};
@@ -67,6 +67,7 @@ impl File {
             hints: hints::in_force(hints),
             kept: given.kept.or(&site.kept),
             views: Views::WHOLE,
+            told: ToldViews::default(),
             remembered: Remembered::default(),
         };
         let any_thread_sends = channel.communicator.any_thread_sends();
@@ -167,9 +168,9 @@ impl File {
         let expected = self.view_of(displacement, types, [0, 0]);
         let gaps = Gaps::of(expected.as_ref().map_or(&state.view, |view| &view.regular));
         let [current_status, current_byte] = current;
-        let [a, b, c, d, e, f] = hints::words_of(&given.followed);
+        let [a, b, c, d, e, f, g] = hints::words_of(&given.followed);
         let all =
-            channel.communicator.gather([a, b, c, d, e, f, current_status, current_byte, gaps as u64])?;
+            channel.communicator.gather([a, b, c, d, e, f, g, current_status, current_byte, gaps as u64])?;
         let [hint_words @ .., current_status, current_byte, _] = all[0];
         state.follow(&hint_words, given);
         Status::check(current_status as i32)?;
@@ -185,20 +186,21 @@ impl File {
             state.shared_start = 0;
         }
         // A rank whose arguments are wrong still takes part.
+        state.told = ToldViews::default();
         state.remembered = Remembered::default();
         let gaps = all.iter().map(|[.., gaps]| Gaps::of_number(*gaps)).fold(gaps, Gaps::max);
-        state.views = Views { each: self.exchange_views(&mut channel, &state.view)?, gaps };
+        state.views = Views { each: self.exchange_views(&mut channel, &state)?, gaps };
         view.map(drop)
     }
 
-    /// The views of all ranks, this one's `own`, if the strategy wants to know them: then collective.
-    fn exchange_views(&self, channel: &mut Channel, own: &View) -> Result<Option<Arc<[View]>>, Status> {
+    /// The views of all ranks, if the strategy wants to know them: then collective.
+    fn exchange_views(&self, channel: &mut Channel, state: &State) -> Result<Option<Arc<[View]>>, Status> {
         let Inner { storage, strategy, site, .. } = &*self.inner;
-        if site.ranks == 1 || !strategy.exchanges_views() {
+        if !site.exchanges_views(*strategy, &state.hints) {
             return Ok(None);
         }
         let group = Group { rank: Rank(channel.communicator.rank()), ranks: site.ranks };
-        let exchange = Box::new(ViewExchange::new(group, own.clone()));
+        let exchange = Box::new(ViewExchange::new(group, state.view.clone()));
         #[cfg(test)]
         let exchange = crate::core::file::twin::listen(exchange);
         let mut driver = Driver::collective(channel, exchange, Direction::Read, Memory::none(), false);

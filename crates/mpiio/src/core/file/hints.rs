@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use pio_plan::{Direction, Hints};
+use pio_plan::{Describe, Direction, Hints};
 
 /// Hints that MPI reserves (4.1, section 14.2.8) or ROMIO's users know, and that change nothing here: each rank keeps
 /// what its program says, and says it again when asked.
@@ -122,7 +122,7 @@ impl Kept {
 }
 
 /// How many words say all hints that are followed.
-pub(crate) const WORDS: usize = 6;
+pub(crate) const WORDS: usize = 7;
 
 /// Hints as words for other ranks: 0 is not set, which no hint may be.
 pub(crate) fn words_of(hints: &Hints) -> [u64; WORDS] {
@@ -133,6 +133,7 @@ pub(crate) fn words_of(hints: &Hints) -> [u64; WORDS] {
         hints.striping_factor.map_or(0, u64::from),
         hints.ind_rd_buffer_size.unwrap_or(0),
         hints.ind_wr_buffer_size.unwrap_or(0),
+        hints.describe.map_or(0, |describe| describe as u64 + 1),
     ]
 }
 
@@ -146,6 +147,7 @@ pub(crate) fn of_words(words: &[u64]) -> Hints {
         striping_factor: word(3).map(|word| word as u32),
         ind_rd_buffer_size: word(4),
         ind_wr_buffer_size: word(5),
+        describe: word(6).map(|word| if word == 1 { Describe::All } else { Describe::Aggregators }),
         ..Hints::default()
     }
 }
@@ -202,6 +204,7 @@ mod tests {
             ("access_style", "read_once"),
             ("access_style", "write_once,random"),
             ("cb_nodes", "2"),
+            ("pio_describe", "aggregators"),
             ("cb_buffer_size", "none"),
             ("nobody_knows", "1"),
             ("file_perm", "640"),
@@ -211,7 +214,14 @@ mod tests {
         let kept: Vec<_> = given.kept.pairs().collect();
         assert_eq!(kept, [("access_style", "write_once,random"), ("file_perm", "640")]);
         assert_eq!(given.kept.permissions(), Some(0o640));
-        assert_eq!(given.followed, Hints { cb_nodes: Some(2), ..Hints::default() });
+        assert_eq!(
+            given.followed,
+            Hints {
+                cb_nodes: Some(2),
+                describe: Some(Describe::Aggregators),
+                ..Hints::default()
+            }
+        );
         assert_eq!(of_words(&words_of(&given.followed)), given.followed);
     }
 }

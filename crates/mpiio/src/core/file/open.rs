@@ -78,7 +78,7 @@ impl Opened {
         let on_servers = servers::name_of(path).is_some();
         let name = Path::new(OsStr::from_bytes(without_driver(path).to_bytes()));
         let beside = first && !on_servers && HiddenFile::fits_beside(name);
-        let [a, b, c, d, e, f] = hints::words_of(wanted);
+        let [a, b, c, d, e, f, g] = hints::words_of(wanted);
         let mine = [
             outcome,
             identity_of(&opened),
@@ -94,6 +94,7 @@ impl Opened {
             d,
             e,
             f,
+            g,
             0,
         ];
         let (channel, all) = pool.open(mine)?;

@@ -404,10 +404,13 @@ fn out_of_place(_: LayoutError) -> IoError {
 
 fn call_of(message: &Message) -> Call {
     match message {
-        Message::Describe(_) | Message::Register(_) | Message::TakePart { .. } | Message::Inside(_) => {
-            Call::Describe
-        }
+        Message::Describe(_)
+        | Message::TakePart { .. }
+        | Message::Summary(_)
+        | Message::Clients(_)
+        | Message::Register(_)
+        | Message::Inside(_) => Call::Describe,
         Message::Grant { .. } | Message::Release { .. } => Call::Grant,
-        Message::Acknowledge { .. } => Call::Acknowledge,
+        Message::Acknowledge { .. } | Message::Ended { .. } => Call::Acknowledge,
     }
 }

@@ -1,7 +1,7 @@
 //! Random workloads and hints.
 
 use pio_layout::{Datatype, View};
-use pio_plan::{Direction, Hints};
+use pio_plan::{Describe, Direction, Hints};
 use pio_sim::Workload;
 use pio_sim::workload::{Open, Step, What};
 use pio_trace::{Call, HandleId, ViewId};
@@ -142,6 +142,7 @@ pub(super) fn any_hints(random: &mut Pcg64Mcg, ranks: u32) -> Hints {
         striping_unit: buffer([512, 4096, 65_536]),
         striping_factor: random.random_bool(0.5).then(|| random.random_range(1..=4)),
         cb_nodes: random.random_bool(0.5).then(|| random.random_range(1..=ranks)),
+        describe: [None, Some(Describe::All), Some(Describe::Aggregators)][random.random_range(0..3)],
         ..Hints::default()
     }
 }

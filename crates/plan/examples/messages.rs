@@ -1,0 +1,213 @@
+//! What ranks say to each other in one collective write, by the number of ranks: all ranks' machines stepped by hand, without
+//! data and without a file.
+//!
+//! `cargo run --release -p pio-plan --example messages` prints it for 1,024, 4,096 and 16,384 ranks, 128 on each node, of which one
+//! aggregates: two-phase I/O, and what the model of ROMIO's sends where that takes no longer than a minute.
+
+use std::collections::VecDeque;
+
+use pio_layout::{Datatype, LayoutError, View};
+use pio_plan::{
+    Access, Action, Context, Direction, Event, Gaps, Group, Hints, Io, Message, Nodes, Rank, Site, StateMachine,
+    Strategy, ToldViews, Via, Views,
+};
+
+const RANKS_PER_NODE: u32 = 128;
+const PIECES: u64 = 64;
+const PIECE_BYTES: u64 = 40;
+
+/// Who writes which pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    /// Ranks take turns piece by piece: each has data for every aggregator.
+    Everywhere,
+    /// Each has a part of the file of its own, every other piece of it: for one aggregator, or two. Gaps are left.
+    Blocks,
+}
+
+impl Pattern {
+    fn view(self, rank: u64, ranks: u64) -> Result<View, LayoutError> {
+        let piece = Datatype::bytes(PIECE_BYTES);
+        match self {
+            Pattern::Everywhere => {
+                View::new(rank * PIECE_BYTES, 1, piece.resized(0, (ranks * PIECE_BYTES) as i64)?)
+            }
+            Pattern::Blocks => {
+                View::new(rank * PIECES * PIECE_BYTES * 2, 1, piece.resized(0, PIECE_BYTES as i64 * 2)?)
+            }
+        }
+    }
+}
+
+/// What one rank sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sent {
+    /// Messages of the descriptions.
+    pub(crate) describing: u64,
+    /// Their bytes.
+    pub(crate) bytes: u64,
+    /// Messages with data.
+    pub(crate) data: u64,
+    /// Messages that say that data are in the file.
+    pub(crate) ends: u64,
+    /// Aggregators that data went to.
+    pub(crate) partners: u64,
+}
+
+/// What the ranks sent in one operation.
+pub(crate) struct Job {
+    pub(crate) each: Vec<Sent>,
+    /// Of the longest chain of messages, each of which waited for the one before.
+    pub(crate) steps: u64,
+    machines: Vec<Box<dyn StateMachine + Send>>,
+    events: VecDeque<(Rank, u64, Event)>,
+    heard: Vec<u64>,
+    last_partner: Vec<Option<Rank>>,
+}
+
+impl Job {
+    /// The operations of a file of so many ranks, one after the other.
+    pub(crate) fn operations(
+        strategy: Strategy,
+        ranks: u32,
+        pattern: Pattern,
+        operations: u64,
+    ) -> Result<Vec<Job>, LayoutError> {
+        let nodes = Nodes::of((0..ranks).map(|rank| rank / RANKS_PER_NODE));
+        let nodes = Some(nodes.into());
+        let site = Site { ranks, nodes, processors: ranks, via: Via::Kernel, terms: Default::default() };
+        let views = Views { each: None, gaps: Gaps::BetweenSmallPieces };
+        let context = site.context(&views, &Hints::default(), Direction::Write);
+        let told: Vec<ToldViews> = (0..ranks).map(|_| ToldViews::default()).collect();
+        let job = |number| Job::run(strategy, ranks, pattern, number, &context, &told);
+        (0..operations).map(job).collect()
+    }
+
+    fn run(
+        strategy: Strategy,
+        ranks: u32,
+        pattern: Pattern,
+        number: u64,
+        context: &Context,
+        told: &[ToldViews],
+    ) -> Result<Job, LayoutError> {
+        let bytes = PIECES * PIECE_BYTES;
+        let machine = |rank: u32| {
+            let view = pattern.view(u64::from(rank), u64::from(ranks))?;
+            let access = Access { view, positions: number * bytes..(number + 1) * bytes };
+            let context = Context { told: told[rank as usize].clone(), ..context.clone() };
+            Ok(strategy.collective(Group { rank: Rank(rank), ranks }, Direction::Write, access, &context))
+        };
+        let mut job = Job {
+            each: vec![Sent::default(); ranks as usize],
+            steps: 0,
+            machines: (0..ranks).map(machine).collect::<Result<_, LayoutError>>()?,
+            events: (0..ranks).map(|rank| (Rank(rank), 0, Event::Start)).collect(),
+            heard: vec![0; ranks as usize],
+            last_partner: vec![None; ranks as usize],
+        };
+        let mut finished = 0;
+        let mut actions = Vec::new();
+        while let Some((rank, step, event)) = job.events.pop_front() {
+            let heard = &mut job.heard[rank.index()];
+            *heard = step.max(*heard);
+            job.steps = job.steps.max(*heard);
+            job.machines[rank.index()].handle(event, &mut actions);
+            for action in actions.drain(..) {
+                finished += u32::from(matches!(action, Action::Finish { result: Ok(_) }));
+                job.carry_out(rank, action);
+            }
+        }
+        assert_eq!(finished, ranks, "every rank ends");
+        Ok(job)
+    }
+
+    fn carry_out(&mut self, rank: Rank, action: Action) {
+        let step = self.heard[rank.index()] + 1;
+        let sent = &mut self.each[rank.index()];
+        match action {
+            Action::Send { to, message } => {
+                match &message {
+                    Message::Acknowledge { .. } | Message::Ended { .. } => sent.ends += 1,
+                    Message::Grant { .. } | Message::Release { .. } => {}
+                    _ => {
+                        sent.describing += 1;
+                        sent.bytes += message.size();
+                    }
+                }
+                self.events.push_back((to, step, Event::Received { from: rank, message }));
+            }
+            Action::SendData { to, piece, error } => {
+                sent.data += 1;
+                if self.last_partner[rank.index()].replace(to) != Some(to) {
+                    sent.partners += 1;
+                }
+                self.events.push_back((to, step, Event::Data { from: rank, piece, error }));
+            }
+            Action::Io(io) => {
+                let bytes = match io {
+                    Io::Window { file, .. } | Io::FillAndWrite { file, .. } => file.end - file.start,
+                    Io::Pieces { positions, .. } => positions.end - positions.start,
+                    _ => 0,
+                };
+                self.events.push_back((rank, step - 1, Event::IoDone { result: Ok(bytes) }));
+            }
+            Action::Copy { .. } | Action::Finish { .. } => {}
+        }
+    }
+
+    /// The most of any rank, and the mean.
+    pub(crate) fn most_and_mean(&self, of: impl Fn(&Sent) -> u64) -> (u64, f64) {
+        let sum: u64 = self.each.iter().map(&of).sum();
+        (self.each.iter().map(of).max().unwrap_or(0), sum as f64 / self.each.len() as f64)
+    }
+}
+
+pub(crate) fn main() -> Result<(), LayoutError> {
+    println!("One collective write, {PIECES} pieces of {PIECE_BYTES} bytes a rank, {RANKS_PER_NODE} ranks a node");
+    println!("Of a rank, most (mean): messages of descriptions, their bytes, messages with data, and at the end\n");
+    println!(
+        "{:<11} {:<10} {:>6} {:>5} {:>16} {:>18} {:>14} {:>14} {:>6} {:>8}",
+        "pattern", "strategy", "ranks", "write", "describing", "bytes", "data", "end", "steps", "KiB/rank"
+    );
+    for pattern in [Pattern::Everywhere, Pattern::Blocks] {
+        for (strategy, ranks) in [
+            (Strategy::TwoPhase, 1024),
+            (Strategy::Romio, 1024),
+            (Strategy::TwoPhase, 4096),
+            (Strategy::TwoPhase, 16_384),
+        ] {
+            let before = memory_kib("VmRSS:");
+            // The second time, aggregators know the views.
+            let jobs = Job::operations(strategy, ranks, pattern, 2)?;
+            let grown = memory_kib("VmRSS:").saturating_sub(before) as f64 / f64::from(ranks) / 2.0;
+            for (number, job) in (1..).zip(&jobs) {
+                let cell = |of: fn(&Sent) -> u64| {
+                    let (most, mean) = job.most_and_mean(of);
+                    format!("{most} ({mean:.1})")
+                };
+                println!(
+                    "{:<11} {:<10} {:>6} {:>5} {:>16} {:>18} {:>14} {:>14} {:>6} {:>8.1}",
+                    format!("{pattern:?}").to_lowercase(),
+                    strategy.name(),
+                    ranks,
+                    number,
+                    cell(|sent| sent.describing),
+                    cell(|sent| sent.bytes),
+                    cell(|sent| sent.data),
+                    cell(|sent| sent.ends),
+                    job.steps,
+                    grown
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the kernel says of this process, KiB; 0 where it does not.
+fn memory_kib(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}

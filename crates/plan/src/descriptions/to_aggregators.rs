@@ -1,0 +1,217 @@
+//! All ranks add up what they access together, and then tell it to the aggregators whose file domains they access.
+//!
+//! 1. A [summary](Summary) of what each accesses goes up the [tree](crate::tree), and that of all comes down: what the operation
+//!    is judged by, and the bounds from which every rank knows the file domains.
+//! 2. If they exchange data, each tells the aggregators in whose domains it has data: its view, if it has not
+//!    [told](crate::ToldViews) it before, and which part. Meanwhile the numbers of clients go up the tree, and each
+//!    aggregator's comes down to it: from so many it is to hear.
+//!
+//! A rank sends up to 2 ⌈log₂ P⌉ messages, and one to each aggregator whose domain it accesses. It keeps its own access, and
+//! those of its clients if it aggregates; a message of the sums has an entry an aggregator at most.
+
+use std::collections::BTreeMap;
+
+use crate::access::{Access, Direction, Group, Rank};
+use crate::descriptions::to_all::part_of;
+use crate::domain::{Domains, Part};
+use crate::expected::Clients;
+use crate::machine::Action;
+use crate::message::{Description, Message};
+use crate::operation::Operation;
+use crate::site::Context;
+use crate::summary::Summary;
+use crate::told_views::ToldViews;
+use crate::tree::{Sweep, Tree, Unexpected};
+
+#[derive(Debug)]
+pub(super) struct ToAggregators {
+    group: Group,
+    tree: Tree,
+    domains: Domains,
+    own: Description,
+    told: ToldViews,
+    summaries: Sweep<Summary>,
+    summary: Option<Summary>,
+    numbers: Sweep<Clients>,
+    /// Which aggregator this rank is, if it is one.
+    aggregator: Option<u32>,
+    /// Those that told this aggregator, and its own access.
+    clients: BTreeMap<Rank, Access>,
+    /// How many other ranks tell this one, when nobody waits any more to hear such numbers from it.
+    expected: Option<u32>,
+}
+
+impl ToAggregators {
+    pub(super) fn new(group: Group, own: &Access, description: Description, context: &Context) -> ToAggregators {
+        let tree = Tree::of(group);
+        let domains = Domains::new(context, group.ranks);
+        let aggregator = domains.index_of(group.rank);
+        let own_as_client = aggregator.filter(|_| own.bytes() > 0).map(|_| (group.rank, own.clone()));
+        ToAggregators {
+            group,
+            tree,
+            domains,
+            own: description,
+            told: context.told.clone(),
+            summaries: Sweep::new(tree),
+            summary: None,
+            numbers: Sweep::new(tree),
+            aggregator,
+            clients: own_as_client.into_iter().collect(),
+            expected: None,
+        }
+    }
+
+    /// This rank's part of the summary.
+    pub(super) fn tell(&mut self, actions: &mut Vec<Action>) {
+        if let Some(sum) = self.summaries.begin(Summary::of(&self.own)) {
+            self.pass_summary_up(sum, actions);
+        }
+    }
+
+    pub(super) fn take(
+        &mut self,
+        from: Rank,
+        message: Message,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Unexpected> {
+        let is_from_above = self.tree.parent() == Some(from);
+        match message {
+            Message::Summary(summary) if is_from_above => self.know(summary, actions),
+            Message::Summary(part) => {
+                if let Some(sum) = self.summaries.take(from, part)? {
+                    self.pass_summary_up(sum, actions);
+                }
+                Ok(())
+            }
+            Message::Clients(numbers) if is_from_above => {
+                let is_awaited = self.summary.is_some() && self.expected.is_none() && self.hears_numbers();
+                if !is_awaited {
+                    return Err(Unexpected);
+                }
+                self.pass_numbers_down(&numbers, actions)
+            }
+            Message::Clients(part) => match self.numbers.take(from, part)? {
+                Some(sum) => self.pass_numbers_up(sum, actions),
+                None => Ok(()),
+            },
+            Message::Describe(Description { access: Some(access), .. }) => {
+                self.told.learn(from, &access.view);
+                self.add_client(from, access)
+            }
+            Message::TakePart { positions, .. } => {
+                let view = self.told.of(from).ok_or(Unexpected)?;
+                self.add_client(from, part_of(&view, positions)?)
+            }
+            _ => Err(Unexpected),
+        }
+    }
+
+    fn pass_summary_up(&mut self, sum: Summary, actions: &mut Vec<Action>) {
+        match self.tree.parent() {
+            Some(to) => actions.push(Action::Send { to, message: Message::Summary(sum) }),
+            // Rank 0 hears from nobody else what it knows.
+            None => _ = self.know(sum, actions),
+        }
+    }
+
+    /// The sum over all ranks is here.
+    fn know(&mut self, summary: Summary, actions: &mut Vec<Action>) -> Result<(), Unexpected> {
+        if self.summary.is_some() {
+            return Err(Unexpected);
+        }
+        let tell = |to| Action::Send { to, message: Message::Summary(summary.clone()) };
+        actions.extend(self.tree.children().map(tell));
+        self.summary = Some(summary);
+        Ok(())
+    }
+
+    pub(super) fn summary(&self) -> Option<&Summary> {
+        self.summary.as_ref()
+    }
+
+    pub(super) fn operation(&self, direction: Direction) -> Operation {
+        let nothing = Summary::default();
+        self.summary.as_ref().unwrap_or(&nothing).operation(direction, self.group.ranks)
+    }
+
+    /// Microseconds that all ranks together waited, and how many they are.
+    pub(super) fn waited_us(&self) -> (u64, u32) {
+        (self.summary.as_ref().map_or(0, |summary| summary.waited_us), self.group.ranks)
+    }
+
+    pub(super) fn tell_aggregators(&mut self, parts: &[Part], actions: &mut Vec<Action>) {
+        let mut others: Vec<u32> = parts.iter().map(|part| part.index).collect();
+        others.retain(|index| Some(*index) != self.aggregator);
+        others.sort_unstable();
+        // First, as others wait for it longer than for the descriptions. Rank 0 alone adds up nothing that could be wrong.
+        if let Some(sum) = self.numbers.begin(Clients::one_of(others)) {
+            _ = self.pass_numbers_up(sum, actions);
+        }
+        let Some(access) = &self.own.access else { return };
+        self.told.see_through(&access.view);
+        for part in parts.iter().filter(|part| part.rank != self.group.rank) {
+            let message = if self.told.tell(part.rank) {
+                Message::TakePart { positions: access.positions.clone(), waited_us: 0 }
+            } else {
+                Message::Describe(self.own.clone())
+            };
+            actions.push(Action::Send { to: part.rank, message });
+        }
+    }
+
+    fn pass_numbers_up(&mut self, sum: Clients, actions: &mut Vec<Action>) -> Result<(), Unexpected> {
+        match self.tree.parent() {
+            None => self.pass_numbers_down(&sum, actions),
+            Some(to) => {
+                actions.push(Action::Send { to, message: Message::Clients(sum) });
+                if self.hears_numbers() { Ok(()) } else { self.expect(0) }
+            }
+        }
+    }
+
+    /// Tells those children that are aggregators, or have some below them.
+    fn pass_numbers_down(&mut self, numbers: &Clients, actions: &mut Vec<Action>) -> Result<(), Unexpected> {
+        for to in self.tree.children() {
+            let aggregators = self.domains.indices_among(&self.tree.below(to));
+            if !aggregators.is_empty() {
+                actions.push(Action::Send { to, message: Message::Clients(numbers.within(&aggregators)) });
+            }
+        }
+        self.expect(self.aggregator.map_or(0, |index| numbers.of(index)))
+    }
+
+    /// Whether numbers come down to this rank.
+    fn hears_numbers(&self) -> bool {
+        self.group.rank.0 > 0 && !self.domains.indices_among(&self.tree.below(self.group.rank)).is_empty()
+    }
+
+    fn expect(&mut self, others: u32) -> Result<(), Unexpected> {
+        self.expected = Some(others);
+        if self.others_here() > others { Err(Unexpected) } else { Ok(()) }
+    }
+
+    fn add_client(&mut self, from: Rank, access: Access) -> Result<(), Unexpected> {
+        let is_one = self.aggregator.is_some() && from != self.group.rank && access.bytes() > 0;
+        if !is_one || self.clients.insert(from, access).is_some() {
+            return Err(Unexpected);
+        }
+        if self.expected.is_some_and(|others| self.others_here() > others) { Err(Unexpected) } else { Ok(()) }
+    }
+
+    fn others_here(&self) -> u32 {
+        self.clients.len() as u32 - u32::from(self.clients.contains_key(&self.group.rank))
+    }
+
+    pub(super) fn are_complete(&self) -> bool {
+        self.expected == Some(self.others_here())
+    }
+
+    pub(super) fn accesses(&self) -> impl Iterator<Item = (Rank, &Access)> {
+        self.clients.iter().map(|(rank, access)| (*rank, access))
+    }
+
+    pub(super) fn access_of(&self, rank: Rank) -> Option<&Access> {
+        self.clients.get(&rank)
+    }
+}

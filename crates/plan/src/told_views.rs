@@ -1,0 +1,56 @@
+//! Views that ranks told aggregators, and need not tell them again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pio_layout::View;
+
+use crate::access::Rank;
+
+/// What a rank told of its view in an open file, and was told by others of theirs, since the ranks set the views in force.
+///
+/// The collective operations of a rank share it: after a description with the view, its other descriptions to the same
+/// aggregator are a range of positions. Whoever carries out operations begins a new one when the ranks set their views. As a
+/// rank and an aggregator both carry them out in the same order, an aggregator knows what the rank remembers to have told.
+#[derive(Clone, Debug, Default)]
+pub struct ToldViews(Arc<Mutex<Told>>);
+
+#[derive(Debug, Default)]
+struct Told {
+    /// This rank's own.
+    view: Option<View>,
+    /// Who knows it.
+    to: BTreeSet<Rank>,
+    /// Those of others.
+    of: BTreeMap<Rank, View>,
+}
+
+impl ToldViews {
+    /// The next descriptions are of this view of the rank.
+    pub(crate) fn see_through(&self, view: &View) {
+        let mut told = self.lock();
+        if told.view.as_ref() != Some(view) {
+            told.view = Some(view.clone());
+            told.to.clear();
+        }
+    }
+
+    /// Takes note that a rank is told the view now. Whether it knew.
+    pub(crate) fn tell(&self, to: Rank) -> bool {
+        !self.lock().to.insert(to)
+    }
+
+    /// A rank told its view.
+    pub(crate) fn learn(&self, from: Rank, view: &View) {
+        self.lock().of.insert(from, view.clone());
+    }
+
+    /// The view that a rank told.
+    pub(crate) fn of(&self, rank: Rank) -> Option<View> {
+        self.lock().of.get(&rank).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Told> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,113 @@
+//! Groups in which ranks describe their accesses to aggregators alone: against a byte-by-byte reference, and counted.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
+
+#[path = "../examples/messages.rs"]
+#[allow(dead_code)]
+mod messages;
+mod world;
+
+use messages::{Job, Pattern};
+use pio_plan::{Access, Direction, Strategy};
+use proptest::prelude::*;
+use world::{World, expected_file, hints, interleaved};
+
+/// Some operations one after the other, each of the next pieces under the same views.
+fn operations(ranks: u64, piece: u64, gap: u64, counts: &[u64]) -> Vec<Vec<Access>> {
+    let mut start = 0;
+    let mut operation = |count: &u64| {
+        let mut accesses = interleaved(ranks, piece, gap, 5, &vec![0; ranks as usize]);
+        for (rank, access) in accesses.iter_mut().enumerate() {
+            // Some ranks have nothing now and then.
+            let bytes = if (rank as u64 + count).is_multiple_of(7) { 0 } else { count * piece };
+            access.positions = start..start + bytes;
+        }
+        start += count * piece;
+        accesses
+    };
+    counts.iter().map(&mut operation).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn fast_ranks_in_later_operations_change_nothing(
+        strategy in proptest::sample::select(vec![Strategy::TwoPhase, Strategy::ViewBased, Strategy::Auto]),
+        ranks in proptest::sample::select(vec![9u64, 16, 17, 33]), direction: bool,
+        piece in 1u64..9, gap in prop_oneof![Just(0u64), 1u64..40],
+        counts in proptest::collection::vec(1u64..9, 1..4),
+        cb_nodes in 1u32..40, buffer in 40u64..900, unit in proptest::option::of(1u64..64), seed: u64,
+    ) {
+        let direction = if direction { Direction::Read } else { Direction::Write };
+        let accesses = operations(ranks, piece, gap, &counts);
+        let old: Vec<u8> = (0..3000).map(|at| at as u8 | 1).collect();
+        let mut world =
+            World::of_operations(strategy, direction, accesses, old.clone(), &hints(cb_nodes, buffer, unit));
+        let expected = if direction == Direction::Write { expected_file(&world) } else { old.clone() };
+        world.run(seed);
+        prop_assert!(world.file == expected);
+        for (operation, accesses) in world.accesses.iter().enumerate() {
+            for (rank, access) in accesses.iter().enumerate() {
+                let held = access.positions.clone().filter(|position| {
+                    direction == Direction::Write || access.view.offset_of(*position).unwrap() < 3000
+                });
+                let held = held.count();
+                prop_assert_eq!(world.results[operation][rank].unwrap(), Ok(held as u64));
+                if direction == Direction::Read {
+                    for (position, byte) in access.positions.clone().zip(&world.memory[operation][rank]).take(held) {
+                        prop_assert_eq!(*byte, old[access.view.offset_of(position).unwrap() as usize]);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_ranks_hear_of_an_error_where_there_are_gaps(
+        ranks in 9u64..20, piece in 1u64..9, broken in 0u32..9, seed: u64,
+    ) {
+        let accesses = interleaved(ranks, piece, 3, 0, &vec![9; ranks as usize]);
+        let mut world =
+            World::new(Strategy::TwoPhase, Direction::Write, accesses, Vec::new(), &hints(40, 60, None));
+        world.broken = Some(pio_plan::Rank(broken));
+        world.run(seed);
+        let error = pio_plan::IoError { errno: 28 };
+        prop_assert!(world.results[0].iter().all(|result| *result == Some(Err(error))));
+    }
+}
+
+#[test]
+fn views_are_described_once_to_each_aggregator() {
+    let mut world = World::of_operations(
+        Strategy::TwoPhase,
+        Direction::Write,
+        operations(16, 4, 0, &[8, 8, 8]),
+        Vec::new(),
+        &hints(2, 512, None),
+    );
+    world.run(5);
+    // Two of the aggregators are clients of the other one; in each operation some ranks have nothing.
+    assert!(world.sent("describe") <= 15 + 15, "{}", world.sent("describe"));
+    assert!(world.sent("take part") > 2 * world.sent("describe") / 3);
+}
+
+#[test]
+fn messages_of_a_rank_grow_with_the_logarithm_of_the_ranks() {
+    for (ranks, sums) in [(1000_u32, 2 * 10), (1024, 2 * 10)] {
+        for pattern in [Pattern::Everywhere, Pattern::Blocks] {
+            for job in Job::operations(Strategy::TwoPhase, ranks, pattern, 2).unwrap() {
+                for sent in &job.each {
+                    assert!(sent.describing <= sums + sent.partners, "{pattern:?} {ranks}: {sent:?}");
+                }
+                let gaps = pattern == Pattern::Blocks;
+                let (most, mean) = job.most_and_mean(|sent| sent.ends);
+                // Where there are gaps, all end together; else aggregators acknowledge to their clients.
+                assert!(!gaps || (most <= 10 && mean < 2.0), "{most} {mean}");
+                let (_, mean) = job.most_and_mean(|sent| sent.describing - sent.partners);
+                assert!(mean < 3.5, "{mean}");
+                assert!(job.steps <= 6 * 10 + 5, "{}", job.steps);
+            }
+        }
+    }
+}
