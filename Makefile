@@ -102,8 +102,9 @@ lint: preflight ## formatting, clippy, documentation, the fuzz targets, forbidde
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items
 	python3 tools/lint.py
 
-bench: release .venv-libcachesim/.ready .venv-dftracer/.ready ## ratios, also written to docs/measured: two-phase against the MPI's own, recording against not recording and other recorders, models against a bare loop, I/O servers against their transport, cache against libCacheSim
+bench: release .venv-libcachesim/.ready .venv-dftracer/.ready ## ratios, also written to docs/measured: two-phase against the MPI's own, its messages by ranks, recording against not recording and other recorders, models against a bare loop, I/O servers against their transport, cache against libCacheSim
 	python3 tools/bench.py --write
+	python3 tools/measured.py messages -- cargo run --release --package pio-plan --example messages
 	python3 tools/measured.py models -- cargo bench --package pio-sim --bench speed
 	python3 tools/measured.py transports -- cargo bench --package pio-store --bench transports --bench pieces
 	.venv-libcachesim/bin/python tools/bench_cache.py --write

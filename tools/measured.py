@@ -23,6 +23,7 @@ from tree import ROOT
 FOLDER = ROOT / "docs/measured"
 TITLES = {
     "patterns": "Strategies on plain files",
+    "messages": "What ranks of a two-phase write say to each other",
     "servers": "Strategies on the I/O servers",
     "truth": "Predictions beside runs",
     "nodes": "Hong, You and Chung's benchmark between nodes",

@@ -2,14 +2,17 @@
 //! data and without a file.
 //!
 //! `cargo run --release -p pio-plan --example messages` prints it for 1,024, 4,096 and 16,384 ranks, 128 on each node, of which one
-//! aggregates: two-phase I/O, and what the model of ROMIO's sends where that takes no longer than a minute.
+//! aggregates: two-phase I/O, and for 1,024 ranks what ROMIO sends, as its model has it. Each line is of a process of its own, which
+//! the command begins, so that its memory can be told.
 
 use std::collections::VecDeque;
+use std::error::Error;
+use std::process::Command;
 
 use pio_layout::{Datatype, LayoutError, View};
 use pio_plan::{
-    Access, Action, Context, Direction, Event, Gaps, Group, Hints, Io, Message, Nodes, Rank, Site, StateMachine,
-    Strategy, ToldViews, Via, Views,
+    Access, Action, Context, Direction, Event, Gaps, Group, Hints, Io, Message, Nodes, Rank, Site,
+    StateMachine, Strategy, ToldViews, Via, Views,
 };
 
 const RANKS_PER_NODE: u32 = 128;
@@ -163,44 +166,66 @@ impl Job {
     }
 }
 
-pub(crate) fn main() -> Result<(), LayoutError> {
-    println!("One collective write, {PIECES} pieces of {PIECE_BYTES} bytes a rank, {RANKS_PER_NODE} ranks a node");
-    println!("Of a rank, most (mean): messages of descriptions, their bytes, messages with data, and at the end\n");
+const CASES: [(Strategy, u32); 4] = [
+    (Strategy::TwoPhase, 1024),
+    (Strategy::Romio, 1024),
+    (Strategy::TwoPhase, 4096),
+    (Strategy::TwoPhase, 16_384),
+];
+const PATTERNS: [Pattern; 2] = [Pattern::Everywhere, Pattern::Blocks];
+
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<usize> =
+        std::env::args().skip(1).map(|word| word.parse()).collect::<Result<_, _>>()?;
+    if let [pattern, case] = arguments[..] {
+        return Ok(print(PATTERNS[pattern], CASES[case])?);
+    }
     println!(
-        "{:<11} {:<10} {:>6} {:>5} {:>16} {:>18} {:>14} {:>14} {:>6} {:>8}",
-        "pattern", "strategy", "ranks", "write", "describing", "bytes", "data", "end", "steps", "KiB/rank"
+        "One collective write, {PIECES} pieces of {PIECE_BYTES} bytes a rank, {RANKS_PER_NODE} ranks a node; a second one after it."
     );
-    for pattern in [Pattern::Everywhere, Pattern::Blocks] {
-        for (strategy, ranks) in [
-            (Strategy::TwoPhase, 1024),
-            (Strategy::Romio, 1024),
-            (Strategy::TwoPhase, 4096),
-            (Strategy::TwoPhase, 16_384),
-        ] {
-            let before = memory_kib("VmRSS:");
-            // The second time, aggregators know the views.
-            let jobs = Job::operations(strategy, ranks, pattern, 2)?;
-            let grown = memory_kib("VmRSS:").saturating_sub(before) as f64 / f64::from(ranks) / 2.0;
-            for (number, job) in (1..).zip(&jobs) {
-                let cell = |of: fn(&Sent) -> u64| {
-                    let (most, mean) = job.most_and_mean(of);
-                    format!("{most} ({mean:.1})")
-                };
-                println!(
-                    "{:<11} {:<10} {:>6} {:>5} {:>16} {:>18} {:>14} {:>14} {:>6} {:>8.1}",
-                    format!("{pattern:?}").to_lowercase(),
-                    strategy.name(),
-                    ranks,
-                    number,
-                    cell(|sent| sent.describing),
-                    cell(|sent| sent.bytes),
-                    cell(|sent| sent.data),
-                    cell(|sent| sent.ends),
-                    job.steps,
-                    grown
-                );
+    println!(
+        "Of a rank, most (mean): messages of descriptions, their bytes, messages with data, and those at the end."
+    );
+    println!("Steps: messages that waited for each other. Memory: of all that a rank keeps in both, KiB.\n");
+    println!(
+        "{:<11} {:<10} {:>6} {:>6} {:>13} {:>15} {:>10} {:>11} {:>6} {:>7}",
+        "pattern", "strategy", "ranks", "write", "describing", "bytes", "data", "end", "steps", "memory"
+    );
+    for pattern in 0..PATTERNS.len() {
+        for case in 0..CASES.len() {
+            let case = [pattern, case].map(|number| number.to_string());
+            let status = Command::new(std::env::current_exe()?).args(case).status()?;
+            if !status.success() {
+                return Err(format!("a case ended with {status}").into());
             }
         }
+    }
+    Ok(())
+}
+
+fn print(pattern: Pattern, (strategy, ranks): (Strategy, u32)) -> Result<(), LayoutError> {
+    let before = memory_kib("VmRSS:");
+    // The second time, aggregators know the views.
+    let jobs = Job::operations(strategy, ranks, pattern, 2)?;
+    let memory = memory_kib("VmHWM:").saturating_sub(before) as f64 / f64::from(ranks);
+    for (number, job) in (1..).zip(&jobs) {
+        let cell = |of: fn(&Sent) -> u64| {
+            let (most, mean) = job.most_and_mean(of);
+            format!("{most} ({mean:.0})")
+        };
+        println!(
+            "{:<11} {:<10} {:>6} {:>6} {:>13} {:>15} {:>10} {:>11} {:>6} {:>7.1}",
+            format!("{pattern:?}").to_lowercase(),
+            strategy.name(),
+            ranks,
+            number,
+            cell(|sent| sent.describing),
+            cell(|sent| sent.bytes),
+            cell(|sent| sent.data),
+            cell(|sent| sent.ends),
+            job.steps,
+            memory
+        );
     }
     Ok(())
 }

@@ -36,7 +36,8 @@ impl Clients {
     pub(crate) fn within(&self, aggregators: &Range<u32>) -> Clients {
         let mut clients = Clients::default();
         for run in &self.runs {
-            let (start, end) = (run.aggregators.start.max(aggregators.start), run.aggregators.end.min(aggregators.end));
+            let (start, end) =
+                (run.aggregators.start.max(aggregators.start), run.aggregators.end.min(aggregators.end));
             clients.push(start..end.max(start), run.clients);
         }
         clients
@@ -57,12 +58,19 @@ impl Clients {
 
 impl Sum for Clients {
     fn add(&mut self, later: Clients) {
-        let [mut these, mut those] = [std::mem::take(&mut self.runs), later.runs].map(|runs| runs.into_iter().peekable());
+        let [mut these, mut those] =
+            [std::mem::take(&mut self.runs), later.runs].map(|runs| runs.into_iter().peekable());
         let mut at = 0;
         loop {
-            let next = |run: Option<&Run>| run.map_or((u32::MAX, 0), |run| {
-                if run.aggregators.start > at { (run.aggregators.start, 0) } else { (run.aggregators.end, run.clients) }
-            });
+            let next = |run: Option<&Run>| {
+                run.map_or((u32::MAX, 0), |run| {
+                    if run.aggregators.start > at {
+                        (run.aggregators.start, 0)
+                    } else {
+                        (run.aggregators.end, run.clients)
+                    }
+                })
+            };
             let ((this_end, this), (that_end, that)) = (next(these.peek()), next(those.peek()));
             let end = this_end.min(that_end);
             if these.peek().is_none() && those.peek().is_none() {

@@ -268,7 +268,8 @@ mod tests {
         assert_eq!(hints.cb_nodes, Some(4));
         assert_eq!(hints.striping_factor, None);
         assert_eq!(Hints::parse(&hints.to_text()).unwrap(), hints);
-        let own = "cb_nodes=2,pio_describe=all,romio_cb_read=automatic,romio_ds_write=disable,cb_config_list=*:2";
+        let own =
+            "cb_nodes=2,pio_describe=all,romio_cb_read=automatic,romio_ds_write=disable,cb_config_list=*:2";
         assert_eq!(Hints::parse(own).unwrap().to_text(), own);
     }
 

@@ -32,7 +32,10 @@ impl Tree {
     pub(crate) fn children(self) -> impl Iterator<Item = Rank> {
         let Group { rank: Rank(rank), ranks } = self.0;
         let bits = if rank == 0 { u32::BITS } else { rank.trailing_zeros() };
-        (0..bits).filter_map(move |bit| rank.checked_add(1 << bit)).take_while(move |child| *child < ranks).map(Rank)
+        (0..bits)
+            .filter_map(move |bit| rank.checked_add(1 << bit))
+            .take_while(move |child| *child < ranks)
+            .map(Rank)
     }
 
     /// The child with all that are below it.

@@ -7,21 +7,23 @@
 //!
 //! The messages of a write, for a rank that is both client and aggregator:
 //!
-//! 1. it describes its access to every other rank (P − 1 messages; only aggregators are told the exact bytes),
-//! 2. knowing all descriptions, every rank knows all domains: it sends each aggregator its data of the first two windows
+//! 1. it [describes](crate::descriptions) its access: to every other rank (P − 1 messages; only aggregators are told the exact
+//!    bytes), or to the aggregators in whose domains it has data, after all ranks have added up what they access,
+//! 2. knowing what all access together, every rank knows all domains: it sends each aggregator its data of the first two windows
 //!    (partners − 1 messages if there is one), and those of later windows as the aggregator grants them,
-//! 3. each aggregator, when its last window is written, acknowledges to its clients.
+//! 3. each aggregator, when its last window is written, acknowledges to its clients. Where there are gaps, all ranks end
+//!    [together](crate::ending).
 //!
 //! A read turns 2 around: an aggregator sends the data of a window, and uses its buffer again when its clients have
 //! released it. A first or second window needs no grant, and the last two no release: a rank's description of the
-//! *next* operation says that it is through with this one. An array that fits the collective buffers thus costs the
+//! *next* operation, or its part of the sums there, says that it is through with this one. An array that fits the collective buffers thus costs the
 //! P − 1 + (partners − 1) messages a rank that Thakur counted, and the acknowledgements, which his routines did without.
 //!
 //! An aggregator has two buffers, and windows take turns at them. While one window is in a request to the file, clients
 //! put their data of the next into the other buffer (or take theirs of the one before out of it).
 //!
 //! View-based: the ranks registered their views when they set them, and step 1 says a range of positions, a few bytes,
-//! in place of a view.
+//! in place of a view. Who describes accesses to aggregators alone does so of itself from the second operation on.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -487,7 +489,9 @@ impl TwoPhase {
 
     /// Some ranks, or all, are through with an operation that all end together.
     fn ended(&mut self, from: Rank, error: Option<IoError>, actions: &mut Vec<Action>) {
-        let Phase::Exchanging { ending: Some(ending), .. } = &mut self.phase else { return self.fail(actions) };
+        let Phase::Exchanging { ending: Some(ending), .. } = &mut self.phase else {
+            return self.fail(actions);
+        };
         if ending.take(from, error).is_err() {
             self.fail(actions);
         }
@@ -501,7 +505,9 @@ impl TwoPhase {
             && self.descriptions.are_complete()
             && aggregator.as_ref().is_none_or(|aggregator| aggregator.done);
         let Some(ending) = ending else {
-            return if done { self.finish(actions) };
+            return if done {
+                self.finish(actions)
+            };
         };
         if let Some(error) = ending.go_on(done, self.error, actions) {
             self.error = error;

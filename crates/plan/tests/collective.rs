@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use pio_layout::{Datatype, View};
 use pio_plan::{
-    Access, Action, Describe, Direction, Event, Gaps, Group, Hints, IoError, Message, Rank, Site, StateMachine,
-    Strategy, Via, ViewExchange, Views,
+    Access, Action, Describe, Direction, Event, Gaps, Group, Hints, IoError, Message, Rank, Site,
+    StateMachine, Strategy, Via, ViewExchange, Views,
 };
 use proptest::prelude::*;
 use world::{World, expected_file, hints, interleaved};

@@ -416,7 +416,11 @@ unsafe extern "C" fn get_hints(file: *const File, hints: *mut Hint, capacity: c_
     let (file, hints) = unsafe { (&*file, std::slice::from_raw_parts_mut(hints, capacity as usize)) };
     let pairs = catch_unwind(AssertUnwindSafe(|| {
         let (followed, kept) = file.hints();
-        followed.pairs().into_iter().chain(kept.pairs().map(|(key, value)| (key, value.to_owned()))).collect::<Vec<_>>()
+        followed
+            .pairs()
+            .into_iter()
+            .chain(kept.pairs().map(|(key, value)| (key, value.to_owned())))
+            .collect::<Vec<_>>()
     }));
     let mut count = 0;
     for ((key, value), hint) in pairs.unwrap_or_default().iter().zip(hints) {

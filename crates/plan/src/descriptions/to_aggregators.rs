@@ -42,7 +42,12 @@ pub(super) struct ToAggregators {
 }
 
 impl ToAggregators {
-    pub(super) fn new(group: Group, own: &Access, description: Description, context: &Context) -> ToAggregators {
+    pub(super) fn new(
+        group: Group,
+        own: &Access,
+        description: Description,
+        context: &Context,
+    ) -> ToAggregators {
         let tree = Tree::of(group);
         let domains = Domains::new(context, group.ranks);
         let aggregator = domains.index_of(group.rank);

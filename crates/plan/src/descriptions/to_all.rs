@@ -37,7 +37,15 @@ impl ToAll {
         let registered = views.as_ref().and_then(|views| views.get(group.rank.index()));
         let is_registered = registered == Some(&own.view);
         let domains = Domains::new(context, group.ranks);
-        ToAll { group, domains, positions: own.positions.clone(), each, missing: group.ranks - 1, views, is_registered }
+        ToAll {
+            group,
+            domains,
+            positions: own.positions.clone(),
+            each,
+            missing: group.ranks - 1,
+            views,
+            is_registered,
+        }
     }
 
     /// Tells every other rank of this one's access, beginning with the successor, so that not all ranks turn to rank 0 at

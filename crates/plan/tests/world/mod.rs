@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use pio_layout::{Datatype, View};
 use pio_plan::{
-    Access, Action, Context, Direction, Event, Gaps, Group, Hints, Io, IoError, Message, Nodes, OwnHints, PerNode,
-    Piece, Rank, Site, Slot, StateMachine, Strategy, Switch, ToldViews, Via, Views,
+    Access, Action, Context, Direction, Event, Gaps, Group, Hints, Io, IoError, Message, Nodes, OwnHints,
+    PerNode, Piece, Rank, Site, Slot, StateMachine, Strategy, Switch, ToldViews, Via, Views,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -255,7 +255,11 @@ impl World {
                     if self.in_place && self.direction == Direction::Write {
                         self.place(to, rank, &piece, &bytes);
                     }
-                    self.mail.entry((at, rank, to)).or_default().push_back(Parcel::Data { piece, bytes, error });
+                    self.mail.entry((at, rank, to)).or_default().push_back(Parcel::Data {
+                        piece,
+                        bytes,
+                        error,
+                    });
                 }
                 Action::Copy { piece } => {
                     let bytes = self.gather(rank, &piece);
@@ -475,4 +479,3 @@ pub fn hints(cb_nodes: u32, cb_buffer_size: u64, striping_unit: Option<u64>) -> 
         },
     }
 }
-

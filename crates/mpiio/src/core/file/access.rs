@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use pio_layout::View;
 use pio_plan::{
-    Access, Choice, Context, Direction, Group, Hints, Rank, Remembered, Site, StateMachine, Strategy, ToldViews,
-    Views,
+    Access, Choice, Context, Direction, Group, Hints, Rank, Remembered, Site, StateMachine, Strategy,
+    ToldViews, Views,
 };
 
 use crate::core::file::hints::Kept;

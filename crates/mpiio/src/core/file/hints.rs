@@ -216,11 +216,7 @@ mod tests {
         assert_eq!(given.kept.permissions(), Some(0o640));
         assert_eq!(
             given.followed,
-            Hints {
-                cb_nodes: Some(2),
-                describe: Some(Describe::Aggregators),
-                ..Hints::default()
-            }
+            Hints { cb_nodes: Some(2), describe: Some(Describe::Aggregators), ..Hints::default() }
         );
         assert_eq!(of_words(&words_of(&given.followed)), given.followed);
     }

@@ -223,6 +223,27 @@ fn workloads_of_the_literature_on_servers_ask_for_the_same() {
     assert_workloads_of_the_literature(&Scene::of_servers());
 }
 
+/// Ranks that describe their accesses to aggregators alone, four nodes of them.
+fn assert_many_ranks(scene: &Scene) {
+    let words = [("ranks", "64"), ("mesh", "16"), ("dumps", "2")];
+    let words: Vec<_> = words.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    let workload = pio_sim::workload::find("bt-io").unwrap().build(&words, 1).unwrap();
+    for strategy in [Strategy::TwoPhase, Strategy::Auto] {
+        let place = Place { ranks_per_node: 16, strategy, files_exist: false };
+        assert_twins("bt-io of many", &workload, scene, place, &Hints::default());
+    }
+}
+
+#[test]
+fn many_ranks_on_files_ask_for_the_same() {
+    assert_many_ranks(&Scene::of_files());
+}
+
+#[test]
+fn many_ranks_on_servers_ask_for_the_same() {
+    assert_many_ranks(&Scene::of_servers());
+}
+
 /// A trace that Pioscope recorded of a real program; `tests/twin/README.md` says how.
 fn recorded(name: &str) -> Workload {
     let path = format!("{}/tests/twin/{name}.pio", env!("CARGO_MANIFEST_DIR"));
