@@ -3,15 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pio_machine::Machine;
-use pio_plan::{Hints, Strategy};
+use pio_plan::{Describe, Hints, Strategy};
 use pio_sim::workload::{Collapse, collapse};
 use pio_sim::{Options, Prediction, Workload, simulate};
 use pio_trace::{Call, Op, Trace};
 
+/// All ranks describe their accesses to each other, however many they are.
+fn as_published() -> Hints {
+    Hints { describe: Some(Describe::All), ..Hints::default() }
+}
+
 fn run(run: &Collapse, path: Option<&std::path::Path>) -> Prediction {
     let machine = Machine::built_in("sp-argonne").unwrap();
     let workload = collapse(run).unwrap();
-    let (hints, options) = (Hints::default(), Options::default());
+    let (hints, options) = (as_published(), Options::default());
     simulate(&machine, &workload, Strategy::TwoPhase, &hints, &options, path, &mut |_| {}).unwrap()
 }
 
@@ -90,7 +95,7 @@ fn a_simulated_trace_is_a_workload_that_takes_the_same_time() {
     let workload = Workload::from_trace(&Trace::open(&path).unwrap()).unwrap();
     let machine = Machine::built_in("sp-argonne").unwrap();
     let predict = |strategy| {
-        let (hints, options) = (Hints::default(), Options::default());
+        let (hints, options) = (as_published(), Options::default());
         simulate(&machine, &workload, strategy, &hints, &options, None, &mut |_| {}).unwrap()
     };
     let again = predict(Strategy::TwoPhase);
@@ -144,7 +149,7 @@ fn a_million_requests_are_no_burden() {
     let path = folder.path().join("million.pio");
     let machine = Machine::built_in("sp-argonne").unwrap();
     let workload = collapse(&Collapse::SMALL).unwrap();
-    let (hints, options) = (Hints::default(), Options::default());
+    let (hints, options) = (as_published(), Options::default());
     let start = std::time::Instant::now();
     let mut told = Vec::new();
     let mut progress = |progress: pio_sim::Progress| told.push(progress.simulated_seconds);
