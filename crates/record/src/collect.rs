@@ -220,7 +220,7 @@ pub(crate) fn collect_from(
     summary.running = running(&members, &tables);
     let marks =
         MarkNames::new(members.iter_mut().flat_map(|member| std::mem::take(&mut member.survey.mark_names)));
-    let lookup = Lookup { states, names: Names::new(&mut members, files), marks };
+    let lookup = Lookup { epoch_ns, states, names: Names::new(&mut members, files), marks };
     summary.processes = members.len();
     summary.ranks = members.iter().filter(|m| m.spool.header.rank.is_some()).count();
     summary.lost_calls = members.iter().fold(0, |sum: u64, m| sum.saturating_add(m.spool.header.dropped));
@@ -244,8 +244,7 @@ pub(crate) fn collect_from(
     // There is room for the trace, and so for what is put aside of it.
     let aside = output.parent().filter(|parent| !parent.as_os_str().is_empty());
     let aside = aside.unwrap_or(Path::new(".")).to_path_buf();
-    let mut small =
-        events::write(&folders[0], &aside, members, lookup, epoch_ns, settings, &mut writer, &mut summary)?;
+    let mut small = events::write(&folders[0], &aside, members, lookup, settings, &mut writer, &mut summary)?;
     small.add_faults(&faults);
     if settings.measure {
         let rates = small.measure(writer.tables(), &Cache(settings.cache.as_deref()));

@@ -32,7 +32,6 @@ pub(crate) fn write(
     aside: &Path,
     members: Vec<Member>,
     mut lookup: Lookup,
-    epoch_ns: i128,
     settings: &Settings,
     writer: &mut TraceWriter<fs::File>,
     summary: &mut Summary,
@@ -40,8 +39,16 @@ pub(crate) fn write(
     let mut small = SmallRequests::default();
     let mut groups = groups(members);
     let states = std::mem::take(&mut lookup.states).into_iter();
-    let mut job =
-        Job { folder, epoch_ns, settings, names: lookup.names, marks: lookup.marks, states, writer, summary };
+    let mut job = Job {
+        folder,
+        epoch_ns: lookup.epoch_ns,
+        settings,
+        names: lookup.names,
+        marks: lookup.marks,
+        states,
+        writer,
+        summary,
+    };
     if groups.len() <= 1 {
         let mut out = |event: &Event, writer: &mut TraceWriter<fs::File>| {
             small.add(event, writer.tables());
@@ -292,8 +299,10 @@ impl Names {
     }
 }
 
-/// What says which file a record is about.
+/// What says which file a record is about, and when it was.
 pub(crate) struct Lookup {
+    /// Wall clock at the start of the job.
+    pub(crate) epoch_ns: i128,
     /// Of each process.
     pub(crate) states: Vec<State>,
     /// Of all.
