@@ -150,13 +150,21 @@ impl Site {
         match self.via {
             Via::Servers { factor, unit } => {
                 (hints.striping_unit, hints.striping_factor) = (Some(unit), Some(factor));
+                hints.cb_nodes = hints.cb_nodes.or_else(|| Some(self.lanes(&hints)?.max(factor)));
             }
             Via::Kernel if direction == Direction::Write => {
                 hints.cb_nodes = hints.cb_nodes.or(self.writers());
             }
-            Via::Kernel => {}
+            Via::Kernel => hints.cb_nodes = hints.cb_nodes.or_else(|| self.lanes(&hints)),
         }
         hints
+    }
+
+    /// How many aggregators can be at work at a time: each node has one link, and on one node each has a processor. None where
+    /// ranks are so few that all aggregate: of many, each would exchange data with each.
+    fn lanes(&self, hints: &Hints) -> Option<u32> {
+        let nodes = self.node_count().filter(|_| !are_told_to_all(hints, self.ranks))?;
+        Some(if nodes > 1 { nodes } else { self.processors })
     }
 
     fn servers(&self) -> u32 {
