@@ -63,7 +63,9 @@ impl Ending {
             }
         }
         let error = self.down?;
-        actions.extend(self.tree.children().map(|to| Action::Send { to, message: Message::Ended { error } }));
+        actions.extend(
+            self.tree.children().rev().map(|to| Action::Send { to, message: Message::Ended { error } }),
+        );
         Some(error)
     }
 }

@@ -10,7 +10,7 @@ use crate::own_hints::OwnHints;
 /// Hints for collective I/O and file layout. Those that are not set leave the choice to us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// `cb_nodes`: how many ranks aggregate. Default: all of them (the library: to write a plain file, one a node).
+    /// `cb_nodes`: how many ranks aggregate. Default: what [`Site::context`](crate::Site::context) makes of the place.
     pub cb_nodes: Option<u32>,
     /// `cb_buffer_size`: bytes of an aggregator's collective buffer. Default: 16 MiB.
     pub cb_buffer_size: Option<u64>,

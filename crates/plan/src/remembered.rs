@@ -47,6 +47,12 @@ impl Remembered {
         Recalled { strategy, waited_us: kept.waited_us }
     }
 
+    /// Ranks may exchange data in this operation: the next one begins with their descriptions, whatever it is. They say that a rank
+    /// is through with this one, so that the others may use the buffers again that it has its data in.
+    pub fn describe_next(&mut self) {
+        self.each.iter_mut().for_each(|kept| kept.left = 0);
+    }
+
     /// Takes note of what the ranks chose when they had described their accesses, and how long this one waited for that.
     pub fn learn(&mut self, direction: Direction, chosen: Strategy, waited_us: u64) {
         let kept = &mut self.each[direction as usize];
@@ -59,6 +65,9 @@ impl Remembered {
             let held = held.min(LONGEST);
             Kept { strategy: Some(chosen), left: held, held, waited_us }
         };
+        if chosen.sends_messages() {
+            self.describe_next();
+        }
     }
 }
 
@@ -91,6 +100,15 @@ mod tests {
     #[test]
     fn who_exchanges_data_describes() {
         assert_eq!(described(&mut Remembered::default(), 4, Strategy::TwoPhase), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn after_an_exchange_ranks_describe_whatever_comes() {
+        let mut remembered = Remembered::default();
+        remembered.learn(Direction::Write, Strategy::Sieving, 0);
+        assert!(remembered.recall(Direction::Write).strategy.is_some());
+        remembered.learn(Direction::Read, Strategy::TwoPhase, 0);
+        assert!(remembered.recall(Direction::Write).strategy.is_none());
     }
 
     #[test]

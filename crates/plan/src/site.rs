@@ -233,6 +233,7 @@ mod tests {
 
     use super::*;
     use crate::access::Access;
+    use crate::hints::Describe;
     use crate::machine::{Action, Event, Io};
 
     /// Eight ranks, dealt out to so many nodes in turn.
@@ -261,6 +262,25 @@ mod tests {
         let hints = Hints { cb_nodes: Some(3), ..Hints::default() };
         let asked = site(1, 2).context(&Views::WHOLE, &hints, Direction::Write).hints;
         assert_eq!(asked.aggregators(8), 3, "the user's word counts");
+    }
+
+    #[test]
+    fn of_many_ranks_as_many_aggregate_as_can_be_at_work() {
+        let of = |nodes: u32, processors, via| {
+            let nodes = (nodes > 0).then(|| Nodes::of((0..16).map(|rank| rank % nodes)).into());
+            Site { ranks: 16, nodes, processors, via, terms: Arc::default() }
+        };
+        let count = |site: Site, direction| context(site, Gaps::None, direction).hints.aggregators(16);
+        assert_eq!(count(of(1, 2, Via::Kernel), Direction::Read), 2);
+        assert_eq!(count(of(2, 16, Via::Kernel), Direction::Read), 2);
+        assert_eq!(count(of(0, 16, Via::Kernel), Direction::Read), 16, "nodes that are not known");
+        for direction in [Direction::Read, Direction::Write] {
+            let servers = Via::Servers { factor: 4, unit: 1 << 16 };
+            assert_eq!(count(of(1, 2, servers), direction), 4, "one for each server");
+            let hints = Hints { describe: Some(Describe::All), ..Hints::default() };
+            let described = of(1, 2, servers).context(&Views::WHOLE, &hints, direction);
+            assert_eq!(described.hints.aggregators(16), 16);
+        }
     }
 
     #[test]

@@ -28,13 +28,13 @@ impl Tree {
         (rank > 0).then(|| Rank(rank & (rank - 1)))
     }
 
-    /// Those whose parent this rank is, ascending.
-    pub(crate) fn children(self) -> impl Iterator<Item = Rank> {
+    /// Those whose parent this rank is, ascending: the last has most ranks below it, and is told first of what goes down.
+    pub(crate) fn children(self) -> impl DoubleEndedIterator<Item = Rank> {
         let Group { rank: Rank(rank), ranks } = self.0;
         let bits = if rank == 0 { u32::BITS } else { rank.trailing_zeros() };
         (0..bits)
             .filter_map(move |bit| rank.checked_add(1 << bit))
-            .take_while(move |child| *child < ranks)
+            .filter(move |child| *child < ranks)
             .map(Rank)
     }
 

@@ -241,7 +241,7 @@ pub(crate) fn collect_from(
     summary.unknown_layouts = interner.invalid;
 
     let mut writer = TraceWriter::create(output, tables)?;
-    // There is room for the trace, and so for what is put aside of it.
+    // Where the trace is, there is most likely room for what is put aside of it.
     let aside = output.parent().filter(|parent| !parent.as_os_str().is_empty());
     let aside = aside.unwrap_or(Path::new(".")).to_path_buf();
     let mut small = events::write(&folders[0], &aside, members, lookup, settings, &mut writer, &mut summary)?;

@@ -2,7 +2,8 @@
 //!
 //! A process's records are taken in order of time, and each is told which handle and which bytes it is about. Where the job
 //! has more processes than are looked at together, neighbours are merged into runs, which lie on the disk, and then the runs.
-//! So memory grows with neither the number of records nor, but for the tables, that of processes.
+//! So memory does not grow with the number of records; with that of processes it grows by their tables and by some kilobytes for
+//! what is looked at of their runs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -37,15 +38,13 @@ pub(crate) fn write(
     summary: &mut Summary,
 ) -> Result<SmallRequests, Error> {
     let mut small = SmallRequests::default();
-    let mut groups = groups(members);
-    let states = std::mem::take(&mut lookup.states).into_iter();
+    let mut groups = groups(members.into_iter().zip(std::mem::take(&mut lookup.states)));
     let mut job = Job {
         folder,
         epoch_ns: lookup.epoch_ns,
         settings,
         names: lookup.names,
         marks: lookup.marks,
-        states,
         writer,
         summary,
     };
@@ -57,7 +56,11 @@ pub(crate) fn write(
         groups.pop().map_or(Ok(()), |group| job.merge(0, group, &mut out))?;
         return Ok(small);
     }
-    let file = tempfile::tempfile_in(aside).map_err(Error::io(aside, "put events aside in"))?;
+    // Beside the trace there may be leave for its file alone.
+    let (file, aside) = match tempfile::tempfile_in(aside) {
+        Ok(file) => (file, aside),
+        Err(_) => (tempfile::tempfile_in(folder).map_err(Error::io(folder, "put events aside in"))?, folder),
+    };
     let mut runs = Runs::new(file, aside)?;
     let mut first = 0;
     for group in groups {
@@ -78,20 +81,20 @@ pub(crate) fn write(
 }
 
 /// Neighbours that are merged together.
-fn groups(members: Vec<Member>) -> Vec<Vec<Member>> {
-    let mut groups: Vec<Vec<Member>> = Vec::new();
-    let mut streams = MOST_STREAMS;
-    for member in members {
+type Group = Vec<(Member, State)>;
+
+fn groups(members: impl Iterator<Item = (Member, State)>) -> Vec<Group> {
+    let (mut groups, mut group, mut streams) = (Vec::new(), Group::new(), 0);
+    for (member, state) in members {
         let own = member.survey.threads.len();
-        if streams + own > MOST_STREAMS {
-            groups.push(Vec::new());
+        if streams + own > MOST_STREAMS && !group.is_empty() {
+            groups.push(std::mem::take(&mut group));
             streams = 0;
         }
         streams += own;
-        if let Some(group) = groups.last_mut() {
-            group.push(member);
-        }
+        group.push((member, state));
     }
+    groups.push(group);
     groups
 }
 
@@ -102,8 +105,6 @@ struct Job<'a> {
     settings: &'a Settings,
     names: Names,
     marks: MarkNames,
-    /// Those of the processes to come.
-    states: std::vec::IntoIter<State>,
     writer: &'a mut TraceWriter<fs::File>,
     summary: &'a mut Summary,
 }
@@ -113,19 +114,19 @@ type Out<'a> = &'a mut dyn FnMut(&Event, &mut TraceWriter<fs::File>) -> Result<(
 
 impl Job<'_> {
     /// The events of neighbours, of which the first has this number, in order of their start.
-    fn merge(&mut self, first: usize, mut members: Vec<Member>, out: Out<'_>) -> Result<(), Error> {
+    fn merge(&mut self, first: usize, group: Group, out: Out<'_>) -> Result<(), Error> {
+        let (mut members, states): (Vec<Member>, Vec<State>) = group.into_iter().unzip();
         let mut streams = Vec::new();
         for member in &mut members {
             streams.push(std::mem::take(&mut member.survey.threads));
         }
         let mut processes = Vec::new();
         let mut heads = BinaryHeap::new();
-        for (index, (member, streams)) in members.iter().zip(streams).enumerate() {
+        for (index, ((member, state), streams)) in members.iter().zip(states).zip(streams).enumerate() {
             let streams = streams
                 .into_iter()
                 .filter(|(_, (first_ns, _))| *first_ns < u64::MAX)
                 .map(|((number, _), (first_ns, chunks))| (number, first_ns, chunks));
-            let Some(state) = self.states.next() else { break };
             let mut process = Process {
                 id: ProcessId((first + index) as u32),
                 shift_ns: member.shift_ns,

@@ -87,22 +87,19 @@ pub(crate) fn outliers(found: &Explanation) -> Table {
     let mut differing: Vec<_> = found
         .processes
         .iter()
-        .map(|process| (factors(process), process))
-        .map(|(factors, process)| {
-            (factors.map(f64::ln).map(f64::abs).into_iter().fold(0.0, f64::max), factors, process)
-        })
+        .map(|process| (factors(process).map(f64::ln).map(f64::abs).into_iter().fold(0.0, f64::max), process))
         .collect();
     // Stable: those that differ alike stay in order of rank.
     differing.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let rows = differing.iter().take(OUTLIERS).filter(|(distance, ..)| *distance > LEAST_FACTOR.ln());
-    let rows = rows.map(|(_, [time, bytes], process)| {
+    let rows = differing.iter().take(OUTLIERS).filter(|(distance, _)| *distance > LEAST_FACTOR.ln());
+    let rows = rows.map(|(_, process)| {
         vec![
             process_name(process),
             process.host.clone(),
             units::time_ns(process.io_ns),
-            times(*time),
+            times(process.io_ns, medians[0]),
             units::bytes(process.program.data().bytes as f64),
-            times(*bytes),
+            times(process.program.data().bytes, medians[1]),
             units::count(process.program.data().count),
         ]
     });
@@ -113,7 +110,7 @@ pub(crate) fn outliers(found: &Explanation) -> Table {
             "Processes that differ most".into()
         },
         note: format!(
-            "The {OUTLIERS} that differ most from the median of {}, by the larger factor: {} in I/O, {} read and written.",
+            "Those that differ most from the median of {}, {OUTLIERS} at most, by the larger factor: {} in I/O, {} read and written.",
             units::count(found.processes.len() as u64),
             units::time_ns(medians[0]),
             units::bytes(medians[1] as f64)
@@ -136,13 +133,22 @@ fn median(mut values: Vec<u64>) -> u64 {
     values.select_nth_unstable(middle).1.to_owned()
 }
 
-/// How many times the median a value is. A nanosecond or byte more of each, so that what did nothing has a factor, too.
+/// How many times the median a value is, to compare. A nanosecond or byte more of each, so that what did nothing has a factor, too.
 fn factor(value: u64, median: u64) -> f64 {
     (value as f64 + 1.0) / (median as f64 + 1.0)
 }
 
-fn times(factor: f64) -> String {
-    if factor >= 0.1 { format!("{factor:.2} ×") } else { format!("{} ×", units::significant(factor)) }
+/// How many times the median a value is, to read.
+fn times(value: u64, median: u64) -> String {
+    if median == 0 {
+        return "–".into();
+    }
+    let times = value as f64 / median as f64;
+    if (0.1..1000.0).contains(&times) {
+        format!("{times:.2} ×")
+    } else {
+        format!("{} ×", units::significant(times))
+    }
 }
 
 #[cfg(test)]

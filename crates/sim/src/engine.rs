@@ -186,8 +186,8 @@ struct Engine<'a> {
     processes: Vec<Process>,
     /// Of each group of ranks.
     sites: Vec<Site>,
-    /// For each group: what its last operation went by.
-    contexts: Vec<Option<(operations::ContextOf, Arc<Context>)>>,
+    /// For each group: what its latest operations went by, the last one first.
+    contexts: Vec<VecDeque<(operations::ContextOf, Arc<Context>)>>,
     files: Vec<FileState>,
     /// Of each node whose ranks have written.
     dirty: BTreeMap<u32, DirtyPages>,
@@ -351,7 +351,7 @@ impl<'a> Engine<'a> {
             ranks_per_node: per_node.min(ranks),
             now: Time::default(),
             events: Events::new(),
-            contexts: workload.groups.iter().map(|_| None).collect(),
+            contexts: workload.groups.iter().map(|_| VecDeque::new()).collect(),
             sites,
             files: (0..workload.files.len()).map(file).collect(),
             hints_in_force,

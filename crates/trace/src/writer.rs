@@ -78,7 +78,7 @@ impl TraceWriter<File> {
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// Writes the trace to `out`, a block (up to about 1 MiB) at a time.
+    /// Writes the trace to `out`, a block at a time.
     pub fn new(out: W, tables: Tables) -> Result<TraceWriter<W>, TraceError> {
         TraceWriter::start(out, PathBuf::from("trace"), None, tables)
     }

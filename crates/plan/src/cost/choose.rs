@@ -31,9 +31,9 @@ pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice
     };
     let least = estimates.iter().map(expected).fold(f64::INFINITY, f64::min);
     let cheapest = estimates.iter().find(|one| expected(one) <= least * EQUAL);
-    // Independent I/O can always be used: there is always one.
+    // Sieving can always be used: there is always one.
     let Some(best) = cheapest else {
-        return Choice { strategy: Strategy::Independent, reason: "nothing else can be used".to_owned() };
+        return Choice { strategy: Strategy::Sieving, reason: "nothing else can be used".to_owned() };
     };
     let waits = setting.waits_s.map(|waits_s| format!("; who exchanges data waits {:.3} ms", waits_s * 1e3));
     let reason = reason(operation, best, &estimates) + &waits.unwrap_or_default();

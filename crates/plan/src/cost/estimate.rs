@@ -63,7 +63,7 @@ impl Estimate {
 }
 
 /// What `operation` takes under `strategy`; none if that cannot be there (ECIO without servers, view-based two-phase
-/// without views), is no strategy by itself (auto) or only predicted.
+/// without views, independent I/O, which locks nothing, beside ranks that sieve), is no strategy by itself (auto) or only predicted.
 pub fn estimate(
     strategy: Strategy,
     operation: &Operation,
@@ -74,7 +74,9 @@ pub fn estimate(
         Strategy::Auto | Strategy::Romio | Strategy::Ompio => false,
         Strategy::Ecio => setting.servers > 0,
         Strategy::ViewBased => setting.views,
-        Strategy::Independent | Strategy::Sieving | Strategy::List | Strategy::TwoPhase => true,
+        // A rank that is through may sieve in its next operation, and write back what it read before another rank's piece came.
+        Strategy::Independent => !setting.guarded,
+        Strategy::Sieving | Strategy::List | Strategy::TwoPhase => true,
     };
     if !is_possible {
         return None;

@@ -126,7 +126,7 @@ impl ToAggregators {
             return Err(Unexpected);
         }
         let tell = |to| Action::Send { to, message: Message::Summary(summary.clone()) };
-        actions.extend(self.tree.children().map(tell));
+        actions.extend(self.tree.children().rev().map(tell));
         self.summary = Some(summary);
         Ok(())
     }
@@ -177,7 +177,7 @@ impl ToAggregators {
 
     /// Tells those children that are aggregators, or have some below them.
     fn pass_numbers_down(&mut self, numbers: &Clients, actions: &mut Vec<Action>) -> Result<(), Unexpected> {
-        for to in self.tree.children() {
+        for to in self.tree.children().rev() {
             let aggregators = self.domains.indices_among(&self.tree.below(to));
             if !aggregators.is_empty() {
                 actions.push(Action::Send { to, message: Message::Clients(numbers.within(&aggregators)) });

@@ -21,7 +21,7 @@ enum Parcel {
     Data { piece: Piece, bytes: Vec<u8>, error: Option<IoError> },
 }
 
-pub struct World {
+pub(crate) struct World {
     strategy: Strategy,
     direction: Direction,
     pub file: Vec<u8>,
@@ -53,7 +53,7 @@ pub struct World {
 
 impl World {
     /// One operation.
-    pub fn new(
+    pub(crate) fn new(
         strategy: Strategy,
         direction: Direction,
         accesses: Vec<Access>,
@@ -64,7 +64,7 @@ impl World {
     }
 
     /// Several, of the same number of ranks and under the same views.
-    pub fn of_operations(
+    pub(crate) fn of_operations(
         strategy: Strategy,
         direction: Direction,
         accesses: Vec<Vec<Access>>,
@@ -121,7 +121,7 @@ impl World {
         world
     }
 
-    pub fn ranks(&self) -> u32 {
+    pub(crate) fn ranks(&self) -> u32 {
         self.at.len() as u32
     }
 
@@ -142,7 +142,7 @@ impl World {
         &mut self.memory[self.at[rank.index()]][rank.index()]
     }
 
-    pub fn run(&mut self, seed: u64) {
+    pub(crate) fn run(&mut self, seed: u64) {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         self.in_place = random.random();
         let mut unstarted: Vec<Rank> = (0..self.machines.len() as u32).map(Rank).collect();
@@ -430,13 +430,13 @@ impl World {
         self.file[at] = byte;
     }
 
-    pub fn sent(&self, kind: &str) -> u32 {
+    pub(crate) fn sent(&self, kind: &str) -> u32 {
         self.sent.get(kind).copied().unwrap_or(0)
     }
 }
 
 /// Writes with disjoint accesses must leave exactly this file.
-pub fn expected_file(world: &World) -> Vec<u8> {
+pub(crate) fn expected_file(world: &World) -> Vec<u8> {
     let mut file = world.file.clone();
     let (accesses, memory) = (world.accesses.iter().flatten(), world.memory.iter().flatten());
     for (access, memory) in accesses.zip(memory) {
@@ -452,7 +452,7 @@ pub fn expected_file(world: &World) -> Vec<u8> {
 }
 
 /// Ranks that own every `ranks`-th piece, with `gap` unowned bytes a round.
-pub fn interleaved(ranks: u64, piece: u64, gap: u64, displacement: u64, pieces: &[u64]) -> Vec<Access> {
+pub(crate) fn interleaved(ranks: u64, piece: u64, gap: u64, displacement: u64, pieces: &[u64]) -> Vec<Access> {
     let access = |(rank, count): (usize, &u64)| {
         let tile = Datatype::bytes(piece).resized(0, (ranks * piece + gap) as i64).unwrap();
         let view = View::new(displacement + rank as u64 * piece, 1, tile).unwrap();
@@ -461,7 +461,7 @@ pub fn interleaved(ranks: u64, piece: u64, gap: u64, displacement: u64, pieces: 
     pieces.iter().enumerate().map(access).collect()
 }
 
-pub fn hints(cb_nodes: u32, cb_buffer_size: u64, striping_unit: Option<u64>) -> Hints {
+pub(crate) fn hints(cb_nodes: u32, cb_buffer_size: u64, striping_unit: Option<u64>) -> Hints {
     Hints {
         cb_nodes: Some(cb_nodes),
         cb_buffer_size: Some(cb_buffer_size),

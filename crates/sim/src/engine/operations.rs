@@ -15,6 +15,9 @@ use super::{Engine, Happening, sites};
 use crate::process::{Content, Delivery, Key, Requests, Running, Scattered, Then};
 use crate::workload::{Open, What};
 
+/// Contexts that a group keeps: ranks that are not in step may be at two files, and read one and write the other.
+const MOST_KEPT: usize = 4;
+
 /// The operations that go by the same [`Context`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ContextOf {
@@ -51,6 +54,8 @@ impl Engine<'_> {
             if self.strategy == Strategy::Auto && !self.is_asynchronous(rank) {
                 let remembered = self.remembered.entry((rank, key.of)).or_default();
                 Arc::make_mut(&mut context).remembered = remembered.recall(direction);
+            } else if self.strategy == Strategy::Auto {
+                self.remembered.entry((rank, key.of)).or_default().describe_next();
             }
             let us = Group { rank: Rank(number), ranks: members.len() as u32 };
             self.strategy.collective(us, direction, access, &context)
@@ -58,6 +63,13 @@ impl Engine<'_> {
             self.strategy.alone(Rank(number), direction, access, &context)
         };
         self.run_machine(rank, machine, key, group, number);
+    }
+
+    /// A rank closes a file: what was kept of its operations there is not needed any more.
+    pub(super) fn forget(&mut self, rank: u32, handle: HandleId) {
+        let of = (rank, self.workload.handles[handle.index()].collective);
+        self.told.remove(&of);
+        self.remembered.remove(&of);
     }
 
     /// Whether a rank's call may return before its data are moved.
@@ -80,20 +92,20 @@ impl Engine<'_> {
         }
     }
 
-    /// What an operation of a rank goes by. It is the same for all ranks, and to find it takes a look at all of them: it is kept
-    /// until the ranks of the group do something else.
+    /// What an operation of a rank goes by. It is the same for all ranks, and to find it takes a look at all of them: the latest
+    /// few of a group are kept.
     fn context(&mut self, rank: u32, handle: HandleId, direction: Direction) -> Arc<Context> {
         let open = self.workload.handles[handle.index()];
         let group = open.group.unwrap_or(0) as usize;
         let number = self.views_set.get(&(rank, open.collective)).copied().unwrap_or(0);
         let of = ContextOf { file: open.file, collective: open.collective, views: number, direction };
-        if let Some((kept, context)) = &self.contexts[group]
-            && *kept == of
-        {
+        if let Some((_, context)) = self.contexts[group].iter().find(|(kept, _)| *kept == of) {
             return context.clone();
         }
         let context = Arc::new(self.new_context(open, number, direction));
-        self.contexts[group] = Some((of, context.clone()));
+        let kept = &mut self.contexts[group];
+        kept.truncate(MOST_KEPT - 1);
+        kept.push_front((of, context.clone()));
         context
     }
 

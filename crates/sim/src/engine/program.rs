@@ -84,7 +84,8 @@ impl<'a> Engine<'a> {
                 let cost = Duration::from_picoseconds(calls.open.picoseconds().saturating_add(create));
                 self.compute(rank, cost, Then::Directory);
             }
-            What::Close(_) => {
+            What::Close(handle) => {
+                self.forget(rank, *handle);
                 // Pioscope's own servers make durable what was written to a file that is closed.
                 let syncs = store_requests::speak_protocol(&self.machine.storage);
                 self.compute(rank, calls.close, if syncs { Then::Flush } else { Then::Directory });

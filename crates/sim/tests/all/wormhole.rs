@@ -383,8 +383,9 @@ fn networks_that_cannot_be_are_refused_by_name() {
     assert!(error.contains("1 virtual channels: expected at least 2"), "{error}");
     let error = refuse(&Topology::flat(65).expect("a switch"), &plain());
     assert!(error.contains("switch 0 has 65 ports on one side: expected at most 64"), "{error}");
-    let error = refuse(&Topology::fly(2, 14).expect("a fly"), &plain());
-    assert!(error.contains("16384 nodes: expected at most 8192"), "{error}");
+    let wide = Description { buffer: 1 << 14, ..plain() };
+    let error = refuse(&Topology::fly(2, 14).expect("a fly"), &wide);
+    assert!(error.contains("with buffers of 16384 flits: expected at most 2^30 virtual channels"), "{error}");
 }
 
 /// A message's number says between which nodes it goes, and which it is of those that go there, modulo this.

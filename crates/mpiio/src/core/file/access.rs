@@ -187,6 +187,8 @@ impl Inner {
         let (inner, error) = (self.clone(), operation.error);
         let completion = error.is_none().then_some(completion);
         if collective {
+            // What is chosen is not learned: the program may have begun others before that.
+            self.state().remembered.describe_next();
             let mut operation = Collective::new(operation);
             let work = move |channel: &mut Channel, may: May| operation.step(&inner, channel, may);
             self.collective.start(Box::new(work), completion);

@@ -39,8 +39,10 @@ pub enum WormholeError {
         /// Which node.
         node: u32,
     },
-    /// More virtual channels than can be numbered.
-    #[error("{topology}: {channels} channels of {each} virtual channels: expected at most 2^30 in all")]
+    /// More virtual channels, or places for flits in them, than can be numbered.
+    #[error(
+        "{topology}: {channels} channels of {each} virtual channels with buffers of {buffer} flits: expected at most 2^30 virtual channels, and 2^32 flits in all buffers"
+    )]
     TooLarge {
         /// Its name.
         topology: String,
@@ -48,5 +50,7 @@ pub enum WormholeError {
         channels: usize,
         /// Virtual channels of each.
         each: u32,
+        /// Flits in the buffer of each.
+        buffer: u32,
     },
 }

@@ -102,8 +102,16 @@ impl Wormhole {
             return Err(WormholeError::VirtualChannels { topology: name(), found, needed });
         }
         let channels = topology.channels().len();
-        if channels as u64 * u64::from(found.next_power_of_two()) > 1 << 30 {
-            return Err(WormholeError::TooLarge { topology: name(), channels, each: found });
+        // Virtual channels are numbered, and so are the places of flits in their buffers.
+        let lanes = channels as u64 * u64::from(found.next_power_of_two());
+        let places = lanes.saturating_mul(u64::from(description.buffer.next_power_of_two()));
+        if lanes > 1 << 30 || places > 1 << 32 {
+            return Err(WormholeError::TooLarge {
+                topology: name(),
+                channels,
+                each: found,
+                buffer: description.buffer,
+            });
         }
         let fabric = Fabric::wire(topology, found, description.buffer)?;
         let cycle_time = link.bandwidth.time_of(description.flit).picoseconds();

@@ -29,8 +29,9 @@ pub(crate) fn decode(
         views: Views { step },
         process: None,
     };
+    let before = events.len();
     // `count` is at most the number of header bytes, and that at most the format's limit.
-    let mut by_process = Vec::with_capacity(count);
+    events.reserve(count);
     let mut starts = Vec::with_capacity(count);
     let (mut last_start_ns, mut end_ns) = (0, 0);
     for (i, &flags) in headers.iter().enumerate() {
@@ -38,7 +39,7 @@ pub(crate) fn decode(
         last_start_ns = last_start_ns.max(event.start_ns);
         end_ns = end_ns.max(event.end_ns());
         starts.push((event.start_ns, i as u32));
-        by_process.push(event);
+        events.push(event);
     }
     if !decoder.columns.is_empty() {
         return Err(format!("nothing after the {count} events of a block"));
@@ -48,8 +49,23 @@ pub(crate) fn decode(
         return Err("events in the time range that their block names".into());
     }
     starts.sort_unstable();
-    events.extend(starts.iter().map(|&(_, index)| by_process[index as usize].clone()));
+    put_in_order(&mut events[before..], &mut starts);
     Ok(())
+}
+
+/// Puts at each place the event whose index stands there: circle by circle, as there may be no room for all events twice.
+fn put_in_order(events: &mut [Event], places: &mut [(u64, u32)]) {
+    for begin in 0..places.len() {
+        let mut place = begin;
+        loop {
+            let from = std::mem::replace(&mut places[place].1, place as u32) as usize;
+            if from == begin {
+                break;
+            }
+            events.swap(place, from);
+            place = from;
+        }
+    }
 }
 
 struct Decoder<'a> {

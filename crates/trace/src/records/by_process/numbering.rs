@@ -35,8 +35,9 @@ impl FirstHandles {
     pub(super) fn number(&self, event: &Event, tables: &Tables) -> u64 {
         let Some(handle) = event.handle else { return 0 };
         let is_own = tables.handles.get(handle.index()).is_some_and(|found| found.process == event.process);
-        match self.of(event.process).filter(|_| is_own) {
-            Some(first) => 1 + 2 * u64::from(handle.0 - first),
+        let from_first = self.of(event.process).and_then(|first| handle.0.checked_sub(first));
+        match from_first.filter(|_| is_own) {
+            Some(distance) => 1 + 2 * u64::from(distance),
             None => 2 + 2 * u64::from(handle.0),
         }
     }
