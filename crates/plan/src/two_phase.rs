@@ -35,8 +35,10 @@ use crate::descriptions::{Clients, Descriptions};
 use crate::direct::is_direct;
 use crate::domain::{Domain, Domains, Part};
 use crate::ending::Ending;
+use crate::hints::Hints;
 use crate::machine::{Action, Event, Io, StateMachine};
 use crate::message::Message;
+use crate::sieving::Sieving;
 use crate::site::Context;
 use crate::tree::Tree;
 
@@ -51,6 +53,8 @@ pub struct TwoPhase {
     direction: Direction,
     access: Access,
     domains: Domains,
+    /// Whether what is written without an exchange must be locked.
+    locks: bool,
     /// What each rank said, own rank included.
     descriptions: Descriptions,
     phase: Phase,
@@ -63,6 +67,8 @@ enum Phase {
     Describing,
     /// Every rank makes its own requests: there is nothing to exchange.
     Direct,
+    /// The same, with a lock: a rank that is through may be sieving in its next operation.
+    DirectWithLock(Box<Sieving>),
     Exchanging {
         suppliers: Vec<Supplier>,
         aggregator: Option<Aggregator>,
@@ -126,6 +132,11 @@ impl TwoPhase {
             direction,
             access,
             domains: Domains::new(context, group.ranks),
+            // Nobody sieves large pieces.
+            locks: context.guarded
+                && !context.contiguous
+                && context.servers == 0
+                && direction == Direction::Write,
             descriptions,
             phase: Phase::Describing,
             moved: 0,
@@ -158,6 +169,11 @@ impl TwoPhase {
             self.phase = Phase::Direct;
             if self.access.bytes() == 0 {
                 self.finish(actions);
+            } else if self.locks {
+                let (rank, access) = (self.group.rank, self.access.clone());
+                let alone = Sieving::new(rank, self.direction, access, &Hints::default(), true);
+                self.phase = Phase::DirectWithLock(Box::new(alone));
+                self.go_on_alone(Event::Start, actions);
             } else {
                 let positions = self.access.positions.clone();
                 actions.push(Action::Io(Io::Pieces { direction: self.direction, positions }));
@@ -223,6 +239,14 @@ impl TwoPhase {
         self.finish_if_done(actions);
         for event in std::mem::take(&mut self.descriptions.early) {
             self.handle(event, actions);
+        }
+    }
+
+    fn go_on_alone(&mut self, event: Event, actions: &mut Vec<Action>) {
+        let Phase::DirectWithLock(alone) = &mut self.phase else { return };
+        alone.handle(event, actions);
+        if matches!(actions.last(), Some(Action::Finish { .. })) {
+            self.phase = Phase::Finished;
         }
     }
 
@@ -579,6 +603,9 @@ impl StateMachine for TwoPhase {
             (_, Event::Start) => panic!("started twice"),
             (Phase::Exchanging { .. }, event) if !self.descriptions.are_complete() => {
                 return self.descriptions.early.push(event);
+            }
+            (Phase::DirectWithLock(_), event @ Event::IoDone { .. }) => {
+                return self.go_on_alone(event, actions);
             }
             (Phase::Direct, Event::IoDone { result }) => {
                 self.error = result.err();

@@ -452,7 +452,13 @@ pub(crate) fn expected_file(world: &World) -> Vec<u8> {
 }
 
 /// Ranks that own every `ranks`-th piece, with `gap` unowned bytes a round.
-pub(crate) fn interleaved(ranks: u64, piece: u64, gap: u64, displacement: u64, pieces: &[u64]) -> Vec<Access> {
+pub(crate) fn interleaved(
+    ranks: u64,
+    piece: u64,
+    gap: u64,
+    displacement: u64,
+    pieces: &[u64],
+) -> Vec<Access> {
     let access = |(rank, count): (usize, &u64)| {
         let tile = Datatype::bytes(piece).resized(0, (ranks * piece + gap) as i64).unwrap();
         let view = View::new(displacement + rank as u64 * piece, 1, tile).unwrap();
