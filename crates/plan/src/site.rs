@@ -150,7 +150,7 @@ impl Site {
         match self.via {
             Via::Servers { factor, unit } => {
                 (hints.striping_unit, hints.striping_factor) = (Some(unit), Some(factor));
-                hints.cb_nodes = hints.cb_nodes.or_else(|| Some(self.lanes(&hints)?.max(factor)));
+                hints.cb_nodes = hints.cb_nodes.or_else(|| self.lanes(&hints));
             }
             Via::Kernel if direction == Direction::Write => {
                 hints.cb_nodes = hints.cb_nodes.or(self.writers());
@@ -160,11 +160,12 @@ impl Site {
         hints
     }
 
-    /// How many aggregators can be at work at a time: each node has one link, and on one node each has a processor. None where
-    /// ranks are so few that all aggregate: of many, each would exchange data with each.
+    /// How many of many ranks aggregate; none where ranks are so few that all do. On one node, as many as can be at work at a
+    /// time. On several, four times the root of the number of ranks, but one on each node at least: a rank then exchanges data with
+    /// no more than that many, and an aggregator, which handles each byte by itself, has those of only a quarter of the root.
     fn lanes(&self, hints: &Hints) -> Option<u32> {
         let nodes = self.node_count().filter(|_| !are_told_to_all(hints, self.ranks))?;
-        Some(if nodes > 1 { nodes } else { self.processors })
+        Some(if nodes > 1 { nodes.max(self.ranks.isqrt().saturating_mul(4)) } else { self.processors })
     }
 
     fn servers(&self) -> u32 {
@@ -265,18 +266,18 @@ mod tests {
     }
 
     #[test]
-    fn of_many_ranks_as_many_aggregate_as_can_be_at_work() {
+    fn of_many_ranks_on_one_node_as_many_aggregate_as_can_be_at_work() {
         let of = |nodes: u32, processors, via| {
             let nodes = (nodes > 0).then(|| Nodes::of((0..16).map(|rank| rank % nodes)).into());
             Site { ranks: 16, nodes, processors, via, terms: Arc::default() }
         };
         let count = |site: Site, direction| context(site, Gaps::None, direction).hints.aggregators(16);
         assert_eq!(count(of(1, 2, Via::Kernel), Direction::Read), 2);
-        assert_eq!(count(of(2, 16, Via::Kernel), Direction::Read), 2);
+        assert_eq!(count(of(2, 16, Via::Kernel), Direction::Read), 16, "four times the root, which is all");
         assert_eq!(count(of(0, 16, Via::Kernel), Direction::Read), 16, "nodes that are not known");
         for direction in [Direction::Read, Direction::Write] {
             let servers = Via::Servers { factor: 4, unit: 1 << 16 };
-            assert_eq!(count(of(1, 2, servers), direction), 4, "one for each server");
+            assert_eq!(count(of(1, 2, servers), direction), 2, "an aggregator reaches all servers");
             let hints = Hints { describe: Some(Describe::All), ..Hints::default() };
             let described = of(1, 2, servers).context(&Views::WHOLE, &hints, direction);
             assert_eq!(described.hints.aggregators(16), 16);
