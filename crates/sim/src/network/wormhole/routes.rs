@@ -103,7 +103,7 @@ impl Routes {
                     _ => *numbers.entry(ports.clone()).or_insert(next),
                 };
                 table.push(entry);
-                if SETS + numbers.len() as u16 >= HOME {
+                if SETS + numbers.len() as u16 == HOME {
                     return;
                 }
             }
