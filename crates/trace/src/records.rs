@@ -1,7 +1,7 @@
 //! Events as bytes: the payload of an events block.
 //!
 //! As in Miller and Katz (1991, section 4.2) a record says only what its predecessors do not tell: one header byte of
-//! eight flags, and a field for each flag that is not set. Encoder and decoder run the same [`model`], which predicts
+//! eight flags, and a field for each flag that is not set. Encoder and decoder run the same model, which predicts
 //! each field; a set flag means that the prediction is right. Fields of one kind lie together in [`columns`], because
 //! zstd then finds more in them than in whole records.
 //!
