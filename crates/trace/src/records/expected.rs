@@ -2,7 +2,7 @@
 
 use super::columns::{Column, ColumnReader, Columns};
 use super::header;
-use super::shape::Numbers;
+use super::shape::{Numbers, Shape};
 
 /// What a model expects of the next event, one of the shape of this index.
 pub(super) trait Expected {
@@ -84,10 +84,18 @@ pub(super) fn take(
     Ok(Numbers { place, size, result, start_ns, elapsed_ns, think_ns, operation })
 }
 
-/// Takes the CPU time that an event used within the call.
-pub(super) fn take_used(columns: &mut ColumnReader<'_>, elapsed_ns: u64) -> Result<u64, &'static str> {
+/// Takes the CPU time that an event used within the call, if its shape says it.
+#[inline]
+pub(super) fn take_used(
+    columns: &mut ColumnReader<'_>,
+    shape: &Shape,
+    elapsed_ns: u64,
+) -> Result<Option<u64>, &'static str> {
+    if !shape.says_used {
+        return Ok(None);
+    }
     let unused_ns = columns.take_signed(Column::Used).ok_or("a CPU time")?;
-    Ok(elapsed_ns.wrapping_sub(unused_ns as u64))
+    Ok(Some(elapsed_ns.wrapping_sub(unused_ns as u64)))
 }
 
 /// Appends the numbers of an event, and gives the flags of those that are as expected.

@@ -3,7 +3,7 @@
 use super::columns::{Column, ColumnReader, Columns};
 use crate::call::{Call, Op};
 use crate::event::{Event, Flags, Target};
-use crate::tables::{DatatypeId, FileId, MarkNameId, Tables};
+use crate::tables::{DatatypeId, FileId, MarkNameId, ProcessId, Tables};
 
 /// The part of an event that repeats as a whole: a loop's reads all have one shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,6 +97,22 @@ impl Shape {
         let Event { call, thread, memory, flags, used_ns, .. } = *event;
         let target = TargetKind::of(&event.target, view);
         Shape { call, thread, handle, target, memory, flags: flags.bits(), says_used: used_ns.is_some() }
+    }
+
+    /// The event of this shape and these numbers, but for what the tables tell: its handle and its target.
+    #[inline]
+    pub(super) fn event(&self, process: ProcessId, numbers: &Numbers) -> Event {
+        Event {
+            thread: self.thread,
+            memory: self.memory,
+            size: numbers.size,
+            result: numbers.result,
+            elapsed_ns: numbers.elapsed_ns,
+            think_ns: numbers.think_ns,
+            flags: Flags::from_bits(self.flags),
+            operation: numbers.operation,
+            ..Event::new(self.call, process, numbers.start_ns)
+        }
     }
 
     /// Whether success means a result equal to the size.

@@ -5,7 +5,7 @@ use super::super::shape::{Shape, TargetKind, id_below};
 use super::super::{expected, header};
 use super::model::Model;
 use super::numbering::{FirstHandles, Views};
-use crate::event::{Event, Flags, Target};
+use crate::event::{Event, Target};
 use crate::format::BlockHeader;
 use crate::tables::{ProcessId, Tables};
 
@@ -87,25 +87,12 @@ impl Decoder<'_> {
         let index = if flags & header::SHAPE != 0 { self.model.next_shape() } else { self.take_shape()? };
         let shape = *self.model.shape(index).ok_or("a shape")?;
         let numbers = expected::take(&self.model, &mut self.columns, flags, index)?;
-        let used_ns = match shape.says_used {
-            true => Some(expected::take_used(&mut self.columns, numbers.elapsed_ns)?),
-            false => None,
-        };
+        let used_ns = expected::take_used(&mut self.columns, &shape, numbers.elapsed_ns)?;
         let event = Event {
-            call: shape.call,
-            process,
-            thread: shape.thread,
             handle: self.handles.handle(shape.handle, process, self.tables)?,
             target: self.target(&shape, process, numbers.place)?,
-            memory: shape.memory,
-            size: numbers.size,
-            result: numbers.result,
-            start_ns: numbers.start_ns,
-            elapsed_ns: numbers.elapsed_ns,
-            think_ns: numbers.think_ns,
             used_ns,
-            flags: Flags::from_bits(shape.flags),
-            operation: numbers.operation,
+            ..shape.event(process, &numbers)
         };
         self.model.update(index, &numbers);
         Ok(event)

@@ -4,7 +4,7 @@ use super::super::columns::{Column, ColumnReader};
 use super::super::shape::{Shape, TargetKind, id_below};
 use super::super::{expected, header};
 use super::model::{Model, NONE};
-use crate::event::{Event, Flags, Target};
+use crate::event::{Event, Target};
 use crate::format::BlockHeader;
 use crate::tables::{HandleId, ProcessId, Tables, ViewId};
 
@@ -63,26 +63,12 @@ impl Decoder<'_> {
         }
         let numbers = expected::take(&self.model, &mut self.columns, flags, shape)?;
         let of = self.model.shapes[shape as usize].shape;
-        let used_ns = if of.says_used {
-            Some(expected::take_used(&mut self.columns, numbers.elapsed_ns)?)
-        } else {
-            None
-        };
+        let used_ns = expected::take_used(&mut self.columns, &of, numbers.elapsed_ns)?;
         let event = Event {
-            call: of.call,
-            process: self.model.processes[process as usize].id,
-            thread: of.thread,
             handle: handle(of.handle, self.tables)?,
             target: self.target(&of, numbers.place)?,
-            memory: of.memory,
-            size: numbers.size,
-            result: numbers.result,
-            start_ns: numbers.start_ns,
-            elapsed_ns: numbers.elapsed_ns,
-            think_ns: numbers.think_ns,
             used_ns,
-            flags: Flags::from_bits(of.flags),
-            operation: numbers.operation,
+            ..of.event(self.model.processes[process as usize].id, &numbers)
         };
         self.model.update(process, shape, &numbers);
         Ok(event)
