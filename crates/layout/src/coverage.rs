@@ -1,4 +1,4 @@
-//! Which bytes of a window nobody touches.
+//! Which bytes of a window nobody touches, and which somebody does.
 //!
 //! A two-phase aggregator must know whether the pieces of all ranks cover its window: if not, it has to read before
 //! it writes. The pieces of P ranks usually interleave with one period, so the answer for one period, which costs
@@ -36,6 +36,16 @@ pub fn covers(window: Range<u64>, parts: &[(&View, Range<u64>)]) -> bool {
         || touched >= len
             && (layouts.iter().any(|layout| layout.is_dense() && layout.size() as u128 == len)
                 || holes_of_layouts(window, layouts).is_empty())
+}
+
+/// The bytes that at least one of `parts` touches, as a monotone layout.
+///
+/// Parts may overlap. What lies beyond `i64::MAX` is left out.
+pub fn union(parts: &[(&View, Range<u64>)]) -> Layout {
+    let layouts = within(&(0..i64::MAX), parts);
+    let start = layouts.iter().map(Layout::lower_bound).min().unwrap_or(0);
+    let end = layouts.iter().map(Layout::upper_bound).max().unwrap_or(start);
+    holes_of_layouts(start..end, vec![holes_of_layouts(start..end, layouts)])
 }
 
 /// The bytes of `window` that none of the monotone `layouts` touches, as a monotone layout.

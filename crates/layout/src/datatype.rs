@@ -31,6 +31,12 @@ impl Datatype {
         Datatype { layout, bounds: Bounds { lower: 0, extent, explicit: false } }
     }
 
+    /// These bytes, in the bounds that they have themselves.
+    pub fn of(layout: Layout) -> Datatype {
+        let (lower, upper) = (layout.lower_bound(), layout.upper_bound());
+        Datatype { layout, bounds: Bounds { lower, extent: upper - lower, explicit: false } }
+    }
+
     /// `count` copies of `old`, an extent apart (`MPI_Type_contiguous`).
     pub fn contiguous(count: u64, old: &Datatype) -> Result<Datatype, LayoutError> {
         old.tiled(count, old.bounds.extent)

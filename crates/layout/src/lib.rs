@@ -45,6 +45,7 @@ mod mpi;
 mod normalise;
 pub mod number;
 pub mod pack;
+mod positions;
 mod runs;
 mod slice;
 mod striping;

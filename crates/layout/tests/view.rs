@@ -129,6 +129,33 @@ proptest! {
 
     /// Interleaved ranks, as collective I/O has them: with a common period, started and ended at will.
     #[test]
+    fn a_union_is_what_somebody_touches_and_has_a_place_for_each(
+        parts in proptest::collection::vec((view(), range(300)), 1..5),
+    ) {
+        let parts: Vec<_> = parts
+            .iter()
+            .map(|((view, bytes), positions)| {
+                let len = bytes.len() as u64;
+                (view, positions.start.min(len)..positions.end.min(len), bytes)
+            })
+            .collect();
+        let touched: BTreeSet<i64> =
+            parts.iter().flat_map(|(_, positions, bytes)| part(bytes, positions)).collect();
+        let access: Vec<_> = parts.iter().map(|(view, positions, _)| (*view, positions.clone())).collect();
+        let union = coverage::union(&access);
+        prop_assert!(union.is_monotone());
+        prop_assert_eq!(offsets(&union), touched.into_iter().collect::<Vec<_>>());
+        for (view, positions) in access {
+            let layout = view.layout_of(positions).unwrap();
+            let places = union.positions_of(&layout).unwrap();
+            prop_assert!(places.is_monotone());
+            let expected: Vec<i64> =
+                offsets(&layout).into_iter().map(|byte| union.position_at_or_after(byte) as i64).collect();
+            prop_assert_eq!(offsets(&places), expected);
+        }
+    }
+
+    #[test]
     fn holes_between_interleaved_ranks(
         ranks in prop::collection::vec((0u64..24, 1u64..9, range(200)), 1..6),
         period in 9u64..24,
