@@ -92,7 +92,8 @@ mod tests {
 
     #[test]
     fn interleaved_pieces_stay_symbolic() {
-        let piece = |rank: i64| Layout::strided(1000, 64, Layout::bytes(4)).unwrap().shifted(8 * rank).unwrap();
+        let piece =
+            |rank: i64| Layout::strided(1000, 64, Layout::bytes(4)).unwrap().shifted(8 * rank).unwrap();
         let whole = Layout::strided(1000, 64, Layout::strided(4, 8, Layout::bytes(4)).unwrap()).unwrap();
         let expected = Layout::strided(1000, 16, Layout::bytes(4)).unwrap().shifted(8).unwrap();
         assert_eq!(whole.positions_of(&piece(2)), Ok(expected));

@@ -122,6 +122,7 @@ impl Job {
                 self.events.push_back((to, Event::Data { from: rank, piece, error }));
             }
             Action::Copy { piece } => self.place(rank, &piece),
+            Action::Gather { .. } => panic!("there are leaders where there are several nodes"),
             // One lock for all intervals: who asks for one waits for its turn.
             Action::Io(Io::Lock { .. }) => {
                 self.lock.push_back(rank);

@@ -2,8 +2,8 @@
 //! data and without a file.
 //!
 //! `cargo run --release -p pio-plan --example messages` prints it for 1,024, 4,096 and 16,384 ranks, 128 on each node, of which one
-//! aggregates: two-phase I/O, and for 1,024 ranks what ROMIO sends, as its model has it. Each line is of a process of its own, which
-//! the command begins, so that its memory can be told.
+//! aggregates and speaks for the others: two-phase I/O, for 1,024 ranks what ROMIO sends, as its model has it, and for 16,384 what is
+//! sent without leaders. Each line is of a process of its own, which the command begins, so that its memory can be told.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use pio_layout::{Datatype, LayoutError, View};
 use pio_plan::{
-    Access, Action, Context, Direction, Event, Gaps, Group, Hints, Io, Message, Nodes, Rank, Site,
+    Access, Action, Context, Describe, Direction, Event, Gaps, Group, Hints, Io, Message, Nodes, Rank, Site,
     StateMachine, Strategy, ToldViews, Via, Views,
 };
 
@@ -53,7 +53,7 @@ pub(crate) struct Sent {
     pub(crate) data: u64,
     /// Messages that say that data are in the file.
     pub(crate) ends: u64,
-    /// Aggregators that data went to.
+    /// Ranks that data went to, and of a leader those for whom it speaks.
     pub(crate) partners: u64,
 }
 
@@ -74,13 +74,14 @@ impl Job {
         strategy: Strategy,
         ranks: u32,
         pattern: Pattern,
+        describe: Option<Describe>,
         operations: u64,
     ) -> Result<Vec<Job>, LayoutError> {
         let nodes = Nodes::of((0..ranks).map(|rank| rank / RANKS_PER_NODE));
         let nodes = Some(nodes.into());
         let site = Site { ranks, nodes, processors: ranks, via: Via::Kernel, terms: Default::default() };
         let views = Views { each: None, gaps: Gaps::BetweenSmallPieces };
-        let context = site.context(&views, &Hints::default(), Direction::Write);
+        let context = site.context(&views, &Hints { describe, ..Hints::default() }, Direction::Write);
         let told: Vec<ToldViews> = (0..ranks).map(|_| ToldViews::default()).collect();
         let job = |number| Job::run(strategy, ranks, pattern, number, &context, &told);
         (0..operations).map(job).collect()
@@ -145,6 +146,8 @@ impl Job {
                 if self.last_partner[rank.index()].replace(to) != Some(to) {
                     sent.partners += 1;
                 }
+                // A leader tells those for whom it speaks where their data belong.
+                self.each[to.index()].partners += u64::from(piece.is_gathered());
                 self.events.push_back((to, step, Event::Data { from: rank, piece, error }));
             }
             Action::Io(io) => {
@@ -155,7 +158,7 @@ impl Job {
                 };
                 self.events.push_back((rank, step - 1, Event::IoDone { result: Ok(bytes) }));
             }
-            Action::Copy { .. } | Action::Finish { .. } => {}
+            Action::Copy { .. } | Action::Gather { .. } | Action::Finish { .. } => {}
         }
     }
 
@@ -166,11 +169,12 @@ impl Job {
     }
 }
 
-const CASES: [(Strategy, u32); 4] = [
-    (Strategy::TwoPhase, 1024),
-    (Strategy::Romio, 1024),
-    (Strategy::TwoPhase, 4096),
-    (Strategy::TwoPhase, 16_384),
+const CASES: [(Strategy, u32, Option<Describe>); 5] = [
+    (Strategy::TwoPhase, 1024, None),
+    (Strategy::Romio, 1024, None),
+    (Strategy::TwoPhase, 4096, None),
+    (Strategy::TwoPhase, 16_384, None),
+    (Strategy::TwoPhase, 16_384, Some(Describe::Aggregators)),
 ];
 const PATTERNS: [Pattern; 2] = [Pattern::Everywhere, Pattern::Blocks];
 
@@ -188,8 +192,18 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     );
     println!("Steps: messages that waited for each other. Memory: of all that a rank keeps in both, KiB.\n");
     println!(
-        "{:<11} {:<10} {:>6} {:>6} {:>13} {:>15} {:>10} {:>11} {:>6} {:>7}",
-        "pattern", "strategy", "ranks", "write", "describing", "bytes", "data", "end", "steps", "memory"
+        "{:<11} {:<10} {:<12} {:>6} {:>6} {:>13} {:>15} {:>10} {:>11} {:>6} {:>7}",
+        "pattern",
+        "strategy",
+        "pio_describe",
+        "ranks",
+        "write",
+        "describing",
+        "bytes",
+        "data",
+        "end",
+        "steps",
+        "memory"
     );
     for pattern in 0..PATTERNS.len() {
         for case in 0..CASES.len() {
@@ -203,10 +217,13 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn print(pattern: Pattern, (strategy, ranks): (Strategy, u32)) -> Result<(), LayoutError> {
+fn print(
+    pattern: Pattern,
+    (strategy, ranks, describe): (Strategy, u32, Option<Describe>),
+) -> Result<(), LayoutError> {
     let before = memory_kib("VmRSS:");
     // The second time, aggregators know the views.
-    let jobs = Job::operations(strategy, ranks, pattern, 2)?;
+    let jobs = Job::operations(strategy, ranks, pattern, describe, 2)?;
     let memory = memory_kib("VmHWM:").saturating_sub(before) as f64 / f64::from(ranks);
     for (number, job) in (1..).zip(&jobs) {
         let cell = |of: fn(&Sent) -> u64| {
@@ -214,9 +231,10 @@ fn print(pattern: Pattern, (strategy, ranks): (Strategy, u32)) -> Result<(), Lay
             format!("{most} ({mean:.0})")
         };
         println!(
-            "{:<11} {:<10} {:>6} {:>6} {:>13} {:>15} {:>10} {:>11} {:>6} {:>7.1}",
+            "{:<11} {:<10} {:<12} {:>6} {:>6} {:>13} {:>15} {:>10} {:>11} {:>6} {:>7.1}",
             format!("{pattern:?}").to_lowercase(),
             strategy.name(),
+            describe.map_or("", Describe::name),
             ranks,
             number,
             cell(|sent| sent.describing),

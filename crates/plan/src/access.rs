@@ -101,14 +101,28 @@ pub struct Piece {
 }
 
 impl Piece {
+    /// In place of a window's number: the data go between a rank and the [leader](crate::Leaders) of its node.
+    const GATHERED: u64 = u64::MAX;
+
+    /// Data of a client in the gathered data of its leader, so many bytes: positions of both are counted from the client's first byte
+    /// on.
+    pub(crate) fn gathered(client: Rank, bytes: u64, positions: Range<u64>) -> Piece {
+        Piece { client, index: Piece::GATHERED, window: 0..bytes, positions }
+    }
+
+    /// Whether it is one of those.
+    pub fn is_gathered(&self) -> bool {
+        self.index == Piece::GATHERED
+    }
+
     /// Data of a rank's own, in a window that it accesses alone.
     pub(crate) fn alone(client: Rank, window: Range<u64>, positions: Range<u64>) -> Piece {
         Piece { client, index: 0, window, positions }
     }
 
-    /// Which of the aggregator's two collective buffers holds the window.
+    /// Which of the aggregator's two collective buffers holds the window; or the leader's buffer of gathered data.
     pub fn slot(&self) -> Slot {
-        Slot::of(self.index)
+        if self.is_gathered() { Slot::GATHERED } else { Slot::of(self.index) }
     }
 }
 
@@ -120,13 +134,17 @@ pub struct Slot(usize);
 impl Slot {
     /// How many there are.
     pub const COUNT: usize = 2;
+    /// A third buffer, of a leader: what it gathered, or is to give out.
+    pub const GATHERED: Slot = Slot(Slot::COUNT);
+    /// How many there are with that one.
+    pub const BUFFERS: usize = Slot::COUNT + 1;
 
     /// The buffer of the window with this number.
     pub fn of(index: u64) -> Slot {
         Slot((index % Slot::COUNT as u64) as usize)
     }
 
-    /// As an index into an array of [`Slot::COUNT`].
+    /// As an index into an array of [`Slot::BUFFERS`].
     pub fn index(self) -> usize {
         self.0
     }

@@ -144,6 +144,10 @@ impl StateMachine for Auto {
         }
     }
 
+    fn place_of(&self, rank: Rank) -> Option<&Access> {
+        if let Phase::Chosen(machine) = &self.phase { machine.place_of(rank) } else { None }
+    }
+
     fn choice(&self) -> Option<&Choice> {
         self.choice.as_ref()
     }

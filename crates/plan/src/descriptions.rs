@@ -8,6 +8,7 @@
 mod to_aggregators;
 mod to_all;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::access::{Access, Direction, Group, Rank};
@@ -20,6 +21,8 @@ use crate::site::Context;
 use crate::tree::Unexpected;
 use to_aggregators::ToAggregators;
 use to_all::ToAll;
+
+pub(crate) use to_all::part_of;
 
 /// Up to so many ranks describe their accesses to each other. Sums cost a rank up to 2 ⌈log₂ P⌉ messages, in 4 ⌈log₂ P⌉ steps,
 /// and then it describes its access to aggregators. With 8 ranks, the 7 messages in one step are about as many; with 16, 15
@@ -153,6 +156,14 @@ impl Descriptions {
         match &self.way {
             Way::ToAll(way) => way.are_complete(),
             Way::ToAggregators(way) => way.are_complete(),
+        }
+    }
+
+    /// What was heard so far goes to whoever goes on with it: accesses, the own one included, and ranks that have nothing.
+    pub(crate) fn hand_over(&mut self) -> (BTreeMap<Rank, Access>, BTreeSet<Rank>) {
+        match &mut self.way {
+            Way::ToAll(_) => Default::default(),
+            Way::ToAggregators(way) => way.hand_over(),
         }
     }
 

@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::access::{Access, Rank};
+use crate::leaders::Leaders;
+use crate::operation::Operation;
 use crate::site::Context;
 
 /// Who aggregates, and how large a part at a time.
@@ -102,6 +104,16 @@ impl Domains {
             parts.push(Part { index, rank: self.rank_of(index), domain, positions });
         }
         parts
+    }
+
+    /// Whether leaders are to speak for others in an operation in which data are exchanged.
+    pub(crate) fn leaders_are_worth_it(
+        &self,
+        leaders: &Leaders,
+        operation: &Operation,
+        context: &Context,
+    ) -> bool {
+        leaders.are_worth_it(operation, context.hints.describe, &context.terms, self.buffer_size)
     }
 
     /// Whether the file's strips are known.

@@ -35,10 +35,14 @@ pub enum Describe {
     All,
     /// To the aggregators whose file domains they access. Before, all ranks add up what they access together.
     Aggregators,
+    /// To a leader on their node, which speaks for them to the aggregators, and passes on their data; where nodes have no leaders,
+    /// or data do not fit their buffers, to the aggregators.
+    Leaders,
 }
 
 const DESCRIBE: &str = "pio_describe";
-const DESCRIBES: [(&str, Describe); 2] = [("all", Describe::All), ("aggregators", Describe::Aggregators)];
+const DESCRIBES: [(&str, Describe); 3] =
+    [("all", Describe::All), ("aggregators", Describe::Aggregators), ("leaders", Describe::Leaders)];
 
 /// A hint that cannot be honoured.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -235,6 +239,9 @@ impl Hints {
 }
 
 impl Describe {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Describe; 3] = [Describe::All, Describe::Aggregators, Describe::Leaders];
+
     /// The hint's value.
     pub fn name(self) -> &'static str {
         DESCRIBES.into_iter().find(|(_, describe)| *describe == self).map_or("", |(name, _)| name)
@@ -245,7 +252,7 @@ impl Describe {
         let wrong = || HintError::Word {
             key: DESCRIBE.to_owned(),
             value: value.to_owned(),
-            expected: "all or aggregators",
+            expected: "all, aggregators or leaders",
         };
         known.map(|(_, describe)| describe).ok_or_else(wrong)
     }
@@ -293,7 +300,10 @@ mod tests {
             message("cb_config_list=node7:1"),
             "hint cb_config_list: 'node7:1' is not *:* or *:N, N ranks of each node"
         );
-        assert_eq!(message("pio_describe=none"), "hint pio_describe: 'none' is not all or aggregators");
+        assert_eq!(
+            message("pio_describe=none"),
+            "hint pio_describe: 'none' is not all, aggregators or leaders"
+        );
         assert!(message("cb_node=4").starts_with("unknown hint 'cb_node' (known: cb_nodes,"));
     }
 

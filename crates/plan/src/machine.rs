@@ -62,6 +62,13 @@ pub enum Action {
         /// Which data.
         piece: Piece,
     },
+    /// From here on this rank speaks for others of its node: its own memory is now the buffer of what it gathers from them
+    /// ([`Slot::GATHERED`]), so many bytes. Only [pieces of gathered data](Piece::is_gathered) go between that and what was its
+    /// memory before.
+    Gather {
+        /// How large the buffer is to be.
+        bytes: u64,
+    },
     /// Read or write the file; [`Event::IoDone`] answers. At most one is outstanding.
     Io(Io),
     /// The operation is over for this rank: bytes moved to or from its memory, or why not.
@@ -161,6 +168,18 @@ pub trait StateMachine {
     /// The access of a rank that takes part, as far as this rank was told: its own, and on an aggregator all clients'.
     /// A driver needs it to place and to gather the data of a [`Piece`].
     fn access_of(&self, rank: Rank) -> Option<&Access>;
+
+    /// The place in gathered data of what a rank has, as far as this one knows: its own, and on a leader that of all for which it
+    /// speaks. Positions are counted from the first byte on.
+    fn place_of(&self, _: Rank) -> Option<&Access> {
+        None
+    }
+
+    /// Where the data of a piece are, on the side of the file or of gathered data, whose client is (or is to be taken for) this
+    /// rank.
+    fn access_for(&self, piece: &Piece, client: Rank) -> Option<&Access> {
+        if piece.is_gathered() { self.place_of(client) } else { self.access_of(client) }
+    }
 
     /// What the machine chose, if it is one that chooses.
     fn choice(&self) -> Option<&Choice> {

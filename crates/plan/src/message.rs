@@ -11,6 +11,8 @@
 //! | summary | `7`, the numbers of a [`Summary`] in its order, `0` or `1` if interleaved, number of intervals, of each what lies between it and the one before, and its bytes |
 //! | clients | `8`, number of runs, of each what lies between it and the one before, how many aggregators, how many clients each has |
 //! | ended | `9`, error number or 0 |
+//! | place | `10`, view, data bytes |
+//! | among leaders | `11`, one of the others |
 //!
 //! Numbers are LEB128; the view has the one encoding of `pio-layout`. A description is tens of bytes however many pieces
 //! the access has: nobody ever sends a list of pairs.
@@ -99,6 +101,10 @@ pub enum Message {
         /// The first error of these ranks.
         error: Option<IoError>,
     },
+    /// Where in what a leader gathers the data of the receiver belong: there is room for them now.
+    Place(Access),
+    /// A message of the operation that leaders carry out for the others.
+    AmongLeaders(Box<Message>),
     /// What an MPI library tells itself: only predicted, never sent.
     Inside(Inside),
 }
@@ -119,6 +125,8 @@ const TAKE_PART: u8 = 6;
 const SUMMARY: u8 = 7;
 const CLIENTS: u8 = 8;
 const ENDED: u8 = 9;
+const PLACE: u8 = 10;
+const AMONG_LEADERS: u8 = 11;
 
 impl Message {
     /// How many bytes it has.
@@ -132,6 +140,7 @@ impl Message {
                 let bytes = positions.end.saturating_sub(positions.start);
                 1 + size_of(positions.start) + size_of(bytes) + size_of(*waited_us)
             }
+            Message::AmongLeaders(message) => 1 + message.size(),
             _ => self.encode().len() as u64,
         }
     }
@@ -171,6 +180,15 @@ impl Message {
             Message::Summary(summary) => put_summary(&mut out, summary),
             Message::Clients(clients) => put_clients(&mut out, clients),
             Message::Ended { error } => put_pair(&mut out, ENDED, errno_of(*error)),
+            Message::Place(access) => {
+                out.push(PLACE);
+                access.view.encode(&mut out);
+                put(&mut out, access.bytes());
+            }
+            Message::AmongLeaders(message) => {
+                out.push(AMONG_LEADERS);
+                out.extend(message.encode());
+            }
             Message::Inside(_) => {}
         }
         out
@@ -196,7 +214,19 @@ impl Message {
             SUMMARY => Message::Summary(take_summary(input)?),
             CLIENTS => Message::Clients(take_clients(input)?),
             ENDED => Message::Ended { error: take_error(input)? },
-            _ => return Err(MessageError { expected: "a kind of message from 1 to 9" }),
+            PLACE => {
+                let view = take_view(input)?;
+                let bytes = take(input)?;
+                if bytes > view.limit() {
+                    return Err(MessageError { expected: "a place for all data bytes" });
+                }
+                Message::Place(Access { view, positions: 0..bytes })
+            }
+            // Leaders have no leaders: there is one level.
+            AMONG_LEADERS if input.first() != Some(&AMONG_LEADERS) => {
+                return Ok(Message::AmongLeaders(Box::new(Message::decode(input)?)));
+            }
+            _ => return Err(MessageError { expected: "a kind of message from 1 to 11" }),
         };
         if bytes.is_empty() { Ok(message) } else { Err(MessageError { expected: "the end" }) }
     }
@@ -427,6 +457,8 @@ mod tests {
             Message::Clients(Clients::default()),
             Message::Clients(Clients::one_of([0, 1, 7, 300, u32::MAX - 1])),
             Message::Ended { error },
+            Message::Place(Access { view: View::contiguous(24), positions: 0..7 }),
+            Message::AmongLeaders(Box::new(Message::Grant { index: 5 })),
         ] {
             assert_eq!(message.size(), message.encode().len() as u64, "{message:?}");
             assert_eq!(Message::decode(&message.encode()), Ok(message));

@@ -12,6 +12,8 @@ pub struct Nodes {
     ranks: Box<[Rank]>,
     /// Where those of each node end.
     ends: Box<[usize]>,
+    /// Which node each rank is on.
+    of: Box<[u32]>,
 }
 
 impl Nodes {
@@ -25,7 +27,20 @@ impl Nodes {
             *end += ranks.len();
             Some(*end)
         });
-        Nodes { ends: ends.collect(), ranks: nodes.values().flatten().copied().collect() }
+        let mut of = vec![0; nodes.values().map(Vec::len).sum()];
+        for (node, rank) in
+            (0..).zip(nodes.values()).flat_map(|(node, ranks)| ranks.iter().map(move |rank| (node, rank)))
+        {
+            of[rank.index()] = node;
+        }
+        Nodes { ends: ends.collect(), ranks: nodes.values().flatten().copied().collect(), of: of.into() }
+    }
+
+    /// The ranks on the node of a rank, ascending, itself included.
+    pub(crate) fn with(&self, rank: Rank) -> &[Rank] {
+        let node = self.of[rank.index()] as usize;
+        let start = node.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.ranks[start..self.ends[node]]
     }
 
     /// How many nodes there are.

@@ -12,7 +12,8 @@ use crate::access::{Direction, Rank};
 use crate::cost::Terms;
 use crate::descriptions::are_told_to_all;
 use crate::direct::has_large_pieces;
-use crate::hints::Hints;
+use crate::hints::{Describe, Hints};
+use crate::leaders::Leaders;
 use crate::nodes::Nodes;
 use crate::remembered::Recalled;
 use crate::strategy::Strategy;
@@ -98,8 +99,10 @@ impl Site {
     pub fn context(&self, views: &Views, hints: &Hints, direction: Direction) -> Context {
         let (gaps, asked) = (views.gaps, hints);
         let hints = self.hints_in_force(hints, direction);
+        let aggregators = self.aggregators(&hints);
         Context {
-            aggregators: self.aggregators(&hints),
+            leaders: self.leaders(aggregators.as_ref(), &hints),
+            aggregators,
             hints,
             asked: asked.clone(),
             nodes: self.nodes.clone(),
@@ -190,6 +193,14 @@ impl Site {
         nodes.map(|nodes| nodes.spread(count))
     }
 
+    /// Who may speak for the others of a node, where there are so many nodes and ranks that it may be worth it.
+    fn leaders(&self, aggregators: Option<&Arc<[Rank]>>, hints: &Hints) -> Option<Leaders> {
+        if are_told_to_all(hints, self.ranks) || hints.describe == Some(Describe::Aggregators) {
+            return None;
+        }
+        Leaders::of(self.nodes.as_ref()?, aggregators?)
+    }
+
     fn node_count(&self) -> Option<u32> {
         self.nodes.as_ref().map(|nodes| nodes.count())
     }
@@ -207,6 +218,8 @@ pub struct Context {
     /// Which ranks aggregate, ascending: as many of one node as of another. None: ranks at equal distances. The same on all
     /// ranks.
     pub aggregators: Option<Arc<[Rank]>>,
+    /// Which ranks may speak for others of their node, if there are such. The same on all ranks.
+    pub leaders: Option<Leaders>,
     /// The view of each rank, if they were exchanged when they were set: what view-based two-phase I/O needs.
     pub views: Option<Arc<[View]>>,
     /// I/O servers that take requests by view; 0 for a plain file.
@@ -234,7 +247,6 @@ mod tests {
 
     use super::*;
     use crate::access::Access;
-    use crate::hints::Describe;
     use crate::machine::{Action, Event, Io};
 
     /// Eight ranks, dealt out to so many nodes in turn.

@@ -40,6 +40,7 @@ use crate::machine::{Action, Event, Io, StateMachine};
 use crate::message::Message;
 use crate::sieving::Sieving;
 use crate::site::Context;
+use crate::through_leaders::ThroughLeaders;
 use crate::tree::Tree;
 
 /// Where data have gaps between them, parts of at least this mean size are written one by one; smaller ones cost more
@@ -57,6 +58,8 @@ pub struct TwoPhase {
     locks: bool,
     /// What each rank said, own rank included.
     descriptions: Descriptions,
+    /// What it goes by, if there are leaders that may carry it out.
+    led: Option<Box<Context>>,
     phase: Phase,
     moved: u64,
     error: Option<IoError>,
@@ -69,6 +72,8 @@ enum Phase {
     Direct,
     /// The same, with a lock: a rank that is through may be sieving in its next operation.
     DirectWithLock(Box<Sieving>),
+    /// Leaders do it for all.
+    ThroughLeaders(Box<ThroughLeaders>),
     Exchanging {
         suppliers: Vec<Supplier>,
         aggregator: Option<Aggregator>,
@@ -95,6 +100,8 @@ struct Aggregator {
     domain: Domain,
     /// The first window that was not yet looked at.
     next: u64,
+    /// Whether that one has data.
+    is_next: bool,
     /// Those that have a collective buffer, in order; each has another one.
     open: VecDeque<Window>,
     /// Whether a request to the file is outstanding: for the first window that is in `Filling` (write), or the last.
@@ -138,6 +145,7 @@ impl TwoPhase {
                 && context.servers == 0
                 && direction == Direction::Write,
             descriptions,
+            led: context.leaders.is_some().then(|| Box::new(context.clone())),
             phase: Phase::Describing,
             moved: 0,
             error: None,
@@ -177,6 +185,20 @@ impl TwoPhase {
             } else {
                 let positions = self.access.positions.clone();
                 actions.push(Action::Io(Io::Pieces { direction: self.direction, positions }));
+            }
+            return;
+        }
+        if let Some(context) = &self.led
+            && let Some(leaders) = &context.leaders
+            && self.domains.leaders_are_worth_it(leaders, &operation, context)
+        {
+            let (group, direction) = (self.group, self.direction);
+            let heard = self.descriptions.hand_over();
+            let mut led = ThroughLeaders::new(group, direction, self.access.clone(), context, leaders, heard);
+            led.begin(&context.told, actions);
+            self.phase = Phase::ThroughLeaders(Box::new(led));
+            for event in std::mem::take(&mut self.descriptions.early) {
+                self.handle(event, actions);
             }
             return;
         }
@@ -308,7 +330,8 @@ impl TwoPhase {
         let Phase::Exchanging { aggregator: Some(aggregator), .. } = &mut self.phase else { return None };
         let domain = &aggregator.domain;
         let last = domain.last_index();
-        if aggregator.next > last {
+        // All clients are asked which window is next: not before a buffer is free.
+        if aggregator.next > last || aggregator.is_blocked() {
             return None;
         }
         let rest = domain.from(aggregator.next);
@@ -319,7 +342,8 @@ impl TwoPhase {
         };
         let index = domain.index_of(first);
         aggregator.next = index;
-        if aggregator.open.iter().any(|window| Slot::of(window.index) == Slot::of(index)) {
+        aggregator.is_next = true;
+        if aggregator.is_blocked() {
             return None;
         }
         let window = domain.window(index);
@@ -330,6 +354,7 @@ impl TwoPhase {
         let awaited = clients.iter().map(|(client, _)| *client).filter(|client| *client != me).collect();
         aggregator.open.push_back(Window { index, awaited, span });
         aggregator.next = index + 1;
+        aggregator.is_next = false;
         Some((index, clients))
     }
 
@@ -557,7 +582,13 @@ impl TwoPhase {
 impl Aggregator {
     fn of(domain: Domain) -> Aggregator {
         let open = VecDeque::with_capacity(Slot::COUNT);
-        Aggregator { domain, next: 0, open, accessing: false, done: false }
+        Aggregator { domain, next: 0, is_next: false, open, accessing: false, done: false }
+    }
+
+    /// Whether the next window with data cannot have a buffer now.
+    fn is_blocked(&self) -> bool {
+        let is_open = |slot| self.open.iter().any(|window| Slot::of(window.index) == slot);
+        self.open.len() == Slot::COUNT || (self.is_next && is_open(Slot::of(self.next)))
     }
 }
 
@@ -600,6 +631,12 @@ impl StateMachine for TwoPhase {
                 return self.described(from, message, actions);
             }
             (Phase::Describing, event) => return self.descriptions.early.push(event),
+            (Phase::ThroughLeaders(_), event) => {
+                if let Phase::ThroughLeaders(led) = &mut self.phase {
+                    led.handle(event, actions);
+                }
+                return;
+            }
             (_, Event::Start) => panic!("started twice"),
             (Phase::Exchanging { .. }, event) if !self.descriptions.are_complete() => {
                 return self.descriptions.early.push(event);
@@ -620,6 +657,8 @@ impl StateMachine for TwoPhase {
                 | Message::Summary(_)
                 | Message::Clients(_)
                 | Message::Register(_)
+                | Message::Place(_)
+                | Message::AmongLeaders(_)
                 | Message::Inside(_) => self.fail(actions),
                 Message::Ended { error } => self.ended(from, error, actions),
                 Message::Grant { index } => self.granted(from, index, actions),
@@ -630,7 +669,14 @@ impl StateMachine for TwoPhase {
         self.finish_if_done(actions);
     }
 
+    fn place_of(&self, rank: Rank) -> Option<&Access> {
+        if let Phase::ThroughLeaders(led) = &self.phase { led.place_of(rank) } else { None }
+    }
+
     fn access_of(&self, rank: Rank) -> Option<&Access> {
+        if let Phase::ThroughLeaders(led) = &self.phase {
+            return led.access_of(rank);
+        }
         if rank == self.group.rank { Some(&self.access) } else { self.descriptions.access_of(rank) }
     }
 }

@@ -14,13 +14,18 @@ use pio_plan::{
 use proptest::prelude::*;
 use world::{World, expected_file, hints, interleaved};
 
-/// The same, with ranks that describe their accesses as so many do, to all or to aggregators.
+/// The same, with ranks that describe their accesses as so many do, or to those that the hint names.
 fn describing(hints: Hints, describe: Option<Describe>) -> Hints {
     Hints { describe, ..hints }
 }
 
 fn describe() -> impl proptest::strategy::Strategy<Value = Option<Describe>> {
-    proptest::sample::select(vec![None, Some(Describe::All), Some(Describe::Aggregators)])
+    proptest::sample::select(vec![
+        None,
+        Some(Describe::All),
+        Some(Describe::Aggregators),
+        Some(Describe::Leaders),
+    ])
 }
 
 fn strategy() -> impl proptest::strategy::Strategy<Value = Strategy> {

@@ -8,7 +8,7 @@ mod messages;
 mod world;
 
 use messages::{Job, Pattern};
-use pio_plan::{Access, Direction, Strategy};
+use pio_plan::{Access, Describe, Direction, Hints, Strategy};
 use proptest::prelude::*;
 use world::{World, expected_file, hints, interleaved};
 
@@ -37,13 +37,14 @@ proptest! {
         ranks in proptest::sample::select(vec![9u64, 16, 17, 33]), direction: bool,
         piece in 1u64..9, gap in prop_oneof![Just(0u64), 1u64..40],
         counts in proptest::collection::vec(1u64..9, 1..4),
-        cb_nodes in 1u32..40, buffer in 40u64..900, unit in proptest::option::of(1u64..64), seed: u64,
+        cb_nodes in 1u32..40, buffer in 40u64..900, unit in proptest::option::of(1u64..64),
+        describe in proptest::sample::select(vec![None, Some(Describe::Aggregators), Some(Describe::Leaders)]), seed: u64,
     ) {
         let direction = if direction { Direction::Read } else { Direction::Write };
         let accesses = operations(ranks, piece, gap, &counts);
         let old: Vec<u8> = (0..3000).map(|at| at as u8 | 1).collect();
-        let mut world =
-            World::of_operations(strategy, direction, accesses, old.clone(), &hints(cb_nodes, buffer, unit));
+        let hints = Hints { describe, ..hints(cb_nodes, buffer, unit) };
+        let mut world = World::of_operations(strategy, direction, accesses, old.clone(), &hints);
         let expected = if direction == Direction::Write { expected_file(&world) } else { old.clone() };
         world.run(seed);
         prop_assert!(world.file == expected);
@@ -65,12 +66,13 @@ proptest! {
 
     #[test]
     fn all_ranks_hear_of_an_error_where_there_are_gaps(
-        ranks in 9u64..20, piece in 1u64..9, broken in 0u32..9, seed: u64,
+        ranks in 9u64..20, piece in 1u64..9, broken in 0u32..9, led: bool, seed: u64,
     ) {
         let accesses = interleaved(ranks, piece, 3, 0, &vec![9; ranks as usize]);
-        let mut world =
-            World::new(Strategy::TwoPhase, Direction::Write, accesses, Vec::new(), &hints(40, 60, None));
-        world.broken = Some(pio_plan::Rank(broken));
+        let hints = if led { hints(3, 9000, None) } else { hints(40, 60, None) };
+        let mut world = World::new(Strategy::TwoPhase, Direction::Write, accesses, Vec::new(), &hints);
+        // Of the three nodes, the first three ranks are the leaders.
+        world.broken = Some(pio_plan::Rank(if led { broken % 3 } else { broken }));
         world.run(seed);
         let error = pio_plan::IoError { errno: 28 };
         prop_assert!(world.results[0].iter().all(|result| *result == Some(Err(error))));
@@ -95,19 +97,43 @@ fn views_are_described_once_to_each_aggregator() {
 #[test]
 fn messages_of_a_rank_grow_with_the_logarithm_of_the_ranks() {
     for (ranks, sums) in [(1000_u32, 2 * 10), (1024, 2 * 10)] {
-        for pattern in [Pattern::Everywhere, Pattern::Blocks] {
-            for job in Job::operations(Strategy::TwoPhase, ranks, pattern, 2).unwrap() {
+        for (pattern, describe) in [Pattern::Everywhere, Pattern::Blocks]
+            .into_iter()
+            .flat_map(|pattern| [None, Some(Describe::Aggregators)].map(|describe| (pattern, describe)))
+        {
+            for job in Job::operations(Strategy::TwoPhase, ranks, pattern, describe, 2).unwrap() {
+                // The 8 leaders describe what they have merged to each other.
+                let leaders = if describe.is_none() { 8 } else { 0 };
                 for sent in &job.each {
-                    assert!(sent.describing <= sums + sent.partners, "{pattern:?} {ranks}: {sent:?}");
+                    assert!(
+                        sent.describing <= sums + sent.partners + leaders,
+                        "{pattern:?} {ranks}: {sent:?}"
+                    );
                 }
-                let gaps = pattern == Pattern::Blocks;
                 let (most, mean) = job.most_and_mean(|sent| sent.ends);
-                // Where there are gaps, all end together; else aggregators acknowledge to their clients.
-                assert!(!gaps || (most <= 10 && mean < 2.0), "{most} {mean}");
-                let (_, mean) = job.most_and_mean(|sent| sent.describing - sent.partners);
+                match describe {
+                    // Leaders say it to those for whom they speak.
+                    None => assert!(mean <= 1.1, "{mean}"),
+                    // Where there are gaps, all end together; else aggregators acknowledge to their clients.
+                    Some(_) => {
+                        assert!(pattern == Pattern::Everywhere || (most <= 10 && mean < 2.0), "{most} {mean}")
+                    }
+                }
+                let (_, mean) =
+                    job.most_and_mean(|sent| sent.describing - sent.partners.min(sent.describing));
                 assert!(mean < 3.5, "{mean}");
-                assert!(job.steps <= 6 * 10 + 5, "{}", job.steps);
+                assert!(job.steps <= 6 * 10 + 10, "{}", job.steps);
             }
         }
     }
+}
+
+#[test]
+fn leaders_send_what_crosses_between_nodes() {
+    let [job] = &Job::operations(Strategy::TwoPhase, 1024, Pattern::Everywhere, None, 1).unwrap()[..] else {
+        panic!("one operation");
+    };
+    // Each member to its leader, each of the 8 leaders to all others.
+    let data: u64 = job.each.iter().map(|sent| sent.data).sum();
+    assert_eq!(data, 1024 - 8 + 8 * 7);
 }

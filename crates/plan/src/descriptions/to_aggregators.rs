@@ -9,7 +9,7 @@
 //! A rank sends up to 2 ⌈log₂ P⌉ messages, and one to each aggregator whose domain it accesses. It keeps its own access, and
 //! those of its clients if it aggregates; a message of the sums has an entry an aggregator at most.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::access::{Access, Direction, Group, Rank};
 use crate::descriptions::to_all::part_of;
@@ -37,6 +37,8 @@ pub(super) struct ToAggregators {
     aggregator: Option<u32>,
     /// Those that told this aggregator, and its own access.
     clients: BTreeMap<Rank, Access>,
+    /// Those that told this one that they have nothing: of a leader, which is to hear from its whole team.
+    idle: BTreeSet<Rank>,
     /// How many other ranks tell this one, when nobody waits any more to hear such numbers from it.
     expected: Option<u32>,
 }
@@ -63,6 +65,7 @@ impl ToAggregators {
             numbers: Sweep::new(tree),
             aggregator,
             clients: own_as_client.into_iter().collect(),
+            idle: BTreeSet::new(),
             expected: None,
         }
     }
@@ -103,6 +106,9 @@ impl ToAggregators {
             Message::Describe(Description { access: Some(access), .. }) => {
                 self.told.learn(from, &access.view);
                 self.add_client(from, access)
+            }
+            Message::Describe(Description { bytes: 0, .. }) if self.aggregator.is_some() => {
+                if self.idle.insert(from) { Ok(()) } else { Err(Unexpected) }
             }
             Message::TakePart { positions, .. } => {
                 let view = self.told.of(from).ok_or(Unexpected)?;
@@ -210,6 +216,11 @@ impl ToAggregators {
 
     pub(super) fn are_complete(&self) -> bool {
         self.expected == Some(self.others_here())
+    }
+
+    /// Those that told this aggregator so far, with its own access, and those that have nothing.
+    pub(super) fn hand_over(&mut self) -> (BTreeMap<Rank, Access>, BTreeSet<Rank>) {
+        (std::mem::take(&mut self.clients), std::mem::take(&mut self.idle))
     }
 
     pub(super) fn accesses(&self) -> impl Iterator<Item = (Rank, &Access)> {

@@ -130,7 +130,7 @@ impl ToAll {
 }
 
 /// Some data bytes of a view that another rank named: perhaps more than it has.
-pub(super) fn part_of(view: &View, positions: Range<u64>) -> Result<Access, Unexpected> {
+pub(crate) fn part_of(view: &View, positions: Range<u64>) -> Result<Access, Unexpected> {
     let is_there = positions.is_empty() || positions.end <= view.limit();
     if is_there { Ok(Access { view: view.clone(), positions }) } else { Err(Unexpected) }
 }

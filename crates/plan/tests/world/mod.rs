@@ -38,7 +38,9 @@ pub(crate) struct World {
     /// By operation and rank.
     pub accesses: Vec<Vec<Access>>,
     pub memory: Vec<Vec<Vec<u8>>>,
-    buffers: Vec<[BTreeMap<u64, u8>; Slot::COUNT]>,
+    buffers: Vec<[BTreeMap<u64, u8>; Slot::BUFFERS]>,
+    /// Whether a rank's own memory is what it gathered, in the operation that it is in.
+    gathers: Vec<bool>,
     /// By operation, sender and receiver.
     mail: BTreeMap<(usize, Rank, Rank), VecDeque<Parcel>>,
     /// By operation and rank.
@@ -108,6 +110,7 @@ impl World {
             at: vec![0; ranks],
             memory: accesses.iter().map(memory).collect(),
             buffers: vec![Default::default(); ranks],
+            gathers: vec![false; ranks],
             mail: BTreeMap::new(),
             results: vec![vec![None; ranks]; accesses.len()],
             pending_io: Vec::new(),
@@ -138,8 +141,25 @@ impl World {
         &self.accesses[self.at[rank.index()]][rank.index()]
     }
 
-    fn memory(&mut self, rank: Rank) -> &mut Vec<u8> {
-        &mut self.memory[self.at[rank.index()]][rank.index()]
+    /// A data byte of a rank's own: of the program's memory, or of what it gathered.
+    fn own(&mut self, rank: Rank, is_gathered: bool, position: u64) -> &mut u8 {
+        if self.gathers[rank.index()] && !is_gathered {
+            return self.buffers[rank.index()][Slot::GATHERED.index()].entry(position).or_insert(0xDD);
+        }
+        let start = if is_gathered { 0 } else { self.access(rank).positions.start };
+        &mut self.memory[self.at[rank.index()]][rank.index()][(position - start) as usize]
+    }
+
+    /// The access of a piece's client, as whoever places or gathers the data knows it. The client knows it, too, unless what tells
+    /// it is still on its way, before the data.
+    fn access_for(&self, other: Rank, piece: &Piece) -> Access {
+        let of = |rank: Rank| self.machines[rank.index()].access_for(piece, piece.client);
+        let client = of(piece.client);
+        if self.in_place {
+            return client.unwrap().clone();
+        }
+        assert!(client.is_none_or(|access| of(other) == Some(access)));
+        of(other).unwrap().clone()
     }
 
     pub(crate) fn run(&mut self, seed: u64) {
@@ -236,6 +256,8 @@ impl World {
                         Message::Grant { .. } => "grant",
                         Message::Release { .. } => "release",
                         Message::Acknowledge { .. } => "acknowledge",
+                        Message::Place(_) => "place",
+                        Message::AmongLeaders(_) => "among leaders",
                         Message::Register(_) => "register",
                         Message::TakePart { .. } => "take part",
                         Message::Inside(_) => "inside",
@@ -261,6 +283,11 @@ impl World {
                         error,
                     });
                 }
+                Action::Gather { bytes } => {
+                    assert!(bytes > 0 && !self.gathers[rank.index()]);
+                    self.gathers[rank.index()] = true;
+                    self.buffers[rank.index()][Slot::GATHERED.index()].clear();
+                }
                 Action::Copy { piece } => {
                     let bytes = self.gather(rank, &piece);
                     match self.direction {
@@ -278,43 +305,33 @@ impl World {
         let has_more = self.results[at][rank.index()].is_some() && at + 1 < self.accesses.len();
         has_more.then(|| {
             self.at[rank.index()] += 1;
+            self.gathers[rank.index()] = false;
             self.machines[rank.index()] = self.machine(rank);
             rank
         })
     }
 
     /// The data of a piece on the sending side.
-    fn gather(&self, rank: Rank, piece: &Piece) -> Vec<u8> {
+    fn gather(&mut self, rank: Rank, piece: &Piece) -> Vec<u8> {
         match self.direction {
             Direction::Write => {
                 assert_eq!(piece.client, rank);
-                let start = self.access(rank).positions.start;
-                let memory = &self.memory[self.at[rank.index()]][rank.index()];
-                piece.positions.clone().map(|position| memory[(position - start) as usize]).collect()
+                let is_gathered = piece.is_gathered();
+                piece.positions.clone().map(|position| *self.own(rank, is_gathered, position)).collect()
             }
             Direction::Read => {
-                // In the operation of the client: an aggregator from whose buffer the data are taken may be ahead.
-                let access = self.access(piece.client);
-                if !self.in_place {
-                    assert_eq!(self.machines[rank.index()].access_of(piece.client), Some(access));
-                }
-                piece
-                    .positions
-                    .clone()
-                    .map(|position| {
-                        self.buffers[rank.index()][piece.slot().index()]
-                            [&access.view.offset_of(position).unwrap()]
-                    })
-                    .collect()
+                // As the client knows it: an aggregator from whose buffer the data are taken may be ahead.
+                let access = self.access_for(rank, piece);
+                let buffer = &self.buffers[rank.index()][piece.slot().index()];
+                let byte = |position| buffer[&access.view.offset_of(position).unwrap()];
+                piece.positions.clone().map(byte).collect()
             }
         }
     }
 
     fn place(&mut self, aggregator: Rank, client: Rank, piece: &Piece, bytes: &[u8]) {
-        let access = self.access(client).clone();
-        if !self.in_place {
-            assert_eq!(self.machines[aggregator.index()].access_of(client), Some(&access));
-        }
+        assert_eq!(piece.client, client);
+        let access = self.access_for(aggregator, piece);
         for (position, byte) in piece.positions.clone().zip(bytes) {
             let offset = access.view.offset_of(position).unwrap();
             assert!(piece.window.contains(&offset));
@@ -324,9 +341,8 @@ impl World {
 
     fn take(&mut self, client: Rank, piece: &Piece, bytes: &[u8]) {
         assert_eq!(piece.client, client);
-        let start = self.access(client).positions.start;
         for (position, byte) in piece.positions.clone().zip(bytes) {
-            self.memory(client)[(position - start) as usize] = *byte;
+            *self.own(client, piece.is_gathered(), position) = *byte;
         }
     }
 
@@ -348,23 +364,22 @@ impl World {
             Io::Pieces { direction: Direction::Write, positions }
             | Io::List { direction: Direction::Write, positions }
             | Io::Ship { direction: Direction::Write, positions } => {
-                let start = self.access(rank).positions.start;
+                let access = self.machines[rank.index()].access_of(rank).unwrap().clone();
                 for position in positions.clone() {
-                    let offset = self.access(rank).view.offset_of(position).unwrap();
-                    let byte = self.memory(rank)[(position - start) as usize];
-                    self.write(offset, byte);
+                    let byte = *self.own(rank, false, position);
+                    self.write(access.view.offset_of(position).unwrap(), byte);
                 }
                 Ok(positions.end - positions.start)
             }
             Io::Pieces { direction: Direction::Read, positions }
             | Io::List { direction: Direction::Read, positions }
             | Io::Ship { direction: Direction::Read, positions } => {
-                let start = self.access(rank).positions.start;
+                let access = self.machines[rank.index()].access_of(rank).unwrap().clone();
                 let mut moved = 0;
                 for position in positions {
-                    let offset = self.access(rank).view.offset_of(position).unwrap();
+                    let offset = access.view.offset_of(position).unwrap();
                     let Some(byte) = self.file.get(offset as usize).copied() else { break };
-                    self.memory(rank)[(position - start) as usize] = byte;
+                    *self.own(rank, false, position) = byte;
                     moved += 1;
                 }
                 Ok(moved)

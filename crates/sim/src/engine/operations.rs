@@ -210,6 +210,8 @@ impl Engine<'_> {
                 let delivery = Delivery { key, from: rank, to, bytes, what: Content::Data(piece, error) };
                 self.send(rank, delivery, pack);
             }
+            // Room that is there from one operation to the next.
+            Action::Gather { .. } => return true,
             Action::Copy { piece } => {
                 let cost = self.copy_cost(rank, &piece);
                 self.compute(rank, cost, Then::Continue);
@@ -272,7 +274,7 @@ impl Engine<'_> {
         let Running::Operation { machine, .. } = &self.processes[rank as usize].running else {
             return Duration::ZERO;
         };
-        let Some(access) = machine.access_of(piece.client) else { return Duration::ZERO };
+        let Some(access) = machine.access_for(piece, piece.client) else { return Duration::ZERO };
         let pieces: u64 = access.view.runs(piece.positions.clone()).map(|run| run.count).sum();
         let copy = &self.machine.nodes.copy;
         let each = self.library_costs().and_then(|costs| costs.piece).unwrap_or(copy.piece);
@@ -296,13 +298,14 @@ pub(super) fn time_to_copy(copy: &pio_machine::Copy, bytes: u64, pieces: u64) ->
 
 fn call_of(message: &Message) -> Call {
     match message {
+        Message::AmongLeaders(message) => call_of(message),
         Message::Describe(_)
         | Message::TakePart { .. }
         | Message::Summary(_)
         | Message::Clients(_)
         | Message::Register(_)
         | Message::Inside(_) => Call::StrategyDescribe,
-        Message::Grant { .. } | Message::Release { .. } => Call::StrategyGrant,
+        Message::Grant { .. } | Message::Release { .. } | Message::Place(_) => Call::StrategyGrant,
         Message::Acknowledge { .. } | Message::Ended { .. } => Call::StrategyAcknowledge,
     }
 }

@@ -147,7 +147,7 @@ pub(crate) fn of_words(words: &[u64]) -> Hints {
         striping_factor: word(3).map(|word| word as u32),
         ind_rd_buffer_size: word(4),
         ind_wr_buffer_size: word(5),
-        describe: word(6).map(|word| if word == 1 { Describe::All } else { Describe::Aggregators }),
+        describe: word(6).and_then(|word| Describe::ALL.get(word as usize - 1).copied()),
         ..Hints::default()
     }
 }

@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex};
 
 use pio_layout::View;
 use pio_plan::{
-    Access, Action, Choice, Event, Hints, IoError, Message, Rank, StateMachine, Strategy, ViewExchange,
+    Access, Action, Choice, Describe, Event, Hints, IoError, Message, Rank, StateMachine, Strategy,
+    ViewExchange,
 };
 use pio_sim::workload::What;
 use pio_sim::{Options, Workload};
@@ -67,6 +68,10 @@ impl<M: StateMachine + ?Sized> StateMachine for Listened<M> {
         self.machine.access_of(rank)
     }
 
+    fn place_of(&self, rank: Rank) -> Option<&Access> {
+        self.machine.place_of(rank)
+    }
+
     fn choice(&self) -> Option<&Choice> {
         self.machine.choice()
     }
@@ -113,14 +118,9 @@ fn by_kind(actions: &[Action]) -> BTreeMap<(&'static str, Option<Rank>), Vec<Act
     let mut found: BTreeMap<_, Vec<Action>> = BTreeMap::new();
     for action in actions {
         let kind = match action {
-            Action::Send { to, message: Message::Grant { .. } | Message::Release { .. } } => {
-                ("grant", Some(*to))
-            }
-            Action::Send { to, message: Message::Acknowledge { .. } } => ("acknowledge", Some(*to)),
-            Action::Send { to, message: Message::Summary(_) | Message::Clients(_) } => ("add up", Some(*to)),
-            Action::Send { to, message: Message::Ended { .. } } => ("end", Some(*to)),
-            Action::Send { to, .. } => ("describe", Some(*to)),
+            Action::Send { to, message } => (kind_of(message), Some(*to)),
             Action::SendData { to, .. } => ("data", Some(*to)),
+            Action::Gather { .. } => ("gather", None),
             Action::Copy { .. } => ("copy", None),
             Action::Io(_) => ("request", None),
             Action::Finish { .. } => ("finish", None),
@@ -133,6 +133,19 @@ fn by_kind(actions: &[Action]) -> BTreeMap<(&'static str, Option<Rank>), Vec<Act
         found.entry(kind).or_default().push(action);
     }
     found
+}
+
+fn kind_of(message: &Message) -> &'static str {
+    match message {
+        Message::AmongLeaders(message) => kind_of(message),
+        Message::Grant { .. } | Message::Release { .. } | Message::Place(_) => "grant",
+        Message::Acknowledge { .. } => "acknowledge",
+        Message::Summary(_) | Message::Clients(_) => "add up",
+        Message::Ended { .. } => "end",
+        Message::Describe(_) | Message::TakePart { .. } | Message::Register(_) | Message::Inside(_) => {
+            "describe"
+        }
+    }
 }
 
 fn assert_twins(name: &str, workload: &Workload, scene: &Scene, place: Place, hints: &Hints) {
@@ -223,14 +236,17 @@ fn workloads_of_the_literature_on_servers_ask_for_the_same() {
     assert_workloads_of_the_literature(&Scene::of_servers());
 }
 
-/// Ranks that describe their accesses to aggregators alone, four nodes of them.
+/// Ranks that describe their accesses to aggregators or to leaders alone, four nodes of them.
 fn assert_many_ranks(scene: &Scene) {
     let words = [("ranks", "64"), ("mesh", "16"), ("dumps", "2")];
     let words: Vec<_> = words.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
     let workload = pio_sim::workload::find("bt-io").unwrap().build(&words, 1).unwrap();
     for strategy in [Strategy::TwoPhase, Strategy::Auto] {
-        let place = Place { ranks_per_node: 16, strategy, files_exist: false };
-        assert_twins("bt-io of many", &workload, scene, place, &Hints::default());
+        for describe in [Describe::Aggregators, Describe::Leaders] {
+            let place = Place { ranks_per_node: 16, strategy, files_exist: false };
+            let hints = Hints { describe: Some(describe), ..Hints::default() };
+            assert_twins("bt-io of many", &workload, scene, place, &hints);
+        }
     }
 }
 

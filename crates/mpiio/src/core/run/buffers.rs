@@ -1,4 +1,4 @@
-//! What a rank lets the others of its node reach in memory: its collective buffers, and its outbox.
+//! What a rank lets the others of its node reach in memory: its collective buffers, what it gathers for them, and its outbox.
 //!
 //! Data go from rank to rank on one of two [paths](super::transfer_path). The client puts them into an aggregator's collective buffer, or
 //! takes them out of it, where they belong. Or the sender packs them into its *outbox*, past its caches, for the receiver to unpack:
@@ -20,12 +20,12 @@ const MOST_OUTBOX_BYTES: u64 = 16 << 20;
 /// What an outbox holds for a rank begins with a line of memory.
 const LINE_BYTES: u64 = 64;
 /// Of a rank.
-const SEGMENTS: usize = Slot::COUNT + 1;
+const SEGMENTS: usize = Slot::BUFFERS + 1;
 
 /// The buffers of one rank, this or another.
 #[derive(Debug)]
 pub(crate) struct Buffers {
-    collective: [Segment; Slot::COUNT],
+    collective: [Segment; Slot::BUFFERS],
     outbox: Segment,
     /// How much of it the operation has used.
     used: u64,
@@ -37,11 +37,11 @@ impl Buffers {
         Buffers::of_segments(std::array::from_fn(|_| Segment::private()))
     }
 
-    fn of_segments([first, second, outbox]: [Segment; SEGMENTS]) -> Buffers {
-        Buffers { collective: [first, second], outbox, used: 0 }
+    fn of_segments([first, second, gathered, outbox]: [Segment; SEGMENTS]) -> Buffers {
+        Buffers { collective: [first, second, gathered], outbox, used: 0 }
     }
 
-    /// The first bytes of a collective buffer.
+    /// The first bytes of a collective buffer, or of what is gathered.
     pub(crate) fn collective(&mut self, slot: Slot, len: u64) -> Result<&mut [u8], IoError> {
         self.collective[slot.index()].bytes(len)
     }
@@ -81,10 +81,10 @@ impl Buffers {
 /// Collective.
 pub(crate) fn share(control: &Communicator, node: &[u32]) -> Result<(Buffers, Vec<Option<Buffers>>), Status> {
     // A rank that cannot share still takes part: the others see that its inodes are 0, which no file has.
-    let segments = [Segment::shared(), Segment::shared(), Segment::shared()];
+    let segments = [Segment::shared(), Segment::shared(), Segment::shared(), Segment::shared()];
     let (own, addresses) = match segments {
-        [Ok((first, a)), Ok((second, b)), Ok((outbox, c))] => {
-            (Buffers::of_segments([first, second, outbox]), [a, b, c])
+        [Ok((first, a)), Ok((second, b)), Ok((gathered, c)), Ok((outbox, d))] => {
+            (Buffers::of_segments([first, second, gathered, outbox]), [a, b, c, d])
         }
         _ => (Buffers::private(), [Address { process: 0, descriptor: 0, inode: 0 }; SEGMENTS]),
     };
@@ -92,8 +92,8 @@ pub(crate) fn share(control: &Communicator, node: &[u32]) -> Result<(Buffers, Ve
     for (words, address) in mine.iter_mut().zip(addresses) {
         *words = address.words();
     }
-    let [[a, b, c], [d, e, f], [g, h, i]] = mine;
-    let all = control.gather([a, b, c, d, e, f, g, h, i])?;
+    let [[a, b, c], [d, e, f], [g, h, i], [j, k, l]] = mine;
+    let all = control.gather([a, b, c, d, e, f, g, h, i, j, k, l])?;
     let me = control.rank() as usize;
     let others = all.iter().enumerate().map(|(rank, words)| {
         let addresses = words.as_chunks::<3>().0.iter().map(|words| Address::of_words(*words));

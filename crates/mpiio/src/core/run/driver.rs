@@ -10,6 +10,7 @@
 //! go in the message: [`DataPath`] tells which. The strategy's protocol tells when a buffer may be used again.
 
 mod data;
+mod own_memory;
 mod requests;
 
 use std::collections::VecDeque;
@@ -29,6 +30,7 @@ use crate::core::run::message_log::{Call, MessageLog};
 use crate::core::run::transfer_path::Trial;
 use crate::core::run::working_memory::WorkingMemory;
 use crate::core::storage::backend::Storage;
+use own_memory::OwnMemory;
 
 /// More than the head of a message of data can have.
 const HEAD_BYTES: usize = 80;
@@ -39,7 +41,7 @@ const PROTOCOL_ERROR: IoError = IoError { errno: libc::EPROTO };
 /// One operation of one rank.
 pub(crate) struct Driver<M: ?Sized> {
     machine: Box<M>,
-    memory: Memory,
+    memory: OwnMemory,
     direction: Direction,
     me: Rank,
     /// Of its messages.
@@ -130,7 +132,7 @@ impl<M: StateMachine + ?Sized> Driver<M> {
         let (actions, fresh, log) = (VecDeque::new(), Vec::new(), MessageLog::new());
         Driver {
             machine,
-            memory,
+            memory: OwnMemory::of_program(memory),
             direction,
             me,
             tag,
@@ -219,6 +221,10 @@ impl<M: StateMachine + ?Sized> Driver<M> {
                     Action::Copy { .. } if self.others_wait() > 0 => {
                         let behind = self.others_wait();
                         self.actions.insert(behind, action);
+                    }
+                    Action::Gather { bytes } => {
+                        let gathered = self.memory.gather(means.channel()?, bytes);
+                        self.note(gathered);
                     }
                     Action::Copy { piece } => {
                         let copied = self.copy(means.working(), &piece);
@@ -404,13 +410,14 @@ fn out_of_place(_: LayoutError) -> IoError {
 
 fn call_of(message: &Message) -> Call {
     match message {
+        Message::AmongLeaders(message) => call_of(message),
         Message::Describe(_)
         | Message::TakePart { .. }
         | Message::Summary(_)
         | Message::Clients(_)
         | Message::Register(_)
         | Message::Inside(_) => Call::Describe,
-        Message::Grant { .. } | Message::Release { .. } => Call::Grant,
+        Message::Grant { .. } | Message::Release { .. } | Message::Place(_) => Call::Grant,
         Message::Acknowledge { .. } | Message::Ended { .. } => Call::Acknowledge,
     }
 }

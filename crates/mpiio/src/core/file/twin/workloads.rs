@@ -142,7 +142,8 @@ pub(super) fn any_hints(random: &mut Pcg64Mcg, ranks: u32) -> Hints {
         striping_unit: buffer([512, 4096, 65_536]),
         striping_factor: random.random_bool(0.5).then(|| random.random_range(1..=4)),
         cb_nodes: random.random_bool(0.5).then(|| random.random_range(1..=ranks)),
-        describe: [None, Some(Describe::All), Some(Describe::Aggregators)][random.random_range(0..3)],
+        describe: [None, Some(Describe::All), Some(Describe::Aggregators), Some(Describe::Leaders)]
+            [random.random_range(0..4)],
         ..Hints::default()
     }
 }

@@ -87,7 +87,7 @@ impl<M: StateMachine + ?Sized> Driver<M> {
     }
 
     pub(super) fn copy(&mut self, working: &mut WorkingMemory, piece: &Piece) -> Result<(), IoError> {
-        let access = self.machine.access_of(self.me).ok_or(PROTOCOL_ERROR)?;
+        let access = self.machine.access_for(piece, self.me).ok_or(PROTOCOL_ERROR)?;
         let start = start_in(access, piece)?;
         let positions = piece.positions.clone();
         let window = piece.window.start;
@@ -96,15 +96,19 @@ impl<M: StateMachine + ?Sized> Driver<M> {
         }
         let buffer = working.own(piece.slot(), piece.window.end - window)?;
         match self.direction {
-            Direction::Write => self.memory.copy_to(start, &access.view, positions, buffer, window),
-            Direction::Read => self.memory.copy_from(start, &access.view, positions, buffer, window),
+            Direction::Write => {
+                self.memory.of_piece(piece).copy_to(start, &access.view, positions, buffer, window)
+            }
+            Direction::Read => {
+                self.memory.of_piece(piece).copy_from(start, &access.view, positions, buffer, window)
+            }
         }
         .map_err(out_of_place)
     }
 
     /// Packs a piece into this rank's outbox; where it begins there. None if there is no room.
     fn put_into_outbox(&mut self, channel: &mut Channel, piece: &Piece) -> Option<u64> {
-        let access = self.machine.access_of(piece.client)?;
+        let access = self.machine.access_for(piece, piece.client)?;
         let window = &piece.window;
         let (start, window_len) = match self.direction {
             Direction::Write => (start_in(access, piece).ok()?, 0),
@@ -118,7 +122,9 @@ impl<M: StateMachine + ?Sized> Driver<M> {
             let block = &mut block[..target.len()];
             let part = done..done + target.len() as u64;
             match self.direction {
-                Direction::Write => self.memory.pack(start + part.start..start + part.end, block),
+                Direction::Write => {
+                    self.memory.of_piece(piece).pack(start + part.start..start + part.end, block)
+                }
                 Direction::Read => {
                     let first = piece.positions.start;
                     let runs = access.view.runs(first + part.start..first + part.end);
@@ -146,22 +152,24 @@ impl<M: StateMachine + ?Sized> Driver<M> {
         let window = &piece.window;
         match self.direction {
             Direction::Write => {
-                let access = self.machine.access_of(from).ok_or(PROTOCOL_ERROR)?;
+                let access = self.machine.access_for(piece, from).ok_or(PROTOCOL_ERROR)?;
                 let window_len = window.end - window.start;
                 let (data, buffer) = channel.sent_and_own(from.0, place, piece.slot(), window_len)?;
                 let runs = access.view.runs(piece.positions.clone());
                 pack::unpack(runs, buffer, -(window.start as i64), data).map_err(out_of_place)
             }
             Direction::Read => {
-                let access = self.machine.access_of(self.me).ok_or(PROTOCOL_ERROR)?;
+                let access = self.machine.access_for(piece, self.me).ok_or(PROTOCOL_ERROR)?;
                 let start = start_in(access, piece)?;
                 let (data, _) = channel.sent_and_own(from.0, place, piece.slot(), 0)?;
-                match self.memory.contiguous(start..start + len) {
+                match self.memory.of_piece(piece).contiguous(start..start + len) {
                     Some(target) => {
                         pack::move_bytes(target, data);
                         Ok(())
                     }
-                    None => self.memory.unpack(start..start + len, data).map_err(out_of_place),
+                    None => {
+                        self.memory.of_piece(piece).unpack(start..start + len, data).map_err(out_of_place)
+                    }
                 }
             }
         }
@@ -169,13 +177,14 @@ impl<M: StateMachine + ?Sized> Driver<M> {
 
     /// Writes a piece of this rank into another's buffer. False if there is no memory for that.
     fn put_in_place(&mut self, channel: &mut Channel, to: Rank, piece: &Piece) -> Result<bool, IoError> {
-        let access = self.machine.access_of(self.me).ok_or(PROTOCOL_ERROR)?;
+        let access = self.machine.access_for(piece, self.me).ok_or(PROTOCOL_ERROR)?;
         let start = start_in(access, piece)?;
         let window = piece.window.start;
         let Ok(buffer) = channel.buffer_of(to.0, piece.slot(), piece.window.end - window) else {
             return Ok(false);
         };
         self.memory
+            .of_piece(piece)
             .copy_to(start, &access.view, piece.positions.clone(), buffer, window)
             .map_err(out_of_place)?;
         Ok(true)
@@ -183,25 +192,26 @@ impl<M: StateMachine + ?Sized> Driver<M> {
 
     /// Reads a piece of this rank from another's buffer.
     fn take_in_place(&mut self, channel: &mut Channel, from: Rank, piece: &Piece) -> Result<(), IoError> {
-        let access = self.machine.access_of(self.me).ok_or(PROTOCOL_ERROR)?;
+        let access = self.machine.access_for(piece, self.me).ok_or(PROTOCOL_ERROR)?;
         let start = start_in(access, piece)?;
         let window = piece.window.start;
         let buffer = channel.buffer_of(from.0, piece.slot(), piece.window.end - window)?;
         self.memory
+            .of_piece(piece)
             .copy_from(start, &access.view, piece.positions.clone(), buffer, window)
             .map_err(out_of_place)
     }
 
     fn pack_from_memory(&mut self, piece: &Piece, stream: &mut [u8]) -> Result<(), IoError> {
-        let access = self.machine.access_of(self.me).ok_or(PROTOCOL_ERROR)?;
+        let access = self.machine.access_for(piece, self.me).ok_or(PROTOCOL_ERROR)?;
         let start = start_in(access, piece)?;
-        self.memory.pack(start..start + stream.len() as u64, stream).map_err(out_of_place)
+        self.memory.of_piece(piece).pack(start..start + stream.len() as u64, stream).map_err(out_of_place)
     }
 
     fn put_into_memory(&mut self, piece: &Piece, stream: &[u8]) -> Result<(), IoError> {
-        let access = self.machine.access_of(self.me).ok_or(PROTOCOL_ERROR)?;
+        let access = self.machine.access_for(piece, self.me).ok_or(PROTOCOL_ERROR)?;
         let start = start_in(access, piece)?;
-        self.memory.unpack(start..start + stream.len() as u64, stream).map_err(out_of_place)
+        self.memory.of_piece(piece).unpack(start..start + stream.len() as u64, stream).map_err(out_of_place)
     }
 
     fn pack_from_own(
@@ -211,7 +221,7 @@ impl<M: StateMachine + ?Sized> Driver<M> {
         piece: &Piece,
         stream: &mut [u8],
     ) -> Result<(), IoError> {
-        let access = self.machine.access_of(client).ok_or(PROTOCOL_ERROR)?;
+        let access = self.machine.access_for(piece, client).ok_or(PROTOCOL_ERROR)?;
         let window = piece.window.start;
         let buffer = channel.working.own(piece.slot(), piece.window.end - window)?;
         let runs = access.view.runs(piece.positions.clone());
@@ -225,7 +235,7 @@ impl<M: StateMachine + ?Sized> Driver<M> {
         piece: &Piece,
         stream: &[u8],
     ) -> Result<(), IoError> {
-        let access = self.machine.access_of(client).ok_or(PROTOCOL_ERROR)?;
+        let access = self.machine.access_for(piece, client).ok_or(PROTOCOL_ERROR)?;
         let window = piece.window.start;
         let buffer = channel.working.own(piece.slot(), piece.window.end - window)?;
         let runs = access.view.runs(piece.positions.clone());

@@ -49,7 +49,7 @@ impl<M: StateMachine + ?Sized> Driver<M> {
     ) -> Result<u64, IoError> {
         let access = self.machine.access_of(self.me).ok_or(PROTOCOL_ERROR)?;
         let start = positions.start.checked_sub(access.positions.start).ok_or(PROTOCOL_ERROR)?;
-        let (storage, view, memory) = (means.storage, &access.view, &mut self.memory);
+        let (storage, view, memory) = (means.storage, &access.view, self.memory.of_requests());
         if let Some(naming) = naming
             && let Some(result) = storage.ship(naming, direction, view, positions.clone(), start, memory)
         {

@@ -1,0 +1,149 @@
+//! Which ranks speak for others of their node.
+//!
+//! An aggregator is the leader of the ranks of its node behind it, up to the next aggregator there.
+
+use std::sync::Arc;
+
+use crate::access::Rank;
+use crate::cost::Terms;
+use crate::hints::Describe;
+use crate::nodes::Nodes;
+use crate::operation::Operation;
+
+/// The leaders of a group of ranks.
+#[derive(Clone, Debug)]
+pub struct Leaders {
+    nodes: Arc<Nodes>,
+    /// Ascending; at least one on each node.
+    leaders: Arc<[Rank]>,
+    /// Ranks of the leader that speaks for most, itself included.
+    most: u32,
+}
+
+/// Of one rank: who speaks for it, and for whom it speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Team {
+    pub(crate) leader: Rank,
+    /// Of a leader: the others that it speaks for, ascending.
+    pub(crate) members: Vec<Rank>,
+}
+
+impl Leaders {
+    /// The aggregators, if each node has some and not all ranks are.
+    pub(crate) fn of(nodes: &Arc<Nodes>, aggregators: &Arc<[Rank]>) -> Option<Leaders> {
+        let mut most = 0;
+        for ranks in nodes.each() {
+            let starts: Vec<usize> =
+                (0..ranks.len()).filter(|index| aggregators.binary_search(&ranks[*index]).is_ok()).collect();
+            let ends = starts.iter().skip(1).copied().chain([ranks.len()]);
+            // Those before the first are the first one's, too.
+            let starts = std::iter::once(0).chain(starts.iter().skip(1).copied());
+            let largest = starts.zip(ends).map(|(start, end)| end - start).max();
+            if ranks.iter().all(|rank| aggregators.binary_search(rank).is_err()) {
+                return None;
+            }
+            most = most.max(largest.unwrap_or(0) as u32);
+        }
+        let leaders = Leaders { nodes: nodes.clone(), leaders: aggregators.clone(), most };
+        (most > 1).then_some(leaders)
+    }
+
+    /// All of them, ascending.
+    pub(crate) fn all(&self) -> &Arc<[Rank]> {
+        &self.leaders
+    }
+
+    /// Which leader a rank is, if it is one.
+    pub(crate) fn index_of(&self, rank: Rank) -> Option<u32> {
+        self.leaders.binary_search(&rank).ok().map(|index| index as u32)
+    }
+
+    /// The team of a rank.
+    pub(crate) fn team_of(&self, rank: Rank) -> Team {
+        let ranks = self.nodes.with(rank);
+        let leads = |other: &&Rank| self.index_of(**other).is_some();
+        let at = ranks.partition_point(|other| *other <= rank);
+        let leader = ranks[..at].iter().rfind(leads).or_else(|| ranks.iter().find(leads));
+        let leader = leader.copied().unwrap_or(rank);
+        if leader != rank {
+            return Team { leader, members: Vec::new() };
+        }
+        let is_first = !ranks[..at].iter().any(|other| *other < rank && leads(&other));
+        let before = if is_first { &ranks[..at] } else { &[] };
+        let behind = ranks[at..].iter().take_while(|other| !leads(other));
+        let members = before.iter().filter(|other| **other < rank).chain(behind).copied().collect();
+        Team { leader, members }
+    }
+
+    /// Whether leaders are to speak for the others in an operation in which data are exchanged: where what a rank has for an
+    /// aggregator costs less to copy twice more than to send by itself, and what a leader has of its team fits a buffer. All
+    /// ranks say the same.
+    pub(crate) fn are_worth_it(
+        &self,
+        operation: &Operation,
+        describe: Option<Describe>,
+        terms: &Terms,
+        buffer_size: u64,
+    ) -> bool {
+        let fits = operation.most_bytes.saturating_mul(u64::from(self.most)) <= buffer_size;
+        let pairs = u64::from(operation.busy.max(1)) * self.leaders.len() as u64;
+        let copying_s = 2.0 * operation.bytes as f64 / pairs as f64 / terms.copy_bytes_per_s;
+        match describe {
+            Some(Describe::All | Describe::Aggregators) => false,
+            Some(Describe::Leaders) => fits,
+            None => fits && copying_s < terms.message_s,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaders(node_of_rank: &[u32], aggregators: &[u32]) -> Option<Leaders> {
+        let nodes = Arc::new(Nodes::of(node_of_rank.iter().copied()));
+        Leaders::of(&nodes, &aggregators.iter().copied().map(Rank).collect())
+    }
+
+    #[test]
+    fn a_leader_speaks_for_those_behind_it() {
+        let leaders = leaders(&[0, 0, 0, 0, 0, 1, 1, 1], &[1, 3, 5]).unwrap();
+        assert_eq!(leaders.most, 3);
+        let team = |rank| leaders.team_of(Rank(rank));
+        let of = |leader, members: &[u32]| Team {
+            leader: Rank(leader),
+            members: members.iter().copied().map(Rank).collect(),
+        };
+        assert_eq!(team(1), of(1, &[0, 2]));
+        assert_eq!(team(3), of(3, &[4]));
+        assert_eq!(team(5), of(5, &[6, 7]));
+        assert_eq!([0, 2, 4, 6, 7].map(|rank| team(rank).leader.0), [1, 1, 3, 5, 5]);
+    }
+
+    #[test]
+    fn every_rank_is_in_one_team() {
+        let node_of_rank: Vec<u32> = (0..40).map(|rank| rank * 7 % 5).collect();
+        let nodes = Arc::new(Nodes::of(node_of_rank.iter().copied()));
+        for count in 5..40 {
+            let leaders = Leaders::of(&nodes, &nodes.spread(count)).unwrap();
+            let mut seen: Vec<Rank> = Vec::new();
+            for leader in leaders.all().iter() {
+                let team = leaders.team_of(*leader);
+                assert_eq!(team.leader, *leader);
+                assert!(team.members.len() < leaders.most as usize);
+                assert!(team.members.iter().all(|member| leaders.team_of(*member).leader == *leader));
+                seen.push(*leader);
+                seen.extend(team.members);
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, (0..40).map(Rank).collect::<Vec<_>>(), "{count}");
+        }
+    }
+
+    #[test]
+    fn there_are_none_where_a_node_has_no_aggregator_or_all_aggregate() {
+        assert!(leaders(&[0, 0, 1, 1], &[0]).is_none());
+        assert!(leaders(&[0, 0, 1, 1], &[0, 1, 2, 3]).is_none());
+        assert!(leaders(&[0, 0, 1, 1], &[0, 2]).is_some());
+    }
+}

@@ -1,0 +1,403 @@
+//! An operation whose data go through leaders, one or a few on each node.
+//!
+//! With many ranks, what each has for each aggregator is little, and messages cost more than bytes. Then the ranks of a node
+//! describe their accesses to a leader there, which merges them into one, and gives each rank a place in a buffer for it. The
+//! leaders carry out a [two-phase](crate::TwoPhase) operation of their own, in which all of them aggregate: so P ranks on N nodes
+//! send about 4 P messages within nodes, and those of N ranks between them. (Two levels of aggregation: Kang et al. 2020, "Improving
+//! MPI Collective I/O for High Volume Non-Contiguous Requests with Intra-Node Aggregation".)
+//!
+//! 1. Each rank describes its access to its leader: its view, if it has not [told](crate::ToldViews) it before, and which part.
+//! 2. The leader merges them, and tells each rank with data its [place](Message::Place).
+//! 3. To write, the ranks put their data there; when all have, the leaders write. To read, the leaders read, and the ranks take
+//!    what is theirs.
+//! 4. To write, the leader [acknowledges](Message::Acknowledge) to all its ranks: also where there are gaps, all are through then.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pio_layout::{Datatype, LayoutError, View, coverage};
+
+use crate::access::{Access, Direction, Group, IoError, Piece, Rank};
+use crate::descriptions::part_of;
+use crate::leaders::{Leaders, Team};
+use crate::machine::{Action, Event, StateMachine};
+use crate::message::{Description, Message};
+use crate::site::Context;
+use crate::told_views::ToldViews;
+use crate::tree::Unexpected;
+use crate::two_phase::TwoPhase;
+
+/// One rank's part in such an operation, from where all know that it is one.
+#[derive(Debug)]
+pub(crate) struct ThroughLeaders {
+    me: Rank,
+    direction: Direction,
+    access: Access,
+    role: Role,
+    is_over: bool,
+}
+
+#[derive(Debug)]
+enum Role {
+    Member { leader: Rank, place: Option<Access> },
+    Leader(Box<Leader>),
+}
+
+#[derive(Debug)]
+struct Leader {
+    leaders: Leaders,
+    members: Vec<Rank>,
+    context: Context,
+    told: ToldViews,
+    /// By rank, this one included.
+    accesses: BTreeMap<Rank, Access>,
+    /// Members that have not described theirs yet.
+    undescribed: BTreeSet<Rank>,
+    /// By rank, of those with data; once they are merged.
+    places: BTreeMap<Rank, Access>,
+    gathered: u64,
+    /// Members whose data must still come to be written.
+    missing: BTreeSet<Rank>,
+    /// What the leaders do.
+    operation: Option<TwoPhase>,
+    /// Came from other leaders before this one was so far.
+    early: Vec<Event>,
+}
+
+impl ThroughLeaders {
+    /// `context` is that of the operation and `leaders` its leaders; `heard` is what members told this rank so far, and its own
+    /// access, and `idle` those that have nothing.
+    pub(crate) fn new(
+        group: Group,
+        direction: Direction,
+        access: Access,
+        context: &Context,
+        leaders: &Leaders,
+        (heard, idle): (BTreeMap<Rank, Access>, BTreeSet<Rank>),
+    ) -> ThroughLeaders {
+        let me = group.rank;
+        let Team { leader, members } = leaders.team_of(me);
+        let role = if leader == me {
+            let is_mine = |rank: &Rank| *rank == me || members.contains(rank);
+            let accesses: BTreeMap<Rank, Access> =
+                heard.into_iter().filter(|(rank, _)| is_mine(rank)).collect();
+            let is_silent = |rank: &Rank| !accesses.contains_key(rank) && !idle.contains(rank);
+            Role::Leader(Box::new(Leader {
+                leaders: leaders.clone(),
+                undescribed: members.iter().copied().filter(is_silent).collect(),
+                members,
+                context: among_leaders(context),
+                told: context.told.clone(),
+                accesses,
+                places: BTreeMap::new(),
+                gathered: 0,
+                missing: BTreeSet::new(),
+                operation: None,
+                early: Vec::new(),
+            }))
+        } else {
+            Role::Member { leader, place: None }
+        };
+        ThroughLeaders { me, direction, access, role, is_over: false }
+    }
+
+    /// Begins: a member with its description.
+    pub(crate) fn begin(&mut self, told: &ToldViews, actions: &mut Vec<Action>) {
+        match &mut self.role {
+            Role::Member { leader, .. } => {
+                let description = Description::of(&self.access, true);
+                let knows = description.access.is_some() && {
+                    told.see_through(&self.access.view);
+                    told.tell(*leader)
+                };
+                let message = if knows {
+                    Message::TakePart { positions: self.access.positions.clone(), waited_us: 0 }
+                } else {
+                    Message::Describe(description)
+                };
+                actions.push(Action::Send { to: *leader, message });
+                if self.direction == Direction::Read && self.access.bytes() == 0 {
+                    self.finish(Ok(0), actions);
+                }
+            }
+            Role::Leader(_) => self.merge_if_described(actions),
+        }
+    }
+
+    fn take(&mut self, event: Event, actions: &mut Vec<Action>) -> Result<(), Unexpected> {
+        match &self.role {
+            Role::Member { leader, .. } => {
+                let leader = *leader;
+                self.take_as_member(leader, event, actions)
+            }
+            Role::Leader(_) => self.take_as_leader(event, actions),
+        }
+    }
+
+    fn take_as_member(
+        &mut self,
+        leader: Rank,
+        event: Event,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Unexpected> {
+        let bytes = self.access.bytes();
+        let Role::Member { place, .. } = &mut self.role else { return Err(Unexpected) };
+        match event {
+            Event::Received { from, message: Message::Place(found) } if from == leader => {
+                if place.is_some() || found.bytes() != bytes || bytes == 0 {
+                    return Err(Unexpected);
+                }
+                if self.direction == Direction::Write {
+                    let end = found.bounds().end;
+                    let piece = Piece::gathered(self.me, end, 0..bytes);
+                    actions.push(Action::SendData { to: leader, piece, error: None });
+                }
+                *place = Some(found);
+                Ok(())
+            }
+            Event::Received { from, message: Message::Acknowledge { error } }
+                if from == leader && self.direction == Direction::Write =>
+            {
+                if error.is_none() && bytes > 0 && place.is_none() {
+                    return Err(Unexpected);
+                }
+                self.finish(error.map_or(Ok(bytes), Err), actions);
+                Ok(())
+            }
+            Event::Data { from, piece, error }
+                if from == leader && self.direction == Direction::Read && place.is_some() =>
+            {
+                let positions = piece.positions;
+                if piece.client != self.me || positions.start != 0 || positions.end > bytes {
+                    return Err(Unexpected);
+                }
+                self.finish(error.map_or(Ok(positions.end), Err), actions);
+                Ok(())
+            }
+            _ => Err(Unexpected),
+        }
+    }
+
+    fn take_as_leader(&mut self, event: Event, actions: &mut Vec<Action>) -> Result<(), Unexpected> {
+        let Role::Leader(leader) = &mut self.role else { return Err(Unexpected) };
+        match event {
+            Event::Received { from, message: Message::AmongLeaders(message) } => {
+                let from = leader.number_of(from)?;
+                self.go_on(Event::Received { from, message: *message }, actions);
+            }
+            Event::Received { from, message } => {
+                leader.hear(from, message)?;
+                self.merge_if_described(actions);
+            }
+            Event::Data { from, piece, .. } if piece.is_gathered() => {
+                let is_all = leader.places.get(&from).is_some_and(|place| place.positions == piece.positions);
+                if piece.client != from || !is_all || !leader.missing.remove(&from) {
+                    return Err(Unexpected);
+                }
+                self.begin_if_gathered(actions);
+            }
+            Event::Data { from, piece, error } => {
+                let (from, client) = (leader.number_of(from)?, leader.number_of(piece.client)?);
+                let piece = Piece { client, ..piece };
+                self.go_on(Event::Data { from, piece, error }, actions);
+            }
+            event @ Event::IoDone { .. } => self.go_on(event, actions),
+            Event::Start => return Err(Unexpected),
+        }
+        Ok(())
+    }
+
+    /// Once the leader knows what its whole team accesses.
+    fn merge_if_described(&mut self, actions: &mut Vec<Action>) {
+        let (me, direction) = (self.me, self.direction);
+        let Role::Leader(leader) = &mut self.role else { return };
+        if !leader.undescribed.is_empty() || leader.operation.is_some() {
+            return;
+        }
+        if leader.merge(me, direction).is_err() {
+            return self.fail(actions);
+        }
+        if leader.gathered > 0 {
+            actions.push(Action::Gather { bytes: leader.gathered });
+        }
+        for (rank, place) in &leader.places {
+            if *rank != me {
+                actions.push(Action::Send { to: *rank, message: Message::Place(place.clone()) });
+            } else if direction == Direction::Write {
+                let piece = Piece::gathered(me, leader.gathered, place.positions.clone());
+                actions.push(Action::Copy { piece });
+            }
+        }
+        self.begin_if_gathered(actions);
+    }
+
+    /// Once all data to be written are there, the leaders' operation begins.
+    fn begin_if_gathered(&mut self, actions: &mut Vec<Action>) {
+        let Role::Leader(leader) = &mut self.role else { return };
+        let Some(operation) = &mut leader.operation else { return };
+        if !leader.missing.is_empty() {
+            return;
+        }
+        let mut asked = Vec::new();
+        operation.handle(Event::Start, &mut asked);
+        for event in std::mem::take(&mut leader.early) {
+            operation.handle(event, &mut asked);
+        }
+        self.pass(asked, actions);
+    }
+
+    fn go_on(&mut self, event: Event, actions: &mut Vec<Action>) {
+        let Role::Leader(leader) = &mut self.role else { return };
+        match &mut leader.operation {
+            Some(operation) if leader.missing.is_empty() => {
+                let mut asked = Vec::new();
+                operation.handle(event, &mut asked);
+                self.pass(asked, actions);
+            }
+            _ => leader.early.push(event),
+        }
+    }
+
+    /// Passes on what the leaders' operation asks for.
+    fn pass(&mut self, asked: Vec<Action>, actions: &mut Vec<Action>) {
+        let Role::Leader(leader) = &self.role else { return };
+        let all = leader.leaders.all().clone();
+        let rank_of = |number: Rank| all[number.index()];
+        for action in asked {
+            actions.push(match action {
+                Action::Send { to, message } => {
+                    Action::Send { to: rank_of(to), message: Message::AmongLeaders(Box::new(message)) }
+                }
+                Action::SendData { to, piece, error } => {
+                    let piece = Piece { client: rank_of(piece.client), ..piece };
+                    Action::SendData { to: rank_of(to), piece, error }
+                }
+                Action::Copy { piece } => {
+                    Action::Copy { piece: Piece { client: rank_of(piece.client), ..piece } }
+                }
+                Action::Finish { result } => return self.give_out(result, actions),
+                action @ (Action::Io(_) | Action::Gather { .. }) => action,
+            });
+        }
+    }
+
+    /// The leaders are through: this one tells its team.
+    fn give_out(&mut self, result: Result<u64, IoError>, actions: &mut Vec<Action>) {
+        let (me, direction) = (self.me, self.direction);
+        let Role::Leader(leader) = &self.role else { return };
+        let error = result.err();
+        let mut own = 0;
+        match direction {
+            Direction::Write => {
+                let tell = |to: &Rank| Action::Send { to: *to, message: Message::Acknowledge { error } };
+                actions.extend(leader.members.iter().map(tell));
+                own = self.access.bytes();
+            }
+            Direction::Read => {
+                let moved = result.unwrap_or(0);
+                for (rank, place) in &leader.places {
+                    let positions = place.within(0..moved);
+                    let piece = Piece::gathered(*rank, leader.gathered, 0..positions.end);
+                    if *rank != me {
+                        actions.push(Action::SendData { to: *rank, piece, error });
+                    } else if error.is_none() {
+                        own = positions.end;
+                        actions.push(Action::Copy { piece });
+                    }
+                }
+            }
+        }
+        self.finish(error.map_or(Ok(own), Err), actions);
+    }
+
+    fn finish(&mut self, result: Result<u64, IoError>, actions: &mut Vec<Action>) {
+        self.is_over = true;
+        actions.push(Action::Finish { result });
+    }
+
+    fn fail(&mut self, actions: &mut Vec<Action>) {
+        self.finish(Err(IoError::PROTOCOL), actions);
+    }
+}
+
+impl Leader {
+    /// What a member says of its access.
+    fn hear(&mut self, from: Rank, message: Message) -> Result<(), Unexpected> {
+        if !self.undescribed.remove(&from) {
+            return Err(Unexpected);
+        }
+        let access = match message {
+            Message::Describe(Description { access: Some(access), .. }) => {
+                self.told.learn(from, &access.view);
+                access
+            }
+            Message::Describe(Description { bytes: 0, .. }) => return Ok(()),
+            Message::TakePart { positions, .. } => {
+                part_of(&self.told.of(from).ok_or(Unexpected)?, positions)?
+            }
+            _ => return Err(Unexpected),
+        };
+        self.accesses.insert(from, access);
+        Ok(())
+    }
+
+    /// Makes one access of all, with a place for each.
+    fn merge(&mut self, me: Rank, direction: Direction) -> Result<(), LayoutError> {
+        let parts: Vec<_> =
+            self.accesses.values().map(|access| (&access.view, access.positions.clone())).collect();
+        let union = coverage::union(&parts);
+        self.gathered = union.size();
+        for (rank, access) in &self.accesses {
+            let layout = access.view.layout_of(access.positions.clone())?;
+            let view = View::new(0, 1, Datatype::of(union.positions_of(&layout)?))?;
+            self.places.insert(*rank, Access { view, positions: 0..access.bytes() });
+        }
+        let start = union.lower_bound();
+        let view = View::new(start as u64, 1, Datatype::of(union.shifted(-start)?))?;
+        if direction == Direction::Write {
+            self.missing = self.places.keys().copied().filter(|rank| *rank != me).collect();
+        }
+        let number = self.leaders.index_of(me).unwrap_or(0);
+        let group = Group { rank: Rank(number), ranks: self.leaders.all().len() as u32 };
+        let access = Access { view, positions: 0..self.gathered };
+        self.operation = Some(TwoPhase::new(group, direction, access, &self.context));
+        Ok(())
+    }
+
+    /// Which leader a rank is.
+    fn number_of(&self, rank: Rank) -> Result<Rank, Unexpected> {
+        self.leaders.index_of(rank).map(Rank).ok_or(Unexpected)
+    }
+}
+
+/// What the leaders' operation goes by: all of them aggregate, and none has a leader.
+fn among_leaders(context: &Context) -> Context {
+    let mut context = context.clone();
+    context.hints.cb_nodes = None;
+    context.hints.describe = None;
+    (context.aggregators, context.leaders, context.views) = (None, None, None);
+    context.told = ToldViews::default();
+    context
+}
+
+impl StateMachine for ThroughLeaders {
+    fn handle(&mut self, event: Event, actions: &mut Vec<Action>) {
+        if !self.is_over && self.take(event, actions).is_err() {
+            self.fail(actions);
+        }
+    }
+
+    /// In the operation among leaders.
+    fn access_of(&self, rank: Rank) -> Option<&Access> {
+        match &self.role {
+            Role::Leader(leader) => leader.operation.as_ref()?.access_of(leader.number_of(rank).ok()?),
+            Role::Member { .. } => (rank == self.me).then_some(&self.access),
+        }
+    }
+
+    fn place_of(&self, rank: Rank) -> Option<&Access> {
+        match &self.role {
+            Role::Member { place, .. } => place.as_ref().filter(|_| rank == self.me),
+            Role::Leader(leader) => leader.places.get(&rank),
+        }
+    }
+}
