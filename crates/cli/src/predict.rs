@@ -1,7 +1,7 @@
 //! `pioscope predict`.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -68,6 +68,9 @@ pub(crate) struct Arguments {
     strategy: Vec<Strategy>,
     #[command(flatten)]
     hints: HintArguments,
+    /// Ranks on each node, filling node after node [default: one, or as many as it takes to have room for all]
+    #[arg(long, value_name = "COUNT")]
+    ranks_per_node: Option<NonZeroU32>,
     /// Folder for the simulated traces [default: beside the trace]
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
@@ -127,6 +130,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
 
     let own = own_way::of_trace(trace.tables());
     let strategies = strategies(&arguments.strategy, own.strategy);
+    let options = options(arguments.ranks_per_node);
     let (program, ranks) = (learned::program(trace.tables()), workload.ranks());
     let (mut predictions, mut simulated) = (Vec::new(), Vec::new());
     for asked in &machines {
@@ -136,7 +140,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         let of_machine = predictions.len();
         for &strategy in &strategies {
             let path = output.join(format!("{stem}-{}-{strategy}.pio", machine.name));
-            let mut prediction = predict(machine, &workload, strategy, &hints, &path)?;
+            let mut prediction = predict(machine, &workload, strategy, &hints, &options, &path)?;
             if let Some(history) = history.as_ref().filter(|history| asked.has_intervals(history)) {
                 let interval = interval(history, &prediction, ranks, &program);
                 prediction = prediction.corrected(interval);
@@ -278,6 +282,7 @@ fn sweep(arguments: Arguments, named: Vec<Option<Asked>>, hints: Hints) -> Resul
     };
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let request = SweepDefinition {
+        options: options(arguments.ranks_per_node),
         source,
         name,
         machines: machines.into_iter().map(|asked| asked.machine).collect(),
@@ -288,6 +293,11 @@ fn sweep(arguments: Arguments, named: Vec<Option<Asked>>, hints: Hints) -> Resul
         jobs: arguments.jobs.map_or(processors, NonZeroUsize::get),
     };
     sweep::run(&request, &arguments.outputs, arguments.html.html.as_deref(), arguments.json)
+}
+
+/// What was chosen beside machine and strategy.
+fn options(ranks_per_node: Option<NonZeroU32>) -> Options {
+    Options { ranks_per_node: ranks_per_node.map(NonZeroU32::get), ..Options::default() }
 }
 
 fn is_traffic(named: &Named) -> bool {
@@ -357,13 +367,13 @@ fn predict(
     workload: &Workload,
     strategy: Strategy,
     hints: &Hints,
+    options: &Options,
     path: &Path,
 ) -> Result<Prediction> {
     let calls = workload.programs.iter().map(|program| program.len() as u64).sum();
     let progress = Progress::new(&format!("{} under {strategy}", machine.name), calls);
-    let options = Options::default();
     let mut tell = |state: pio_sim::Progress| progress.set(state.calls_begun);
-    let simulated = pio_sim::simulate(machine, workload, strategy, hints, &options, Some(path), &mut tell)
+    let simulated = pio_sim::simulate(machine, workload, strategy, hints, options, Some(path), &mut tell)
         .with_context(|| format!("{} under {strategy}", machine.name))?;
     let (ranks_per_node, cores) = (simulated.ranks_per_node, machine.nodes.cores);
     Ok(Prediction {

@@ -43,6 +43,7 @@ pub(crate) struct SweepDefinition {
     pub machines: Vec<Machine>,
     pub strategies: Vec<Strategy>,
     pub hints: Hints,
+    pub options: Options,
     pub axes: Vec<Axis>,
     pub seed: u64,
     /// Processors to use.
@@ -254,7 +255,7 @@ fn predict_with(request: &SweepDefinition, kinds: &[Kind], point: &Point) -> Res
     };
     let strategy = point.strategy.unwrap_or(Strategy::Independent);
     let found =
-        pio_sim::simulate(machine, workload, strategy, &hints, &Options::default(), None, &mut |_| {})?;
+        pio_sim::simulate(machine, workload, strategy, &hints, &request.options, None, &mut |_| {})?;
     let io_time_s = found.io_time_mean.seconds();
     let bytes = (found.bytes_read + found.bytes_written) as f64;
     Ok(vec![

@@ -126,6 +126,14 @@ impl View {
         tile as u64 * self.unit.size() + self.unit.position_at_or_after(offset - tile * self.period)
     }
 
+    /// How far further on in the file what begins at position `to` lies than what begins at `from`, if it lies alike there: if whole
+    /// tiles are between them.
+    pub fn shift(&self, from: u64, to: u64) -> Option<i64> {
+        let tiles = (to as i128 - from as i128) / i128::from(self.unit.size().max(1));
+        let is_whole = tiles * i128::from(self.unit.size()) == to as i128 - from as i128;
+        i64::try_from(tiles * i128::from(self.period)).ok().filter(|_| is_whole)
+    }
+
     /// Those of `positions` whose bytes lie in the interval `file` of file offsets: the intersection, symbolically.
     pub fn positions_within(&self, positions: Range<u64>, file: Range<u64>) -> Range<u64> {
         let start = positions.start.max(self.position_at_or_after(file.start));

@@ -23,6 +23,7 @@ mod inside;
 mod leaders;
 mod list;
 mod machine;
+mod merged;
 mod message;
 mod nodes;
 mod ompio;

@@ -13,8 +13,9 @@
 //! 4. To write, the leader [acknowledges](Message::Acknowledge) to all its ranks: also where there are gaps, all are through then.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use pio_layout::{Datatype, LayoutError, View, coverage};
+use pio_layout::LayoutError;
 
 use crate::access::{Access, Direction, Group, IoError, Piece, Rank};
 use crate::descriptions::part_of;
@@ -53,7 +54,7 @@ struct Leader {
     /// Members that have not described theirs yet.
     undescribed: BTreeSet<Rank>,
     /// By rank, of those with data; once they are merged.
-    places: BTreeMap<Rank, Access>,
+    places: Arc<BTreeMap<Rank, Access>>,
     gathered: u64,
     /// Members whose data must still come to be written.
     missing: BTreeSet<Rank>,
@@ -88,7 +89,7 @@ impl ThroughLeaders {
                 context: among_leaders(context),
                 told: context.told.clone(),
                 accesses,
-                places: BTreeMap::new(),
+                places: Arc::default(),
                 gathered: 0,
                 missing: BTreeSet::new(),
                 operation: None,
@@ -219,7 +220,7 @@ impl ThroughLeaders {
         if leader.gathered > 0 {
             actions.push(Action::Gather { bytes: leader.gathered });
         }
-        for (rank, place) in &leader.places {
+        for (rank, place) in leader.places.iter() {
             if *rank != me {
                 actions.push(Action::Send { to: *rank, message: Message::Place(place.clone()) });
             } else if direction == Direction::Write {
@@ -294,7 +295,7 @@ impl ThroughLeaders {
             }
             Direction::Read => {
                 let moved = result.unwrap_or(0);
-                for (rank, place) in &leader.places {
+                for (rank, place) in leader.places.iter() {
                     let positions = place.within(0..moved);
                     let piece = Piece::gathered(*rank, leader.gathered, 0..positions.end);
                     if *rank != me {
@@ -342,24 +343,15 @@ impl Leader {
 
     /// Makes one access of all, with a place for each.
     fn merge(&mut self, me: Rank, direction: Direction) -> Result<(), LayoutError> {
-        let parts: Vec<_> =
-            self.accesses.values().map(|access| (&access.view, access.positions.clone())).collect();
-        let union = coverage::union(&parts);
-        self.gathered = union.size();
-        for (rank, access) in &self.accesses {
-            let layout = access.view.layout_of(access.positions.clone())?;
-            let view = View::new(0, 1, Datatype::of(union.positions_of(&layout)?))?;
-            self.places.insert(*rank, Access { view, positions: 0..access.bytes() });
-        }
-        let start = union.lower_bound();
-        let view = View::new(start as u64, 1, Datatype::of(union.shifted(-start)?))?;
+        let merged = self.told.merge(&self.accesses)?;
+        self.gathered = merged.bytes();
+        self.places = merged.places;
         if direction == Direction::Write {
             self.missing = self.places.keys().copied().filter(|rank| *rank != me).collect();
         }
         let number = self.leaders.index_of(me).unwrap_or(0);
         let group = Group { rank: Rank(number), ranks: self.leaders.all().len() as u32 };
-        let access = Access { view, positions: 0..self.gathered };
-        self.operation = Some(TwoPhase::new(group, direction, access, &self.context));
+        self.operation = Some(TwoPhase::new(group, direction, merged.all, &self.context));
         Ok(())
     }
 

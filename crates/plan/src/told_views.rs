@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pio_layout::View;
+use pio_layout::{LayoutError, View};
 
-use crate::access::Rank;
+use crate::access::{Access, Rank};
+use crate::merged::Merged;
 
 /// What a rank told of its view in an open file, and was told by others of theirs, since the ranks set the views in force.
 ///
@@ -23,6 +24,8 @@ struct Told {
     to: BTreeSet<Rank>,
     /// Those of others.
     of: BTreeMap<Rank, View>,
+    /// What a leader last made of the accesses of those for whom it speaks.
+    merged: Option<Merged>,
 }
 
 impl ToldViews {
@@ -48,6 +51,18 @@ impl ToldViews {
     /// The view that a rank told.
     pub(crate) fn of(&self, rank: Rank) -> Option<View> {
         self.lock().of.get(&rank).cloned()
+    }
+
+    /// The accesses of those for whom a leader speaks, merged.
+    ///
+    /// # Errors
+    /// As [`Merged::of`].
+    pub(crate) fn merge(&self, accesses: &BTreeMap<Rank, Access>) -> Result<Merged, LayoutError> {
+        let mut told = self.lock();
+        if let Some(moved) = told.merged.as_ref().and_then(|merged| merged.moved(accesses)) {
+            return Ok(moved);
+        }
+        Ok(told.merged.insert(Merged::of(accesses.clone())?).clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, Told> {

@@ -10,6 +10,8 @@ pub(crate) const PART: Part = Part { name: "width", run };
 
 /// The machine: 128 cores a node, 448 I/O servers.
 const MACHINE: &str = "dragonfly-2048";
+/// As many as a node has cores.
+const RANKS_PER_NODE: u32 = 128;
 
 /// A program on some servers under a strategy, with one number of ranks after the other.
 struct Case {
@@ -20,7 +22,7 @@ struct Case {
     ranks: &'static [u32],
 }
 
-const CASES: [Case; 3] = [
+const CASES: [Case; 4] = [
     Case {
         workload: "flash-io",
         parameters: &[],
@@ -34,6 +36,13 @@ const CASES: [Case; 3] = [
         strategy: Strategy::Independent,
         servers: "448",
         ranks: &[1024, 4096, 16_384, 100_000],
+    },
+    Case {
+        workload: "bt-io",
+        parameters: &[("mesh", "162"), ("dumps", "41"), ("verify", "no")],
+        strategy: Strategy::TwoPhase,
+        servers: "64",
+        ranks: &[256, 1024, 4096, 16_384],
     },
     Case {
         workload: "bt-io",
@@ -72,7 +81,7 @@ impl Case {
             &workload,
             self.strategy,
             &Hints::default(),
-            &Options::default(),
+            &Options { ranks_per_node: Some(RANKS_PER_NODE), ..Options::default() },
             Some(&trace),
             &mut ignore,
         )?;
