@@ -106,6 +106,7 @@ bench: release .venv-libcachesim/.ready .venv-dftracer/.ready ## ratios, also wr
 	python3 tools/bench.py --write
 	python3 tools/measured.py messages -- cargo run --release --package pio-plan --example messages
 	python3 tools/measured.py models -- cargo bench --package pio-sim --bench speed
+	python3 tools/large_jobs.py --write
 	python3 tools/measured.py transports -- cargo bench --package pio-store --bench transports --bench pieces
 	.venv-libcachesim/bin/python tools/bench_cache.py --write
 	.venv-dftracer/bin/python tools/bench_recorders.py --write

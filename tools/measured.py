@@ -32,6 +32,7 @@ TITLES = {
     "recording": "What recording costs",
     "recorders": "What recorders cost",
     "models": "Speed of the simulator's models",
+    "large-jobs": "What predictions of large jobs cost",
     "transports": "The I/O servers beside their transports",
     "cache": "The extent cache beside libCacheSim",
     "explain": "Speed of explain",

@@ -254,8 +254,7 @@ fn predict_with(request: &SweepDefinition, kinds: &[Kind], point: &Point) -> Res
         }
     };
     let strategy = point.strategy.unwrap_or(Strategy::Independent);
-    let found =
-        pio_sim::simulate(machine, workload, strategy, &hints, &request.options, None, &mut |_| {})?;
+    let found = pio_sim::simulate(machine, workload, strategy, &hints, &request.options, None, &mut |_| {})?;
     let io_time_s = found.io_time_mean.seconds();
     let bytes = (found.bytes_read + found.bytes_written) as f64;
     Ok(vec![

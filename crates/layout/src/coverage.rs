@@ -187,9 +187,7 @@ fn pieces(shape: &Shape) -> u64 {
     match &shape.kind {
         Kind::Block => 1,
         Kind::Strided { count, inner, .. } => count.saturating_mul(pieces(inner)),
-        Kind::Indexed { displacements, inner } => {
-            (displacements.len() as u64).saturating_mul(pieces(inner))
-        }
+        Kind::Indexed { displacements, inner } => (displacements.len() as u64).saturating_mul(pieces(inner)),
         Kind::Blocks { blocks, .. } => blocks.len() as u64,
         Kind::Sequence { parts, .. } => {
             parts.iter().fold(0, |sum, part| sum.saturating_add(pieces(&part.shape)))

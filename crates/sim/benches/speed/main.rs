@@ -12,7 +12,6 @@ mod flow;
 mod measure;
 mod network;
 mod queueing;
-mod width;
 
 use measure::Part;
 
@@ -24,7 +23,6 @@ const PARTS: &[Part] = &[
     flow::PART,
     network::PART,
     queueing::PART,
-    width::PART,
 ];
 
 fn main() {

@@ -77,19 +77,6 @@ fn processor_ns() -> Option<u64> {
     statistics.split(' ').next()?.parse().ok()
 }
 
-/// From now on, [`peak_bytes`] counts anew.
-pub(crate) fn reset_peak() {
-    // Linux alone knows it (proc_pid_clear_refs(5)); others say nothing of peaks.
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
-}
-
-/// The most memory that this process had, if the system tells.
-pub(crate) fn peak_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? << 10)
-}
-
 /// A rate in millions.
 pub(crate) fn millions(rate: f64) -> String {
     format!("{:.3} M", rate / 1e6)
