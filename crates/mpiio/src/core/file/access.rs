@@ -382,7 +382,7 @@ enum Phase {
     /// Where the data begin, in etypes.
     Placed(Result<u64, Status>),
     Driving {
-        driver: Driver<dyn StateMachine + Send>,
+        driver: Box<Driver<dyn StateMachine + Send>>,
         /// What was wrong with the arguments.
         error: Option<Status>,
         /// What came of what this rank read on its own.
@@ -540,7 +540,7 @@ impl Operation {
         let machine: Box<dyn StateMachine + Send> = crate::core::file::twin::listen(machine);
         // Where a few ranks aggregate, they would have to pack or unpack what the others can do side by side.
         let packs = context.hints.aggregators(group.ranks) > group.ranks / 2;
-        let driver = Driver::collective(channel, machine, direction, memory, packs);
+        let driver = Box::new(Driver::collective(channel, machine, direction, memory, packs));
         ControlFlow::Continue(Phase::Driving { driver, error, apart })
     }
 }
