@@ -164,6 +164,27 @@ class Cluster(unittest.TestCase):
             self.assertEqual(filecmp.cmpfiles(self.folder / "own", ours, own, shallow=False)[1:], ([], []), ours)
         self.assertEqual(len([*slow.iterdir(), *self.folder.glob("servers-*")]), 6)
 
+    def test_leaders_speak_for_the_ranks_of_their_nodes(self):
+        """What is written is the same, and other ranks than leaders send data within their nodes alone."""
+        if not COLLAPSE.exists() or not pioscope("debug").exists():
+            self.skipTest("no build of collapse and pioscope")
+        program = f"{launcher()} -n 16 {COLLAPSE} --mesh 33x20x17 --iterations 1 --dump-every 1 --output"
+        self.on("-n", "4", "--ranks-per-node", "4", script=f"""
+            export PATH={pioscope("debug").parent}:$PATH
+            for whom in aggregators leaders; do
+                pioscope apply -s two-phase --hints pio_describe=$whom --record $whom.pio -- {program} $whom
+                pioscope convert $whom.pio -o $whom.json
+            done""")
+        names = sorted(path.name for path in (self.folder / "leaders").iterdir())
+        self.assertEqual(filecmp.cmpfiles(self.folder / "leaders", self.folder / "aggregators", names, shallow=False)[1:], ([], []))
+        between = {whom: set() for whom in ["aggregators", "leaders"]}
+        for whom, found in between.items():
+            for event in json.loads((self.folder / f"{whom}.json").read_text())["traceEvents"]:
+                if event["name"] == "data" and event["pid"] // 4 != event["args"]["peer"] // 4:
+                    found.add(event["pid"])
+        self.assertLessEqual(between["leaders"], {0, 4, 8, 12})
+        self.assertGreater(len(between["aggregators"]), 4)
+
     def test_what_the_mpi_sends_between_nodes_is_predicted(self):
         """Its messages are in no trace, but on the links. There they have headers, and packets are acknowledged: 6 % are allowed
         for that, and 128 KiB for many small messages; the starts of jobs, which are taken off, differ by tens of KB."""
