@@ -47,3 +47,22 @@ fn what_cannot_be_read_is_refused_by_name() {
     fs::write(place.join("io500.csv"), "system_family,file_system\na,b\n").unwrap();
     place.pioscope(["reproduce", "io500", "--data", "."]).fails_with("io500.csv");
 }
+
+/// They are no part of the command: nothing else reads them.
+#[test]
+fn machines_of_today_can_be_predicted_for() {
+    let place = Place::new();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/today");
+    let mut machines = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let machine = path.to_str().unwrap();
+            let workload = ["predict", "--workload", "ior-easy,ranks=8", "--strategy", "independent"];
+            let out = place.pioscope(workload.into_iter().chain(["--machine", machine])).succeeds().out;
+            assert!(out.contains("GiB/s"), "{out}");
+            machines += 1;
+        }
+    }
+    assert!(machines > 0);
+}
