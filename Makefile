@@ -124,7 +124,7 @@ nodes: release ## the benchmark of a study between nodes of a cluster of namespa
 advice: release ## what advise finds beside all settings of a grid, 30 minutes at most, then written to docs/measured; again to go on
 	python3 tools/advice.py --write
 
-studies: release $(addprefix study-,baylor coll hong miller-katz thakur) ## the published studies beside what we compute, written to docs/measured
+studies: release $(addprefix study-,baylor coll hong miller-katz thakur io500 mlperf-storage) ## the published studies and scoreboards beside what we compute, written to docs/measured
 
 study-%: release
 	python3 tools/measured.py $* -- target/release/pioscope reproduce $*

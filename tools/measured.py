@@ -44,6 +44,8 @@ TITLES = {
     "hong": "Hong, You and Chung 2006",
     "miller-katz": "Miller and Katz 1991",
     "thakur": "Thakur, Gropp and Lusk 1996",
+    "io500": "IO500",
+    "mlperf-storage": "MLPerf Storage v1.0",
 }
 
 

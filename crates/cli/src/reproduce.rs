@@ -4,12 +4,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use pio_studies::scoreboard::{io500, lustre_ior, mlperf_storage};
 
 mod baylor;
 mod coll;
 mod hong;
 mod miller_katz;
 mod output;
+mod scoreboard;
 mod thakur;
 
 #[derive(Debug, Args)]
@@ -23,7 +25,8 @@ Examples:
   pioscope reproduce hong --output figures
   pioscope reproduce hong --measure --measure-segments 4000,64000,1024000
   pioscope reproduce thakur
-  pioscope reproduce thakur --run ./collapse       (also runs the small case for real, on 8 processes)")]
+  pioscope reproduce thakur --run ./collapse       (also runs the small case for real, on 8 processes)
+  pioscope reproduce io500 --data FOLDER           (runs of your own, with the columns of papers/scoreboards)")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     study: Study,
@@ -41,6 +44,12 @@ enum Study {
     Hong(hong::Arguments),
     /// Thakur, Gropp and Lusk 1996: two-phase I/O of a production application on the IBM SP and the Intel Paragon
     Thakur(thakur::Arguments),
+    /// IO500: many clients from few on the same servers, and the hard patterns from the easy ones
+    Io500(scoreboard::Arguments),
+    /// MLPerf Storage: another model's bandwidth on the same storage, and the accelerators that it feeds
+    MlperfStorage(scoreboard::Arguments),
+    /// IOR on a Lustre cluster: MPI-IO from POSIX; needs --data
+    LustreIor(scoreboard::Arguments),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
@@ -50,5 +59,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Study::Coll(arguments) => coll::run(arguments),
         Study::Hong(arguments) => hong::run(arguments),
         Study::Thakur(arguments) => thakur::run(arguments),
+        Study::Io500(arguments) => scoreboard::run(&arguments, io500::scoreboard),
+        Study::MlperfStorage(arguments) => scoreboard::run(&arguments, mlperf_storage::scoreboard),
+        Study::LustreIor(arguments) => scoreboard::run(&arguments, lustre_ior::scoreboard),
     }
 }

@@ -9,6 +9,7 @@ pub mod coll;
 pub mod hong;
 pub mod miller_katz;
 pub mod pios;
+pub mod scoreboard;
 mod statement;
 pub mod thakur;
 

@@ -20,6 +20,7 @@ mod output;
 mod own_way;
 mod reproduce_coll;
 mod reproduce_hong;
+mod reproduce_scoreboards;
 mod serve;
 #[path = "support/servers.rs"]
 mod servers;

@@ -1,0 +1,393 @@
+//! IO500: more clients on the same servers, and the hard patterns from the easy ones.
+//!
+//! A run with few clients says how fast they were together, not what held them up: the clients themselves or the servers.
+//! [`growth`] needs one number for that, the utilisation u = B/S of the servers in the run with few clients. Nothing in a
+//! submission tells it, but what the phases of that run say of each other does:
+//!
+//! - **easy write**: u = u₀ (read/write)^a. Links carry as much one way as the other, and clients copy as fast; flash and
+//!   its parity are slower to write than to read. Where few clients read faster than they write, the servers hold the
+//!   writes up.
+//! - **easy read**: u = u₀. Nothing told it better.
+//! - **hard write, hard read**: u = u₀ (hard read / easy write)^a. A read of 47,008 B waits mostly for its own latency, at the
+//!   client; where it moves data as fast as large writes do, the servers are what both wait for.
+//!
+//! If the two runs saw file systems of different sizes, there are different servers behind them. Their speed is taken to
+//! grow with the root of the size: a larger system has more servers and larger drives.
+//!
+//! u₀ and a (one or two numbers a phase) are fitted to the other families of systems. A prediction that is far off counts
+//! little more than one that is off: some pairs are of different storage under one name, and no model of clients and
+//! servers explains them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::ScoreError;
+use super::data::{self, usable};
+use super::leave_out::{Case, median, predict_each};
+use super::saturation::growth;
+use super::show::{Line, Scoreboard, Section};
+
+/// The carried runs.
+const RUNS: &str = include_str!("../../../../papers/scoreboards/io500.csv");
+
+/// The exponent with which the servers' speed grows with the size of the file system.
+const SIZE_EXPONENT: f64 = 0.5;
+
+/// An error of so much, in the logarithm, counts half of the most that an error can count in the fit.
+const HALF_COUNTED: f64 = 0.6;
+
+/// Servers are not used to the full: clients that are ready take a little time.
+const MOST_UTILISATION: f64 = 0.999;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    EasyWrite,
+    EasyRead,
+    HardWrite,
+    HardRead,
+}
+
+impl Phase {
+    const ALL: [Phase; 4] = [Phase::EasyWrite, Phase::EasyRead, Phase::HardWrite, Phase::HardRead];
+
+    fn name(self) -> &'static str {
+        match self {
+            Phase::EasyWrite => "easy write",
+            Phase::EasyRead => "easy read",
+            Phase::HardWrite => "hard write",
+            Phase::HardRead => "hard read",
+        }
+    }
+
+    /// The median difference of 21 pairs of runs of one system that differ in no column of their set-up, parts of the
+    /// larger.
+    fn noise(self) -> f64 {
+        match self {
+            Phase::EasyWrite => 0.05,
+            Phase::EasyRead => 0.03,
+            Phase::HardWrite => 0.08,
+            Phase::HardRead => 0.06,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Run {
+    system_family: String,
+    file_system: String,
+    file_system_name: String,
+    io500_list: String,
+    io500_version: String,
+    student_competition: String,
+    marked_invalid: String,
+    client_nodes: Option<f64>,
+    storage_servers: String,
+    #[serde(rename = "file_system_TiB")]
+    size_tib: Option<f64>,
+    ior_easy_api: String,
+    ior_hard_api: String,
+    #[serde(rename = "ior_easy_write_GiB_s")]
+    easy_write: Option<f64>,
+    #[serde(rename = "ior_easy_read_GiB_s")]
+    easy_read: Option<f64>,
+    #[serde(rename = "ior_hard_write_GiB_s")]
+    hard_write: Option<f64>,
+    #[serde(rename = "ior_hard_read_GiB_s")]
+    hard_read: Option<f64>,
+}
+
+impl Run {
+    /// Student competitions have relaxed rules, and runs that are marked invalid ended too soon.
+    fn counts(&self) -> bool {
+        self.student_competition == "0" && self.marked_invalid == "0" && usable(self.client_nodes).is_some()
+    }
+
+    fn bandwidth(&self, phase: Phase) -> Option<f64> {
+        usable(match phase {
+            Phase::EasyWrite => self.easy_write,
+            Phase::EasyRead => self.easy_read,
+            Phase::HardWrite => self.hard_write,
+            Phase::HardRead => self.hard_read,
+        })
+    }
+
+    /// The list that the run was submitted to; the issue of the benchmark tells it where the list is not named.
+    fn list(&self) -> String {
+        let named = if self.io500_list.is_empty() { &self.io500_version } else { &self.io500_list };
+        let issue = named.trim_start_matches("io500-");
+        if issue.is_empty() { String::new() } else { format!("IO500 {issue}, verified") }
+    }
+}
+
+/// The scoreboard of the carried runs, or of those in the tables `io500.csv` of these folders.
+///
+/// # Errors
+/// If a folder has no such table, or it cannot be read.
+pub fn scoreboard(folders: &[PathBuf]) -> Result<Scoreboard, ScoreError> {
+    let mut others: Vec<Run> = data::carried("io500.csv", RUNS)?;
+    others.retain(Run::counts);
+    let mut runs: Vec<Run> = data::of_folders(folders, "io500", "io500.csv")?;
+    runs.retain(Run::counts);
+    if folders.is_empty() {
+        runs = std::mem::take(&mut others);
+    }
+    // What is carried of a family that is in the user's data is left to them.
+    others.retain(|other| runs.iter().all(|run| run.system_family != other.system_family));
+    let mut sections = Vec::new();
+    let (pairs, fitted_too) = (pairs(&runs), pairs(&others));
+    for phase in Phase::ALL {
+        sections.push(more_clients(phase, &pairs, &fitted_too));
+    }
+    for (hard, easy) in [(Phase::HardWrite, Phase::EasyWrite), (Phase::HardRead, Phase::EasyRead)] {
+        sections.push(hard_from_easy(hard, easy, &runs, &others));
+    }
+    Ok(Scoreboard {
+        title: "IO500: predicted from other phases or fewer clients of the same system".to_owned(),
+        note: "Fitted to other families of systems only, each family left out in turn. Verified results; list and issue \
+               are named beside each, and results of different lists are not compared: a pair of client counts may span two."
+            .to_owned(),
+        sections,
+    })
+}
+
+/// Two client counts of a system, on the same servers by the same interfaces.
+#[derive(Clone, Debug)]
+struct Pair {
+    family: String,
+    name: String,
+    clients: (f64, f64),
+    /// Medians of the runs with fewer clients, and with more, by phase; GiB/s.
+    few: [Option<f64>; 4],
+    many: [Option<f64>; 4],
+    /// The size of the file system with more clients over that with fewer.
+    size_ratio: f64,
+    list: String,
+}
+
+/// A pair and what the models of one phase need of it.
+struct Growing<'a> {
+    pair: &'a Pair,
+    few: f64,
+    many: f64,
+    /// What tells the utilisation.
+    sign: f64,
+}
+
+impl Case for Growing<'_> {
+    fn family(&self) -> &str {
+        &self.pair.family
+    }
+
+    fn measured(&self) -> f64 {
+        self.many
+    }
+}
+
+/// What is fitted of a phase.
+#[derive(Clone, Copy, Debug)]
+struct Fitted {
+    utilisation: f64,
+    exponent: f64,
+}
+
+impl Fitted {
+    fn predict(self, case: &Growing<'_>) -> f64 {
+        let utilisation = (self.utilisation * case.sign.powf(self.exponent)).min(MOST_UTILISATION);
+        let (few, many) = case.pair.clients;
+        case.few * growth(utilisation, many / few, case.pair.size_ratio.powf(SIZE_EXPONENT))
+    }
+
+    /// The best of a grid. A family counts as the root of its pairs.
+    fn to(cases: &[&Growing<'_>], has_sign: bool) -> Fitted {
+        let mut pairs_of: BTreeMap<&str, f64> = BTreeMap::new();
+        for case in cases {
+            *pairs_of.entry(case.family()).or_default() += 1.0;
+        }
+        let cost = |fitted: Fitted| -> f64 {
+            cases
+                .iter()
+                .map(|case| {
+                    let error = (fitted.predict(case) / case.many).ln().abs();
+                    error / (error + HALF_COUNTED) / pairs_of[case.family()].sqrt()
+                })
+                .sum()
+        };
+        let exponents: Vec<f64> =
+            if has_sign { (-2..=8).map(|half| f64::from(half) / 2.0).collect() } else { vec![0.0] };
+        let grid = (0..32).flat_map(|step| {
+            let utilisation = 0.05 * 160.0_f64.powf(f64::from(step) / 31.0);
+            exponents.iter().map(move |exponent| Fitted { utilisation, exponent: *exponent })
+        });
+        let best = grid.map(|fitted| (cost(fitted), fitted)).min_by(|one, other| one.0.total_cmp(&other.0));
+        best.expect("the grid has points").1
+    }
+}
+
+fn pairs(runs: &[Run]) -> Vec<Pair> {
+    let mut groups: BTreeMap<[&str; 5], BTreeMap<u64, Vec<&Run>>> = BTreeMap::new();
+    for run in runs.iter().filter(|run| !run.ior_easy_api.is_empty()) {
+        let key = [
+            run.system_family.as_str(),
+            &run.file_system_name,
+            &run.storage_servers,
+            &run.ior_easy_api,
+            &run.ior_hard_api,
+        ];
+        let clients = run.client_nodes.unwrap_or_default() as u64;
+        groups.entry(key).or_default().entry(clients).or_default().push(run);
+    }
+    let middle = |runs: &[&Run], of: &dyn Fn(&Run) -> Option<f64>| {
+        Some(median(runs.iter().filter_map(|run| of(run)))).filter(|middle| !middle.is_nan())
+    };
+    let phases = |runs: &[&Run]| Phase::ALL.map(|phase| middle(runs, &|run| run.bandwidth(phase)));
+    let mut pairs = Vec::new();
+    for (key, counts) in &groups {
+        for (few, few_runs) in counts {
+            for (many, many_runs) in counts.range(few + 1..) {
+                let size = |runs| middle(runs, &|run: &Run| usable(run.size_tib));
+                pairs.push(Pair {
+                    family: key[0].to_owned(),
+                    name: format!("{}, {}", key[0], key[1]),
+                    clients: (*few as f64, *many as f64),
+                    few: phases(few_runs),
+                    many: phases(many_runs),
+                    size_ratio: size(many_runs).zip(size(few_runs)).map_or(1.0, |(many, few)| many / few),
+                    list: many_runs[0].list(),
+                });
+            }
+        }
+    }
+    pairs
+}
+
+/// The pairs that have what a phase needs.
+fn growing(phase: Phase, pairs: &[Pair]) -> Vec<Growing<'_>> {
+    let of = |pair: &Pair, phase: Phase| pair.few[phase as usize];
+    let sign = |pair: &Pair| match phase {
+        Phase::EasyWrite => Some(of(pair, Phase::EasyRead)? / of(pair, Phase::EasyWrite)?),
+        Phase::EasyRead => Some(1.0),
+        Phase::HardWrite | Phase::HardRead => Some(of(pair, Phase::HardRead)? / of(pair, Phase::EasyWrite)?),
+    };
+    let growing = |pair| {
+        let (few, many) = (of(pair, phase)?, pair.many[phase as usize]?);
+        Some(Growing { pair, few, many, sign: sign(pair)? })
+    };
+    pairs.iter().filter_map(growing).collect()
+}
+
+fn more_clients(phase: Phase, pairs: &[Pair], fitted_too: &[Pair]) -> Section {
+    let (cases, fitted_too) = (growing(phase, pairs), growing(phase, fitted_too));
+    let fit = |without: &[&str]| {
+        let seen: Vec<&Growing<'_>> =
+            cases.iter().chain(&fitted_too).filter(|case| !without.contains(&case.family())).collect();
+        Fitted::to(&seen, phase != Phase::EasyRead)
+    };
+    let predicted = predict_each(&cases, &fitted_too, fit, |fitted, case| fitted.predict(case));
+    let line = |(case, predicted): (&Growing<'_>, _)| {
+        let (few, many) = case.pair.clients;
+        let what = format!("{few} → {many} clients");
+        Line::new(&case.pair.name, what, case.many, predicted, case.pair.list.clone())
+    };
+    let simple = |grows: &dyn Fn(&Growing<'_>) -> f64| {
+        median(cases.iter().map(|case| (case.few * grows(case) / case.many - 1.0).abs()))
+    };
+    Section {
+        name: format!("more clients: {}, GiB/s", phase.name()),
+        noise: Some(phase.noise()),
+        simple: vec![
+            ("unchanged", simple(&|_| 1.0)),
+            ("in proportion", simple(&|case| case.pair.clients.1 / case.pair.clients.0)),
+        ],
+        lines: cases.iter().zip(predicted).map(line).collect(),
+    }
+}
+
+/// A run whose hard phase is predicted from its easy one.
+struct Harder<'a> {
+    run: &'a Run,
+    easy: f64,
+    hard: f64,
+}
+
+impl Case for Harder<'_> {
+    fn family(&self) -> &str {
+        &self.run.system_family
+    }
+
+    fn measured(&self) -> f64 {
+        self.hard
+    }
+}
+
+/// Hard over easy, by kind of file system: what its locks and its small requests cost is of its design. The median of the
+/// families' medians; of all kinds for a kind that no other family has.
+struct Ratios {
+    by_file_system: BTreeMap<String, f64>,
+    all: f64,
+}
+
+impl Ratios {
+    fn of<'a>(cases: impl Iterator<Item = &'a Harder<'a>>) -> Ratios {
+        let mut families: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
+        for case in cases {
+            let key = (case.run.file_system.as_str(), case.family());
+            families.entry(key).or_default().push(case.hard / case.easy);
+        }
+        let mut kinds: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for ((file_system, _), ratios) in families {
+            kinds.entry(file_system.to_owned()).or_default().push(median(ratios));
+        }
+        let all = median(kinds.values().flatten().copied());
+        Ratios {
+            all,
+            by_file_system: kinds.into_iter().map(|(kind, ratios)| (kind, median(ratios))).collect(),
+        }
+    }
+
+    fn predict(&self, case: &Harder<'_>) -> f64 {
+        case.easy * self.by_file_system.get(&case.run.file_system).copied().unwrap_or(self.all)
+    }
+}
+
+fn hard_from_easy(hard: Phase, easy: Phase, runs: &[Run], others: &[Run]) -> Section {
+    fn harder(runs: &[Run], hard: Phase, easy: Phase) -> Vec<Harder<'_>> {
+        let of =
+            |run| Some(Harder { run, easy: Run::bandwidth(run, easy)?, hard: Run::bandwidth(run, hard)? });
+        runs.iter().filter_map(of).collect()
+    }
+    let (cases, fitted_too) = (harder(runs, hard, easy), harder(others, hard, easy));
+    let fit = |without: &[&str]| {
+        Ratios::of(cases.iter().chain(&fitted_too).filter(|case| !without.contains(&case.family())))
+    };
+    let predicted = predict_each(&cases, &fitted_too, fit, Ratios::predict);
+    let line = |(case, predicted): (&Harder<'_>, _)| {
+        let Run { system_family, file_system, client_nodes, .. } = case.run;
+        let what = format!("{file_system}, {} clients", client_nodes.unwrap_or_default());
+        Line::new(system_family, what, case.hard, predicted, case.run.list())
+    };
+    Section {
+        name: format!("{} from {}, GiB/s", hard.name(), easy.name()),
+        noise: Some(hard.noise()),
+        simple: vec![("the same", median(cases.iter().map(|case| (case.easy / case.hard - 1.0).abs())))],
+        lines: cases.iter().zip(predicted).map(line).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the carried runs gave when this was written; a change of the model must not make them worse.
+    #[test]
+    fn as_good_as_it_was() {
+        let sections = scoreboard(&[]).unwrap().sections;
+        let bounds = [0.25, 0.25, 0.20, 0.40];
+        for (section, bound) in sections.iter().zip(bounds) {
+            assert_eq!(section.lines.len(), 27, "{}", section.name);
+            assert!(section.median_error() <= bound, "{}: {}", section.name, section.median_error());
+            assert!(section.median_error() < section.simple[0].1, "{}", section.name);
+        }
+    }
+}
