@@ -14,6 +14,7 @@
 //! For a program without MPI-IO the two are the same.
 
 mod accumulator;
+mod apart;
 mod bandwidth;
 mod bins;
 pub mod classes;
@@ -39,6 +40,7 @@ mod trouble;
 mod workload;
 
 pub use accumulator::Accumulator;
+pub use apart::{Apart, CROWD};
 pub use bandwidth::{Transfer, Transfers};
 pub use classes::{ClassTotal, Purpose};
 pub use collectives::{MpiIoTime, TimeSplit, splits, splits_of};

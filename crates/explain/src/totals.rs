@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pio_trace::{Call, FileId, Flags, Layer, Op, Process, ProcessId, Tables, Target, ViewId};
 
+use crate::apart::{CROWD, Slices};
 use crate::bandwidth::{Covered, Transfer, Transfers};
 use crate::bins::Bins;
 use crate::collectives::MpiIoTime;
@@ -55,6 +56,9 @@ pub(crate) struct Totals<'a> {
     /// Row of each process in `busy`.
     busy_rows: Vec<Option<usize>>,
     busy: Bins,
+    /// By place of the process among those with a rank.
+    slices: Slices,
+    rank_places: Vec<Option<u32>>,
     rate: Bins,
     /// Whether there were data at one level alone: until then `rate` and `moved` have both in what is the program's.
     levels_differ: bool,
@@ -174,6 +178,7 @@ impl<'a> Totals<'a> {
             }
         }
         let (busy_rows, rows) = busy_rows(&tables.processes);
+        let (rank_places, ranks) = rank_places(&tables.processes);
         let calls = Call::ALL.last().map_or(0, |last| usize::from(last.number()) + 1);
         Totals {
             tables,
@@ -194,6 +199,8 @@ impl<'a> Totals<'a> {
             processes: vec![ProcessCounters::default(); tables.processes.len()],
             busy_rows,
             busy: Bins::new(rows),
+            slices: Slices::new(ranks),
+            rank_places,
             rate: Bins::new(4),
             levels_differ: false,
             moved: Default::default(),
@@ -254,6 +261,7 @@ impl<'a> Totals<'a> {
         let workload = self.workload(duration_ns);
         let (operations, asked_operations) = self.operations(process_count);
         let busy = self.take_busy(&measured, duration_ns);
+        let apart = std::mem::replace(&mut self.slices, Slices::new(0)).finish(&processes, duration_ns);
         let rate = data_rate(std::mem::replace(&mut self.rate, Bins::new(0)), duration_ns);
         let merged = |pick: fn(&FileCounters) -> &Pattern| {
             self.files.iter().fold(Pattern::default(), |sum, file| sum.merged(pick(file)))
@@ -296,6 +304,7 @@ impl<'a> Totals<'a> {
             transfers: self.moved[0].transfers(),
             rate,
             busy,
+            apart,
             findings: Vec::new(),
             not_advised: Vec::new(),
             counted_files: Vec::new(),
@@ -404,6 +413,9 @@ impl<'a> Totals<'a> {
             && let Some(row) = self.busy_rows[event.process.index()]
         {
             self.busy.spread(row, start, end, added as f64);
+            if let Some(place) = self.rank_places.get(event.process.index()).copied().flatten() {
+                self.slices.add(place as usize, start, end);
+            }
         }
     }
 
@@ -603,6 +615,20 @@ fn busy_rows(processes: &[Process]) -> (Vec<Option<usize>>, usize) {
         row_of[index] = Some(position * rows / order.len());
     }
     (row_of, rows)
+}
+
+/// The place of each process among those with a rank, in order of rank; none if they are few. And their number.
+fn rank_places(processes: &[Process]) -> (Vec<Option<u32>>, usize) {
+    let mut order = ordered(processes);
+    order.retain(|&index| processes[index].rank.is_some());
+    if order.len() < CROWD {
+        return (Vec::new(), 0);
+    }
+    let mut places = vec![None; processes.len()];
+    for (&index, place) in order.iter().zip(0..) {
+        places[index] = Some(place);
+    }
+    (places, order.len())
 }
 
 /// Where an access starts: in the numbering of a view, or in bytes of the file.

@@ -8,13 +8,14 @@ use pio_trace::{Event, Splits, Tables, Trace};
 use crate::bars::most_bars;
 use crate::counted;
 use crate::escape::{self, TITLE_COLUMNS};
-use crate::figures::{self, figure};
+use crate::figures;
 use crate::prediction::{self, Prediction};
 use crate::sections::{self, Limits, RequestSizes};
 use crate::table::Table;
 use crate::timeline::Timeline;
 use crate::{
-    collectives, comparison, crowd, file_systems, findings, headline, live, marked, rhythm, units, words,
+    collectives, comparison, crowd, file_systems, findings, headline, live, marked, over_time, rhythm, units,
+    words,
 };
 
 pub(crate) const STYLE: &str = include_str!("page.css");
@@ -91,9 +92,16 @@ fn page(
     let has_events = found.events > 0 || counted.is_none();
     if has_events {
         section("findings", "Findings", &findings::html(found), out)?;
+        let is_crowd = over_time::is_crowd(found);
+        let heat = over_time::html(found) + &filled(&over_time::apart(found));
+        if is_crowd {
+            let title = if found.is_mpi { "Ranks over time" } else { "Processes over time" };
+            section("over-time", title, &heat, out)?;
+        }
         section("timeline", "Timeline", &timeline_figure(&timeline), out)?;
         section("offsets", "Offsets over time", &offsets_figure(&timeline), out)?;
-        section("activity", "Activity", &activity(found), out)?;
+        let heat = if is_crowd { String::new() } else { heat };
+        section("activity", "Activity", &(figures::data_rate(found) + &heat), out)?;
     }
     if !predictions.is_empty() {
         let body = figures::predictions(predictions)
@@ -342,28 +350,6 @@ fn legend_of_parts(parts: &[&str]) -> String {
          {keys}</ul><p class=\"parts\">The length of each part is right; library and files take turns, but are drawn one \
          after the other. A call of which the parts are not known has one shade.</p>"
     )
-}
-
-fn activity(found: &Explanation) -> String {
-    let mut body = figures::data_rate(found);
-    if found.busy.rows.len() > 1 {
-        let label = format!(
-            "Heat map: part of its time that each of {} processes spent in I/O, over {}",
-            found.process_count,
-            units::time_ns(found.duration_ns)
-        );
-        body.push_str(&figure(
-            "Who was in I/O when",
-            &format!(
-                "<div class=\"heat live\"><canvas id=\"busy\" role=\"img\" aria-label=\"{}\"></canvas></div>\
-                 <ul class=\"keys\"><li><i class=\"key heat-0\"></i>not in I/O</li>\
-                 <li><i class=\"key heat-1\"></i>all the time</li></ul>",
-                escape::html(&label)
-            ),
-            "",
-        ));
-    }
-    body
 }
 
 fn operations(found: &Explanation) -> String {

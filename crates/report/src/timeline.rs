@@ -81,6 +81,7 @@ impl Timeline {
             ("findings", list(findings.into_iter())),
             ("columns", drawn.columns(parts.len(), span_ns > 0)),
             ("busy", busy(found)),
+            ("apart", crate::over_time::apart_json(found)),
         ];
         let fields = fields.iter().map(|(name, value)| format!("\"{name}\":{value}"));
         let used: Vec<Call> = calls.items().copied().collect();

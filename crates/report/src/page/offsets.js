@@ -29,7 +29,7 @@ if (offsets) (() => {
     g.beginPath(); g.rect(left, top, width - left, height); g.clip();
     drawn = [];
     const byProcess = colourSelect.value === "process", palette = byProcess ? data.processes.map((_, process) => colourOfProcess(process)) : null;
-    // Many calls fall on the same few pixels: the first of each box and colour is drawn.
+    // Many calls fall on the same few pixels: the first of each box and colour is drawn; of thousands of colours, of each box.
     const taken = new Map();
     for (const i of some) {
       if (ends[i] < view.from || starts[i] > view.to || (state[i] & (SHOWN | OF_PROCESS)) !== (SHOWN | OF_PROCESS)) continue;
@@ -39,7 +39,7 @@ if (offsets) (() => {
       // Ranks that do alike have alike boxes, too.
       const seen = Math.max(left, from), until = Math.min(width, from + w);
       const box = ((Math.round(seen) * 1024 + Math.round(at)) * 8192 + Math.round(until)) * 1024 + Math.round(h);
-      if (taken.get(box) === colour) continue;
+      if (byProcess ? taken.has(box) : taken.get(box) === colour) continue;
       taken.set(box, colour);
       g.fillStyle = colour;
       // Of several calls it is not known which of these bytes they moved.

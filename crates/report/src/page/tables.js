@@ -88,9 +88,11 @@ const isKnown = (text, own) => {
 const UNKNOWN = "–";
 const countRows = (table) => {
   const { rows, columns, texts, sums, entry } = table;
+  // Where nothing changes, nothing is laid out anew.
+  const tell = (cell, text) => { if (cell.textContent !== text) cell.textContent = text; };
   const each = (write) => rows.forEach((row) => columns.forEach((measure, column) => { if (measure) write(row, column, measure); }));
   if (isWhole()) {
-    each((row, column) => { row.cells[column].textContent = texts.get(row)[column]; });
+    each((row, column) => tell(row.cells[column], texts.get(row)[column]));
     entry.counted = null;
   } else {
     if (!table.known) {
@@ -107,7 +109,7 @@ const countRows = (table) => {
     };
     each((row, column, measure) => {
       const cell = row.cells[column], tally = some.get(row.dataset.key);
-      cell.textContent = table.known.has(cell) ? measures[measure](tally) : UNKNOWN;
+      tell(cell, table.known.has(cell) ? measures[measure](tally) : UNKNOWN);
     });
     entry.counted = new Set(rows.filter(occurs));
   }
@@ -129,7 +131,10 @@ for (const { table, rows } of live) {
     button.textContent = row.cells[0].textContent;
     button.addEventListener("click", () => toggle(what, id));
     row.cells[0].replaceChildren(button);
-    listeners.quick.push(() => button.setAttribute("aria-pressed", Boolean(selection[what]?.has(id))));
+    listeners.quick.push(() => {
+      const isPressed = String(Boolean(selection[what]?.has(id)));
+      if (button.getAttribute("aria-pressed") !== isPressed) button.setAttribute("aria-pressed", isPressed);
+    });
   }
 }
 
