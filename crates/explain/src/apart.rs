@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_host_that_is_slow_is_one_entry_and_a_rank_that_does_nothing_another() {
-        let part = |rank, _| match rank {
+        let part = |rank: u32, _| match rank {
             30..40 => 0.9,
             7 => 0.0,
             _ => 0.5,
@@ -244,9 +244,9 @@ mod tests {
 
     #[test]
     fn where_half_write_while_the_others_compute_nobody_stands_apart() {
-        let part = |rank, step| if (u64::from(rank) + step / 10).is_multiple_of(2) { 0.9 } else { 0.1 };
+        let part = |rank: u32, step: u64| if (u64::from(rank) + step / 10).is_multiple_of(2) { 0.9 } else { 0.1 };
         assert_eq!(found(100, part).apart, []);
-        let little = |rank, step| 0.5 + ((u64::from(rank) * 7 + step * 13) % 10) as f64 / 100.0;
+        let little = |rank: u32, step: u64| 0.5 + ((u64::from(rank) * 7 + step * 13) % 10) as f64 / 100.0;
         assert_eq!(found(100, little).apart, [], "all differ a little");
         assert_eq!(found(60, |rank, _| f64::from(rank) / 60.0).apart, [], "few are not compared");
     }

@@ -57,10 +57,11 @@ pub(crate) fn add_all(
 /// Reads and decodes block after block, into memory that is used again.
 fn decode(trace: &Trace, to: &[SyncSender<Events>]) -> Result<(), TraceError> {
     let mut in_use: [Events; BLOCKS] = Default::default();
+    let mut spare = Vec::new();
     for index in 0..trace.blocks().len() {
         let used = &mut in_use[index % BLOCKS];
         let mut events = Arc::into_inner(std::mem::take(used)).unwrap_or_default();
-        trace.read_block(index, &mut events)?;
+        trace.read_block(index, &mut events, &mut spare)?;
         *used = Arc::new(events);
         for thread in to {
             // Nobody is there to take them only if a thread panicked, which ends all.

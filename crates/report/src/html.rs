@@ -12,7 +12,7 @@ use crate::figures;
 use crate::prediction::{self, Prediction};
 use crate::sections::{self, Limits, RequestSizes};
 use crate::table::Table;
-use crate::timeline::Timeline;
+use crate::timeline::{Take, Timeline};
 use crate::{
     collectives, comparison, crowd, file_systems, findings, headline, live, marked, over_time, rhythm, units,
     words,
@@ -60,12 +60,13 @@ pub fn html(
     predictions: &[Prediction],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    page(tables, events, splits, found, predictions, None, out)
+    let each = |take: Take<'_>| events.into_iter().for_each(|event| take(&event));
+    page(tables, each, splits, found, predictions, None, out)
 }
 
 fn page(
     tables: &Tables,
-    events: impl IntoIterator<Item = Event>,
+    events: impl FnOnce(Take<'_>),
     splits: &Splits,
     found: &Explanation,
     predictions: &[Prediction],
@@ -134,7 +135,10 @@ fn sections_of_events(found: &Explanation, timeline: &Timeline, out: &mut impl W
     let marked: String = marked::numbers(found, &limits).iter().map(filled).collect();
     section("marked", "Marks", &(marked + &filled(&marked::names(found))), out)?;
     let title = if found.is_mpi { "Ranks" } else { "Processes" };
-    let processes = live::html(&sections::processes(found, &limits), &live::processes(found, &limits));
+    // Of thousands the tables of hosts and of who differs tell more, and each row takes time whenever other calls are chosen.
+    let of_processes = Limits { rows: if found.processes.len() > limits.rows { 200 } else { limits.rows }, ..limits };
+    let processes =
+        live::html(&sections::processes(found, &of_processes), &live::processes(found, &of_processes));
     let crowd =
         filled(&crowd::outliers(found)) + &filled(&crowd::hosts(found, &Limits { rows: 100, ..limits }));
     section("processes", title, &(figures::processes(found) + &crowd + &processes), out)?;
@@ -159,7 +163,7 @@ pub fn html_of_trace(
     predictions: &[Prediction],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    html(trace.tables(), events(trace), &splits(trace)?, found, predictions, out)
+    page(trace.tables(), events(trace), &splits(trace)?, found, predictions, None, out)
 }
 
 /// The same for a Darshan log: the trace made of it, and what its counters say.
@@ -179,8 +183,16 @@ fn splits(trace: &Trace) -> io::Result<Splits> {
     pio_explain::splits(trace).map_err(io::Error::other)
 }
 
-fn events(trace: &Trace) -> impl Iterator<Item = Event> {
-    (0..trace.blocks().len()).filter_map(|block| trace.block(block).ok()).flatten()
+/// Those of all blocks that can be read: the explanation has told of the others.
+fn events(trace: &Trace) -> impl FnOnce(Take<'_>) {
+    |take| {
+        let (mut events, mut spare) = (Vec::new(), Vec::new());
+        for block in 0..trace.blocks().len() {
+            if trace.read_block(block, &mut events, &mut spare).is_ok() {
+                events.iter().for_each(&mut *take);
+            }
+        }
+    }
 }
 
 fn head(found: &Explanation, out: &mut impl Write) -> io::Result<()> {

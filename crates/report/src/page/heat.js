@@ -23,7 +23,11 @@ const countCells = () => {
       from = end;
     }
   }
-  return sums.map((sum, k) => Math.min(255, (255 * sum) / (busy.bin_ns * sizes[Math.floor(k / busy.bins)])));
+  for (let row = 0; row < busy.rows; row++) {
+    const full = busy.bin_ns * sizes[row];
+    for (let k = row * busy.bins; k < (row + 1) * busy.bins; k++) sums[k] = Math.min(255, (255 * sums[k]) / full);
+  }
+  return sums;
 };
 // Where the heat map is drawn, the row and bin that the keys are at, and the processes of a row.
 let heatPlace = null, heatCell = null;
@@ -31,25 +35,32 @@ const ofRow = (row) => {
   const first = busy.first[row], next = busy.first[row + 1] ?? data.process_count;
   return Array.from({ length: next - first }, (_, k) => first + k);
 };
-const drawHeat = () => {
-  const rowHeight = Math.max(1, Math.min(16, Math.floor(300 / busy.rows))), plot = rowHeight * busy.rows, above = 6;
-  const { context: g, width } = fit(heat, above + plot + 24), left = gutter(width);
+// A pixel a cell, until the cells or the colours change.
+let picture = { cells: null, colour: null, canvas: null };
+const heatPicture = () => {
+  if (picture.cells === cells && picture.colour === colours["heat-1"]) return picture.canvas;
   const image = new ImageData(busy.bins, busy.rows), low = rgb(colours["heat-0"]), high = rgb(colours["heat-1"]);
   for (let i = 0; i < cells.length; i++) {
     const part = cells[i] / 255;
     for (let c = 0; c < 3; c++) image.data[4 * i + c] = low[c] + (high[c] - low[c]) * part;
     image.data[4 * i + 3] = 255;
   }
-  const small = document.createElement("canvas");
-  small.width = busy.bins; small.height = busy.rows;
-  small.getContext("2d").putImageData(image, 0, 0);
+  const canvas = document.createElement("canvas");
+  canvas.width = busy.bins; canvas.height = busy.rows;
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  picture = { cells, colour: colours["heat-1"], canvas };
+  return canvas;
+};
+const drawHeat = () => {
+  const rowHeight = Math.max(1, Math.min(16, Math.floor(300 / busy.rows))), plot = rowHeight * busy.rows, above = 6;
+  const { context: g, width } = fit(heat, above + plot + 24), left = gutter(width);
   g.imageSmoothingEnabled = false;
   // The last bin may reach beyond the end of the job.
   const scale = (width - left) / total, x = (ns) => left + ns * scale, y = (row) => above + row * rowHeight;
   heatPlace = { left, width, above, rowHeight, plot };
   g.save();
   g.beginPath(); g.rect(left, above, width - left, plot); g.clip();
-  g.drawImage(small, left, above, busy.bins * busy.bin_ns * scale, plot);
+  g.drawImage(heatPicture(), left, above, busy.bins * busy.bin_ns * scale, plot);
   // Rows of processes that are not chosen become faint.
   if (selection.processes) {
     g.globalAlpha = 0.72;

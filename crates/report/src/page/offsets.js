@@ -13,10 +13,18 @@ if (offsets) (() => {
   for (const file of files) fileSelect.add(new Option(fileName(file), file));
   let drawn = [];
 
+  const keep = keeper();
   const draw = () => {
     const file = +fileSelect.value, some = onFile.get(file) ?? [], height = 300, top = 8, below = 26;
     const { context: g, width } = fit(offsets, top + height + below), left = Math.max(gutter(width), 66);
     const x = (ns) => left + ((ns - view.from) * (width - left)) / (view.to - view.from);
+    keep(g, [view.from, view.to, file, colourSelect.value], () => paint(g, x, { some, height, top, left, width }));
+    g.save();
+    g.beginPath(); g.rect(left, top, width - left, height); g.clip();
+    veil(g, x, left, width, top, height);
+    g.restore();
+  };
+  const paint = (g, x, { some, height, top, left, width }) => {
     let end = 1;
     for (const i of some) end = Math.max(end, col.place[i] + col.length[i]);
     const y = (offset) => top + height - (offset / end) * height, gap = binaryStep(end / 5);
@@ -47,8 +55,6 @@ if (offsets) (() => {
       g.fillRect(from, at, w, h);
       drawn.push({ i, x: from, y: at, w, h });
     }
-    g.globalAlpha = 1;
-    veil(g, x, left, width, top, height);
     g.restore();
   };
   const redraw = onceAFrame(draw);

@@ -15,6 +15,7 @@ const showRows = ({ rows, found, counted }) => {
   for (const row of rows) row.hidden = !found.has(row) || (counted !== null && !counted.has(row));
 };
 
+const byAlphabet = new Intl.Collator("en", { numeric: true });
 // Numbers the largest first, text by the alphabet; then the other way round, then as it was.
 const sortRows = (entry) => {
   const { table, rows, sort } = entry;
@@ -22,7 +23,7 @@ const sortRows = (entry) => {
   if (sort) {
     const { column, isNumber, up } = sort, sign = up ? 1 : -1;
     const value = new Map(rows.map((row) => [row, isNumber ? amount(row.cells[column].textContent) : row.cells[column].textContent]));
-    const compare = (a, b) => (isNumber ? a - b : a.localeCompare(b, "en", { numeric: true }));
+    const compare = (a, b) => (isNumber ? a - b : byAlphabet.compare(a, b));
     const missing = (v) => v === null || v === "";
     order = [...rows].sort((one, other) => {
       const [a, b] = [value.get(one), value.get(other)];

@@ -10,12 +10,13 @@ use crate::format::BlockHeader;
 use crate::tables::{ProcessId, Tables};
 
 /// Appends the events of a block in order of start, those that start together in order of process; or says what was expected
-/// instead. Every id in them is in `tables`.
+/// instead. Every id in them is in `tables`. They are first decoded to `by_process`, whatever that holds.
 pub(crate) fn decode(
     raw: &[u8],
     block: &BlockHeader,
     tables: &Tables,
     handles: &FirstHandles,
+    by_process: &mut Vec<Event>,
     events: &mut Vec<Event>,
 ) -> Result<(), String> {
     let count = block.count as usize;
@@ -30,7 +31,8 @@ pub(crate) fn decode(
         process: None,
     };
     // `count` is at most the number of header bytes, and that at most the format's limit.
-    let mut by_process = Vec::with_capacity(count);
+    by_process.clear();
+    by_process.reserve(count);
     let (mut first_start_ns, mut last_start_ns, mut end_ns) = (u64::MAX, 0, 0);
     for (i, &flags) in headers.iter().enumerate() {
         let event = decoder.next(flags).map_err(|expected| format!("{expected} in event {i} of a block"))?;
@@ -48,7 +50,7 @@ pub(crate) fn decode(
     events.reserve(count);
     // Each is read from where it is, independent of all others: to swap them in place, circle by circle, would need no second
     // room, but wait for memory at each step.
-    let order = order_by_start(&by_process, first_start_ns, last_start_ns);
+    let order = order_by_start(by_process, first_start_ns, last_start_ns);
     events.extend(order.into_iter().map(|index| by_process[index as usize].clone()));
     Ok(())
 }
