@@ -239,7 +239,9 @@ fn calls(kind: Kind, cost: &Cost) -> String {
             ("open or close", "opens and closes")
         }
         Kind::MetadataStorm => ("call on a name", "calls on names"),
-        Kind::ManyStripes => ("open or other call that moves nothing", "opens and other calls that move nothing"),
+        Kind::ManyStripes => {
+            ("open or other call that moves nothing", "opens and other calls that move nothing")
+        }
         Kind::SameNamesByAll => ("open, close or call on a name", "opens, closes and calls on names"),
         Kind::LockWaits => ("call on a lock", "calls on locks"),
         Kind::RandomMapping => ("page fault", "page faults"),
@@ -289,7 +291,9 @@ fn detail(found: &Explanation, finding: &Finding) -> Option<String> {
         Detail::Placed { size_bytes, striping } => {
             let (size, unit) = (units::bytes(size_bytes as f64), units::bytes(striping.unit_bytes as f64));
             Some(match finding.kind {
-                Kind::FewStripes => format!("The file is {size} long and lies on one target: all its bytes pass through that one."),
+                Kind::FewStripes => format!(
+                    "The file is {size} long and lies on one target: all its bytes pass through that one."
+                ),
                 _ => format!(
                     "The largest of them has {size} in one stripe of {unit}; it lies on {}, and all are asked.",
                     things(striping.targets.into(), "target", "targets")

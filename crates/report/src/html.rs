@@ -136,7 +136,8 @@ fn sections_of_events(found: &Explanation, timeline: &Timeline, out: &mut impl W
     section("marked", "Marks", &(marked + &filled(&marked::names(found))), out)?;
     let title = if found.is_mpi { "Ranks" } else { "Processes" };
     // Of thousands the tables of hosts and of who differs tell more, and each row takes time whenever other calls are chosen.
-    let of_processes = Limits { rows: if found.processes.len() > limits.rows { 200 } else { limits.rows }, ..limits };
+    let of_processes =
+        Limits { rows: if found.processes.len() > limits.rows { 200 } else { limits.rows }, ..limits };
     let processes =
         live::html(&sections::processes(found, &of_processes), &live::processes(found, &of_processes));
     let crowd =

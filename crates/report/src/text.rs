@@ -5,7 +5,8 @@ use pio_explain::Explanation;
 use crate::sections::{self, Limits};
 use crate::table::{Table, wrap};
 use crate::{
-    collectives, crowd, escape, file_systems, findings, headline, marked, over_time, rhythm, screen, units, words,
+    collectives, crowd, escape, file_systems, findings, headline, marked, over_time, rhythm, screen, units,
+    words,
 };
 
 /// Notes that are too long for a terminal: the HTML report has them.

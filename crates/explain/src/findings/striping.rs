@@ -47,10 +47,15 @@ fn finding(
     let mut detail = Detail::None;
     let mut most_bytes = 0;
     for file in files {
-        let Some((striping, (calls, any_ns))) = file.striping.and_then(|one| Some((one, of(file, one)?))) else {
+        let Some((striping, (calls, any_ns))) = file.striping.and_then(|one| Some((one, of(file, one)?)))
+        else {
             continue;
         };
-        cost.merge(&if kind == Kind::FewStripes { of_data(file, calls) } else { of_names(calls, duration_ns) });
+        cost.merge(&if kind == Kind::FewStripes {
+            of_data(file, calls)
+        } else {
+            of_names(calls, duration_ns)
+        });
         busy_ns = busy_ns.saturating_add(any_ns);
         processes = processes.max(file.processes);
         involved.insert(file.file, (calls.count, calls.time_ns));
@@ -90,7 +95,8 @@ fn at_files(file: &FileStatistics) -> Traffic {
 #[cfg(test)]
 mod tests {
     use pio_trace::{
-        Call, Event, File, FileSystem, FileSystemId, Handle, HandleId, Placement, Process, ProcessId, Tables, Target,
+        Call, Event, File, FileSystem, FileSystemId, Handle, HandleId, Placement, Process, ProcessId, Tables,
+        Target,
     };
 
     use super::*;
@@ -147,9 +153,15 @@ mod tests {
         assert_eq!(kinds(&all), [Kind::FewStripes]);
         let finding = all.findings.iter().find(|finding| finding.kind == Kind::FewStripes).unwrap();
         assert_eq!(finding.lost_ns, None, "nobody can tell what more targets would give");
-        assert_eq!((finding.cost.calls, finding.cost.write_bytes, finding.process_count), (256, 2048 * MIB, 4));
+        assert_eq!(
+            (finding.cost.calls, finding.cost.write_bytes, finding.process_count),
+            (256, 2048 * MIB, 4)
+        );
         assert_eq!(finding.detail, Detail::Placed { size_bytes: 2048 * MIB, striping: one });
-        assert!((finding.together - 4.0).abs() < 1e-9 && (finding.time_ns() - 64e6).abs() < 1e3, "{finding:?}");
+        assert!(
+            (finding.together - 4.0).abs() < 1e-9 && (finding.time_ns() - 64e6).abs() < 1e3,
+            "{finding:?}"
+        );
         assert_eq!(kinds(&found(4, 64, 8 * MIB, Some(Striping { targets: 2, ..one }))), []);
         assert_eq!(kinds(&found(4, 8, 8 * MIB, Some(one))), [], "256 MiB are no large file");
         assert_eq!(kinds(&found(1, 512, 8 * MIB, Some(one))), [], "one rank is served by one target");

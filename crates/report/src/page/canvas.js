@@ -20,6 +20,8 @@ const keeper = () => {
     const canvas = g.canvas, all = [...key, choices, canvas.width, canvas.height, root.classList.contains("dark")].join();
     if (all !== known) {
       paint();
+      // One that is not shown has no size, and cannot be copied.
+      if (!canvas.width || !canvas.height) return;
       kept.width = canvas.width; kept.height = canvas.height;
       kept.getContext("2d").drawImage(canvas, 0, 0);
       known = all;
