@@ -17,6 +17,7 @@ mod accumulator;
 mod apart;
 mod bandwidth;
 mod bins;
+mod by_process;
 pub mod classes;
 mod collectives;
 mod comparison;

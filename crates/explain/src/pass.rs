@@ -5,8 +5,9 @@
 //! keep two processors busy, where nobody waits for the others but when he is some blocks ahead.
 //!
 //! Events come in order of time, so what is known of each process is needed by turns. Of thousands of processes that is more
-//! than a processor's cache holds, and memory is asked for some twenty lines of it at each event. So the evidence of a
-//! block is taken process by process where that finds the same ([`Evidence::add_by_process`]).
+//! than a processor's cache holds, and memory is asked for some thirty lines of it at each event. So of a block of many
+//! processes what each has for itself is taken process by process: by the totals always, by the evidence where that finds the
+//! same ([`Evidence::add_by_process`]).
 //!
 //! [`Evidence::add_by_process`]: crate::findings::Evidence::add_by_process
 
@@ -54,8 +55,13 @@ pub(crate) fn add_all(
         });
         let mut done = 0;
         for events in for_totals {
+            if many {
+                totals.add_by_process(&events);
+            }
             for event in events.iter().filter(|event| event.layer() != Layer::Mark).map(Seen::of) {
-                totals.add(&event);
+                if !many {
+                    totals.add(&event);
+                }
                 activity.add(&event);
             }
             done += events.len() as u64;

@@ -14,6 +14,7 @@ use super::ranges::Ranges;
 use super::rates::{Rates, Regime};
 use super::slots::{Reuse, Slots};
 use super::streams::Order;
+use crate::by_process;
 use crate::collectives::Collectives;
 use crate::tally::{InTurn, Seen};
 
@@ -91,7 +92,7 @@ impl<'a> Evidence<'a> {
             return false;
         }
         let shared: Vec<Shared> = events.iter().map(|event| self.share(&Seen::of(event))).collect();
-        for index in in_order_of_process(events, self.processes.len()) {
+        for index in by_process::order(events, self.processes.len()) {
             let index = index as usize;
             self.add_with(&Seen::of(&events[index]), Some(shared[index]));
         }
@@ -524,23 +525,6 @@ impl<'a> Evidence<'a> {
         let waited_ns = event.elapsed_ns as f64 - bytes_ns;
         slot.edges.get_or_insert_default().add(start, end, waited_ns, part_ns)
     }
-}
-
-/// The indices of events process by process, each process's as they come. All processes are below `processes`.
-fn in_order_of_process(events: &[Event], processes: usize) -> Vec<u32> {
-    let mut places = vec![0_u32; processes];
-    events.iter().for_each(|event| places[event.process.index()] += 1);
-    let mut before = 0;
-    for place in &mut places {
-        before += std::mem::replace(place, before);
-    }
-    let mut order = vec![0; events.len()];
-    for (event, index) in events.iter().zip(0..) {
-        let place = &mut places[event.process.index()];
-        order[*place as usize] = index;
-        *place += 1;
-    }
-    order
 }
 
 /// What is remarkable about a call of MPI-IO.
