@@ -17,17 +17,17 @@ pub(crate) fn is_crowd(found: &Explanation) -> bool {
     found.processes.len() >= CROWD
 }
 
-/// The heat map as text: a line for some processes each; nothing of few.
+/// The heat map as text: a line for some processes each; nothing of few, nor without I/O.
 pub(crate) fn text(found: &Explanation) -> String {
     const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let rows = &found.busy.rows;
     let bins = rows.iter().map(|row| row.fraction.len()).max().unwrap_or(0);
-    if !is_crowd(found) || bins == 0 {
+    if !is_crowd(found) || bins == 0 || found.io_time.process_ns == 0 {
         return String::new();
     }
     let columns = bins.min(COLUMNS);
     let mut text = format!(
-        "\n{} over {}: the part of their time in I/O, a full block for all of it, each column the mean of {}\n",
+        "\n{} over {}: the part of their time in I/O (full block: all of it), {} a column\n",
         if found.is_mpi { "Ranks" } else { "Processes" },
         units::time_ns(found.duration_ns),
         units::time_s(found.duration_s() / columns as f64),
