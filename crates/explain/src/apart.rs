@@ -18,6 +18,8 @@ const SLICES: usize = 64;
 const MOST: usize = 10;
 /// The least distance from the median that is told: part of a slice.
 const LEAST: f64 = 0.1;
+/// What is told differs by at least this part of the run: less is how ranks begin and end.
+const LEAST_OF_RUN: f64 = 0.02;
 /// Distances of ranks that are alike are less than so many times their usual one: of a million values of a normal
 /// distribution one or two are not.
 const DEVIATIONS: f64 = 5.0;
@@ -96,6 +98,7 @@ impl Slices {
         let slices = Compared::of(times, slice_ns, duration_ns);
         let runs: Vec<_> = (0..processes.len()).filter_map(|rank| slices.longest_apart(rank)).collect();
         let mut apart = slices.by_host(&runs, processes);
+        apart.retain(|apart| apart.more_ns().abs() >= duration_ns as f64 * LEAST_OF_RUN);
         apart.sort_by(|one, other| {
             let weight = |apart: &Apart| apart.more_ns().abs() * apart.processes.len() as f64;
             weight(other).total_cmp(&weight(one)).then(one.processes.cmp(&other.processes))

@@ -1,9 +1,11 @@
 // ---- heat map: who was in I/O when.
 const heat = document.getElementById("busy");
 let cells = busy.cells;
-// The same of the chosen calls: the part of each bin that they cover, of a row of one or more processes.
+// The same of the chosen calls: the part of each bin that they cover, of a row of one or more processes. A chosen time and
+// chosen processes are only made to stand out: what was when does not depend on them.
+const countsAll = () => !selection.files && !hidden.op.size && !hidden.layer.size;
 const countCells = () => {
-  if (isWhole()) return busy.cells;
+  if (countsAll()) return busy.cells;
   const rowOf = new Int32Array(data.processes.length).fill(-1), sizes = [];
   busy.first.forEach((first, row) => {
     const next = busy.first[row + 1] ?? data.process_count;
@@ -11,14 +13,17 @@ const countCells = () => {
     sizes.push(Math.max(1, next - first));
   });
   const sums = new Float64Array(busy.cells.length), until = new Float64Array(data.processes.length);
-  for (const i of chosenBars()) {
-    const process = processOf[i], row = rowOf[process], to = inTurn[i];
-    if (row < 0 || callOf(i).isMessage) continue;
-    let from = Math.max(starts[i], until[process]);
-    until[process] = Math.max(until[process], to);
+  const shown = SHOWN | OF_FILE;
+  for (let i = 0; i < barCount; i++) {
+    const process = processOf[i], row = rowOf[process];
+    if (row < 0 || callOf(i).isMessage || (state[i] & shown) !== shown) continue;
+    // Several calls in one bar are taken to be spread evenly over it.
+    const isOne = col.events[i] === 1, to = ends[i], part = isOne ? 1 : Math.min(1, col.time[i] / Math.max(1, col.elapsed[i]));
+    let from = isOne ? Math.max(starts[i], until[process]) : starts[i];
+    if (isOne) until[process] = Math.max(until[process], to);
     while (from < to) {
       const bin = Math.min(busy.bins - 1, Math.floor(from / busy.bin_ns)), end = Math.min(to, (bin + 1) * busy.bin_ns);
-      sums[row * busy.bins + bin] += end - from;
+      sums[row * busy.bins + bin] += (end - from) * part;
       if (end <= from) break;
       from = end;
     }
@@ -110,7 +115,7 @@ if (heat) {
     title.textContent = of.length > 1 ? `${names[0]} to ${names.at(-1)}` : names[0];
     const from = bin * busy.bin_ns, until = Math.min(total, from + busy.bin_ns);
     const lines = [title, tipLine("time", `${(from / 1e9).toFixed(6)} to ${(until / 1e9).toFixed(6)} s`)];
-    lines.push(tipLine("in I/O", percent(Math.min(1, (cells[row * busy.bins + bin] / 255) * (busy.bin_ns / (isWhole() ? busy.bin_ns : until - from))))));
+    lines.push(tipLine("in I/O", percent(Math.min(1, (cells[row * busy.bins + bin] / 255) * (busy.bin_ns / (countsAll() ? busy.bin_ns : until - from))))));
     for (const [first, last, begin, end, words] of data.apart) {
       if (first <= of.at(-1) && last >= of[0] && begin < until && end > from) lines.push(tipLine("apart", words));
     }
