@@ -126,6 +126,19 @@ BRUSH = """(() => {
   send('pointerdown', 0.45); send('pointermove', 0.6); send('pointermove', 0.7); send('pointerup', 0.7);
 })()"""
 
+HEAT_KEY = "(() => { const heat = document.getElementById('busy'); heat.focus(); heat.dispatchEvent(new KeyboardEvent('keydown', { key: '%s', bubbles: true })); })()"
+# Points at the heat map: at a row, of a hundred; or drags over half of its time.
+HEAT_POINT = """(() => {
+  // The names of the rows are at the left, the axis is below.
+  const heat = document.getElementById('busy'), box = heat.getBoundingClientRect(), width = box.width, left = 70;
+  const send = (type, part, row) => heat.dispatchEvent(new PointerEvent(type, {
+    clientX: box.left + left + (width - left) * part, clientY: box.top + 6 + ((box.height - 30) * row) / 100, pointerId: 8, bubbles: true }));
+  heat.setPointerCapture = () => {};
+  %s
+})()"""
+HEAT_CLICK = HEAT_POINT % "send('pointerdown', 0.5, 42.5); send('pointerup', 0.5, 42.5);"
+HEAT_DRAG = HEAT_POINT % "send('pointerdown', 0.25, 5); send('pointermove', 0.5, 5); send('pointermove', 0.75, 5); send('pointerup', 0.75, 5);"
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -142,7 +155,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="pioscope-report-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         many = arguments.report or generated(arguments.events, arguments.profile, folder)
-        others = None if arguments.report else [collective(arguments.profile, folder), threaded(arguments.profile, folder)]
+        others = None if arguments.report else [kind(arguments.profile, folder) for kind in (collective, threaded, crowd)]
         with contextlib.ExitStack() as open_now, ThreadPoolExecutor() as at_once:
             pages = [open_now.enter_context(kind(path, folder / f"profile of {kind.__name__}")) for kind, path in found]
             for done in [at_once.submit(check_all, page, many.resolve(), others, arguments.screenshots) for page in pages]:
@@ -158,6 +171,7 @@ def check_all(page, many, others, screenshots):
         if others:
             check_parts(page, others[0], screenshots)
             check_choices(page, others[1], screenshots)
+            check_crowd(page, others[2], screenshots)
         expect(page.complaints == [], f"the script does not complain: {page.complaints}")
     except SystemExit as wrong:
         sys.exit(f"{type(page).__name__}: {wrong}")
@@ -200,6 +214,53 @@ def threaded(profile, folder):
     report = folder / "threaded.html"
     run([pioscope(profile), "explain", folder / "threaded.csv", "--html", report])
     return report
+
+
+def crowd(profile, folder):
+    """The report of a run of many ranks, on hosts of ten: one is slow for a while, and so is a host."""
+    lines, ends = ["start_s,call,rank,host,file,offset,size,elapsed_s"], [0.0] * 100
+    for step in range(40):
+        for rank in range(100):
+            is_slow = rank == 42 and 10 <= step < 20 or 70 <= rank < 80 and step >= 25
+            start, elapsed = ends[rank], 0.01 if is_slow else 0.005
+            lines.append(f"{start:.4f},pwrite,{rank},node{rank // 10},/data/shared.dat,{(step * 100 + rank) * 65536},65536,{elapsed}")
+            ends[rank] = start + 0.01
+    (folder / "crowd.csv").write_text("\n".join(lines) + "\n")
+    report = folder / "crowd.html"
+    run([pioscope(profile), "explain", folder / "crowd.csv", "--html", report])
+    return report
+
+
+def check_crowd(page, report, screenshots):
+    """Many ranks are shown over time before the timeline; who stands apart is named, and rows and times can be chosen."""
+    page.requests.clear()
+    page.resize(1400)
+    page.open(report.as_uri())
+    sections = page.value("[...document.querySelectorAll('main > section')].map((section) => section.id)")
+    expect(sections.index("over-time") < sections.index("timeline"), f"the heat map comes before the timeline: {sections}")
+    named = page.value("[...document.querySelectorAll('#over-time tbody tr')].map((row) => row.cells[0].textContent + ' ' + row.cells[1].textContent)")
+    expect(named == ["all 10 node7", "42 node4"], f"those that stand apart are named: {named}")
+    page.value(HEAT_KEY % "ArrowDown")
+    said = page.value("document.querySelector('#over-time .tip').textContent")
+    expect("rank 1" in said and "in I/O" in said, f"keys go from row to row: {said}")
+    for act, what, calls in [(HEAT_KEY % "Enter", "a row", 40), (HEAT_CLICK, "rank 42", 40), (HEAT_DRAG, "half of the time", None)]:
+        page.value("document.getElementById('clear').click()")
+        page.settle()
+        page.value(act)
+        page.settle()
+        some = int(page.value(TOLD).split()[0].replace(",", ""))
+        expect(some == calls if calls else 1800 < some < 2300, f"the heat map chooses {what}: {page.value(TOLD)}")
+    for width in WIDTHS:
+        page.resize(width)
+        more, *out = page.value(OVERFLOW)
+        expect(more <= 0 and not out, f"all fits a width of {width}: {more} {out}")
+        for theme in ["light", "dark"] if screenshots or width == 1400 else []:
+            set_theme(page, theme)
+            keep(page, screenshots, f"crowd-{theme}-{width}.png")
+            expect(page.value(FAINT) == [], f"words can be read, {theme}: {page.value(FAINT)}")
+    set_theme(page, "light")
+    page.resize(1400)
+    expect_alone(page, report)
 
 
 def check_choices(page, report, screenshots):

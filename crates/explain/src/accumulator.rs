@@ -4,7 +4,7 @@ use pio_trace::{Event, Layer, Tables};
 
 use crate::classes;
 use crate::explanation::Explanation;
-use crate::findings::Evidence;
+use crate::findings::{self, Evidence, striping};
 use crate::marked::Marks;
 use crate::rhythm::Activity;
 use crate::tally::Seen;
@@ -52,6 +52,8 @@ impl<'a> Accumulator<'a> {
         self.evidence.end();
         let mut explanation = self.totals.finish();
         explanation.findings = self.evidence.finish(explanation.duration_ns, &explanation.io_time);
+        explanation.findings.extend(striping::findings(&explanation.files, explanation.duration_ns));
+        findings::sort(&mut explanation.findings);
         explanation.mpi_io = self.evidence.collectives.time();
         explanation.rhythm = self.activity.finish(explanation.duration_ns);
         explanation.marked = self.marks.finish();

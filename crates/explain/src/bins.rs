@@ -52,6 +52,12 @@ impl Bins {
         bins[last] += (end_ns - last_start) as f64 * per_ns;
     }
 
+    /// Whether two times, the later one last, fall into one bin.
+    #[inline]
+    pub(crate) fn are_one(&self, time_ns: u64, later_ns: u64) -> bool {
+        bin(time_ns, self.shift) == bin(later_ns, self.shift)
+    }
+
     /// Makes row `to` what row `from` is.
     pub(crate) fn copy_row(&mut self, from: usize, to: usize) {
         if let Ok([from, to]) = self.rows.get_disjoint_mut([from, to]) {

@@ -94,9 +94,9 @@ impl MpiIoTime {
 pub fn splits(trace: &Trace) -> Result<Splits, TraceError> {
     let mut gathered = Gathered::new(trace.tables());
     if trace.tables().handles.iter().any(|handle| handle.collective != 0) {
-        let mut events = Vec::new();
+        let (mut events, mut spare) = (Vec::new(), Vec::new());
         for block in 0..trace.blocks().len() {
-            trace.read_block(block, &mut events)?;
+            trace.read_block(block, &mut events, &mut spare)?;
             gathered.splits.begin_block();
             events.iter().for_each(|event| gathered.add(event));
         }

@@ -178,9 +178,9 @@ fn count(
 ) -> Result<(), TraceError> {
     let processes: BTreeSet<_> = found.processes.iter().map(|one| one.process).collect();
     let mut numbers: BTreeMap<_, u64> = BTreeMap::new();
-    let mut events = Vec::new();
+    let (mut events, mut spare) = (Vec::new(), Vec::new());
     for block in 0..trace.blocks().len() {
-        trace.read_block(block, &mut events)?;
+        trace.read_block(block, &mut events, &mut spare)?;
         let is_io = |event: &Event| {
             !matches!(event.layer(), Layer::Message | Layer::Mark) && event.op() != Op::Communicate
         };

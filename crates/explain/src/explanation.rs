@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use pio_trace::{Call, Event, FileId, FileSystem, Layer, ProcessId, Striping, Tables, Trace, TraceError};
 
 use crate::accumulator::Accumulator;
+use crate::apart::Apart;
 use crate::bandwidth::{Transfer, Transfers};
 use crate::classes::{ClassTotal, Purpose};
 use crate::collectives::MpiIoTime;
@@ -72,6 +73,9 @@ pub struct Explanation {
     pub rate: DataRate,
     /// Who was in I/O when.
     pub busy: Busy,
+    /// Ranks whose time in I/O was not as that of the others for a while: those by most time first, ten at most. None of
+    /// fewer ranks than [`CROWD`](crate::CROWD), nor of processes without a rank.
+    pub apart: Vec<Apart>,
     /// What costs time for nothing, costliest first.
     pub findings: Vec<Finding>,
     /// Findings whose change gains nothing by what was predicted: they are no advice.

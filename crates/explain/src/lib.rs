@@ -14,8 +14,10 @@
 //! For a program without MPI-IO the two are the same.
 
 mod accumulator;
+mod apart;
 mod bandwidth;
 mod bins;
+mod by_process;
 pub mod classes;
 mod collectives;
 mod comparison;
@@ -39,6 +41,7 @@ mod trouble;
 mod workload;
 
 pub use accumulator::Accumulator;
+pub use apart::{Apart, CROWD};
 pub use bandwidth::{Transfer, Transfers};
 pub use classes::{ClassTotal, Purpose};
 pub use collectives::{MpiIoTime, TimeSplit, splits, splits_of};

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pio_trace::{Call, FileId, Flags, Layer, Op, Process, ProcessId, Tables, Target, ViewId};
+use pio_trace::{Call, Event, FileId, Flags, Layer, Op, Process, ProcessId, Tables, Target, ViewId};
 
+use crate::apart::{CROWD, Slices};
 use crate::bandwidth::{Covered, Transfer, Transfers};
 use crate::bins::Bins;
+use crate::by_process;
 use crate::collectives::MpiIoTime;
 use crate::explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, InMpi, IoTime, LayerTable,
@@ -33,7 +35,8 @@ const FILE_SYSTEM_WRITE: usize = 3;
 /// Counts events, in order of their start.
 pub(crate) struct Totals<'a> {
     tables: &'a Tables,
-    in_turn: InTurn,
+    /// Of what processes share, and of what each has for itself.
+    in_turn: [InTurn; 2],
     events: u64,
     last_end_ns: u64,
     trouble: Trouble,
@@ -55,6 +58,9 @@ pub(crate) struct Totals<'a> {
     /// Row of each process in `busy`.
     busy_rows: Vec<Option<usize>>,
     busy: Bins,
+    /// By place of the process among those with a rank.
+    slices: Slices,
+    rank_places: Vec<Option<u32>>,
     rate: Bins,
     /// Whether there were data at one level alone: until then `rate` and `moved` have both in what is the program's.
     levels_differ: bool,
@@ -174,10 +180,11 @@ impl<'a> Totals<'a> {
             }
         }
         let (busy_rows, rows) = busy_rows(&tables.processes);
+        let (rank_places, ranks) = rank_places(&tables.processes);
         let calls = Call::ALL.last().map_or(0, |last| usize::from(last.number()) + 1);
         Totals {
             tables,
-            in_turn: InTurn::new(tables.processes.len()),
+            in_turn: [(); 2].map(|()| InTurn::new(tables.processes.len())),
             events: 0,
             last_end_ns: 0,
             trouble: Trouble::of(tables),
@@ -194,6 +201,8 @@ impl<'a> Totals<'a> {
             processes: vec![ProcessCounters::default(); tables.processes.len()],
             busy_rows,
             busy: Bins::new(rows),
+            slices: Slices::new(ranks),
+            rank_places,
             rate: Bins::new(4),
             levels_differ: false,
             moved: Default::default(),
@@ -210,7 +219,23 @@ impl<'a> Totals<'a> {
 
     /// Counts one event.
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
-        let request = self.in_turn.request(event);
+        self.add_shared(event);
+        self.add_own(event);
+    }
+
+    /// Counts the next events of many processes: what each has for itself process by process. The sums are the same, and
+    /// whole numbers.
+    pub(crate) fn add_by_process(&mut self, events: &[Event]) {
+        let counted = |event: &&Event| event.layer() != Layer::Mark;
+        events.iter().filter(counted).for_each(|event| self.add_shared(&Seen::of(event)));
+        let order = by_process::order(events, self.processes.len());
+        let in_order = order.into_iter().map(|index| &events[index as usize]);
+        in_order.filter(counted).for_each(|event| self.add_own(&Seen::of(event)));
+    }
+
+    /// Counts what is not of its process; events come in order of their start.
+    fn add_shared(&mut self, event: &Seen<'_>) {
+        let request = self.in_turn[0].request(event);
         let event = &request.as_ref().map_or(*event, Seen::of);
         self.events += 1;
         self.last_end_ns = self.last_end_ns.max(event.end_ns());
@@ -219,6 +244,18 @@ impl<'a> Totals<'a> {
         self.layers[event.layer() as usize][physical].add_size(event);
         self.add_trouble(event);
         self.in_mpi.add(event);
+        if event.layer() != Layer::Message {
+            let (program, file_system) = (!event.is_physical(), event.layer().is_at_files());
+            self.add_data(event, program, file_system);
+            self.any.add(event.start_ns, event.end_ns());
+            self.add_to_file(event, program, file_system);
+        }
+    }
+
+    /// Counts what is of its process; events of each process come in order of their start.
+    fn add_own(&mut self, event: &Seen<'_>) {
+        let request = self.in_turn[1].request(event);
+        let event = &request.as_ref().map_or(*event, Seen::of);
         if event.layer() == Layer::Message {
             self.add_message(event);
         } else {
@@ -254,6 +291,7 @@ impl<'a> Totals<'a> {
         let workload = self.workload(duration_ns);
         let (operations, asked_operations) = self.operations(process_count);
         let busy = self.take_busy(&measured, duration_ns);
+        let apart = std::mem::replace(&mut self.slices, Slices::new(0)).finish(&processes, duration_ns);
         let rate = data_rate(std::mem::replace(&mut self.rate, Bins::new(0)), duration_ns);
         let merged = |pick: fn(&FileCounters) -> &Pattern| {
             self.files.iter().fold(Pattern::default(), |sum, file| sum.merged(pick(file)))
@@ -296,6 +334,7 @@ impl<'a> Totals<'a> {
             transfers: self.moved[0].transfers(),
             rate,
             busy,
+            apart,
             findings: Vec::new(),
             not_advised: Vec::new(),
             counted_files: Vec::new(),
@@ -346,9 +385,7 @@ impl<'a> Totals<'a> {
     }
 
     fn add_file_call(&mut self, event: &Seen<'_>) {
-        let program = !event.is_physical();
-        let file_system = event.layer().is_at_files();
-        self.add_data(event, program, file_system);
+        let (program, file_system) = (!event.is_physical(), event.layer().is_at_files());
         self.add_io_time(event);
         if let Some(process) = self.processes.get_mut(event.process.index()) {
             process.levels.add(event, program, file_system);
@@ -360,7 +397,6 @@ impl<'a> Totals<'a> {
             }
             process.any_files.add(event);
         }
-        self.add_to_file(event, program, file_system);
     }
 
     /// Counts a read or a write, and passes over all else.
@@ -394,16 +430,18 @@ impl<'a> Totals<'a> {
         }
     }
 
-    /// Adds the part of the call's time that no earlier call covers: events come in order of their start.
+    /// Adds the part of the call's time that no earlier call of the process covers.
     fn add_io_time(&mut self, event: &Seen<'_>) {
         let end = event.end_ns();
-        self.any.add(event.start_ns, end);
         let Some(process) = self.processes.get_mut(event.process.index()) else { return };
         let (start, added) = process.covered.add(event.start_ns, end);
         if added > 0
             && let Some(row) = self.busy_rows[event.process.index()]
         {
             self.busy.spread(row, start, end, added as f64);
+            if let Some(place) = self.rank_places.get(event.process.index()).copied().flatten() {
+                self.slices.add(place as usize, start, end);
+            }
         }
     }
 
@@ -605,6 +643,20 @@ fn busy_rows(processes: &[Process]) -> (Vec<Option<usize>>, usize) {
     (row_of, rows)
 }
 
+/// The place of each process among those with a rank, in order of rank; none if they are few. And their number.
+fn rank_places(processes: &[Process]) -> (Vec<Option<u32>>, usize) {
+    let mut order = ordered(processes);
+    order.retain(|&index| processes[index].rank.is_some());
+    if order.len() < CROWD {
+        return (Vec::new(), 0);
+    }
+    let mut places = vec![None; processes.len()];
+    for (&index, place) in order.iter().zip(0..) {
+        places[index] = Some(place);
+    }
+    (places, order.len())
+}
+
 /// Where an access starts: in the numbering of a view, or in bytes of the file.
 fn position(event: &Seen<'_>) -> Option<(Option<ViewId>, u64)> {
     match event.target {
@@ -722,4 +774,82 @@ fn imbalance(processes: &[ProcessStatistics]) -> Option<Imbalance> {
         file_system_bytes: of(|process| process.file_system.data().bytes),
         io_time: of(|process| process.io_ns),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use pio_trace::{File, Handle, HandleId, Process};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PROCESSES: u32 = 70;
+
+    fn tables() -> Tables {
+        let process = |number| Process {
+            rank: (number != 3).then_some(number),
+            pid: number,
+            host: format!("node{}", number / 8),
+            command: "app".into(),
+            start_ns: 0,
+            end_ns: None,
+        };
+        let handle = |number| Handle {
+            file: FileId(number % 2),
+            process: ProcessId(number / 2),
+            ranks: 1,
+            collective: 0,
+        };
+        Tables {
+            processes: (0..PROCESSES).map(process).collect(),
+            files: (0..2).map(|file| File { path: format!("/data/{file}") }).collect(),
+            handles: (0..PROCESSES * 2).map(handle).collect(),
+            ..Tables::default()
+        }
+    }
+
+    /// A call of any layer; some processes are not in the tables.
+    fn call() -> impl Strategy<Value = Event> {
+        let calls: Vec<Call> = Call::ALL.iter().copied().filter(|call| call.layer() != Layer::Mark).collect();
+        let numbers = (0..PROCESSES + 2, 0..2_u32, 0..100_u64, 0..3_000_u64, 0..5_000_u64);
+        (prop::sample::select(calls), numbers, any::<bool>()).prop_map(
+            |(call, (process, file, place, size, elapsed_ns), is_physical)| {
+                let moves = matches!(call.op(), Op::Read | Op::Write);
+                let offset = place * 1000;
+                Event {
+                    handle: Some(HandleId(process * 2 + file)),
+                    target: match call.layer() {
+                        Layer::Server => Target::Server { server: 0, offset },
+                        _ if moves => Target::Extent { offset },
+                        _ => Target::None,
+                    },
+                    size: if moves { size } else { 0 },
+                    result: if moves { size as i64 } else { 0 },
+                    elapsed_ns,
+                    think_ns: size,
+                    flags: if is_physical { Flags::PHYSICAL } else { Flags::NONE },
+                    ..Event::new(call, ProcessId(process), 0)
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn by_process_the_sums_are_the_same(blocks in prop::collection::vec(prop::collection::vec(call(), 0..300), 1..4)) {
+            let tables = tables();
+            let (mut in_order, mut by_process) = (Totals::new(&tables), Totals::new(&tables));
+            let mut start_ns = 0;
+            for mut events in blocks {
+                for event in &mut events {
+                    start_ns += event.think_ns / 50;
+                    event.start_ns = start_ns;
+                }
+                events.iter().for_each(|event| in_order.add(&Seen::of(event)));
+                by_process.add_by_process(&events);
+            }
+            prop_assert_eq!(in_order.finish(), by_process.finish());
+        }
+    }
 }

@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 
 use pio_explain::{Explanation, ProcessStatistics};
 
+use crate::over_time::is_crowd;
 use crate::sections::{Limits, process_name};
 use crate::table::Table;
 use crate::units;
 
-/// More processes are a crowd.
-const CROWD: usize = 64;
 /// Processes that are named because they differ.
 const OUTLIERS: usize = 10;
 /// By less than this factor, processes of the same job always differ.
@@ -23,7 +22,7 @@ pub(crate) fn hosts(found: &Explanation, limits: &Limits) -> Table {
     for process in &found.processes {
         by_host.entry(&process.host).or_default().push(process);
     }
-    if found.processes.len() <= CROWD || by_host.len() < 2 {
+    if !is_crowd(found) || by_host.len() < 2 {
         return Table::default();
     }
     let mut hosts: Vec<_> = by_host.into_iter().collect();
@@ -77,7 +76,7 @@ fn longest(processes: &[&ProcessStatistics]) -> u64 {
 /// The processes that differ most from the median in time in I/O or in bytes, by the factor; no rows if there are few
 /// processes, or none differs by a tenth.
 pub(crate) fn outliers(found: &Explanation) -> Table {
-    if found.processes.len() <= CROWD {
+    if !is_crowd(found) {
         return Table::default();
     }
     let measures: [fn(&ProcessStatistics) -> u64; 2] =

@@ -137,7 +137,9 @@ fn operations_of(finding: &Finding) -> &'static [Op] {
         Kind::Seeks => &[Op::Seek],
         Kind::SyncPerWrite => &[Op::Sync],
         Kind::OpenStorm | Kind::ManySmallFiles | Kind::FilePerProcess => &[Op::Open, Op::Close],
-        Kind::MetadataStorm | Kind::SameNamesByAll => &[Op::Open, Op::Close, Op::Metadata],
+        Kind::MetadataStorm | Kind::SameNamesByAll | Kind::ManyStripes => {
+            &[Op::Open, Op::Close, Op::Metadata]
+        }
         Kind::UnbufferedStream
         | Kind::LockWaits
         | Kind::RandomMapping
@@ -237,6 +239,9 @@ fn calls(kind: Kind, cost: &Cost) -> String {
             ("open or close", "opens and closes")
         }
         Kind::MetadataStorm => ("call on a name", "calls on names"),
+        Kind::ManyStripes => {
+            ("open or other call that moves nothing", "opens and other calls that move nothing")
+        }
         Kind::SameNamesByAll => ("open, close or call on a name", "opens, closes and calls on names"),
         Kind::LockWaits => ("call on a lock", "calls on locks"),
         Kind::RandomMapping => ("page fault", "page faults"),
@@ -282,6 +287,18 @@ fn detail(found: &Explanation, finding: &Finding) -> Option<String> {
             Some(format!(
                 "The file lies in stripes of {stripe}: writes that begin and end at multiples of {stripe} share none."
             ))
+        }
+        Detail::Placed { size_bytes, striping } => {
+            let (size, unit) = (units::bytes(size_bytes as f64), units::bytes(striping.unit_bytes as f64));
+            Some(match finding.kind {
+                Kind::FewStripes => format!(
+                    "The file is {size} long and lies on one target: all its bytes pass through that one."
+                ),
+                _ => format!(
+                    "The largest of them has {size} in one stripe of {unit}; it lies on {}, and all are asked.",
+                    things(striping.targets.into(), "target", "targets")
+                ),
+            })
         }
         Detail::Part(part) => Some(format!("That is {} of all that was written.", units::percent(part))),
         Detail::Against { largest, others } if finding.kind == Kind::Straggler => Some(format!(

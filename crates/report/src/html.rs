@@ -8,13 +8,14 @@ use pio_trace::{Event, Splits, Tables, Trace};
 use crate::bars::most_bars;
 use crate::counted;
 use crate::escape::{self, TITLE_COLUMNS};
-use crate::figures::{self, figure};
+use crate::figures;
 use crate::prediction::{self, Prediction};
 use crate::sections::{self, Limits, RequestSizes};
 use crate::table::Table;
-use crate::timeline::Timeline;
+use crate::timeline::{Take, Timeline};
 use crate::{
-    collectives, comparison, crowd, file_systems, findings, headline, live, marked, rhythm, units, words,
+    collectives, comparison, crowd, file_systems, findings, headline, live, marked, over_time, rhythm, units,
+    words,
 };
 
 pub(crate) const STYLE: &str = include_str!("page.css");
@@ -59,12 +60,13 @@ pub fn html(
     predictions: &[Prediction],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    page(tables, events, splits, found, predictions, None, out)
+    let each = |take: Take<'_>| events.into_iter().for_each(|event| take(&event));
+    page(tables, each, splits, found, predictions, None, out)
 }
 
 fn page(
     tables: &Tables,
-    events: impl IntoIterator<Item = Event>,
+    events: impl FnOnce(Take<'_>),
     splits: &Splits,
     found: &Explanation,
     predictions: &[Prediction],
@@ -91,9 +93,16 @@ fn page(
     let has_events = found.events > 0 || counted.is_none();
     if has_events {
         section("findings", "Findings", &findings::html(found), out)?;
+        let is_crowd = over_time::is_crowd(found);
+        let heat = over_time::html(found) + &filled(&over_time::apart(found));
+        if is_crowd {
+            let title = if found.is_mpi { "Ranks over time" } else { "Processes over time" };
+            section("over-time", title, &heat, out)?;
+        }
         section("timeline", "Timeline", &timeline_figure(&timeline), out)?;
         section("offsets", "Offsets over time", &offsets_figure(&timeline), out)?;
-        section("activity", "Activity", &activity(found), out)?;
+        let heat = if is_crowd { String::new() } else { heat };
+        section("activity", "Activity", &(figures::data_rate(found) + &heat), out)?;
     }
     if !predictions.is_empty() {
         let body = figures::predictions(predictions)
@@ -126,7 +135,11 @@ fn sections_of_events(found: &Explanation, timeline: &Timeline, out: &mut impl W
     let marked: String = marked::numbers(found, &limits).iter().map(filled).collect();
     section("marked", "Marks", &(marked + &filled(&marked::names(found))), out)?;
     let title = if found.is_mpi { "Ranks" } else { "Processes" };
-    let processes = live::html(&sections::processes(found, &limits), &live::processes(found, &limits));
+    // Of thousands the tables of hosts and of who differs tell more, and each row takes time whenever other calls are chosen.
+    let of_processes =
+        Limits { rows: if found.processes.len() > limits.rows { 200 } else { limits.rows }, ..limits };
+    let processes =
+        live::html(&sections::processes(found, &of_processes), &live::processes(found, &of_processes));
     let crowd =
         filled(&crowd::outliers(found)) + &filled(&crowd::hosts(found, &Limits { rows: 100, ..limits }));
     section("processes", title, &(figures::processes(found) + &crowd + &processes), out)?;
@@ -151,7 +164,7 @@ pub fn html_of_trace(
     predictions: &[Prediction],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    html(trace.tables(), events(trace), &splits(trace)?, found, predictions, out)
+    page(trace.tables(), events(trace), &splits(trace)?, found, predictions, None, out)
 }
 
 /// The same for a Darshan log: the trace made of it, and what its counters say.
@@ -171,8 +184,16 @@ fn splits(trace: &Trace) -> io::Result<Splits> {
     pio_explain::splits(trace).map_err(io::Error::other)
 }
 
-fn events(trace: &Trace) -> impl Iterator<Item = Event> {
-    (0..trace.blocks().len()).filter_map(|block| trace.block(block).ok()).flatten()
+/// Those of all blocks that can be read: the explanation has told of the others.
+fn events(trace: &Trace) -> impl FnOnce(Take<'_>) {
+    |take| {
+        let (mut events, mut spare) = (Vec::new(), Vec::new());
+        for block in 0..trace.blocks().len() {
+            if trace.read_block(block, &mut events, &mut spare).is_ok() {
+                events.iter().for_each(&mut *take);
+            }
+        }
+    }
 }
 
 fn head(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
@@ -342,28 +363,6 @@ fn legend_of_parts(parts: &[&str]) -> String {
          {keys}</ul><p class=\"parts\">The length of each part is right; library and files take turns, but are drawn one \
          after the other. A call of which the parts are not known has one shade.</p>"
     )
-}
-
-fn activity(found: &Explanation) -> String {
-    let mut body = figures::data_rate(found);
-    if found.busy.rows.len() > 1 {
-        let label = format!(
-            "Heat map: part of its time that each of {} processes spent in I/O, over {}",
-            found.process_count,
-            units::time_ns(found.duration_ns)
-        );
-        body.push_str(&figure(
-            "Who was in I/O when",
-            &format!(
-                "<div class=\"heat live\"><canvas id=\"busy\" role=\"img\" aria-label=\"{}\"></canvas></div>\
-                 <ul class=\"keys\"><li><i class=\"key heat-0\"></i>not in I/O</li>\
-                 <li><i class=\"key heat-1\"></i>all the time</li></ul>",
-                escape::html(&label)
-            ),
-            "",
-        ));
-    }
-    body
 }
 
 fn operations(found: &Explanation) -> String {

@@ -21,6 +21,7 @@ mod html;
 mod live;
 mod marked;
 mod named_files;
+mod over_time;
 mod prediction;
 mod rhythm;
 mod rows;

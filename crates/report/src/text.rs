@@ -5,7 +5,8 @@ use pio_explain::Explanation;
 use crate::sections::{self, Limits};
 use crate::table::{Table, wrap};
 use crate::{
-    collectives, crowd, escape, file_systems, findings, headline, marked, rhythm, screen, units, words,
+    collectives, crowd, escape, file_systems, findings, headline, marked, over_time, rhythm, screen, units,
+    words,
 };
 
 /// Notes that are too long for a terminal: the HTML report has them.
@@ -34,6 +35,7 @@ pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
     }
     text.push_str(&findings::text(found));
     text.push_str(&activity(found));
+    text.push_str(&over_time::text(found));
     let mut tables = marked::numbers(found, &limits);
     tables.push(marked::names(found));
     tables.extend([
@@ -48,6 +50,7 @@ pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
         sections::patterns(found),
         file_systems::table(found),
         sections::files(found, &limits),
+        over_time::apart(found),
         crowd::hosts(found, &limits),
         crowd::outliers(found),
         sections::processes(found, &limits),

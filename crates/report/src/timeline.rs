@@ -15,6 +15,9 @@ use crate::units;
 /// Times in the page are 32-bit counts of a unit: at most this many.
 const MOST_UNITS: u64 = u32::MAX as u64;
 
+/// Takes events one by one, in order of start.
+pub(crate) type Take<'a> = &'a mut dyn FnMut(&Event);
+
 /// The data of the timeline, ready to be written into the page.
 pub(crate) struct Timeline {
     /// JSON, harmless inside a `<script>` element.
@@ -41,7 +44,7 @@ impl Timeline {
     /// Of all events, at most `most_bars` bars. `splits` are those of the same events.
     pub(crate) fn of(
         tables: &Tables,
-        events: impl IntoIterator<Item = Event>,
+        events: impl FnOnce(Take<'_>),
         splits: &Splits,
         found: &Explanation,
         most_bars: usize,
@@ -49,12 +52,12 @@ impl Timeline {
         let mut bars = Bars::new(found.duration_ns, most_bars);
         let mut splits = splits.walk();
         let mut files = NamedFiles::of(tables, found);
-        for event in events {
-            let split = splits.of(&event);
+        events(&mut |event| {
+            let split = splits.of(event);
             if event.layer() != Layer::Mark {
-                bars.add(&event, files.of_event(&event), split);
+                bars.add(event, files.of_event(event), split);
             }
-        }
+        });
         let (bars, span_ns) = bars.finish();
         let rows = Rows::of(tables, found, &bars);
         let parts = parts(&bars, found.mpi_io.files_seen);
@@ -81,6 +84,7 @@ impl Timeline {
             ("findings", list(findings.into_iter())),
             ("columns", drawn.columns(parts.len(), span_ns > 0)),
             ("busy", busy(found)),
+            ("apart", crate::over_time::apart_json(found)),
         ];
         let fields = fields.iter().map(|(name, value)| format!("\"{name}\":{value}"));
         let used: Vec<Call> = calls.items().copied().collect();

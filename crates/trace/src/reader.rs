@@ -140,23 +140,29 @@ impl Trace {
     /// If there is no such block.
     pub fn block(&self, index: usize) -> Result<Vec<Event>, TraceError> {
         let mut events = Vec::new();
-        self.read_block(index, &mut events)?;
+        self.read_block(index, &mut events, &mut Vec::new())?;
         Ok(events)
     }
 
-    /// [`Trace::block`] into memory that is used again: fresh memory costs as much as half of the decoding. After an
-    /// error there are no events.
+    /// [`Trace::block`] into memory that is used again: fresh memory costs as much as half of the decoding. `spare` is room
+    /// to bring them in order, which is better kept for the next block, too. After an error there are no events.
     ///
     /// # Panics
     ///
     /// If there is no such block.
-    pub fn read_block(&self, index: usize, events: &mut Vec<Event>) -> Result<(), TraceError> {
+    pub fn read_block(
+        &self,
+        index: usize,
+        events: &mut Vec<Event>,
+        spare: &mut Vec<Event>,
+    ) -> Result<(), TraceError> {
         events.clear();
         let located = &self.blocks[index].located;
         let raw = read_block(&self.source, located).map_err(|e| self.block_error(located, e))?;
         let decoded = match located.header.kind {
             BlockKind::ByProcess => {
-                by_process::decode(&raw, &located.header, &self.tables, &self.first_handles, events)
+                let (header, handles) = (&located.header, &self.first_handles);
+                by_process::decode(&raw, header, &self.tables, handles, spare, events)
             }
             _ => in_turn::decode(&raw, &located.header, &self.tables, events),
         };

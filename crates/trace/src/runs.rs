@@ -128,8 +128,9 @@ impl Runs {
             |expected| TraceError::Damaged { path: self.path.clone(), offset: block.offset, expected };
         block::check_payload(&block.header, &bytes).map_err(damaged)?;
         let raw = block::unseal(&block.header, &bytes).map_err(damaged)?;
-        let mut events = Vec::new();
-        by_process::decode(&raw, &block.header, tables, &self.first_handles, &mut events).map_err(damaged)?;
+        let (mut events, mut spare) = (Vec::new(), Vec::new());
+        by_process::decode(&raw, &block.header, tables, &self.first_handles, &mut spare, &mut events)
+            .map_err(damaged)?;
         Ok(events)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pio_trace::{Call, FileId, Flags, Layer, Op, ProcessId, Tables, Target, ViewId};
+use pio_trace::{Call, Event, FileId, Flags, Layer, Op, ProcessId, Tables, Target, ViewId};
 
 use super::class::{Charge, Class};
 use super::collectives::CollectiveData;
@@ -14,6 +14,7 @@ use super::ranges::Ranges;
 use super::rates::{Rates, Regime};
 use super::slots::{Reuse, Slots};
 use super::streams::Order;
+use crate::by_process;
 use crate::collectives::Collectives;
 use crate::tally::{InTurn, Seen};
 
@@ -25,12 +26,27 @@ pub(crate) struct Evidence<'a> {
     pub(crate) slots: Slots,
     pub(crate) files: Vec<FileState>,
     hosts: Vec<ProcessId>,
+    /// Whether each process has a rank.
+    ranked: Vec<bool>,
     pub(crate) processes: Vec<ProcessState>,
+    /// Whether any file was opened for appending.
+    any_appends: bool,
     /// Of each thread that calls HDF5 or PnetCDF: the last such call's operation, and its end.
     library_calls: HashMap<(ProcessId, u32), (u64, u64)>,
     pub(crate) collectives: Collectives,
     /// What becomes of collective reads and writes with which nothing else is wrong.
     pub(crate) collective_data: CollectiveData,
+}
+
+/// What becomes known of a read or write from what all processes did with its file before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shared {
+    /// Of a write, whether at least half of its bytes were written before, and not used since.
+    overwrites: bool,
+    /// Of a write that overwrites nothing, whether it shares a page or stripe with the latest write of another process.
+    shares: bool,
+    /// Of a read of a rank, its bytes that some rank has read by itself.
+    read_by_ranks: u64,
 }
 
 /// A read or write, and where in the file it is.
@@ -44,7 +60,7 @@ struct Access {
 
 impl<'a> Evidence<'a> {
     pub(crate) fn new(tables: &'a Tables) -> Evidence<'a> {
-        let ranked = tables.processes.iter().map(|process| process.rank.is_some());
+        let ranked: Vec<bool> = tables.processes.iter().map(|process| process.rank.is_some()).collect();
         Evidence {
             tables,
             in_turn: InTurn::new(tables.processes.len()),
@@ -52,7 +68,9 @@ impl<'a> Evidence<'a> {
             slots: Slots::new(tables),
             files: files::files(tables),
             hosts: files::hosts(tables),
-            processes: ranked.map(ProcessState::new).collect(),
+            processes: ranked.iter().copied().map(ProcessState::new).collect(),
+            ranked,
+            any_appends: false,
             library_calls: HashMap::new(),
             collectives: Collectives::new(tables),
             collective_data: CollectiveData::default(),
@@ -61,9 +79,84 @@ impl<'a> Evidence<'a> {
 
     /// Looks at one event; they come in order of their start.
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
+        self.add_with(event, None);
+    }
+
+    /// Looks at the next events, which are in order of their start: at what processes share in that order, at what each has
+    /// for itself process by process. Of thousands of processes that is more than a processor's cache holds, and all of it
+    /// would come from memory for each event. What is found is the same.
+    ///
+    /// Does nothing, and says so, where the order matters for more than that.
+    pub(crate) fn add_by_process(&mut self, events: &[Event]) -> bool {
+        if !self.are_plain(events) {
+            return false;
+        }
+        let shared: Vec<Shared> = events.iter().map(|event| self.share(&Seen::of(event))).collect();
+        for index in by_process::order(events, self.processes.len()) {
+            let index = index as usize;
+            self.add_with(&Seen::of(&events[index]), Some(shared[index]));
+        }
+        true
+    }
+
+    /// Whether these are calls of the program on open files alone, which wait for nobody; and nothing that they are measured
+    /// by changes meanwhile.
+    fn are_plain(&self, events: &[Event]) -> bool {
+        let knows_parts = self.rates.knows_parts();
+        let is_plain = |event: &Event| {
+            let call = match event.op() {
+                Op::Read | Op::Write => !knows_parts || event.transferred() < LARGE,
+                Op::Open | Op::Close => event.result >= 0,
+                Op::Sync | Op::Seek => true,
+                Op::Metadata | Op::View | Op::Communicate | Op::Mark => false,
+            };
+            let is_at_files = matches!(event.layer(), Layer::Posix | Layer::Stdio);
+            let place = matches!(event.target, Target::None | Target::Extent { .. });
+            let flags = [Flags::PHYSICAL, Flags::UNFINISHED, Flags::APPEND];
+            let known = event.handle.is_some() && event.process.index() < self.processes.len();
+            call && is_at_files && place && known && !flags.into_iter().any(|flag| event.flags.contains(flag))
+        };
+        !self.any_appends && events.iter().all(is_plain)
+    }
+
+    /// What all processes together have of an event that is plain; with its slot made, as slots are in order of first use.
+    fn share(&mut self, event: &Seen<'_>) -> Shared {
+        let mut shared = Shared::default();
+        let Some(handle) =
+            event.handle.filter(|_| !event.failed || event.op() == Op::Sync || event.op() == Op::Seek)
+        else {
+            return shared;
+        };
+        if self.slots.of_handle(self.tables, handle, event.process).is_none() {
+            return shared;
+        }
+        let Some(file) = self.tables.handles.get(handle.index()).map(|known| known.file) else {
+            return shared;
+        };
+        match event.op() {
+            Op::Close | Op::Sync => {
+                if let Some(file) = self.files.get_mut(file.index()) {
+                    file.unused.clear();
+                }
+            }
+            Op::Read | Op::Write if event.bytes > 0 => {
+                if let Target::Extent { offset } = event.target
+                    && let Some(end) = offset.checked_add(event.bytes)
+                {
+                    shared = self.share_access(event, file, offset, end);
+                    let alone = event.op() == Op::Read || shared.overwrites;
+                    shared.shares = !alone && self.shares(event.process, file, offset, end);
+                }
+            }
+            _ => {}
+        }
+        shared
+    }
+
+    fn add_with(&mut self, event: &Seen<'_>, shared: Option<Shared>) {
         let request = self.in_turn.request(event);
         let event = &request.as_ref().map_or(*event, Seen::of);
-        let charge = self.charge(event);
+        let charge = self.charge(event, shared);
         self.collectives.add(event, charge);
         if self.collectives.has_news() {
             self.take_news();
@@ -106,7 +199,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Charges a call to what is remarkable about it.
-    fn charge(&mut self, event: &Seen<'_>) -> Option<Charge> {
+    fn charge(&mut self, event: &Seen<'_>, shared: Option<Shared>) -> Option<Charge> {
         let op = event.op();
         if let Some(process) = self.processes.get_mut(event.process.index()) {
             if matches!(op, Op::Read | Op::Write) && event.layer().is_at_files() {
@@ -121,9 +214,9 @@ impl<'a> Evidence<'a> {
         }
         let event = &self.overlapped(event);
         match op {
-            Op::Read | Op::Write => self.add_access(event),
-            Op::Open | Op::Close => self.add_open(event),
-            Op::Sync => self.add_sync(event),
+            Op::Read | Op::Write => self.add_access(event, shared),
+            Op::Open | Op::Close => self.add_open(event, shared.is_some()),
+            Op::Sync => self.add_sync(event, shared.is_some()),
             Op::Seek => self.charge_handle(event, Class::Seek),
             Op::Metadata if matches!(event.call, Call::Flock | Call::FcntlLock) => {
                 self.charge_handle(event, Class::Lock)
@@ -177,7 +270,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    fn add_open(&mut self, event: &Seen<'_>) -> Option<Charge> {
+    fn add_open(&mut self, event: &Seen<'_>, is_shared: bool) -> Option<Charge> {
         let Some(handle) = event.handle.filter(|_| !event.failed) else {
             return self.charge_name(event);
         };
@@ -186,12 +279,13 @@ impl<'a> Evidence<'a> {
         if event.op() == Op::Open {
             slot.opens += 1;
             slot.appends |= event.flags.contains(Flags::APPEND);
+            self.any_appends |= slot.appends;
             slot.synced |= event.flags.contains(Flags::SYNC);
             slot.direct |= event.flags.contains(Flags::DIRECT);
             state.reopened = slot.opens > 1;
         } else {
             state.streams = None;
-            if let Some(file) = slot.file.and_then(|file| self.files.get_mut(file.index())) {
+            if !is_shared && let Some(file) = slot.file.and_then(|file| self.files.get_mut(file.index())) {
                 file.unused.clear();
             }
         }
@@ -200,14 +294,14 @@ impl<'a> Evidence<'a> {
         Some(Charge { slot: index, class: Some(class) })
     }
 
-    fn add_sync(&mut self, event: &Seen<'_>) -> Option<Charge> {
+    fn add_sync(&mut self, event: &Seen<'_>, is_shared: bool) -> Option<Charge> {
         let handle = event.handle?;
         let index = self.slots.of_handle(self.tables, handle, event.process)?;
         let (state, slot) = (&mut self.slots.handles[handle.index()], &mut self.slots.slots[index]);
         // A flush moves data to the kernel: it is the sync behind it that forces them to the device.
         let is_flush = event.layer() == Layer::Stdio;
         let written = std::mem::take(if is_flush { &mut state.unflushed } else { &mut state.unsynced });
-        if let Some(file) = slot.file.and_then(|file| self.files.get_mut(file.index())) {
+        if !is_shared && let Some(file) = slot.file.and_then(|file| self.files.get_mut(file.index())) {
             file.unused.clear();
         }
         let class = if is_flush {
@@ -237,7 +331,7 @@ impl<'a> Evidence<'a> {
         Some(Charge { slot, class: Some(Class::Name) })
     }
 
-    fn add_access(&mut self, event: &Seen<'_>) -> Option<Charge> {
+    fn add_access(&mut self, event: &Seen<'_>, shared: Option<Shared>) -> Option<Charge> {
         if event.failed {
             return None;
         }
@@ -251,13 +345,12 @@ impl<'a> Evidence<'a> {
         if event.bytes >= LARGE && !self.may_share_stripe(event, file) {
             self.rates.add(event, file);
         }
-        let ranked = self.processes.get_mut(event.process.index()).is_some_and(|process| {
+        if let Some(process) = self.processes.get_mut(event.process.index()) {
             process.add_asked(event);
-            process.ranked
-        });
+        }
         let access = self.access(event)?;
-        let reuse = access.bytes.and_then(|bytes| self.reuse(event, ranked, &access, bytes));
-        let class = reuse.or_else(|| self.shape(event, &access));
+        let reuse = access.bytes.and_then(|bytes| self.reuse(event, &access, bytes, shared));
+        let class = reuse.or_else(|| self.shape(event, &access, shared));
         match class {
             Some(class) => {
                 let slot = &mut self.slots.slots[access.slot];
@@ -319,24 +412,21 @@ impl<'a> Evidence<'a> {
     fn reuse(
         &mut self,
         event: &Seen<'_>,
-        ranked: bool,
         access: &Access,
         (start, end): (u64, u64),
+        shared: Option<Shared>,
     ) -> Option<Class> {
-        let slot = &mut self.slots.slots[access.slot];
-        let file = slot.file.and_then(|file| self.files.get_mut(file.index()))?;
+        let file = self.slots.slots[access.slot].file?;
+        let shared = shared.unwrap_or_else(|| self.share_access(event, file, start, end));
         let clock = self.processes.get(event.process.index()).map_or(0, |process| process.clock);
         let most = |bytes: u64| bytes >= access.length.div_ceil(2);
+        let reuse = self.slots.slots[access.slot].reuse.get_or_insert_default();
         if event.op() == Op::Write {
-            let unused = file.unused.insert(start, end);
-            slot.reuse.get_or_insert_default().write(start, end, clock);
-            return most(unused).then_some(Class::Overwrite);
+            reuse.write(start, end, clock);
+            return shared.overwrites.then_some(Class::Overwrite);
         }
-        file.unused.remove(start, end);
-        let reuse = slot.reuse.get_or_insert_default();
         let known = reuse.read(event, start, end, clock);
-        let by_ranks =
-            if ranked && !event.flags.contains(Flags::COLLECTIVE) { file.read.insert(start, end) } else { 0 };
+        let by_ranks = shared.read_by_ranks;
         if most(known) {
             Some(Class::Reread)
         } else if most(reuse.just_written(start, end, clock)) {
@@ -346,8 +436,24 @@ impl<'a> Evidence<'a> {
         }
     }
 
+    /// Takes note of what is read or written of a file, whoever does it; not whether a write shares pages.
+    fn share_access(&mut self, event: &Seen<'_>, file: FileId, start: u64, end: u64) -> Shared {
+        let mut shared = Shared::default();
+        let Some(file) = self.files.get_mut(file.index()) else { return shared };
+        if event.op() == Op::Write {
+            shared.overwrites = file.unused.insert(start, end) >= (end - start).div_ceil(2);
+            return shared;
+        }
+        file.unused.remove(start, end);
+        let is_ranked = self.ranked.get(event.process.index()).is_some_and(|ranked| *ranked);
+        if is_ranked && !event.flags.contains(Flags::COLLECTIVE) {
+            shared.read_by_ranks = file.read.insert(start, end);
+        }
+        shared
+    }
+
     /// What is remarkable about its size and order.
-    fn shape(&mut self, event: &Seen<'_>, access: &Access) -> Option<Class> {
+    fn shape(&mut self, event: &Seen<'_>, access: &Access, shared: Option<Shared>) -> Option<Class> {
         let (order, length) = (access.order, access.length);
         let jumps = matches!(order, Order::Random | Order::Strided);
         if event.layer() == Layer::MpiIo {
@@ -357,7 +463,9 @@ impl<'a> Evidence<'a> {
             if length < LARGE && self.appends_with_others(access.slot) {
                 return Some(Class::Append);
             }
-            if self.shares(event.process, access) {
+            let shares =
+                shared.map_or_else(|| self.shares_pages(event.process, access), |shared| shared.shares);
+            if shares {
                 return Some(Class::SharedPage);
             }
             if length < LARGE && self.fetches_page(event, access) {
@@ -392,9 +500,13 @@ impl<'a> Evidence<'a> {
             && file.is_some_and(|file| file.stripe.is_some_and(|stripe| event.bytes < stripe))
     }
 
-    fn shares(&mut self, process: ProcessId, access: &Access) -> bool {
-        let file = self.slots.slots[access.slot].file.and_then(|file| self.files.get_mut(file.index()));
-        let Some((file, (start, end))) = file.zip(access.bytes) else { return false };
+    fn shares_pages(&mut self, process: ProcessId, access: &Access) -> bool {
+        let file = self.slots.slots[access.slot].file.zip(access.bytes);
+        file.is_some_and(|(file, (start, end))| self.shares(process, file, start, end))
+    }
+
+    fn shares(&mut self, process: ProcessId, file: FileId, start: u64, end: u64) -> bool {
+        let Some(file) = self.files.get_mut(file.index()) else { return false };
         let host = self.hosts.get(process.index()).copied().unwrap_or(process);
         file.shares(process, host, start, end)
     }
@@ -470,5 +582,118 @@ impl Reuse {
             .filter(|(from, until)| from < until)
             .map(|(from, until)| until - from - counted.insert(from, until))
             .sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pio_trace::{File, Handle, HandleId, Process};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PROCESSES: u32 = 12;
+    const FILES: u32 = 3;
+
+    /// Ranks on hosts of four, and two processes without a rank; each has each file open.
+    fn tables() -> Tables {
+        let process = |number| Process {
+            rank: (number < 10).then_some(number),
+            pid: number,
+            host: format!("node{}", number / 4),
+            command: "app".into(),
+            start_ns: 0,
+            end_ns: None,
+        };
+        let handle = |number| Handle {
+            file: FileId(number % FILES),
+            process: ProcessId(number / FILES),
+            ranks: 1,
+            collective: 0,
+        };
+        Tables {
+            processes: (0..PROCESSES).map(process).collect(),
+            files: (0..FILES).map(|file| File { path: format!("/data/{file}") }).collect(),
+            handles: (0..PROCESSES * FILES).map(handle).collect(),
+            ..Tables::default()
+        }
+    }
+
+    /// A call of some process on some file: few places, so that processes meet; some of them fail, a few are not plain.
+    fn call() -> impl Strategy<Value = Event> {
+        let calls = [
+            Call::Pwrite,
+            Call::Pwrite,
+            Call::Pwrite,
+            Call::Pread,
+            Call::Pread,
+            Call::Fwrite,
+            Call::Fsync,
+            Call::Lseek,
+            Call::Open,
+            Call::Close,
+            Call::Stat,
+        ];
+        let sizes = [0, 100, 4096, 70_000, 1 << 20, 3 << 20];
+        let what = (prop::sample::select(calls.to_vec()), prop::sample::select(sizes.to_vec()), 0..40_u64);
+        (what, 0..PROCESSES, 0..FILES, 0..200_000_u64, prop::bool::weighted(0.05)).prop_map(
+            |((call, size, place), process, file, elapsed_ns, fails)| {
+                let moves = matches!(call.op(), Op::Read | Op::Write);
+                let target = if moves { Target::Extent { offset: place * 30_000 } } else { Target::None };
+                let result = match (fails && call.op() != Op::Open, moves) {
+                    (true, _) => -5,
+                    (false, true) => size as i64,
+                    (false, false) => 0,
+                };
+                let handle = (call != Call::Stat).then_some(HandleId(process * FILES + file));
+                let size = if moves { size } else { 0 };
+                let think_ns = elapsed_ns * 7 % 3_000_000;
+                Event {
+                    handle,
+                    target,
+                    size,
+                    result,
+                    elapsed_ns,
+                    think_ns,
+                    ..Event::new(call, ProcessId(process), 0)
+                }
+            },
+        )
+    }
+
+    proptest! {
+        // Each compares long texts.
+        #![proptest_config(ProptestConfig::with_cases(16))]
+        #[test]
+        fn by_process_the_same_is_found_as_in_order_of_time(
+            blocks in prop::collection::vec((prop::collection::vec(call(), 1..150), any::<bool>()), 1..6),
+        ) {
+            let tables = tables();
+            let (mut in_order, mut by_process) = (Evidence::new(&tables), Evidence::new(&tables));
+            let mut start_ns = 0;
+            for (mut events, all_plain) in blocks {
+                events.retain(|event| !all_plain || event.call != Call::Stat && (event.call != Call::Close || event.result == 0));
+                for event in &mut events {
+                    start_ns += event.think_ns / 100;
+                    event.start_ns = start_ns;
+                }
+                let is_taken = by_process.add_by_process(&events);
+                prop_assert!(is_taken || !all_plain);
+                for event in events.iter().map(Seen::of) {
+                    in_order.add(&event);
+                    if !is_taken {
+                        by_process.add(&event);
+                    }
+                }
+            }
+            let told = |evidence: &Evidence<'_>| {
+                let Evidence { slots, files, processes, .. } = evidence;
+                let files: Vec<_> = files.iter().map(|file| (&file.unused, &file.read)).collect();
+                format!("{:#?} {:#?} {files:#?} {processes:#?}", slots.slots, slots.handles)
+            };
+            let (one, other) = (told(&in_order), told(&by_process));
+            let differs = one.lines().zip(other.lines()).find(|(one, other)| one != other);
+            prop_assert!(one == other, "{differs:?}");
+        }
     }
 }

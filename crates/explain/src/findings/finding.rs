@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pio_trace::{FileId, Flags, ProcessId};
+use pio_trace::{FileId, Flags, ProcessId, Striping};
 
 use super::cost::Cost;
 use super::rates::References;
@@ -251,6 +251,13 @@ pub enum Detail {
         /// From one target to the next (Lustre), or of a block (GPFS).
         bytes: u64,
     },
+    /// Of [`Kind::FewStripes`] and [`Kind::ManyStripes`], of events: how the largest of the files lies.
+    Placed {
+        /// Its size as far as the trace tells, bytes.
+        size_bytes: u64,
+        /// How it lies on the file system's targets.
+        striping: Striping,
+    },
     /// Of [`Kind::OneWriter`]: part of all bytes, 0 to 1.
     Part(f64),
     /// Of [`Kind::Straggler`] and [`Kind::UnevenRanks`]: the largest, and what it is compared with, nanoseconds or bytes.
@@ -329,6 +336,11 @@ impl Draft {
             add(&mut draft.by_process, process, &cost);
         }
         draft
+    }
+
+    /// Of calls on files, each with its calls and what they took, nanoseconds.
+    pub(crate) fn of_files(kind: Kind, cost: Cost, files: BTreeMap<FileId, (u64, u64)>) -> Draft {
+        Draft { cost, files, ..Draft::empty(kind) }
     }
 
     pub(crate) fn processes(&self) -> usize {

@@ -5,7 +5,7 @@
 //! findings, when it is known what all processes did with a file: [`requests`] (sizes and order), [`alignment`], [`reuse`] (bytes
 //! moved again), [`sharing`] (several processes and one file), [`names`] (opens, names, syncs), [`balance`] (who does
 //! how much), [`waiting`] (I/O that could go on meanwhile), [`collectives`] (late ranks, the MPI library), [`mappings`]
-//! (page faults). Where there are no events, [`counters`] makes what can be made from sums.
+//! (page faults), [`striping`] (how files lie on targets). Where there are no events, [`counters`] makes what can be made from sums.
 //!
 //! *What a finding costs* is an estimate that can be followed: the time that its calls took, less what the same bytes
 //! would take in large requests, at the rate that the trace itself or the recorder's measurement says ([`rates`]). Where
@@ -35,6 +35,7 @@ mod reuse;
 mod sharing;
 mod slots;
 mod streams;
+pub(crate) mod striping;
 mod waiting;
 
 pub use collectives::EXCHANGE_COPIES;

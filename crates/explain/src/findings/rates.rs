@@ -139,6 +139,11 @@ impl Rates {
         self.parts_ns[self.file_system(file)?]
     }
 
+    /// Whether it is known of any file system how much longer parts of pages take.
+    pub(crate) fn knows_parts(&self) -> bool {
+        self.parts_ns.iter().any(Option::is_some)
+    }
+
     /// What copying memory reaches: reads of what the system has in its own. None if none were made or measured.
     pub(crate) fn copy(&self, file: Option<FileId>) -> Option<Reference> {
         let file_system = self.file_system(file);

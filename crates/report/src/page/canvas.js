@@ -12,6 +12,27 @@ const fit = (canvas, height) => {
   context.textBaseline = "middle";
   return { context, width };
 };
+// The picture that `paint` makes, kept as long as the key and the canvas are the same: choosing a time draws its ends over it.
+const keeper = () => {
+  const kept = document.createElement("canvas");
+  let known = null;
+  return (g, key, paint) => {
+    const canvas = g.canvas, all = [...key, choices, canvas.width, canvas.height, root.classList.contains("dark")].join();
+    if (all !== known) {
+      paint();
+      // One that is not shown has no size, and cannot be copied.
+      if (!canvas.width || !canvas.height) return;
+      kept.width = canvas.width; kept.height = canvas.height;
+      kept.getContext("2d").drawImage(canvas, 0, 0);
+      known = all;
+      return;
+    }
+    g.save();
+    g.setTransform(1, 0, 0, 1, 0, 0);
+    g.drawImage(kept, 0, 0);
+    g.restore();
+  };
+};
 // Draws in the next frame, however often it is asked to.
 const onceAFrame = (draw) => {
   let queued = false;

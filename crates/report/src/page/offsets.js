@@ -13,10 +13,18 @@ if (offsets) (() => {
   for (const file of files) fileSelect.add(new Option(fileName(file), file));
   let drawn = [];
 
+  const keep = keeper();
   const draw = () => {
     const file = +fileSelect.value, some = onFile.get(file) ?? [], height = 300, top = 8, below = 26;
     const { context: g, width } = fit(offsets, top + height + below), left = Math.max(gutter(width), 66);
     const x = (ns) => left + ((ns - view.from) * (width - left)) / (view.to - view.from);
+    keep(g, [view.from, view.to, file, colourSelect.value], () => paint(g, x, { some, height, top, left, width }));
+    g.save();
+    g.beginPath(); g.rect(left, top, width - left, height); g.clip();
+    veil(g, x, left, width, top, height);
+    g.restore();
+  };
+  const paint = (g, x, { some, height, top, left, width }) => {
     let end = 1;
     for (const i of some) end = Math.max(end, col.place[i] + col.length[i]);
     const y = (offset) => top + height - (offset / end) * height, gap = binaryStep(end / 5);
@@ -29,7 +37,7 @@ if (offsets) (() => {
     g.beginPath(); g.rect(left, top, width - left, height); g.clip();
     drawn = [];
     const byProcess = colourSelect.value === "process", palette = byProcess ? data.processes.map((_, process) => colourOfProcess(process)) : null;
-    // Many calls fall on the same few pixels: the first of each box and colour is drawn.
+    // Many calls fall on the same few pixels: the first of each box and colour is drawn; of thousands of colours, of each box.
     const taken = new Map();
     for (const i of some) {
       if (ends[i] < view.from || starts[i] > view.to || (state[i] & (SHOWN | OF_PROCESS)) !== (SHOWN | OF_PROCESS)) continue;
@@ -39,7 +47,7 @@ if (offsets) (() => {
       // Ranks that do alike have alike boxes, too.
       const seen = Math.max(left, from), until = Math.min(width, from + w);
       const box = ((Math.round(seen) * 1024 + Math.round(at)) * 8192 + Math.round(until)) * 1024 + Math.round(h);
-      if (taken.get(box) === colour) continue;
+      if (byProcess ? taken.has(box) : taken.get(box) === colour) continue;
       taken.set(box, colour);
       g.fillStyle = colour;
       // Of several calls it is not known which of these bytes they moved.
@@ -47,8 +55,6 @@ if (offsets) (() => {
       g.fillRect(from, at, w, h);
       drawn.push({ i, x: from, y: at, w, h });
     }
-    g.globalAlpha = 1;
-    veil(g, x, left, width, top, height);
     g.restore();
   };
   const redraw = onceAFrame(draw);

@@ -7,14 +7,26 @@ const SHOWN = 1, OF_FILE = 2, IN_TIME = 4, OF_PROCESS = 8, CHOSEN = 15;
 const state = new Uint8Array(barCount).fill(CHOSEN);
 const isChosen = (i) => state[i] === CHOSEN;
 let chosenNow = null;
-const chosenBars = () => (chosenNow ??= Uint32Array.from(starts, (_, i) => i).filter(isChosen));
+const chosenBars = () => {
+  if (!chosenNow) {
+    const bars = new Uint32Array(barCount);
+    let some = 0;
+    for (let i = 0; i < barCount; i++) if (isChosen(i)) bars[some++] = i;
+    chosenNow = bars.subarray(0, some);
+  }
+  return chosenNow;
+};
 const isWhole = () => !selection.files && !selection.processes && selection.from === null && !hidden.op.size && !hidden.layer.size;
 
 // `quick` ones draw, and are told at once; `slow` ones count, and are told when nothing has changed for a moment.
 const listeners = { quick: [], slow: [] };
+// How often what is chosen has changed in more than its time: of that a drawing over time shows no more than its ends.
+let choices = 0, lastChoice = "";
 const choose = (changes) => {
+  if (changes.files !== undefined || changes.processes !== undefined) choices++;
   Object.assign(selection, { finding: null }, changes);
-  const { files, processes, from, until } = selection;
+  const { files, processes, from, until } = selection, without = [...hidden.op, ...hidden.layer].join();
+  if (without !== lastChoice) { lastChoice = without; choices++; }
   const isShown = Uint8Array.from(calls, (call) => (hidden.op.has(call.op) || hidden.layer.has(call.layer) ? 0 : SHOWN));
   for (let i = 0; i < barCount; i++) {
     state[i] = isShown[col.call[i]]

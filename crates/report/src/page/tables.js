@@ -15,6 +15,7 @@ const showRows = ({ rows, found, counted }) => {
   for (const row of rows) row.hidden = !found.has(row) || (counted !== null && !counted.has(row));
 };
 
+const byAlphabet = new Intl.Collator("en", { numeric: true });
 // Numbers the largest first, text by the alphabet; then the other way round, then as it was.
 const sortRows = (entry) => {
   const { table, rows, sort } = entry;
@@ -22,7 +23,7 @@ const sortRows = (entry) => {
   if (sort) {
     const { column, isNumber, up } = sort, sign = up ? 1 : -1;
     const value = new Map(rows.map((row) => [row, isNumber ? amount(row.cells[column].textContent) : row.cells[column].textContent]));
-    const compare = (a, b) => (isNumber ? a - b : a.localeCompare(b, "en", { numeric: true }));
+    const compare = (a, b) => (isNumber ? a - b : byAlphabet.compare(a, b));
     const missing = (v) => v === null || v === "";
     order = [...rows].sort((one, other) => {
       const [a, b] = [value.get(one), value.get(other)];
@@ -88,9 +89,11 @@ const isKnown = (text, own) => {
 const UNKNOWN = "–";
 const countRows = (table) => {
   const { rows, columns, texts, sums, entry } = table;
+  // Where nothing changes, nothing is laid out anew.
+  const tell = (cell, text) => { if (cell.textContent !== text) cell.textContent = text; };
   const each = (write) => rows.forEach((row) => columns.forEach((measure, column) => { if (measure) write(row, column, measure); }));
   if (isWhole()) {
-    each((row, column) => { row.cells[column].textContent = texts.get(row)[column]; });
+    each((row, column) => tell(row.cells[column], texts.get(row)[column]));
     entry.counted = null;
   } else {
     if (!table.known) {
@@ -107,7 +110,7 @@ const countRows = (table) => {
     };
     each((row, column, measure) => {
       const cell = row.cells[column], tally = some.get(row.dataset.key);
-      cell.textContent = table.known.has(cell) ? measures[measure](tally) : UNKNOWN;
+      tell(cell, table.known.has(cell) ? measures[measure](tally) : UNKNOWN);
     });
     entry.counted = new Set(rows.filter(occurs));
   }
@@ -129,7 +132,10 @@ for (const { table, rows } of live) {
     button.textContent = row.cells[0].textContent;
     button.addEventListener("click", () => toggle(what, id));
     row.cells[0].replaceChildren(button);
-    listeners.quick.push(() => button.setAttribute("aria-pressed", Boolean(selection[what]?.has(id))));
+    listeners.quick.push(() => {
+      const isPressed = String(Boolean(selection[what]?.has(id)));
+      if (button.getAttribute("aria-pressed") !== isPressed) button.setAttribute("aria-pressed", isPressed);
+    });
   }
 }
 

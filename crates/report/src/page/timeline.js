@@ -15,12 +15,21 @@ const arrange = () => {
   return { rows, places, height, gap, plot, deepest: Math.max(0, height * rows.length - plot) };
 };
 
+const keepTimeline = keeper();
 const drawTimeline = () => {
   layout = arrange();
   scroll = Math.max(0, Math.min(layout.deepest, scroll));
   const { context: g, width } = fit(timeline, TOP + layout.plot + BOTTOM);
-  const left = gutter(width), scale = (width - left) / (view.to - view.from), x = (ns) => left + (ns - view.from) * scale;
+  const left = gutter(width), x = (ns) => left + ((ns - view.from) * (width - left)) / (view.to - view.from);
   Object.assign(layout, { left, width });
+  keepTimeline(g, [view.from, view.to, scroll], () => paintRows(g, x));
+  g.save();
+  g.beginPath(); g.rect(left, TOP, width - left, layout.plot); g.clip();
+  veil(g, x, left, width, TOP, layout.plot);
+  g.restore();
+};
+const paintRows = (g, x) => {
+  const { left, width } = layout, scale = (width - left) / (view.to - view.from);
   const gap = axis(g, view.from, view.to, x, 0, left, width);
   const first = Math.floor(scroll / layout.height), last = Math.min(layout.rows.length - 1, Math.floor((scroll + layout.plot) / layout.height));
   const top = (row) => TOP + row * layout.height - scroll;
@@ -48,7 +57,6 @@ const drawTimeline = () => {
       drawLane(g, lanes[layout.rows[row] * each + +lane], top(row) + layout.gap / 2 + y, h, x, scale, left, width);
     }
   }
-  veil(g, x, left, width, TOP, layout.plot);
   g.restore();
   if (layout.deepest > 0) {
     g.fillStyle = colours.soft;

@@ -10,12 +10,13 @@ use crate::format::BlockHeader;
 use crate::tables::{ProcessId, Tables};
 
 /// Appends the events of a block in order of start, those that start together in order of process; or says what was expected
-/// instead. Every id in them is in `tables`.
+/// instead. Every id in them is in `tables`. They are first decoded to `by_process`, whatever that holds.
 pub(crate) fn decode(
     raw: &[u8],
     block: &BlockHeader,
     tables: &Tables,
     handles: &FirstHandles,
+    by_process: &mut Vec<Event>,
     events: &mut Vec<Event>,
 ) -> Result<(), String> {
     let count = block.count as usize;
@@ -29,43 +30,56 @@ pub(crate) fn decode(
         views: Views { step },
         process: None,
     };
-    let before = events.len();
     // `count` is at most the number of header bytes, and that at most the format's limit.
-    events.reserve(count);
-    let mut starts = Vec::with_capacity(count);
-    let (mut last_start_ns, mut end_ns) = (0, 0);
+    by_process.clear();
+    by_process.reserve(count);
+    let (mut first_start_ns, mut last_start_ns, mut end_ns) = (u64::MAX, 0, 0);
     for (i, &flags) in headers.iter().enumerate() {
         let event = decoder.next(flags).map_err(|expected| format!("{expected} in event {i} of a block"))?;
+        first_start_ns = first_start_ns.min(event.start_ns);
         last_start_ns = last_start_ns.max(event.start_ns);
         end_ns = end_ns.max(event.end_ns());
-        starts.push((event.start_ns, i as u32));
-        events.push(event);
+        by_process.push(event);
     }
     if !decoder.columns.is_empty() {
         return Err(format!("nothing after the {count} events of a block"));
     }
-    let first_start_ns = starts.iter().map(|(start_ns, _)| *start_ns).min().unwrap_or(0);
     if (first_start_ns, last_start_ns, end_ns) != (block.first_start_ns, block.last_start_ns, block.end_ns) {
         return Err("events in the time range that their block names".into());
     }
-    starts.sort_unstable();
-    put_in_order(&mut events[before..], &mut starts);
+    events.reserve(count);
+    // Each is read from where it is, independent of all others: to swap them in place, circle by circle, would need no second
+    // room, but wait for memory at each step.
+    let order = order_by_start(by_process, first_start_ns, last_start_ns);
+    events.extend(order.into_iter().map(|index| by_process[index as usize].clone()));
     Ok(())
 }
 
-/// Puts at each place the event whose index stands there: circle by circle, as there may be no room for all events twice.
-fn put_in_order(events: &mut [Event], places: &mut [(u64, u32)]) {
-    for begin in 0..places.len() {
-        let mut place = begin;
-        loop {
-            let from = std::mem::replace(&mut places[place].1, place as u32) as usize;
-            if from == begin {
-                break;
-            }
-            events.swap(place, from);
-            place = from;
+/// The indices of events in order of their starts; those that start together stay as they lie.
+fn order_by_start(events: &[Event], first_ns: u64, last_ns: u64) -> Vec<u32> {
+    const DIGITS: usize = 1 << 11;
+    let span_ns = last_ns - first_ns;
+    let mut keys: Vec<(u64, u32)> = events.iter().map(|event| event.start_ns - first_ns).zip(0..).collect();
+    let mut sorted = vec![(0, 0); keys.len()];
+    // Digit by digit, the lowest first (radix sort): a block spans little time, so there are few.
+    let mut shift = 0;
+    while shift < u64::BITS && span_ns >> shift > 0 {
+        let digit = |key: u64| (key >> shift) as usize & (DIGITS - 1);
+        let mut places = [0_u32; DIGITS];
+        keys.iter().for_each(|(key, _)| places[digit(*key)] += 1);
+        let mut before = 0;
+        for place in &mut places {
+            before += std::mem::replace(place, before);
         }
+        for &(key, index) in &keys {
+            let place = &mut places[digit(key)];
+            sorted[*place as usize] = (key, index);
+            *place += 1;
+        }
+        std::mem::swap(&mut keys, &mut sorted);
+        shift += DIGITS.ilog2();
     }
+    keys.into_iter().map(|(_, index)| index).collect()
 }
 
 struct Decoder<'a> {
@@ -129,6 +143,27 @@ impl Decoder<'_> {
                 Ok(Target::View { view, position: place })
             }
             other => other.at(place, self.tables),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Call;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn events_come_in_order_of_start_and_then_as_they_lie(
+            starts in prop::collection::vec(prop_oneof![0..50_u64, 0..5_000_000_u64, any::<u64>()], 1..200),
+        ) {
+            let event = |(start_ns, process)| Event::new(Call::Read, ProcessId(process), start_ns);
+            let events: Vec<_> = starts.iter().copied().zip(0..).map(event).collect();
+            let (first_ns, last_ns) = (starts.iter().min().unwrap(), starts.iter().max().unwrap());
+            let mut expected: Vec<u32> = (0..events.len() as u32).collect();
+            expected.sort_by_key(|&index| starts[index as usize]);
+            prop_assert_eq!(order_by_start(&events, *first_ns, *last_ns), expected);
         }
     }
 }
