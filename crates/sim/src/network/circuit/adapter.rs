@@ -73,6 +73,13 @@ impl Circuit {
         adapter.processor = adapter.processor.max(now) + service;
         let stored = adapter.bus.carry(now, Way::In, state.payload, self.costs.bus.as_ref());
         state.taken_in = adapter.processor.max(stored);
+        if let Some(partners) = &self.costs.partners {
+            let position = adapter.known.iter().position(|known| *known == state.from);
+            state.release = if position.is_some() { Duration::ZERO } else { partners.other };
+            position.and_then(|position| adapter.known.remove(position));
+            adapter.known.push_front(state.from);
+            adapter.known.truncate(partners.known as usize);
+        }
     }
 
     /// So many bytes of a message are in the memory of its receiver.
