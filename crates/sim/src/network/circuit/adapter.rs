@@ -75,7 +75,9 @@ impl Circuit {
         state.taken_in = adapter.processor.max(stored);
         if let Some(partners) = &self.costs.partners {
             let position = adapter.known.iter().position(|known| *known == state.from);
-            state.release = if position.is_some() { Duration::ZERO } else { partners.other };
+            // While there is room, whoever is new costs nothing: only who takes another's place does.
+            let is_known = position.is_some() || adapter.known.len() < partners.known as usize;
+            state.release = if is_known { Duration::ZERO } else { partners.other };
             position.and_then(|position| adapter.known.remove(position));
             adapter.known.push_front(state.from);
             adapter.known.truncate(partners.known as usize);
